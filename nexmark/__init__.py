@@ -1,0 +1,1 @@
+"""NEXMark on TokenRing: events staged by Spark, queries run on the engine, answers checked by an oracle."""

@@ -1,0 +1,104 @@
+"""Runs a Spark job in a process of its own: quiet while it works, its stderr shown when it fails, gone when we go."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import psutil
+
+from nexmark.errors import StagingError
+from nexmark.java import find_java_home
+
+_SHOWN_LINES = 12
+_GRACE_SECONDS = 10.0
+_FOREIGN_VARIABLES = ("SPARK_HOME", "SPARK_CONF_DIR", "SPARK_DIST_CLASSPATH", "HADOOP_CONF_DIR", "PYSPARK_SUBMIT_ARGS")
+
+
+def spark_environment() -> dict[str, str]:
+    """The job's environment: our Java, our Python, our pyspark, loopback only, no settings of another installation."""
+    environment = {k: v for k, v in os.environ.items() if k not in _FOREIGN_VARIABLES}
+    root = str(Path(__file__).resolve().parent.parent)
+    paths = [root, *filter(None, [environment.get("PYTHONPATH")])]
+    return environment | {
+        "JAVA_HOME": str(find_java_home()),
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "PYTHONPATH": os.pathsep.join(paths),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "TOKENRING_PARENT_PID": str(os.getpid()),
+    }
+
+
+def run_spark_job(
+    module: str, arguments: dict[str, Any], scratch: Path, progress: Callable[[float, float], None] | None = None
+) -> Any:
+    """Runs `python -m module`, hands it the arguments, returns its result; `scratch` must exist and is the caller's."""
+    line = orjson.dumps(arguments | {"scratch": str(scratch)}) + b"\n"
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", module],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            env=spark_environment(),
+            start_new_session=True,  # Ctrl-C reaches us alone, and we end the job
+        )
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            process.stdin.write(line)
+            process.stdin.close()
+            result, answered = None, False
+            for answer in process.stdout:
+                message = orjson.loads(answer)
+                if "result" in message:
+                    result, answered = message["result"], True
+                elif progress is not None:
+                    progress(message["progress"], message["of"])
+            status = process.wait()
+        except BrokenPipeError:
+            status, answered = process.wait(), False
+        finally:
+            process.stdout.close()
+            end_tree(process)
+        if status != 0 or not answered:
+            log.seek(0)
+            raise StagingError(_failure(module, status, log.read().decode(errors="replace")))
+        return result
+
+
+def end_tree(process: subprocess.Popen[bytes]) -> None:
+    """Ends the job's process and all its children (the JVM, Spark's Python workers), and waits until they are gone."""
+    try:
+        root = psutil.Process(process.pid)
+        tree = [root, *root.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        process.wait()
+        return
+    for member in tree:
+        try:
+            member.terminate()
+        except psutil.NoSuchProcess:
+            pass
+    _, alive = psutil.wait_procs(tree, timeout=_GRACE_SECONDS)
+    for member in alive:
+        try:
+            member.kill()
+        except psutil.NoSuchProcess:
+            pass
+    psutil.wait_procs(alive, timeout=_GRACE_SECONDS)
+    process.wait()
+
+
+def _failure(module: str, status: int, log: str) -> str:
+    """The lines of Spark's stderr that say what went wrong."""
+    lines = [line.strip() for line in log.splitlines() if line.strip() and not line.lstrip().startswith("at ")]
+    telling = [line for line in lines if "Error" in line or "Exception" in line or "Caused by" in line]
+    shown = (telling or lines)[-_SHOWN_LINES:]
+    return f"Spark failed in {module} (exit status {status}): " + " | ".join(shown)
