@@ -1,0 +1,1 @@
+"""The test suite: a mirror of the packages, plus litmus, model and crash tests."""

@@ -1,0 +1,171 @@
+"""What a test may not leave behind: shared-memory segments, processes and file descriptors, as the kernel sees them."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import sys
+import time
+import uuid
+from dataclasses import dataclass
+from multiprocessing import forkserver, resource_tracker
+from pathlib import Path
+
+import psutil
+
+SHM_DIRECTORY = Path("/dev/shm")
+SEGMENT_PREFIXES = ("tokenring", "sem.tokenring")
+
+# Every process that descends from this run inherits the mark and keeps it when its parent dies and init adopts it:
+# the process tree alone would lose sight of a killed launcher's workers. A run inside a run carries both marks.
+MARK_NAME = "TOKENRING_TEST_RUN"
+MARK = uuid.uuid4().hex
+os.environ[MARK_NAME] = os.environ.get(MARK_NAME, "") + ":" + MARK
+
+# What has just been told to stop may need a moment: a worker on its way out, a segment that a launcher unlinks.
+GRACE_S = 3.0
+
+# What a library may open at its first use and keep. Only regular files and these devices are ever tolerated:
+# a socket, a pipe, shared memory or an anonymous descriptor that stays open is a leak.
+TOLERATED_PREFIXES = ("/dev/null", "/dev/urandom", "/dev/random", sys.prefix + "/", sys.base_prefix + "/")
+
+Process = tuple[int, float]  # pid, creation time: a pid alone may be used again
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What exists at one moment and could be left behind."""
+
+    segments: frozenset[str]
+    processes: frozenset[Process]
+    descriptors: frozenset[tuple[int, str]]
+
+
+def take() -> Snapshot:
+    """Look at the machine now."""
+    return Snapshot(_segments(), frozenset(_descendants().values()), _descriptors())
+
+
+def left_behind(before: Snapshot, *, check_descriptors: bool = True) -> list[str]:
+    """Say, one line each, what exists now and did not exist before; waits a moment for it to go away."""
+    deadline = time.monotonic() + GRACE_S
+    pause_s = 0.002
+    while True:
+        found = _differences(before, check_descriptors)
+        if not found or time.monotonic() > deadline:
+            return found
+        gc.collect()  # what sits in a reference cycle closes its descriptor only now
+        multiprocessing.active_children()  # reaps those that have ended
+        time.sleep(pause_s)
+        pause_s = min(2 * pause_s, 0.1)
+
+
+def kill_new_processes(before: Snapshot) -> None:
+    """Kill what a test left running, so that it does not disturb the tests that follow."""
+    for pid, created in set(_descendants().values()) - before.processes:
+        try:
+            process = psutil.Process(pid)
+            if process.create_time() == created:
+                process.kill()
+                process.wait(timeout=5)
+        except (psutil.NoSuchProcess, psutil.AccessDenied, psutil.TimeoutExpired):
+            continue
+
+
+def _differences(before: Snapshot, check_descriptors: bool) -> list[str]:
+    family = _descendants()
+    found = [f"process {_describe(pid)}" for pid, _ in sorted(set(family.values()) - before.processes)]
+    found += [
+        f"segment {SHM_DIRECTORY / name}"
+        for name in sorted(_segments() - before.segments)
+        if not belongs_to_others(SHM_DIRECTORY / name, family)
+    ]
+    if check_descriptors:
+        found += [f"descriptor {fd} -> {target}" for fd, target in sorted(_descriptors() - before.descriptors)]
+    return found
+
+
+def _segments() -> frozenset[str]:
+    return frozenset(name for name in os.listdir(SHM_DIRECTORY) if name.startswith(SEGMENT_PREFIXES))
+
+
+def belongs_to_others(segment: Path, family: dict[int, Process]) -> bool:
+    """Tell whether a process outside this run maps the segment: another run on this machine is none of our business."""
+    try:
+        if segment.stat().st_uid != os.geteuid():
+            return True
+    except FileNotFoundError:
+        return True  # gone since we listed it
+    for pid in psutil.pids():
+        if pid != os.getpid() and pid not in family and str(segment).encode() in _read_proc(pid, "maps"):
+            return True
+    return False
+
+
+def _descendants() -> dict[int, Process]:
+    """Return every process of this run by pid, adopted ones included, but for multiprocessing's own two helpers."""
+    me = psutil.Process()
+    helpers = {
+        _helper(resource_tracker, "_resource_tracker", "_pid"),
+        _helper(forkserver, "_forkserver", "_forkserver_pid"),
+    }
+    pids = {child.pid for child in me.children(recursive=True)}
+    my_command = _read_proc(me.pid, "cmdline")
+    pids.update(pid for pid in psutil.pids() if pid != me.pid and pid not in pids and _is_adopted(pid, my_command))
+    family: dict[int, Process] = {}
+    for pid in pids - helpers:
+        try:
+            family[pid] = (pid, psutil.Process(pid).create_time())
+        except psutil.NoSuchProcess:
+            continue
+    return family
+
+
+def _is_adopted(pid: int, my_command: bytes) -> bool:
+    """Tell whether a process outside our tree came from it: it has the mark, or is our orphaned, forked twin."""
+    if MARK.encode() in _read_proc(pid, "environ"):
+        return True
+    if _read_proc(pid, "cmdline") != my_command:
+        return False
+    try:
+        return os.getsid(pid) == os.getsid(0) and psutil.Process(pid).ppid() != os.getppid()
+    except (ProcessLookupError, psutil.NoSuchProcess):
+        return False
+
+
+def _descriptors() -> frozenset[tuple[int, str]]:
+    helpers = {
+        _helper(resource_tracker, "_resource_tracker", "_fd"),
+        _helper(forkserver, "_forkserver", "_forkserver_alive_fd"),
+    }
+    found = set()
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            target = os.readlink(f"/proc/self/fd/{name}")
+        except FileNotFoundError:
+            continue  # the listing's own descriptor
+        if int(name) not in helpers and not target.startswith(TOLERATED_PREFIXES):
+            found.add((int(name), target))
+    return frozenset(found)
+
+
+def _helper(module: object, holder: str, attribute: str) -> int | None:
+    """Read the pid or descriptor of a helper that multiprocessing starts once and keeps; there is no public way."""
+    value = getattr(getattr(module, holder, None), attribute, None)
+    return value if isinstance(value, int) else None
+
+
+def _describe(pid: int) -> str:
+    try:
+        process = psutil.Process(pid)
+        return f"{pid} ({process.status()}): {' '.join(process.cmdline()) or process.name()}"
+    except psutil.NoSuchProcess:
+        return f"{pid} (just ended)"
+
+
+def _read_proc(pid: int, name: str) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/{name}").read_bytes()
+    except OSError:
+        return b""  # ended meanwhile, a kernel thread, or another user's
