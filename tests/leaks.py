@@ -159,7 +159,8 @@ def _helper(module: object, holder: str, attribute: str) -> int | None:
 def _describe(pid: int) -> str:
     try:
         process = psutil.Process(pid)
-        return f"{pid} ({process.status()}): {' '.join(process.cmdline()) or process.name()}"
+        command = _read_proc(pid, "cmdline").replace(b"\0", b" ").decode(errors="replace").strip()
+        return f"{pid} ({process.status()}): {command or process.name()}"
     except psutil.NoSuchProcess:
         return f"{pid} (just ended)"
 

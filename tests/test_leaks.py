@@ -1,0 +1,141 @@
+"""The leak check itself: each kind of leak fails the test that leaves it, and what is cleaned up does not."""
+
+from __future__ import annotations
+
+import mmap
+import re
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests import leaks
+
+REPOSITORY = Path(__file__).parents[1]
+CONFTEST = """
+from tests import leaks
+from tests.conftest import leaves_nothing_behind, pytest_runtest_makereport, warm_numba
+leaks.GRACE_S = 0.3
+"""
+HEADER = """
+import multiprocessing, os, pathlib, signal, socket, subprocess, sys, threading
+from multiprocessing.shared_memory import SharedMemory
+kept = []
+"""
+SLEEPER = "[sys.executable, '-c', 'import time; time.sleep(600)']"
+# A launcher that starts a worker, tells its pid and waits to be killed: init adopts the worker.
+LAUNCHER = f"import subprocess, sys, time; print(subprocess.Popen({SLEEPER}).pid, flush=True); time.sleep(600)"
+
+# name -> (body, what the report says about it)
+LEAKS = {
+    "socket": ("kept.append(socket.socket())", r"descriptor \d+ -> socket:"),
+    "pipe": ("kept.append(os.pipe())", r"descriptor \d+ -> pipe:"),
+    "eventfd": ("kept.append(os.eventfd(0))", r"descriptor \d+ -> anon_inode:"),
+    "memfd": ("kept.append(os.memfd_create('x'))", r"descriptor \d+ -> /memfd:x"),
+    "file": ("kept.append(open('data', 'w'))", r"descriptor \d+ -> .*/data"),
+    "segment": ("pathlib.Path('{segment}').touch()", r"segment {segment}"),
+    "child": (f"kept.append(subprocess.Popen({SLEEPER}))", r"process \d+ \(sleeping\): .*time.sleep"),
+    "zombie": ("kept.append(subprocess.Popen(['true']))", r"process \d+ \(zombie\)"),
+    "adopted": (
+        f"with subprocess.Popen([sys.executable, '-c', {LAUNCHER!r}], stdout=subprocess.PIPE) as launcher:\n"
+        "    assert int(launcher.stdout.readline())\n"
+        "    launcher.kill()",
+        r"process \d+ \(sleeping\): .*time.sleep",
+    ),
+    # Forked without exec, a process shows its parent's first environment: there is no mark to find it by.
+    "forked": (
+        "launcher = os.fork()\n"
+        "if launcher == 0:\n"
+        "    if os.fork() == 0:\n"
+        "        signal.pause()\n"
+        "    os._exit(0)\n"
+        "os.waitpid(launcher, 0)",
+        r"process \d+ \(sleeping\): .*pytest",
+    ),
+}
+CLEAN = {
+    "closed": "socket.socket().close()",
+    "cycle": "one = [open('data', 'w')]\none[0].close()\none.append(one)",
+    "reaped": f"child = subprocess.Popen({SLEEPER})\nchild.kill()\nchild.wait()",
+    "ending": "kept.append(subprocess.Popen(['sleep', '0.1']))\nthreading.Thread(target=kept[-1].wait).start()",
+    "spawned": "child = multiprocessing.get_context('spawn').Process(target=os.getpid)\nchild.start()\nchild.join()",
+    "shared": "memory = SharedMemory(create=True, size=8)\nmemory.close()\nmemory.unlink()",
+    "devnull": "kept.append(open(os.devnull))",
+}
+
+
+@pytest.fixture
+def segment() -> Iterator[Path]:
+    """Name a segment that is gone afterwards, whatever a test did with it."""
+    path = Path(f"/dev/shm/tokenring-selftest-{uuid.uuid4().hex}")
+    yield path
+    path.unlink(missing_ok=True)
+
+
+def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, bodies: dict[str, str]) -> pytest.RunResult:
+    """Run one test for each body in a pytest of its own, under this suite's leak check."""
+    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
+    pytester.makeconftest(CONFTEST)
+    tests = [f"def test_{name}():\n" + re.sub("^", "    ", body, flags=re.M) + "\n" for name, body in bodies.items()]
+    pytester.makepyfile(HEADER + "\n".join(tests))
+    return pytester.runpytest_subprocess("-p", "no:cacheprovider")
+
+
+def test_each_kind_of_leak_fails_its_test(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, segment: Path
+) -> None:
+    bodies = {name: body.replace("{segment}", str(segment)) for name, (body, _) in LEAKS.items()}
+    result = run(pytester, monkeypatch, bodies)
+    result.assert_outcomes(passed=len(LEAKS), errors=len(LEAKS))
+    blocks = re.split(r"_+ ERROR at teardown of test_(\w+) _+\n", result.stdout.str())[1:]
+    reports = dict(zip(blocks[::2], blocks[1::2], strict=True))
+    for name, (_, what) in LEAKS.items():
+        expected = what.replace("{segment}", str(segment))
+        assert re.match(rf"the test left behind:\n  {expected}", reports[name]), (name, reports[name])
+    for pid in re.findall(r"process (\d+)", result.stdout.str()):
+        assert not runs(int(pid)), "what a test leaves running is ended, so that it cannot disturb the next"
+
+
+def test_what_is_cleaned_up_passes(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(pytester, monkeypatch, CLEAN).assert_outcomes(passed=len(CLEAN))
+
+
+def test_a_failing_test_is_not_blamed_for_what_its_traceback_holds(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = run(pytester, monkeypatch, {"fails": "held = socket.socket()\nassert held is None"})
+    result.assert_outcomes(failed=1)
+
+
+def test_a_segment_that_others_map_is_theirs(segment: Path) -> None:
+    """Another run on the same machine makes and drops segments of its own while our tests run."""
+    segment.write_bytes(bytes(mmap.PAGESIZE))
+    map_it = "import mmap, sys; f = open(sys.argv[1], 'r+b'); m = mmap.mmap(f.fileno(), 0); print(flush=True); input()"
+    command = [sys.executable, "-c", map_it, str(segment)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert leaks.belongs_to_others(segment, family={})
+        assert not leaks.belongs_to_others(segment, family={process.pid: (process.pid, 0.0)})
+        process.communicate(b"\n")
+    assert not leaks.belongs_to_others(segment, family={})
+
+
+@given(st.integers())
+def test_hypothesis_runs_under_the_check(number: int) -> None:
+    """Hypothesis refuses function-scoped fixtures in some forms; the check must not be one of them."""
+    assert number - number == 0
+
+
+def runs(pid: int) -> bool:
+    """Tell whether a process exists and is more than a zombie."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
