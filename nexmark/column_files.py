@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import xxhash
 
 from nexmark.draws import I64
-from nexmark.errors import StagingError
+from nexmark.errors import SparkError
 from nexmark.schema import EVENT, FLOOR, Stream
 
 COLUMNS = "columns"
@@ -30,14 +30,19 @@ class ColumnWriter:
         self._bytes = 0
 
     def append(self, values: I64) -> None:
-        octets = np.ascontiguousarray(values, dtype=_DTYPE).view(np.uint8)
+        octets = np.ascontiguousarray(values, dtype=_DTYPE).view(np.uint8).data
         self._out.write(octets)
         self._hash.update(octets)
         self._bytes += octets.nbytes
 
     def close(self) -> dict[str, Any]:
         self._out.close()
-        return {"file": self.file, "dtype": "<i8", "bytes": self._bytes, "checksum": f"xxh3_64:{self._hash.hexdigest()}"}
+        return {
+            "file": self.file,
+            "dtype": _DTYPE.str,
+            "bytes": self._bytes,
+            "checksum": f"xxh3_64:{self._hash.hexdigest()}",
+        }
 
 
 def name_part_files(parquet: Path) -> list[Path]:
@@ -66,7 +71,9 @@ def write_columns(
         if not len(event):
             continue
         if event[0] <= last_event or not (np.diff(event) > 0).all():
-            raise StagingError(f"{parquet}: Spark wrote the rows out of order; this is a fault of TokenRing, please report it")
+            raise SparkError(
+                f"{parquet}: Spark wrote the rows out of order; this is a fault of TokenRing, please report it"
+            )
         ordered = ordered and time[0] >= last_time and bool((np.diff(time) >= 0).all())
         last_event, last_time = int(event[-1]), int(time[-1])
         for name, values in batch.items():
@@ -75,7 +82,9 @@ def write_columns(
         advanced(len(event))
     entries = {name: writer.close() for name, writer in writers.items()}
     if done != rows:
-        raise StagingError(f"{parquet}: Spark wrote {done} rows of {rows}; this is a fault of TokenRing, please report it")
+        raise SparkError(
+            f"{parquet}: Spark wrote {done} rows of {rows}; this is a fault of TokenRing, please report it"
+        )
     if not ordered:
         entries[FLOOR] = _write_floor(folder, stream.name, rows)
     return {"rows": rows, "parquet": parquet.name, "columns": entries}

@@ -1,16 +1,30 @@
-"""What may be wrong with what a person gives us: each text names the file, column, row or option, and the cure.
+"""What a command says and how it exits when it cannot do what was asked; each text names the culprit and the cure.
 
-    InputError              the CLI prints it in one line and exits with status 2
-    ├── OptionError         an option, or options that do not go together
-    ├── ForeignDataError    events that somebody else made
-    ├── StagingError        the place to stage in: it exists, it is too small, Spark failed there
-    ├── StagedError         a staged folder that is not one, is damaged, or is of another version
+CommandError            one line on stderr, exit status 1: something failed while we worked
+├── SparkError          a Spark job failed
+└── InputError          exit status 2: something the person can put right
+    ├── OptionError         an option out of range, or options that do not go together
+    ├── ForeignDataError    events that somebody else made: file, column and row
+    ├── StagingError        the place to stage in: it exists, it is too small, it is not writable
+    ├── StagedError         a folder that holds no staged events, or other bytes than its manifest promises
     └── JavaError           no Java that Spark can run on
 """
 
 
-class InputError(Exception):
+class CommandError(Exception):
+    """The command cannot finish; the text is the one line that the person sees."""
+
+    exit_status = 1
+
+
+class SparkError(CommandError):
+    """A Spark job failed; the text carries what Spark said."""
+
+
+class InputError(CommandError):
     """Something the person can put right; the text says how."""
+
+    exit_status = 2
 
 
 class OptionError(InputError):

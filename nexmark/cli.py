@@ -1,0 +1,90 @@
+"""The `tokenring` command: its subcommands load when they are called, its errors are one line each."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from typing import Final
+
+import click
+
+from nexmark.errors import CommandError
+from nexmark.signals import Ended
+
+_SUBCOMMANDS: Final = {
+    "stage": ("nexmark.stage_command", "stage", "Stage NEXMark events with Spark: generated ones, or your own."),
+    "run": ("nexmark.run_command", "run", "Answer a NEXMark query over staged events, on all cores."),
+    "profile": ("nexmark.profile_command", "profile", "Run a query under py-spy: flame graphs for every worker."),
+}
+_INTERRUPTED = 130
+_USAGE = 2
+
+
+class LazyGroup(click.Group):
+    """A group that imports a subcommand when it is called, so that `--help` and short commands stay quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_SUBCOMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _SUBCOMMANDS:
+            return None
+        module, attribute, _ = _SUBCOMMANDS[cmd_name]
+        command = getattr(importlib.import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, _, text) in _SUBCOMMANDS.items()])
+
+
+def _version() -> str:
+    try:
+        return version("tokenring")
+    except PackageNotFoundError:
+        return "(not installed: run from a checkout)"
+
+
+@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(_version(), prog_name="tokenring")
+def cli() -> None:
+    """TokenRing: a timely-dataflow engine for one many-core machine, answering NEXMark queries.
+
+    Stage events first, then run a query over them:
+
+    \b
+      tokenring stage --out events --events 10_000_000
+      tokenring run q4 --input events --verify
+    """
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The entry point: exit status 2 for what the person can put right, 1 for other failures, 128 + n for a signal."""
+    try:
+        status = cli.main(arguments, prog_name="tokenring", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        sys.exit(_USAGE)
+    except click.ClickException as error:
+        _complain(error.format_message())
+        sys.exit(error.exit_code)
+    except CommandError as error:
+        _complain(str(error))
+        sys.exit(error.exit_status)
+    except (click.Abort, KeyboardInterrupt):
+        _complain("interrupted")
+        sys.exit(_INTERRUPTED)
+    except Ended as ended:
+        _complain(f"ended by {ended}")
+        sys.exit(ended.exit_status)
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _complain(text: str) -> None:
+    click.echo(f"tokenring: error: {' '.join(text.split())}", err=True)
+
+
+if __name__ == "__main__":
+    main()
