@@ -1,0 +1,113 @@
+# Sourced by scripts/quickstart and scripts/test: finds a Python, makes the virtual environment, installs into it.
+# Sets ROOT (the checkout), VENV and PYTHON (the environment's interpreter); the caller has set -euo pipefail.
+
+ROOT=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd -P)
+VENV=${TOKENRING_VENV:-$ROOT/.venv}
+[[ $VENV == /* ]] || VENV=$PWD/$VENV
+PYTHON=$VENV/bin/python
+# The environment's packages and nothing else: no user site, no path from the outside.
+export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PIP_USER=0 PYTHONNOUSERSITE=1
+unset PYTHONHOME PYTHONPATH
+
+say() { printf '%s\n' "$*" >&2; }
+die() {
+    say "${0##*/}: $*"
+    exit 2
+}
+
+# The first interpreter that runs and is new enough. A name on the PATH alone proves nothing: pyenv's shims only look like it.
+find_python() {
+    local name
+    for name in ${TOKENRING_PYTHON:-python3.13 python3.12 python3.11 python3}; do
+        if "$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then
+            command -v -- "$name"
+            return
+        fi
+    done
+    die "no Python 3.11 or newer found. Install one (Debian, Ubuntu: apt install python3 python3-venv;" \
+        "Fedora: dnf install python3), or name one in TOKENRING_PYTHON"
+}
+
+venv_works() {
+    [[ -f $VENV/pyvenv.cfg ]] &&
+        "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 &&
+        "$PYTHON" -m pip --version >/dev/null 2>&1
+}
+
+# A folder that is neither empty nor an environment is somebody's: never touch it.
+clear_venv() {
+    if [[ -d $VENV && ! -f $VENV/pyvenv.cfg && -n $(ls -A -- "$VENV") ]]; then
+        die "$VENV exists and is no virtual environment; name another folder in TOKENRING_VENV"
+    fi
+    rm -rf -- "$VENV"
+}
+
+# Debian splits ensurepip off into python3-venv. Without it, anything else that can make an environment with pip will do.
+make_venv() {
+    local python=$1 how log
+    log=$(mktemp)
+    for how in venv virtualenv uv host-pip; do
+        clear_venv
+        case $how in
+            venv) "$python" -m venv "$VENV" ;;
+            virtualenv) "$python" -m virtualenv -q "$VENV" ;;
+            uv) uv venv -q --seed --python "$python" "$VENV" ;;
+            host-pip) "$python" -m venv --without-pip "$VENV" && "$python" -m pip --python "$PYTHON" install -q pip ;;
+        esac >>"$log" 2>&1 || continue
+        if venv_works; then
+            rm -f -- "$log"
+            return
+        fi
+    done
+    clear_venv
+    cat -- "$log" >&2
+    rm -f -- "$log"
+    die "$python cannot make a virtual environment in $VENV. Where it lacks ensurepip (Debian, Ubuntu), the cure is:" \
+        "apt install python$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')-venv"
+}
+
+# One line that changes while pip works, on a terminal; nothing in a pipe. pip's whole output goes to a log.
+show_progress() {
+    local line width=78 start=$SECONDS
+    while IFS= read -r line; do
+        printf '%s\n' "$line" >>"$1"
+        if [[ -t 2 && ! $line =~ ^Requirement\ already ]]; then
+            [[ $line =~ ^\ *Progress\ ([0-9]+)\ of\ ([1-9][0-9]*) ]] &&
+                line="downloading: $((BASH_REMATCH[1] * 100 / BASH_REMATCH[2])) % of $((BASH_REMATCH[2] / 1000000)) MB"
+            line="$((SECONDS - start)) s  ${line#"${line%%[! ]*}"}"
+            printf '\r\033[K%s' "${line:0:width}" >&2
+        fi
+    done
+    [[ ! -t 2 ]] || printf '\r\033[K' >&2
+}
+
+# install_tokenring EXTRA: the checkout, editable, with this extra ("" for none), unless that is already so.
+# Two scripts at once would install over each other: the second waits for the first.
+install_tokenring() {
+    mkdir -p -- "$(dirname -- "$VENV")"
+    if command -v flock >/dev/null; then
+        exec 9>"$VENV.lock"
+        flock -n 9 || { say "waiting for another script that holds $VENV.lock" && flock 9; }
+    fi
+    _install "$1"
+    exec 9>&-
+}
+
+_install() {
+    local extra=$1 key python log=$VENV/install.log bar=off
+    if ! venv_works; then
+        python=$(find_python)
+        say "making $VENV with $python"
+        make_venv "$python"
+    fi
+    key=$({ cat -- "$ROOT/pyproject.toml" && "$PYTHON" -V && printf '%s\n' "$ROOT"; } | sha256sum | cut -d ' ' -f 1)
+    [[ $(cat -- "$VENV/.tokenring-$extra" 2>/dev/null) != "$key" ]] || return 0
+    say "installing tokenring${extra:+ and what its ${extra}s need} into $VENV (Spark and a Java among it: a minute or more)"
+    [[ ! -t 2 ]] || ! "$PYTHON" -m pip install --help | grep -q 'progress-bar.*raw' || bar=raw
+    : >"$log"
+    if ! (cd -- "$ROOT" && "$PYTHON" -m pip install --progress-bar "$bar" -e ".${extra:+[$extra]}" 2>&1) | show_progress "$log"; then
+        tail -n 20 -- "$log" >&2
+        die "pip could not install tokenring; its whole output is in $log. Is the package index within reach? Then run this again"
+    fi
+    printf '%s\n' "$key" | tee -- "$VENV/.tokenring-$extra" >"$VENV/.tokenring-"
+}
