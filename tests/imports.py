@@ -1,0 +1,132 @@
+"""Reads which modules import which, from the sources alone: nothing is imported to find out."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("shm", "engine", "operators", "nexmark")
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported module or name, as a full dotted name; `typing_only` where it stands under TYPE_CHECKING."""
+
+    name: str
+    line: int
+    typing_only: bool
+
+    @property
+    def top(self) -> str:
+        return self.name.partition(".")[0]
+
+
+@dataclass(frozen=True)
+class Module:
+    """One source file: its dotted name, its docstring and everything it imports, inside functions too."""
+
+    name: str
+    path: Path
+    docstring: str | None
+    imports: tuple[Import, ...]
+
+    @property
+    def package(self) -> str:
+        return self.name.partition(".")[0]
+
+
+def read_module(name: str, path: Path) -> Module:
+    """Parse one file."""
+    tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+    base = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    return Module(name, path, ast.get_docstring(tree), tuple(_imports(tree, base, typing_only=False)))
+
+
+def read_tree(packages: Iterable[str], root: Path = ROOT) -> dict[str, Module]:
+    """Parse every module of these packages, by dotted name."""
+    modules = {}
+    for package in packages:
+        for path in sorted((root / package).rglob("*.py")):
+            parts = path.relative_to(root).with_suffix("").parts
+            name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+            modules[name] = read_module(name, path)
+    return modules
+
+
+def targets(module: Module, modules: Mapping[str, Module], *, typing_too: bool) -> set[str]:
+    """Return the tree's modules that a module imports: `from a import b` means a.b where that is a module, else a."""
+    found = set()
+    for imported in module.imports:
+        if typing_too or not imported.typing_only:
+            name = imported.name if imported.name in modules else imported.name.rpartition(".")[0]
+            if name in modules:
+                found.add(name)
+    return found - {module.name}
+
+
+def reachable(start: str, modules: Mapping[str, Module]) -> set[str]:
+    """Return everything that a module imports, directly or through others."""
+    seen: set[str] = set()
+    todo = [start]
+    while todo:
+        new = targets(modules[todo.pop()], modules, typing_too=False) - seen
+        seen |= new
+        todo.extend(new)
+    return seen
+
+
+def find_cycle(modules: Mapping[str, Module]) -> list[str]:
+    """Return one import cycle as a path that ends where it starts, or an empty list."""
+    done: set[str] = set()
+
+    def visit(name: str, path: list[str]) -> list[str]:
+        if name in path:
+            return [*path[path.index(name) :], name]
+        if name not in done:
+            for target in sorted(targets(modules[name], modules, typing_too=False)):
+                if cycle := visit(target, [*path, name]):
+                    return cycle
+            done.add(name)
+        return []
+
+    return next((cycle for name in sorted(modules) if (cycle := visit(name, []))), [])
+
+
+def third_party(module: Module) -> set[str]:
+    """Return the top-level names that are neither ours nor the standard library's."""
+    ours = {*PACKAGES, "tests", "scripts", "examples"}
+    return {imported.top for imported in module.imports} - ours - sys.stdlib_module_names
+
+
+def _imports(node: ast.AST, base: str, *, typing_only: bool) -> Iterator[Import]:
+    for child in ast.iter_child_nodes(node):
+        match child:
+            case ast.Import(names=names):
+                yield from (Import(alias.name, child.lineno, typing_only) for alias in names)
+            case ast.ImportFrom(module=source, names=names, level=level):
+                prefix = _absolute(source, level, base)
+                yield from (Import(f"{prefix}.{alias.name}", child.lineno, typing_only) for alias in names)
+            case ast.Call(args=[ast.Constant(value=str(name)), *_]) if _called(child).endswith("import_module"):
+                yield Import(name, child.lineno, typing_only)
+            case ast.If(test=test) if "TYPE_CHECKING" in ast.unparse(test):
+                for statement in child.body:
+                    yield from _imports(ast.Module([statement], []), base, typing_only=True)
+                for statement in child.orelse:
+                    yield from _imports(ast.Module([statement], []), base, typing_only=typing_only)
+                continue
+        yield from _imports(child, base, typing_only=typing_only)
+
+
+def _absolute(source: str | None, level: int, base: str) -> str:
+    if level == 0:
+        return source or ""
+    parents = base.split(".")[: len(base.split(".")) - (level - 1)]
+    return ".".join([*parents, *([source] if source else [])])
+
+
+def _called(call: ast.Call) -> str:
+    return ast.unparse(call.func)
