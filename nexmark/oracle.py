@@ -16,7 +16,7 @@ from typing import Any, Final
 import orjson
 
 from nexmark.errors import CommandError, OptionError
-from nexmark.spark_process import run_spark_job
+from nexmark.spark_process import plain_path, run_spark_job
 from nexmark.staged import StagedEvents
 
 Answer = list[dict[str, int]]
@@ -48,13 +48,16 @@ def oracle(
     kept = _read_cache(cache, staged.digest)
     if kept is not None:
         return kept
-    with tempfile.TemporaryDirectory(prefix="tokenring-oracle-") as scratch:
+    with (
+        tempfile.TemporaryDirectory(prefix="tokenring-oracle-") as scratch,
+        plain_path(staged.folder.absolute()) as folder,
+    ):
         arguments = {
             "app": f"tokenring oracle {query}",
             "master": master,
             "query": query,
             "events": limit,
-            "parquet": {name: str(staged.stream(name).parquet.absolute()) for name in ("bid", "auction")},
+            "parquet": {name: str(folder / staged.stream(name).parquet.name) for name in ("bid", "auction")},
             "rows": staged.stream("bid").rows,
         }
         answer: Answer = run_spark_job("nexmark.oracle_job", arguments, Path(scratch))

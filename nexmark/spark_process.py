@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ import psutil
 from nexmark.errors import SparkError
 from nexmark.java import find_java_home
 
+_PLAIN = re.compile(r"[A-Za-z0-9_./+=@~-]+")
 _SHOWN_LINES = 12
 _GRACE_SECONDS = 10.0
 _FOREIGN_VARIABLES = ("SPARK_HOME", "SPARK_CONF_DIR", "SPARK_DIST_CLASSPATH", "HADOOP_CONF_DIR", "PYSPARK_SUBMIT_ARGS")
@@ -66,34 +69,49 @@ def run_spark_job(
             status, answered = process.wait(), False
         finally:
             process.stdout.close()
-            end_tree(process)
+            end_session(process)
         if status != 0 or not answered:
             log.seek(0)
             raise SparkError(_failure(module, status, log.read().decode(errors="replace")))
         return result
 
 
-def end_tree(process: subprocess.Popen[bytes]) -> None:
-    """Ends the job's process and all its children (the JVM, Spark's Python workers), and waits until they are gone."""
-    try:
-        root = psutil.Process(process.pid)
-        tree = [root, *root.children(recursive=True)]
-    except psutil.NoSuchProcess:
-        process.wait()
-        return
-    for member in tree:
-        try:
+def end_session(process: subprocess.Popen[bytes]) -> None:
+    """Ends all that the job started (the JVM, Spark's Python workers), and waits until it is gone.
+
+    The job leads a session of its own, which its descendants share even when their parents are gone.
+    """
+    members = _session_members(process.pid)
+    for member in members:
+        with suppress(psutil.NoSuchProcess):
             member.terminate()
-        except psutil.NoSuchProcess:
-            pass
-    _, alive = psutil.wait_procs(tree, timeout=_GRACE_SECONDS)
-    for member in alive:
-        try:
+    _, alive = psutil.wait_procs(members, timeout=_GRACE_SECONDS)
+    for member in [*alive, *_session_members(process.pid)]:
+        with suppress(psutil.NoSuchProcess):
             member.kill()
-        except psutil.NoSuchProcess:
-            pass
-    psutil.wait_procs(alive, timeout=_GRACE_SECONDS)
+            member.wait(_GRACE_SECONDS)
     process.wait()
+
+
+def _session_members(session: int) -> list[psutil.Process]:
+    members = []
+    for pid in psutil.pids():
+        with suppress(ProcessLookupError, PermissionError, psutil.NoSuchProcess):
+            if os.getsid(pid) == session:
+                members.append(psutil.Process(pid))
+    return members
+
+
+@contextmanager
+def plain_path(path: Path) -> Iterator[Path]:
+    """The same folder by a name that Spark and Hadoop take literally: they read meaning into [, {, comma, space, …."""
+    if _PLAIN.fullmatch(str(path)):
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="tokenring-path-") as folder:
+        link = Path(folder) / "events"
+        link.symlink_to(path)
+        yield link
 
 
 def _failure(module: str, status: int, log: str) -> str:

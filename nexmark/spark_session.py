@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from pyspark.sql import SparkSession
 Progress = Callable[[float], None]
 
 _POLL_SECONDS = 0.25
+_JVM_GRACE_SECONDS = 10
 _PR_SET_PDEATHSIG = 1
 _MIB = 1 << 20
 
@@ -113,8 +115,21 @@ def spark_job(main: Callable[[SparkSession, dict[str, Any], ProgressReporter], A
         result = main(session, arguments, reporter)
     finally:
         reporter.close()
-        session.stop()
+        _stop(session)
     emit({"result": result})
+
+
+def _stop(session: SparkSession) -> None:
+    """Stops Spark and sees its JVM end, so that nobody writes into the scratch folder any more when we answer."""
+    jvm = session.sparkContext._gateway.proc
+    session.stop()
+    # The JVM ends when its stdin does.
+    jvm.stdin.close()
+    try:
+        jvm.wait(_JVM_GRACE_SECONDS)
+    except subprocess.TimeoutExpired:
+        jvm.kill()
+        jvm.wait()
 
 
 def _die_with_parent() -> None:

@@ -14,7 +14,7 @@ from nexmark.generator import GeneratorConfig
 from nexmark.manifest import write_manifest
 from nexmark.progress import Advance, silent
 from nexmark.schema import STREAMS
-from nexmark.spark_process import run_spark_job
+from nexmark.spark_process import plain_path, run_spark_job
 from nexmark.staging_folder import staging_folder
 
 BYTES_PER_EVENT = 90
@@ -22,14 +22,15 @@ BYTES_PER_EVENT = 90
 
 
 @contextmanager
-def scratch_folder(building: Path) -> Iterator[Path]:
-    """Spark's temporary files: inside the folder under way, so that whatever ends it ends them too."""
-    scratch = building / ".scratch"
-    scratch.mkdir()
-    try:
-        yield scratch
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+def spark_paths(building: Path) -> Iterator[tuple[Path, Path]]:
+    """Where Spark writes, and where it keeps temporary files: within the folder under way, so that they end with it."""
+    with plain_path(building) as out:
+        scratch = out / ".scratch"
+        scratch.mkdir()
+        try:
+            yield out, scratch
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
 
 
 def stage_generated(
@@ -43,13 +44,13 @@ def stage_generated(
 ) -> dict[str, Any]:
     """Generates events with Spark into `out`; returns the manifest."""
     with staging_folder(out, force, config.events * BYTES_PER_EVENT) as building:
-        with scratch_folder(building) as scratch:
+        with spark_paths(building) as (spark_out, scratch):
             arguments = {
                 "app": "tokenring stage",
                 "master": master,
                 "partitions": partitions,
                 "config": config.as_dict(),
-                "out": str(building),
+                "out": str(spark_out),
             }
             rows = run_spark_job(
                 "nexmark.spark_generate", arguments, scratch, lambda done, of: progress("generating", done, of)
@@ -80,7 +81,7 @@ def stage_foreign(
         progress("checking", read, amount)
 
     with staging_folder(out, force, needed_bytes) as building:
-        with scratch_folder(building) as scratch:
+        with spark_paths(building) as (spark_out, scratch):
             raw = scratch / "raw"
             raw.mkdir()
             rows = normalise(source, time_unit, raw, advanced)
@@ -90,7 +91,7 @@ def stage_foreign(
                 "partitions": partitions,
                 "rows": rows,
                 "raw": str(raw),
-                "out": str(building),
+                "out": str(spark_out),
             }
             run_spark_job("nexmark.spark_sort", arguments, scratch, lambda done, of: progress("sorting", done, of))
         streams = seal_streams(building, rows, progress)

@@ -6,10 +6,13 @@ way, and the next builder removes it.
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import fcntl
 import os
 import secrets
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,6 +21,9 @@ from nexmark.errors import StagingError
 
 _MARK = ".tokenring-staging-"
 _LOCK = ".lock"
+_YOUNG_SECONDS = 60
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
 
 
 @contextmanager
@@ -42,7 +48,7 @@ def staging_folder(target: Path, force: bool, needed_bytes: int) -> Iterator[Pat
     except PermissionError as error:
         raise StagingError(f"{target}: cannot write there ({error.strerror}); choose another --out") from None
     except OSError as error:
-        if error.errno == 28:
+        if error.errno == errno.ENOSPC:
             raise StagingError(f"{target}: the disk is full; free some space or choose another --out") from None
         raise
     finally:
@@ -72,7 +78,7 @@ def remove_leftovers(parent: Path) -> list[Path]:
             descriptor = os.open(entry / _LOCK, os.O_RDWR)
         except FileNotFoundError:
             # Killed before its lock was there or after it was gone; a young one may be about to make it.
-            if _age_seconds(entry) < 60:
+            if _age_seconds(entry) < _YOUNG_SECONDS:
                 continue
             descriptor = -1
         except OSError:
@@ -102,8 +108,6 @@ def sync_tree(root: Path) -> None:
 
 
 def _age_seconds(entry: Path) -> float:
-    import time
-
     try:
         return time.time() - entry.stat().st_mtime
     except FileNotFoundError:
@@ -146,23 +150,32 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _put_in_place(building: Path, target: Path, force: bool) -> None:
-    """Renames; what stood there before is moved aside first and removed last."""
-    aside: Path | None = None
-    if target.exists() and any(target.iterdir()):
-        if not force:
-            raise StagingError(f"{target} appeared while staging; add --force to replace it, or choose another --out")
-        aside = target.parent / f"{_MARK}{target.name}-{secrets.token_hex(8)}"
-        os.rename(target, aside)
+    """Renames; when a folder stands there already, the two change places in one step and the old one is removed."""
     try:
         os.rename(building, target)
-    except BaseException:
-        if aside is not None:
-            os.rename(aside, target)
-        raise
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+        if not force:
+            raise StagingError(f"{target} appeared while staging; choose another --out, or add --force") from None
+        _exchange(building, target)
+        shutil.rmtree(building, ignore_errors=True)
     descriptor = os.open(target.parent, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-    if aside is not None:
-        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _exchange(one: Path, other: Path) -> None:
+    """Swaps two folders atomically (Linux, renameat2); where the file system cannot, with two renames."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.renameat2(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0:
+        return
+    code = ctypes.get_errno()
+    if code not in (errno.EINVAL, errno.ENOSYS):
+        raise OSError(code, os.strerror(code), str(other))
+    aside = other.with_name(f"{_MARK}{other.name}-{secrets.token_hex(8)}")
+    os.rename(other, aside)
+    os.rename(one, other)
+    os.rename(aside, one)
