@@ -1,0 +1,88 @@
+"""The engine: timestamps, tokens, progress tracking, dataflow graphs, workers. What dataflow authors need is here.
+
+    from engine import execute, Schema, Exchange
+
+    def program(worker):
+        with worker.dataflow("hello") as scope:
+            numbers, stream = scope.new_input(Schema("value"))
+            probe = stream.probe()
+        numbers.send({"value": [worker.index]})
+        numbers.advance_to(1)
+        worker.step_while(lambda: probe.less_than(1))
+
+    execute(program, workers=2)
+
+Layers: pure (timestamp, antichain, location, change_batch, counts, reachability, tracker, tokens, batch, errors), graph (pact, operate,
+graph, stream, scope), runtime (everything else; only this part touches shm and the system).
+"""
+
+from engine.batch import Batch, Schema
+from engine.config import Config
+from engine.errors import (
+    BrokenInvariant,
+    ConfigError,
+    GraphError,
+    GraphMismatchError,
+    OperatorError,
+    OutOfSharedMemory,
+    SchemaError,
+    SegmentError,
+    TimeRegressionError,
+    TokenError,
+    TokenRingError,
+    UsageError,
+    WorkerError,
+)
+from engine.input import InputHandle
+from engine.launcher import execute
+from engine.location import Notify
+from engine.operator import OperatorContext
+from engine.pact import Broadcast, Exchange, Pact, Pipeline
+from engine.ports import InputPort, OutputPort, Session
+from engine.probe import Probe
+from engine.scope import Scope
+from engine.stream import OperatorBuilder, Stream
+from engine.timestamp import COMPLETE, MAX_TIME, PathSummary, Time
+from engine.tokens import Token, TokenRef
+from engine.worker import Worker
+
+__all__ = [
+    "COMPLETE",
+    "MAX_TIME",
+    "Batch",
+    "BrokenInvariant",
+    "Broadcast",
+    "Config",
+    "ConfigError",
+    "Exchange",
+    "GraphError",
+    "GraphMismatchError",
+    "InputHandle",
+    "InputPort",
+    "Notify",
+    "OperatorBuilder",
+    "OperatorContext",
+    "OperatorError",
+    "OutOfSharedMemory",
+    "OutputPort",
+    "Pact",
+    "PathSummary",
+    "Pipeline",
+    "Probe",
+    "Schema",
+    "SchemaError",
+    "Scope",
+    "SegmentError",
+    "Session",
+    "Stream",
+    "Time",
+    "TimeRegressionError",
+    "Token",
+    "TokenError",
+    "TokenRef",
+    "TokenRingError",
+    "UsageError",
+    "Worker",
+    "WorkerError",
+    "execute",
+]

@@ -1,0 +1,89 @@
+"""Turns a declared dataflow into a running one: numbers locations, compiles paths, makes channels, hands out initial tokens."""
+
+from typing import TYPE_CHECKING
+
+from engine.channel import Channel, RemoteChannel, SelectChannel, needs_queues
+from engine.location import Notify, Target
+from engine.operator import OperatorContext, RunningOperator
+from engine.ports import InputPort, OutputPort
+from engine.reachability import Reachability
+from engine.scope import Scope
+from engine.tokens import Token
+
+if TYPE_CHECKING:
+    from engine.worker import Worker
+
+
+def build_dataflow(worker: "Worker", scope: Scope) -> None:
+    """Instantiate the scope's graph on this worker; every worker does the same, in the same order, so all numbers agree."""
+    graph, tracker = scope.graph, worker.tracker
+    first_location = tracker.locations_used
+    running: list[RunningOperator] = []
+    for spec in graph.operators:
+        number = tracker.add_operator(spec.notify)
+        operator = RunningOperator(worker, spec.name, len(worker.operators), number, spec.notify)
+        for index, port in enumerate(spec.inputs):
+            operator.inputs.append(InputPort(operator, index, tracker.add_location(number), port.schema, tracker, worker.log))
+        for index, schema in enumerate(spec.outputs):
+            operator.outputs.append(OutputPort(operator, index, tracker.add_location(number), schema, worker.log))
+        for index, input_port in enumerate(operator.inputs):
+            input_port.summaries = [spec.summary(index, output) for output in range(len(spec.outputs))]
+        worker.operators.append(operator)
+        worker.by_number[number] = operator
+        running.append(operator)
+    for probe in scope.probes:
+        number = tracker.add_operator(Notify.ALWAYS)
+        worker.by_number[number] = probe
+        probe.attach(tracker, tracker.add_location(number))
+    _connect_channels(worker, scope, running)
+    _compile_paths(worker, scope, first_location)
+    for operator in running:  # the initial tokens of all workers are common knowledge (SAFETY.md, A5)
+        for output in operator.outputs:
+            tracker.change(output.location, 0, worker.peers)
+    tracker.propagate()
+    _construct(worker, scope, running)
+
+
+def _connect_channels(worker: "Worker", scope: Scope, running: list[RunningOperator]) -> None:
+    for operator, spec in zip(running, scope.graph.operators, strict=True):
+        for port, declared in zip(operator.inputs, spec.inputs, strict=True):
+            origin = running[declared.origin.operator].outputs[declared.origin.port]
+            channel: Channel
+            if needs_queues(declared.pact, worker.peers):
+                remote = RemoteChannel(worker, port, worker.plane, len(worker.plane.channels), origin.schema, declared.pact)
+                worker.plane.channels.append(remote)
+                channel = remote
+            elif port.schema != origin.schema:
+                channel = SelectChannel(worker, port)
+            else:
+                channel = Channel(worker, port)
+            origin.channels.append(channel)
+
+
+def _compile_paths(worker: "Worker", scope: Scope, first_location: int) -> None:
+    graph = scope.graph
+    numbers = graph.locations()
+    watched = {numbers[Target(index, port)] for index, spec in enumerate(graph.operators) for port in range(len(spec.inputs))}
+    watched |= {len(numbers) + index for index in range(len(graph.taps))}
+    links = [(origin + first_location, target + first_location, summary) for origin, target, summary in graph.links()]
+    worker.tracker.connect(Reachability(links, sorted(first_location + location for location in watched)))
+
+
+def _construct(worker: "Worker", scope: Scope, running: list[RunningOperator]) -> None:
+    for operator, spec in zip(running, scope.graph.operators, strict=True):
+        tokens = []
+        for output in operator.outputs:
+            output.held += 1
+            tokens.append(Token(output, 0))
+        if spec.manual is not None:
+            spec.manual.attach(operator.outputs[0], tokens[0])
+            worker.inputs.append(spec.manual)
+        else:
+            assert spec.constructor is not None
+            operator.set_logic(spec.constructor(OperatorContext(operator), *tokens))
+            worker.schedule(operator)
+        del tokens
+        if operator.counts_tokens:
+            worker.tracker.set_holding(operator.number, operator.held)
+
+

@@ -1,0 +1,116 @@
+"""The log of a worker's changes to pointstamp counts, netted before it is published.
+
+A change is three words: location, delta, time. Writing one costs a single `pack_into`; netting happens once a step, in a kernel,
+so a message produced and consumed in the same step, or a token downgraded twice, leaves no trace.
+"""
+
+from struct import Struct
+
+import numpy as np
+
+from shm.atomics import kernel
+
+CHANGE_WORDS = 3
+CHANGE_BYTES = 8 * CHANGE_WORDS
+
+pack_change = Struct("=3q").pack_into
+pack_two_changes = Struct("=6q").pack_into
+
+_LINEAR_LIMIT = 24
+
+
+@kernel
+def net(log, count, scratch):  # type: ignore[no-untyped-def]
+    """Merge changes at equal pointstamps in place and drop zeros; returns how many are left.
+
+    log: flat int64 of at least 3 * count; scratch: int64 of at least 4 * count (used when there are many).
+    """
+    kept = 0
+    if count <= _LINEAR_LIMIT:
+        for i in range(count):
+            location, delta, time = log[3 * i], log[3 * i + 1], log[3 * i + 2]
+            j = 0
+            while j < kept and (log[3 * j] != location or log[3 * j + 2] != time):
+                j += 1
+            if j < kept:
+                log[3 * j + 1] += delta
+            else:
+                log[3 * j], log[3 * j + 1], log[3 * j + 2] = location, delta, time
+                kept += 1
+    else:
+        slots = 1
+        while slots < 2 * count:
+            slots *= 2
+        for i in range(slots):
+            scratch[i] = -1
+        for i in range(count):
+            location, delta, time = log[3 * i], log[3 * i + 1], log[3 * i + 2]
+            mixed = (np.uint64(time) * np.uint64(0x9E3779B97F4A7C15)) ^ (np.uint64(location) * np.uint64(0xC2B2AE3D27D4EB4F))
+            slot = np.int64(mixed >> np.uint64(32)) & (slots - 1)
+            while scratch[slot] >= 0 and (log[3 * scratch[slot]] != location or log[3 * scratch[slot] + 2] != time):
+                slot = (slot + 1) & (slots - 1)
+            if scratch[slot] >= 0:
+                log[3 * scratch[slot] + 1] += delta
+            else:
+                scratch[slot] = kept
+                log[3 * kept], log[3 * kept + 1], log[3 * kept + 2] = location, delta, time
+                kept += 1
+    left = 0
+    for i in range(kept):
+        if log[3 * i + 1] != 0:
+            log[3 * left], log[3 * left + 1], log[3 * left + 2] = log[3 * i], log[3 * i + 1], log[3 * i + 2]
+            left += 1
+    return left
+
+
+@kernel
+def positives_first(log, count):  # type: ignore[no-untyped-def]
+    """Order changes so that increments come before decrements: what makes a prefix of them safe to publish by itself."""
+    left = 0
+    for i in range(count):
+        if log[3 * i + 1] > 0:
+            for word in range(3):
+                log[3 * i + word], log[3 * left + word] = log[3 * left + word], log[3 * i + word]
+            left += 1
+    return left
+
+
+class ChangeLog:
+    """Changes not yet published. `buffer` is written with `pack_change` at `offset` bytes; `words` is the kernels' view of it.
+
+    Writers move `offset` on and call `make_room` once it reaches `limit`.
+    """
+
+    __slots__ = ("buffer", "limit", "offset", "scratch", "words")
+
+    def __init__(self, capacity: int = 4096) -> None:
+        self.offset = 0
+        self._allocate(capacity)
+
+    def _allocate(self, capacity: int) -> None:
+        self.buffer = bytearray(capacity * CHANGE_BYTES)
+        self.words = np.frombuffer(self.buffer, np.int64)
+        self.scratch = np.zeros(4 * capacity, np.int64)
+        self.limit = (capacity - 2) * CHANGE_BYTES
+
+    def add(self, location: int, time: int, delta: int) -> None:
+        """Log one change."""
+        offset = self.offset
+        pack_change(self.buffer, offset, location, delta, time)
+        self.offset = offset = offset + CHANGE_BYTES
+        if offset >= self.limit:
+            self.make_room()
+
+    def make_room(self) -> None:
+        """Net what is there, and double the buffer if that does not help."""
+        count = net(self.words, self.offset // CHANGE_BYTES, self.scratch)
+        self.offset = count * CHANGE_BYTES
+        if self.offset > self.limit // 2:
+            old = bytes(self.buffer[: self.offset])
+            self._allocate(2 * len(self.buffer) // CHANGE_BYTES)
+            self.buffer[: self.offset] = old
+
+    def changes(self) -> list[tuple[int, int, int]]:
+        """The changes as (location, time, delta), for explanations and tests."""
+        flat = self.words[: self.offset // 8].tolist()
+        return [(flat[i], flat[i + 2], flat[i + 1]) for i in range(0, len(flat), CHANGE_WORDS)]

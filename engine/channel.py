@@ -1,0 +1,151 @@
+"""Channels: the runtime of an edge. A push is counted, handed on by reference or exchanged, or kept until a full queue drains."""
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from engine.batch import Batch, Schema
+from engine.change_batch import CHANGE_BYTES, ChangeLog, pack_change
+from engine.pact import Broadcast, Exchange, Pact
+from engine.ports import InputPort
+from engine.timestamp import Time
+from shm.data_queue import HEADER_WORDS, PAD, partition_for, send_for
+
+if TYPE_CHECKING:
+    from engine.data_plane import DataPlane
+    from engine.worker import Worker
+
+
+class Channel:
+    """An edge within a worker: batches pass by reference."""
+
+    def __init__(self, worker: "Worker", target: InputPort) -> None:
+        self.worker = worker
+        self.target = target
+        self.log: ChangeLog = worker.log
+
+    def push(self, time: Time, batch: Batch) -> None:
+        """Count a message in flight and hand it over."""
+        target = self.target
+        log = self.log
+        offset = log.offset
+        pack_change(log.buffer, offset, target.location, 1, time)
+        log.offset = offset = offset + CHANGE_BYTES
+        if offset >= log.limit:
+            log.make_room()
+        target.queue.append((time, batch, True))  # it may be a view that came in through another channel
+        self.worker.schedule(target.operator)
+
+
+class SelectChannel(Channel):
+    """An edge within a worker that passes only some columns (an exchange on a group of one)."""
+
+    def __init__(self, worker: "Worker", target: InputPort) -> None:
+        super().__init__(worker, target)
+        self._schema = target.schema
+
+    def push(self, time: Time, batch: Batch) -> None:
+        """Hand over the selected columns."""
+        super().push(time, batch.select(self._schema))
+
+
+class RemoteChannel(Channel):
+    """An edge between workers: rows go through the data queues, all of them or none; what does not fit waits in `pending`."""
+
+    def __init__(self, worker: "Worker", target: InputPort, plane: "DataPlane", number: int, origin: Schema, pact: Pact) -> None:
+        super().__init__(worker, target)
+        self._plane = plane
+        self.number = number
+        schema = target.schema
+        self._schema = schema
+        self._select = tuple(origin.position(name) for name in schema.names)
+        self._key = schema.position(pact.key) if isinstance(pact, Exchange) else -1
+        self._broadcast = isinstance(pact, Broadcast)
+        self._partition = partition_for(len(schema))
+        self._copy = send_for(len(schema))
+        self._all_int64 = schema.all_int64
+        share_words = plane.message_limit_words - HEADER_WORDS
+        self._rows_limit = max(PAD, share_words // len(schema) // PAD * PAD)
+        self.pending: deque[tuple[Time, tuple[np.ndarray, ...], int, int]] = deque()
+
+    def push(self, time: Time, batch: Batch) -> None:
+        """Exchange the rows of a batch; count the messages that were made."""
+        source = batch.columns
+        columns = tuple([source[position] for position in self._select])
+        if not self._all_int64:
+            columns = tuple([column.view(np.int64) for column in columns])
+        rows = batch.rows
+        start = 0
+        while start < rows:
+            stop = min(rows, start + self._rows_limit)
+            sent = -1 if self.pending else self._send(columns, start, stop, time)
+            if sent < 0:
+                self._postpone(columns, start, rows, time)
+                return
+            self._count(time, sent)
+            start = stop
+
+    def _count(self, time: Time, messages: int) -> None:
+        log = self.log
+        offset = log.offset
+        pack_change(log.buffer, offset, self.target.location, messages, time)
+        log.offset = offset = offset + CHANGE_BYTES
+        if offset >= log.limit:
+            log.make_room()
+
+    def _send(self, columns: tuple[np.ndarray, ...], start: int, stop: int, time: Time) -> int:
+        plane = self._plane
+        if self._broadcast:
+            return plane.broadcast(self._copy, columns, start, stop, self.number, time)
+        sent: int = self._partition(columns, self._key, start, stop, plane.outgoing, plane.routes, plane.counts, self.number, time)
+        return sent
+
+    def _postpone(self, columns: tuple[np.ndarray, ...], start: int, stop: int, time: Time) -> None:
+        """Keep rows that did not fit; the wait itself is a message in flight at the target, counted as one."""
+        kept = tuple([column[start:stop].copy() for column in columns])
+        self.pending.append((time, kept, 0, stop - start))
+        self._count(time, 1)
+        self._plane.postponed(self, (stop - start) * len(columns) * 8)
+
+    def retry(self) -> bool:
+        """Send what is pending, in order, as far as it goes; True if nothing is left."""
+        while self.pending:
+            time, columns, start, rows = self.pending[0]
+            while start < rows:
+                stop = min(rows, start + self._rows_limit)
+                sent = self._send(columns, start, stop, time)
+                if sent < 0:
+                    self.pending[0] = (time, columns, start, rows)
+                    return False
+                self._count(time, sent)
+                start = stop
+            self.pending.popleft()
+            self._count(time, -1)
+            self._plane.caught_up(rows * len(columns) * 8)
+        return True
+
+    def deliver(self, queue: int, rows: int, time: Time, offset: int, stride: int) -> None:
+        """A message arrived: hand its columns, as views, to the target."""
+        target = self.target
+        if self._all_int64:
+            words = self._plane.words[queue]
+            columns = tuple([words[at : at + rows] for at in range(offset, offset + stride * len(self._select), stride)])
+        else:
+            words = self._plane.words[queue]
+            columns = tuple(
+                [
+                    words[at : at + rows].view(dtype)
+                    for at, dtype in zip(range(offset, offset + stride * len(self._select), stride), self._schema.dtypes, strict=True)
+                ]
+            )
+        target.queue.append((time, Batch.wrap(self._schema, columns, rows), True))
+        self.worker.schedule(target.operator)
+
+
+def needs_queues(pact: Pact, workers: int) -> bool:
+    """Whether an edge with this pact crosses workers."""
+    return workers > 1 and isinstance(pact, Exchange | Broadcast)
+
+
+

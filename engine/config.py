@@ -1,0 +1,64 @@
+"""How a group is run: sizes, pinning, parking; defaults that work, and errors that name the option."""
+
+import os
+from dataclasses import dataclass
+
+from engine.errors import ConfigError
+from shm.layout import MAX_WORKERS, Layout
+
+_QUEUE_BUDGET_BYTES = 160 * 2**20  # for all pairs together, so that many workers get smaller queues
+_LARGEST_QUEUE_BYTES = 2**21
+_SMALLEST_QUEUE_BYTES = 2**16
+
+
+def usable_cores() -> list[int]:
+    """The cores this process may run on."""
+    return sorted(os.sched_getaffinity(0))
+
+
+def _power_of_two_below(value: int) -> int:
+    return 1 << (value.bit_length() - 1)
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings of a group of workers.
+
+    workers: processes, default one per usable core. queue_bytes: data part of each ordered pair's queue, a power of two (default: 2 MiB,
+    less for many workers). ring_records: slots of the progress ring, a power of two. backlog_bytes: rows that may wait for room on one
+    worker before sources are asked to pause. spin_us: how long a worker with nothing to do spins before it parks (none when there are
+    more workers than cores). pin: bind worker i to the i-th usable core.
+    """
+
+    workers: int = 0
+    queue_bytes: int = 0
+    ring_records: int = 1 << 14
+    backlog_bytes: int = 8 * 2**20
+    spin_us: int = 200
+    pin: bool = True
+
+    def __post_init__(self) -> None:
+        if self.workers == 0:
+            object.__setattr__(self, "workers", len(usable_cores()))
+        if not isinstance(self.workers, int) or not 1 <= self.workers <= MAX_WORKERS:
+            raise ConfigError(f"workers must be between 1 and {MAX_WORKERS}, not {self.workers}")
+        if self.queue_bytes == 0:
+            pairs = max(1, self.workers * (self.workers - 1))
+            fitting = _power_of_two_below(_QUEUE_BUDGET_BYTES // pairs) if pairs < _QUEUE_BUDGET_BYTES else 0
+            object.__setattr__(self, "queue_bytes", min(_LARGEST_QUEUE_BYTES, max(_SMALLEST_QUEUE_BYTES, fitting)))
+        if self.queue_bytes < 4096 or self.queue_bytes & (self.queue_bytes - 1):
+            raise ConfigError(f"queue_bytes must be a power of two of at least 4096, not {self.queue_bytes}")
+        if self.ring_records < 64 or self.ring_records & (self.ring_records - 1):
+            raise ConfigError(f"ring_records must be a power of two of at least 64, not {self.ring_records}")
+        if self.spin_us < 0 or self.backlog_bytes < 0:
+            raise ConfigError("spin_us and backlog_bytes must not be negative")
+
+    @property
+    def layout(self) -> Layout:
+        """The segment's layout."""
+        return Layout(self.workers, self.ring_records, self.queue_bytes // 8)
+
+    @property
+    def oversubscribed(self) -> bool:
+        """Whether there are more workers than usable cores."""
+        return self.workers > len(usable_cores())

@@ -1,0 +1,148 @@
+"""Count tables: for every location, how many tokens or messages in flight there are at each time, in flat int64 arrays.
+
+A location's entries (time, count) are sorted by time in a window of a region of one pool. Times mostly come at the end and go at
+the beginning, so both are O(1); anything else is a binary search and a short move. Counts may be negative for a while.
+
+    state      addresses and scalars, the kernels' one handle on everything
+    locations  LOCATION_WORDS words a location: its window, its least time, its paths, its frontier
+    pool       (time, count) pairs; a region that is full moves to one of twice the size at the pool's end
+"""
+
+from engine.timestamp import COMPLETE
+from shm.atomics import kernel, words_at
+
+# Words of `state`.
+(
+    LOCATIONS_ADDRESS,
+    LOCATION_CAPACITY,
+    POOL_ADDRESS,
+    POOL_CAPACITY,
+    POOL_USED,
+    NONZERO,
+    PATHS_ADDRESS,
+    PATHS_CAPACITY,
+    OPERATORS_ADDRESS,
+    OPERATOR_CAPACITY,
+    LISTS_ADDRESS,
+    DIRTY_COUNT,
+    WOKEN_COUNT,
+    RESUME,
+    BROKEN_LOCATION,
+) = range(15)
+STATE_WORDS = 16
+
+# Words of a location.
+(
+    REGION,
+    REGION_CAPACITY,
+    BEGIN,
+    END,
+    LEAST,
+    IS_DIRTY,
+    FORWARD_BEGIN,
+    FORWARD_END,
+    BACKWARD_BEGIN,
+    BACKWARD_END,
+    FRONTIER,
+    IS_REACHED,
+    OPERATOR,
+    WATCHED,
+) = range(14)
+LOCATION_WORDS = 16
+
+FIRST_REGION = 4  # entries of a location's first region
+
+APPLIED, NEEDS_ROOM = 0, 1
+
+
+@kernel
+def _find(pool, begin, end, time):  # type: ignore[no-untyped-def]
+    """The first entry in begin..end (pool indices) whose time is not less than `time`."""
+    while begin < end:
+        middle = (begin + end) >> 1
+        if pool[2 * middle] < time:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin
+
+
+@kernel
+def _make_room(state, pool, locations, at):  # type: ignore[no-untyped-def]
+    """Let the location's window have a free entry at its end; False if the pool is full."""
+    region, capacity = locations[at + REGION], locations[at + REGION_CAPACITY]
+    begin, end = locations[at + BEGIN], locations[at + END]
+    used = end - begin
+    target = region
+    if capacity == 0 or 2 * used > capacity:
+        grown = FIRST_REGION if capacity == 0 else 2 * capacity
+        if state[POOL_USED] + grown > state[POOL_CAPACITY]:
+            return False
+        target = state[POOL_USED]
+        state[POOL_USED] += grown
+        locations[at + REGION], locations[at + REGION_CAPACITY] = target, grown
+    for i in range(used):
+        pool[2 * (target + i)] = pool[2 * (region + begin + i)]
+        pool[2 * (target + i) + 1] = pool[2 * (region + begin + i) + 1]
+    locations[at + BEGIN], locations[at + END] = 0, used
+    return True
+
+
+@kernel
+def apply_change(state, location, time, delta):  # type: ignore[no-untyped-def]
+    """Add `delta` to the count at (location, time). NEEDS_ROOM (nothing applied) if a table is too small."""
+    if location >= state[LOCATION_CAPACITY]:
+        return NEEDS_ROOM
+    locations = words_at(state[LOCATIONS_ADDRESS], state[LOCATION_CAPACITY] * LOCATION_WORDS)
+    pool = words_at(state[POOL_ADDRESS], 2 * state[POOL_CAPACITY])
+    at = location * LOCATION_WORDS
+    region = locations[at + REGION]
+    begin, end = region + locations[at + BEGIN], region + locations[at + END]
+    if begin == end or pool[2 * (end - 1)] < time:
+        place = end
+    elif pool[2 * begin] == time:
+        place = begin
+    else:
+        place = _find(pool, begin, end, time)
+    if place < end and pool[2 * place] == time:
+        before = pool[2 * place + 1]
+        pool[2 * place + 1] = before + delta
+        if before == 0:
+            state[NONZERO] += 1
+        if before + delta == 0:
+            state[NONZERO] -= 1
+            if place == begin:  # zeros elsewhere wait until they come first
+                while begin < end and pool[2 * begin + 1] == 0:
+                    begin += 1
+                locations[at + BEGIN] = begin - region
+    else:
+        if locations[at + END] == locations[at + REGION_CAPACITY]:
+            if not _make_room(state, pool, locations, at):
+                return NEEDS_ROOM
+            moved = locations[at + REGION] + locations[at + BEGIN]
+            place += moved - begin
+            end = locations[at + REGION] + locations[at + END]
+        for i in range(end, place, -1):
+            pool[2 * i], pool[2 * i + 1] = pool[2 * i - 2], pool[2 * i - 1]
+        pool[2 * place], pool[2 * place + 1] = time, delta
+        locations[at + END] += 1
+        state[NONZERO] += 1
+    if locations[at + IS_DIRTY] == 0:
+        locations[at + IS_DIRTY] = 1
+        lists = words_at(state[LISTS_ADDRESS], state[LOCATION_CAPACITY])
+        lists[state[DIRTY_COUNT]] = location
+        state[DIRTY_COUNT] += 1
+    return APPLIED
+
+
+@kernel
+def least_positive(state, location):  # type: ignore[no-untyped-def]
+    """The least time with a positive count at `location`; COMPLETE if there is none."""
+    locations = words_at(state[LOCATIONS_ADDRESS], state[LOCATION_CAPACITY] * LOCATION_WORDS)
+    pool = words_at(state[POOL_ADDRESS], 2 * state[POOL_CAPACITY])
+    at = location * LOCATION_WORDS
+    region = locations[at + REGION]
+    for i in range(region + locations[at + BEGIN], region + locations[at + END]):
+        if pool[2 * i + 1] > 0:
+            return pool[2 * i]
+    return COMPLETE

@@ -1,0 +1,105 @@
+"""One worker's end of the data plane: its queues to and from every peer, and what waits because a queue was full."""
+
+from collections.abc import Callable
+from struct import Struct
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shm.atomics import peek, poke
+from shm.data_queue import (
+    INBOX_WORDS,
+    Loopback,
+    attach_queues,
+    has_room,
+    message_words,
+    queue_words,
+    receive,
+)
+from shm.layout import WORKER_CONGESTED
+from shm.segment import Segment
+
+if TYPE_CHECKING:
+    from engine.channel import RemoteChannel
+
+_MESSAGE = Struct("=7q8x").iter_unpack
+_INBOX_MESSAGES = 16  # per peer and step
+
+
+
+class DataPlane:
+    """Sends and receives column messages; channels are numbered in the order they are made, alike on every worker."""
+
+    def __init__(self, segment: Segment, me: int, backlog_limit_bytes: int) -> None:
+        layout = segment.layout
+        self._segment = segment
+        self._me = me
+        self._loopback = Loopback(layout.queue_words)
+        self.outgoing, self.incoming = attach_queues(segment, me, self._loopback)
+        self.words = [queue_words(segment, peer, me, self._loopback) for peer in range(layout.workers)]
+        self.inbox = np.zeros(layout.workers * _INBOX_MESSAGES * INBOX_WORDS, np.int64)
+        self._inbox_bytes = memoryview(self.inbox).cast("B")
+        self.message_limit_words = layout.queue_words // 4
+        self.routes = np.zeros(self.message_limit_words, np.int64)
+        self.counts = np.zeros((3, layout.workers), np.int64)
+        self.channels: list[RemoteChannel] = []
+        self._waiting: list[RemoteChannel] = []
+        self._backlog_bytes = 0
+        self._backlog_limit_bytes = backlog_limit_bytes
+        self._congested_address = segment.address(layout.worker(me) + WORKER_CONGESTED)
+        self._congested_addresses = [segment.address(layout.worker(peer) + WORKER_CONGESTED) for peer in range(layout.workers)]
+
+    def receive(self) -> int:
+        """Take in what has arrived and hand it to the channels' targets; returns the number of messages.
+
+        The bytes of the messages received by the call before are given back to their senders.
+        """
+        found: int = receive(self.incoming, self.inbox)
+        if found:
+            channels = self.channels
+            for queue, number, rows, _, stamp, offset, stride in _MESSAGE(self._inbox_bytes[: found * 8 * INBOX_WORDS]):
+                channels[number].deliver(queue, rows, stamp, offset, stride)
+        return found
+
+    def broadcast(
+        self, copy: Callable[..., bool], columns: tuple[np.ndarray, ...], start: int, stop: int, channel: int, stamp: int
+    ) -> int:
+        """Copy rows to every worker's queue with the kernel `copy`, or to none (-1)."""
+        words = message_words(stop - start, len(columns))
+        if not all(has_room(queue, words) for queue in self.outgoing):
+            return -1
+        for worker in range(len(self.outgoing)):
+            copy(columns, start, stop, self.outgoing, worker, channel, stamp)
+        return len(self.outgoing)
+
+    def postponed(self, channel: "RemoteChannel", size_bytes: int) -> None:
+        """A channel keeps rows because a queue was full; too many of them ask all sources to pause."""
+        if channel not in self._waiting:
+            self._waiting.append(channel)
+        self._backlog_bytes += size_bytes
+        if self._backlog_bytes > self._backlog_limit_bytes:
+            poke(self._congested_address, 1)
+
+    def caught_up(self, size_bytes: int) -> None:
+        """A channel sent rows that it had kept."""
+        self._backlog_bytes -= size_bytes
+        if self._backlog_bytes <= self._backlog_limit_bytes // 2:
+            poke(self._congested_address, 0)
+
+    def retry(self) -> bool:
+        """Try to send what waits; True if something still does."""
+        if self._waiting:
+            self._waiting = [channel for channel in self._waiting if not channel.retry()]
+        return bool(self._waiting)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether rows wait for room in a queue."""
+        return bool(self._waiting)
+
+    @property
+    def congested(self) -> bool:
+        """Whether some worker has more waiting than the limit: sources should pause."""
+        return self._waiting != [] or any(peek(address) for address in self._congested_addresses)
+
+

@@ -1,0 +1,99 @@
+"""The engine's exceptions: misuse names operator, port, worker, time and cure; a broken invariant of ours is a different thing.
+
+TokenRingError
+├── UsageError              the caller did something that the model does not allow
+│   ├── ConfigError         an option of the run has a value that cannot work
+│   ├── GraphError          the dataflow graph cannot be built (a cycle, a stream of another dataflow, ...)
+│   ├── SchemaError         columns, dtypes or lengths do not fit
+│   └── TokenError          a token, token reference or session was misused
+│       ├── DroppedTokenError, ExpiredReferenceError, PinnedTokenError, WrongOutputError, TimeRegressionError
+├── OperatorError           an operator's own code raised
+├── GraphMismatchError      two workers built different graphs
+├── WorkerError             a worker process died
+└── GroupStopped            the group is being stopped (seen inside workers only)
+shm.errors.BrokenInvariant  a protocol of ours was violated: a bug in TokenRing
+"""
+
+from shm.errors import BrokenInvariant, OutOfSharedMemory, SegmentError, SharedMemoryError
+
+__all__ = [
+    "BrokenInvariant",
+    "ConfigError",
+    "DroppedTokenError",
+    "ExpiredReferenceError",
+    "GraphError",
+    "GraphMismatchError",
+    "GroupStopped",
+    "OperatorError",
+    "OutOfSharedMemory",
+    "PinnedTokenError",
+    "SchemaError",
+    "SegmentError",
+    "SharedMemoryError",
+    "TimeRegressionError",
+    "TokenError",
+    "TokenRingError",
+    "UsageError",
+    "WorkerError",
+    "WrongOutputError",
+]
+
+
+class TokenRingError(Exception):
+    """Base of every error the engine raises on purpose."""
+
+
+class UsageError(TokenRingError):
+    """The caller did something that the model does not allow."""
+
+
+class ConfigError(UsageError):
+    """An option of the run has a value that cannot work."""
+
+
+class GraphError(UsageError):
+    """The dataflow graph cannot be built as asked."""
+
+
+class SchemaError(UsageError):
+    """Columns, dtypes or lengths do not fit what a port carries."""
+
+
+class TokenError(UsageError):
+    """A token, token reference or session was misused."""
+
+
+class DroppedTokenError(TokenError):
+    """A token was used, or dropped again, after it was dropped."""
+
+
+class ExpiredReferenceError(TokenError):
+    """A token reference was used after the call (or the message) that gave it; `retain` it to keep it."""
+
+
+class PinnedTokenError(TokenError):
+    """A token was moved or dropped while a session pinned it."""
+
+
+class WrongOutputError(TokenError):
+    """A token was used at an output that it is not for."""
+
+
+class TimeRegressionError(TokenError):
+    """A time earlier than the token's was asked for."""
+
+
+class OperatorError(TokenRingError):
+    """An operator's own code raised; the cause is chained or in the text."""
+
+
+class GraphMismatchError(TokenRingError):
+    """Two workers of one group built different dataflow graphs."""
+
+
+class WorkerError(TokenRingError):
+    """A worker process ended without finishing its work."""
+
+
+class GroupStopped(TokenRingError):
+    """The launcher asked this worker to stop."""

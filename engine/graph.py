@@ -1,0 +1,82 @@
+"""A dataflow graph: operators and the edges between them, before anything runs."""
+
+import hashlib
+from dataclasses import dataclass, field
+
+from engine.errors import GraphError
+from engine.location import Source, Target
+from engine.operate import OperatorSpec
+from engine.reachability import Link, require_acyclic
+from engine.timestamp import IDENTITY
+
+
+@dataclass
+class Graph:
+    """Operators in the order they were added (which is topological, since an input names an existing output)."""
+
+    name: str
+    operators: list[OperatorSpec] = field(default_factory=list)
+    taps: list[Source] = field(default_factory=list)
+    """Outputs whose frontier is watched from outside (probes); a tap is a location that carries no data."""
+
+    def edges(self) -> list[tuple[Source, Target]]:
+        """Every edge that carries data."""
+        return [
+            (spec.origin, Target(number, port))
+            for number, operator in enumerate(self.operators)
+            for port, spec in enumerate(operator.inputs)
+        ]
+
+    def locations(self) -> dict[Source | Target, int]:
+        """Numbers for all ports: each operator's inputs, then its outputs, in order; taps come after them."""
+        numbers: dict[Source | Target, int] = {}
+        for number, operator in enumerate(self.operators):
+            for port in range(len(operator.inputs)):
+                numbers[Target(number, port)] = len(numbers)
+            for port in range(len(operator.outputs)):
+                numbers[Source(number, port)] = len(numbers)
+        return numbers
+
+    def describe(self, location: Source | Target) -> str:
+        """A port in words."""
+        side = "output" if isinstance(location, Source) else "input"
+        return f"{self.operators[location.operator].name!r} {side} {location.port}"
+
+    def links(self) -> list[Link]:
+        """Edges and paths through operators, between location numbers; taps are numbered after all ports."""
+        numbers = self.locations()
+        links: list[Link] = [(numbers[origin], numbers[target], IDENTITY) for origin, target in self.edges()]
+        for number, operator in enumerate(self.operators):
+            for input_port in range(len(operator.inputs)):
+                for output_port in range(len(operator.outputs)):
+                    summary = operator.summary(input_port, output_port)
+                    if summary is not None:
+                        links.append((numbers[Target(number, input_port)], numbers[Source(number, output_port)], summary))
+        for index, origin in enumerate(self.taps):
+            links.append((numbers[origin], len(numbers) + index, IDENTITY))
+        return links
+
+    def validate(self) -> None:
+        """Raise GraphError for a graph that cannot run."""
+        if not self.operators:
+            raise GraphError(f"dataflow {self.name!r} has no operators; add an input or a source to its scope")
+        for operator in self.operators:
+            if operator.constructor is None and operator.manual is None:
+                raise GraphError(f"operator {operator.name!r} was never built; call build(constructor) on its builder")
+        numbers = self.locations()
+        names = {number: self.describe(location) for location, number in numbers.items()}
+        names |= {len(numbers) + index: f"probe of {self.describe(origin)}" for index, origin in enumerate(self.taps)}
+        require_acyclic(self.links(), names)
+
+    def digest(self) -> int:
+        """63 bits that all workers must agree on: names, ports, schemas, pacts, summaries, policies, edges, probes."""
+        text = [self.name]
+        for operator in self.operators:
+            text.append(f"{operator.name}|{operator.notify}|{operator.outputs!r}|{sorted(operator.summaries.items())!r}")
+            text.extend(f"{spec.origin!r}|{spec.pact!r}|{spec.schema!r}" for spec in operator.inputs)
+        text.append(repr(self.taps))
+        return int.from_bytes(hashlib.blake2b("\n".join(text).encode(), digest_size=8).digest(), "little") >> 1
+
+    def summary_text(self) -> str:
+        """The operators' names, for messages."""
+        return ", ".join(operator.name for operator in self.operators)

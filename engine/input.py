@@ -1,0 +1,78 @@
+"""Manual inputs: handles that hold a token outside any operator, and act at once when moved (the paper's section 4.2)."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from engine.batch import Batch, Schema
+from engine.errors import DroppedTokenError, GraphError, TimeRegressionError
+from engine.timestamp import Time
+from engine.tokens import Token
+
+if TYPE_CHECKING:
+    from engine.ports import OutputPort
+
+
+class InputHandle:
+    """Feeds one input of a dataflow: `send` at the current time, `advance_to` a later one, `close`."""
+
+    __slots__ = ("_port", "_token", "schema")
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self._port: OutputPort | None = None
+        self._token: Token | None = None
+
+    def attach(self, port: "OutputPort", token: Token) -> None:
+        """Bind to a running dataflow (done by the engine)."""
+        self._port = port
+        self._token = token
+
+    def _open_token(self, verb: str) -> Token:
+        if self._port is None:
+            raise GraphError(f"cannot {verb} an input before its dataflow is built (after the `with worker.dataflow()` block)")
+        if self._token is None:
+            raise DroppedTokenError(f"cannot {verb} {self._port.describe()}: it is closed")
+        return self._token
+
+    @property
+    def time(self) -> Time:
+        """The time of what is sent now."""
+        return self._open_token("ask the time of").time
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._port is not None and self._token is None
+
+    def send(self, batch: Batch | Mapping[str, Any]) -> None:
+        """Send rows at the current time: a batch, or a mapping of column names to arrays. The arrays must not change afterwards."""
+        token = self._open_token("send on")
+        assert self._port is not None
+        if not isinstance(batch, Batch):
+            batch = Batch(self.schema, batch)
+        self._port.give(token, batch)
+        self._port.operator.worker.flush()
+
+    def advance_to(self, time: Time) -> None:
+        """Promise to send nothing before `time`; takes effect at once. Raises TimeRegressionError for an earlier time."""
+        token = self._open_token("advance")
+        if time < token.time:
+            assert self._port is not None
+            raise TimeRegressionError(f"cannot advance {self._port.describe()} from {token.time} back to {time}")
+        token.downgrade(time)
+        assert self._port is not None
+        self._port.operator.worker.flush()
+
+    def close(self) -> None:
+        """Promise to send nothing more (idempotent)."""
+        if self._token is not None:
+            assert self._port is not None
+            token, self._token = self._token, None
+            token.drop()
+            self._port.operator.worker.flush()
+
+    def __enter__(self) -> "InputHandle":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

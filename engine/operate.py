@@ -1,0 +1,56 @@
+"""What an operator is to the graph: its ports, pacts, path summaries, notify policy and constructor."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine.batch import Schema
+from engine.errors import GraphError, SchemaError
+from engine.location import Notify, Source
+from engine.pact import Broadcast, Exchange, Pact, Pipeline
+from engine.timestamp import IDENTITY, PathSummary
+
+Constructor = Callable[..., Callable[..., None]]
+"""`constructor(context, *tokens)`, one token a output, called once a worker; returns the logic, `logic(*inputs, *outputs)`."""
+
+
+@dataclass
+class InputSpec:
+    """An input port: where its messages come from and how they are spread; `schema` is what arrives."""
+
+    origin: Source
+    pact: Pact
+    schema: Schema
+
+
+@dataclass
+class OperatorSpec:
+    """One operator of a graph. `summaries[(input, output)]` defaults to the identity; None says that there is no path."""
+
+    name: str
+    notify: Notify = Notify.ALWAYS
+    inputs: list[InputSpec] = field(default_factory=list)
+    outputs: list[Schema] = field(default_factory=list)
+    summaries: dict[tuple[int, int], PathSummary | None] = field(default_factory=dict)
+    constructor: Constructor | None = None
+    manual: Any = None
+    """The input handle that acts for an operator without logic."""
+
+    def summary(self, input_index: int, output_index: int) -> PathSummary | None:
+        """What happens at least to a time on the way from an input to an output; None if there is no way."""
+        return self.summaries.get((input_index, output_index), IDENTITY)
+
+
+def arriving_schema(schema: Schema, pact: Pact, name: str) -> Schema:
+    """The schema of what a pact delivers; SchemaError or GraphError if the pact does not fit the stream."""
+    if isinstance(pact, Pipeline):
+        return schema
+    if not isinstance(pact, Exchange | Broadcast):
+        raise GraphError(f"operator {name!r}: a pact is Pipeline(), Exchange(key) or Broadcast(), not {pact!r}")
+    arriving = schema if pact.columns is None else schema.select(tuple(pact.columns))
+    if isinstance(pact, Exchange):
+        if pact.key not in arriving.positions:
+            raise SchemaError(f"operator {name!r}: exchange key {pact.key!r} is not among the columns {', '.join(arriving.names)}")
+        if arriving.dtypes[arriving.position(pact.key)].kind != "i":
+            raise SchemaError(f"operator {name!r}: exchange key {pact.key!r} must be int64; add an int64 column to exchange by")
+    return arriving

@@ -1,0 +1,104 @@
+"""A running operator: its ports, its logic, and the context through which the logic asks to be run again."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from engine.errors import GroupStopped, OperatorError, TokenRingError
+from engine.location import Notify
+from engine.ports import InputPort, OutputPort
+from shm.errors import BrokenInvariant
+
+if TYPE_CHECKING:
+    from engine.worker import Worker
+
+
+class RunningOperator:
+    """One worker's instance of an operator."""
+
+    __slots__ = ("call", "counts_tokens", "index", "inputs", "is_due", "name", "number", "outputs", "worker")
+
+    def __init__(self, worker: "Worker", name: str, index: int, number: int, notify: Notify) -> None:
+        self.worker = worker
+        self.name = name
+        self.index = index  # position in the worker's list: topological, so pipelined operators run within one step
+        self.number = number  # the tracker's number
+        self.inputs: list[InputPort] = []
+        self.outputs: list[OutputPort] = []
+        self.counts_tokens = notify == Notify.IF_TOKEN
+        self.is_due = False
+        self.call: Callable[[], None] = _nothing
+
+    def set_logic(self, logic: Callable[..., None]) -> None:
+        """Bind the logic to the ports."""
+        self.call = partial(logic, *self.inputs, *self.outputs)
+
+    def run(self) -> None:
+        """Run the logic once; what it raises is raised as OperatorError naming the operator and the worker."""
+        try:
+            self.call()
+        except (GroupStopped, BrokenInvariant):
+            raise
+        except TokenRingError as error:
+            raise OperatorError(f"operator {self.name!r} on worker {self.worker.index}: {type(error).__name__}: {error}") from error
+        except Exception as error:
+            frontiers = ", ".join(f"input {port.index} at {port.frontier}" for port in self.inputs)
+            raise OperatorError(
+                f"operator {self.name!r} raised on worker {self.worker.index} ({frontiers or 'a source'}): {type(error).__name__}: {error}"
+            ) from error
+        for port in self.inputs:
+            if port.queue:
+                port.keep()
+        if self.counts_tokens:
+            self.worker.tracker.set_holding(self.number, self.held)
+
+    @property
+    def held(self) -> int:
+        """Tokens held for all outputs."""
+        return sum(port.held for port in self.outputs)
+
+
+def _nothing() -> None:
+    """The logic of an operator that is only a location (a manual input)."""
+
+
+class OperatorContext:
+    """What an operator's constructor gets: who and where it is, and how to ask for a later run."""
+
+    __slots__ = ("_operator",)
+
+    def __init__(self, operator: RunningOperator) -> None:
+        self._operator = operator
+
+    @property
+    def name(self) -> str:
+        """The operator's name."""
+        return self._operator.name
+
+    @property
+    def worker_index(self) -> int:
+        """This worker's number, from 0."""
+        return self._operator.worker.index
+
+    @property
+    def peers(self) -> int:
+        """The number of workers in the group."""
+        return self._operator.worker.peers
+
+    @property
+    def congested(self) -> bool:
+        """Whether queues are so full that a source should send nothing now, and activate itself to look again."""
+        return self._operator.worker.congested
+
+    def activate(self) -> None:
+        """Run the operator again in the worker's next step."""
+        self._operator.worker.activate(self._operator)
+
+    def activate_after(self, delay_ns: int) -> None:
+        """Run the operator again once `delay_ns` have passed (the worker may sleep until then)."""
+        self._operator.worker.activate_after(self._operator, delay_ns)
+
+    def __repr__(self) -> str:
+        return f"OperatorContext({self.name!r}, worker {self.worker_index} of {self.peers})"
+
+

@@ -1,0 +1,137 @@
+"""The progress plane's step, as one kernel: net the log, publish it, apply every published batch, move frontiers.
+
+A worker applies its own batches from the ring like everybody else's, so all workers see one history.
+"""
+
+
+from engine.change_batch import CHANGE_BYTES, ChangeLog, net, positives_first
+from engine.counts import BROKEN_LOCATION, DIRTY_COUNT, NEEDS_ROOM, RESUME, WOKEN_COUNT, apply_change
+from engine.tracker import Tracker, propagate
+from shm.atomics import kernel
+from shm.parking import any_parked, next_parked, parked_address
+from shm.progress_ring import (
+    DELTA,
+    LOCATION,
+    RING_MASK,
+    TIME,
+    advance,
+    attach_ring,
+    available,
+    publish,
+    record_word,
+    release,
+)
+from shm.segment import Segment
+
+# Bits of what `exchange` returns.
+PUBLISHED, APPLIED_ANY, FULL, ROOM, BROKEN, PARKED = 1, 2, 4, 8, 16, 32
+
+LEFT_IN_LOG = BROKEN_LOCATION  # that word has no other use while no invariant is broken
+
+
+@kernel
+def exchange(state, ring, log, count, scratch, sent, first_line, workers):  # type: ignore[no-untyped-def]
+    """One exchange of progress. log: flat int64 of `count` changes; `sent`: whether data was sent since the last call.
+
+    Returns a set of the bits above; woken operators are in the tracker's list, their number in state[WOKEN_COUNT].
+    """
+    flags = 0
+    state[WOKEN_COUNT] = 0
+    if count > 0:
+        kept = net(log, count, scratch)
+        limit = (ring[RING_MASK] + 1) >> 2
+        if kept > limit:
+            positives_first(log, kept)  # a prefix of increments only delays frontiers, so it may go ahead of the rest
+        done = 0
+        while done < kept:
+            run = min(limit, kept - done)
+            if not publish(ring, log, done, run):
+                flags |= FULL
+                break
+            flags |= PUBLISHED
+            done += run
+        if done > 0:
+            for i in range(3 * (kept - done)):
+                log[i] = log[3 * done + i]
+        if flags & FULL:
+            state[LEFT_IN_LOG] = kept - done
+    records = available(ring)
+    polled = False
+    while records > 0:
+        i = state[RESUME]
+        while i < records:
+            location, time = record_word(ring, i, LOCATION), record_word(ring, i, TIME)
+            if apply_change(state, location, time, record_word(ring, i, DELTA)) == NEEDS_ROOM:
+                state[RESUME] = i
+                return flags | ROOM
+            i += 1
+        state[RESUME] = 0
+        advance(ring, records)
+        polled = True
+        records = available(ring)
+    if polled:
+        release(ring)
+    if state[DIRTY_COUNT] > 0:
+        flags |= APPLIED_ANY
+        if propagate(state) < 0:
+            return flags | BROKEN
+    if sent or flags & PUBLISHED:
+        if any_parked(first_line, workers):
+            flags |= PARKED
+    return flags
+
+
+class ProgressChannel:
+    """One worker's end of the progress plane."""
+
+    def __init__(self, segment: Segment, me: int, tracker: Tracker, log: ChangeLog) -> None:
+        self._tracker = tracker
+        self._log = log
+        self._workers = segment.layout.workers
+        self._first_line = parked_address(segment, 0)
+        self.ring = attach_ring(segment, me)
+
+    def exchange(self, sent: bool) -> int:
+        """Publish what is logged, apply what others published; returns the flags (0: nothing happened)."""
+        log = self._log
+        tracker = self._tracker
+        flags: int = exchange(
+            tracker.state, self.ring, log.words, log.offset // CHANGE_BYTES, log.scratch, sent, self._first_line, self._workers
+        )
+        log.offset = 0
+        if flags & (FULL | ROOM | BROKEN):
+            flags = self._handle(flags)
+        return flags
+
+    def _handle(self, flags: int) -> int:
+        if flags & BROKEN:
+            raise self._tracker.broken()
+        if flags & FULL:
+            self._log.offset = int(self._tracker.state[LEFT_IN_LOG]) * CHANGE_BYTES
+        while flags & ROOM:
+            position = int(self._tracker.state[RESUME])
+            self._tracker.grow(int(record_word(self.ring, position, LOCATION)))
+            more: int = exchange(
+                self._tracker.state, self.ring, self._log.words, 0, self._log.scratch, True, self._first_line, self._workers
+            )
+            if more & BROKEN:
+                raise self._tracker.broken()
+            flags = (flags & ~ROOM) | more
+        return flags
+
+    def woken(self) -> list[int]:
+        """The operators woken by the last exchange."""
+        count = int(self._tracker.state[WOKEN_COUNT])
+        return self._tracker.woken(count) if count else []
+
+    def next_parked(self, start: int) -> int:
+        """The next sleeping worker from `start` on that we have undertaken to wake; -1 if none."""
+        worker: int = next_parked(self._first_line, self._workers, start)
+        return worker
+
+    @property
+    def nothing_new(self) -> bool:
+        """Whether no published batch waits to be applied (for the last look before parking)."""
+        return bool(available(self.ring) == 0)
+
+

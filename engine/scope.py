@@ -1,0 +1,60 @@
+"""The scope of a dataflow under construction: where inputs, sources, operators and probes are declared."""
+
+from engine.batch import Schema
+from engine.errors import GraphError
+from engine.graph import Graph
+from engine.input import InputHandle
+from engine.location import Notify, Source
+from engine.operate import Constructor
+from engine.probe import Probe
+from engine.stream import OperatorBuilder, Stream
+
+
+class Scope:
+    """Builds one dataflow. Every worker of a group must declare the same one."""
+
+    def __init__(self, name: str) -> None:
+        self.graph = Graph(name)
+        self.probes: list[Probe] = []
+        self._open = True
+
+    def require_open(self) -> None:
+        """Raise GraphError once the dataflow is built."""
+        if not self._open:
+            raise GraphError(f"dataflow {self.graph.name!r} is already built; declare operators inside the `with worker.dataflow()` block")
+
+    def close(self) -> None:
+        """No more declarations (done by the engine)."""
+        self._open = False
+
+    def new_input(self, schema: Schema, name: str = "input") -> tuple[InputHandle, Stream]:
+        """A manual input: a handle to feed it from outside the dataflow, and its stream."""
+        builder = OperatorBuilder(self, name, Notify.NEVER)
+        stream = builder.output(schema)
+        handle = InputHandle(schema)
+        self.graph.operators[-1].manual = handle
+        return handle, stream
+
+    def source(self, name: str, schemas: tuple[Schema, ...], constructor: Constructor) -> tuple[Stream, ...]:
+        """An operator with no inputs and one output a schema: `constructor(context, *tokens)` returns `logic(*outputs)`.
+
+        It runs once at the start and then whenever it was activated (`context.activate`, `context.activate_after`).
+        """
+        builder = OperatorBuilder(self, name, Notify.NEVER)
+        streams = tuple(builder.output(schema) for schema in schemas)
+        builder.build(constructor)
+        return streams
+
+    def operator(self, name: str, notify: Notify = Notify.ALWAYS) -> OperatorBuilder:
+        """A builder for an operator with any number of inputs and outputs."""
+        return OperatorBuilder(self, name, notify)
+
+    def probe(self, stream: Stream) -> Probe:
+        """A handle to watch the frontier of `stream`."""
+        self.require_open()
+        if stream.scope is not self:
+            raise GraphError(f"{stream!r} belongs to another dataflow than {self.graph.name!r}")
+        probe = Probe()
+        self.graph.taps.append(Source(stream.source.operator, stream.source.port))
+        self.probes.append(probe)
+        return probe

@@ -1,0 +1,39 @@
+"""A whole group of workers in one process, stepped one at a time: deterministic, for warming up and for tests of the real engine."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from engine.config import Config
+from engine.worker import Worker
+from shm.parking import ParkingLot
+from shm.segment import Segment
+
+
+class SimulatedGroup:
+    """Workers over a private segment. They never wait for each other: whoever drives them chooses who steps when."""
+
+    def __init__(self, config: Config) -> None:
+        self._segment = Segment.private(config.layout)
+        self._lot = ParkingLot(0)
+        self.workers = [Worker(self._segment, self._lot, index, config) for index in range(config.workers)]
+
+    @contextmanager
+    def building(self, worker: Worker) -> Iterator[None]:
+        """Let `worker` declare a dataflow without waiting for the others, who will declare the same one after it."""
+        worker.waits_for_peers = False
+        yield
+        worker.waits_for_peers = True
+
+    def run(self, order: Iterable[int] | None = None) -> None:
+        """Step workers in the given order of indices, then in turn, until all are complete."""
+        for index in order or ():
+            self.workers[index].step()
+        while not all(worker.complete for worker in self.workers):
+            for worker in self.workers:
+                worker.step()
+
+    def close(self) -> None:
+        """Free the segment."""
+        self.workers = []
+        self._lot.close()
+        self._segment.close()

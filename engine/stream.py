@@ -1,0 +1,100 @@
+"""Streams: handles to operator outputs while a dataflow is being built, and the builder for operators that consume them."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from engine.batch import Schema
+from engine.errors import GraphError
+from engine.location import Notify, Source
+from engine.operate import Constructor, InputSpec, OperatorSpec, arriving_schema
+from engine.pact import Pact, Pipeline
+from engine.probe import Probe
+from engine.timestamp import PathSummary
+
+if TYPE_CHECKING:
+    from engine.scope import Scope
+
+
+class Stream:
+    """The output of an operator in a dataflow under construction."""
+
+    __slots__ = ("schema", "scope", "source")
+
+    def __init__(self, scope: "Scope", source: Source, schema: Schema) -> None:
+        self.scope = scope
+        self.source = source
+        self.schema = schema
+
+    def unary(
+        self,
+        name: str,
+        schema: Schema,
+        constructor: Constructor,
+        pact: Pact | None = None,
+        notify: Notify = Notify.ALWAYS,
+    ) -> "Stream":
+        """An operator with this input and one output.
+
+        `constructor(context, token)` runs once on each worker and returns `logic(input, output)`, which runs whenever messages
+        arrive, or the input's frontier moves and `notify` asks for it.
+        """
+        builder = OperatorBuilder(self.scope, name, notify)
+        builder.input(self, pact)
+        output = builder.output(schema)
+        builder.build(constructor)
+        return output
+
+    def sink(
+        self,
+        name: str,
+        constructor: Callable[[Any], Callable[..., None]],
+        pact: Pact | None = None,
+        notify: Notify = Notify.ALWAYS,
+    ) -> None:
+        """An operator with this input and no output: `constructor(context)` returns `logic(input)`."""
+        builder = OperatorBuilder(self.scope, name, notify)
+        builder.input(self, pact)
+        builder.build(constructor)
+
+    def probe(self) -> Probe:
+        """A handle to watch this stream's frontier from outside the dataflow."""
+        return self.scope.probe(self)
+
+    def __repr__(self) -> str:
+        return f"Stream({self.scope.graph.describe(self.source)} of dataflow {self.scope.graph.name!r}, {self.schema!r})"
+
+
+class OperatorBuilder:
+    """Declares an operator with any number of inputs and outputs: inputs, outputs, summaries, then `build`."""
+
+    def __init__(self, scope: "Scope", name: str, notify: Notify = Notify.ALWAYS) -> None:
+        scope.require_open()
+        self._scope = scope
+        self._spec = OperatorSpec(name, Notify(notify))
+        self._number = len(scope.graph.operators)
+        scope.graph.operators.append(self._spec)
+
+    def input(self, stream: Stream, pact: Pact | None = None) -> int:
+        """Add an input fed by `stream`; returns its port number."""
+        if stream.scope is not self._scope:
+            raise GraphError(
+                f"operator {self._spec.name!r}: {stream!r} belongs to another dataflow; streams connect within one dataflow"
+            )
+        if stream.source.operator >= self._number:
+            raise GraphError(f"operator {self._spec.name!r} cannot consume its own output: a cycle must advance time")
+        pact = Pipeline() if pact is None else pact
+        schema = arriving_schema(stream.schema, pact, self._spec.name)
+        self._spec.inputs.append(InputSpec(stream.source, pact, schema))
+        return len(self._spec.inputs) - 1
+
+    def output(self, schema: Schema, summaries: dict[int, PathSummary | None] | None = None) -> Stream:
+        """Add an output; `summaries[input]` says how it depends on an input (default: same time; None: not at all)."""
+        port = len(self._spec.outputs)
+        self._spec.outputs.append(schema)
+        for input_port, summary in (summaries or {}).items():
+            self._spec.summaries[input_port, port] = summary
+        return Stream(self._scope, Source(self._number, port), schema)
+
+    def build(self, constructor: Constructor) -> None:
+        """Give the operator its code: `constructor(context, *tokens)` returns `logic(*inputs, *outputs)`."""
+        self._spec.constructor = constructor

@@ -1,0 +1,268 @@
+"""A worker: one process's share of every dataflow of its group, and the loop that runs it.
+
+A step: take in messages, fire timers, run due operators (what they send to themselves included), then exchange progress.
+"""
+
+import gc
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from heapq import heappop, heappush
+from typing import Any
+
+from engine.build import build_dataflow
+from engine.change_batch import ChangeLog
+from engine.config import Config
+from engine.data_plane import DataPlane
+from engine.errors import GraphMismatchError, GroupStopped
+from engine.input import InputHandle
+from engine.operator import RunningOperator
+from engine.probe import Probe
+from engine.progress_channel import PARKED, ProgressChannel
+from engine.scope import Scope
+from engine.timestamp import COMPLETE
+from engine.tokens import Token
+from engine.tracker import Tracker
+from shm.atomics import peek, poke
+from shm.data_queue import anything_waiting
+from shm.layout import WORKER_BARRIERS, WORKER_DIGEST_EVEN, WORKER_GRAPHS
+from shm.parking import ParkingLot, begin_parking, end_parking, parked_address
+from shm.segment import Segment
+
+_LONGEST_SLEEP_S = 1.0
+_ROUNDS = 4  # rounds of messages to oneself within one step
+_STOP_CHECK_STEPS = 256
+_GARBAGE_LIMIT = 200_000  # young objects at which garbage is collected even though it is not quiet
+
+
+def _ignore(_: Any) -> None:
+    """Where reports go when no launcher listens."""
+
+
+class Worker:
+    """The engine's face inside a worker process: build dataflows, feed inputs, step, wait."""
+
+    def __init__(self, segment: Segment, lot: ParkingLot, index: int, config: Config) -> None:
+        self.index = index
+        self.peers = config.workers
+        self.config = config
+        self.tracker = Tracker()
+        self.log = ChangeLog()
+        self.plane = DataPlane(segment, index, config.backlog_bytes)
+        self.progress = ProgressChannel(segment, index, self.tracker, self.log)
+        self.operators: list[RunningOperator] = []
+        self.by_number: dict[int, RunningOperator | Probe] = {}
+        self.inputs: list[InputHandle] = []
+        self.steps = 0
+        self.waits_for_peers = True
+        self.report: Callable[[Any], None] = _ignore
+        """Sends a JSON value to the launcher's `on_note` (progress of long work)."""
+        self._segment = segment
+        self._lot = lot
+        self._stop_address = segment.address(segment.layout.stop)
+        self._due: list[int] = []
+        self._next: list[RunningOperator] = []
+        self._timers: list[tuple[int, int]] = []
+        self._stepping = False
+        self._graphs = 0
+        self._barriers = 0
+        self._spin_ns = 0 if config.oversubscribed else config.spin_us * 1000
+
+    # Building
+
+    @contextmanager
+    def dataflow(self, name: str = "dataflow") -> Iterator[Scope]:
+        """Declare a dataflow inside the block; it runs from the block's end on. All workers must declare the same ones in one order."""
+        scope = Scope(name)
+        yield scope
+        scope.close()
+        scope.graph.validate()
+        self._agree(scope.graph.digest(), scope.graph.summary_text())
+        build_dataflow(self, scope)
+
+    def _agree(self, digest: int, operators: str) -> None:
+        """Wait until every worker has declared this dataflow, and compare digests."""
+        layout = self._segment.layout
+        mine = layout.worker(self.index)
+        parity = self._graphs % 2  # peers are at most one graph ahead, so two words are enough
+        self._graphs += 1
+        self._segment.words[mine + WORKER_DIGEST_EVEN + parity] = digest
+        poke(self._segment.address(mine + WORKER_GRAPHS), self._graphs)  # SYNC graph-agreed: release
+        for peer in range(self.peers if self.waits_for_peers else 0):
+            theirs = layout.worker(peer)
+            self._wait_for(lambda at=theirs: peek(self._segment.address(at + WORKER_GRAPHS)) >= self._graphs)  # SYNC graph-agreed: acquire
+            if int(self._segment.words[theirs + WORKER_DIGEST_EVEN + parity]) != digest:
+                raise GraphMismatchError(
+                    f"worker {self.index} and worker {peer} built different dataflows (worker {self.index} has: {operators}); "
+                    "every worker must declare the same operators, schemas, pacts and probes in the same order"
+                )
+
+    def barrier(self) -> None:
+        """Wait until every worker of the group is here, stepping meanwhile."""
+        layout = self._segment.layout
+        self._barriers += 1
+        poke(self._segment.address(layout.worker(self.index) + WORKER_BARRIERS), self._barriers)  # SYNC barrier: release
+        for peer in range(self.peers):
+            address = self._segment.address(layout.worker(peer) + WORKER_BARRIERS)
+            self._wait_for(lambda at=address: peek(at) >= self._barriers)  # SYNC barrier: acquire
+
+    def _wait_for(self, condition: Callable[[], bool]) -> None:
+        while not condition():
+            if not self._stepping and self.operators:
+                self.step()
+            self._check_stop()
+            if not condition():
+                time.sleep(0 if not self.config.oversubscribed else 0.0005)
+
+    # Running
+
+    def step(self) -> bool:
+        """Do what there is to do now; False if there was nothing."""
+        self._stepping = True
+        self.steps += 1
+        if self.steps % _STOP_CHECK_STEPS == 0:
+            self._check_stop()
+        plane = self.plane
+        due = self._due
+        operators = self.operators
+        ran = 0
+        if self._next:
+            for operator in self._next:
+                self.schedule(operator)
+            self._next = []
+        if self._timers:
+            self._fire_timers()
+        for _ in range(_ROUNDS):
+            received = plane.receive()
+            if not due:
+                break
+            while due:
+                operator = operators[heappop(due)]
+                operator.is_due = False
+                operator.run()
+                ran += 1
+        if plane.waiting:
+            plane.retry()
+        flags = self.progress.exchange(ran > 0)
+        if flags:
+            self._after_exchange(flags)
+        self._stepping = False
+        return ran > 0 or received > 0 or flags != 0 or bool(self._next)
+
+    def _after_exchange(self, flags: int) -> None:
+        for number in self.progress.woken():
+            woken = self.by_number[number]
+            if woken.__class__ is RunningOperator:
+                self.schedule(woken)
+            else:
+                woken.notify()  # type: ignore[union-attr]
+        if flags & PARKED:
+            peer = self.progress.next_parked(0)
+            while peer >= 0:
+                self._lot.post(peer)
+                peer = self.progress.next_parked(peer + 1)
+
+    def flush(self) -> None:
+        """Publish logged changes at once, unless a step is under way and will."""
+        if not self._stepping:
+            flags = self.progress.exchange(True)
+            if flags:
+                self._after_exchange(flags)
+
+    def step_or_park(self, limit_s: float = _LONGEST_SLEEP_S) -> bool:
+        """Step; with nothing to do, spin a little and then sleep until there is something, a timer fires, or `limit_s` pass."""
+        if self.step():
+            return True
+        deadline = time.monotonic_ns() + min(self._spin_ns, int(limit_s * 1e9))
+        while True:
+            if self.step():
+                return True
+            if time.monotonic_ns() >= deadline:
+                break
+        self._park(limit_s)
+        return False
+
+    def step_while(self, condition: Callable[[], bool]) -> None:
+        """Step, and sleep when there is nothing to do, as long as `condition()` holds. Typically `lambda: probe.less_than(t)`."""
+        while condition():
+            self.step_or_park()
+
+    def run(self) -> None:
+        """Close the manual inputs and run until nothing can happen any more: all tokens dropped, all messages consumed."""
+        for handle in self.inputs:
+            handle.close()
+        while not self.complete:
+            self.step_or_park()
+
+    @property
+    def complete(self) -> bool:
+        """Whether every count is zero, here and so everywhere."""
+        return self.tracker.complete and self.log.offset == 0
+
+    @property
+    def congested(self) -> bool:
+        """Whether queues are so full that sources should pause."""
+        return self.plane.congested
+
+    # Scheduling
+
+    def schedule(self, operator: RunningOperator) -> None:
+        """Run `operator` in this step if it is still to come, else in the next."""
+        if not operator.is_due:
+            operator.is_due = True
+            heappush(self._due, operator.index)
+
+    def activate(self, operator: RunningOperator) -> None:
+        """Run `operator` in the next step."""
+        if operator not in self._next:
+            self._next.append(operator)
+
+    def activate_after(self, operator: RunningOperator, delay_ns: int) -> None:
+        """Run `operator` once `delay_ns` have passed."""
+        heappush(self._timers, (time.monotonic_ns() + delay_ns, operator.index))
+
+    def _fire_timers(self) -> None:
+        now_ns = time.monotonic_ns()
+        while self._timers and self._timers[0][0] <= now_ns:
+            self.schedule(self.operators[heappop(self._timers)[1]])
+
+    # Sleeping and stopping
+
+    def _park(self, limit_s: float) -> None:
+        """Sleep until woken; the protocol is in shm.parking."""
+        self._check_stop()
+        if self._due or self._next or self.plane.waiting or self.log.offset:
+            return
+        if gc.get_count()[0] > 1000:
+            gc.collect(1)
+        sleep_s = min(limit_s, _LONGEST_SLEEP_S)
+        if self._timers:
+            sleep_s = min(sleep_s, (self._timers[0][0] - time.monotonic_ns()) / 1e9 - 100e-6)
+        if sleep_s <= 0:
+            return
+        begin_parking(parked_address(self._segment, self.index))
+        if self.progress.nothing_new and not anything_waiting(self.plane.incoming) and peek(self._stop_address) == 0:
+            self._lot.wait(self.index, sleep_s)
+        end_parking(self._segment, self.index)
+
+    def _check_stop(self) -> None:
+        if peek(self._stop_address):  # SYNC stop: acquire, pairs with the launcher
+            raise GroupStopped(f"worker {self.index} was asked to stop")
+        if gc.get_count()[0] > _GARBAGE_LIMIT:
+            gc.collect(1)
+
+    def report_lost_token(self, token: Token, where: str) -> None:
+        """Say that a token was lost to the garbage collector; its release is in the log already."""
+        sys.stderr.write(
+            f"tokenring: a token of {where} at time {token.time} was lost without drop(); it was retained at {token.origin}. "
+            "It is released now; drop tokens explicitly.\n"
+        )
+
+    def describe_frontiers(self) -> str:
+        """Where each operator stands, for explanations."""
+        lines = []
+        for operator in self.operators:
+            ports = ", ".join(f"input {port.index} {'done' if port.frontier == COMPLETE else port.frontier}" for port in operator.inputs)
+            lines.append(f"{operator.name}: holds {operator.held} token(s); {ports or 'no inputs'}")
+        return "\n".join(lines)

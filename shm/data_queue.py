@@ -1,0 +1,263 @@
+"""Single-producer single-consumer queues of column messages: one per ordered pair of workers, and a private one to oneself.
+
+    message: header (8 words: size | channel | rows | columns | stamp 0..3) then each column, padded to whole cache lines
+    skip:    header with channel -1: the rest of the buffer up to its end is unused, so that every column is contiguous
+
+Contract
+1. Positions count words and only grow; position modulo capacity is an offset. One writer each: sender writes, receiver reads.
+2. The sender fills a message, then stores the write position (release); the receiver acquires it before it reads.
+3. The receiver stores the read position (release) when it is done with the bytes; the sender acquires it before it reuses them.
+4. Full is a value: `partition_for` writes all of a batch's messages or none.
+
+`outgoing` and `incoming` are private int64 arrays of shape (workers, QUEUE_STATE), a row a peer.
+"""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import njit, types
+
+from shm.atomics import address_of, kernel, load_acquire, load_word, store_release, store_word
+from shm.layout import LINE_WORDS
+from shm.segment import Segment
+
+WRITE_ADDRESS, READ_ADDRESS, DATA_ADDRESS, CAPACITY, WRITE_POSITION, READ_POSITION, RELEASED = range(7)
+QUEUE_STATE = 8
+
+HEADER_WORDS = 8
+SIZE, CHANNEL, ROWS, COLUMNS, STAMP = range(5)
+SKIP = -1
+PAD = 8  # columns start on cache lines
+
+# A delivered message in the inbox: which queue, channel, rows, columns, stamp, offset of the first column, words between columns.
+INBOX_QUEUE, INBOX_CHANNEL, INBOX_ROWS, INBOX_COLUMNS, INBOX_STAMP, INBOX_OFFSET, INBOX_STRIDE = range(7)
+INBOX_WORDS = 8
+
+
+class Loopback:
+    """The private buffer for a worker's messages to itself: same layout and verbs, but no shared memory."""
+
+    def __init__(self, capacity_words: int) -> None:
+        self.words = np.zeros(2 * LINE_WORDS + capacity_words, np.int64)
+        self.capacity_words = capacity_words
+
+
+def _row(base: int, capacity: int) -> list[int]:
+    return [base, base + 8 * LINE_WORDS, base + 16 * LINE_WORDS, capacity, 0, 0, 0, 0]
+
+
+def attach_queues(segment: Segment, me: int, loopback: Loopback) -> tuple[np.ndarray, np.ndarray]:
+    """Private states (outgoing, incoming) of worker `me`: int64 of shape (workers, QUEUE_STATE)."""
+    layout = segment.layout
+    own = _row(address_of(loopback.words), loopback.capacity_words)
+    outgoing, incoming = [], []
+    for peer in range(layout.workers):
+        if peer == me:
+            outgoing.append(own)
+            incoming.append(own)
+        else:
+            outgoing.append(_row(segment.address(layout.queue(me, peer)), layout.queue_words))
+            incoming.append(_row(segment.address(layout.queue(peer, me)), layout.queue_words))
+    return np.array(outgoing, np.int64), np.array(incoming, np.int64)
+
+
+def queue_words(segment: Segment, sender: int, me: int, loopback: Loopback) -> np.ndarray:
+    """The data part of the queue from `sender` to `me`, as a read-only int64 array: what inbox offsets index."""
+    if sender == me:
+        words = loopback.words[2 * LINE_WORDS :]
+    else:
+        start = segment.layout.queue(sender, me) + 2 * LINE_WORDS
+        words = segment.words[start : start + segment.layout.queue_words]
+    words = words.view()
+    words.setflags(write=False)
+    return words
+
+
+@kernel
+def message_words(rows, columns):  # type: ignore[no-untyped-def]
+    """Words that a message occupies, header and padding included."""
+    return HEADER_WORDS + columns * ((rows + PAD - 1) // PAD * PAD)
+
+
+@kernel
+def has_room(queue, words):  # type: ignore[no-untyped-def]
+    """Whether a message of `words` fits now, counting the skip before it if it would not be contiguous."""
+    capacity, write = queue[CAPACITY], queue[WRITE_POSITION]
+    offset = write & (capacity - 1)
+    needed = words if offset + words <= capacity else words + capacity - offset
+    if write + needed - queue[READ_POSITION] <= capacity:
+        return True
+    queue[READ_POSITION] = load_acquire(queue[READ_ADDRESS])  # SYNC queue-release: acquire, pairs with `release_all`
+    return write + needed - queue[READ_POSITION] <= capacity
+
+
+@kernel
+def begin(queue, words, channel, rows, columns, stamp):  # type: ignore[no-untyped-def]
+    """Write a message's header (after `has_room`); returns the address of its first column. Published by `commit`."""
+    capacity = queue[CAPACITY]
+    offset = queue[WRITE_POSITION] & (capacity - 1)
+    if offset + words > capacity:
+        header = queue[DATA_ADDRESS] + 8 * offset
+        store_word(header + 8 * SIZE, capacity - offset)
+        store_word(header + 8 * CHANNEL, SKIP)
+        queue[WRITE_POSITION] += capacity - offset
+        offset = 0
+    header = queue[DATA_ADDRESS] + 8 * offset
+    store_word(header + 8 * SIZE, words)
+    store_word(header + 8 * CHANNEL, channel)
+    store_word(header + 8 * ROWS, rows)
+    store_word(header + 8 * COLUMNS, columns)
+    store_word(header + 8 * STAMP, stamp)
+    queue[WRITE_POSITION] += words
+    return header + 8 * HEADER_WORDS
+
+
+@kernel
+def commit(queue):  # type: ignore[no-untyped-def]
+    """Make everything written so far visible to the receiver."""
+    store_release(queue[WRITE_ADDRESS], queue[WRITE_POSITION])  # SYNC queue-publish: release, pairs with `receive`
+
+
+@kernel
+def route(key, workers):  # type: ignore[no-untyped-def]
+    """The worker that owns `key`: multiplicative hash, high bits scaled to the number of workers."""
+    mixed = (np.uint64(key) ^ (np.uint64(key) >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+    return np.int64(((mixed >> np.uint64(32)) * np.uint64(workers)) >> np.uint64(32))
+
+
+def _partition(columns, key, start, stop, outgoing, routes, counts, channel, stamp):  # type: ignore[no-untyped-def]
+    """Exchange rows start..stop of `columns` by `columns[key]`, straight into the queues of their owners.
+
+    columns: tuple of int64 arrays; routes: int64 scratch of at least stop - start; counts: int64 scratch of (3, workers).
+    Returns the number of messages written, or -1 (nothing written) if a queue lacks room.
+    """
+    workers = outgoing.shape[0]
+    for worker in range(workers):
+        counts[0, worker] = 0
+    keys = columns[key]
+    for i in range(start, stop):
+        worker = route(keys[i], workers)
+        routes[i - start] = worker
+        counts[0, worker] += 1
+    for worker in range(workers):
+        rows = counts[0, worker]
+        if rows > 0 and not has_room(outgoing[worker], message_words(rows, len(columns))):
+            return -1
+    sent = 0
+    for worker in range(workers):
+        rows = counts[0, worker]
+        if rows > 0:
+            words = message_words(rows, len(columns))
+            counts[1, worker] = begin(outgoing[worker], words, channel, rows, len(columns), stamp)
+            counts[2, worker] = 8 * ((rows + PAD - 1) // PAD * PAD)
+            sent += 1
+    for i in range(start, stop):
+        worker = routes[i - start]
+        at = counts[1, worker]
+        counts[1, worker] = at + 8
+        stride = counts[2, worker]
+        for column in columns:
+            store_word(at, column[i])
+            at += stride
+    for worker in range(workers):
+        if counts[0, worker] > 0:
+            commit(outgoing[worker])
+    return sent
+
+
+def _send(columns, start, stop, outgoing, worker, channel, stamp):  # type: ignore[no-untyped-def]
+    """Copy rows start..stop to one worker's queue; False (nothing written) if it lacks room."""
+    queue = outgoing[worker]
+    rows = stop - start
+    words = message_words(rows, len(columns))
+    if not has_room(queue, words):
+        return False
+    at = begin(queue, words, channel, rows, len(columns), stamp)
+    for column in columns:
+        for i in range(rows):
+            store_word(at + 8 * i, column[start + i])
+        at += 8 * ((rows + PAD - 1) // PAD * PAD)
+    commit(queue)
+    return True
+
+
+_READ_ONLY = types.Array(types.int64, 1, "C", readonly=True)  # accepts writable columns too, and mixtures of both
+_WORDS, _TABLE = types.int64[::1], types.int64[:, ::1]
+
+
+@cache
+def partition_for(columns: int) -> Any:
+    """`_partition(columns, key, start, stop, outgoing, routes, counts, channel, stamp)` compiled for so many columns."""
+    word = types.int64
+    kernel_of = njit(
+        [word(types.UniTuple(_READ_ONLY, columns), word, word, word, _TABLE, _WORDS, _TABLE, word, word)],
+        cache=True,
+        error_model="numpy",
+    )(_partition)
+    kernel_of.disable_compile()
+    return kernel_of
+
+
+@cache
+def send_for(columns: int) -> Any:
+    """`_send(columns, start, stop, outgoing, worker, channel, stamp)` compiled for so many columns."""
+    word = types.int64
+    kernel_of = njit(
+        [types.boolean(types.UniTuple(_READ_ONLY, columns), word, word, _TABLE, word, word, word)], cache=True, error_model="numpy"
+    )(_send)
+    kernel_of.disable_compile()
+    return kernel_of
+
+
+@kernel
+def release_all(incoming):  # type: ignore[no-untyped-def]
+    """Give back the bytes of every message received so far."""
+    for worker in range(incoming.shape[0]):
+        position = incoming[worker, READ_POSITION]
+        if position != incoming[worker, RELEASED]:
+            incoming[worker, RELEASED] = position
+            store_release(incoming[worker, READ_ADDRESS], position)  # SYNC queue-release: release, pairs with `has_room`
+
+
+@kernel
+def receive(incoming, inbox):  # type: ignore[no-untyped-def]
+    """Release what was received before, then fill `inbox` (flat int64, INBOX_WORDS a message) with new messages; returns how many."""
+    release_all(incoming)
+    room = inbox.shape[0] // INBOX_WORDS
+    workers = incoming.shape[0]
+    share = room // workers  # so that one busy peer cannot starve the others
+    found = 0
+    for worker in range(workers):
+        queue = incoming[worker]
+        position = queue[READ_POSITION]
+        write = load_acquire(queue[WRITE_ADDRESS])  # SYNC queue-publish: acquire, pairs with `commit`
+        left = share
+        while position < write and left > 0:
+            offset = position & (queue[CAPACITY] - 1)
+            header = queue[DATA_ADDRESS] + 8 * offset
+            words = load_word(header + 8 * SIZE)
+            if load_word(header + 8 * CHANNEL) != SKIP:
+                rows = load_word(header + 8 * ROWS)
+                at = found * INBOX_WORDS
+                inbox[at + INBOX_QUEUE] = worker
+                inbox[at + INBOX_CHANNEL] = load_word(header + 8 * CHANNEL)
+                inbox[at + INBOX_ROWS] = rows
+                inbox[at + INBOX_COLUMNS] = load_word(header + 8 * COLUMNS)
+                inbox[at + INBOX_STAMP] = load_word(header + 8 * STAMP)
+                inbox[at + INBOX_OFFSET] = offset + HEADER_WORDS
+                inbox[at + INBOX_STRIDE] = (rows + PAD - 1) // PAD * PAD
+                found += 1
+                left -= 1
+            position += words
+        queue[READ_POSITION] = position
+    return found
+
+
+@kernel
+def anything_waiting(incoming):  # type: ignore[no-untyped-def]
+    """Whether a queue holds something not yet received (for the last look before parking)."""
+    for worker in range(incoming.shape[0]):
+        if load_acquire(incoming[worker, WRITE_ADDRESS]) != incoming[worker, READ_POSITION]:
+            return True
+    return False

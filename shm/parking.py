@@ -1,0 +1,108 @@
+"""Parking: how a worker with nothing to do sleeps, and is woken by whoever gives it something.
+
+Protocol (no lost wake-up; the store-load order on both sides is what the fences are for):
+    parker:  parked := 1;  fence;  look for work;  none: wait on the semaphore;  parked := 0
+    waker:   publish work; fence;  for each worker whose parked is 1 and whose exchange 1 -> 0 succeeds: post its semaphore
+Either the parker's look sees the work, or the waker's look sees `parked`. A post that comes too late leaves the semaphore
+at one, and the next wait returns at once: harmless. A wait always has a time limit, so that a dead group is noticed.
+"""
+
+import os
+from contextlib import suppress
+
+import posix_ipc
+
+from shm.atomics import compare_exchange, fence, kernel, load_acquire, poke
+from shm.layout import LINE_WORDS, WORKER_PARKED
+from shm.segment import Segment, new_name
+
+LINE_BYTES = LINE_WORDS * 8
+
+
+@kernel
+def begin_parking(address):  # type: ignore[no-untyped-def]
+    """Say that we are about to sleep; what is looked at afterwards cannot be older than this."""
+    compare_exchange(address, 0, 1)
+    fence()  # SYNC parking: parker's half
+
+
+@kernel
+def any_parked(first_line_address, workers):  # type: ignore[no-untyped-def]
+    """Whether somebody is parked or about to be; to be called after publishing work."""
+    fence()  # SYNC parking: waker's half
+    for worker in range(workers):
+        if load_acquire(first_line_address + worker * LINE_BYTES) == 1:
+            return True
+    return False
+
+
+@kernel
+def next_parked(first_line_address, workers, start):  # type: ignore[no-untyped-def]
+    """The next worker from `start` on that is parked and that we, alone, have undertaken to wake; -1 if none."""
+    for worker in range(start, workers):
+        address = first_line_address + worker * LINE_BYTES
+        if load_acquire(address) == 1 and compare_exchange(address, 1, 0) == 1:
+            return worker
+    return -1
+
+
+@kernel
+def fence_now():  # type: ignore[no-untyped-def]
+    """`fence` for callers in Python."""
+    fence()
+
+
+class ParkingLot:
+    """The semaphores of a group, made by the launcher before it forks; their names are gone at once."""
+
+    def __init__(self, workers: int) -> None:
+        self._semaphores: list[posix_ipc.Semaphore] = []
+        for worker in range(workers):
+            semaphore = posix_ipc.Semaphore(f"{new_name()}-{worker}", posix_ipc.O_CREX, mode=0o600, initial_value=0)
+            semaphore.unlink()
+            self._semaphores.append(semaphore)
+
+    def wait(self, worker: int, seconds: float) -> bool:
+        """Sleep until posted or for `seconds`; True if posted."""
+        try:
+            self._semaphores[worker].acquire(max(seconds, 0))
+        except posix_ipc.BusyError:
+            return False
+        except posix_ipc.SignalError:
+            return False
+        return True
+
+    def post(self, worker: int) -> None:
+        """Wake `worker`, or let its next wait return at once."""
+        self._semaphores[worker].release()
+
+    def close(self) -> None:
+        """Close the semaphores in this process."""
+        for semaphore in self._semaphores:
+            with suppress(OSError, posix_ipc.Error):
+                semaphore.close()
+        self._semaphores = []
+
+
+def parked_address(segment: Segment, worker: int) -> int:
+    """The address of a worker's `parked` word."""
+    return segment.address(segment.layout.worker(worker) + WORKER_PARKED)
+
+
+def wake_all(segment: Segment, lot: ParkingLot) -> None:
+    """Wake everybody who sleeps (used when the group stops)."""
+    fence_now()
+    worker = next_parked(parked_address(segment, 0), segment.layout.workers, 0)
+    while worker >= 0:
+        lot.post(worker)
+        worker = next_parked(parked_address(segment, 0), segment.layout.workers, worker + 1)
+
+
+def end_parking(segment: Segment, worker: int) -> None:
+    """Say that we are awake."""
+    poke(parked_address(segment, worker), 0)
+
+
+def yield_processor() -> None:
+    """Let somebody else run on this core, if anybody wants to."""
+    os.sched_yield()
