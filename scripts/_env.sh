@@ -105,7 +105,8 @@ _install() {
     say "installing tokenring${extra:+ and what its ${extra}s need} into $VENV (Spark and a Java among it: a minute or more)"
     [[ ! -t 2 ]] || ! "$PYTHON" -m pip install --help | grep -q 'progress-bar.*raw' || bar=raw
     : >"$log"
-    if ! (cd -- "$ROOT" && "$PYTHON" -m pip install --progress-bar "$bar" -e ".${extra:+[$extra]}" 2>&1) | show_progress "$log"; then
+    # pyspark comes as a source archive; --use-pep517 has every pip build it in the same way, apart from this environment.
+    if ! (cd -- "$ROOT" && "$PYTHON" -m pip install --use-pep517 --progress-bar "$bar" -e ".${extra:+[$extra]}" 2>&1) | show_progress "$log"; then
         tail -n 20 -- "$log" >&2
         die "pip could not install tokenring; its whole output is in $log. Is the package index within reach? Then run this again"
     fi
