@@ -66,16 +66,19 @@ make_venv() {
         "apt install python$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')-venv"
 }
 
-# One line that changes while pip works, on a terminal; nothing in a pipe. pip's whole output goes to a log.
+# One line that changes while pip works, on a terminal; nothing in a pipe. pip's whole output goes to the log $1.
 show_progress() {
-    local line width=78 start=$SECONDS
+    local line start=$SECONDS
     while IFS= read -r line; do
-        printf '%s\n' "$line" >>"$1"
-        if [[ -t 2 && ! $line =~ ^Requirement\ already ]]; then
-            [[ $line =~ ^\ *Progress\ ([0-9]+)\ of\ ([1-9][0-9]*) ]] &&
-                line="downloading: $((BASH_REMATCH[1] * 100 / BASH_REMATCH[2])) % of $((BASH_REMATCH[2] / 1000000)) MB"
-            line="$((SECONDS - start)) s  ${line#"${line%%[! ]*}"}"
-            printf '\r\033[K%s' "${line:0:width}" >&2
+        line=${line#"${line%%[! ]*}"}
+        if [[ $line =~ ^Progress\ ([0-9]+)\ of\ ([1-9][0-9]*) ]]; then
+            line="Downloading: $((BASH_REMATCH[1] * 100 / BASH_REMATCH[2])) % of $((BASH_REMATCH[2] / 1000000)) MB"
+        else
+            printf '%s\n' "$line" >>"$1"
+        fi
+        if [[ -t 2 && $line != Requirement\ already* ]]; then
+            line="$((SECONDS - start)) s  $line"
+            printf '\r\033[K%s' "${line:0:78}" >&2
         fi
     done
     [[ ! -t 2 ]] || printf '\r\033[K' >&2
@@ -103,7 +106,8 @@ _install() {
     key=$({ cat -- "$ROOT/pyproject.toml" && "$PYTHON" -V && printf '%s\n' "$ROOT"; } | sha256sum | cut -d ' ' -f 1)
     [[ $(cat -- "$VENV/.tokenring-$extra" 2>/dev/null) != "$key" ]] || return 0
     say "installing tokenring${extra:+ and what its ${extra}s need} into $VENV (Spark and a Java among it: a minute or more)"
-    [[ ! -t 2 ]] || ! "$PYTHON" -m pip install --help | grep -q 'progress-bar.*raw' || bar=raw
+    # pip draws no bar into a pipe; from 24.1 on it can print the numbers instead.
+    [[ ! -t 2 || $("$PYTHON" -m pip install --help) != *"off, raw]"* ]] || bar=raw
     : >"$log"
     # pyspark comes as a source archive; --use-pep517 has every pip build it in the same way, apart from this environment.
     if ! (cd -- "$ROOT" && "$PYTHON" -m pip install --use-pep517 --progress-bar "$bar" -e ".${extra:+[$extra]}" 2>&1) | show_progress "$log"; then
