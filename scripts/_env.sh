@@ -8,6 +8,8 @@ PYTHON=$VENV/bin/python
 # The environment's packages and nothing else: no user site, no path from the outside.
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PIP_USER=0 PYTHONNOUSERSITE=1
 unset PYTHONHOME PYTHONPATH
+# What we run answers Ctrl-C in its own way; the script must not take that for a failure and go on to its next part.
+trap 'exit 130' INT
 
 say() { printf '%s\n' "$*" >&2; }
 die() {
