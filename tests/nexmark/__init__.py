@@ -1,0 +1,1 @@
+"""Tests of nexmark/: the mirror of its modules, and the staging command as a person calls it."""

@@ -1,0 +1,181 @@
+"""Opening a staged folder: what was sealed is what is read, and every kind of damage is named."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import orjson
+import pytest
+
+from nexmark.errors import StagedError
+from nexmark.generator import Generator, GeneratorConfig
+from nexmark.manifest import manifest_checksum, read_manifest
+from nexmark.schema import STREAMS
+from nexmark.staged import StagedEvents
+from tests.nexmark.helpers import auction, bid, seal, seal_generated, table
+
+CONFIG = GeneratorConfig(events=5_000, seed=9)
+CHECK = {"bid": ["auction", "price", "date_time", "event"], "auction": ["id"]}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return seal_generated(tmp_path / "events", CONFIG)
+
+
+def test_what_was_generated_is_what_is_read(folder: Path) -> None:
+    staged = StagedEvents.open(folder, {name: STREAMS[name].integer_columns for name in STREAMS})
+    assert staged.events == CONFIG.events
+    assert set(staged.streams) == set(STREAMS)
+    for name in STREAMS:
+        stream, expected = staged.stream(name), Generator(CONFIG).columns(name, 0, 10**6)
+        rows = Generator(CONFIG).rows(name)
+        assert stream.rows == rows
+        assert set(stream.columns) == set(STREAMS[name].integer_columns) | {"event"}
+        assert not stream.has("floor")
+        for column in stream.columns:
+            values = stream.column(column)
+            assert (values.dtype, values.ndim) == (np.dtype("<i8"), 1)
+            np.testing.assert_array_equal(values, expected[column][:rows])
+            with pytest.raises(ValueError, match="read-only"):
+                values[0] = 1
+
+
+def test_disorder_stages_a_floor(tmp_path: Path) -> None:
+    mixed = GeneratorConfig(events=5_000, out_of_order_group_size=100)
+    staged = StagedEvents.open(seal_generated(tmp_path / "mixed", mixed), {"bid": ["floor"]})
+    for name in ("auction", "bid"):
+        stream = staged.stream(name)
+        times = stream.column("date_time")
+        least = [int(times[row:].min()) for row in range(stream.rows)]
+        assert stream.column("floor").tolist() == least
+        assert (np.diff(times) < 0).any()
+    # Groups of 100 hold two persons each, which the permutation of Beam leaves in order or not, but never both.
+    persons = staged.stream("person")
+    assert persons.has("floor") == bool((np.diff(persons.column("date_time")) < 0).any())
+
+
+def test_empty_streams(tmp_path: Path) -> None:
+    tables = {"person": [], "auction": [auction(event=0)], "bid": []}
+    folder = seal(tmp_path / "few", {name: table(name, rows, event=True) for name, rows in tables.items()})
+    staged = StagedEvents.open(folder, {"bid": ["price"]})
+    assert staged.events == 1
+    assert staged.stream("bid").rows == 0
+    prices = staged.stream("bid").column("price")
+    assert (prices.shape, prices.dtype) == ((0,), np.dtype("<i8"))
+    with pytest.raises(StagedError, match="no column 'prize'"):
+        staged.stream("bid").column("prize")
+
+
+def test_the_digest_names_the_events(tmp_path: Path, folder: Path) -> None:
+    again = seal_generated(tmp_path / "again", CONFIG)
+    other = seal_generated(tmp_path / "other", GeneratorConfig(events=5_000, seed=10))
+    digests = [StagedEvents.open(path).digest for path in (folder, again, other)]
+    assert digests[0] == digests[1] != digests[2]
+
+
+def flip_last_byte(path: Path) -> None:
+    octets = bytearray(path.read_bytes())
+    octets[-1] ^= 1
+    path.write_bytes(octets)
+
+
+def test_a_changed_column_is_found_when_it_is_checked(folder: Path) -> None:
+    flip_last_byte(folder / "columns" / "bid.price.i64")
+    with pytest.raises(StagedError, match=r"bid\.price\.i64: column price is not what was staged"):
+        StagedEvents.open(folder, CHECK)
+    # A column that nobody reads need not be hashed.
+    StagedEvents.open(folder, {"bid": ["auction"]})
+    StagedEvents.open(folder)
+
+
+def test_a_column_of_another_size(folder: Path) -> None:
+    path = folder / "columns" / "bid.bidder.i64"
+    os.truncate(path, path.stat().st_size - 8)
+    with pytest.raises(StagedError, match=r"bid\.bidder\.i64: column bidder has \d+ bytes, the manifest says"):
+        StagedEvents.open(folder)
+
+
+def test_a_column_that_is_gone(folder: Path) -> None:
+    (folder / "columns" / "auction.id.i64").unlink()
+    with pytest.raises(StagedError, match=r"auction\.id\.i64: column id cannot be read"):
+        StagedEvents.open(folder)
+
+
+def test_any_changed_byte_of_the_manifest_is_found(folder: Path) -> None:
+    path = folder / "manifest.json"
+    whole = path.read_bytes()
+    for at in range(0, len(whole), 37):
+        changed = bytearray(whole)
+        changed[at] ^= 4
+        path.write_bytes(changed)
+        try:
+            same = orjson.loads(changed) == orjson.loads(whole)
+        except orjson.JSONDecodeError:
+            same = False
+        if not same:
+            with pytest.raises(StagedError, match=r"manifest\.json"):
+                StagedEvents.open(folder)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("version", 2, "version 2, this TokenRing reads 1"),
+        ("format", "other", "not a manifest of staged events"),
+        ("events", 4_999, "its checksum does not hold"),
+    ],
+)
+def test_another_manifest(folder: Path, key: str, value: object, told: str) -> None:
+    path = folder / "manifest.json"
+    path.write_bytes(orjson.dumps(orjson.loads(path.read_bytes()) | {key: value}))
+    with pytest.raises(StagedError, match=told):
+        StagedEvents.open(folder)
+
+
+def test_a_consistent_manifest_that_lies_about_a_column(folder: Path) -> None:
+    path = folder / "manifest.json"
+    manifest = read_manifest(folder)
+    manifest["streams"]["bid"]["columns"]["price"]["dtype"] = "<f8"
+    manifest["checksum"] = manifest_checksum(manifest)
+    path.write_bytes(orjson.dumps(manifest))
+    with pytest.raises(StagedError, match="column price is declared as <f8"):
+        StagedEvents.open(folder)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b"\xff"])
+def test_a_manifest_that_is_none(folder: Path, content: bytes) -> None:
+    (folder / "manifest.json").write_bytes(content)
+    with pytest.raises(StagedError, match=r"manifest\.json: (not JSON|not a manifest)"):
+        StagedEvents.open(folder)
+
+
+def test_folders_that_hold_no_events(tmp_path: Path) -> None:
+    with pytest.raises(StagedError, match="no such folder; make it with `tokenring stage"):
+        StagedEvents.open(tmp_path / "nowhere")
+    with pytest.raises(StagedError, match=r"holds no staged events \(no manifest\.json\)"):
+        StagedEvents.open(tmp_path)
+
+
+def test_rows_of_several_part_files_are_joined_in_order(tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    from nexmark.stage import seal_streams
+
+    rows = [bid(event=index, price=index * 10) for index in range(10)]
+    folder = tmp_path / "parts"
+    for name in STREAMS:
+        (folder / f"{name}.parquet").mkdir(parents=True)
+    for name in ("person", "auction"):
+        pq.write_table(table(name, [], event=True), folder / f"{name}.parquet" / "part-00000-x.parquet")
+    for part, (start, stop) in enumerate([(0, 3), (3, 3), (3, 10)]):
+        path = folder / "bid.parquet" / f"part-{part:05d}-1b2c.snappy.parquet"
+        pq.write_table(table("bid", rows[start:stop], event=True), path)
+        (folder / "bid.parquet" / f".{path.name}.crc").write_bytes(b"x")
+    entries = seal_streams(folder, {"person": 0, "auction": 0, "bid": 10}, lambda _what, _done, _of: None)
+    assert entries["bid"]["rows"] == 10
+    assert np.fromfile(folder / "columns" / "bid.price.i64", "<i8").tolist() == [index * 10 for index in range(10)]
+    names = sorted(path.name for path in (folder / "bid.parquet").iterdir())
+    assert names == ["part-00000.parquet", "part-00001.parquet", "part-00002.parquet"]
