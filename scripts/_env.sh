@@ -44,26 +44,24 @@ clear_venv() {
     rm -rf -- "$VENV"
 }
 
+try_venv() { # try_venv WAY PYTHON
+    case $1 in
+        venv) "$2" -m venv "$VENV" ;;
+        virtualenv) "$2" -m virtualenv -q "$VENV" ;;
+        uv) uv venv -q --seed --python "$2" "$VENV" ;;
+        host-pip) "$2" -m venv --without-pip "$VENV" && "$2" -m pip --python "$PYTHON" install -q pip ;;
+    esac
+}
+
 # Debian splits ensurepip off into python3-venv. Without it, anything else that can make an environment with pip will do.
 make_venv() {
-    local python=$1 how log
-    log=$(mktemp)
-    for how in venv virtualenv uv host-pip; do
+    local python=$1 way said=""
+    for way in venv virtualenv uv host-pip; do
         clear_venv
-        case $how in
-            venv) "$python" -m venv "$VENV" ;;
-            virtualenv) "$python" -m virtualenv -q "$VENV" ;;
-            uv) uv venv -q --seed --python "$python" "$VENV" ;;
-            host-pip) "$python" -m venv --without-pip "$VENV" && "$python" -m pip --python "$PYTHON" install -q pip ;;
-        esac >>"$log" 2>&1 || continue
-        if venv_works; then
-            rm -f -- "$log"
-            return
-        fi
+        said+=$(try_venv "$way" "$python" 2>&1)$'\n' && venv_works && return
     done
     clear_venv
-    cat -- "$log" >&2
-    rm -f -- "$log"
+    say "$said"
     die "$python cannot make a virtual environment in $VENV. Where it lacks ensurepip (Debian, Ubuntu), the cure is:" \
         "apt install python$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')-venv"
 }

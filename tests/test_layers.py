@@ -19,7 +19,7 @@ MAY_IMPORT = {
 # The lower layers are small on purpose; what nexmark may use is what pyproject.toml declares (test_quality.py).
 MAY_USE = {
     "shm": {"numpy", "numba", "llvmlite", "posix_ipc"},  # llvmlite is how a numba intrinsic emits an atomic
-    "engine": {"numpy", "numba", "sortedcontainers"},
+    "engine": {"numpy", "numba", "sortedcontainers", "orjson"},  # orjson: between processes, where pickle is barred
     "operators": {"numpy", "numba", "sortedcontainers"},
 }
 # Order, counts and tokens: they run the same in a simulation of many workers as in a run, so they may know no machine.
