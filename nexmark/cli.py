@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import signal
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final
@@ -17,7 +18,6 @@ _SUBCOMMANDS: Final = {
     "run": ("nexmark.run_command", "run", "Answer a NEXMark query over staged events, on all cores."),
     "profile": ("nexmark.profile_command", "profile", "Run a query under py-spy: flame graphs for every worker."),
 }
-_INTERRUPTED = 130
 _USAGE = 2
 
 
@@ -34,6 +34,13 @@ class LazyGroup(click.Group):
         command = getattr(importlib.import_module(module), attribute)
         assert isinstance(command, click.Command)
         return command
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            # click would print an empty line first and then lose which signal it was.
+            raise Ended(signal.SIGINT) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -73,11 +80,8 @@ def main(arguments: list[str] | None = None) -> None:
     except CommandError as error:
         _complain(str(error))
         sys.exit(error.exit_status)
-    except (click.Abort, KeyboardInterrupt):
-        _complain("interrupted")
-        sys.exit(_INTERRUPTED)
     except Ended as ended:
-        _complain(f"ended by {ended}")
+        _complain("interrupted" if ended.number == signal.SIGINT else f"ended by {ended}")
         sys.exit(ended.exit_status)
     sys.exit(status if isinstance(status, int) else 0)
 

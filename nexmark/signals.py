@@ -12,10 +12,11 @@ _ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
 class Ended(BaseException):
-    """Raised in the main thread when an ending signal arrives; not an Exception, so that nobody swallows it."""
+    """Raised in the main thread for a signal that ends the command; not an Exception, so that nobody swallows it."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
+        self.number = number
         self.exit_status = 128 + number
 
 

