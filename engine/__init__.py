@@ -45,6 +45,7 @@ from engine.stream import OperatorBuilder, Stream
 from engine.timestamp import COMPLETE, MAX_TIME, PathSummary, Time
 from engine.tokens import Token, TokenRef
 from engine.worker import Worker
+from shm.atomics import kernel
 
 __all__ = [
     "COMPLETE",
@@ -85,4 +86,5 @@ __all__ = [
     "Worker",
     "WorkerError",
     "execute",
+    "kernel",
 ]

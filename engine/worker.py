@@ -205,6 +205,15 @@ class Worker:
         """Whether queues are so full that sources should pause."""
         return self.plane.congested
 
+    def end_early(self) -> None:
+        """Ask the sources of all workers to close (each looks at `ending`), so that the run ends in order."""
+        poke(self._segment.address(self._segment.layout.ending), 1)
+
+    @property
+    def ending(self) -> bool:
+        """Whether some worker asked for an early end."""
+        return bool(peek(self._segment.address(self._segment.layout.ending)))
+
     # Scheduling
 
     def schedule(self, operator: RunningOperator) -> None:

@@ -1,7 +1,7 @@
 """Where everything lies in a group's segment, as data: offsets in 8-byte words, apart from the algorithms.
 
     header      magic version digest workers ring queue total ready      1 line, `ready` written last
-    group       stop                                                     1 line, writer: launcher
+    group       stop ending                                              1 line
     workers     parked congested graphs digest digest barriers           1 line each
     ring        write position | read position of each worker | records  1 line, 1 line each, 8 words a record
     queues      for each ordered pair: write position | read position | data
@@ -52,6 +52,11 @@ class Layout:
     def stop(self) -> int:
         """Offset of the group's stop word (writer: the launcher)."""
         return LINE_WORDS
+
+    @property
+    def ending(self) -> int:
+        """Offset of the word that asks sources to end early (writers: any worker, always the same value)."""
+        return LINE_WORDS + 1
 
     def worker(self, worker: int) -> int:
         """Offset of a worker's line (`parked`: the worker and its wakers, by compare-exchange; the others: the worker)."""

@@ -1,0 +1,32 @@
+"""Q4: the average winning price of closed auctions, by category (the paper's and Megaphone's meaning).
+
+A bid is valid if price >= reserve and start <= bid time < expires; an auction closes when the frontiers of both inputs pass its expiry;
+each closed auction that had a valid bid updates the running integer average of its category.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from engine import Probe, Stream
+from nexmark.queries.query import Query
+from operators import best_offers, latest, running_average
+
+
+def build(auctions: Stream, bids: Stream) -> tuple[Probe, Callable[[], dict[str, Any]]]:
+    """Closed auctions' winning prices, exchanged by category, averaged."""
+    winners = best_offers(
+        auctions, bids, key="id", start="date_time", end="expires", threshold="reserve", payload="category",
+        offer_key="auction", offer_time="date_time", offer_value="price", name="winning_bids",
+    )  # fmt: skip
+    averages = running_average(winners, key="category", value="price", name="average_by_category")
+    kept = latest(averages, key="category", name="result")
+    return averages.probe(), kept.columns
+
+
+Q4 = Query(
+    name="q4",
+    reads={"auction": ("id", "date_time", "expires", "reserve", "category"), "bid": ("auction", "date_time", "price")},
+    build=build,
+    columns=("category", "average", "count"),
+    sort_by="category",
+)

@@ -1,0 +1,34 @@
+"""What a query is to the runner: the columns it reads, its dataflow, and how the workers' parts make the result."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from engine import Probe
+
+Columns = dict[str, list[int]]
+"""One worker's part of a result: column name -> values."""
+
+
+@dataclass(frozen=True)
+class Query:
+    """One NEXMark query.
+
+    reads: stream -> columns, in the order in which `build` gets the streams. build(*streams) declares the dataflow and returns the
+    probe of its output and a function that gives this worker's part once all is done. columns, sort_by: the result's shape.
+    """
+
+    name: str
+    reads: dict[str, tuple[str, ...]]
+    build: Callable[..., tuple[Probe, Callable[[], dict[str, Any]]]]
+    columns: tuple[str, ...]
+    sort_by: str
+
+    def merge(self, parts: list[Columns]) -> list[dict[str, int]]:
+        """The whole result: all parts' rows, sorted."""
+        rows = [
+            dict(zip(self.columns, values, strict=True))
+            for part in parts
+            for values in zip(*(part[column] for column in self.columns), strict=True)
+        ]
+        return sorted(rows, key=lambda row: row[self.sort_by])

@@ -1,0 +1,16 @@
+"""Operators, one a file, written against the engine's public face: general, columnar, with kernels where a row costs.
+
+best_offers       the highest offer within each interval, once it has closed
+running_average   the average so far of each key's values
+tumbling_max      the highest value of each tumbling window
+tumbling_average  the paper's example of an operator
+collect, latest   sinks: all rows, or the latest of each key
+"""
+
+from operators.best_offers import best_offers
+from operators.collect import Collected, Latest, collect, latest
+from operators.running_average import running_average
+from operators.tumbling_average import tumbling_average
+from operators.tumbling_max import tumbling_max
+
+__all__ = ["Collected", "Latest", "best_offers", "collect", "latest", "running_average", "tumbling_average", "tumbling_max"]

@@ -1,0 +1,54 @@
+"""running_average: for every row, the average so far of its key's values (integer division, rounded down)."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from engine import Batch, Exchange, InputPort, Notify, OperatorContext, OutputPort, Schema, Stream, Token, kernel
+from operators.hash_index import HashIndex, slot_of
+
+
+@kernel
+def _accumulate(cells, size, totals, keys, values, averages, counts):  # type: ignore[no-untyped-def]
+    """Add rows to `totals`, int64 (slots, 2) of (sum, count); False if a sum left the range of int64."""
+    for i in range(len(keys)):
+        slot = slot_of(cells, size, keys[i])
+        before = totals[slot, 0]
+        total = before + values[i]
+        if (values[i] >= 0) != (total >= before):
+            return False
+        totals[slot, 0] = total
+        totals[slot, 1] += 1
+        averages[i] = total // totals[slot, 1]
+        counts[i] = totals[slot, 1]
+    return True
+
+
+def running_average(stream: Stream, key: str, value: str, name: str = "running_average") -> Stream:
+    """Rows (key, average, count), all int64, one for each input row, at the input's time, in the order of arrival.
+
+    `average` is the sum of the key's values so far divided by their count, rounded down. Exchanged by `key`. Rows are not held
+    back for order: where several times are under way at once, intermediate averages depend on arrival, the last one does not.
+    Raises OverflowError (as OperatorError) if a sum leaves the range of int64.
+    """
+    schema = Schema(f"{key} average count")
+
+    def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
+        token.drop()
+        index = HashIndex()
+        totals = np.zeros((index.capacity, 2), np.int64)
+
+        def logic(rows: InputPort, output: OutputPort) -> None:
+            nonlocal totals
+            for reference, batch in rows:
+                if index.reserve(batch.rows):
+                    totals = np.concatenate([totals, np.zeros((index.capacity - len(totals), 2), np.int64)])
+                keys, values = batch[key], batch[value]
+                averages, counts = np.empty(batch.rows, np.int64), np.empty(batch.rows, np.int64)
+                if not _accumulate(index.cells, index.size, totals, keys, values, averages, counts):
+                    raise OverflowError(f"a sum of {value!r} left the range of int64")
+                output.give(reference, Batch.wrap(schema, (keys, averages, counts), batch.rows))
+
+        return logic
+
+    return stream.unary(name, schema, construct, Exchange(key, (key, value)), Notify.NEVER)
