@@ -10,6 +10,13 @@ from engine.errors import SchemaError
 _KINDS = {"int64": np.dtype(np.int64), "uint64": np.dtype(np.uint64), "float64": np.dtype(np.float64)}
 
 
+def _fits(array: np.ndarray, dtype: np.dtype[Any]) -> bool:
+    """Whether converting loses nothing (numpy calls int64 to float64 safe; above 2**53 it is not)."""
+    if array.dtype.kind in "iu" and dtype.kind == "f":
+        return bool((array <= 2**53).all() and (array >= -(2**53)).all())
+    return np.can_cast(array.dtype, dtype, casting="safe")
+
+
 class Schema:
     """Ordered column names with dtypes (int64, uint64 or float64: one 8-byte word a row).
 
@@ -20,6 +27,8 @@ class Schema:
 
     def __init__(self, names: str = "", /, **dtypes: str) -> None:
         kinds = dict.fromkeys(names.split(), "int64") | dtypes
+        if len(kinds) != len(names.split()) + len(dtypes):
+            raise SchemaError(f"a column is named twice: {', '.join([*names.split(), *dtypes])}")
         if not kinds:
             raise SchemaError("a schema needs at least one column")
         for name, kind in kinds.items():
@@ -73,7 +82,7 @@ class Batch:
             if array.ndim != 1:
                 raise SchemaError(f"column {name!r} has shape {array.shape}, expected (rows,)")
             if array.dtype != dtype:
-                if array.size and not np.can_cast(array.dtype, dtype, casting="safe"):
+                if array.size and not _fits(array, dtype):
                     raise SchemaError(f"column {name!r} has dtype {array.dtype}, expected {dtype}; convert it with .astype")
                 array = array.astype(dtype)
             arrays.append(np.ascontiguousarray(array))

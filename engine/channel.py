@@ -7,6 +7,7 @@ import numpy as np
 
 from engine.batch import Batch, Schema
 from engine.change_batch import CHANGE_BYTES, ChangeLog, pack_change
+from engine.errors import ConfigError
 from engine.pact import Broadcast, Exchange, Pact
 from engine.ports import InputPort
 from engine.timestamp import Time
@@ -66,7 +67,12 @@ class RemoteChannel(Channel):
         self._copy = send_for(len(schema))
         self._all_int64 = schema.all_int64
         share_words = plane.message_limit_words - HEADER_WORDS
-        self._rows_limit = max(PAD, share_words // len(schema) // PAD * PAD)
+        self._rows_limit = share_words // len(schema) // PAD * PAD
+        if self._rows_limit < PAD:
+            raise ConfigError(
+                f"{target.describe()}: messages of {len(schema)} columns do not fit queues of {8 * 4 * plane.message_limit_words} bytes; "
+                f"use queues of at least {_power_of_two_from(8 * 4 * (HEADER_WORDS + PAD * len(schema)))} bytes (Config.queue_bytes)"
+            )
         self.pending: deque[tuple[Time, tuple[np.ndarray, ...], int, int]] = deque()
 
     def push(self, time: Time, batch: Batch) -> None:
@@ -119,6 +125,7 @@ class RemoteChannel(Channel):
                     self.pending[0] = (time, columns, start, rows)
                     return False
                 self._count(time, sent)
+                self._plane.sent_postponed()
                 start = stop
             self.pending.popleft()
             self._count(time, -1)
@@ -141,6 +148,10 @@ class RemoteChannel(Channel):
             )
         target.queue.append((time, Batch.wrap(self._schema, columns, rows), True))
         self.worker.schedule(target.operator)
+
+
+def _power_of_two_from(value: int) -> int:
+    return 1 << (value - 1).bit_length()
 
 
 def needs_queues(pact: Pact, workers: int) -> bool:

@@ -38,9 +38,12 @@ class Config:
     pin: bool = True
 
     def __post_init__(self) -> None:
-        if self.workers == 0:
+        if self.workers == 0 and self.workers.__class__ is int:
             object.__setattr__(self, "workers", len(usable_cores()))
-        if not isinstance(self.workers, int) or not 1 <= self.workers <= MAX_WORKERS:
+        for name in ("workers", "queue_bytes", "ring_records", "backlog_bytes", "spin_us"):
+            if not isinstance(getattr(self, name), int):
+                raise ConfigError(f"{name} must be a whole number, not {getattr(self, name)!r}")
+        if not 1 <= self.workers <= MAX_WORKERS:
             raise ConfigError(f"workers must be between 1 and {MAX_WORKERS}, not {self.workers}")
         if self.queue_bytes == 0:
             pairs = max(1, self.workers * (self.workers - 1))

@@ -69,10 +69,12 @@ def _find(pool, begin, end, time):  # type: ignore[no-untyped-def]
 
 @kernel
 def _make_room(state, pool, locations, at):  # type: ignore[no-untyped-def]
-    """Let the location's window have a free entry at its end; False if the pool is full."""
+    """Let the location's window have a free entry at its end, leaving zeros behind; False if the pool is full."""
     region, capacity = locations[at + REGION], locations[at + REGION_CAPACITY]
     begin, end = locations[at + BEGIN], locations[at + END]
-    used = end - begin
+    used = 0
+    for i in range(region + begin, region + end):
+        used += pool[2 * i + 1] != 0
     target = region
     if capacity == 0 or 2 * used > capacity:
         grown = FIRST_REGION if capacity == 0 else 2 * capacity
@@ -81,9 +83,11 @@ def _make_room(state, pool, locations, at):  # type: ignore[no-untyped-def]
         target = state[POOL_USED]
         state[POOL_USED] += grown
         locations[at + REGION], locations[at + REGION_CAPACITY] = target, grown
-    for i in range(used):
-        pool[2 * (target + i)] = pool[2 * (region + begin + i)]
-        pool[2 * (target + i) + 1] = pool[2 * (region + begin + i) + 1]
+    moved = target
+    for i in range(region + begin, region + end):
+        if pool[2 * i + 1] != 0:
+            pool[2 * moved], pool[2 * moved + 1] = pool[2 * i], pool[2 * i + 1]
+            moved += 1
     locations[at + BEGIN], locations[at + END] = 0, used
     return True
 
@@ -119,9 +123,9 @@ def apply_change(state, location, time, delta):  # type: ignore[no-untyped-def]
         if locations[at + END] == locations[at + REGION_CAPACITY]:
             if not _make_room(state, pool, locations, at):
                 return NEEDS_ROOM
-            moved = locations[at + REGION] + locations[at + BEGIN]
-            place += moved - begin
-            end = locations[at + REGION] + locations[at + END]
+            begin = locations[at + REGION]
+            end = begin + locations[at + END]
+            place = _find(pool, begin, end, time)
         for i in range(end, place, -1):
             pool[2 * i], pool[2 * i + 1] = pool[2 * i - 2], pool[2 * i - 1]
         pool[2 * place], pool[2 * place + 1] = time, delta

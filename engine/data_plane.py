@@ -45,6 +45,7 @@ class DataPlane:
         self.channels: list[RemoteChannel] = []
         self._waiting: list[RemoteChannel] = []
         self._backlog_bytes = 0
+        self._sent = 0  # postponed pieces sent since
         self._backlog_limit_bytes = backlog_limit_bytes
         self._congested_address = segment.address(layout.worker(me) + WORKER_CONGESTED)
         self._congested_addresses = [segment.address(layout.worker(peer) + WORKER_CONGESTED) for peer in range(layout.workers)]
@@ -80,6 +81,10 @@ class DataPlane:
         if self._backlog_bytes > self._backlog_limit_bytes:
             poke(self._congested_address, 1)
 
+    def sent_postponed(self) -> None:
+        """A channel sent a piece of what it had kept."""
+        self._sent += 1
+
     def caught_up(self, size_bytes: int) -> None:
         """A channel sent rows that it had kept."""
         self._backlog_bytes -= size_bytes
@@ -87,10 +92,10 @@ class DataPlane:
             poke(self._congested_address, 0)
 
     def retry(self) -> bool:
-        """Try to send what waits; True if something still does."""
-        if self._waiting:
-            self._waiting = [channel for channel in self._waiting if not channel.retry()]
-        return bool(self._waiting)
+        """Try to send what waits; True if something was sent."""
+        before = self._sent
+        self._waiting = [channel for channel in self._waiting if not channel.retry()]
+        return self._sent != before
 
     @property
     def waiting(self) -> bool:

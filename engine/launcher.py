@@ -9,6 +9,7 @@ import gc
 import os
 import selectors
 import signal
+import sys
 import time
 import traceback
 from collections.abc import Callable
@@ -83,6 +84,7 @@ class _Group:
 
     def fork(self, program: Program) -> None:
         """Start the workers."""
+        _flush_output()
         gc.collect()
         gc.freeze()  # what exists now is shared by all workers: keep the collector from touching it
         launcher = os.getpid()
@@ -208,6 +210,7 @@ def _child(program: Program, segment: Segment, lot: ParkingLot, index: int, conf
         worker = Worker(segment, lot, index, config)
         worker.report = lambda value: _write(pipe, {"kind": "note", "value": value})
         value = program(worker)
+        worker.finish()
         worker.run()
         _write(pipe, {"kind": "result", "value": value})
         status = 0
@@ -219,7 +222,15 @@ def _child(program: Program, segment: Segment, lot: ParkingLot, index: int, conf
         with contextlib.suppress(BaseException):
             _write(pipe, {"kind": "error", "type": type(error).__name__, "text": text, "traceback": traceback.format_exc()})
     finally:
+        with contextlib.suppress(BaseException):
+            _flush_output()
         os._exit(status)
+
+
+def _flush_output() -> None:
+    """What was printed must not be lost in a child's `_exit`, nor be printed once more by every child."""
+    sys.stdout.flush()
+    sys.stderr.flush()
 
 
 def _write(pipe: int, message: dict[str, Any]) -> None:

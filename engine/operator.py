@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class RunningOperator:
     """One worker's instance of an operator."""
 
-    __slots__ = ("call", "counts_tokens", "index", "inputs", "is_due", "name", "number", "outputs", "worker")
+    __slots__ = ("call", "counts_tokens", "index", "inputs", "is_due", "is_running", "name", "number", "outputs", "worker")
 
     def __init__(self, worker: "Worker", name: str, index: int, number: int, notify: Notify) -> None:
         self.worker = worker
@@ -27,6 +27,7 @@ class RunningOperator:
         self.outputs: list[OutputPort] = []
         self.counts_tokens = notify == Notify.IF_TOKEN
         self.is_due = False
+        self.is_running = False
         self.call: Callable[[], None] = _nothing
 
     def set_logic(self, logic: Callable[..., None]) -> None:
@@ -35,6 +36,7 @@ class RunningOperator:
 
     def run(self) -> None:
         """Run the logic once; what it raises is raised as OperatorError naming the operator and the worker."""
+        self.is_running = True
         try:
             self.call()
         except (GroupStopped, BrokenInvariant):
@@ -46,9 +48,9 @@ class RunningOperator:
             raise OperatorError(
                 f"operator {self.name!r} raised on worker {self.worker.index} ({frontiers or 'a source'}): {type(error).__name__}: {error}"
             ) from error
+        self.is_running = False
         for port in self.inputs:
-            if port.queue:
-                port.keep()
+            port.end_call()
         if self.counts_tokens:
             self.worker.tracker.set_holding(self.number, self.held)
 

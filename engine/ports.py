@@ -2,12 +2,20 @@
 
 from collections import deque
 from collections.abc import Iterator, Mapping
+from operator import index as as_integer
 from typing import TYPE_CHECKING, Any
 
 from engine.batch import Batch, Schema
 from engine.change_batch import CHANGE_BYTES, ChangeLog, pack_change
-from engine.errors import DroppedTokenError, SchemaError, TimeRegressionError, TokenError, WrongOutputError
-from engine.timestamp import PathSummary, Time
+from engine.errors import (
+    DroppedTokenError,
+    ExpiredReferenceError,
+    SchemaError,
+    TimeRegressionError,
+    TokenError,
+    WrongOutputError,
+)
+from engine.timestamp import MAX_TIME, PathSummary, Time
 from engine.tokens import Token, TokenRef
 from engine.tracker import Tracker
 
@@ -19,7 +27,7 @@ if TYPE_CHECKING:
 class InputPort:
     """One input of a running operator. Iterate over it for (token reference, batch) pairs; ask it for its frontier."""
 
-    __slots__ = ("_outputs", "_tracker", "index", "location", "log", "operator", "queue", "schema", "summaries")
+    __slots__ = ("_current", "_tracker", "index", "location", "log", "operator", "queue", "schema", "summaries")
 
     def __init__(self, operator: "RunningOperator", index: int, location: int, schema: Schema, tracker: Tracker, log: ChangeLog) -> None:
         self.operator = operator
@@ -30,6 +38,7 @@ class InputPort:
         self.queue: deque[tuple[Time, Batch, bool]] = deque()  # time, batch, whether it is a view into a queue
         self.summaries: list[PathSummary | None] = []
         self._tracker = tracker
+        self._current: TokenRef | None = None  # the reference of the message at hand
 
     @property
     def frontier(self) -> Time:
@@ -37,25 +46,37 @@ class InputPort:
         return self._tracker.frontier(self.location)
 
     def __iter__(self) -> Iterator[tuple[TokenRef, Batch]]:
-        queue = self.queue
-        log = self.log
-        location = self.location
-        while queue:
-            time, batch, _ = queue.popleft()
-            offset = log.offset
-            pack_change(log.buffer, offset, location, -1, time)
-            log.offset = offset = offset + CHANGE_BYTES
-            if offset >= log.limit:
-                log.make_room()
-            reference = TokenRef(self, time)
-            try:
-                yield reference, batch
-            finally:
-                reference._live = False
+        return self
 
-    def keep(self) -> None:
-        """Copy what the operator left waiting, since the queue's bytes are about to be reused."""
-        self.queue = deque((time, batch.copy() if view else batch, False) for time, batch, view in self.queue)
+    def __next__(self) -> tuple[TokenRef, Batch]:
+        """Take the next message; the reference of the one before expires."""
+        current = self._current
+        if current is not None:
+            current._live = False
+            self._current = None
+        elif not self.operator.is_running:
+            raise ExpiredReferenceError(f"{self.describe()} can be read only while its operator runs")
+        queue = self.queue
+        if not queue:
+            raise StopIteration
+        time, batch, _ = queue.popleft()
+        log = self.log
+        offset = log.offset
+        pack_change(log.buffer, offset, self.location, -1, time)
+        log.offset = offset = offset + CHANGE_BYTES
+        if offset >= log.limit:
+            log.make_room()
+        self._current = reference = TokenRef(self, time)
+        return reference, batch
+
+    def end_call(self) -> None:
+        """The operator's call is over: its last reference expires, and what it left waiting is copied, since queue bytes are reused."""
+        if self._current is not None:
+            self._current._live = False
+            self._current = None
+        for position, (time, batch, view) in enumerate(self.queue):
+            if view:
+                self.queue[position] = (time, batch.copy(), False)
 
     def reach(self, output: int) -> tuple["OutputPort", int]:
         """The output port of that number and the delay on the way there; WrongOutputError if there is no path."""
@@ -73,42 +94,45 @@ class InputPort:
 
 
 class Session:
-    """Sends batches at one time, or later ones, while its token is pinned."""
+    """Sends batches at one time, or later ones, while its token is pinned. To be used once, in a `with` block."""
 
-    __slots__ = ("_port", "_right", "_time")
+    __slots__ = ("_open", "_port", "_right", "_time")
 
-    def __init__(self, port: "OutputPort", right: Token | TokenRef, time: Time) -> None:
+    def __init__(self, port: "OutputPort", right: Token | TokenRef, time: Time | None) -> None:
         self._port = port
-        self._right = right
-        self._time = time
+        self._right: Token | TokenRef | None = right
+        self._time: Any = time
+        self._open = False
 
     def __enter__(self) -> "Session":
-        if self._right.__class__ is Token:
-            self._right._pins += 1
+        right = self._right
+        if right is None or self._open:
+            raise TokenError(f"{self._port.describe()}: a session is entered once; ask the output for another")
+        self._time = self._port.allowed(right, self._time)
+        if right.__class__ is Token:
+            right._pins += 1  # type: ignore[union-attr]
+        self._open = True
         return self
 
     def give(self, batch: Batch | Mapping[str, Any], time: Time | None = None) -> None:
         """Send rows at the session's time, or at a later `time`. The arrays must not change afterwards."""
         port = self._port
+        right = self._right
+        if not self._open or right is None:
+            raise TokenError(f"{port.describe()}: a session sends only inside its `with` block")
+        if not right._live:
+            right.refuse()  # type: ignore[union-attr]  # tokens are pinned; only a reference can have expired
         if time is None:
             time = self._time
-        elif time < self._time:
-            raise TimeRegressionError(f"{port.describe()}: a session at {self._time} cannot send at the earlier time {time}")
-        if not self._right._live:
-            raise TokenError(f"{port.describe()}: the session at {self._time} is over")
+        elif not self._time <= time <= MAX_TIME:
+            raise TimeRegressionError(f"{port.describe()}: a session at {self._time} cannot send at {time} (times go up to {MAX_TIME})")
         port.push(time, batch if batch.__class__ is Batch else Batch(port.schema, batch))
 
     def __exit__(self, *_: object) -> None:
         if self._right.__class__ is Token:
-            self._right._pins -= 1
-        self._right = _OVER
-
-
-class _Over:
-    _live = False
-
-
-_OVER: Any = _Over()
+            self._right._pins -= 1  # type: ignore[union-attr]
+        self._right = None
+        self._open = False
 
 
 class OutputPort:
@@ -127,13 +151,14 @@ class OutputPort:
 
     def session(self, right: Token | TokenRef, time: Time | None = None) -> Session:
         """A context manager that sends with the right of a token, or of a message's token reference, at its time or later."""
-        return Session(self, right, self._allowed(right, time))
+        return Session(self, right, time)
 
     def give(self, right: Token | TokenRef, batch: Batch, time: Time | None = None) -> None:
         """Send one batch: a session of one."""
-        self.push(self._allowed(right, time), batch)
+        self.push(self.allowed(right, time), batch)
 
-    def _allowed(self, right: Token | TokenRef, time: Time | None) -> Time:
+    def allowed(self, right: Token | TokenRef, time: Time | None) -> Time:
+        """The time at which `right` lets this output send, at `time` if that is given and late enough; raises TokenErrors."""
         if right.__class__ is Token:
             if right._port is not self:  # type: ignore[union-attr]
                 raise WrongOutputError(f"{self.describe()} cannot send with a token of {right._port.describe()}")  # type: ignore[union-attr]
@@ -150,9 +175,11 @@ class OutputPort:
         else:
             raise TokenError(f"{self.describe()} cannot send without a token: pass a Token, or the TokenRef of the message at hand, not {right!r}")
         if time is None:
-            return least
-        if time < least:
-            raise TimeRegressionError(f"{self.describe()}: a token at {least} cannot send at the earlier time {time}")
+            time = least
+        elif time.__class__ is not int:
+            time = as_integer(time)
+        if not least <= time <= MAX_TIME:
+            raise TimeRegressionError(f"{self.describe()}: a token at {least} cannot send at {time}; times go up to {MAX_TIME}")
         return time
 
     def push(self, time: Time, batch: Batch) -> None:

@@ -81,7 +81,8 @@ class OperatorBuilder:
                 f"operator {self._spec.name!r}: {stream!r} belongs to another dataflow; streams connect within one dataflow"
             )
         if stream.source.operator >= self._number:
-            raise GraphError(f"operator {self._spec.name!r} cannot consume its own output: a cycle must advance time")
+            whose = "its own output" if stream.source.operator == self._number else f"the output of the later {stream!r}"
+            raise GraphError(f"operator {self._spec.name!r} cannot consume {whose}: that makes a cycle, and a cycle must advance time")
         pact = Pipeline() if pact is None else pact
         schema = arriving_schema(stream.schema, pact, self._spec.name)
         self._spec.inputs.append(InputSpec(stream.source, pact, schema))

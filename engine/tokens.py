@@ -17,6 +17,7 @@ from engine.errors import (
     ExpiredReferenceError,
     PinnedTokenError,
     TimeRegressionError,
+    TokenError,
     WrongOutputError,
 )
 from engine.timestamp import MAX_TIME, Time
@@ -124,6 +125,15 @@ class Token:
             f"cannot {verb} a token of {where} from {self._time} back to {time}: tokens only move to later times; retain one that is early enough"
         )
 
+    def __copy__(self) -> "Token":
+        raise TokenError(f"a token of {self._port.describe()} cannot be copied behind the engine's back; use clone()")
+
+    def __deepcopy__(self, _: object) -> "Token":
+        return self.__copy__()
+
+    def __reduce__(self) -> str:
+        raise TokenError(f"a token of {self._port.describe()} cannot leave its worker")
+
     def __del__(self) -> None:
         if getattr(self, "_live", False):
             self._port.lost(self)
@@ -158,6 +168,8 @@ class TokenRef:
         source = self._input
         port, delay = source.reach(output)
         time = self._time + delay
+        if time > MAX_TIME:
+            raise TimeRegressionError(f"{source.describe()}: a token at {time} would be beyond the last representable time {MAX_TIME}")
         log = port.log
         offset = log.offset
         pack_change(log.buffer, offset, port.location, 1, time)

@@ -26,8 +26,8 @@ from engine.tokens import Token
 from engine.tracker import Tracker
 from shm.atomics import peek, poke
 from shm.data_queue import anything_waiting
-from shm.layout import WORKER_BARRIERS, WORKER_DIGEST_EVEN, WORKER_GRAPHS
-from shm.parking import ParkingLot, begin_parking, end_parking, parked_address
+from shm.layout import WORKER_BARRIERS, WORKER_BUILT, WORKER_DIGEST_EVEN, WORKER_FINISHED, WORKER_GRAPHS
+from shm.parking import ParkingLot, begin_parking, end_parking, fence_now, parked_address
 from shm.segment import Segment
 
 _LONGEST_SLEEP_S = 1.0
@@ -80,6 +80,7 @@ class Worker:
         scope.graph.validate()
         self._agree(scope.graph.digest(), scope.graph.summary_text())
         build_dataflow(self, scope)
+        self._wait_for_peers(WORKER_BUILT, self._graphs, f"build dataflow {name!r}", stepping=False)  # nobody sends before all can receive
 
     def _agree(self, digest: int, operators: str) -> None:
         """Wait until every worker has declared this dataflow, and compare digests."""
@@ -88,11 +89,9 @@ class Worker:
         parity = self._graphs % 2  # peers are at most one graph ahead, so two words are enough
         self._graphs += 1
         self._segment.words[mine + WORKER_DIGEST_EVEN + parity] = digest
-        poke(self._segment.address(mine + WORKER_GRAPHS), self._graphs)  # SYNC graph-agreed: release
+        self._wait_for_peers(WORKER_GRAPHS, self._graphs, f"declare dataflow number {self._graphs} ({operators})")
         for peer in range(self.peers if self.waits_for_peers else 0):
-            theirs = layout.worker(peer)
-            self._wait_for(lambda at=theirs: peek(self._segment.address(at + WORKER_GRAPHS)) >= self._graphs)  # SYNC graph-agreed: acquire
-            if int(self._segment.words[theirs + WORKER_DIGEST_EVEN + parity]) != digest:
+            if int(self._segment.words[layout.worker(peer) + WORKER_DIGEST_EVEN + parity]) != digest:
                 raise GraphMismatchError(
                     f"worker {self.index} and worker {peer} built different dataflows (worker {self.index} has: {operators}); "
                     "every worker must declare the same operators, schemas, pacts and probes in the same order"
@@ -100,20 +99,29 @@ class Worker:
 
     def barrier(self) -> None:
         """Wait until every worker of the group is here, stepping meanwhile."""
-        layout = self._segment.layout
         self._barriers += 1
-        poke(self._segment.address(layout.worker(self.index) + WORKER_BARRIERS), self._barriers)  # SYNC barrier: release
-        for peer in range(self.peers):
-            address = self._segment.address(layout.worker(peer) + WORKER_BARRIERS)
-            self._wait_for(lambda at=address: peek(at) >= self._barriers)  # SYNC barrier: acquire
+        self._wait_for_peers(WORKER_BARRIERS, self._barriers, "reach a barrier")
 
-    def _wait_for(self, condition: Callable[[], bool]) -> None:
-        while not condition():
-            if not self._stepping and self.operators:
-                self.step()
-            self._check_stop()
-            if not condition():
-                time.sleep(0 if not self.config.oversubscribed else 0.0005)
+    def finish(self) -> None:
+        """Say that the program has returned, so that nobody waits for this worker to declare or reach anything (done by the launcher)."""
+        poke(self._segment.address(self._segment.layout.worker(self.index) + WORKER_FINISHED), 1)  # SYNC counted-wait: release
+
+    def _wait_for_peers(self, word: int, count: int, what: str, stepping: bool = True) -> None:
+        """Set our word to `count` and wait until every peer's is at least that; steps meanwhile, so that peers are not held up."""
+        layout = self._segment.layout
+        poke(self._segment.address(layout.worker(self.index) + word), count)  # SYNC counted-wait: release
+        for peer in range(self.peers if self.waits_for_peers else 0):
+            line = self._segment.address(layout.worker(peer))
+            while peek(line + 8 * word) < count:  # SYNC counted-wait: acquire
+                if peek(line + 8 * WORKER_FINISHED) and peek(line + 8 * word) < count:  # SYNC counted-wait: acquire
+                    raise GraphMismatchError(
+                        f"worker {self.index} waits for all workers to {what}, but worker {peer}'s program has returned without that; "
+                        "every worker must run the same program"
+                    )
+                if stepping and not self._stepping and self.operators:
+                    self.step()
+                self._check_stop()
+                time.sleep(0.0005 if self.config.oversubscribed else 0)
 
     # Running
 
@@ -142,9 +150,8 @@ class Worker:
                 operator.is_due = False
                 operator.run()
                 ran += 1
-        if plane.waiting:
-            plane.retry()
-        flags = self.progress.exchange(ran > 0)
+        sent = plane.waiting and plane.retry()
+        flags = self.progress.exchange(ran > 0 or sent)
         if flags:
             self._after_exchange(flags)
         self._stepping = False
@@ -158,10 +165,13 @@ class Worker:
             else:
                 woken.notify()  # type: ignore[union-attr]
         if flags & PARKED:
-            peer = self.progress.next_parked(0)
-            while peer >= 0:
-                self._lot.post(peer)
-                peer = self.progress.next_parked(peer + 1)
+            self._wake_parked()
+
+    def _wake_parked(self) -> None:
+        peer = self.progress.next_parked(0)
+        while peer >= 0:
+            self._lot.post(peer)
+            peer = self.progress.next_parked(peer + 1)
 
     def flush(self) -> None:
         """Publish logged changes at once, unless a step is under way and will."""
@@ -208,6 +218,8 @@ class Worker:
     def end_early(self) -> None:
         """Ask the sources of all workers to close (each looks at `ending`), so that the run ends in order."""
         poke(self._segment.address(self._segment.layout.ending), 1)
+        fence_now()
+        self._wake_parked()
 
     @property
     def ending(self) -> bool:

@@ -2,7 +2,7 @@
 
     header      magic version digest workers ring queue total ready      1 line, `ready` written last
     group       stop ending                                              1 line
-    workers     parked congested graphs digest digest barriers           1 line each
+    workers     parked congested graphs digest digest built barriers finished   1 line each
     ring        write position | read position of each worker | records  1 line, 1 line each, 8 words a record
     queues      for each ordered pair: write position | read position | data
 
@@ -22,7 +22,16 @@ LINE_WORDS = 16
 RECORD_WORDS = 8
 
 HEADER_MAGIC, HEADER_VERSION, HEADER_DIGEST, HEADER_WORKERS, HEADER_RING, HEADER_QUEUE, HEADER_TOTAL, HEADER_READY = range(8)
-WORKER_PARKED, WORKER_CONGESTED, WORKER_GRAPHS, WORKER_DIGEST_EVEN, WORKER_DIGEST_ODD, WORKER_BARRIERS = range(6)
+(
+    WORKER_PARKED,
+    WORKER_CONGESTED,
+    WORKER_GRAPHS,
+    WORKER_DIGEST_EVEN,
+    WORKER_DIGEST_ODD,
+    WORKER_BUILT,
+    WORKER_BARRIERS,
+    WORKER_FINISHED,
+) = range(8)
 
 MAX_WORKERS = 512
 
