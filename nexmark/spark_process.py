@@ -19,7 +19,8 @@ from nexmark.errors import SparkError
 from nexmark.java import find_java_home
 
 _PLAIN = re.compile(r"[A-Za-z0-9_./+=@~-]+")
-_SHOWN_LINES = 12
+_SHOWN_LINES = 4
+_SHOWN_CHARACTERS = 200
 _GRACE_SECONDS = 10.0
 _FOREIGN_VARIABLES = ("SPARK_HOME", "SPARK_CONF_DIR", "SPARK_DIST_CLASSPATH", "HADOOP_CONF_DIR", "PYSPARK_SUBMIT_ARGS")
 
@@ -115,8 +116,10 @@ def plain_path(path: Path) -> Iterator[Path]:
 
 
 def _failure(module: str, status: int, log: str) -> str:
-    """The lines of Spark's stderr that say what went wrong."""
-    lines = [line.strip() for line in log.splitlines() if line.strip() and not line.lstrip().startswith("at ")]
-    telling = [line for line in lines if "Error" in line or "Exception" in line or "Caused by" in line]
-    shown = (telling or lines)[-_SHOWN_LINES:]
-    return f"Spark failed in {module} (exit status {status}): " + " | ".join(shown)
+    """What went wrong, from Spark's stderr: the innermost cause, the errors it logged, otherwise the last line."""
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+    errors = [line.partition(" ERROR ")[2] for line in lines if " ERROR " in line]
+    told = list(dict.fromkeys([*causes[-1:], *errors, *lines[-1:]]))[:_SHOWN_LINES]
+    shown = " | ".join(line[:_SHOWN_CHARACTERS] for line in told) or "it said nothing"
+    return f"Spark failed in {module} (exit status {status}): {shown}"

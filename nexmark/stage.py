@@ -52,6 +52,7 @@ def stage_generated(
                 "config": config.as_dict(),
                 "out": str(spark_out),
             }
+            progress("generating", 0, config.events)
             rows = run_spark_job(
                 "nexmark.spark_generate", arguments, scratch, lambda done, of: progress("generating", done, of)
             )
@@ -93,6 +94,7 @@ def stage_foreign(
                 "raw": str(raw),
                 "out": str(spark_out),
             }
+            progress("sorting", 0, 1)
             run_spark_job("nexmark.spark_sort", arguments, scratch, lambda done, of: progress("sorting", done, of))
         streams = seal_streams(building, rows, progress)
         origin = {"path": str(source_path.absolute()), "format": source.format, "time_unit": time_unit}

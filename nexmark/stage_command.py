@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 import time
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import click
 from nexmark.errors import OptionError
 from nexmark.signals import ending_signals_raise
 
+_CONNECT_SECONDS = 5.0
 MAX_EVENTS = 1 << 53
 MAX_RATE = 10**12
 MAX_PARTITIONS = 10_000
@@ -57,6 +59,7 @@ def stage(
     """
     if not _MASTER.fullmatch(master):
         raise OptionError(f"--master is {master!r}; it must be local, local[N], local[*] or spark://HOST:PORT")
+    check_reachable(master)
     given = {"--events": events, "--rate": rate, "--seed": seed, "--set": settings or None}
     extra = [name for name, value in given.items() if value is not None]
     started = time.monotonic()
@@ -75,6 +78,24 @@ def stage(
             manifest = _stage_generated(chosen, out, master, partitions, force)
     rows = ", ".join(f"{entry['rows']:,} {name}s" for name, entry in manifest["streams"].items())
     click.echo(f"staged {manifest['events']:,} events ({rows}) in {out} in {time.monotonic() - started:.1f} s")
+
+
+def check_reachable(master: str) -> None:
+    """Asks whether anybody listens at a standalone master; Spark itself would try for a minute and then not say."""
+    if not master.startswith("spark://"):
+        return
+    fault = ""
+    for address in master.removeprefix("spark://").split(","):
+        host, _, port = address.rpartition(":")
+        if not host or not port.isdigit() or int(port) >= 1 << 16:
+            raise OptionError(f"--master is {master!r}; it must be spark://HOST:PORT")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_SECONDS).close()
+        except OSError as error:
+            fault = f"{address} does not answer ({error.strerror or error})"
+        else:
+            return
+    raise OptionError(f"--master {master}: {fault}; start a Spark master there, or use local[*]")
 
 
 def _parse_settings(settings: tuple[str, ...]) -> dict[str, int]:

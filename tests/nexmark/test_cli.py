@@ -53,6 +53,8 @@ def test_no_subcommand_shows_the_help(capsys: pytest.CaptureFixture[str]) -> Non
         ("--events 10 --partitions 100000", "--partitions"),
         ("--events 10 --master yarn", "--master"),
         ("--events 10 --master local[0]", "--master"),
+        ("--events 10 --master spark://nowhere", "--master"),
+        ("--events 10 --master spark://127.0.0.1:1", "--master spark://127.0.0.1:1: 127.0.0.1:1 does not answer"),
         ("--events 10 --time-unit us", "--time-unit"),
         ("--events 10 --set hot_auction_ratio=0", "hot_auction_ratio"),
         ("--events 10 --set hot=3", "hot_auction_ratio, hot_bidder_ratio"),
