@@ -12,7 +12,9 @@ import signal
 import subprocess
 import sys
 import threading
+import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import orjson
@@ -111,19 +113,25 @@ def spark_job(main: Callable[[SparkSession, dict[str, Any], ProgressReporter], A
 
     session = open_session(arguments["master"], arguments["scratch"], arguments["app"])
     reporter = ProgressReporter(session, emit)
+    jvm = session.sparkContext._gateway.proc
     try:
         result = main(session, arguments, reporter)
-    finally:
         reporter.close()
-        _stop(session)
+    except Exception:
+        traceback.print_exc()
+        # When the JVM has been killed, what fails here is some connection: say what happened.
+        with suppress(subprocess.TimeoutExpired):
+            print(f"Spark's JVM ended with status {jvm.wait(1)}; is the machine short of memory?", file=sys.stderr)
+        sys.exit(1)
+    _stop(session, jvm)
     emit({"result": result})
 
 
-def _stop(session: SparkSession) -> None:
+def _stop(session: SparkSession, jvm: subprocess.Popen[bytes]) -> None:
     """Stops Spark and sees its JVM end, so that nobody writes into the scratch folder any more when we answer."""
-    jvm = session.sparkContext._gateway.proc
     session.stop()
     # The JVM ends when its stdin does.
+    assert jvm.stdin is not None
     jvm.stdin.close()
     try:
         jvm.wait(_JVM_GRACE_SECONDS)
