@@ -1,0 +1,1 @@
+"""Whole groups that are killed or interrupted: one clear error, nothing left."""

@@ -1,0 +1,1 @@
+"""Random programs under adversarial schedules, against an oracle that knows every live token and message."""

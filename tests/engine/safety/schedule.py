@@ -1,0 +1,222 @@
+"""One schedule: a random program on a simulated group, stepped in a random, adversarial order, checked after every action."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+from engine import COMPLETE, Batch, BrokenInvariant, Config, InputHandle, PathSummary, Probe, Scope, Worker
+from engine.simulation import SimulatedGroup
+from engine.stream import Stream
+from tests.engine.safety.behaviour import SCHEMA, Behaviour, batch_of
+from tests.engine.safety.oracle import Oracle, Violation
+from tests.engine.safety.plan import Port, random_plan
+
+_ACTIONS = 250
+_ROWS = 1500
+_MOST_ACTIONS_TO_END = 60_000
+
+
+class Run:
+    """A schedule under way; everything follows from its seed."""
+
+    def __init__(self, seed: int, sabotage: Callable[[Run], None] | None = None) -> None:
+        self.rng = Random(seed)
+        self.mid_call: Callable[[int], None] | None = None  # what a sabotaged engine does in the middle of a call
+        self.plan = random_plan(self.rng)
+        self.group = SimulatedGroup(
+            Config(
+                workers=self.rng.randint(1, 4),
+                ring_records=self.rng.choice([64, 64, 256]),
+                queue_bytes=self.rng.choice([4096, 4096, 1 << 16]),
+                pin=False,
+            )
+        )
+        self.oracle = Oracle(self.plan, len(self.group.workers))
+        self.draining = False
+        self.behaviours: list[Behaviour] = []
+        self.inputs: list[tuple[int, int, InputHandle]] = []  # worker, operator, handle
+        self.probes: list[list[Probe]] = []
+        self.workers = len(self.group.workers)
+        self.checks = self.tight = self.lost = 0
+        self._rows_left = _ROWS
+        self._next_row = 1
+        self._stepping: set[int] = set()
+        self._seen: dict[tuple[int, Port], int] = {}
+        for port in self.plan.ports():
+            if port[0] == "out":  # common knowledge before anybody runs
+                self.oracle.change(port, 0, len(self.group.workers))
+        for worker in self.group.workers:
+            worker.report_lost_token = self._report_lost  # type: ignore[method-assign]
+            with self.group.building(worker), worker.dataflow("random") as scope:
+                self._declare(worker, scope)
+        if sabotage is not None:
+            sabotage(self)
+
+    def _report_lost(self, *_: object) -> None:
+        self.lost += 1
+
+    def _declare(self, worker: Worker, scope: Scope) -> None:
+        streams: dict[Port, Stream] = {}
+        for number, plan in enumerate(self.plan.operators):
+            if plan.kind == "input":
+                handle, streams["out", number, 0] = scope.new_input(SCHEMA, f"input {number}")
+                self.inputs.append((worker.index, number, handle))
+                continue
+            behaviour = Behaviour(self, worker.index, number, plan, Random(self.rng.random()))
+            self.behaviours.append(behaviour)
+            builder = scope.operator(f"operator {number}", plan.notify)
+            for origin, pact in plan.inputs:
+                builder.input(streams[origin], pact)
+            for output in range(plan.outputs):
+                summaries = {i: None if d is None else PathSummary(d) for (i, o), d in plan.summaries.items() if o == output}
+                streams["out", number, output] = builder.output(SCHEMA, summaries)
+            builder.build(behaviour.construct)
+        self.probes.append([scope.probe(streams[port]) for port in self.plan.probes])
+
+    # What behaviours ask for
+
+    def fresh_batch(self, rng: Random, size: int) -> Batch:
+        """New rows with random keys."""
+        first = self._next_row
+        self._next_row += size
+        return batch_of([rng.randrange(-20, 20) for _ in range(size)], list(range(first, first + size)))
+
+    def spend(self, rows: int) -> bool:
+        """Whether so many rows may still be sent: a run must end."""
+        if self.draining and self._rows_left <= 0:
+            return False
+        self._rows_left -= rows
+        return self._rows_left > -_ROWS
+
+    def perhaps_let_others_step(self, rng: Random, worker: int) -> None:
+        """In the middle of an operator's call on `worker`, let another one run: it is another process, after all."""
+        if self.mid_call is not None and rng.random() < 0.3:
+            self.mid_call(worker)
+            self.check()
+        if rng.random() < 0.15 and len(self._stepping) < 3:
+            others = [worker for worker in self.group.workers if worker.index not in self._stepping]
+            if others:
+                self.step(rng.choice(others))
+
+    # Driving
+
+    def step(self, worker: Worker) -> None:
+        """One step of one worker, then the oracle's look at everybody."""
+        self._stepping.add(worker.index)
+        worker.step()
+        self._stepping.discard(worker.index)
+        self.check()
+
+    def _act(self, worker: Worker) -> None:
+        choice = self.rng.random()
+        mine = [(number, handle) for index, number, handle in self.inputs if index == worker.index and not handle.closed]
+        if choice < 0.75:
+            self.step(worker)
+        elif choice < 0.85 or not mine:
+            worker.flush()
+        else:
+            self._feed(*self.rng.choice(mine))
+        self.check()
+
+    def _feed(self, number: int, handle: InputHandle) -> None:
+        port: Port = ("out", number, 0)
+        choice, now = self.rng.random(), handle.time
+        if choice < 0.5:
+            batch = self.fresh_batch(self.rng, self.rng.choice([1, 5, 100]))
+            if self.spend(batch.rows):
+                self.oracle.sent(port, batch["row"].tolist(), now)
+                handle.send(batch)
+        elif choice < 0.95:
+            later = now + self.rng.randint(0, 4)
+            self.oracle.change(port, later, 1)
+            self.oracle.change(port, now, -1)
+            handle.advance_to(later)
+        else:
+            self.oracle.change(port, now, -1)
+            handle.close()
+
+    def execute(self, most_actions_to_end: int) -> None:
+        """The whole schedule. Some workers are starved for a while, so that rings and queues fill."""
+        workers = self.group.workers
+        weights = [1.0] * len(workers)
+        for action in range(_ACTIONS):
+            if action % 40 == 0:
+                weights = [self.rng.choice([0.02, 0.3, 1.0]) for _ in workers]
+            self._act(self.rng.choices(workers, weights)[0])
+        self.draining = True
+        for index, number, handle in self.inputs:
+            if not handle.closed:
+                self.oracle.change(("out", number, 0), handle.time, -1)
+                handle.close()
+            self.step(workers[index])
+        for worker in workers:
+            for operator in worker.operators:
+                if operator.inputs or operator.outputs:
+                    worker.activate(operator)
+        for _ in range(most_actions_to_end):
+            if all(worker.complete for worker in workers):
+                break
+            self.step(self.rng.choice(workers))
+        self._check_end()
+
+    # Checking
+
+    def check(self) -> None:
+        """No frontier anywhere is past what can still happen, none moved back; exact where every change is known to all."""
+        self.checks += 1
+        bounds = self.oracle.bounds()
+        exact = not self._stepping and all(
+            worker.log.offset == 0 and worker.progress.nothing_new and not worker.plane.waiting for worker in self.group.workers
+        )
+        self.tight += exact
+        for worker in self.group.workers:
+            for port, frontier in self._frontiers(worker).items():
+                if frontier > bounds[port]:
+                    raise Violation(f"worker {worker.index}: frontier {frontier} at {port}, but time {bounds[port]} can still come there")
+                if frontier < self._seen.get((worker.index, port), 0):
+                    raise Violation(f"worker {worker.index}: frontier at {port} moved back to {frontier}")
+                if exact and frontier != bounds[port]:
+                    raise Violation(f"worker {worker.index}: frontier {frontier} at {port} lags though all is known: {bounds[port]}")
+                self._seen[worker.index, port] = frontier
+
+    def _frontiers(self, worker: Worker) -> dict[Port, int]:
+        found: dict[Port, int] = {("in", n, port.index): port.frontier for n, op in enumerate(worker.operators) for port in op.inputs}
+        for port, probe in zip(self.plan.probes, self.probes[worker.index], strict=True):
+            found[port] = probe.frontier
+        return found
+
+    def _check_end(self) -> None:
+        if not all(worker.complete for worker in self.group.workers):
+            stuck = "\n".join(f"worker {worker.index}:\n{worker.describe_frontiers()}" for worker in self.group.workers)
+            raise Violation(f"not complete in time\n{stuck}")
+        for worker in self.group.workers:
+            worker.tracker.check()
+            for location in range(worker.tracker.locations_used):
+                if worker.tracker.entries(location):
+                    raise Violation(f"worker {worker.index}: counts left at location {location}: {worker.tracker.entries(location)}")
+            if any(frontier != COMPLETE for frontier in self._frontiers(worker).values()):
+                raise Violation(f"worker {worker.index}: complete, but a frontier is not: {self._frontiers(worker)}")
+        if +self.oracle.rows:
+            raise Violation(f"rows were never delivered: {list((+self.oracle.rows).items())[:5]}")
+
+
+def run_schedule(seed: int, sabotage: Callable[[Run], None] | None = None, most_actions_to_end: int = _MOST_ACTIONS_TO_END) -> Run:
+    """Run the schedule of `seed` to its end; raises Violation (or the engine's own alarm, as a Violation).
+
+    `sabotage` may break the engine first, to see that it is noticed.
+    """
+    run = Run(seed, sabotage)
+    try:
+        run.execute(most_actions_to_end)
+    except BrokenInvariant as error:
+        raise Violation(f"the engine's own check: {error}") from error
+    finally:
+        for behaviour in run.behaviours:
+            for held in behaviour.held:
+                if held.token.live:
+                    held.token._pins = 0
+                    held.token.drop()
+        run.group.close()
+    return run
+

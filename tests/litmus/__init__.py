@@ -1,0 +1,1 @@
+"""Real processes over one segment, with the forbidden outcomes named."""

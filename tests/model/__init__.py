@@ -1,0 +1,1 @@
+"""Exhaustive model checks of the shared-memory protocols, each shown able to fail."""

@@ -1,0 +1,1 @@
+"""Tests of the shm package, a file a module."""
