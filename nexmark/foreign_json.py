@@ -1,7 +1,7 @@
 """Reads nexmark JSON lines in the shapes that generators write them; a malformed line is named by its number.
 
 Accepted, one event a line, fields in snake_case or camelCase, times as integers or ISO 8601 strings:
-    {"Bid": {"auction": 1, …}}                                   the stream's name as the only key, any case
+    {"Bid": {"auction": 1, …}}                                   the stream's name as a key, any case
     {"event_type": 2, "bid": {"auction": 1, …}, "person": null}   0 person, 1 auction, 2 bid
     {"type": "bid", "auction": 1, …}                             flat, a tag in type, kind, stream, event or event_type
     {"auction": 1, …}                                            flat without a tag, in bid.jsonl
@@ -26,6 +26,7 @@ from nexmark.schema import STREAMS, TIME_LIMIT_NS, Column, Stream
 SUFFIXES: Final = (".jsonl", ".ndjson")
 FLUSH_ROWS: Final = 1 << 16
 _TAGS: Final = ("event_type", "eventType", "type", "kind", "stream", "event")
+_OWN_KEYS: Final = STREAMS | {f"new{name}": stream for name, stream in STREAMS.items()}  # Beam says newPerson
 _BY_NUMBER: Final = {stream.rank: stream for stream in STREAMS.values()}
 _ISO: Final = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:[.,](\d{1,9}))?\s*(Z|[+-]\d\d:?\d\d)?", re.I)
 _INT64: Final = np.iinfo(np.int64)
@@ -109,27 +110,29 @@ def _classify(path: Path, line: int, record: Any, by_stem: Stream | None) -> tup
     """The stream of a line, and the object that holds its fields."""
     if not isinstance(record, dict):
         raise ForeignDataError(f"{path}: line {line}: not a JSON object but {_kind(record)}")
-    if len(record) == 1:
-        name, row = next(iter(record.items()))
-        if isinstance(row, dict) and name.lower() in STREAMS:
-            return STREAMS[name.lower()], row
+    own = [
+        (stream, row) for key, row in record.items() if isinstance(row, dict) and (stream := _OWN_KEYS.get(key.lower()))
+    ]
     for tag in _TAGS:
         if tag not in record:
             continue
         stream = _tagged(record[tag])
         if stream is None:
-            # `event` may be a plain column of a flat row in bid.jsonl; then the file's name says what it is.
-            if by_stem is not None:
+            # It may be a plain column, when something else says what the row is.
+            if by_stem is not None or (own and tag == "event"):
                 break
             raise ForeignDataError(
                 f"{path}: line {line}: column {tag} is {record[tag]!r}; it must be person, auction or bid, or 0, 1 or 2"
             )
-        nested = record.get(stream.name)
-        if isinstance(nested, dict):
-            return stream, nested
-        if tag.startswith(("event_", "eventT")) and nested is None and stream.name in record:
-            refuse(path, stream.name, f"line {line}", "the event's own object is null")
+        if (row := next((row for other, row in own if other is stream), None)) is not None:
+            return stream, row
+        if own or record.get(stream.name, 0) is None:
+            refuse(
+                path, stream.name, f"line {line}", f"{tag} is {record[tag]!r}, but the event's own object is missing"
+            )
         return stream, record
+    if len(own) == 1:
+        return own[0]
     if by_stem is not None:
         return by_stem, record
     raise ForeignDataError(

@@ -115,7 +115,9 @@ def _age_seconds(entry: Path) -> float:
 
 
 def _check_target(target: Path, force: bool) -> None:
-    if target.is_symlink() or (target.exists() and not target.is_dir()):
+    if target.is_symlink():
+        raise StagingError(f"{target} is a symbolic link; give the folder itself as --out")
+    if target.exists() and not target.is_dir():
         raise StagingError(f"{target} is not a folder; choose another --out")
     if not target.exists() or not any(target.iterdir()):
         return

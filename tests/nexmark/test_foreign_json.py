@@ -46,6 +46,11 @@ SHAPES = {
     "flat, numbered": [{"event_type": 0} | PERSON, {"event_type": 1} | CAMEL_AUCTION, {"event_type": 2} | BID],
     "flat, type": [{"type": "person"} | PERSON, {"type": "Auction"} | CAMEL_AUCTION, {"type": "BID"} | BID],
     "flat, kind": [{"kind": "person"} | PERSON, {"kind": "auction"} | CAMEL_AUCTION, {"kind": "bid"} | BID],
+    "nested, the others null": [
+        {"newPerson": PERSON, "newAuction": None, "bid": None},
+        {"newPerson": None, "newAuction": CAMEL_AUCTION, "bid": None},
+        {"newPerson": None, "newAuction": None, "bid": BID, "event": 7},
+    ],
     "nested, event": [
         {"event": "person", "person": PERSON},
         {"event": "auction", "auction": CAMEL_AUCTION},
@@ -115,7 +120,9 @@ def without(row: dict[str, Any], name: str) -> dict[str, Any]:
         ({"Bid": BID | {"date_time": "2200-01-01T00:00:00Z"}}, "column date_time, line 3: the time 2200"),
         ({"Auction": auction(expires=999)}, "column expires, line 3: the auction expires at 999 ns"),
         ({"Auction": auction(id=1)}, "column id, line 1 and line 3: two auctions have the id 1"),
-        ({"event_type": 2, "bid": None}, "column bid, line 3: the event's own object is null"),
+        ({"event_type": 2, "bid": None}, "column bid, line 3: event_type is 2, but the event's own object is missing"),
+        ({"event_type": 2, "bid": None, "person": PERSON}, "the event's own object is missing"),
+        ({"Bid": BID, "Person": PERSON}, "line 3: no telling which stream"),
         ({"event_type": 3} | BID, "column event_type is 3"),
         ({"type": "offer"} | BID, "column type is 'offer'"),
         (BID, "line 3: no telling which stream"),

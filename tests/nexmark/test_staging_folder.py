@@ -134,6 +134,14 @@ def test_a_file_in_the_way(tmp_path: Path) -> None:
         pass
 
 
+def test_a_link_in_the_way(tmp_path: Path) -> None:
+    old_target(tmp_path / "real")
+    (tmp_path / "events").symlink_to(tmp_path / "real")
+    with pytest.raises(StagingError, match="is a symbolic link"), staging_folder(tmp_path / "events", True, 0):
+        pass
+    assert (tmp_path / "events" / "manifest.json").read_text() == "old"
+
+
 def test_too_little_space(tmp_path: Path) -> None:
     needed_bytes = shutil.disk_usage(tmp_path).total * 2
     told = pytest.raises(StagingError, match=r"needs about .* GB and the disk has .* GB free")
