@@ -1,4 +1,5 @@
-"""The safety property, on the real engine: random programs, adversarial schedules, an oracle that knows every live token and message.
+"""The safety property, on the real engine: random programs, adversarial schedules, an oracle that knows every live
+token and message.
 
 Replay one schedule with TOKENRING_SAFETY_SEED=<seed>; TOKENRING_SAFETY_SCHEDULES sets how many the long form runs.
 """
@@ -20,7 +21,8 @@ from tests.engine.safety.schedule import Run, run_schedule
 
 SHORT = 250
 LONG = int(os.environ.get("TOKENRING_SAFETY_SCHEDULES", "10000"))
-# Schedules that once failed: a wait for a full queue was counted at the target, where an early consumer could cancel it.
+# Schedules that once failed: a wait for a full queue was counted at the target, where an early consumer could cancel
+# it.
 KNOWN = [266, 308, 398]
 
 
@@ -135,7 +137,12 @@ def _loses_the_last_change(run: Run) -> None:
 
 @pytest.mark.parametrize(
     "sabotage",
-    [_publishes_in_the_middle_of_a_call, _forgets_to_count_sent_messages, _sends_before_the_session, _loses_the_last_change],
+    [
+        _publishes_in_the_middle_of_a_call,
+        _forgets_to_count_sent_messages,
+        _sends_before_the_session,
+        _loses_the_last_change,
+    ],
 )
 def test_the_oracle_catches(sabotage: Callable[[Run], None], capfd: pytest.CaptureFixture[str]) -> None:
     caught = 0

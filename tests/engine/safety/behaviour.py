@@ -1,4 +1,5 @@
-"""What a random operator does: takes messages or leaves them, sends now or later, holds, downgrades, clones, drops and loses tokens."""
+"""What a random operator does: takes messages or leaves them, sends now or later, holds, downgrades, clones, drops
+and loses tokens."""
 
 from __future__ import annotations
 
@@ -20,7 +21,10 @@ SCHEMA = Schema(key="int64", row="int64", half="float64", triple="uint64")
 def batch_of(keys: list[int], rows: list[int]) -> Batch:
     """Rows whose last two columns can be checked against the second."""
     ids = np.array(rows, np.int64)
-    return Batch(SCHEMA, {"key": np.array(keys, np.int64), "row": ids, "half": ids / 2, "triple": ids.astype(np.uint64) * np.uint64(3)})
+    return Batch(
+        SCHEMA,
+        {"key": np.array(keys, np.int64), "row": ids, "half": ids / 2, "triple": ids.astype(np.uint64) * np.uint64(3)},
+    )
 
 
 @dataclass
@@ -68,7 +72,9 @@ class Behaviour:
     def _take(self, port: InputPort, outputs: tuple[OutputPort, ...], reference: TokenRef, batch: Batch) -> None:
         target: Port = ("in", self.number, port.index)
         time, rows = reference.time, batch["row"].tolist()
-        assert batch["half"].tolist() == [row / 2 for row in rows] and batch["triple"].tolist() == [row * 3 for row in rows]
+        assert batch["half"].tolist() == [row / 2 for row in rows] and batch["triple"].tolist() == [
+            row * 3 for row in rows
+        ]
         self.run.oracle.arrived(target, rows, batch["key"].tolist(), time, self.worker, port.frontier)
         for output, out in enumerate(outputs):
             delay = self.plan.summaries[port.index, output]
@@ -133,7 +139,8 @@ class Behaviour:
         self.run.oracle.change(("out", self.number, held.output), held.time, 1)
 
     def _moved(self, held: Held, time: int) -> None:
-        # The engine may publish the move only after this call, so until then it is merely more than must be assumed live.
+        # The engine may publish the move only after this call, so until then it is merely more than must be assumed
+        # live.
         self.run.oracle.change(("out", self.number, held.output), time, 1)
         self.run.oracle.change(("out", self.number, held.output), held.time, -1)
         held.time = time

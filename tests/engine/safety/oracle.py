@@ -1,4 +1,5 @@
-"""The oracle: every live token and every row in flight, and what they imply for each frontier, without the engine's help."""
+"""The oracle: every live token and every row in flight, and what they imply for each frontier, without the engine's
+help."""
 
 from __future__ import annotations
 
@@ -46,13 +47,16 @@ class Oracle:
                 self.change(target, time, copies)
 
     def arrived(self, target: Port, row_ids: list[int], keys: list[int], time: int, worker: int, frontier: int) -> None:
-        """A message is taken: each row was on its way with that time, no more often than sent, at a time still open, to its key's owner."""
+        """A message is taken: each row was on its way with that time, no more often than sent, at a time still open,
+        to its key's owner."""
         if time < frontier:
             raise Violation(f"worker {worker}: a message at {time} arrived at {target}, whose frontier was {frontier}")
         exchanged = isinstance(self.plan.operators[target[1]].inputs[target[2]][1], Exchange)
         for row_id, key in zip(row_ids, keys, strict=True):
             if self.rows[target, row_id, time] <= 0:
-                raise Violation(f"worker {worker}: row {row_id} at {time} arrived at {target} without having been sent, or twice")
+                raise Violation(
+                    f"worker {worker}: row {row_id} at {time} arrived at {target} without having been sent, or twice"
+                )
             self.rows[target, row_id, time] -= 1
             if exchanged and self.owner_of_key.setdefault(key, worker) != worker:
                 raise Violation(f"key {key} went to workers {self.owner_of_key[key]} and {worker}")
@@ -64,7 +68,10 @@ class Oracle:
 
     def bound(self, target: Port) -> int:
         """The least time that a live token or message can still bring to `target`."""
-        return min((min(self.live[origin]) + delay for origin, delay in self._sources[target] if self.live.get(origin)), default=COMPLETE)
+        return min(
+            (min(self.live[origin]) + delay for origin, delay in self._sources[target] if self.live.get(origin)),
+            default=COMPLETE,
+        )
 
     def bounds(self) -> dict[Port, int]:
         """All bounds."""

@@ -13,7 +13,8 @@ Port = tuple[str, int, int]
 
 @dataclass
 class OperatorPlan:
-    """One operator. `kind` is "input" (a manual input), "source" or "operator"; `summaries[i, o]` is a delay, or None for no path."""
+    """One operator. `kind` is "input" (a manual input), "source" or "operator"; `summaries[i, o]` is a delay, or None
+    for no path."""
 
     kind: str
     inputs: list[tuple[Port, Pact]] = field(default_factory=list)
@@ -70,17 +71,22 @@ class Plan:
 
 
 def random_plan(rng: Random) -> Plan:
-    """A small acyclic dataflow: one or two beginnings, one to five operators with one or two inputs and up to two outputs."""
+    """A small acyclic dataflow: one or two beginnings, one to five operators with one or two inputs and up to two
+    outputs."""
     operators = [OperatorPlan(rng.choice(["input", "source"]), notify=Notify.NEVER) for _ in range(rng.randint(1, 2))]
     for _ in range(rng.randint(1, 5)):
-        streams: list[Port] = [("out", number, port) for number, done in enumerate(operators) for port in range(done.outputs)]
+        streams: list[Port] = [
+            ("out", number, port) for number, done in enumerate(operators) for port in range(done.outputs)
+        ]
         inputs = [(rng.choice(streams), _random_pact(rng)) for _ in range(rng.choice([1, 1, 2]))]
         operator = OperatorPlan("operator", inputs, rng.choice([0, 1, 1, 1, 2]), notify=rng.choice(list(Notify)))
         for input_port in range(len(inputs)):
             for output_port in range(operator.outputs):
                 operator.summaries[input_port, output_port] = rng.choice([0, 0, 0, 1, 3, None])
         operators.append(operator)
-    outputs: list[Port] = [("out", number, port) for number, done in enumerate(operators) for port in range(done.outputs)]
+    outputs: list[Port] = [
+        ("out", number, port) for number, done in enumerate(operators) for port in range(done.outputs)
+    ]
     return Plan(operators, [output for output in outputs if rng.random() < 0.4])
 
 

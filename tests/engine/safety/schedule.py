@@ -1,4 +1,5 @@
-"""One schedule: a random program on a simulated group, stepped in a random, adversarial order, checked after every action."""
+"""One schedule: a random program on a simulated group, stepped in a random, adversarial order, checked after every
+action."""
 
 from __future__ import annotations
 
@@ -69,7 +70,9 @@ class Run:
             for origin, pact in plan.inputs:
                 builder.input(streams[origin], pact)
             for output in range(plan.outputs):
-                summaries = {i: None if d is None else PathSummary(d) for (i, o), d in plan.summaries.items() if o == output}
+                summaries = {
+                    i: None if d is None else PathSummary(d) for (i, o), d in plan.summaries.items() if o == output
+                }
                 streams["out", number, output] = builder.output(SCHEMA, summaries)
             builder.build(behaviour.construct)
         self.probes.append([scope.probe(streams[port]) for port in self.plan.probes])
@@ -110,7 +113,9 @@ class Run:
 
     def _act(self, worker: Worker) -> None:
         choice = self.rng.random()
-        mine = [(number, handle) for index, number, handle in self.inputs if index == worker.index and not handle.closed]
+        mine = [
+            (number, handle) for index, number, handle in self.inputs if index == worker.index and not handle.closed
+        ]
         if choice < 0.75:
             self.step(worker)
         elif choice < 0.85 or not mine:
@@ -163,25 +168,33 @@ class Run:
     # Checking
 
     def check(self) -> None:
-        """No frontier anywhere is past what can still happen, none moved back; exact where every change is known to all."""
+        """No frontier anywhere is past what can still happen, none moved back; exact where every change is known to
+        all."""
         self.checks += 1
         bounds = self.oracle.bounds()
         exact = not self._stepping and all(
-            worker.log.offset == 0 and worker.progress.nothing_new and not worker.plane.waiting for worker in self.group.workers
+            worker.log.offset == 0 and worker.progress.nothing_new and not worker.plane.waiting
+            for worker in self.group.workers
         )
         self.tight += exact
         for worker in self.group.workers:
             for port, frontier in self._frontiers(worker).items():
                 if frontier > bounds[port]:
-                    raise Violation(f"worker {worker.index}: frontier {frontier} at {port}, but time {bounds[port]} can still come there")
+                    raise Violation(
+                        f"worker {worker.index}: frontier {frontier} at {port}, but time {bounds[port]} can still come there"
+                    )
                 if frontier < self._seen.get((worker.index, port), 0):
                     raise Violation(f"worker {worker.index}: frontier at {port} moved back to {frontier}")
                 if exact and frontier != bounds[port]:
-                    raise Violation(f"worker {worker.index}: frontier {frontier} at {port} lags though all is known: {bounds[port]}")
+                    raise Violation(
+                        f"worker {worker.index}: frontier {frontier} at {port} lags though all is known: {bounds[port]}"
+                    )
                 self._seen[worker.index, port] = frontier
 
     def _frontiers(self, worker: Worker) -> dict[Port, int]:
-        found: dict[Port, int] = {("in", n, port.index): port.frontier for n, op in enumerate(worker.operators) for port in op.inputs}
+        found: dict[Port, int] = {
+            ("in", n, port.index): port.frontier for n, op in enumerate(worker.operators) for port in op.inputs
+        }
         for port, probe in zip(self.plan.probes, self.probes[worker.index], strict=True):
             found[port] = probe.frontier
         return found
@@ -194,14 +207,18 @@ class Run:
             worker.tracker.check()
             for location in range(worker.tracker.locations_used):
                 if worker.tracker.entries(location):
-                    raise Violation(f"worker {worker.index}: counts left at location {location}: {worker.tracker.entries(location)}")
+                    raise Violation(
+                        f"worker {worker.index}: counts left at location {location}: {worker.tracker.entries(location)}"
+                    )
             if any(frontier != COMPLETE for frontier in self._frontiers(worker).values()):
                 raise Violation(f"worker {worker.index}: complete, but a frontier is not: {self._frontiers(worker)}")
         if +self.oracle.rows:
             raise Violation(f"rows were never delivered: {list((+self.oracle.rows).items())[:5]}")
 
 
-def run_schedule(seed: int, sabotage: Callable[[Run], None] | None = None, most_actions_to_end: int = _MOST_ACTIONS_TO_END) -> Run:
+def run_schedule(
+    seed: int, sabotage: Callable[[Run], None] | None = None, most_actions_to_end: int = _MOST_ACTIONS_TO_END
+) -> Run:
     """Run the schedule of `seed` to its end; raises Violation (or the engine's own alarm, as a Violation).
 
     `sabotage` may break the engine first, to see that it is noticed.
@@ -219,4 +236,3 @@ def run_schedule(seed: int, sabotage: Callable[[Run], None] | None = None, most_
                     held.token.drop()
         run.group.close()
     return run
-

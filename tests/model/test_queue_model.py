@@ -1,0 +1,50 @@
+"""The data queue's protocol under every interleaving, with skips at every offset; and that the model can fail."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from tests.model import queue
+from tests.model.checker import Explored, Found, explore
+from tests.model.queue import Rules
+
+
+def _check(rules: Rules) -> Explored:
+    return explore(
+        queue.start(rules),
+        partial(queue.successors, rules),
+        partial(queue.forbidden, rules),
+        partial(queue.undelivered, rules),
+    )
+
+
+@pytest.mark.parametrize("share", [1, 2])
+@pytest.mark.parametrize("messages", [(2, 2, 2, 2), (3, 2, 3, 2, 3), (3, 3, 3), (1, 3, 2, 1, 3)])
+@pytest.mark.parametrize("capacity", [6, 8])
+def test_every_interleaving(capacity: int, messages: tuple[int, ...], share: int) -> None:
+    explored = _check(Rules(capacity, messages, share))
+    assert explored.states > 30
+    assert explored.ends >= 1
+
+
+def test_a_message_of_more_than_half_the_queue_may_never_fit() -> None:
+    """Why the engine's messages are at most a quarter of a queue: the skip counts, even when the queue is empty."""
+    with pytest.raises(Found, match="nothing can move"):
+        _check(Rules(8, (2, 7)))
+
+
+@pytest.mark.parametrize(
+    ("mutation", "wrong"),
+    [
+        ("no room check", "the view of|words in a queue|came as"),
+        ("skip not counted", "the view of|words in a queue"),
+        ("commit early", "the view of"),
+        ("release at once", "the view of"),
+        ("reads past the write position", "the view of|came as"),
+    ],
+)
+def test_the_model_catches(mutation: str, wrong: str) -> None:
+    with pytest.raises(Found, match=wrong):
+        _check(Rules(6, (2, 2, 3, 2, 3), share=1, mutation=mutation))
