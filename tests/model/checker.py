@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 
-class Found(AssertionError):  # noqa: N818 - what it says
+class Found(AssertionError):
     """A state that must not be; the text ends with the shortest way there."""
 
 

@@ -1,0 +1,211 @@
+"""Segments: made with mode 0600 and an unguessable name, checked on attach, gone afterwards, refused where there is no room."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from collections import namedtuple
+from pathlib import Path
+
+import numpy as np
+import posix_ipc
+import pytest
+
+from shm import layout as words_of
+from shm import segment as module
+from shm.errors import OutOfSharedMemory, SegmentError
+from shm.layout import Layout
+from shm.segment import Segment, new_name, process_start_ticks, require_room
+
+LAYOUT = Layout(2, 64, 256)
+
+
+def _path(segment: Segment) -> Path:
+    assert segment.name is not None
+    return Path("/dev/shm") / segment.name.lstrip("/")
+
+
+def test_two_mappings_of_one_segment_share_their_words() -> None:
+    made = Segment.create(LAYOUT)
+    assert made.name is not None
+    attached = Segment.attach(made.name, LAYOUT)
+    made.words[500] = 77
+    assert attached.words[500] == 77
+    assert made.address(3) - made.address(0) == 24
+    attached.close()
+    made.unlink()
+    made.close()
+
+
+def test_a_segment_is_private_to_its_user_and_fully_allocated() -> None:
+    made = Segment.create(LAYOUT)
+    status = _path(made).stat()
+    assert stat.S_IMODE(status.st_mode) == 0o600
+    assert status.st_size == LAYOUT.total_bytes
+    assert status.st_blocks * 512 >= LAYOUT.total_bytes
+    made.unlink()
+    made.close()
+
+
+def test_a_permissive_umask_changes_nothing() -> None:
+    before = os.umask(0)
+    try:
+        made = Segment.create(LAYOUT)
+        assert stat.S_IMODE(_path(made).stat().st_mode) == 0o600
+    finally:
+        os.umask(before)
+    made.unlink()
+    made.close()
+
+
+def test_names_are_unguessable_and_name_their_owner() -> None:
+    names = {new_name() for _ in range(100)}
+    assert len(names) == 100
+    assert all(name.startswith(f"/tokenring-{os.getpid()}-{process_start_ticks(os.getpid())}-") for name in names)
+
+
+def test_unlink_removes_the_name_once_and_keeps_the_mapping() -> None:
+    made = Segment.create(LAYOUT)
+    path = _path(made)
+    made.unlink()
+    assert not path.exists()
+    made.unlink()
+    made.words[300] = 1
+    assert made.words[300] == 1
+    made.close()
+    made.close()
+
+
+def test_who_attached_does_not_unlink() -> None:
+    made = Segment.create(LAYOUT)
+    assert made.name is not None
+    attached = Segment.attach(made.name, LAYOUT)
+    attached.unlink()
+    assert _path(made).exists()
+    attached.close()
+    made.unlink()
+    made.close()
+
+
+def test_a_segment_that_is_gone() -> None:
+    with pytest.raises(SegmentError, match="/tokenring-0-0-gone"):
+        Segment.attach("/tokenring-0-0-gone", LAYOUT)
+
+
+@pytest.mark.parametrize(
+    ("word", "value", "said"),
+    [
+        (words_of.HEADER_MAGIC, 1, "magic"),
+        (words_of.HEADER_VERSION, 999, "version"),
+        (words_of.HEADER_DIGEST, 5, "digest"),
+        (words_of.HEADER_READY, 0, "not initialised"),
+    ],
+)
+def test_a_header_that_is_wrong(word: int, value: int, said: str) -> None:
+    made = Segment.create(LAYOUT)
+    made.words[word] = value
+    assert made.name is not None
+    with pytest.raises(SegmentError, match=said) as caught:
+        Segment.attach(made.name, LAYOUT)
+    assert made.name in str(caught.value)
+    made.unlink()
+    made.close()
+
+
+def test_a_segment_of_another_size_or_layout() -> None:
+    made = Segment.create(LAYOUT)
+    assert made.name is not None
+    with pytest.raises(SegmentError, match=f"{LAYOUT.total_bytes} bytes"):
+        Segment.attach(made.name, Layout(2, 128, 256))
+    made.unlink()
+    made.close()
+
+
+def test_too_little_room_is_said_before_anything_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    status = namedtuple("status", "f_bavail f_frsize")
+    monkeypatch.setattr(module.os, "statvfs", lambda _: status(10, 4096))
+    before = set(os.listdir("/dev/shm"))
+    with pytest.raises(OutOfSharedMemory, match=r"needs 1\.1 MB .* 0\.0 MB are free") as caught:
+        Segment.create(Layout(2, 64, 65536))
+    assert "--queue-kib" in str(caught.value)
+    assert set(os.listdir("/dev/shm")) == before
+    require_room(10 * 4096)
+
+
+def test_room_that_vanishes_while_the_pages_are_allocated(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(module.os, "posix_fallocate", full)
+    before = set(os.listdir("/dev/shm"))
+    with pytest.raises(OutOfSharedMemory, match="MB of shared memory"):
+        Segment.create(LAYOUT)
+    assert set(os.listdir("/dev/shm")) == before
+
+
+def test_a_real_file_system_that_is_too_small(tmp_path: Path) -> None:
+    """In a mount namespace of its own, /dev/shm is a tmpfs of 64 KiB."""
+    script = (
+        "mount -t tmpfs -o size=64k tmpfs /dev/shm && "
+        f"exec {sys.executable} -c '"
+        "import os\n"
+        "from shm.layout import Layout\n"
+        "from shm.segment import Segment\n"
+        "from shm.errors import OutOfSharedMemory\n"
+        "try: Segment.create(Layout(2, 1024, 65536))\n"
+        'except OutOfSharedMemory as error: print("refused", error, os.listdir("/dev/shm"))\'\n'
+    )
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script],
+        capture_output=True,
+        text=True,
+        cwd=root,
+        env=os.environ | {"PYTHONPATH": str(root)},
+        check=False,
+    )
+    if done.returncode != 0 and ("unshare" in done.stderr or "mount" in done.stderr):
+        pytest.skip(f"no mount namespace here: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+    assert "refused" in done.stdout
+    assert done.stdout.strip().endswith("[]"), "nothing was left there"
+
+
+def test_a_private_segment_has_no_name() -> None:
+    segment = Segment.private(LAYOUT)
+    assert segment.name is None
+    assert int(segment.words[words_of.HEADER_READY]) == 1
+    segment.unlink()
+    segment.close()
+
+
+def test_views_keep_a_closed_mapping_alive() -> None:
+    made = Segment.create(LAYOUT)
+    view = made.words[100:110]
+    made.unlink()
+    made.close()
+    view[:] = 3
+    assert np.all(view == 3)
+
+
+def test_process_start_ticks() -> None:
+    assert process_start_ticks(os.getpid()) > 0
+    child = subprocess.Popen(["true"])
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    assert process_start_ticks(child.pid) == 0, "a zombie owns nothing"
+    child.wait()
+    assert process_start_ticks(child.pid) == 0
+
+
+def test_a_name_that_is_taken_is_not_reused(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Segment.create(LAYOUT)
+    monkeypatch.setattr(module, "new_name", lambda: made.name)
+    with pytest.raises(SegmentError, match="cannot create"):
+        Segment.create(LAYOUT)
+    assert _path(made).exists()
+    made.unlink()
+    with pytest.raises(posix_ipc.ExistentialError):
+        posix_ipc.SharedMemory(f"/{_path.__name__}-none")
+    made.close()
