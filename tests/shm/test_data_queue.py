@@ -1,4 +1,5 @@
-"""The data queues: columns arrive as sent, contiguous whatever the offset; full is a value and writes nothing anywhere."""
+"""The data queues: columns arrive as sent, contiguous whatever the offset; full is a value and writes nothing
+anywhere."""
 
 from __future__ import annotations
 

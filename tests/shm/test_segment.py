@@ -1,4 +1,5 @@
-"""Segments: made with mode 0600 and an unguessable name, checked on attach, gone afterwards, refused where there is no room."""
+"""Segments: made with mode 0600 and an unguessable name, checked on attach, gone afterwards, refused where there is
+no room."""
 
 from __future__ import annotations
 
