@@ -1,0 +1,67 @@
+"""Antichains under a partial order (pairs), and counted ones against a plain count."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.antichain import Antichain, MutableAntichain
+
+Pair = tuple[int, int]
+pairs = st.tuples(st.integers(0, 5), st.integers(0, 5))
+
+
+def no_later(left: Pair, right: Pair) -> bool:
+    """The product order."""
+    return left[0] <= right[0] and left[1] <= right[1]
+
+
+def minimal(elements: set[Pair]) -> set[Pair]:
+    """By definition."""
+    return {e for e in elements if not any(other != e and no_later(other, e) for other in elements)}
+
+
+@given(st.lists(pairs))
+def test_an_antichain_holds_the_minimal_elements(elements: list[Pair]) -> None:
+    chain = Antichain(elements, no_later)
+    chain.check()
+    assert set(chain) == minimal(set(elements))
+    assert len(chain) == len(set(chain))
+
+
+@given(st.lists(pairs), pairs)
+def test_comparisons_with_an_element(elements: list[Pair], element: Pair) -> None:
+    chain = Antichain(elements, no_later)
+    assert chain.less_equal(element) == any(no_later(e, element) for e in elements)
+    assert chain.less_than(element) == any(no_later(e, element) and e != element for e in minimal(set(elements)))
+
+
+@given(st.lists(pairs), pairs)
+def test_insert_says_whether_it_changed_anything(elements: list[Pair], element: Pair) -> None:
+    chain = Antichain(elements, no_later)
+    before = set(chain)
+    assert chain.insert(element) == (set(chain) != before)
+    assert not chain.insert(element)
+
+
+@given(st.lists(pairs), st.randoms())
+def test_equality_is_of_sets(elements: list[Pair], rng: object) -> None:
+    shuffled = list(elements)
+    rng.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert Antichain(elements, no_later) == Antichain(shuffled, no_later)
+    assert Antichain(elements, no_later) != Antichain([*elements, (-1, -1)], no_later)
+    assert Antichain(elements, no_later) != elements
+
+
+@given(st.lists(st.tuples(pairs, st.integers(-2, 2))))
+def test_a_counted_antichain_is_the_frontier_of_positive_counts(changes: list[tuple[Pair, int]]) -> None:
+    counted: MutableAntichain[Pair] = MutableAntichain(no_later)
+    counts: Counter[Pair] = Counter()
+    for element, delta in changes:
+        counted.update(element, delta)
+        counts[element] += delta
+        assert counted.count(element) == counts[element]
+    assert set(counted.frontier()) == minimal({element for element, count in counts.items() if count > 0})
+    assert len(counted) == sum(count != 0 for count in counts.values())

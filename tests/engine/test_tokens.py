@@ -1,0 +1,477 @@
+"""A token's whole life, and every misuse with an error that names operator, port, worker and time."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from engine import (
+    MAX_TIME,
+    Batch,
+    InputPort,
+    OperatorContext,
+    OperatorError,
+    OutputPort,
+    PathSummary,
+    Schema,
+    Scope,
+    Token,
+    TokenError,
+    TokenRef,
+    Worker,
+)
+from engine.errors import (
+    DroppedTokenError,
+    ExpiredReferenceError,
+    PinnedTokenError,
+    TimeRegressionError,
+    WrongOutputError,
+)
+from tests.engine.helpers import VALUE, build, settle, simulated, with_message
+
+WHERE = r"operator 'actor' output 0 on worker 0"
+
+
+def _rows(*values: int) -> Batch:
+    return Batch(VALUE, {"value": list(values)})
+
+
+def test_a_life() -> None:
+    def act(token: Token, reference: TokenRef, messages: InputPort, output: OutputPort) -> None:
+        assert (token.time, token.live, reference.time) == (0, True, 3)
+        assert output.held == 1
+        second = token.clone()
+        retained = reference.retain()
+        assert output.held == 3
+        assert (second.time, retained.time) == (0, 3)
+        second.downgrade(2)
+        second.downgrade(2)
+        assert (token.time, second.time) == (0, 2)
+        with output.session(second) as session:
+            session.give(_rows(1))
+            session.give({"value": [2]}, time=9)
+        for held in (second, retained):
+            held.drop()
+            assert not held.live
+        assert output.held == 1
+        assert token.origin.split("/")[-1].startswith("build.py")
+        assert "test_tokens.py" in retained.origin
+        assert "(act)" in retained.origin
+        assert "dropped" in repr(retained)
+        assert "time=0" in repr(token)
+
+    with_message(act)
+
+
+Act = Callable[[Token, TokenRef, InputPort, OutputPort], Any]
+
+
+def _after_drop(use: Callable[[Token, OutputPort], Any]) -> Act:
+    def act(token: Token, reference: TokenRef, messages: InputPort, output: OutputPort) -> None:
+        other = token.clone()
+        other.downgrade(7)
+        other.drop()
+        use(other, output)
+
+    return act
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda token, output: token.drop(),
+        lambda token, output: token.clone(),
+        lambda token, output: token.downgrade(8),
+        lambda token, output: output.give(token, _rows(1)),
+        lambda token, output: output.session(token).__enter__(),
+    ],
+    ids=["drop", "clone", "downgrade", "give", "session"],
+)
+def test_use_after_a_drop(use: Callable[[Token, OutputPort], Any]) -> None:
+    with pytest.raises(OperatorError, match=WHERE) as caught:
+        with_message(_after_drop(use))
+    assert isinstance(caught.value.__cause__, DroppedTokenError)
+    assert "at time 7" in str(caught.value)
+
+
+def _refusal(act: Act, kind: type[Exception], *texts: str) -> None:
+    with pytest.raises(OperatorError) as caught:
+        with_message(act)
+    assert isinstance(caught.value.__cause__, kind), caught.value
+    for text in texts:
+        assert text in str(caught.value)
+
+
+def test_a_token_does_not_go_back() -> None:
+    def act(token: Token, reference: TokenRef, messages: InputPort, output: OutputPort) -> None:
+        token.downgrade(5)
+        token.downgrade(4)
+
+    _refusal(act, TimeRegressionError, "operator 'actor' output 0 on worker 0", "from 5 back to 4")
+
+
+@pytest.mark.parametrize("time", [MAX_TIME + 1, 2**63, -1])
+def test_times_that_do_not_exist(time: int) -> None:
+    _refusal(lambda token, *_: token.downgrade(time), TimeRegressionError, str(time), "worker 0")
+
+
+def test_a_time_that_is_no_integer() -> None:
+    _refusal(lambda token, *_: token.downgrade(1.5), TypeError)
+
+
+def test_the_last_time_can_be_used() -> None:
+    def act(token: Token, reference: TokenRef, messages: InputPort, output: OutputPort) -> None:
+        token.downgrade(MAX_TIME)
+        output.give(token, _rows(1))
+        output.give(reference, _rows(1), MAX_TIME)
+
+    with_message(act)
+
+
+@pytest.mark.parametrize(
+    "send",
+    [
+        lambda output, right, time: output.give(right, _rows(1), time),
+        lambda output, right, time: output.session(right, time).__enter__(),
+    ],
+    ids=["give", "session"],
+)
+@pytest.mark.parametrize(("time", "said"), [(2, "2"), (-1, "-1"), (MAX_TIME + 1, str(MAX_TIME))])
+def test_sending_outside_of_the_right(send: Callable[..., Any], time: int, said: str) -> None:
+    def by_reference(token: Token, reference: TokenRef, messages: InputPort, output: OutputPort) -> None:
+        send(output, reference, time)
+
+    def by_token(token: Token, reference: TokenRef, messages: InputPort, output: OutputPort) -> None:
+        token.downgrade(3)
+        send(output, token, time)
+
+    for act in (by_reference, by_token):
+        _refusal(act, TimeRegressionError, "operator 'actor' output 0 on worker 0", "3", said)
+
+
+@pytest.mark.parametrize("verb", ["drop", "downgrade"])
+def test_a_session_pins_its_token(verb: str) -> None:
+    def act(token: Token, reference: TokenRef, messages: InputPort, output: OutputPort) -> None:
+        with output.session(token):
+            getattr(token, verb)(*([5] if verb == "downgrade" else []))
+
+    _refusal(act, PinnedTokenError, verb, "operator 'actor' output 0 on worker 0", "time 0", "session")
+
+
+def test_a_token_is_free_after_its_session_even_if_that_failed() -> None:
+    def act(token: Token, reference: TokenRef, messages: InputPort, output: OutputPort) -> None:
+        with pytest.raises(ZeroDivisionError), output.session(token):
+            raise ZeroDivisionError
+        with output.session(token), output.session(token):
+            token.clone().drop()
+        token.downgrade(4)
+        token.drop()
+
+    with_message(act)
+
+
+def test_a_session_sends_only_inside_its_block() -> None:
+    def before(token: Token, reference: TokenRef, messages: InputPort, output: OutputPort) -> None:
+        output.session(token).give(_rows(1))
+
+    def after(token: Token, reference: TokenRef, messages: InputPort, output: OutputPort) -> None:
+        with output.session(token) as session:
+            pass
+        session.give(_rows(1))
+
+    def twice(token: Token, reference: TokenRef, messages: InputPort, output: OutputPort) -> None:
+        with output.session(token) as session, session:
+            pass
+
+    for act in (before, after, twice):
+        _refusal(act, TokenError, "operator 'actor' output 0 on worker 0", "session")
+
+
+def test_a_session_looks_at_its_token_when_it_is_entered() -> None:
+    """Made at time 0, entered after the token moved to 10: it must not send at 0."""
+
+    def act(token: Token, reference: TokenRef, messages: InputPort, output: OutputPort) -> int:
+        session = output.session(token)
+        token.downgrade(10)
+        with session:
+            with pytest.raises(TimeRegressionError):
+                session.give(_rows(1), time=9)
+            session.give(_rows(1))
+            return session._time
+
+    assert with_message(act) == 10
+
+
+def test_a_session_goes_no_earlier_than_itself() -> None:
+    def act(token: Token, reference: TokenRef, messages: InputPort, output: OutputPort) -> None:
+        with output.session(token, 6) as session:
+            session.give(_rows(1), time=5)
+
+    _refusal(act, TimeRegressionError, "session at 6", "5")
+
+
+@pytest.mark.parametrize("right", [None, 3, "token", object()])
+def test_nothing_is_sent_without_a_right(right: object) -> None:
+    _refusal(
+        lambda token, reference, messages, output: output.give(right, _rows(1)),
+        TokenError,
+        "without a token",
+        "operator 'actor' output 0 on worker 0",
+    )
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_tokens_are_not_copied_behind_the_engine(duplicate: Callable[[Token], Any]) -> None:
+    _refusal(lambda token, *_: duplicate(token), TokenError, "operator 'actor' output 0 on worker 0")
+
+
+def test_a_batch_of_another_schema() -> None:
+    _refusal(
+        lambda token, reference, messages, output: output.give(token, Batch(Schema("other"), {"other": [1]})),
+        Exception,
+        "SchemaError",
+        "operator 'actor' output 0 on worker 0",
+        "other",
+    )
+
+
+# References
+
+
+def _two_messages(act: Callable[[list[Any], InputPort, OutputPort], None]) -> None:
+    """Run `act(kept, input, output)` at each call of an operator that gets two messages, one after the other's call."""
+    kept: list[Any] = []
+
+    def declare(worker: Worker, scope: Scope) -> Any:
+        handle, stream = scope.new_input(VALUE)
+
+        def constructor(context: OperatorContext, token: Token) -> Callable[..., None]:
+            token.drop()
+            return lambda messages, output: act(kept, messages, output)
+
+        stream.unary("actor", VALUE, constructor).probe()
+        return handle
+
+    with simulated() as group:
+        (handle,) = build(group, declare)
+        for time in (1, 2):
+            handle.send({"value": [time]})
+            settle(group)
+            handle.advance_to(time)
+
+
+@pytest.mark.parametrize("use", ["retain", "give", "session"])
+def test_a_reference_dies_with_the_call(use: str) -> None:
+    def act(kept: list[Any], messages: InputPort, output: OutputPort) -> None:
+        for old in kept:
+            uses = {
+                "retain": lambda: old.retain(),
+                "give": lambda: output.give(old, _rows(1)),
+                "session": lambda: output.session(old).__enter__(),
+            }
+            uses[use]()
+        kept.extend(reference for reference, _ in messages)
+
+    with pytest.raises(OperatorError, match="input 0 on worker 0 at time 0") as caught:
+        _two_messages(act)
+    assert isinstance(caught.value.__cause__, ExpiredReferenceError)
+
+
+def test_a_kept_iterator_does_not_keep_its_reference_alive() -> None:
+    def act(kept: list[Any], messages: InputPort, output: OutputPort) -> None:
+        if kept:
+            kept[1].retain()
+        elif messages.queue:
+            iterator = iter(messages)
+            reference, _ = next(iterator)
+            kept.extend([iterator, reference])
+
+    with pytest.raises(OperatorError, match="ExpiredReferenceError"):
+        _two_messages(act)
+
+
+def test_a_kept_port_gives_nothing_outside_of_its_call() -> None:
+    ports: list[InputPort] = []
+
+    def act(kept: list[Any], messages: InputPort, output: OutputPort) -> None:
+        ports.append(messages)
+
+    _two_messages(act)
+    with pytest.raises((ExpiredReferenceError, TokenError, StopIteration)):
+        next(iter(ports[0]))
+
+
+def test_a_reference_dies_with_the_next_message() -> None:
+    first: list[TokenRef] = []
+
+    def act(token: Token, reference: TokenRef, messages: InputPort, output: OutputPort) -> None:
+        first.append(reference)
+        assert next(iter(messages), None) is None
+        reference.retain().drop()
+
+    with pytest.raises(OperatorError, match="ExpiredReferenceError"):
+        with_message(act)
+    assert "time=3" in repr(first[0])
+
+
+def test_a_reference_lives_on_in_its_call_without_its_loop() -> None:
+    def act(kept: list[Any], messages: InputPort, output: OutputPort) -> None:
+        for reference, _ in messages:
+            break
+        else:
+            return
+        reference.retain().drop()
+        kept.append("retained")
+
+    _two_messages(act)
+
+
+# Several ports
+
+
+def _ports(
+    act: Callable[[tuple[Any, ...], tuple[Token, ...]], Any], summaries: dict[int, PathSummary | None] | None = None
+) -> list[Any]:
+    """Run `act(ports, tokens)` in an operator with two inputs and two outputs, both inputs fed at time 3."""
+    results: list[Any] = []
+
+    def declare(worker: Worker, scope: Scope) -> Any:
+        handle, stream = scope.new_input(VALUE)
+        builder = scope.operator("actor")
+        builder.input(stream)
+        builder.input(stream)
+        builder.output(VALUE, summaries)
+        builder.output(VALUE)
+
+        def constructor(context: OperatorContext, *tokens: Token) -> Callable[..., None]:
+            def logic(*ports: Any) -> None:
+                if ports[0].queue:
+                    results.append(act(ports, tokens))
+                    for token in tokens:
+                        token.drop()
+
+            return logic
+
+        builder.build(constructor)
+        return handle
+
+    with simulated() as group:
+        (handle,) = build(group, declare)
+        handle.advance_to(3)
+        handle.send({"value": [1]})
+        handle.close()
+        settle(group)
+    return results
+
+
+def test_a_token_is_for_one_output() -> None:
+    def act(ports: tuple[Any, ...], tokens: tuple[Token, ...]) -> None:
+        ports[2].give(tokens[1], _rows(1))
+
+    with pytest.raises(OperatorError, match="output 0 on worker 0 cannot send with a token of .* output 1") as caught:
+        _ports(act)
+    assert isinstance(caught.value.__cause__, WrongOutputError)
+
+
+def test_retaining_applies_the_summary() -> None:
+    def act(ports: tuple[Any, ...], tokens: tuple[Token, ...]) -> tuple[int, int, int]:
+        reference, _ = next(iter(ports[0]))
+        delayed, direct = reference.retain(0), reference.retain(1)
+        other, _ = next(iter(ports[1]))
+        undelayed = other.retain(0)
+        times = delayed.time, direct.time, undelayed.time
+        for token in (delayed, direct, undelayed):
+            token.drop()
+        return times
+
+    assert _ports(act, {0: PathSummary(10)}) == [(13, 3, 3)]
+
+
+def test_sending_by_reference_applies_the_summary() -> None:
+    def act(ports: tuple[Any, ...], tokens: tuple[Token, ...]) -> None:
+        reference, _ = next(iter(ports[0]))
+        ports[2].give(reference, _rows(1), 12)
+
+    with pytest.raises(OperatorError, match=r"13 .*12"):
+        _ports(act, {0: PathSummary(10)})
+
+
+@pytest.mark.parametrize("use", ["retain", "give"])
+def test_no_path_gives_no_right(use: str) -> None:
+    def act(ports: tuple[Any, ...], tokens: tuple[Token, ...]) -> None:
+        reference, _ = next(iter(ports[0]))
+        if use == "retain":
+            reference.retain(0)
+        else:
+            ports[2].give(reference, _rows(1))
+
+    with pytest.raises(OperatorError, match="input 0 on worker 0 has no path to output 0"):
+        _ports(act, {0: None})
+
+
+@pytest.mark.parametrize("output", [2, -1])
+def test_an_output_that_does_not_exist(output: int) -> None:
+    with pytest.raises(OperatorError, match=rf"output {output}: the operator has 2"):
+        _ports(lambda ports, tokens: next(iter(ports[0]))[0].retain(output))
+
+
+@pytest.mark.parametrize("use", ["retain", "give"])
+def test_a_summary_does_not_lead_beyond_the_last_time(use: str) -> None:
+    def act(ports: tuple[Any, ...], tokens: tuple[Token, ...]) -> None:
+        reference, _ = next(iter(ports[0]))
+        if use == "retain":
+            reference.retain(0)
+        else:
+            ports[2].give(reference, _rows(1))
+
+    with pytest.raises(OperatorError, match=str(MAX_TIME)):
+        _ports(act, {0: PathSummary(MAX_TIME - 2)})
+
+
+# Lost tokens
+
+
+def test_a_lost_token_is_released_and_reported(capfd: pytest.CaptureFixture[str]) -> None:
+    def act(token: Token, reference: TokenRef, messages: InputPort, output: OutputPort) -> int:
+        lost = reference.retain()
+        lost.downgrade(8)
+        assert output.held == 2
+        del lost
+        return output.held
+
+    assert with_message(act) == 1  # and the run came to its end: with_message asserts that
+    said = capfd.readouterr().err.strip().splitlines()
+    assert len(said) == 1
+    for text in ("operator 'actor' output 0 on worker 0", "time 8", "without drop()", "test_tokens.py", "(act)"):
+        assert text in said[0]
+
+
+def test_a_token_lost_in_a_cycle_is_released_when_it_is_collected(capfd: pytest.CaptureFixture[str]) -> None:
+    def act(token: Token, reference: TokenRef, messages: InputPort, output: OutputPort) -> tuple[int, int]:
+        cycle: list[Any] = [reference.retain()]
+        cycle.append(cycle)
+        before = output.held
+        del cycle
+        gc.collect()
+        return before, output.held
+
+    assert with_message(act) == (2, 1)
+    assert "lost without drop()" in capfd.readouterr().err
+
+
+def test_a_constructor_that_forgets_its_token_holds_nothing_up(capfd: pytest.CaptureFixture[str]) -> None:
+    def declare(worker: Worker, scope: Scope) -> Any:
+        handle, stream = scope.new_input(VALUE)
+        return handle, stream.unary("forgetful", VALUE, lambda context, token: lambda messages, output: None).probe()
+
+    with simulated() as group:
+        ((handle, probe),) = build(group, declare)
+        handle.close()
+        settle(group)
+        assert probe.done()
+    assert "operator 'forgetful' output 0" in capfd.readouterr().err

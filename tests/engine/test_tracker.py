@@ -1,0 +1,164 @@
+"""The count tables and the frontiers that follow from them, against dictionaries and a product over all paths."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine import COMPLETE, BrokenInvariant, Notify
+from engine.counts import LOCATION_CAPACITY, least_positive
+from engine.reachability import Link, Reachability
+from engine.timestamp import PathSummary
+from engine.tracker import Tracker
+
+times = st.one_of(st.integers(0, 12), st.integers(0, 2**62 - 1))
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), times, st.sampled_from([-2, -1, 1, 2])), max_size=200))
+def test_counts_are_a_dictionary(changes: list[tuple[int, int, int]]) -> None:
+    tracker = Tracker(capacity=1)
+    counts: Counter[tuple[int, int]] = Counter()
+    for location, time, delta in changes:
+        tracker.change(location, time, delta)  # never 0: netting drops those
+        counts[location, time] += delta
+        tracker.check()
+    for location in range(int(tracker.state[LOCATION_CAPACITY])):
+        expected = sorted((time, count) for (at, time), count in counts.items() if at == location and count)
+        assert tracker.entries(location) == expected
+        assert least_positive(tracker.state, location) == min((t for t, c in expected if c > 0), default=COMPLETE)
+    assert tracker.complete == (not any(counts.values()))
+
+
+def test_a_window_that_moves_on_for_ever_stays_small() -> None:
+    tracker = Tracker(capacity=1)
+    tracker.change(0, 0, 1)
+    for time in range(50_000):
+        tracker.change(0, time + 1, 1)
+        tracker.change(0, time, -1)
+    assert tracker.entries(0) == [(50_000, 1)]
+    assert len(tracker._pool) < 200
+
+
+def test_entries_that_died_behind_an_old_time_take_no_room() -> None:
+    """One worker's token stays at time 0 while the others go on: dead times must not pile up."""
+    tracker = Tracker(capacity=1)
+    tracker.change(0, 0, 1)
+    for time in range(1, 50_000):
+        tracker.change(0, time, 1)
+        tracker.change(0, time, -1)
+    assert tracker.entries(0) == [(0, 1)]
+    assert len(tracker._pool) < 500
+
+
+def test_many_outstanding_times_in_any_order() -> None:
+    tracker = Tracker(capacity=1)
+    order = list(range(5000))
+    Random(1).shuffle(order)
+    for time in order:
+        tracker.change(0, time, 1)
+    assert tracker.entries(0) == [(time, 1) for time in range(5000)]
+    Random(2).shuffle(order)
+    for time in order:
+        tracker.change(0, time, -1)
+    assert tracker.complete
+
+
+def _connected(links: list[Link], locations: int, policy: Notify = Notify.ALWAYS) -> Tracker:
+    tracker = Tracker(capacity=1)
+    for _ in range(locations):
+        tracker.add_location(tracker.add_operator(policy))
+    tracker.connect(Reachability(links, range(locations)))
+    return tracker
+
+
+LOCATIONS = 5
+links_of = st.lists(
+    st.tuples(st.integers(0, LOCATIONS - 1), st.integers(0, LOCATIONS - 1), st.integers(0, 4)), max_size=10
+).map(lambda links: [(a, b, PathSummary(d)) for a, b, d in links if a < b])
+
+
+@settings(max_examples=200)
+@given(links_of, st.randoms(use_true_random=False))
+def test_frontiers_are_the_least_that_the_counts_allow(links: list[Link], rng: Random) -> None:
+    """Legal histories only (a new count needs an earlier-or-equal one that could result in it), so frontiers never
+    move back."""
+    tracker = _connected(links, LOCATIONS)
+    reach = Reachability(links, range(LOCATIONS))
+    live: Counter[tuple[int, int]] = Counter({(location, 0): 1 for location in range(LOCATIONS)})
+    for location, time in live:
+        tracker.change(location, time, 1)
+    tracker.propagate()
+    before = [tracker.frontier(target) for target in range(LOCATIONS)]
+    for _ in range(40):
+        if not +live:
+            break
+        location, time = rng.choice(sorted(+live))
+        choice = rng.random()
+        if choice < 0.5:
+            live[location, time] -= 1
+            tracker.change(location, time, -1)
+        if choice > 0.3:
+            reachable = [target for target in range(LOCATIONS) if len(reach.summaries(location, target))]
+            target = rng.choice(reachable)
+            later = time + next(iter(reach.summaries(location, target))).delay + rng.choice([0, 0, 1, 3])
+            live[target, later] += 1
+            tracker.change(target, later, 1)
+        woken = tracker.propagate()
+        tracker.check()
+        after = [tracker.frontier(target) for target in range(LOCATIONS)]
+        for target in range(LOCATIONS):
+            assert after[target] == min(
+                (at + s.delay for origin, at in +live for s in reach.summaries(origin, target)), default=COMPLETE
+            )
+        assert sorted(woken) == [target for target in range(LOCATIONS) if after[target] != before[target]]
+        before = after
+
+
+def test_a_frontier_that_would_move_back_is_our_bug_and_says_where() -> None:
+    tracker = _connected([(0, 1, PathSummary(0))], 2)
+    tracker.change(0, 5, 1)
+    tracker.propagate()
+    assert tracker.frontier(1) == 5
+    tracker.change(0, 4, 1)
+    with pytest.raises(BrokenInvariant, match=r"location \d would move back from 5"):
+        tracker.propagate()
+
+
+def test_negative_counts_hold_nothing_up() -> None:
+    tracker = _connected([(0, 1, PathSummary(0))], 2)
+    tracker.change(0, 5, 1)
+    tracker.change(1, 2, -1)
+    tracker.propagate()
+    assert tracker.frontier(1) == 5
+    assert not tracker.complete
+
+
+@pytest.mark.parametrize(
+    ("policy", "holding", "woken"),
+    [(Notify.NEVER, 1, []), (Notify.IF_TOKEN, 0, []), (Notify.IF_TOKEN, 2, [1]), (Notify.ALWAYS, 0, [1])],
+)
+def test_whom_a_frontier_wakes(policy: Notify, holding: int, woken: list[int]) -> None:
+    tracker = Tracker()
+    tracker.add_location(tracker.add_operator(Notify.NEVER))
+    tracker.add_location(tracker.add_operator(policy))
+    tracker.connect(Reachability([(0, 1, PathSummary(0))], [1]))
+    tracker.set_holding(1, holding)
+    tracker.change(0, 3, 1)
+    assert tracker.propagate() == woken
+    assert tracker.propagate() == [], "once for each move"
+
+
+def test_growing_keeps_everything() -> None:
+    tracker = _connected([(0, 1, PathSummary(2))], 2)
+    tracker.change(0, 3, 1)
+    tracker.propagate()
+    for number in range(200):
+        tracker.add_location(tracker.add_operator(Notify.ALWAYS))
+        tracker.change(number, number + 3, 1)
+    assert tracker.frontier(1) == 5
+    assert tracker.entries(199) == [(202, 1)]
+    tracker.check()
