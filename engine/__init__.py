@@ -45,11 +45,14 @@ from engine.stream import OperatorBuilder, Stream
 from engine.timestamp import COMPLETE, MAX_TIME, PathSummary, Time
 from engine.tokens import Token, TokenRef
 from engine.worker import Worker
-from shm.atomics import kernel
+from shm.kernels import COLUMN, TABLE, WORDS, address_of, boolean, int64, kernel, kernel_for_columns, void, words_at
 
 __all__ = [
+    "COLUMN",
     "COMPLETE",
     "MAX_TIME",
+    "TABLE",
+    "WORDS",
     "Batch",
     "BrokenInvariant",
     "Broadcast",
@@ -85,6 +88,12 @@ __all__ = [
     "UsageError",
     "Worker",
     "WorkerError",
+    "address_of",
+    "boolean",
     "execute",
+    "int64",
     "kernel",
+    "kernel_for_columns",
+    "void",
+    "words_at",
 ]

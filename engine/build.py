@@ -50,7 +50,7 @@ def _connect_channels(worker: "Worker", scope: Scope, running: list[RunningOpera
             origin = running[declared.origin.operator].outputs[declared.origin.port]
             channel: Channel
             if needs_queues(declared.pact, worker.peers):
-                remote = RemoteChannel(worker, port, worker.plane, len(worker.plane.channels), origin.schema, declared.pact)
+                remote = RemoteChannel(worker, origin, port, worker.plane, len(worker.plane.channels), declared.pact)
                 worker.plane.channels.append(remote)
                 channel = remote
             elif port.schema != origin.schema:

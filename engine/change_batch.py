@@ -8,7 +8,7 @@ from struct import Struct
 
 import numpy as np
 
-from shm.atomics import kernel
+from shm.kernels import kernel
 
 CHANGE_WORDS = 3
 CHANGE_BYTES = 8 * CHANGE_WORDS

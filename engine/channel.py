@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.batch import Batch, Schema
+from engine.batch import Batch
 from engine.change_batch import CHANGE_BYTES, ChangeLog, pack_change
 from engine.errors import ConfigError
 from engine.pact import Broadcast, Exchange, Pact
-from engine.ports import InputPort
+from engine.ports import InputPort, OutputPort
 from engine.timestamp import Time
 from shm.data_queue import HEADER_WORDS, PAD, partition_for, send_for
 
@@ -52,15 +52,23 @@ class SelectChannel(Channel):
 
 
 class RemoteChannel(Channel):
-    """An edge between workers: rows go through the data queues, all of them or none; what does not fit waits in `pending`."""
+    """An edge between workers: rows go through the data queues, all of them or none; what does not fit waits in `pending`.
 
-    def __init__(self, worker: "Worker", target: InputPort, plane: "DataPlane", number: int, origin: Schema, pact: Pact) -> None:
+    A batch that waits holds a token at the source it comes from, as its sender did. Counting it as a message at the target would
+    be unsafe: its pieces are sent before they are counted, and a receiver's consumption of the first, published before the
+    sender's count, would cancel the wait while the other pieces are still to come (SAFETY.md, A7: support must be strictly earlier).
+    """
+
+    def __init__(
+        self, worker: "Worker", origin: OutputPort, target: InputPort, plane: "DataPlane", number: int, pact: Pact
+    ) -> None:
         super().__init__(worker, target)
         self._plane = plane
+        self._source_location = origin.location
         self.number = number
         schema = target.schema
         self._schema = schema
-        self._select = tuple(origin.position(name) for name in schema.names)
+        self._select = tuple(origin.schema.position(name) for name in schema.names)
         self._key = schema.position(pact.key) if isinstance(pact, Exchange) else -1
         self._broadcast = isinstance(pact, Broadcast)
         self._partition = partition_for(len(schema))
@@ -108,10 +116,10 @@ class RemoteChannel(Channel):
         return sent
 
     def _postpone(self, columns: tuple[np.ndarray, ...], start: int, stop: int, time: Time) -> None:
-        """Keep rows that did not fit; the wait itself is a message in flight at the target, counted as one."""
+        """Keep rows that did not fit, with a token of their own."""
         kept = tuple([column[start:stop].copy() for column in columns])
         self.pending.append((time, kept, 0, stop - start))
-        self._count(time, 1)
+        self.log.add(self._source_location, time, 1)
         self._plane.postponed(self, (stop - start) * len(columns) * 8)
 
     def retry(self) -> bool:
@@ -128,7 +136,7 @@ class RemoteChannel(Channel):
                 self._plane.sent_postponed()
                 start = stop
             self.pending.popleft()
-            self._count(time, -1)
+            self.log.add(self._source_location, time, -1)
             self._plane.caught_up(rows * len(columns) * 8)
         return True
 

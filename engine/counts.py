@@ -9,7 +9,7 @@ the beginning, so both are O(1); anything else is a binary search and a short mo
 """
 
 from engine.timestamp import COMPLETE
-from shm.atomics import kernel, words_at
+from shm.kernels import kernel, words_at
 
 # Words of `state`.
 (

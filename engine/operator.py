@@ -54,6 +54,10 @@ class RunningOperator:
         if self.counts_tokens:
             self.worker.tracker.set_holding(self.number, self.held)
 
+    def frontier_moved(self) -> None:
+        """A frontier of the inputs moved, and the notify policy wants a run."""
+        self.worker.schedule(self)
+
     @property
     def held(self) -> int:
         """Tokens held for all outputs."""

@@ -155,7 +155,10 @@ class OutputPort:
 
     def give(self, right: Token | TokenRef, batch: Batch, time: Time | None = None) -> None:
         """Send one batch: a session of one."""
-        self.push(self.allowed(right, time), batch)
+        if time is None and right.__class__ is Token and right._port is self and right._live:  # type: ignore[union-attr]
+            self.push(right._time, batch)
+        else:
+            self.push(self.allowed(right, time), batch)
 
     def allowed(self, right: Token | TokenRef, time: Time | None) -> Time:
         """The time at which `right` lets this output send, at `time` if that is given and late enough; raises TokenErrors."""

@@ -44,7 +44,7 @@ class Probe:
         """Call `listener` (typically a context's `activate`) whenever the frontier moves on this worker."""
         self._listeners.append(listener)
 
-    def notify(self) -> None:
+    def frontier_moved(self) -> None:
         """Tell the listeners (done by the engine)."""
         for listener in self._listeners:
             listener()

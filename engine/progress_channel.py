@@ -7,7 +7,7 @@ A worker applies its own batches from the ring like everybody else's, so all wor
 from engine.change_batch import CHANGE_BYTES, ChangeLog, net, positives_first
 from engine.counts import BROKEN_LOCATION, DIRTY_COUNT, NEEDS_ROOM, RESUME, WOKEN_COUNT, apply_change
 from engine.tracker import Tracker, propagate
-from shm.atomics import kernel
+from shm.kernels import kernel
 from shm.parking import any_parked, next_parked, parked_address
 from shm.progress_ring import (
     DELTA,
@@ -25,6 +25,8 @@ from shm.segment import Segment
 
 # Bits of what `exchange` returns.
 PUBLISHED, APPLIED_ANY, FULL, ROOM, BROKEN, PARKED = 1, 2, 4, 8, 16, 32
+
+_NOBODY: list[int] = []
 
 LEFT_IN_LOG = BROKEN_LOCATION  # that word has no other use while no invariant is broken
 
@@ -121,8 +123,8 @@ class ProgressChannel:
 
     def woken(self) -> list[int]:
         """The operators woken by the last exchange."""
-        count = int(self._tracker.state[WOKEN_COUNT])
-        return self._tracker.woken(count) if count else []
+        count = self._tracker.state_view[WOKEN_COUNT]
+        return self._tracker.woken(count) if count else _NOBODY
 
     def next_parked(self, start: int) -> int:
         """The next sleeping worker from `start` on that we have undertaken to wake; -1 if none."""

@@ -35,7 +35,7 @@ from engine.errors import BrokenInvariant
 from engine.location import NOTIFY_CODES, Notify
 from engine.reachability import Reachability
 from engine.timestamp import COMPLETE
-from shm.atomics import address_of, kernel, words_at
+from shm.kernels import address_of, kernel, words_at
 
 # Words of an operator.
 POLICY, HOLDING, IS_WOKEN = range(3)
@@ -102,6 +102,7 @@ class Tracker:
 
     def __init__(self, capacity: int = 64) -> None:
         self.state = np.zeros(table.STATE_WORDS, np.int64)
+        self.state_view = memoryview(self.state)
         self.locations_used = 0
         self.operators_used = 0
         self._locations = np.zeros(0, np.int64)
@@ -208,7 +209,7 @@ class Tracker:
 
     def woken(self, count: int) -> list[int]:
         """The operators that the last propagation woke."""
-        start = 2 * int(self.state[LOCATION_CAPACITY])
+        start = 2 * self.state_view[LOCATION_CAPACITY]
         return self.list_view[start : start + count].tolist()
 
     def broken(self) -> BrokenInvariant:
@@ -227,7 +228,7 @@ class Tracker:
     @property
     def complete(self) -> bool:
         """Whether every count of every location is zero: nothing can happen any more."""
-        return bool(self.state[NONZERO] == 0)
+        return self.state_view[NONZERO] == 0
 
     def entries(self, location: int) -> list[tuple[int, int]]:
         """The nonzero (time, count) pairs at a location."""

@@ -26,7 +26,14 @@ from engine.tokens import Token
 from engine.tracker import Tracker
 from shm.atomics import peek, poke
 from shm.data_queue import anything_waiting
-from shm.layout import WORKER_BARRIERS, WORKER_BUILT, WORKER_DIGEST_EVEN, WORKER_FINISHED, WORKER_GRAPHS
+from shm.layout import (
+    WORKER_BARRIERS,
+    WORKER_BUILT,
+    WORKER_DIGEST_EVEN,
+    WORKER_FINISHED,
+    WORKER_GRAPHS,
+    WORKER_INSTANT_EVEN,
+)
 from shm.parking import ParkingLot, begin_parking, end_parking, fence_now, parked_address
 from shm.segment import Segment
 
@@ -97,10 +104,15 @@ class Worker:
                     "every worker must declare the same operators, schemas, pacts and probes in the same order"
                 )
 
-    def barrier(self) -> None:
-        """Wait until every worker of the group is here, stepping meanwhile."""
+    def barrier(self) -> int:
+        """Wait until every worker of the group is here, stepping meanwhile; returns when the last one came, the same number on
+        every worker (time.monotonic_ns), so that clocks can start together."""
+        layout = self._segment.layout
+        parity = self._barriers % 2
         self._barriers += 1
+        self._segment.words[layout.worker(self.index) + WORKER_INSTANT_EVEN + parity] = time.monotonic_ns()
         self._wait_for_peers(WORKER_BARRIERS, self._barriers, "reach a barrier")
+        return max(int(self._segment.words[layout.worker(peer) + WORKER_INSTANT_EVEN + parity]) for peer in range(self.peers))
 
     def finish(self) -> None:
         """Say that the program has returned, so that nobody waits for this worker to declare or reach anything (done by the launcher)."""
@@ -141,8 +153,10 @@ class Worker:
             self._next = []
         if self._timers:
             self._fire_timers()
+        received = 0
         for _ in range(_ROUNDS):
-            received = plane.receive()
+            if plane.channels:
+                received += plane.receive()
             if not due:
                 break
             while due:
@@ -155,15 +169,11 @@ class Worker:
         if flags:
             self._after_exchange(flags)
         self._stepping = False
-        return ran > 0 or received > 0 or flags != 0 or bool(self._next)
+        return ran > 0 or flags != 0 or received > 0 or bool(self._next)
 
     def _after_exchange(self, flags: int) -> None:
         for number in self.progress.woken():
-            woken = self.by_number[number]
-            if woken.__class__ is RunningOperator:
-                self.schedule(woken)
-            else:
-                woken.notify()  # type: ignore[union-attr]
+            self.by_number[number].frontier_moved()
         if flags & PARKED:
             self._wake_parked()
 

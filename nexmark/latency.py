@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from engine import kernel
+from engine import WORDS, int64, kernel, void
 
 _SUB_BITS = 5  # 32 bins an octave: 3 % resolution
 _OCTAVES = 40
@@ -22,7 +22,7 @@ def _bin_of(value):  # type: ignore[no-untyped-def]
     return min(((octave + 1) << _SUB_BITS) + (value >> octave) - (1 << _SUB_BITS), BINS - 1)
 
 
-@kernel
+@kernel(void(WORDS, WORDS, int64, int64, int64))
 def record(bins, extremes, first_ns, last_ns, count):  # type: ignore[no-untyped-def]
     """Add `count` latencies spaced evenly from first_ns to last_ns. bins: int64 (BINS,); extremes: int64 (2,) of sum and maximum."""
     points = min(count, _SPREAD)

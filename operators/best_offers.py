@@ -10,7 +10,24 @@ from collections.abc import Callable
 
 import numpy as np
 
-from engine import Batch, Exchange, InputPort, Notify, OperatorContext, OutputPort, Schema, Stream, Token, kernel
+from engine import (
+    COLUMN,
+    TABLE,
+    WORDS,
+    Batch,
+    Exchange,
+    InputPort,
+    Notify,
+    OperatorContext,
+    OutputPort,
+    Schema,
+    Stream,
+    Token,
+    boolean,
+    int64,
+    kernel,
+    void,
+)
 
 KEY, TAKEN, START, END, THRESHOLD, PAYLOAD, BEST, HAS_BEST = range(8)  # an interval: one cache line
 OPEN, PENDING, DUPLICATE = range(3)  # words of `meta`
@@ -81,7 +98,7 @@ def _pop(heap, size):  # type: ignore[no-untyped-def]
     heap[at, 0], heap[at, 1] = end, key
 
 
-@kernel
+@kernel(boolean(TABLE, TABLE, WORDS, COLUMN, COLUMN, COLUMN, COLUMN, COLUMN))
 def open_intervals(table, heap, meta, keys, starts, ends, thresholds, payloads):  # type: ignore[no-untyped-def]
     """Add intervals (columns of one length); False at a key that is open already (meta[DUPLICATE])."""
     for i in range(len(keys)):
@@ -107,7 +124,7 @@ def _consider(table, at, time, value):  # type: ignore[no-untyped-def]
     table[at, HAS_BEST] |= better
 
 
-@kernel
+@kernel(void(TABLE, TABLE, WORDS, COLUMN, COLUMN, COLUMN))
 def make_offers(table, pending, meta, keys, times, values):  # type: ignore[no-untyped-def]
     """Apply offers to open intervals; those whose interval is not here (yet) go to `pending`, int64 (n, 3)."""
     waiting = meta[PENDING]
@@ -119,7 +136,7 @@ def make_offers(table, pending, meta, keys, times, values):  # type: ignore[no-u
     meta[PENDING] = waiting
 
 
-@kernel
+@kernel(void(TABLE, TABLE, WORDS, int64))
 def settle_pending(table, pending, meta, frontier):  # type: ignore[no-untyped-def]
     """Apply waiting offers whose interval has come; forget those before `frontier`, whose interval can no longer come."""
     kept = 0
@@ -134,7 +151,7 @@ def settle_pending(table, pending, meta, frontier):  # type: ignore[no-untyped-d
     meta[PENDING] = kept
 
 
-@kernel
+@kernel(int64(TABLE, TABLE, WORDS, int64, WORDS, WORDS))
 def close_intervals(table, heap, meta, frontier, payloads, values):  # type: ignore[no-untyped-def]
     """Close intervals whose end is at or before `frontier`, in order of their ends, until the outputs are full; returns rows written."""
     rows = 0
@@ -151,7 +168,7 @@ def close_intervals(table, heap, meta, frontier, payloads, values):  # type: ign
     return rows
 
 
-@kernel
+@kernel(void(TABLE, TABLE))
 def _rehash(old, new):  # type: ignore[no-untyped-def]
     for i in range(old.shape[0]):
         if old[i, TAKEN] != 0:
@@ -236,7 +253,8 @@ def best_offers(
     offers whose interval may still come. Raises ValueError (as OperatorError) for a key that is opened twice.
     """
     builder = intervals.scope.operator(name, Notify.ALWAYS)
-    builder.input(intervals, Exchange(key, tuple(dict.fromkeys((key, start, end, threshold, payload)))))
+    crossing = tuple(dict.fromkeys((key, start, end, threshold, payload)))
+    builder.input(intervals, Exchange(key, crossing))
     builder.input(offers, Exchange(offer_key, (offer_key, offer_time, offer_value)))
     schema = Schema(f"{payload} {offer_value}")
     output = builder.output(schema)
@@ -245,6 +263,7 @@ def best_offers(
         token.drop()
         state = _Intervals()
         meta = state.meta
+        positions = [crossing.index(column) for column in (key, start, end, threshold, payload)]
         held: Token | None = None
         settled = 0
 
@@ -252,9 +271,8 @@ def best_offers(
             nonlocal held, settled
             for reference, batch in opening:
                 state.reserve(batch.rows)
-                if not open_intervals(
-                    state.table, state.heap, meta, batch[key], batch[start], batch[end], batch[threshold], batch[payload]
-                ):
+                columns = batch.columns
+                if not open_intervals(state.table, state.heap, meta, *[columns[position] for position in positions]):
                     raise ValueError(f"interval key {int(meta[DUPLICATE])} ({key}) was opened twice; keys must be unique")
                 if state.count and (held is None or state.least_end < held.time):
                     earlier = reference.retain()

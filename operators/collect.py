@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from engine import InputPort, Notify, OperatorContext, Stream, kernel
+from engine import COLUMN, TABLE, WORDS, InputPort, Notify, OperatorContext, Stream, kernel_for_columns, void
 from operators.hash_index import HashIndex, slot_of
 
 
@@ -41,10 +41,14 @@ def collect(stream: Stream, name: str = "collect") -> Collected:
     return collected
 
 
-@kernel
-def _slots(cells, size, keys, slots):  # type: ignore[no-untyped-def]
+@kernel_for_columns(lambda columns: void(TABLE, WORDS, TABLE, COLUMN, columns))
+def _put_for(cells, size, rows, keys, columns):  # type: ignore[no-untyped-def]
     for i in range(len(keys)):
-        slots[i] = slot_of(cells, size, keys[i])
+        slot = slot_of(cells, size, keys[i])
+        at = 0
+        for column in columns:
+            rows[slot, at] = column[i]
+            at += 1
 
 
 class Latest:
@@ -53,32 +57,31 @@ class Latest:
     def __init__(self, names: tuple[str, ...]) -> None:
         self.names = names
         self._index = HashIndex()
-        self._rows = np.zeros((len(names), self._index.capacity), np.int64)
+        self._put = _put_for(len(names))
+        self._rows = np.zeros((self._index.capacity, len(names)), np.int64)
 
     def put(self, keys: np.ndarray, columns: tuple[np.ndarray, ...]) -> None:
         """Replace rows by key; of equal keys within the call, the last one stays."""
         if self._index.reserve(len(keys)):
-            grown = np.zeros((len(self.names), self._index.capacity), np.int64)
-            grown[:, : self._rows.shape[1]] = self._rows
+            grown = np.zeros((self._index.capacity, len(self.names)), np.int64)
+            grown[: len(self._rows)] = self._rows
             self._rows = grown
-        slots = np.empty(len(keys), np.int64)
-        _slots(self._index.cells, self._index.size, keys, slots)
-        for row, column in zip(self._rows, columns, strict=True):
-            row[slots] = column
+        self._put(self._index.cells, self._index.size, self._rows, keys, columns)
 
     def columns(self) -> dict[str, np.ndarray]:
         """The rows, in the order in which keys first appeared: name -> int64 array."""
-        return {name: self._rows[at, : len(self._index)].copy() for at, name in enumerate(self.names)}
+        return {name: self._rows[: len(self._index), at].copy() for at, name in enumerate(self.names)}
 
 
 def latest(stream: Stream, key: str, name: str = "latest") -> Latest:
     """Keep the latest row of each key that arrives on this worker (exchange by the key first if keys are spread). Memory: one row a key."""
     kept = Latest(stream.schema.names)
+    position = stream.schema.position(key)
 
     def construct(context: OperatorContext) -> Callable[[InputPort], None]:
         def logic(rows: InputPort) -> None:
             for _, batch in rows:
-                kept.put(batch[key], batch.columns)
+                kept.put(batch.columns[position], batch.columns)
 
         return logic
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine import kernel
+from engine import TABLE, kernel, void
 
 _FIRST_CELLS = 64
 
@@ -36,7 +36,7 @@ def slot_of(cells, size, key):  # type: ignore[no-untyped-def]
     return size[0] - 1
 
 
-@kernel
+@kernel(void(TABLE, TABLE))
 def _copy_cells(old, new):  # type: ignore[no-untyped-def]
     mask = new.shape[0] - 1
     for i in range(old.shape[0]):

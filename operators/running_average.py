@@ -4,11 +4,27 @@ from collections.abc import Callable
 
 import numpy as np
 
-from engine import Batch, Exchange, InputPort, Notify, OperatorContext, OutputPort, Schema, Stream, Token, kernel
+from engine import (
+    COLUMN,
+    TABLE,
+    WORDS,
+    Batch,
+    Exchange,
+    InputPort,
+    Notify,
+    OperatorContext,
+    OutputPort,
+    Schema,
+    SchemaError,
+    Stream,
+    Token,
+    boolean,
+    kernel,
+)
 from operators.hash_index import HashIndex, slot_of
 
 
-@kernel
+@kernel(boolean(TABLE, WORDS, TABLE, COLUMN, COLUMN, WORDS, WORDS))
 def _accumulate(cells, size, totals, keys, values, averages, counts):  # type: ignore[no-untyped-def]
     """Add rows to `totals`, int64 (slots, 2) of (sum, count); False if a sum left the range of int64."""
     for i in range(len(keys)):
@@ -31,6 +47,8 @@ def running_average(stream: Stream, key: str, value: str, name: str = "running_a
     back for order: where several times are under way at once, intermediate averages depend on arrival, the last one does not.
     Raises OverflowError (as OperatorError) if a sum leaves the range of int64.
     """
+    if key == value:
+        raise SchemaError(f"{name}: key and value are the same column {key!r}")
     schema = Schema(f"{key} average count")
 
     def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
@@ -43,7 +61,7 @@ def running_average(stream: Stream, key: str, value: str, name: str = "running_a
             for reference, batch in rows:
                 if index.reserve(batch.rows):
                     totals = np.concatenate([totals, np.zeros((index.capacity - len(totals), 2), np.int64)])
-                keys, values = batch[key], batch[value]
+                keys, values = batch.columns  # in the order in which they cross
                 averages, counts = np.empty(batch.rows, np.int64), np.empty(batch.rows, np.int64)
                 if not _accumulate(index.cells, index.size, totals, keys, values, averages, counts):
                     raise OverflowError(f"a sum of {value!r} left the range of int64")

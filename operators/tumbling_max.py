@@ -3,9 +3,26 @@
 from collections.abc import Callable
 
 import numpy as np
+from numba import types
 from sortedcontainers import SortedDict
 
-from engine import Batch, Exchange, InputPort, Notify, OperatorContext, OutputPort, Pact, Pipeline, Schema, Stream, Token, kernel
+from engine import (
+    COLUMN,
+    WORDS,
+    Batch,
+    Exchange,
+    InputPort,
+    Notify,
+    OperatorContext,
+    OutputPort,
+    Pact,
+    Pipeline,
+    Schema,
+    Stream,
+    Token,
+    int64,
+    kernel,
+)
 
 _BLOCK = 1024
 _RUNS = 64
@@ -22,7 +39,7 @@ def _bounds(times, values):  # type: ignore[no-untyped-def]
     return low, high, top
 
 
-@kernel
+@kernel(types.UniTuple(int64, 2)(COLUMN, COLUMN, int64, int64, WORDS, WORDS))
 def window_maxima(times, values, start, width, ends, maxima):  # type: ignore[no-untyped-def]
     """Reduce rows from `start` on to (window end, maximum) runs; returns (runs, next row): next row < len(times) if runs are full.
 

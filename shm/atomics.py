@@ -6,15 +6,14 @@ instructions on x86-64 (plain moves, lock prefixes, mfence) and aarch64 (ldar, s
 """
 
 import platform
-from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
-from numba import carray, njit, types
+from numba import types
 from numba.extending import intrinsic
 
 from shm.errors import SharedMemoryError
+from shm.kernels import kernel
 
 KNOWN_PROCESSORS = ("x86_64", "amd64", "aarch64", "arm64")
 WORD_BYTES = 8
@@ -23,11 +22,6 @@ if platform.machine().lower() not in KNOWN_PROCESSORS:
     raise SharedMemoryError(
         f"TokenRing's memory ordering is argued for {', '.join(KNOWN_PROCESSORS)}; this processor is {platform.machine()!r}"
     )
-
-
-def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile `function` with numba, cached on disk, without touching Python objects."""
-    return njit(cache=True, error_model="numpy", boundscheck=False)(function)
 
 
 def _word_pointer(builder: Any, address: Any) -> Any:
@@ -106,25 +100,6 @@ def store_word(typing: Any, address: Any, value: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64), emit
-
-
-@intrinsic
-def _as_pointer(typing: Any, address: Any) -> Any:
-    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.inttoptr(args[0], context.get_value_type(types.voidptr))
-
-    return types.voidptr(types.int64), emit
-
-
-@kernel
-def words_at(address: int, count: int) -> np.ndarray:
-    """A kernel's view of `count` int64 words at `address`; valid as long as their owner keeps them."""
-    return carray(_as_pointer(address), (count,), np.int64)
-
-
-def address_of(array: np.ndarray, index: int = 0) -> int:
-    """The byte address of word `index` of an int64 array."""
-    return int(array.__array_interface__["data"][0]) + index * WORD_BYTES
 
 
 @kernel

@@ -12,13 +12,10 @@ Contract
 `outgoing` and `incoming` are private int64 arrays of shape (workers, QUEUE_STATE), a row a peer.
 """
 
-from functools import cache
-from typing import Any
-
 import numpy as np
-from numba import njit, types
 
-from shm.atomics import address_of, kernel, load_acquire, load_word, store_release, store_word
+from shm.atomics import load_acquire, load_word, store_release, store_word
+from shm.kernels import TABLE, WORDS, address_of, boolean, int64, kernel, kernel_for_columns
 from shm.layout import LINE_WORDS
 from shm.segment import Segment
 
@@ -126,7 +123,8 @@ def route(key, workers):  # type: ignore[no-untyped-def]
     return np.int64(((mixed >> np.uint64(32)) * np.uint64(workers)) >> np.uint64(32))
 
 
-def _partition(columns, key, start, stop, outgoing, routes, counts, channel, stamp):  # type: ignore[no-untyped-def]
+@kernel_for_columns(lambda columns: int64(columns, int64, int64, int64, TABLE, WORDS, TABLE, int64, int64))
+def partition_for(columns, key, start, stop, outgoing, routes, counts, channel, stamp):  # type: ignore[no-untyped-def]
     """Exchange rows start..stop of `columns` by `columns[key]`, straight into the queues of their owners.
 
     columns: tuple of int64 arrays; routes: int64 scratch of at least stop - start; counts: int64 scratch of (3, workers).
@@ -166,7 +164,8 @@ def _partition(columns, key, start, stop, outgoing, routes, counts, channel, sta
     return sent
 
 
-def _send(columns, start, stop, outgoing, worker, channel, stamp):  # type: ignore[no-untyped-def]
+@kernel_for_columns(lambda columns: boolean(columns, int64, int64, TABLE, int64, int64, int64))
+def send_for(columns, start, stop, outgoing, worker, channel, stamp):  # type: ignore[no-untyped-def]
     """Copy rows start..stop to one worker's queue; False (nothing written) if it lacks room."""
     queue = outgoing[worker]
     rows = stop - start
@@ -180,34 +179,6 @@ def _send(columns, start, stop, outgoing, worker, channel, stamp):  # type: igno
         at += 8 * ((rows + PAD - 1) // PAD * PAD)
     commit(queue)
     return True
-
-
-_READ_ONLY = types.Array(types.int64, 1, "C", readonly=True)  # accepts writable columns too, and mixtures of both
-_WORDS, _TABLE = types.int64[::1], types.int64[:, ::1]
-
-
-@cache
-def partition_for(columns: int) -> Any:
-    """`_partition(columns, key, start, stop, outgoing, routes, counts, channel, stamp)` compiled for so many columns."""
-    word = types.int64
-    kernel_of = njit(
-        [word(types.UniTuple(_READ_ONLY, columns), word, word, word, _TABLE, _WORDS, _TABLE, word, word)],
-        cache=True,
-        error_model="numpy",
-    )(_partition)
-    kernel_of.disable_compile()
-    return kernel_of
-
-
-@cache
-def send_for(columns: int) -> Any:
-    """`_send(columns, start, stop, outgoing, worker, channel, stamp)` compiled for so many columns."""
-    word = types.int64
-    kernel_of = njit(
-        [types.boolean(types.UniTuple(_READ_ONLY, columns), word, word, _TABLE, word, word, word)], cache=True, error_model="numpy"
-    )(_send)
-    kernel_of.disable_compile()
-    return kernel_of
 
 
 @kernel

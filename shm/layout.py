@@ -2,7 +2,7 @@
 
     header      magic version digest workers ring queue total ready      1 line, `ready` written last
     group       stop ending                                              1 line
-    workers     parked congested graphs digest digest built barriers finished   1 line each
+    workers     parked congested graphs digest(2) built barriers finished instant(2)   1 line each
     ring        write position | read position of each worker | records  1 line, 1 line each, 8 words a record
     queues      for each ordered pair: write position | read position | data
 
@@ -31,7 +31,9 @@ HEADER_MAGIC, HEADER_VERSION, HEADER_DIGEST, HEADER_WORKERS, HEADER_RING, HEADER
     WORKER_BUILT,
     WORKER_BARRIERS,
     WORKER_FINISHED,
-) = range(8)
+    WORKER_INSTANT_EVEN,
+    WORKER_INSTANT_ODD,
+) = range(10)
 
 MAX_WORKERS = 512
 

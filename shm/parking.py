@@ -12,7 +12,8 @@ from contextlib import suppress
 
 import posix_ipc
 
-from shm.atomics import compare_exchange, fence, kernel, load_acquire, poke
+from shm.atomics import compare_exchange, fence, load_acquire, poke
+from shm.kernels import kernel
 from shm.layout import LINE_WORDS, WORKER_PARKED
 from shm.segment import Segment, new_name
 

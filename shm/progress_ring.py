@@ -15,7 +15,8 @@ Contract
 
 import numpy as np
 
-from shm.atomics import compare_exchange, kernel, load_acquire, load_word, store_release, store_word
+from shm.atomics import compare_exchange, load_acquire, load_word, store_release, store_word
+from shm.kernels import kernel
 from shm.layout import LINE_WORDS, RECORD_WORDS
 from shm.segment import Segment
 

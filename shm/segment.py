@@ -9,7 +9,8 @@ import numpy as np
 import posix_ipc
 
 from shm import layout as words_of
-from shm.atomics import address_of, peek, poke
+from shm.atomics import peek, poke
+from shm.kernels import address_of
 from shm.errors import OutOfSharedMemory, SegmentError
 from shm.layout import Layout
 

@@ -1,0 +1,139 @@
+"""Cursors over staged columns: where one worker stands in each stream, moved by one kernel for all streams at once."""
+
+import mmap
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from engine import TABLE, WORDS, Batch, Schema, address_of, int64, kernel, void, words_at
+from nexmark.schema import FLOOR
+from nexmark.staged import StagedEvents
+
+_RELEASE_ROWS = 1 << 17  # how many rows are read before their pages are given back
+
+# Words of a stream's row in the kernel's table.
+ROWS, AT, EVENTS, FLOORS, TIMES, IS_SORTED = range(6)
+CURSOR_WORDS = 8
+NONE = -1
+
+
+@kernel
+def rows_before(events, start, event):  # type: ignore[no-untyped-def]
+    """The first row from `start` on whose event number is not less than `event`: galloping, since it is near."""
+    rows = len(events)
+    step, low = 1, start
+    if low >= rows or events[low] >= event:
+        return low
+    while low + step < rows and events[low + step] < event:
+        low += step
+        step *= 2
+    high = min(low + step, rows)
+    while low < high:
+        middle = (low + high) >> 1
+        if events[middle] < event:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel(void(TABLE, int64, WORDS))
+def move(table, stop, position):  # type: ignore[no-untyped-def]
+    """Move every stream's cursor to its first row of event `stop` or later.
+
+    table: int64 (streams, CURSOR_WORDS). position: int64 (2 + streams,), filled with the greatest time passed and the least
+    time ahead (NONE if there is no such row), then the streams' new rows.
+    """
+    greatest, least = NONE, NONE
+    for stream in range(table.shape[0]):
+        rows, at = table[stream, ROWS], table[stream, AT]
+        if rows > 0:
+            end = rows_before(words_at(table[stream, EVENTS], rows), at, stop)
+            if end > at:
+                times = words_at(table[stream, TIMES], rows)
+                if table[stream, IS_SORTED]:
+                    greatest = max(greatest, times[end - 1])
+                else:
+                    for row in range(at, end):
+                        greatest = max(greatest, times[row])
+            if end < rows:
+                ahead = words_at(table[stream, FLOORS], rows)[end]
+                least = ahead if least == NONE else min(least, ahead)
+            table[stream, AT] = end
+        position[2 + stream] = table[stream, AT]
+    position[0], position[1] = greatest, least
+
+
+class _Column:
+    """One mapped column, whose pages are given back once they have been read, so that memory does not grow with the stream."""
+
+    def __init__(self, path: Path, rows: int) -> None:
+        self._mapping: mmap.mmap | None = None
+        self._released = 0
+        if rows == 0:
+            self.words = np.empty(0, np.int64)
+            return
+        with open(path, "rb") as file:
+            self._mapping = mmap.mmap(file.fileno(), rows * 8, access=mmap.ACCESS_READ)
+        self._mapping.madvise(mmap.MADV_SEQUENTIAL)
+        self.words = np.frombuffer(self._mapping, np.int64)
+
+    def release_before(self, row: int) -> None:
+        """Give back whole pages before `row`."""
+        done = row * 8 // mmap.PAGESIZE * mmap.PAGESIZE
+        if self._mapping is not None and done > self._released:
+            self._mapping.madvise(mmap.MADV_DONTNEED, self._released, done - self._released)
+            self._released = done
+
+
+class Cursor:
+    """One stream's columns on one worker."""
+
+    def __init__(self, staged: StagedEvents, name: str, columns: tuple[str, ...]) -> None:
+        stream = staged.stream(name)
+        rows = stream.rows
+        floors = FLOOR if stream.has(FLOOR) else "date_time"
+        names = dict.fromkeys((*columns, "date_time", "event", floors))
+        mapped = {column: _Column(stream.path(column), rows) for column in names}
+        self.schema = Schema(" ".join(columns))
+        self.at = 0
+        self.row = [0] * CURSOR_WORDS
+        self.row[ROWS], self.row[IS_SORTED] = rows, floors == "date_time"
+        for word, column in ((EVENTS, "event"), (FLOORS, floors), (TIMES, "date_time")):
+            self.row[word] = address_of(mapped[column].words)
+        self._mapped = list(mapped.values())
+        self._columns = tuple(mapped[column].words for column in columns)
+        self._release_at = _RELEASE_ROWS
+
+    def take(self, stop: int) -> Batch:
+        """The rows from the cursor up to `stop`, which becomes the cursor."""
+        start, self.at = self.at, stop
+        if stop >= self._release_at:
+            self._release_at = stop + _RELEASE_ROWS
+            for column in self._mapped:
+                column.release_before(start)
+        return Batch.wrap(self.schema, tuple([column[start:stop] for column in self._columns]), stop - start)
+
+
+class Cursors:
+    """All streams' cursors on one worker. After a move: `greatest` time passed, `least` time ahead (NONE: no row)."""
+
+    def __init__(self, cursors: Sequence[Cursor]) -> None:
+        self.streams = list(cursors)
+        self._table = np.array([cursor.row for cursor in cursors], np.int64)
+        self._position = np.zeros(2 + len(cursors), np.int64)
+        self._view = memoryview(self._position)
+        self.greatest = NONE
+        self.least = NONE
+
+    def skip_to(self, event: int) -> None:
+        """Go to the first rows of `event` or later."""
+        for cursor, at in zip(self.streams, self.advance(event), strict=True):
+            cursor.at = at
+
+    def advance(self, event: int) -> list[int]:
+        """Move on to `event`; returns the streams' new rows, to be taken from each."""
+        move(self._table, event, self._position)
+        self.greatest, self.least, *rows = self._view
+        return rows

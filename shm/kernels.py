@@ -1,0 +1,72 @@
+"""Kernels: functions that numba compiles, and how they see columns and memory; nothing here knows shared memory or the system.
+
+A kernel with a signature is compiled (or loaded from the cache) when its module is imported, so before any fork, and takes writable
+and read-only columns alike. One without is compiled for the types it is first called with.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import carray, njit, types
+from numba.extending import intrinsic
+
+int64 = types.int64
+boolean = types.boolean
+void = types.void
+COLUMN = types.Array(types.int64, 1, "C", readonly=True)
+"""A contiguous int64 column, writable or not."""
+WORDS = types.int64[::1]
+"""A writable int64 array of one dimension."""
+TABLE = types.int64[:, ::1]
+"""A writable int64 array of two dimensions."""
+
+
+def kernel(signature: Any) -> Any:
+    """Decorator: compile a function without Python objects, cached on disk. `@kernel` or `@kernel(void(TABLE, COLUMN))`."""
+    if callable(signature) and not hasattr(signature, "return_type"):
+        return njit(cache=True, error_model="numpy")(signature)
+
+    def compiled(function: Callable[..., Any]) -> Any:
+        dispatcher = njit([signature], cache=True, error_model="numpy")(function)
+        dispatcher.disable_compile()
+        return dispatcher
+
+    return compiled
+
+
+def kernel_for_columns(signature: Callable[[Any], Any]) -> Callable[[Callable[..., Any]], Callable[[int], Any]]:
+    """Decorator for a function of a tuple of columns: `function(n)` is then the kernel compiled for n of them.
+
+    `signature(columns)` gives the kernel's signature for the tuple's type.
+    """
+
+    def for_count(function: Callable[..., Any]) -> Callable[[int], Any]:
+        @cache
+        def compiled(count: int) -> Any:
+            return kernel(signature(types.UniTuple(COLUMN, count)))(function)
+
+        return compiled
+
+    return for_count
+
+
+@intrinsic
+def _as_pointer(typing: Any, address: Any) -> Any:
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.inttoptr(args[0], ir.IntType(8).as_pointer())
+
+    return types.voidptr(types.int64), emit
+
+
+@kernel
+def words_at(address, count):  # type: ignore[no-untyped-def]
+    """A kernel's view of `count` int64 words at `address`; valid as long as their owner keeps them."""
+    return carray(_as_pointer(address), (count,), np.int64)
+
+
+def address_of(array: np.ndarray, index: int = 0) -> int:
+    """The byte address of word `index` of an int64 array."""
+    return int(array.__array_interface__["data"][0]) + index * 8
