@@ -15,6 +15,7 @@ from shm.data_queue import (
     message_words,
     queue_words,
     receive,
+    release_all,
 )
 from shm.layout import WORKER_CONGESTED
 from shm.segment import Segment
@@ -51,10 +52,12 @@ class DataPlane:
         self._congested_addresses = [segment.address(layout.worker(peer) + WORKER_CONGESTED) for peer in range(layout.workers)]
 
     def receive(self) -> int:
-        """Take in what has arrived and hand it to the channels' targets; returns the number of messages.
+        """Give back the bytes of the messages taken in before, which nobody may be looking at any more, then `look`."""
+        release_all(self.incoming)
+        return self.look()
 
-        The bytes of the messages received by the call before are given back to their senders.
-        """
+    def look(self) -> int:
+        """Take in what has arrived and hand it to the channels' targets; returns the number of messages."""
         found: int = receive(self.incoming, self.inbox)
         if found:
             channels = self.channels

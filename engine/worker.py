@@ -1,6 +1,6 @@
 """A worker: one process's share of every dataflow of its group, and the loop that runs it.
 
-A step: take in messages, fire timers, run due operators (what they send to themselves included), then exchange progress.
+A step: fire timers, take in messages, run due operators (what they send to themselves included), exchange progress.
 """
 
 import gc
@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from heapq import heappop, heappush
+from time import monotonic_ns
 from typing import Any
 
 from engine.build import build_dataflow
@@ -38,7 +39,8 @@ from shm.parking import ParkingLot, begin_parking, end_parking, fence_now, parke
 from shm.segment import Segment
 
 _LONGEST_SLEEP_S = 1.0
-_ROUNDS = 4  # rounds of messages to oneself within one step
+_OPERATORS_A_STEP = 64  # runs of operators within one step, so that sources get their turn
+_EXCHANGE_EVERY_NS = 5_000
 _STOP_CHECK_STEPS = 256
 _GARBAGE_LIMIT = 200_000  # young objects at which garbage is collected even though it is not quiet
 
@@ -138,38 +140,53 @@ class Worker:
     # Running
 
     def step(self) -> bool:
-        """Do what there is to do now; False if there was nothing."""
+        """Do what there is to do now; False if there was nothing.
+
+        Due operators run in topological order. Whenever one took a while, progress is exchanged and new messages are taken in
+        before the next, so that peers wait for a part of a step only.
+        """
         self._stepping = True
         self.steps += 1
         if self.steps % _STOP_CHECK_STEPS == 0:
             self._check_stop()
-        plane = self.plane
-        due = self._due
-        operators = self.operators
-        ran = 0
         if self._next:
             for operator in self._next:
                 self.schedule(operator)
             self._next = []
         if self._timers:
             self._fire_timers()
-        received = 0
-        for _ in range(_ROUNDS):
-            if plane.channels:
-                received += plane.receive()
-            if not due:
-                break
-            while due:
-                operator = operators[heappop(due)]
-                operator.is_due = False
-                operator.run()
-                ran += 1
-        sent = plane.waiting and plane.retry()
-        flags = self.progress.exchange(ran > 0 or sent)
+        plane, due, operators = self.plane, self._due, self.operators
+        has_channels = bool(plane.channels)
+        active = has_channels and plane.receive() > 0
+        budget = _OPERATORS_A_STEP
+        exchanged_ns = monotonic_ns()
+        unpublished = False
+        while due and budget:
+            budget -= 1
+            operator = operators[heappop(due)]
+            operator.is_due = False
+            operator.run()
+            unpublished = active = True
+            now_ns = monotonic_ns()
+            if now_ns - exchanged_ns > _EXCHANGE_EVERY_NS:
+                exchanged_ns = now_ns
+                unpublished = False
+                self._exchange(True)
+                if has_channels:
+                    plane.look()
+            if has_channels and not due:
+                plane.receive()
+        if plane.waiting and plane.retry():
+            unpublished = active = True
+        flags = self._exchange(unpublished)
+        self._stepping = False
+        return active or flags != 0 or bool(due) or bool(self._next)
+
+    def _exchange(self, sent: bool) -> int:
+        flags = self.progress.exchange(sent)
         if flags:
             self._after_exchange(flags)
-        self._stepping = False
-        return ran > 0 or flags != 0 or received > 0 or bool(self._next)
+        return flags
 
     def _after_exchange(self, flags: int) -> None:
         for number in self.progress.woken():
@@ -186,9 +203,7 @@ class Worker:
     def flush(self) -> None:
         """Publish logged changes at once, unless a step is under way and will."""
         if not self._stepping:
-            flags = self.progress.exchange(True)
-            if flags:
-                self._after_exchange(flags)
+            self._exchange(True)
 
     def step_or_park(self, limit_s: float = _LONGEST_SLEEP_S) -> bool:
         """Step; with nothing to do, spin a little and then sleep until there is something, a timer fires, or `limit_s` pass."""

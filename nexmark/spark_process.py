@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,6 +23,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9_./+=@~-]+")
 _SHOWN_LINES = 4
 _SHOWN_CHARACTERS = 200
 _GRACE_SECONDS = 10.0
+_POLL_SECONDS = 0.05
 _FOREIGN_VARIABLES = ("SPARK_HOME", "SPARK_CONF_DIR", "SPARK_DIST_CLASSPATH", "HADOOP_CONF_DIR", "PYSPARK_SUBMIT_ARGS")
 
 
@@ -82,24 +84,24 @@ def end_session(process: subprocess.Popen[bytes]) -> None:
 
     The job leads a session of its own, which its descendants share even when their parents are gone.
     """
-    members = _session_members(process.pid)
-    for member in members:
-        with suppress(psutil.NoSuchProcess):
-            member.terminate()
-    _, alive = psutil.wait_procs(members, timeout=_GRACE_SECONDS)
-    for member in [*alive, *_session_members(process.pid)]:
-        with suppress(psutil.NoSuchProcess):
-            member.kill()
-            member.wait(_GRACE_SECONDS)
+    for end in (psutil.Process.terminate, psutil.Process.kill):
+        for member in _session_members(process.pid):
+            with suppress(psutil.NoSuchProcess):
+                end(member)
+        deadline = time.monotonic() + _GRACE_SECONDS
+        while _session_members(process.pid) and time.monotonic() < deadline:
+            process.poll()
+            time.sleep(_POLL_SECONDS)
     process.wait()
 
 
 def _session_members(session: int) -> list[psutil.Process]:
+    """Those of the session that still run; an orphan that nobody has reaped yet does not."""
     members = []
     for pid in psutil.pids():
         with suppress(ProcessLookupError, PermissionError, psutil.NoSuchProcess):
-            if os.getsid(pid) == session:
-                members.append(psutil.Process(pid))
+            if os.getsid(pid) == session and (member := psutil.Process(pid)).status() != psutil.STATUS_ZOMBIE:
+                members.append(member)
     return members
 
 

@@ -269,12 +269,12 @@ def _two_messages(act: Callable[[list[Any], InputPort, OutputPort], None]) -> No
 def test_a_reference_dies_with_the_call(use: str) -> None:
     def act(kept: list[Any], messages: InputPort, output: OutputPort) -> None:
         for old in kept:
-            uses = {
-                "retain": lambda: old.retain(),
-                "give": lambda: output.give(old, _rows(1)),
-                "session": lambda: output.session(old).__enter__(),
-            }
-            uses[use]()
+            if use == "retain":
+                old.retain()
+            elif use == "give":
+                output.give(old, _rows(1))
+            else:
+                output.session(old).__enter__()
         kept.extend(reference for reference, _ in messages)
 
     with pytest.raises(OperatorError, match="input 0 on worker 0 at time 0") as caught:
@@ -321,12 +321,12 @@ def test_a_reference_dies_with_the_next_message() -> None:
 
 def test_a_reference_lives_on_in_its_call_without_its_loop() -> None:
     def act(kept: list[Any], messages: InputPort, output: OutputPort) -> None:
+        retained = None
         for reference, _ in messages:
+            retained = reference
             break
-        else:
-            return
-        reference.retain().drop()
-        kept.append("retained")
+        if retained is not None:
+            retained.retain().drop()
 
     _two_messages(act)
 
@@ -373,7 +373,7 @@ def test_a_token_is_for_one_output() -> None:
     def act(ports: tuple[Any, ...], tokens: tuple[Token, ...]) -> None:
         ports[2].give(tokens[1], _rows(1))
 
-    with pytest.raises(OperatorError, match="output 0 on worker 0 cannot send with a token of .* output 1") as caught:
+    with pytest.raises(OperatorError, match=r"output 0 on worker 0 cannot send with a token of .* output 1") as caught:
         _ports(act)
     assert isinstance(caught.value.__cause__, WrongOutputError)
 

@@ -181,7 +181,7 @@ class Run:
             for port, frontier in self._frontiers(worker).items():
                 if frontier > bounds[port]:
                     raise Violation(
-                        f"worker {worker.index}: frontier {frontier} at {port}, but time {bounds[port]} can still come there"
+                        f"worker {worker.index}: frontier {frontier} at {port}, but {bounds[port]} can still come there"
                     )
                 if frontier < self._seen.get((worker.index, port), 0):
                     raise Violation(f"worker {worker.index}: frontier at {port} moved back to {frontier}")
