@@ -1,0 +1,238 @@
+"""Building dataflows: what cannot be built and why, what every worker must agree on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from engine import (
+    Broadcast,
+    ConfigError,
+    Exchange,
+    GraphError,
+    GraphMismatchError,
+    Notify,
+    PathSummary,
+    Pipeline,
+    Schema,
+    SchemaError,
+    Scope,
+    UsageError,
+    Worker,
+    execute,
+)
+from engine.graph import Graph
+from engine.location import Source, Target
+from tests.engine.helpers import VALUE, Recorder, build, simulated
+
+PAIR = Schema(key="int64", amount="float64")
+
+
+def _declare(scope: Scope, **changes: Any) -> None:
+    """A small dataflow, with one thing changed."""
+    how: dict[str, Any] = {
+        "name": "pass",
+        "schema": PAIR,
+        "pact": Exchange("key"),
+        "notify": Notify.ALWAYS,
+        "summary": PathSummary(0),
+        "probe": True,
+        "extra": False,
+    } | changes
+    _, stream = scope.new_input(how["schema"])
+    builder = scope.operator(how["name"], how["notify"])
+    builder.input(stream, how["pact"])
+    output = builder.output(VALUE, {0: how["summary"]})
+    builder.build(lambda context, token: token.drop() or (lambda messages, output: None))
+    if how["probe"]:
+        output.probe()
+    if how["extra"]:
+        output.sink("extra", Recorder().sink)
+
+
+def _digest(**changes: Any) -> int:
+    scope = Scope("digest")
+    _declare(scope, **changes)
+    return scope.graph.digest()
+
+
+def test_digests_see_every_difference() -> None:
+    changes: list[dict[str, Any]] = [
+        {},
+        {"name": "other"},
+        {"schema": Schema(key="int64", amount="int64")},
+        {"schema": Schema("key other")},
+        {"pact": Pipeline()},
+        {"pact": Broadcast()},
+        {"pact": Exchange("key", ("key",))},
+        {"notify": Notify.NEVER},
+        {"summary": PathSummary(1)},
+        {"summary": None},
+        {"probe": False},
+        {"extra": True},
+    ]
+    digests = [_digest(**change) for change in changes]
+    assert len(set(digests)) == len(changes)
+    assert _digest() == _digest()
+    assert all(0 <= digest < 2**63 for digest in digests)
+
+
+def test_ports_are_numbered_and_described() -> None:
+    scope = Scope("numbers")
+    _declare(scope, extra=True)
+    graph = scope.graph
+    assert graph.locations() == {Source(0, 0): 0, Target(1, 0): 1, Source(1, 0): 2, Target(2, 0): 3}
+    assert graph.edges() == [(Source(0, 0), Target(1, 0)), (Source(1, 0), Target(2, 0))]
+    assert graph.describe(Target(1, 0)) == "'pass' input 0"
+    assert graph.summary_text() == "input, pass, extra"
+    assert (2, 4, PathSummary(0)) in graph.links(), "a probe is a location after all ports"
+
+
+def _raises(declare: Callable[[Worker, Scope], Any], kind: type[Exception], said: str) -> None:
+    with simulated(2) as group, pytest.raises(kind, match=said):
+        build(group, declare)
+
+
+def _consume(pact: Any) -> Callable[[Worker, Scope], Any]:
+    return lambda worker, scope: scope.new_input(PAIR)[1].sink("consume", Recorder().sink, pact)
+
+
+@pytest.mark.parametrize(
+    ("pact", "kind", "said"),
+    [
+        (Exchange("nokey"), SchemaError, "'consume'.*'nokey'.*key, amount"),
+        (Exchange("amount"), SchemaError, "'consume'.*'amount' must be int64"),
+        (Exchange("key", ("amount",)), SchemaError, "'consume'.*'key' is not among the columns amount"),
+        (Broadcast(("what",)), SchemaError, "'what'"),
+        ("exchange", GraphError, "'consume'.*Exchange"),
+    ],
+)
+def test_pacts_that_do_not_fit(pact: Any, kind: type[Exception], said: str) -> None:
+    _raises(_consume(pact), kind, said)
+
+
+def test_an_operator_that_was_never_built() -> None:
+    def declare(worker: Worker, scope: Scope) -> None:
+        scope.operator("half").input(scope.new_input(VALUE)[1])
+
+    with pytest.raises(GraphError, match="'half'"):
+        _raises_through(declare)
+
+
+def _raises_through(declare: Callable[[Worker, Scope], Any]) -> None:
+    with simulated() as group:
+        build(group, declare)
+
+
+def test_an_empty_dataflow() -> None:
+    with pytest.raises(GraphError, match="'test' has no operators"):
+        _raises_through(lambda worker, scope: None)
+
+
+def test_a_stream_of_another_dataflow() -> None:
+    with simulated() as group:
+        ((_, foreign),) = build(group, lambda worker, scope: scope.new_input(VALUE), "first")
+        with pytest.raises(GraphError, match=r"'lost'.*'first'.*another dataflow"):
+            build(group, lambda worker, scope: scope.operator("lost").input(foreign), "second")
+        with pytest.raises(GraphError, match="another dataflow"):
+            build(group, lambda worker, scope: scope.probe(foreign), "third")
+
+
+def test_a_dataflow_is_closed_after_its_block() -> None:
+    with simulated() as group:
+        ((scope, stream),) = build(group, lambda worker, scope: (scope, scope.new_input(VALUE)[1]))
+        for late in (
+            lambda: scope.new_input(VALUE),
+            lambda: stream.probe(),
+            lambda: stream.sink("late", Recorder().sink),
+        ):
+            with pytest.raises(GraphError, match="already built"):
+                late()
+
+
+def test_cycles_cannot_be_declared() -> None:
+    def own(worker: Worker, scope: Scope) -> None:
+        builder = scope.operator("selfish")
+        builder.input(builder.output(VALUE))
+
+    def later(worker: Worker, scope: Scope) -> None:
+        first, second = scope.operator("first"), scope.operator("second")
+        first.input(second.output(VALUE))
+
+    for declare, said in ((own, "'selfish' cannot consume its own output"), (later, "'first'.*'second'")):
+        with pytest.raises(GraphError, match=said) as caught:
+            _raises_through(declare)
+        assert "cycle" in str(caught.value)
+
+
+def test_a_cycle_in_a_graph_is_named() -> None:
+    scope = Scope("cyclic")
+    _declare(scope)
+    graph: Graph = scope.graph
+    graph.operators[1].inputs[0].origin = Source(1, 0)
+    with pytest.raises(GraphError, match="'pass' output 0 -> 'pass' input 0 -> 'pass' output 0"):
+        graph.validate()
+
+
+def test_an_unknown_notify_policy() -> None:
+    with pytest.raises(ValueError, match="sometimes"):
+        _raises_through(lambda worker, scope: scope.operator("x", "sometimes"))  # type: ignore[arg-type]
+
+
+def test_columns_that_no_queue_can_carry() -> None:
+    wide = Schema(" ".join(f"c{number}" for number in range(16)))
+
+    def declare(worker: Worker, scope: Scope) -> None:
+        scope.new_input(wide)[1].sink("wide", Recorder().sink, Exchange("c0"))
+
+    _raises(declare, ConfigError, "'wide' input 0.*16 columns.*4096 bytes.*8192")
+    with simulated(2, queue_bytes=8192) as group:
+        build(group, declare)
+
+
+# Agreement between workers, in real groups
+
+
+def _different(worker: Worker) -> None:
+    with worker.dataflow("different") as scope:
+        _declare(scope, name=f"operator of {worker.index % 2}")
+
+
+def _missing(worker: Worker) -> None:
+    with worker.dataflow("common") as scope:
+        _declare(scope)
+    if worker.index == 0:
+        with worker.dataflow("private") as scope:
+            _declare(scope)
+
+
+def _missing_barrier(worker: Worker) -> None:
+    if worker.index == 1:
+        worker.barrier()
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        (_different, "built different dataflows.*operator of [01]"),
+        (_missing, "worker 0 .*dataflow number 2.*worker [12]'s program has returned"),
+        (_missing_barrier, "worker 1 .*barrier.*worker [02]'s program has returned"),
+    ],
+)
+def test_workers_that_disagree(program: Callable[[Worker], None], said: str, workers: int) -> None:
+    with pytest.raises(GraphMismatchError, match=said):
+        execute(program, workers=workers)
+
+
+def test_a_usage_error_in_a_program_keeps_its_type() -> None:
+    def program(worker: Worker) -> None:
+        with worker.dataflow("bad") as scope:
+            _consume(Exchange("nokey"))(worker, scope)
+
+    with pytest.raises(SchemaError, match="'nokey'") as caught:
+        execute(program, workers=2)
+    assert isinstance(caught.value, UsageError)
+    assert any("Traceback" in note for note in caught.value.__notes__)
