@@ -251,6 +251,31 @@ def test_untaken_messages_wait_and_stay_what_they_were() -> None:
     assert sorted(got) == sorted([(time, time) for time in range(40)] * 2)
 
 
+def test_messages_stay_what_they_were_when_a_step_ends_before_their_operator_ran(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step runs one operator only, and the first of two always has something to do; the sender fills the queue again and again."""
+    monkeypatch.setattr("engine.worker._OPERATORS_A_STEP", 1)
+
+    def declare(worker: Worker, scope: Scope) -> tuple[InputHandle, Recorder, Recorder]:
+        handle, stream = scope.new_input(VALUE)
+        first, second = Recorder(), Recorder()
+        stream.sink("first", first.sink, Broadcast())
+        stream.sink("second", second.sink, Broadcast())
+        return handle, first, second
+
+    with simulated(2) as group:
+        (handle, *_), (other, first, second) = build(group, declare)
+        for number in range(60):
+            handle.send({"value": [number] * 40})
+            for worker in group.workers:
+                worker.step()
+        handle.close()
+        other.close()
+        settle(group, 5000)
+        expected = sorted((0, number) for number in range(60) for _ in range(40))
+        assert first.rows == expected
+        assert second.rows == expected
+
+
 def test_what_is_untaken_holds_the_frontier() -> None:
     def declare(worker: Worker, scope: Scope) -> tuple[InputHandle, Probe]:
         def construct(context: OperatorContext, token: Token) -> Callable[..., None]:

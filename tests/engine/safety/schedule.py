@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from random import Random
+from unittest.mock import patch
 
 from engine import COMPLETE, Batch, BrokenInvariant, Config, InputHandle, PathSummary, Probe, Scope, Worker
 from engine.simulation import SimulatedGroup
@@ -16,6 +17,19 @@ from tests.engine.safety.plan import Port, random_plan
 _ACTIONS = 250
 _ROWS = 1500
 _MOST_ACTIONS_TO_END = 60_000
+
+
+class Clock:
+    """A clock that stands still or leaps, as its seed will have it."""
+
+    def __init__(self, seed: float) -> None:
+        self._rng = Random(seed)
+        self._now_ns = 0
+
+    def __call__(self) -> int:
+        """The time now, in nanoseconds."""
+        self._now_ns += self._rng.choice([0, 0, 1_000_000_000])
+        return self._now_ns
 
 
 class Run:
@@ -224,8 +238,11 @@ def run_schedule(
     `sabotage` may break the engine first, to see that it is noticed.
     """
     run = Run(seed, sabotage)
+    clock = Clock(run.rng.random())
     try:
-        run.execute(most_actions_to_end)
+        # A step's pauses depend on the clock and on a budget: both become part of the schedule.
+        with patch.multiple("engine.worker", monotonic_ns=clock, _OPERATORS_A_STEP=run.rng.choice([1, 2, 5, 64])):
+            run.execute(most_actions_to_end)
     except BrokenInvariant as error:
         raise Violation(f"the engine's own check: {error}") from error
     finally:
