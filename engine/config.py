@@ -34,7 +34,7 @@ class Config:
     queue_bytes: int = 0
     ring_records: int = 1 << 14
     backlog_bytes: int = 8 * 2**20
-    spin_us: int = 200
+    spin_us: int = 1000
     pin: bool = True
 
     def __post_init__(self) -> None:

@@ -37,3 +37,32 @@ def progress_bar() -> Iterator[Advance]:
         yield advance
         for task in tasks.values():
             bar.update(task, completed=bar.tasks[task].total)
+
+
+@contextmanager
+def progress_line(what: str) -> Iterator[Callable[[int, int], None] | None]:
+    """Like `progress_bar` for one task, but without a thread, since processes are forked meanwhile: drawn when it is called."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description:<16}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    bar = Progress(*columns, console=Console(stderr=True), auto_refresh=False, transient=True)
+    task = bar.add_task(what, total=None)
+    drawn = False
+
+    def advance(done: int, of: int) -> None:
+        nonlocal drawn
+        if not drawn:
+            drawn = True
+            bar.start()
+        bar.update(task, completed=done, total=of)
+        bar.refresh()
+
+    try:
+        yield advance
+    finally:
+        if drawn:
+            bar.stop()

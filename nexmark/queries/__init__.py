@@ -1,1 +1,8 @@
 """NEXMark queries, one a file: each names the columns it reads and builds its dataflow from library operators."""
+
+from nexmark.queries.q4 import Q4
+from nexmark.queries.q7 import Q7
+from nexmark.queries.query import Query
+
+QUERIES: dict[str, Query] = {query.name: query for query in (Q4, Q7)}
+"""By name, as on the command line."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine import Probe
+from nexmark.schema import FLOOR
 
 Columns = dict[str, list[int]]
 """One worker's part of a result: column name -> values."""
@@ -23,6 +24,11 @@ class Query:
     build: Callable[..., tuple[Probe, Callable[[], dict[str, Any]]]]
     columns: tuple[str, ...]
     sort_by: str
+
+    @property
+    def checked(self) -> dict[str, tuple[str, ...]]:
+        """The columns whose checksums must hold before a run: those read, and those that time the streams."""
+        return {stream: tuple(dict.fromkeys((*columns, "date_time", "event", FLOOR))) for stream, columns in self.reads.items()}
 
     def merge(self, parts: list[Columns]) -> list[dict[str, int]]:
         """The whole result: all parts' rows, sorted."""

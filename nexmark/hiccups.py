@@ -1,0 +1,54 @@
+"""A hiccup meter: the gaps that processes which only read the clock see, on the cores that workers are to run on.
+
+No engine can answer faster than the machine lets it run, so tail latencies are read beside this.
+"""
+
+import os
+import time
+from array import array
+
+from engine.config import usable_cores
+
+_NOTABLE_NS = 20_000
+
+
+def hiccups_ms(processes: int, seconds: float) -> list[dict[str, float]]:
+    """Spin `processes` at once, each pinned to a core as a worker would be; for each, its largest gap, its 99.9th percentile of
+    one-millisecond windows' largest gaps, and the share of time lost in gaps above 20 microseconds."""
+    cores = usable_cores()
+    children = []
+    for index in range(processes):
+        read_end, write_end = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            os.sched_setaffinity(0, {cores[index % len(cores)]})
+            os.write(write_end, _spin(seconds).tobytes())
+            os._exit(0)
+        os.close(write_end)
+        children.append((pid, read_end))
+    meters = []
+    for pid, read_end in children:
+        values = array("d")
+        with os.fdopen(read_end, "rb") as pipe:
+            values.frombytes(pipe.read())
+        os.waitpid(pid, 0)
+        meters.append(dict(zip(("max", "p999", "lost_share"), values, strict=True)))
+    return meters
+
+
+def _spin(seconds: float) -> "array[float]":
+    start = last = time.monotonic_ns()
+    end = start + int(seconds * 1e9)
+    windows = [0] * (int(seconds * 1000) + 1)
+    largest = lost = 0
+    while last < end:
+        now = time.monotonic_ns()
+        gap = now - last
+        if gap > _NOTABLE_NS:
+            lost += gap
+            largest = max(largest, gap)
+            window = min((last - start) // 1_000_000, len(windows) - 1)
+            windows[window] = max(windows[window], gap)
+        last = now
+    windows.sort()
+    return array("d", [largest / 1e6, windows[int(0.999 * (len(windows) - 1))] / 1e6, lost / (seconds * 1e9)])

@@ -1,0 +1,141 @@
+"""Runs one query over staged events: plans the pace, executes the workers, merges what they saw into one result."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from engine import Config, Worker, execute
+from nexmark.errors import OptionError
+from nexmark.hiccups import hiccups_ms
+from nexmark.latency import Histogram
+from nexmark.memory import anonymous_mb, peak_rss_mb
+from nexmark.queries import QUERIES
+from nexmark.queries.query import Query
+from nexmark.source import Measurements, Pace, nexmark_source
+from nexmark.staged import StagedEvents
+
+CLOSED_BLOCK_EVENTS = 16_384
+CLOSED_OUTSTANDING = 4
+OPEN_TURN_S = 1e-3  # event time that a worker takes in turn
+OPEN_OUTSTANDING = 3
+DISCARD_S = 1.0
+HICCUP_S = 1.0
+_HEAD_START_NS = 5_000_000
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run. rate: events a second offered in an open loop, None for a closed loop; duration_s: of an open loop;
+    events: at most so many of the staged ones; block: events a worker takes in turn (0: chosen)."""
+
+    query: str
+    input_folder: str
+    workers: int = 0
+    mechanism: str = "tokens"
+    rate: float | None = None
+    duration_s: float | None = None
+    events: int | None = None
+    block: int = 0
+    queue_bytes: int = 0
+    ring_records: int = 1 << 14
+
+    def pace(self, staged_events: int, workers: int) -> Pace:
+        """How the source offers events."""
+        events = staged_events if self.events is None else min(self.events, staged_events)
+        if self.rate is None:
+            return Pace(events, self.block or CLOSED_BLOCK_EVENTS, CLOSED_OUTSTANDING)
+        if self.duration_s is not None:
+            events = min(events, max(1, int(self.rate * self.duration_s)))
+        turn = self.block or max(16, int(self.rate * OPEN_TURN_S / workers))
+        discard_s = min(DISCARD_S, events / self.rate / 2)  # of a run of less than two seconds, the first half
+        return Pace(events, turn, OPEN_OUTSTANDING, self.rate, int(discard_s * 1e9))
+
+
+def run_query(
+    plan: Plan,
+    on_progress: Callable[[int, int], None] | None = None,
+    on_start: Callable[[list[int]], None] | None = None,
+) -> dict[str, Any]:
+    """Run the plan; returns the JSON object of `tokenring run` (its `verified` is still None).
+
+    on_progress(offered, events) is called a few times a second; on_start(pids) when the workers are there.
+    """
+    query = QUERIES[plan.query]
+    staged = StagedEvents.open(plan.input_folder, check=query.checked)
+    config = Config(workers=plan.workers, queue_bytes=plan.queue_bytes, ring_records=plan.ring_records)
+    pace = plan.pace(staged.events, config.workers)
+    if pace.events == 0:
+        raise OptionError(f"{plan.input_folder} holds no events; stage some with `tokenring stage`")
+    hiccups = hiccups_ms(config.workers, HICCUP_S) if plan.rate is not None else None
+    offered = [0] * config.workers
+
+    def note(worker: int, value: Any) -> None:
+        offered[worker] = value
+        if on_progress is not None:
+            on_progress(sum(offered), pace.events)
+
+    started_s = time.monotonic()
+    parts = execute(lambda worker: _work(worker, query, staged, pace), config=config, on_note=note, on_start=on_start)
+    return _merge(plan, query, config, pace, parts) | {
+        "hiccups_ms": hiccups,
+        "wall_seconds": time.monotonic() - started_s,
+        "staged_events": staged.events,
+    }
+
+
+def _work(worker: Worker, query: Query, staged: StagedEvents, pace: Pace) -> dict[str, Any]:
+    """One worker's program."""
+    measurements = Measurements()
+    with worker.dataflow(query.name) as scope:
+        streams, attach = nexmark_source(worker, scope, staged, query.reads, pace, measurements)
+        probe, result = query.build(*streams)
+        attach(probe)
+    measurements.start_ns = worker.barrier() + _HEAD_START_NS
+    cpu_ns = time.process_time_ns()
+    worker.run()
+    end_ns = time.monotonic_ns()
+    return {
+        "seconds": (end_ns - measurements.start_ns) / 1e9,
+        "cpu_seconds": (time.process_time_ns() - cpu_ns) / 1e9,
+        "offered": measurements.offered,
+        "dnf": measurements.dnf,
+        "latency": measurements.histogram.to_json(),
+        "steps": worker.steps,
+        "peak_rss_mb": peak_rss_mb(),
+        "anonymous_mb": anonymous_mb(),
+        "result": result(),
+    }
+
+
+def _merge(plan: Plan, query: Query, config: Config, pace: Pace, parts: list[dict[str, Any]]) -> dict[str, Any]:
+    seconds = max(part["seconds"] for part in parts)
+    events = sum(part["offered"] for part in parts)
+    histogram = Histogram()
+    for part in parts:
+        histogram.merge(part["latency"])
+    latency = None
+    if pace.rate is not None:
+        shares = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
+        latency = {name: histogram.quantile_ms(share) for name, share in shares.items()} | {"max": histogram.max_ms}
+    return {
+        "query": query.name,
+        "workers": config.workers,
+        "mechanism": plan.mechanism,
+        "rate": pace.rate,
+        "events": events,
+        "planned_events": pace.events,
+        "seconds": seconds,
+        "events_per_second": events / seconds,
+        "latency_ms": latency,
+        "discarded_seconds": pace.discard_ns / 1e9 if pace.rate is not None else None,
+        "dnf": any(part["dnf"] for part in parts),
+        "cpu_seconds": sum(part["cpu_seconds"] for part in parts),
+        "peak_rss_mb": max(part["peak_rss_mb"] for part in parts),
+        "anonymous_mb": max(part["anonymous_mb"] for part in parts),
+        "shared_mb": config.layout.total_bytes / 1e6,
+        "block_events": pace.block,
+        "steps": sum(part["steps"] for part in parts),
+        "verified": None,
+        "result": query.merge([part["result"] for part in parts]),
+    }
