@@ -50,7 +50,8 @@ class RunningOperator:
             ) from error
         self.is_running = False
         for port in self.inputs:
-            port.end_call()
+            if port.current is not None or port.queue:
+                port.end_call()
         if self.counts_tokens:
             self.worker.tracker.set_holding(self.number, self.held)
 

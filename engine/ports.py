@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class InputPort:
     """One input of a running operator. Iterate over it for (token reference, batch) pairs; ask it for its frontier."""
 
-    __slots__ = ("_current", "_tracker", "index", "location", "log", "operator", "queue", "schema", "summaries")
+    __slots__ = ("_frontier_word", "_tracker", "current", "index", "location", "log", "operator", "queue", "schema", "summaries")
 
     def __init__(self, operator: "RunningOperator", index: int, location: int, schema: Schema, tracker: Tracker, log: ChangeLog) -> None:
         self.operator = operator
@@ -38,22 +38,23 @@ class InputPort:
         self.queue: deque[tuple[Time, Batch, bool]] = deque()  # time, batch, whether it is a view into a queue
         self.summaries: list[PathSummary | None] = []
         self._tracker = tracker
-        self._current: TokenRef | None = None  # the reference of the message at hand
+        self._frontier_word = tracker.frontier_word(location)
+        self.current: TokenRef | None = None  # the reference of the message at hand
 
     @property
     def frontier(self) -> Time:
         """The least time that may still arrive here, as an integer; COMPLETE if none. A time t is finished once t < frontier."""
-        return self._tracker.frontier(self.location)
+        return self._tracker.location_view[self._frontier_word]
 
     def __iter__(self) -> Iterator[tuple[TokenRef, Batch]]:
         return self
 
     def __next__(self) -> tuple[TokenRef, Batch]:
         """Take the next message; the reference of the one before expires."""
-        current = self._current
+        current = self.current
         if current is not None:
             current._live = False
-            self._current = None
+            self.current = None
         elif not self.operator.is_running:
             raise ExpiredReferenceError(f"{self.describe()} can be read only while its operator runs")
         queue = self.queue
@@ -66,14 +67,14 @@ class InputPort:
         log.offset = offset = offset + CHANGE_BYTES
         if offset >= log.limit:
             log.make_room()
-        self._current = reference = TokenRef(self, time)
+        self.current = reference = TokenRef(self, time)
         return reference, batch
 
     def end_call(self) -> None:
         """The operator's call is over: its last reference expires, and what it left waiting is copied, since queue bytes are reused."""
-        if self._current is not None:
-            self._current._live = False
-            self._current = None
+        if self.current is not None:
+            self.current._live = False
+            self.current = None
         for position, (time, batch, view) in enumerate(self.queue):
             if view:
                 self.queue[position] = (time, batch.copy(), False)

@@ -221,6 +221,11 @@ class Tracker:
         """The frontier of a watched target as an integer; COMPLETE if no time can arrive any more."""
         return self.location_view[target * LOCATION_WORDS + FRONTIER]
 
+    @staticmethod
+    def frontier_word(target: int) -> int:
+        """Where a target's frontier stands in `location_view` (which is replaced when tables grow)."""
+        return target * LOCATION_WORDS + FRONTIER
+
     def set_holding(self, operator: int, tokens: int) -> None:
         """Say how many tokens an operator holds (for the policy `if_token`)."""
         self.operator_view[operator * OPERATOR_WORDS + HOLDING] = tokens

@@ -176,6 +176,9 @@ class Worker:
                     plane.look()
             if has_channels and not due:
                 plane.receive()
+        for index in due:  # the budget ended before them: what they have waiting must not be views when bytes are given back
+            for port in operators[index].inputs:
+                port.end_call()
         if plane.waiting and plane.retry():
             unpublished = active = True
         flags = self._exchange(unpublished)

@@ -84,7 +84,7 @@ class _Feeder:
         self._ns_per_event = 0.0 if pace.rate is None else 1e9 / pace.rate
         self._measurements = measurements
         self._probe = probe
-        probe.on_advance(context.activate)
+        probe.on_advance(self._probe_moved)
         self._waiting: deque[tuple[int, int, int]] = deque()  # greatest time, first event, last event
         self._next_report_ns = 0
         self._event = 0
@@ -103,11 +103,11 @@ class _Feeder:
         if now_ns < 0:
             self._context.activate()
             return
-        if self._waiting:
-            self._note_done(now_ns)
         if not self._tokens:
             return
         if len(self._waiting) >= self._pace.outstanding:
+            if self._is_open_loop:
+                self._give_up_if_behind(now_ns)
             return  # the probe will wake us
         stop = self._block_end
         if self._is_open_loop:
@@ -126,6 +126,8 @@ class _Feeder:
         if now_ns >= self._next_report_ns:
             self._next_report_ns = now_ns + _REPORT_NS
             self._worker.report(self._measurements.offered)
+            if self._is_open_loop:
+                self._give_up_if_behind(now_ns)
 
     def _wait_for(self, delay_ns: int) -> None:
         """Come back when the next event is due; soon means spinning."""
@@ -157,8 +159,9 @@ class _Feeder:
             token.drop()
         self._tokens = ()
 
-    def _note_done(self, now_ns: int) -> None:
-        """Take batches that the probe has passed off the list, and record their latencies."""
+    def _probe_moved(self) -> None:
+        """Take batches that the probe has passed off the list, record their latencies, and go on."""
+        now_ns = time.monotonic_ns() - self._measurements.start_ns
         frontier = self._probe.frontier
         waiting = self._waiting
         while waiting and waiting[0][0] < frontier:
@@ -168,9 +171,16 @@ class _Feeder:
                 if due_ns >= self._pace.discard_ns:
                     last_due_ns = int(last * self._ns_per_event)
                     self._measurements.histogram.record(now_ns - due_ns, now_ns - last_due_ns, last - first + 1)
-        if self._is_open_loop:
-            if waiting and now_ns - waiting[0][1] * self._ns_per_event > _BEHIND_NS:
-                self._measurements.dnf = True
-                self._worker.end_early()
-            if self._tokens and self._worker.ending:
-                self._close()
+        if self._tokens:
+            self._context.activate()
+
+    def _give_up_if_behind(self, now_ns: int) -> bool:
+        """End the run if the oldest event not yet done was due more than a second ago, or if another worker says so."""
+        oldest = self._waiting[0][1] if self._waiting else self._event
+        if now_ns - oldest * self._ns_per_event > _BEHIND_NS:
+            self._measurements.dnf = True
+            self._worker.end_early()
+        if self._measurements.dnf or self._worker.ending:
+            self._close()
+            return True
+        return False
