@@ -251,7 +251,9 @@ def test_untaken_messages_wait_and_stay_what_they_were() -> None:
     assert sorted(got) == sorted([(time, time) for time in range(40)] * 2)
 
 
-def test_messages_stay_what_they_were_when_a_step_ends_before_their_operator_ran(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_messages_stay_what_they_were_when_a_step_ends_before_their_operator_ran(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A step runs one operator only, and the first of two always has something to do; the sender fills the queue again and again."""
     monkeypatch.setattr("engine.worker._OPERATORS_A_STEP", 1)
 

@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-WATCHDOG_S = 100.0
+WATCHDOG_S = 60.0
 
 
 def run_in_processes(*functions: Callable[[], Any], watchdog_s: float = WATCHDOG_S) -> list[Any]:

@@ -23,6 +23,7 @@ from shm.data_queue import (
     partition_for,
     queue_words,
     receive,
+    release_all,
     route,
     send_for,
 )
@@ -44,6 +45,7 @@ def _word(sender: int, stamp: int) -> int:
 
 def _look(end: QueueEnd, following: list[int]) -> int:
     """Receive, check each message in full, and look again at all of them before their bytes are given back."""
+    release_all(end.incoming)
     found = int(receive(end.incoming, end.inbox))
     for _ in range(2):
         seen = list(following)
@@ -87,7 +89,7 @@ def test_messages_arrive_whole_and_in_order(workers: int) -> None:
                         full += 1
             if not _look(end, following):
                 yield_processor()
-        receive(end.incoming, end.inbox)
+        release_all(end.incoming)
         return full
 
     for columns in range(1, 4):
@@ -117,6 +119,7 @@ def test_an_exchange_is_all_or_nothing_between_processes() -> None:
         rng = Random(me)
         got: list[int] = []
         while len(got) < 2000:
+            release_all(end.incoming)
             found = int(receive(end.incoming, end.inbox))
             got += end.inbox[: found * INBOX_WORDS].reshape(-1, INBOX_WORDS)[:, INBOX_STAMP].tolist()
             if not found or (me == 2 and rng.random() < 0.3):

@@ -48,7 +48,8 @@ def exchange(end: QueueEnd, columns: list[list[int]], key: int, channel: int = 0
 
 
 def take(end: QueueEnd) -> list[Message]:
-    """Everything one receive gives."""
+    """Give back what was taken before, and take what one receive gives."""
+    release_all(end.incoming)
     found = []
     for entry in end.inbox[: receive(end.incoming, end.inbox) * INBOX_WORDS].reshape(-1, INBOX_WORDS).tolist():
         words = queue_words(end.segment, entry[INBOX_QUEUE], end.me, end.loopback)
@@ -141,7 +142,7 @@ def test_wrapping_with_skips_keeps_columns_contiguous(seed: int) -> None:
         assert refused > 20
 
 
-def test_bytes_stay_until_the_next_receive() -> None:
+def test_bytes_stay_until_they_are_released() -> None:
     with private(queue_words=256) as segment:
         first, second = QueueEnd(segment, 0), QueueEnd(segment, 1)
         while send(first, 1, [[7] * 24]):
