@@ -13,6 +13,7 @@ import pytest
 from engine import (
     Batch,
     Broadcast,
+    BrokenInvariant,
     Exchange,
     InputHandle,
     InputPort,
@@ -156,23 +157,36 @@ def test_rows_of_one_channel_stay_in_order_through_a_full_queue() -> None:
         assert len(edges[1][2].rows) == 3000
 
 
-def test_a_time_is_open_as_long_as_its_rows_wait() -> None:
-    """The receiver is quicker than the sender's next report: what still waits must hold the frontier back."""
+def _receiver_quicker_than_the_report(sabotage: bool) -> None:
+    """Rows wait for room; as they go out, the receiver takes them and reports that before the sender has reported
+    sending them."""
     with simulated(2, ring_records=256) as group:
         edges = build(group, _edge(Exchange("value")))
         first, second = group.workers
+        if sabotage:
+            first.plane.channels[0]._source_location = first.operators[1].inputs[0].location
         edges[0][0].send({"value": [key_for(1, 2)] * 3000})
         for handle, _, _ in edges:
             handle.close()
         while first.plane.waiting:
             while second.step():
                 pass
-            first.plane.retry()  # rows go out, and before this worker reports them ...
-            second.step()  # ... the other one takes them and reports that
+            first.plane.retry()
+            second.step()
             assert edges[1][1].frontier == 0
         _finish(group, edges)
         assert all(frontier == 0 for _, _, frontier in edges[1][2].seen)
         assert len(edges[1][2].rows) == 3000
+
+
+def test_a_time_is_open_as_long_as_its_rows_wait() -> None:
+    _receiver_quicker_than_the_report(sabotage=False)
+
+
+def test_counting_a_wait_at_the_target_would_not_do() -> None:
+    """The early report of a first piece would cancel the wait, and the frontier pass what still waits."""
+    with pytest.raises((AssertionError, BrokenInvariant)):
+        _receiver_quicker_than_the_report(sabotage=True)
 
 
 class Posts:
@@ -254,7 +268,8 @@ def test_untaken_messages_wait_and_stay_what_they_were() -> None:
 def test_messages_stay_what_they_were_when_a_step_ends_before_their_operator_ran(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A step runs one operator only, and the first of two always has something to do; the sender fills the queue again and again."""
+    """A step runs one operator only, the first of two always has something to do, and the sender fills the queue
+    again."""
     monkeypatch.setattr("engine.worker._OPERATORS_A_STEP", 1)
 
     def declare(worker: Worker, scope: Scope) -> tuple[InputHandle, Recorder, Recorder]:
