@@ -6,7 +6,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from engine import Config, InputPort, OperatorContext, OutputPort, Schema, Scope, Token, TokenRef, Worker
+from engine import (
+    Config,
+    InputHandle,
+    InputPort,
+    OperatorContext,
+    OutputPort,
+    Pact,
+    Probe,
+    Schema,
+    Scope,
+    Token,
+    TokenRef,
+    Worker,
+)
 from engine.simulation import SimulatedGroup
 from shm.data_queue import route
 
@@ -88,6 +101,29 @@ class Recorder:
     def rows(self) -> list[tuple[int, int]]:
         """(time, value) of every row, sorted."""
         return sorted((time, value) for time, values, _ in self.seen for value in values)
+
+
+Edge = tuple[InputHandle, Probe, Recorder]
+
+
+def edge(pact: Pact | None) -> Callable[[Worker, Scope], Edge]:
+    """A dataflow of an input, an edge of this pact to a recorder, and a probe."""
+
+    def declare(worker: Worker, scope: Scope) -> Edge:
+        handle, stream = scope.new_input(VALUE)
+        recorder = Recorder()
+        return handle, stream.unary("record", VALUE, recorder.unary, pact).probe(), recorder
+
+    return declare
+
+
+def finish(group: SimulatedGroup, edges: list[Edge]) -> None:
+    """Close the inputs and run to the end: everything complete."""
+    for handle, _, _ in edges:
+        handle.close()
+    settle(group, 20_000)
+    assert all(worker.complete for worker in group.workers)
+    assert all(probe.done() for _, probe, _ in edges)
 
 
 def with_message(act: Callable[[Token, TokenRef, InputPort, OutputPort], Any], message_time: int = 3) -> Any:
