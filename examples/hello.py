@@ -1,0 +1,45 @@
+"""Hello: feed an input, transform it, and let a probe say when a time is finished on all workers.
+
+    python examples/hello.py
+"""
+
+from collections.abc import Callable
+
+from engine import Batch, InputPort, Notify, OperatorContext, OutputPort, Schema, Token, Worker, execute
+
+VALUE = Schema("value")
+
+
+def square(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
+    token.drop()  # it sends only in answer to messages, each of which brings a right to send
+
+    def logic(numbers: InputPort, squares: OutputPort) -> None:
+        for reference, batch in numbers:
+            squares.give(reference, Batch(VALUE, {"value": batch["value"] ** 2}))
+
+    return logic
+
+
+def show(context: OperatorContext) -> Callable[[InputPort], None]:
+    def logic(squares: InputPort) -> None:
+        for reference, batch in squares:
+            print(f"worker {context.worker_index}: time {reference.time}: {batch['value'].tolist()}")
+
+    return logic
+
+
+def program(worker: Worker) -> None:
+    with worker.dataflow("hello") as scope:
+        numbers, stream = scope.new_input(VALUE)
+        squares = stream.unary("square", VALUE, square, notify=Notify.NEVER)
+        squares.sink("show", show, notify=Notify.NEVER)
+        probe = squares.probe()
+    for time in range(3):
+        numbers.send({"value": [10 * time + worker.index]})
+        numbers.advance_to(time + 1)
+        worker.step_while(lambda: probe.less_than(time + 1))  # noqa: B023 - called before `time` moves on
+        print(f"worker {worker.index}: no worker has squares of time {time} still to send")
+
+
+if __name__ == "__main__":
+    execute(program, workers=2)

@@ -1,0 +1,86 @@
+"""An operator of one's own with a kernel: `first_seen` passes on each key's first row and drops the others.
+
+The kernel has a signature, so it is compiled when this module is imported: before the group forks, and for columns
+that may be read-only.
+
+    python examples/own_operator.py
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from engine import (
+    COLUMN,
+    TABLE,
+    WORDS,
+    Batch,
+    Exchange,
+    InputPort,
+    Notify,
+    OperatorContext,
+    OutputPort,
+    Schema,
+    Stream,
+    Token,
+    Worker,
+    execute,
+    int64,
+    kernel,
+)
+from operators import collect
+from operators.hash_index import HashIndex, slot_of
+
+
+@kernel(int64(TABLE, WORDS, COLUMN, WORDS))
+def pick_new(cells, size, keys, rows):  # type: ignore[no-untyped-def]
+    """Write the numbers of the rows whose key is new into `rows`; returns how many."""
+    found = 0
+    for i in range(len(keys)):
+        before = size[0]
+        slot_of(cells, size, keys[i])
+        if size[0] > before:
+            rows[found] = i
+            found += 1
+    return found
+
+
+def first_seen(stream: Stream, key: str) -> Stream:
+    """The first row of each int64 `key`, of all workers together. Memory: 16 to 64 bytes a key."""
+    schema = stream.schema
+
+    def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
+        token.drop()
+        index = HashIndex()  # state is made here: once a worker, after the fork
+
+        def logic(rows: InputPort, output: OutputPort) -> None:
+            for reference, batch in rows:
+                index.reserve(batch.rows)
+                chosen = np.empty(batch.rows, np.int64)
+                found = pick_new(index.cells, index.size, batch[key], chosen)
+                # Indexing with row numbers copies: what is sent on does not point into a queue.
+                columns = {name: batch[name][chosen[:found]] for name in schema.names}
+                output.give(reference, Batch(schema, columns))
+
+        return logic
+
+    return stream.unary("first_seen", schema, construct, Exchange(key), Notify.NEVER)
+
+
+def program(worker: Worker) -> np.ndarray:
+    with worker.dataflow("first seen") as scope:
+        rows, stream = scope.new_input(Schema("user page"))
+        firsts = collect(first_seen(stream, "user"))
+    for time in range(5):
+        users = np.arange(1000 * time, 1000 * time + 2000) % 4000
+        rows.advance_to(time)
+        rows.send({"user": users, "page": np.full(2000, time)})
+    worker.run()
+    return firsts.columns()["user"]
+
+
+if __name__ == "__main__":
+    parts = execute(program, workers=2)
+    users = [user for part in parts for user in part]
+    print(f"rows sent: {2 * 5 * 2000}, users seen: {len(users)}, distinct: {len(set(users))}")
+    print(f"every worker had some: {all(parts)}")

@@ -1,0 +1,66 @@
+"""A source of one's own: it asks to be run again with `activate_after`, and moves its token on as it goes.
+
+Between two ticks the worker sleeps. A source that saw `context.congested` sends nothing and looks again later.
+
+    python examples/own_source.py --ticks 20 --every-ms 5
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from engine import Batch, OperatorContext, OutputPort, Schema, Scope, Stream, Token, Worker, execute
+from operators import collect
+
+TICK = Schema("tick worker")
+
+
+def ticker(scope: Scope, ticks: int, every_ns: int) -> Stream:
+    """One row (tick, worker) at time `tick`, every `every_ns` nanoseconds, on each worker."""
+
+    def construct(context: OperatorContext, token: Token) -> Callable[[OutputPort], None]:
+        due_ns = time.monotonic_ns()
+        tick = 0
+
+        def logic(output: OutputPort) -> None:
+            nonlocal due_ns, tick
+            if not token.live:
+                return
+            now_ns = time.monotonic_ns()
+            if now_ns >= due_ns and not context.congested:
+                output.give(token, Batch(TICK, {"tick": [tick], "worker": [context.worker_index]}))
+                tick += 1
+                due_ns += every_ns
+                if tick == ticks:
+                    token.drop()  # nothing more to say: the run can end
+                    return
+                token.downgrade(tick)  # a promise: nothing before `tick` any more
+            context.activate_after(max(due_ns - now_ns, 100_000))
+
+        return logic
+
+    (stream,) = scope.source("ticker", (TICK,), construct)
+    return stream
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ticks", type=int, default=10)
+    parser.add_argument("--every-ms", type=float, default=5.0)
+    parser.add_argument("--workers", type=int, default=2)
+    options = parser.parse_args()
+
+    def program(worker: Worker) -> np.ndarray:
+        with worker.dataflow("ticks") as scope:
+            rows = collect(ticker(scope, options.ticks, int(options.every_ms * 1e6)))
+        worker.run()
+        return rows.columns()["tick"]
+
+    for index, ticks in enumerate(execute(program, workers=options.workers)):
+        print(f"worker {index}: {len(ticks)} ticks, in order: {ticks == sorted(ticks)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+"""Every example program runs as its first lines say, and prints what it should."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from nexmark.generator import Generator, GeneratorConfig
+from tests.imports import ROOT
+
+FOLDER = ROOT / "examples"
+WATCHDOG_S = 120
+
+
+def run(name: str, *options: str) -> list[str]:
+    """The lines that an example prints; it must end well and say nothing on stderr."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    done = subprocess.run(
+        [sys.executable, FOLDER / f"{name}.py", *options],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=WATCHDOG_S,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.splitlines()
+
+
+def test_each_example_is_tested_and_says_how_to_run_it() -> None:
+    tests = Path(__file__).read_text()
+    for path in FOLDER.glob("*.py"):
+        assert f"    python examples/{path.name}" in path.read_text(), path
+        assert f'run("{path.stem}"' in tests, f"nothing here runs {path.name}"
+
+
+def test_hello() -> None:
+    lines = run("hello")
+    shown = sorted(line for line in lines if line.endswith("]"))
+    assert shown == sorted(
+        f"worker {worker}: time {time}: [{(10 * time + worker) ** 2}]" for worker in range(2) for time in range(3)
+    )
+    promised = [line for line in lines if "still to send" in line]
+    for worker in range(2):
+        assert [line for line in promised if line.startswith(f"worker {worker}")] == [
+            f"worker {worker}: no worker has squares of time {time} still to send" for time in range(3)
+        ]
+
+
+def test_average() -> None:
+    assert run("average") == [
+        "input at  0: frontier of the averages 0",
+        "input at  5: frontier of the averages 5",
+        "input at 20: frontier of the averages 20",
+        "input closed: frontier of the averages complete",
+        f"window 0..10: {(70 + 30 + 90) / 3}",
+        "window 10..20: 120.0",
+        "window 20..30: 230.0",
+    ]
+
+
+@pytest.mark.parametrize("workers", ["1", "3"])
+def test_word_count(workers: str) -> None:
+    lines = run("word_count", "--workers", workers, *"to be or not to be to".split())
+    assert sorted(line.split(": ")[1] for line in lines) == ["be 2", "not 1", "or 1", "to 3"]
+
+
+def test_own_operator() -> None:
+    assert run("own_operator") == [
+        "rows sent: 20000, users seen: 4000, distinct: 4000",
+        "every worker had some: True",
+    ]
+
+
+def test_own_source() -> None:
+    lines = run("own_source", "--ticks", "7", "--every-ms", "1")
+    assert lines == [f"worker {worker}: 7 ticks, in order: True" for worker in range(2)]
+
+
+def test_two_dataflows() -> None:
+    *first, last = run("two_dataflows")
+    assert sorted(first) == [
+        f"worker {worker}: the first dataflow is done, the second still at time 0" for worker in range(2)
+    ]
+    assert last == f"parts add up: {sum(range(200))}; every worker's total: {[sum(range(200))] * 2}"
+
+
+def winning_prices(events: int) -> dict[int, list[int]]:
+    """category -> winning prices, one auction and one bid at a time."""
+    generator = Generator(GeneratorConfig(events=events))
+    auctions = generator.columns("auction", 0, generator.rows("auction"))
+    bids = generator.columns("bid", 0, generator.rows("bid"))
+    of_auction = defaultdict(list)
+    for auction, price, time in zip(*(bids[name].tolist() for name in ("auction", "price", "date_time")), strict=True):
+        of_auction[auction].append((price, time))
+    names = ("id", "category", "reserve", "date_time", "expires")
+    prices = defaultdict(list)
+    for auction, category, reserve, start, end in zip(*(auctions[name].tolist() for name in names), strict=True):
+        valid = [price for price, time in of_auction[auction] if price >= reserve and start <= time < end]
+        if valid:
+            prices[category].append(max(valid))
+    return prices
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_nexmark_q4(workers: str) -> None:
+    expected = winning_prices(30_000)
+    assert len(expected) == 5
+    assert run("nexmark_q4", "--events", "30000", "--workers", workers) == [
+        f"category {category}: average {sum(prices) // len(prices)} over {len(prices)} auctions"
+        for category, prices in sorted(expected.items())
+    ]
+
+
+def test_probe_latency() -> None:
+    (line,) = run("probe_latency", "--rounds", "50")
+    figures = re.fullmatch(r"50 rounds on 2 workers: p50 ([\d.]+) us, p99 ([\d.]+) us, max ([\d.]+) us", line)
+    assert figures
+    p50, p99, longest = map(float, figures.groups())
+    assert 0 < p50 <= p99 <= longest
