@@ -1,0 +1,48 @@
+"""The README: its programs run, its operator is the library's, its commands and paths exist."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from nexmark.cli import cli
+from tests.examples.documents import blocks, output
+from tests.imports import ROOT
+
+README = (ROOT / "README.md").read_text()
+COMMANDS = re.findall(r"^tokenring .*$", README, flags=re.M)
+
+
+def test_the_first_dataflow_runs(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    first, _ = blocks("README.md", "python")
+    assert output(first, tmp_path, capfd) == (first.prints, "")
+
+
+def test_the_operator_is_the_library_s_file() -> None:
+    _, operator = blocks("README.md", "python")
+    assert operator.text == (ROOT / "operators" / "tumbling_average.py").read_text()
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_commands_are_those_of_the_program(line: str) -> None:
+    """Parsed by click, not run: a wrong option, value or subcommand is an error."""
+    _, name, *arguments = shlex.split(line)
+    command = cli.get_command(cli.make_context("tokenring", [name]), name)
+    assert command is not None
+    command.make_context(name, arguments)
+
+
+def test_each_subcommand_is_shown() -> None:
+    assert {shlex.split(line)[1] for line in COMMANDS} == {"stage", "run", "profile"}
+
+
+def test_the_map_and_the_links_lead_somewhere() -> None:
+    mapped = re.findall(r"^(\w+)/ {2,}", README, flags=re.M)
+    assert {"shm", "engine", "operators", "nexmark", "examples", "scripts", "tests", "docs"} == set(mapped)
+    assert all((ROOT / folder).is_dir() for folder in mapped)
+    links = re.findall(r"\]\(([^)#]+)\)", README)
+    assert len(links) > 5
+    assert not [link for link in links if not link.startswith("http") and not (ROOT / link).exists()]
