@@ -1,0 +1,114 @@
+"""One `py-spy record` for each worker: started with the run, seen to be attached, and never left behind."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from nexmark.errors import CommandError, InputError
+
+_ATTACHED = b"Sampling process"  # what py-spy says once it has found the interpreter in the process
+_ATTACH_S = 30.0  # machines are busy while workers start
+_WRITE_S = 30.0
+_DENIED = re.compile(r"permission denied|operation not permitted", re.IGNORECASE)
+_ERRORS = re.compile(r"Samples: \d+ Errors: (\d+)")
+_CURE = (
+    "let it: run as the same user with `sysctl kernel.yama.ptrace_scope=0`, or give it CAP_SYS_PTRACE "
+    "(`setcap cap_sys_ptrace+ep` on the py-spy binary, `docker run --cap-add SYS_PTRACE`), or run as root"
+)
+
+
+def find_py_spy() -> str:
+    """The py-spy installed with this interpreter, or else the one on PATH."""
+    beside = os.path.dirname(sys.executable)
+    found = shutil.which("py-spy", path=os.pathsep.join((beside, os.environ.get("PATH", os.defpath))))
+    if found is None:
+        raise InputError(f"py-spy was found neither in {beside} nor on PATH; install it with `pip install py-spy`")
+    return found
+
+
+@dataclass
+class _Recorder:
+    """py-spy on one worker."""
+
+    process: subprocess.Popen[bytes]
+    log: IO[bytes]
+    file: Path
+
+    def said(self) -> str:
+        self.log.seek(0)
+        return self.log.read().decode(errors="replace")
+
+
+class Recorders:
+    """py-spy on every worker, as a context: whatever happens inside, none is left when it ends."""
+
+    def __init__(self, folder: Path, frequency: int) -> None:
+        self._py_spy = find_py_spy()
+        self._folder = folder
+        self._frequency = frequency
+        self._recorders: list[_Recorder] = []
+
+    def __enter__(self) -> Recorders:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for recorder in self._recorders:
+            recorder.process.kill()  # does nothing to one that has ended
+            recorder.process.wait()
+            recorder.log.close()
+
+    def attach(self, pids: list[int]) -> None:
+        """Start sampling these processes; returns when all are attached. Raises InputError if that is not allowed."""
+        for worker, pid in enumerate(pids):
+            file = self._folder / f"worker-{worker}.json"
+            log = open(self._folder / f"worker-{worker}.log", "w+b")  # noqa: SIM115 - closed by __exit__
+            # Without stopping the worker: a worker that is stopped holds up all others, which would be what we see.
+            # With sleep: without stopping, py-spy cannot well tell sleep from work, and would leave out an unknown part.
+            command = [self._py_spy, "record", "--nonblocking", "--idle", "--format", "speedscope", "--full-filenames"]
+            command += ["--rate", str(self._frequency), "--output", str(file), "--pid", str(pid)]
+            try:
+                process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            except OSError as error:
+                log.close()
+                raise InputError(f"{self._py_spy}: cannot be started ({error.strerror}); reinstall py-spy") from None
+            self._recorders.append(_Recorder(process, log, file))
+        deadline = time.monotonic() + _ATTACH_S
+        for worker, recorder in enumerate(self._recorders):
+            while _ATTACHED.decode() not in recorder.said():
+                if recorder.process.poll() is not None:
+                    raise self._failure(worker)
+                if time.monotonic() > deadline:
+                    raise CommandError(f"py-spy has not attached to worker {worker} within {_ATTACH_S:.0f} s")
+                time.sleep(0.01)
+
+    def collect(self) -> list[tuple[Path, int]]:
+        """After the workers' end: each one's speedscope file, and how many of its samples py-spy could not read."""
+        collected = []
+        for worker, recorder in enumerate(self._recorders):
+            try:
+                recorder.process.wait(_WRITE_S)
+            except subprocess.TimeoutExpired:
+                raise CommandError(f"py-spy goes on although worker {worker} has ended; try again") from None
+            if recorder.process.returncode != 0 or not recorder.file.exists():
+                raise self._failure(worker)
+            errors = _ERRORS.search(recorder.said())
+            collected.append((recorder.file, int(errors[1]) if errors else 0))
+        return collected
+
+    def _failure(self, worker: int) -> CommandError:
+        said = self._recorders[worker].said()
+        if _DENIED.search(said):
+            return InputError(f"py-spy may not look at worker {worker} (permission denied); {_CURE}")
+        last = [line for line in said.splitlines() if line.strip()]
+        return CommandError(f"py-spy failed on worker {worker}: {last[-1] if last else 'it said nothing'}")
