@@ -1,0 +1,78 @@
+"""The command line of the benchmarks: a verb each, errors as one line, status 2 for what the person can put right."""
+
+from __future__ import annotations
+
+import importlib
+import signal
+import sys
+
+import click
+
+from nexmark.errors import CommandError
+from nexmark.signals import Ended, ending_signals_raise
+
+_VERBS = {
+    "nexmark": "Q4 and Q7 as fast as they go, against DuckDB over the same columns.",
+    "latency": "Q4 and Q7 in an open loop at several rates, against the floor.",
+    "step": "The budget of a step: what each part of it costs.",
+    "memory": "A worker's memory over a long run, more workers than cores, an idle group.",
+    "tables": "Put the tables of docs/benchmarks/*.json into docs/performance.md.",
+}
+
+
+class Verbs(click.Group):
+    """Imports a benchmark when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _VERBS:
+            return None
+        command = importlib.import_module(f"scripts.benchmarks.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_VERBS.items()))
+
+
+@click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+def benchmarks() -> None:
+    """Measure TokenRing. Leave the machine alone meanwhile: the figures are worth what its quiet is worth."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one verb; returns the exit status."""
+    from engine import ConfigError, TokenRingError
+    from engine.errors import SharedMemoryError
+    from scripts.benchmarks.measure import spelled_out
+
+    said = spelled_out(sys.argv[1:] if arguments is None else arguments)
+    try:
+        with ending_signals_raise():
+            benchmarks.main(said, prog_name="scripts/benchmark", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return 2
+    except click.ClickException as error:
+        return _complain(error.format_message(), error.exit_code)
+    except CommandError as error:
+        return _complain(str(error), error.exit_status)
+    except (TokenRingError, SharedMemoryError) as error:
+        return _complain(str(error), 2 if isinstance(error, ConfigError) else 1)
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        return _complain("interrupted", 128 + signal.SIGINT)
+    except Ended as ended:
+        return _complain(f"ended by {ended}", ended.exit_status)
+    return 0
+
+
+def _complain(text: str, status: int) -> int:
+    click.echo(f"benchmark: error: {' '.join(text.split())}", err=True)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
