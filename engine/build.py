@@ -8,6 +8,7 @@ from engine.operator import OperatorContext, RunningOperator
 from engine.ports import InputPort, OutputPort
 from engine.reachability import Reachability
 from engine.scope import Scope
+from engine.timestamp import IDENTITY
 from engine.tokens import Token
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ def build_dataflow(worker: "Worker", scope: Scope) -> None:
             operator.outputs.append(OutputPort(operator, index, tracker.add_location(number), schema, worker.log))
         for index, input_port in enumerate(operator.inputs):
             input_port.summaries = [spec.summary(index, output) for output in range(len(spec.outputs))]
+        for index, output_port in enumerate(operator.outputs):
+            output_port.same_time_inputs = tuple(port for port in operator.inputs if port.summaries[index] == IDENTITY)
         worker.operators.append(operator)
         worker.by_number[number] = operator
         running.append(operator)

@@ -74,6 +74,7 @@ class RemoteChannel(Channel):
         self._partition = partition_for(len(schema))
         self._copy = send_for(len(schema))
         self._all_int64 = schema.all_int64
+        self._width = len(schema)
         share_words = plane.message_limit_words - HEADER_WORDS
         self._rows_limit = share_words // len(schema) // PAD * PAD
         if self._rows_limit < PAD:
@@ -90,6 +91,11 @@ class RemoteChannel(Channel):
         if not self._all_int64:
             columns = tuple([column.view(np.int64) for column in columns])
         rows = batch.rows
+        if rows <= self._rows_limit and not self.pending:
+            sent = self._send(columns, 0, rows, time)
+            if sent >= 0:
+                self._count(time, sent)
+                return
         start = 0
         while start < rows:
             stop = min(rows, start + self._rows_limit)
@@ -110,6 +116,7 @@ class RemoteChannel(Channel):
 
     def _send(self, columns: tuple[np.ndarray, ...], start: int, stop: int, time: Time) -> int:
         plane = self._plane
+        plane.uncommitted = True
         if self._broadcast:
             return plane.broadcast(self._copy, columns, start, stop, self.number, time)
         sent: int = self._partition(columns, self._key, start, stop, plane.outgoing, plane.routes, plane.counts, self.number, time)
@@ -143,15 +150,14 @@ class RemoteChannel(Channel):
     def deliver(self, queue: int, rows: int, time: Time, offset: int, stride: int) -> None:
         """A message arrived: hand its columns, as views, to the target."""
         target = self.target
+        words = self._plane.words[queue]
         if self._all_int64:
-            words = self._plane.words[queue]
-            columns = tuple([words[at : at + rows] for at in range(offset, offset + stride * len(self._select), stride)])
+            columns = tuple([words[at : at + rows] for at in range(offset, offset + stride * self._width, stride)])
         else:
-            words = self._plane.words[queue]
             columns = tuple(
                 [
                     words[at : at + rows].view(dtype)
-                    for at, dtype in zip(range(offset, offset + stride * len(self._select), stride), self._schema.dtypes, strict=True)
+                    for at, dtype in zip(range(offset, offset + stride * self._width, stride), self._schema.dtypes, strict=True)
                 ]
             )
         target.queue.append((time, Batch.wrap(self._schema, columns, rows), True))

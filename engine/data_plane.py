@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shm.atomics import peek, poke
+from shm.atomics import poke
 from shm.data_queue import (
     INBOX_WORDS,
     Loopback,
     attach_queues,
+    commit_all,
     has_room,
     message_words,
     queue_words,
@@ -18,6 +19,7 @@ from shm.data_queue import (
     release_all,
 )
 from shm.layout import WORKER_CONGESTED
+from shm.parking import any_set
 from shm.segment import Segment
 
 if TYPE_CHECKING:
@@ -45,11 +47,13 @@ class DataPlane:
         self.counts = np.zeros((3, layout.workers), np.int64)
         self.channels: list[RemoteChannel] = []
         self._waiting: list[RemoteChannel] = []
+        self.uncommitted = False
         self._backlog_bytes = 0
         self._sent = 0  # postponed pieces sent since
         self._backlog_limit_bytes = backlog_limit_bytes
         self._congested_address = segment.address(layout.worker(me) + WORKER_CONGESTED)
-        self._congested_addresses = [segment.address(layout.worker(peer) + WORKER_CONGESTED) for peer in range(layout.workers)]
+        self._first_congested_address = segment.address(layout.worker(0) + WORKER_CONGESTED)
+        self._workers = layout.workers
 
     def receive(self) -> int:
         """Give back the bytes of the messages taken in before, which nobody may be looking at any more, then `look`."""
@@ -76,6 +80,12 @@ class DataPlane:
             copy(columns, start, stop, self.outgoing, worker, channel, stamp)
         return len(self.outgoing)
 
+    def commit(self) -> None:
+        """Show the receivers what was sent."""
+        if self.uncommitted:
+            self.uncommitted = False
+            commit_all(self.outgoing)
+
     def postponed(self, channel: "RemoteChannel", size_bytes: int) -> None:
         """A channel keeps rows because a queue was full; too many of them ask all sources to pause."""
         if channel not in self._waiting:
@@ -98,6 +108,7 @@ class DataPlane:
         """Try to send what waits; True if something was sent."""
         before = self._sent
         self._waiting = [channel for channel in self._waiting if not channel.retry()]
+        self.commit()
         return self._sent != before
 
     @property
@@ -108,6 +119,6 @@ class DataPlane:
     @property
     def congested(self) -> bool:
         """Whether some worker has more waiting than the limit: sources should pause."""
-        return self._waiting != [] or any(peek(address) for address in self._congested_addresses)
+        return self._waiting != [] or any_set(self._first_congested_address, self._workers)
 
 

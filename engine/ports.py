@@ -139,7 +139,7 @@ class Session:
 class OutputPort:
     """One output of a running operator: send with `session(token)`, or `give(token, batch)` for a single batch."""
 
-    __slots__ = ("channels", "held", "index", "location", "log", "operator", "schema")
+    __slots__ = ("channels", "held", "index", "location", "log", "operator", "same_time_inputs", "schema")
 
     def __init__(self, operator: "RunningOperator", index: int, location: int, schema: Schema, log: ChangeLog) -> None:
         self.operator = operator
@@ -149,6 +149,8 @@ class OutputPort:
         self.log = log
         self.held = 0
         self.channels: list[Channel] = []
+        self.same_time_inputs: tuple[InputPort, ...] = ()
+        """The inputs whose messages may be answered here at their own time."""
 
     def session(self, right: Token | TokenRef, time: Time | None = None) -> Session:
         """A context manager that sends with the right of a token, or of a message's token reference, at its time or later."""
@@ -156,10 +158,14 @@ class OutputPort:
 
     def give(self, right: Token | TokenRef, batch: Batch, time: Time | None = None) -> None:
         """Send one batch: a session of one."""
-        if time is None and right.__class__ is Token and right._port is self and right._live:  # type: ignore[union-attr]
-            self.push(right._time, batch)
+        kind = right.__class__
+        if time is None and kind is Token and right._live and right._port is self:  # type: ignore[union-attr]
+            time = right._time  # the two common cases, without a call
+        elif time is None and kind is TokenRef and right._live and right._input in self.same_time_inputs:  # type: ignore[union-attr]
+            time = right._time
         else:
-            self.push(self.allowed(right, time), batch)
+            time = self.allowed(right, time)
+        self.push(time, batch)
 
     def allowed(self, right: Token | TokenRef, time: Time | None) -> Time:
         """The time at which `right` lets this output send, at `time` if that is given and late enough; raises TokenErrors."""

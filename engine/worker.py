@@ -166,6 +166,8 @@ class Worker:
             operator = operators[heappop(due)]
             operator.is_due = False
             operator.run()
+            if plane.uncommitted:
+                plane.commit()
             unpublished = active = True
             now_ns = monotonic_ns()
             if now_ns - exchanged_ns > _EXCHANGE_EVERY_NS:
@@ -206,6 +208,7 @@ class Worker:
     def flush(self) -> None:
         """Publish logged changes at once, unless a step is under way and will."""
         if not self._stepping:
+            self.plane.commit()
             self._exchange(True)
 
     def step_or_park(self, limit_s: float = _LONGEST_SLEEP_S) -> bool:

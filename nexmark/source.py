@@ -149,10 +149,19 @@ class _Feeder:
         if stop == self._block_end:
             self._enter_block(first // self._pace.block + self._context.peers)
         if cursors.least == NONE or self._event >= self._pace.events:
+            self._measurements.offered = self._share()  # the rest, if any, are events that the query does not read
             self._close()
         else:
             for token in tokens:
                 token.downgrade(cursors.least)
+
+    def _share(self) -> int:
+        """How many events are dealt to this worker."""
+        events, block, peers = self._pace.events, self._pace.block, self._context.peers
+        blocks = -(-events // block)
+        mine = len(range(self._context.worker_index, blocks, peers))
+        is_last = mine > 0 and (blocks - 1) % peers == self._context.worker_index
+        return mine * block - (blocks * block - events if is_last else 0)
 
     def _close(self) -> None:
         for token in self._tokens:

@@ -186,12 +186,13 @@ def _empty_table(rows: int) -> np.ndarray:
 class _Intervals:
     """The open intervals and waiting offers of one worker."""
 
-    __slots__ = ("_heap_view", "_meta_view", "heap", "meta", "pending", "table")
+    __slots__ = ("_heap_view", "_meta_view", "heap", "meta", "pending", "pending_room", "table")
 
     def __init__(self) -> None:
         self.table = _empty_table(2 * _FIRST_INTERVALS)
         self.heap = np.zeros((_FIRST_INTERVALS, 2), np.int64)
         self.pending = np.zeros((1024, 3), np.int64)
+        self.pending_room = len(self.pending)
         self.meta = np.zeros(4, np.int64)
         self._meta_view = memoryview(self.meta)
         self._heap_view = memoryview(self.heap)
@@ -217,14 +218,7 @@ class _Intervals:
             pending = np.zeros((max(2 * len(self.pending), needed), 3), np.int64)
             pending[: self._meta_view[PENDING]] = self.pending[: self._meta_view[PENDING]]
             self.pending = pending
-
-    @property
-    def waiting(self) -> int:
-        return self._meta_view[PENDING]
-
-    @property
-    def count(self) -> int:
-        return self._meta_view[OPEN]
+            self.pending_room = len(pending)
 
     @property
     def least_end(self) -> int:
@@ -263,6 +257,7 @@ def best_offers(
         token.drop()
         state = _Intervals()
         meta = state.meta
+        counts = memoryview(meta)
         positions = [crossing.index(column) for column in (key, start, end, threshold, payload)]
         held: Token | None = None
         settled = 0
@@ -274,17 +269,18 @@ def best_offers(
                 columns = batch.columns
                 if not open_intervals(state.table, state.heap, meta, *[columns[position] for position in positions]):
                     raise ValueError(f"interval key {int(meta[DUPLICATE])} ({key}) was opened twice; keys must be unique")
-                if state.count and (held is None or state.least_end < held.time):
+                if counts[OPEN] and (held is None or state.least_end < held.time):
                     earlier = reference.retain()
                     earlier.downgrade(state.least_end)
                     if held is not None:
                         held.drop()
                     held = earlier
             for _, batch in offering:
-                state.reserve_pending(batch.rows)
+                if counts[PENDING] + batch.rows >= state.pending_room:
+                    state.reserve_pending(batch.rows)
                 make_offers(state.table, state.pending, meta, *batch.columns)
             frontier = opening.frontier
-            if state.waiting and frontier != settled:
+            if frontier != settled and counts[PENDING]:
                 settled = frontier
                 settle_pending(state.table, state.pending, meta, frontier)
             if held is None:
@@ -294,12 +290,12 @@ def best_offers(
                 return
             rows = _CLOSED_AT_ONCE
             while rows == _CLOSED_AT_ONCE:
-                room = min(_CLOSED_AT_ONCE, state.count)
+                room = min(_CLOSED_AT_ONCE, counts[OPEN])
                 payloads, values = np.empty(room, np.int64), np.empty(room, np.int64)
                 rows = close_intervals(state.table, state.heap, meta, frontier, payloads, values)
                 if rows:
                     output.give(held, Batch.wrap(schema, (payloads[:rows], values[:rows]), rows))
-            if state.count:
+            if counts[OPEN]:
                 held.downgrade(state.least_end)
             else:
                 held.drop()

@@ -5,7 +5,8 @@
 
 Contract
 1. Positions count words and only grow; position modulo capacity is an offset. One writer each: sender writes, receiver reads.
-2. The sender fills a message, then stores the write position (release); the receiver acquires it before it reads.
+2. The sender fills messages, then stores the write position (release); the receiver acquires it before it reads. What one run
+   of an operator sends appears together, so that the receiver runs once for it.
 3. The receiver stores the read position (release) when it is done with the bytes; the sender acquires it before it reuses them.
 4. Full is a value: `partition_for` writes all of a batch's messages or none.
 
@@ -19,7 +20,8 @@ from shm.kernels import TABLE, WORDS, address_of, boolean, int64, kernel, kernel
 from shm.layout import LINE_WORDS
 from shm.segment import Segment
 
-WRITE_ADDRESS, READ_ADDRESS, DATA_ADDRESS, CAPACITY, WRITE_POSITION, READ_POSITION, RELEASED = range(7)
+WRITE_ADDRESS, READ_ADDRESS, DATA_ADDRESS, CAPACITY, WRITE_POSITION, READ_POSITION, COMMITTED = range(7)
+RELEASED = COMMITTED  # the sender's word and the receiver's: each has its own row
 QUEUE_STATE = 8
 
 HEADER_WORDS = 8
@@ -91,7 +93,7 @@ def has_room(queue, words):  # type: ignore[no-untyped-def]
 
 @kernel
 def begin(queue, words, channel, rows, columns, stamp):  # type: ignore[no-untyped-def]
-    """Write a message's header (after `has_room`); returns the address of its first column. Published by `commit`."""
+    """Write a message's header (after `has_room`); returns the address of its first column. Published by `commit_all`."""
     capacity = queue[CAPACITY]
     offset = queue[WRITE_POSITION] & (capacity - 1)
     if offset + words > capacity:
@@ -111,9 +113,13 @@ def begin(queue, words, channel, rows, columns, stamp):  # type: ignore[no-untyp
 
 
 @kernel
-def commit(queue):  # type: ignore[no-untyped-def]
-    """Make everything written so far visible to the receiver."""
-    store_release(queue[WRITE_ADDRESS], queue[WRITE_POSITION])  # SYNC queue-publish: release, pairs with `receive`
+def commit_all(outgoing):  # type: ignore[no-untyped-def]
+    """Make everything written so far visible to the receivers."""
+    for worker in range(outgoing.shape[0]):
+        position = outgoing[worker, WRITE_POSITION]
+        if position != outgoing[worker, COMMITTED]:
+            outgoing[worker, COMMITTED] = position
+            store_release(outgoing[worker, WRITE_ADDRESS], position)  # SYNC queue-publish: release, pairs with `receive`
 
 
 @kernel
@@ -158,9 +164,6 @@ def partition_for(columns, key, start, stop, outgoing, routes, counts, channel, 
         for column in columns:
             store_word(at, column[i])
             at += stride
-    for worker in range(workers):
-        if counts[0, worker] > 0:
-            commit(outgoing[worker])
     return sent
 
 
@@ -177,7 +180,6 @@ def send_for(columns, start, stop, outgoing, worker, channel, stamp):  # type: i
         for i in range(rows):
             store_word(at + 8 * i, column[start + i])
         at += 8 * ((rows + PAD - 1) // PAD * PAD)
-    commit(queue)
     return True
 
 
@@ -201,7 +203,7 @@ def receive(incoming, inbox):  # type: ignore[no-untyped-def]
     for worker in range(workers):
         queue = incoming[worker]
         position = queue[READ_POSITION]
-        write = load_acquire(queue[WRITE_ADDRESS])  # SYNC queue-publish: acquire, pairs with `commit`
+        write = load_acquire(queue[WRITE_ADDRESS])  # SYNC queue-publish: acquire, pairs with `commit_all`
         left = share
         while position < write and left > 0:
             offset = position & (queue[CAPACITY] - 1)

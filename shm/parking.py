@@ -28,13 +28,19 @@ def begin_parking(address):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def any_set(first_address, workers):  # type: ignore[no-untyped-def]
+    """Whether a word of the workers' lines (the first worker's is at `first_address`) is 1 for anybody."""
+    for worker in range(workers):
+        if load_acquire(first_address + worker * LINE_BYTES) == 1:
+            return True
+    return False
+
+
+@kernel
 def any_parked(first_line_address, workers):  # type: ignore[no-untyped-def]
     """Whether somebody is parked or about to be; to be called after publishing work."""
     fence()  # SYNC parking: waker's half
-    for worker in range(workers):
-        if load_acquire(first_line_address + worker * LINE_BYTES) == 1:
-            return True
-    return False
+    return any_set(first_line_address, workers)
 
 
 @kernel

@@ -20,6 +20,7 @@ from shm.data_queue import (
     INBOX_STAMP,
     INBOX_STRIDE,
     INBOX_WORDS,
+    commit_all,
     partition_for,
     queue_words,
     receive,
@@ -84,6 +85,7 @@ def test_messages_arrive_whole_and_in_order(workers: int) -> None:
                     rows, columns = _shape(me, sent[peer])
                     data = (np.full(rows, _word(me, sent[peer]), np.int64),) * columns
                     if send_for(columns)(data, 0, rows, end.outgoing, peer, 0, sent[peer]):
+                        commit_all(end.outgoing)
                         sent[peer] += 1
                     else:
                         full += 1
@@ -112,6 +114,7 @@ def test_an_exchange_is_all_or_nothing_between_processes() -> None:
             while partition_for(2)(columns, 0, 0, 2, end.outgoing, end.routes, end.counts, 0, stamp) < 0:
                 refused += 1
                 yield_processor()
+            commit_all(end.outgoing)
         return refused
 
     def read(me: int) -> int:

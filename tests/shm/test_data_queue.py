@@ -22,6 +22,7 @@ from shm.data_queue import (
     anything_waiting,
     has_room,
     message_words,
+    commit_all,
     partition_for,
     queue_words,
     receive,
@@ -37,14 +38,18 @@ Message = tuple[int, int, int, list[list[int]]]  # sender, channel, stamp, colum
 def send(end: QueueEnd, to: int, columns: list[list[int]], channel: int = 0, stamp: int = 0) -> bool:
     """Send whole columns to one worker."""
     arrays = tuple(np.array(column, np.int64) for column in columns)
-    return bool(send_for(len(columns))(arrays, 0, len(columns[0]), end.outgoing, to, channel, stamp))
+    sent = bool(send_for(len(columns))(arrays, 0, len(columns[0]), end.outgoing, to, channel, stamp))
+    commit_all(end.outgoing)
+    return sent
 
 
 def exchange(end: QueueEnd, columns: list[list[int]], key: int, channel: int = 0, stamp: int = 0) -> int:
     """Exchange whole columns by one of them."""
     arrays = tuple(np.array(column, np.int64) for column in columns)
     rows = len(columns[0])
-    return int(partition_for(len(columns))(arrays, key, 0, rows, end.outgoing, end.routes, end.counts, channel, stamp))
+    sent = partition_for(len(columns))(arrays, key, 0, rows, end.outgoing, end.routes, end.counts, channel, stamp)
+    commit_all(end.outgoing)
+    return int(sent)
 
 
 def take(end: QueueEnd) -> list[Message]:
@@ -231,6 +236,8 @@ def test_part_of_the_rows() -> None:
         column = np.arange(10, dtype=np.int64)
         assert partition_for(1)((column,), 0, 3, 6, only.outgoing, only.routes, only.counts, 0, 0) == 1
         assert send_for(1)((column,), 8, 10, only.outgoing, 0, 0, 0)
+        assert take(only) == [], "nothing is seen before it is committed"
+        commit_all(only.outgoing)
         assert [message[3] for message in take(only)] == [[[3, 4, 5]], [[8, 9]]]
 
 
@@ -240,6 +247,7 @@ def test_read_only_columns_can_be_sent_on() -> None:
         column = np.arange(4, dtype=np.int64)
         column.setflags(write=False)
         assert send_for(2)((column, np.zeros(4, np.int64)), 0, 4, only.outgoing, 0, 0, 0)
+        commit_all(only.outgoing)
         assert take(only)[0][3] == [[0, 1, 2, 3], [0, 0, 0, 0]]
 
 
