@@ -46,7 +46,7 @@ def pick_new(cells, size, keys, rows):  # type: ignore[no-untyped-def]
 
 
 def first_seen(stream: Stream, key: str) -> Stream:
-    """The first row of each int64 `key`, of all workers together. Memory: 16 to 64 bytes a key."""
+    """The first row of each int64 `key`, of all workers together. Memory: 32 to 64 bytes a key."""
     schema = stream.schema
 
     def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:

@@ -39,10 +39,7 @@ def test_each_subcommand_is_shown() -> None:
     assert {shlex.split(line)[1] for line in COMMANDS} == {"stage", "run", "profile"}
 
 
-def test_the_map_and_the_links_lead_somewhere() -> None:
+def test_the_map_names_the_folders() -> None:
     mapped = re.findall(r"^(\w+)/ {2,}", README, flags=re.M)
     assert {"shm", "engine", "operators", "nexmark", "examples", "scripts", "tests", "docs"} == set(mapped)
     assert all((ROOT / folder).is_dir() for folder in mapped)
-    links = re.findall(r"\]\(([^)#]+)\)", README)
-    assert len(links) > 5
-    assert not [link for link in links if not link.startswith("http") and not (ROOT / link).exists()]
