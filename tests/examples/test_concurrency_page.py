@@ -27,7 +27,7 @@ ENDS = {"parking": {"parker's half", "waker's half"}}
 
 
 class End(NamedTuple):
-    """One end of a label: where it is, in which function, and what is called there."""
+    """One end of a label: where it is, in which function, and what is called in the expression the comment ends."""
 
     where: str
     function: str
@@ -40,17 +40,18 @@ def read_ends() -> dict[str, list[End]]:
     found = defaultdict(list)
     for path in sorted([*(ROOT / "shm").glob("*.py"), *(ROOT / "engine").glob("*.py")]):
         source = path.read_text()
-        functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
+        nodes = list(ast.walk(ast.parse(source)))
         for number, line in enumerate(source.splitlines(), 1):
             if "# SYNC" not in line:
                 continue
             where = f"{path.relative_to(ROOT)}:{number}"
             match = re.search(r"# SYNC ([\w-]+): (release|acquire|parker's half|waker's half)\b", line)
             assert match, f"{where}: a SYNC comment reads `# SYNC label: end`"
-            inside = [node for node in functions if node.lineno <= number <= (node.end_lineno or 0)]
-            function = max(inside, key=lambda node: node.lineno).name
-            calls = set(re.findall(r"\b(\w+)\(", line.split("#")[0]))
-            found[match[1]].append(End(where, function, match[2], calls))
+            around = [node for node in nodes if getattr(node, "lineno", number + 1) <= number <= node.end_lineno]
+            functions = [node for node in around if isinstance(node, ast.FunctionDef)]
+            called = [node.func for node in around if isinstance(node, ast.Call)]
+            names = {node.id for node in called if isinstance(node, ast.Name)}
+            found[match[1]].append(End(where, max(functions, key=lambda node: node.lineno).name, match[2], names))
     return found
 
 
