@@ -83,7 +83,9 @@ class Batch:
                 raise SchemaError(f"column {name!r} has shape {array.shape}, expected (rows,)")
             if array.dtype != dtype:
                 if array.size and not _fits(array, dtype):
-                    raise SchemaError(f"column {name!r} has dtype {array.dtype}, expected {dtype}; convert it with .astype")
+                    raise SchemaError(
+                        f"column {name!r} has dtype {array.dtype}, expected {dtype}; convert it with .astype"
+                    )
                 array = array.astype(dtype)
             arrays.append(np.ascontiguousarray(array))
             if len(array) != len(arrays[0]):

@@ -1,4 +1,6 @@
-"""Turns a declared dataflow into a running one: numbers locations, compiles paths, makes channels, hands out initial tokens."""
+"""Turns a declared dataflow into a running one: numbers locations, compiles paths, makes channels, hands out initial
+tokens.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -16,7 +18,9 @@ if TYPE_CHECKING:
 
 
 def build_dataflow(worker: "Worker", scope: Scope) -> None:
-    """Instantiate the scope's graph on this worker; every worker does the same, in the same order, so all numbers agree."""
+    """Instantiate the scope's graph on this worker; every worker does the same, in the same order, so all numbers
+    agree.
+    """
     graph, tracker = scope.graph, worker.tracker
     first_location = tracker.locations_used
     running: list[RunningOperator] = []
@@ -24,7 +28,9 @@ def build_dataflow(worker: "Worker", scope: Scope) -> None:
         number = tracker.add_operator(spec.notify)
         operator = RunningOperator(worker, spec.name, len(worker.operators), number, spec.notify)
         for index, port in enumerate(spec.inputs):
-            operator.inputs.append(InputPort(operator, index, tracker.add_location(number), port.schema, tracker, worker.log))
+            operator.inputs.append(
+                InputPort(operator, index, tracker.add_location(number), port.schema, tracker, worker.log)
+            )
         for index, schema in enumerate(spec.outputs):
             operator.outputs.append(OutputPort(operator, index, tracker.add_location(number), schema, worker.log))
         for index, input_port in enumerate(operator.inputs):
@@ -66,7 +72,9 @@ def _connect_channels(worker: "Worker", scope: Scope, running: list[RunningOpera
 def _compile_paths(worker: "Worker", scope: Scope, first_location: int) -> None:
     graph = scope.graph
     numbers = graph.locations()
-    watched = {numbers[Target(index, port)] for index, spec in enumerate(graph.operators) for port in range(len(spec.inputs))}
+    watched = {
+        numbers[Target(index, port)] for index, spec in enumerate(graph.operators) for port in range(len(spec.inputs))
+    }
     watched |= {len(numbers) + index for index in range(len(graph.taps))}
     links = [(origin + first_location, target + first_location, summary) for origin, target, summary in graph.links()]
     worker.tracker.connect(Reachability(links, sorted(first_location + location for location in watched)))
@@ -88,5 +96,3 @@ def _construct(worker: "Worker", scope: Scope, running: list[RunningOperator]) -
         del tokens
         if operator.counts_tokens:
             worker.tracker.set_holding(operator.number, operator.held)
-
-

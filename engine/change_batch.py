@@ -1,7 +1,7 @@
 """The log of a worker's changes to pointstamp counts, netted before it is published.
 
-A change is three words: location, delta, time. Writing one costs a single `pack_into`; netting happens once a step, in a kernel,
-so a message produced and consumed in the same step, or a token downgraded twice, leaves no trace.
+A change is three words: location, delta, time. Writing one costs a single `pack_into`; netting happens once a step, in
+a kernel, so a message produced and consumed in the same step, or a token downgraded twice, leaves no trace.
 """
 
 from struct import Struct
@@ -45,7 +45,9 @@ def net(log, count, scratch):  # type: ignore[no-untyped-def]
             scratch[i] = -1
         for i in range(count):
             location, delta, time = log[3 * i], log[3 * i + 1], log[3 * i + 2]
-            mixed = (np.uint64(time) * np.uint64(0x9E3779B97F4A7C15)) ^ (np.uint64(location) * np.uint64(0xC2B2AE3D27D4EB4F))
+            mixed = (np.uint64(time) * np.uint64(0x9E3779B97F4A7C15)) ^ (
+                np.uint64(location) * np.uint64(0xC2B2AE3D27D4EB4F)
+            )
             slot = np.int64(mixed >> np.uint64(32)) & (slots - 1)
             while scratch[slot] >= 0 and (log[3 * scratch[slot]] != location or log[3 * scratch[slot] + 2] != time):
                 slot = (slot + 1) & (slots - 1)
@@ -76,7 +78,8 @@ def positives_first(log, count):  # type: ignore[no-untyped-def]
 
 
 class ChangeLog:
-    """Changes not yet published. `buffer` is written with `pack_change` at `offset` bytes; `words` is the kernels' view of it.
+    """Changes not yet published. `buffer` is written with `pack_change` at `offset` bytes; `words` is the kernels' view
+    of it.
 
     Writers move `offset` on and call `make_room` once it reaches `limit`.
     """

@@ -1,4 +1,6 @@
-"""Channels: the runtime of an edge. A push is counted, handed on by reference or exchanged, or kept until a full queue drains."""
+"""Channels: the runtime of an edge. A push is counted, handed on by reference or exchanged, or kept until a full queue
+drains.
+"""
 
 from collections import deque
 from typing import TYPE_CHECKING
@@ -52,11 +54,13 @@ class SelectChannel(Channel):
 
 
 class RemoteChannel(Channel):
-    """An edge between workers: rows go through the data queues, all of them or none; what does not fit waits in `pending`.
+    """An edge between workers: rows go through the data queues, all of them or none; what does not fit waits in
+    `pending`.
 
-    A batch that waits holds a token at the source it comes from, as its sender did. Counting it as a message at the target would
-    be unsafe: its pieces are sent before they are counted, and a receiver's consumption of the first, published before the
-    sender's count, would cancel the wait while the other pieces are still to come (SAFETY.md, A7: support must be strictly earlier).
+    A batch that waits holds a token at the source it comes from, as its sender did. Counting it as a message at the
+    target would be unsafe: its pieces are sent before they are counted, and a receiver's consumption of the first,
+    published before the sender's count, would cancel the wait while the other pieces are still to come (SAFETY.md, A7:
+    support must be strictly earlier).
     """
 
     def __init__(
@@ -79,8 +83,10 @@ class RemoteChannel(Channel):
         self._rows_limit = share_words // len(schema) // PAD * PAD
         if self._rows_limit < PAD:
             raise ConfigError(
-                f"{target.describe()}: messages of {len(schema)} columns do not fit queues of {8 * 4 * plane.message_limit_words} bytes; "
-                f"use queues of at least {_power_of_two_from(8 * 4 * (HEADER_WORDS + PAD * len(schema)))} bytes (Config.queue_bytes)"
+                f"{target.describe()}: messages of {len(schema)} columns do not fit queues of "
+                f"{8 * 4 * plane.message_limit_words} bytes; "
+                f"use queues of at least {_power_of_two_from(8 * 4 * (HEADER_WORDS + PAD * len(schema)))} bytes "
+                f"(Config.queue_bytes)"
             )
         self.pending: deque[tuple[Time, tuple[np.ndarray, ...], int, int]] = deque()
 
@@ -119,7 +125,9 @@ class RemoteChannel(Channel):
         plane.uncommitted = True
         if self._broadcast:
             return plane.broadcast(self._copy, columns, start, stop, self.number, time)
-        sent: int = self._partition(columns, self._key, start, stop, plane.outgoing, plane.routes, plane.counts, self.number, time)
+        sent: int = self._partition(
+            columns, self._key, start, stop, plane.outgoing, plane.routes, plane.counts, self.number, time
+        )
         return sent
 
     def _postpone(self, columns: tuple[np.ndarray, ...], start: int, stop: int, time: Time) -> None:
@@ -157,7 +165,9 @@ class RemoteChannel(Channel):
             columns = tuple(
                 [
                     words[at : at + rows].view(dtype)
-                    for at, dtype in zip(range(offset, offset + stride * self._width, stride), self._schema.dtypes, strict=True)
+                    for at, dtype in zip(
+                        range(offset, offset + stride * self._width, stride), self._schema.dtypes, strict=True
+                    )
                 ]
             )
         target.queue.append((time, Batch.wrap(self._schema, columns, rows), True))
@@ -171,6 +181,3 @@ def _power_of_two_from(value: int) -> int:
 def needs_queues(pact: Pact, workers: int) -> bool:
     """Whether an edge with this pact crosses workers."""
     return workers > 1 and isinstance(pact, Exchange | Broadcast)
-
-
-

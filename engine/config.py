@@ -24,10 +24,11 @@ def _power_of_two_below(value: int) -> int:
 class Config:
     """Settings of a group of workers.
 
-    workers: processes, default one per usable core. queue_bytes: data part of each ordered pair's queue, a power of two (default: 2 MiB,
-    less for many workers). ring_records: slots of the progress ring, a power of two. backlog_bytes: rows that may wait for room on one
-    worker before sources are asked to pause. spin_us: how long a worker with nothing to do spins before it parks (none when there are
-    more workers than cores). pin: bind worker i to the i-th usable core.
+    workers: processes, default one per usable core. queue_bytes: data part of each ordered pair's queue, a power of two
+    (default: 2 MiB, less for many workers). ring_records: slots of the progress ring, a power of two. backlog_bytes:
+    rows that may wait for room on one worker before sources are asked to pause. spin_us: how long a worker with nothing
+    to do spins before it parks (none when there are more workers than cores). pin: bind worker i to the i-th usable
+    core.
     """
 
     workers: int = 0

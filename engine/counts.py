@@ -1,7 +1,8 @@
 """Count tables: for every location, how many tokens or messages in flight there are at each time, in flat int64 arrays.
 
-A location's entries (time, count) are sorted by time in a window of a region of one pool. Times mostly come at the end and go at
-the beginning, so both are O(1); anything else is a binary search and a short move. Counts may be negative for a while.
+A location's entries (time, count) are sorted by time in a window of a region of one pool. Times mostly come at the end
+and go at the beginning, so both are O(1); anything else is a binary search and a short move. Counts may be negative for
+a while.
 
     state      addresses and scalars, the kernels' one handle on everything
     locations  LOCATION_WORDS words a location: its window, its least time, its paths, its frontier

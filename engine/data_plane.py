@@ -29,7 +29,6 @@ _MESSAGE = Struct("=7q8x").iter_unpack
 _INBOX_MESSAGES = 16  # per peer and step
 
 
-
 class DataPlane:
     """Sends and receives column messages; channels are numbered in the order they are made, alike on every worker."""
 
@@ -41,7 +40,7 @@ class DataPlane:
         self.outgoing, self.incoming = attach_queues(segment, me, self._loopback)
         self.words = [queue_words(segment, peer, me, self._loopback) for peer in range(layout.workers)]
         self.inbox = np.zeros(layout.workers * _INBOX_MESSAGES * INBOX_WORDS, np.int64)
-        self._inbox_bytes = memoryview(self.inbox).cast("B")
+        self._inbox_bytes = self.inbox.data.cast("B")
         self.message_limit_words = layout.queue_words // 4
         self.routes = np.zeros(self.message_limit_words, np.int64)
         self.counts = np.zeros((3, layout.workers), np.int64)
@@ -70,7 +69,13 @@ class DataPlane:
         return found
 
     def broadcast(
-        self, copy: Callable[..., bool], columns: tuple[np.ndarray, ...], start: int, stop: int, channel: int, stamp: int
+        self,
+        copy: Callable[..., bool],
+        columns: tuple[np.ndarray, ...],
+        start: int,
+        stop: int,
+        channel: int,
+        stamp: int,
     ) -> int:
         """Copy rows to every worker's queue with the kernel `copy`, or to none (-1)."""
         words = message_words(stop - start, len(columns))
@@ -120,5 +125,3 @@ class DataPlane:
     def congested(self) -> bool:
         """Whether some worker has more waiting than the limit: sources should pause."""
         return self._waiting != [] or any_set(self._first_congested_address, self._workers)
-
-

@@ -1,4 +1,5 @@
-"""The engine's exceptions: misuse names operator, port, worker, time and cure; a broken invariant of ours is a different thing.
+"""The engine's exceptions: misuse names operator, port, worker, time and cure; a broken invariant of ours is a
+different thing.
 
 TokenRingError
 ├── UsageError              the caller did something that the model does not allow

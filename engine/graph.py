@@ -51,7 +51,9 @@ class Graph:
                 for output_port in range(len(operator.outputs)):
                     summary = operator.summary(input_port, output_port)
                     if summary is not None:
-                        links.append((numbers[Target(number, input_port)], numbers[Source(number, output_port)], summary))
+                        links.append(
+                            (numbers[Target(number, input_port)], numbers[Source(number, output_port)], summary)
+                        )
         for index, origin in enumerate(self.taps):
             links.append((numbers[origin], len(numbers) + index, IDENTITY))
         return links
@@ -72,7 +74,9 @@ class Graph:
         """63 bits that all workers must agree on: names, ports, schemas, pacts, summaries, policies, edges, probes."""
         text = [self.name]
         for operator in self.operators:
-            text.append(f"{operator.name}|{operator.notify}|{operator.outputs!r}|{sorted(operator.summaries.items())!r}")
+            text.append(
+                f"{operator.name}|{operator.notify}|{operator.outputs!r}|{sorted(operator.summaries.items())!r}"
+            )
             text.extend(f"{spec.origin!r}|{spec.pact!r}|{spec.schema!r}" for spec in operator.inputs)
         text.append(repr(self.taps))
         return int.from_bytes(hashlib.blake2b("\n".join(text).encode(), digest_size=8).digest(), "little") >> 1

@@ -29,7 +29,9 @@ class InputHandle:
 
     def _open_token(self, verb: str) -> Token:
         if self._port is None:
-            raise GraphError(f"cannot {verb} an input before its dataflow is built (after the `with worker.dataflow()` block)")
+            raise GraphError(
+                f"cannot {verb} an input before its dataflow is built (after the `with worker.dataflow()` block)"
+            )
         if self._token is None:
             raise DroppedTokenError(f"cannot {verb} {self._port.describe()}: it is closed")
         return self._token
@@ -45,7 +47,9 @@ class InputHandle:
         return self._port is not None and self._token is None
 
     def send(self, batch: Batch | Mapping[str, Any]) -> None:
-        """Send rows at the current time: a batch, or a mapping of column names to arrays. The arrays must not change afterwards."""
+        """Send rows at the current time: a batch, or a mapping of column names to arrays. The arrays must not change
+        afterwards.
+        """
         token = self._open_token("send on")
         assert self._port is not None
         if not isinstance(batch, Batch):

@@ -1,7 +1,8 @@
 """The launcher: makes the segment, forks one worker per core, waits, and turns any death into one clear error.
 
-Order: compile kernels, reclaim leftovers, create the segment and unlink its name (mappings are inherited, so nothing can be left
-behind), fork. Workers report over pipes, a JSON object a line. A worker that dies stops the group; a launcher that dies takes its workers with it.
+Order: compile kernels, reclaim leftovers, create the segment and unlink its name (mappings are inherited, so nothing
+can be left behind), fork. Workers report over pipes, a JSON object a line. A worker that dies stops the group; a
+launcher that dies takes its workers with it.
 """
 
 import contextlib
@@ -40,10 +41,12 @@ def execute(
     on_note: Callable[[int, Any], None] | None = None,
     on_start: Callable[[list[int]], None] | None = None,
 ) -> list[Any]:
-    """Run `program(worker)` on every worker of a new group; returns what each returned, in order (JSON values and numpy arrays).
+    """Run `program(worker)` on every worker of a new group; returns what each returned, in order (JSON values and numpy
+    arrays).
 
-    workers: processes (default: one per usable core; or give a whole `config`). on_note(worker, value) sees what workers
-    `report`; on_start(pids) the processes. Dataflows still running when the program returns are run to their end.
+    workers: processes (default: one per usable core; or give a whole `config`). on_note(worker, value) sees what
+    workers `report`; on_start(pids) the processes. Dataflows still running when the program returns are run to their
+    end.
 
     Raises OperatorError, UsageError subclasses, GraphMismatchError, WorkerError (a worker died), OutOfSharedMemory.
     """
@@ -71,7 +74,9 @@ def execute(
 class _Group:
     """The launcher's view of its workers."""
 
-    def __init__(self, segment: Segment, lot: ParkingLot, config: Config, on_note: Callable[[int, Any], None] | None) -> None:
+    def __init__(
+        self, segment: Segment, lot: ParkingLot, config: Config, on_note: Callable[[int, Any], None] | None
+    ) -> None:
         self._segment = segment
         self._lot = lot
         self._config = config
@@ -147,7 +152,10 @@ class _Group:
             return
         code = os.waitstatus_to_exitcode(status)
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with status {code}"
-        self._failures[index] = {"kind": "death", "text": f"worker {index} {how} before its work was done; the run is void"}
+        self._failures[index] = {
+            "kind": "death",
+            "text": f"worker {index} {how} before its work was done; the run is void",
+        }
 
     def _failure(self, selector: selectors.BaseSelector) -> Exception:
         """Stop the others, then make the exception for the most telling failure."""
@@ -194,7 +202,9 @@ class _Group:
         self._pipes.clear()
 
 
-def _child(program: Program, segment: Segment, lot: ParkingLot, index: int, config: Config, pipe: int, launcher: int) -> None:
+def _child(
+    program: Program, segment: Segment, lot: ParkingLot, index: int, config: Config, pipe: int, launcher: int
+) -> None:
     """A worker process from its fork to its end; never returns."""
     status = 1
     try:
@@ -210,7 +220,7 @@ def _child(program: Program, segment: Segment, lot: ParkingLot, index: int, conf
         worker = Worker(segment, lot, index, config)
         worker.report = lambda value: _write(pipe, {"kind": "note", "value": value})
         value = program(worker)
-        worker.finish()
+        worker.agreement.finish()
         worker.run()
         _write(pipe, {"kind": "result", "value": value})
         status = 0
@@ -220,7 +230,9 @@ def _child(program: Program, segment: Segment, lot: ParkingLot, index: int, conf
         known = isinstance(error, TokenRingError | errors.SharedMemoryError)
         text = str(error) if known else f"worker {index}: {type(error).__name__}: {error}"
         with contextlib.suppress(BaseException):
-            _write(pipe, {"kind": "error", "type": type(error).__name__, "text": text, "traceback": traceback.format_exc()})
+            _write(
+                pipe, {"kind": "error", "type": type(error).__name__, "text": text, "traceback": traceback.format_exc()}
+            )
     finally:
         with contextlib.suppress(BaseException):
             _flush_output()

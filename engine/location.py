@@ -34,7 +34,9 @@ class Pointstamp(NamedTuple):
 
 
 class Notify(StrEnum):
-    """When an operator is run because a frontier of its inputs moved (the article "Speeding up Timely Dataflow by 100x")."""
+    """When an operator is run because a frontier of its inputs moved (the article "Speeding up Timely Dataflow by
+    100x").
+    """
 
     NEVER = "never"
     IF_TOKEN = "if_token"

@@ -11,7 +11,9 @@ from engine.pact import Broadcast, Exchange, Pact, Pipeline
 from engine.timestamp import IDENTITY, PathSummary
 
 Constructor = Callable[..., Callable[..., None]]
-"""`constructor(context, *tokens)`, one token a output, called once a worker; returns the logic, `logic(*inputs, *outputs)`."""
+"""`constructor(context, *tokens)`, one token a output, called once a worker; returns the logic, `logic(*inputs,
+*outputs)`.
+"""
 
 
 @dataclass
@@ -50,7 +52,11 @@ def arriving_schema(schema: Schema, pact: Pact, name: str) -> Schema:
     arriving = schema if pact.columns is None else schema.select(tuple(pact.columns))
     if isinstance(pact, Exchange):
         if pact.key not in arriving.positions:
-            raise SchemaError(f"operator {name!r}: exchange key {pact.key!r} is not among the columns {', '.join(arriving.names)}")
+            raise SchemaError(
+                f"operator {name!r}: exchange key {pact.key!r} is not among the columns {', '.join(arriving.names)}"
+            )
         if arriving.dtypes[arriving.position(pact.key)].kind != "i":
-            raise SchemaError(f"operator {name!r}: exchange key {pact.key!r} must be int64; add an int64 column to exchange by")
+            raise SchemaError(
+                f"operator {name!r}: exchange key {pact.key!r} must be int64; add an int64 column to exchange by"
+            )
     return arriving

@@ -16,7 +16,18 @@ if TYPE_CHECKING:
 class RunningOperator:
     """One worker's instance of an operator."""
 
-    __slots__ = ("call", "counts_tokens", "index", "inputs", "is_due", "is_running", "name", "number", "outputs", "worker")
+    __slots__ = (
+        "call",
+        "counts_tokens",
+        "index",
+        "inputs",
+        "is_due",
+        "is_running",
+        "name",
+        "number",
+        "outputs",
+        "worker",
+    )
 
     def __init__(self, worker: "Worker", name: str, index: int, number: int, notify: Notify) -> None:
         self.worker = worker
@@ -42,11 +53,14 @@ class RunningOperator:
         except (GroupStopped, BrokenInvariant):
             raise
         except TokenRingError as error:
-            raise OperatorError(f"operator {self.name!r} on worker {self.worker.index}: {type(error).__name__}: {error}") from error
+            raise OperatorError(
+                f"operator {self.name!r} on worker {self.worker.index}: {type(error).__name__}: {error}"
+            ) from error
         except Exception as error:
             frontiers = ", ".join(f"input {port.index} at {port.frontier}" for port in self.inputs)
             raise OperatorError(
-                f"operator {self.name!r} raised on worker {self.worker.index} ({frontiers or 'a source'}): {type(error).__name__}: {error}"
+                f"operator {self.name!r} raised on worker {self.worker.index} ({frontiers or 'a source'}): "
+                f"{type(error).__name__}: {error}"
             ) from error
         self.is_running = False
         for port in self.inputs:
@@ -107,5 +121,3 @@ class OperatorContext:
 
     def __repr__(self) -> str:
         return f"OperatorContext({self.name!r}, worker {self.worker_index} of {self.peers})"
-
-

@@ -27,9 +27,22 @@ if TYPE_CHECKING:
 class InputPort:
     """One input of a running operator. Iterate over it for (token reference, batch) pairs; ask it for its frontier."""
 
-    __slots__ = ("_frontier_word", "_tracker", "current", "index", "location", "log", "operator", "queue", "schema", "summaries")
+    __slots__ = (
+        "_frontier_word",
+        "_tracker",
+        "current",
+        "index",
+        "location",
+        "log",
+        "operator",
+        "queue",
+        "schema",
+        "summaries",
+    )
 
-    def __init__(self, operator: "RunningOperator", index: int, location: int, schema: Schema, tracker: Tracker, log: ChangeLog) -> None:
+    def __init__(
+        self, operator: "RunningOperator", index: int, location: int, schema: Schema, tracker: Tracker, log: ChangeLog
+    ) -> None:
         self.operator = operator
         self.index = index
         self.location = location
@@ -43,7 +56,9 @@ class InputPort:
 
     @property
     def frontier(self) -> Time:
-        """The least time that may still arrive here, as an integer; COMPLETE if none. A time t is finished once t < frontier."""
+        """The least time that may still arrive here, as an integer; COMPLETE if none. A time t is finished once t <
+        frontier.
+        """
         return self._tracker.location_view[self._frontier_word]
 
     def __iter__(self) -> Iterator[tuple[TokenRef, Batch]]:
@@ -71,7 +86,9 @@ class InputPort:
         return reference, batch
 
     def end_call(self) -> None:
-        """The operator's call is over: its last reference expires, and what it left waiting is copied, since queue bytes are reused."""
+        """The operator's call is over: its last reference expires, and what it left waiting is copied, since queue
+        bytes are reused.
+        """
         if self.current is not None:
             self.current._live = False
             self.current = None
@@ -83,10 +100,15 @@ class InputPort:
         """The output port of that number and the delay on the way there; WrongOutputError if there is no path."""
         outputs = self.operator.outputs
         if not 0 <= output < len(outputs):
-            raise WrongOutputError(f"{self.describe()} cannot retain a token for output {output}: the operator has {len(outputs)} output(s)")
+            raise WrongOutputError(
+                f"{self.describe()} cannot retain a token for output {output}: the operator has {len(outputs)} "
+                f"output(s)"
+            )
         summary = self.summaries[output]
         if summary is None:
-            raise WrongOutputError(f"{self.describe()} has no path to output {output}, so its messages give no token for it")
+            raise WrongOutputError(
+                f"{self.describe()} has no path to output {output}, so its messages give no token for it"
+            )
         return outputs[output], summary.delay
 
     def describe(self) -> str:
@@ -111,7 +133,7 @@ class Session:
             raise TokenError(f"{self._port.describe()}: a session is entered once; ask the output for another")
         self._time = self._port.allowed(right, self._time)
         if right.__class__ is Token:
-            right._pins += 1  # type: ignore[union-attr]
+            right._pins += 1
         self._open = True
         return self
 
@@ -126,12 +148,14 @@ class Session:
         if time is None:
             time = self._time
         elif not self._time <= time <= MAX_TIME:
-            raise TimeRegressionError(f"{port.describe()}: a session at {self._time} cannot send at {time} (times go up to {MAX_TIME})")
-        port.push(time, batch if batch.__class__ is Batch else Batch(port.schema, batch))
+            raise TimeRegressionError(
+                f"{port.describe()}: a session at {self._time} cannot send at {time} (times go up to {MAX_TIME})"
+            )
+        port.push(time, batch if isinstance(batch, Batch) else Batch(port.schema, batch))
 
     def __exit__(self, *_: object) -> None:
         if self._right.__class__ is Token:
-            self._right._pins -= 1  # type: ignore[union-attr]
+            self._right._pins -= 1
         self._right = None
         self._open = False
 
@@ -149,11 +173,13 @@ class OutputPort:
         self.log = log
         self.held = 0
         self.channels: list[Channel] = []
-        self.same_time_inputs: tuple[InputPort, ...] = ()
+        self.same_time_inputs: tuple[Any, ...] = ()
         """The inputs whose messages may be answered here at their own time."""
 
     def session(self, right: Token | TokenRef, time: Time | None = None) -> Session:
-        """A context manager that sends with the right of a token, or of a message's token reference, at its time or later."""
+        """A context manager that sends with the right of a token, or of a message's token reference, at its time or
+        later.
+        """
         return Session(self, right, time)
 
     def give(self, right: Token | TokenRef, batch: Batch, time: Time | None = None) -> None:
@@ -168,28 +194,37 @@ class OutputPort:
         self.push(time, batch)
 
     def allowed(self, right: Token | TokenRef, time: Time | None) -> Time:
-        """The time at which `right` lets this output send, at `time` if that is given and late enough; raises TokenErrors."""
+        """The time at which `right` lets this output send, at `time` if that is given and late enough; raises
+        TokenErrors.
+        """
         if right.__class__ is Token:
-            if right._port is not self:  # type: ignore[union-attr]
-                raise WrongOutputError(f"{self.describe()} cannot send with a token of {right._port.describe()}")  # type: ignore[union-attr]
+            if right._port is not self:
+                raise WrongOutputError(f"{self.describe()} cannot send with a token of {right._port.describe()}")
             if not right._live:
-                raise DroppedTokenError(f"{self.describe()} cannot send with a token that was dropped (it was at time {right._time})")
+                raise DroppedTokenError(
+                    f"{self.describe()} cannot send with a token that was dropped (it was at time {right._time})"
+                )
             least = right._time
         elif right.__class__ is TokenRef:
             if not right._live:
-                right.refuse()  # type: ignore[union-attr]
-            source: Any = right._input  # type: ignore[union-attr]
+                right.refuse()
+            source: Any = right._input
             if source.operator is not self.operator:
                 raise WrongOutputError(f"{self.describe()} cannot send with a reference of {source.describe()}")
             least = right._time + source.reach(self.index)[1]
         else:
-            raise TokenError(f"{self.describe()} cannot send without a token: pass a Token, or the TokenRef of the message at hand, not {right!r}")
+            raise TokenError(
+                f"{self.describe()} cannot send without a token: pass a Token, or the TokenRef of the message at "
+                f"hand, not {right!r}"
+            )
         if time is None:
             time = least
         elif time.__class__ is not int:
             time = as_integer(time)
         if not least <= time <= MAX_TIME:
-            raise TimeRegressionError(f"{self.describe()}: a token at {least} cannot send at {time}; times go up to {MAX_TIME}")
+            raise TimeRegressionError(
+                f"{self.describe()}: a token at {least} cannot send at {time}; times go up to {MAX_TIME}"
+            )
         return time
 
     def push(self, time: Time, batch: Batch) -> None:

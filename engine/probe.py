@@ -29,7 +29,9 @@ class Probe:
     def frontier(self) -> Time:
         """The least time that may still appear on the stream; COMPLETE if none."""
         if self._tracker is None:
-            raise GraphError("a probe can be asked only after its dataflow is built (after the `with worker.dataflow()` block)")
+            raise GraphError(
+                "a probe can be asked only after its dataflow is built (after the `with worker.dataflow()` block)"
+            )
         return self._tracker.frontier(self._location)
 
     def less_than(self, time: Time) -> bool:

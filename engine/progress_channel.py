@@ -3,7 +3,6 @@
 A worker applies its own batches from the ring like everybody else's, so all workers see one history.
 """
 
-
 from engine.change_batch import CHANGE_BYTES, ChangeLog, net, positives_first
 from engine.counts import BROKEN_LOCATION, DIRTY_COUNT, NEEDS_ROOM, RESUME, WOKEN_COUNT, apply_change
 from engine.tracker import Tracker, propagate
@@ -98,7 +97,14 @@ class ProgressChannel:
         log = self._log
         tracker = self._tracker
         flags: int = exchange(
-            tracker.state, self.ring, log.words, log.offset // CHANGE_BYTES, log.scratch, sent, self._first_line, self._workers
+            tracker.state,
+            self.ring,
+            log.words,
+            log.offset // CHANGE_BYTES,
+            log.scratch,
+            sent,
+            self._first_line,
+            self._workers,
         )
         log.offset = 0
         if flags & (FULL | ROOM | BROKEN):
@@ -114,7 +120,14 @@ class ProgressChannel:
             position = int(self._tracker.state[RESUME])
             self._tracker.grow(int(record_word(self.ring, position, LOCATION)))
             more: int = exchange(
-                self._tracker.state, self.ring, self._log.words, 0, self._log.scratch, True, self._first_line, self._workers
+                self._tracker.state,
+                self.ring,
+                self._log.words,
+                0,
+                self._log.scratch,
+                True,
+                self._first_line,
+                self._workers,
             )
             if more & BROKEN:
                 raise self._tracker.broken()
@@ -135,5 +148,3 @@ class ProgressChannel:
     def nothing_new(self) -> bool:
         """Whether no published batch waits to be applied (for the last look before parking)."""
         return bool(available(self.ring) == 0)
-
-

@@ -20,7 +20,9 @@ def _no_later(left: PathSummary, right: PathSummary) -> bool:
 
 
 def require_acyclic(links: Iterable[Link], names: Mapping[int, str]) -> None:
-    """Raise GraphError naming the cycle if the links have one (contract A4: a cycle would have to advance time strictly)."""
+    """Raise GraphError naming the cycle if the links have one (contract A4: a cycle would have to advance time
+    strictly).
+    """
     following: dict[int, list[int]] = defaultdict(list)
     for origin, destination, _ in links:
         following[origin].append(destination)
@@ -40,7 +42,9 @@ def require_acyclic(links: Iterable[Link], names: Mapping[int, str]) -> None:
                 successor = following[location][position]
                 if state.get(successor) == 1:
                     cycle = [*path[path.index(successor) :], successor]
-                    raise GraphError("the graph has a cycle that does not advance time: " + " -> ".join(names[at] for at in cycle))
+                    raise GraphError(
+                        "the graph has a cycle that does not advance time: " + " -> ".join(names[at] for at in cycle)
+                    )
                 if successor not in state:
                     stack.append((successor, 0))
             else:
@@ -55,7 +59,9 @@ class Reachability:
         into: dict[int, list[tuple[int, PathSummary]]] = defaultdict(list)
         for origin, destination, summary in links:
             into[destination].append((origin, summary))
-        self._to: dict[int, dict[int, Antichain[PathSummary]]] = {target: self._paths_to(target, into) for target in targets}
+        self._to: dict[int, dict[int, Antichain[PathSummary]]] = {
+            target: self._paths_to(target, into) for target in targets
+        }
 
     @staticmethod
     def _paths_to(target: int, into: Mapping[int, list[tuple[int, PathSummary]]]) -> dict[int, Antichain[PathSummary]]:

@@ -21,7 +21,10 @@ class Scope:
     def require_open(self) -> None:
         """Raise GraphError once the dataflow is built."""
         if not self._open:
-            raise GraphError(f"dataflow {self.graph.name!r} is already built; declare operators inside the `with worker.dataflow()` block")
+            raise GraphError(
+                f"dataflow {self.graph.name!r} is already built; declare operators inside the `with "
+                f"worker.dataflow()` block"
+            )
 
     def close(self) -> None:
         """No more declarations (done by the engine)."""
@@ -36,7 +39,8 @@ class Scope:
         return handle, stream
 
     def source(self, name: str, schemas: tuple[Schema, ...], constructor: Constructor) -> tuple[Stream, ...]:
-        """An operator with no inputs and one output a schema: `constructor(context, *tokens)` returns `logic(*outputs)`.
+        """An operator with no inputs and one output a schema: `constructor(context, *tokens)` returns
+        `logic(*outputs)`.
 
         It runs once at the start and then whenever it was activated (`context.activate`, `context.activate_after`).
         """

@@ -1,4 +1,6 @@
-"""A whole group of workers in one process, stepped one at a time: deterministic, for warming up and for tests of the real engine."""
+"""A whole group of workers in one process, stepped one at a time: deterministic, for warming up and for tests of the
+real engine.
+"""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -20,9 +22,9 @@ class SimulatedGroup:
     @contextmanager
     def building(self, worker: Worker) -> Iterator[None]:
         """Let `worker` declare a dataflow without waiting for the others, who will declare the same one after it."""
-        worker.waits_for_peers = False
+        worker.agreement.peers = range(0)
         yield
-        worker.waits_for_peers = True
+        worker.agreement.peers = range(len(self.workers))
 
     def run(self, order: Iterable[int] | None = None) -> None:
         """Step workers in the given order of indices, then in turn, until all are complete."""

@@ -1,4 +1,6 @@
-"""Streams: handles to operator outputs while a dataflow is being built, and the builder for operators that consume them."""
+"""Streams: handles to operator outputs while a dataflow is being built, and the builder for operators that consume
+them.
+"""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -35,8 +37,8 @@ class Stream:
     ) -> "Stream":
         """An operator with this input and one output.
 
-        `constructor(context, token)` runs once on each worker and returns `logic(input, output)`, which runs whenever messages
-        arrive, or the input's frontier moves and `notify` asks for it.
+        `constructor(context, token)` runs once on each worker and returns `logic(input, output)`, which runs whenever
+        messages arrive, or the input's frontier moves and `notify` asks for it.
         """
         builder = OperatorBuilder(self.scope, name, notify)
         builder.input(self, pact)
@@ -61,7 +63,9 @@ class Stream:
         return self.scope.probe(self)
 
     def __repr__(self) -> str:
-        return f"Stream({self.scope.graph.describe(self.source)} of dataflow {self.scope.graph.name!r}, {self.schema!r})"
+        return (
+            f"Stream({self.scope.graph.describe(self.source)} of dataflow {self.scope.graph.name!r}, {self.schema!r})"
+        )
 
 
 class OperatorBuilder:
@@ -78,11 +82,17 @@ class OperatorBuilder:
         """Add an input fed by `stream`; returns its port number."""
         if stream.scope is not self._scope:
             raise GraphError(
-                f"operator {self._spec.name!r}: {stream!r} belongs to another dataflow; streams connect within one dataflow"
+                f"operator {self._spec.name!r}: {stream!r} belongs to another dataflow; streams connect within one "
+                f"dataflow"
             )
         if stream.source.operator >= self._number:
-            whose = "its own output" if stream.source.operator == self._number else f"the output of the later {stream!r}"
-            raise GraphError(f"operator {self._spec.name!r} cannot consume {whose}: that makes a cycle, and a cycle must advance time")
+            whose = (
+                "its own output" if stream.source.operator == self._number else f"the output of the later {stream!r}"
+            )
+            raise GraphError(
+                f"operator {self._spec.name!r} cannot consume {whose}: that makes a cycle, and a cycle must advance "
+                f"time"
+            )
         pact = Pipeline() if pact is None else pact
         schema = arriving_schema(stream.schema, pact, self._spec.name)
         self._spec.inputs.append(InputSpec(stream.source, pact, schema))

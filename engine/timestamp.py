@@ -3,7 +3,8 @@
 Laws (held by tests/engine/test_timestamp.py):
 1. `less_equal` is a partial order; on integers it is total.
 2. `results_in` never moves a time back, is monotone, and is None only where the result cannot be represented.
-3. `followed_by` is associative with `IDENTITY` as its unit, and p.followed_by(q).results_in(t) == q.results_in(p.results_in(t)).
+3. `followed_by` is associative with `IDENTITY` as its unit, and p.followed_by(q) results in what q makes of what p
+   results in.
 
 Source: the progress-tracking chapter ("Path Summaries").
 """
@@ -17,7 +18,9 @@ MAX_TIME: Time = 2**62 - 1
 """The last representable time."""
 
 COMPLETE: Time = 2**63 - 1
-"""The frontier that no time reaches: the empty antichain, as an integer, so that `time < frontier` stays one comparison."""
+"""The frontier that no time reaches: the empty antichain, as an integer, so that `time < frontier` stays one
+comparison.
+"""
 
 
 def less_equal(left: Time, right: Time) -> bool:

@@ -1,9 +1,10 @@
 """Timestamp tokens: the right to send at a time or later, at one output (the literature's capability).
 
-Life-cycle (the paper's sections 3 and 4): every operator gets a token at time 0 for each output; a message's token reference can be
-retained as a token; tokens are cloned, downgraded, dropped, and exercised through sessions. Each of these writes net changes to
-the worker's log and nothing else; the engine publishes them after the operator's call, as one atomic batch with what it consumed and sent.
-There is no borrow checker, so misuse raises. A token lost to the garbage collector is released and reported with its origin.
+Life-cycle (the paper's sections 3 and 4): every operator gets a token at time 0 for each output; a message's token
+reference can be retained as a token; tokens are cloned, downgraded, dropped, and exercised through sessions. Each of
+these writes net changes to the worker's log and nothing else; the engine publishes them after the operator's call, as
+one atomic batch with what it consumed and sent. There is no borrow checker, so misuse raises. A token lost to the
+garbage collector is released and reported with its origin.
 """
 
 import operator as _operator
@@ -71,7 +72,8 @@ class Token:
     def downgrade(self, time: Time) -> None:
         """Give up the right to send before `time`.
 
-        Raises TimeRegressionError for an earlier time, DroppedTokenError after a drop, PinnedTokenError within a session.
+        Raises TimeRegressionError for an earlier time, DroppedTokenError after a drop, PinnedTokenError within a
+        session.
         """
         if time.__class__ is not int:
             time = _operator.index(time)
@@ -116,13 +118,22 @@ class Token:
     def _refuse(self, verb: str, time: Time) -> None:
         where = self._port.describe()
         if not self._live:
-            raise DroppedTokenError(f"cannot {verb} a token of {where}: it was dropped (it was at time {self._time}); clone it before dropping")
+            raise DroppedTokenError(
+                f"cannot {verb} a token of {where}: it was dropped (it was at time {self._time}); clone it before "
+                f"dropping"
+            )
         if self._pins:
-            raise PinnedTokenError(f"cannot {verb} a token of {where} at time {self._time} inside a session that uses it; leave the session first")
+            raise PinnedTokenError(
+                f"cannot {verb} a token of {where} at time {self._time} inside a session that uses it; leave the "
+                f"session first"
+            )
         if time > MAX_TIME:
-            raise TimeRegressionError(f"cannot {verb} a token of {where} to {time}: the last representable time is {MAX_TIME}")
+            raise TimeRegressionError(
+                f"cannot {verb} a token of {where} to {time}: the last representable time is {MAX_TIME}"
+            )
         raise TimeRegressionError(
-            f"cannot {verb} a token of {where} from {self._time} back to {time}: tokens only move to later times; retain one that is early enough"
+            f"cannot {verb} a token of {where} from {self._time} back to {time}: tokens only move to later times; "
+            f"retain one that is early enough"
         )
 
     def __copy__(self) -> "Token":
@@ -159,9 +170,11 @@ class TokenRef:
         return self._time
 
     def retain(self, output: int = 0) -> Token:
-        """A token for the operator's output number `output`, at the message's time (plus the operator's summary for that pair).
+        """A token for the operator's output number `output`, at the message's time (plus the operator's summary for
+        that pair).
 
-        Raises ExpiredReferenceError after the call that gave the reference, WrongOutputError if the input cannot reach the output.
+        Raises ExpiredReferenceError after the call that gave the reference, WrongOutputError if the input cannot reach
+        the output.
         """
         if not self._live:
             self.refuse()
@@ -169,7 +182,9 @@ class TokenRef:
         port, delay = source.reach(output)
         time = self._time + delay
         if time > MAX_TIME:
-            raise TimeRegressionError(f"{source.describe()}: a token at {time} would be beyond the last representable time {MAX_TIME}")
+            raise TimeRegressionError(
+                f"{source.describe()}: a token at {time} would be beyond the last representable time {MAX_TIME}"
+            )
         log = port.log
         offset = log.offset
         pack_change(log.buffer, offset, port.location, 1, time)
@@ -182,7 +197,8 @@ class TokenRef:
     def refuse(self) -> None:
         """Raise the error for a reference that is used too late."""
         raise ExpiredReferenceError(
-            f"a token reference of {self._input.describe()} at time {self._time} was used after the message it came with; call retain() on it in time"
+            f"a token reference of {self._input.describe()} at time {self._time} was used after the message it came "
+            f"with; call retain() on it in time"
         )
 
     def __repr__(self) -> str:

@@ -1,9 +1,12 @@
 """The tracker: live counts and what they imply, the frontier of every watched target.
 
-Totally ordered times: a target's frontier is the (min,+) product of the locations' least positive times with the path summaries.
-Only locations whose counts changed are looked at, and only operators whose notify policy asks for it are woken.
-Safety: a frontier never passes a time that a counted token or message could still bring there; it never moves back.
+Totally ordered times: a target's frontier is the (min,+) product of the locations' least positive times with the path
+summaries. Only locations whose counts changed are looked at, and only operators whose notify policy asks for it are
+woken. Safety: a frontier never passes a time that a counted token or message could still bring there; it never moves
+back.
 """
+
+from itertools import pairwise
 
 import numpy as np
 
@@ -45,8 +48,9 @@ _NEVER, _IF_TOKEN, _ALWAYS = (NOTIFY_CODES[policy] for policy in (Notify.NEVER, 
 
 @kernel
 def propagate(state):  # type: ignore[no-untyped-def]
-    """Bring frontiers up to date with the counts changed since the last call; returns how many operators are woken (listed in
-    the last third of `lists`), or -1 if a frontier would move back (its location is in state[BROKEN_LOCATION])."""
+    """Bring frontiers up to date with the counts changed since the last call; returns how many operators are woken
+    (listed in the last third of `lists`), or -1 if a frontier would move back (its location is in
+    state[BROKEN_LOCATION])."""
     capacity = state[LOCATION_CAPACITY]
     locations = words_at(state[LOCATIONS_ADDRESS], capacity * LOCATION_WORDS)
     lists = words_at(state[LISTS_ADDRESS], 3 * capacity)
@@ -102,7 +106,7 @@ class Tracker:
 
     def __init__(self, capacity: int = 64) -> None:
         self.state = np.zeros(table.STATE_WORDS, np.int64)
-        self.state_view = memoryview(self.state)
+        self.state_view = self.state.data
         self.locations_used = 0
         self.operators_used = 0
         self._locations = np.zeros(0, np.int64)
@@ -144,9 +148,9 @@ class Tracker:
         state[table.LISTS_ADDRESS] = address_of(self._lists)
         state[table.PATHS_ADDRESS] = address_of(self._paths)
         state[table.PATHS_CAPACITY] = len(self._paths) // 2
-        self.location_view = memoryview(self._locations)
-        self.operator_view = memoryview(self._operators)
-        self.list_view = memoryview(self._lists)
+        self.location_view = self._locations.data
+        self.operator_view = self._operators.data
+        self.list_view = self._lists.data
 
     def grow(self, location: int = 0) -> None:
         """Make room after a kernel asked for it: twice the pool, and tables that hold `location`."""
@@ -196,7 +200,9 @@ class Tracker:
         self._link()
 
     def change(self, location: int, time: int, delta: int) -> None:
-        """Apply one change to the counts (at build time; batches from the ring are applied by the progress channel's kernel)."""
+        """Apply one change to the counts (at build time; batches from the ring are applied by the progress channel's
+        kernel).
+        """
         while table.apply_change(self.state, location, time, delta) == table.NEEDS_ROOM:
             self.grow(location)
 
@@ -249,6 +255,6 @@ class Tracker:
             row = self._locations[location * LOCATION_WORDS : (location + 1) * LOCATION_WORDS]
             assert 0 <= row[table.BEGIN] <= row[table.END] <= row[table.REGION_CAPACITY], location
             entries = self.entries(location)
-            assert all(left[0] < right[0] for left, right in zip(entries, entries[1:], strict=False)), location
+            assert all(left[0] < right[0] for left, right in pairwise(entries)), location
             nonzero += len(entries)
         assert nonzero == self.state[NONZERO], (nonzero, int(self.state[NONZERO]))

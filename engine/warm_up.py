@@ -1,4 +1,6 @@
-"""Compiles (or loads from the cache) every kernel of the engine before the group forks, by running a small group in this process."""
+"""Compiles (or loads from the cache) every kernel of the engine before the group forks, by running a small group in
+this process.
+"""
 
 from functools import cache
 

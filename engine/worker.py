@@ -12,11 +12,12 @@ from heapq import heappop, heappush
 from time import monotonic_ns
 from typing import Any
 
+from engine.agreement import Agreement
 from engine.build import build_dataflow
 from engine.change_batch import ChangeLog
 from engine.config import Config
 from engine.data_plane import DataPlane
-from engine.errors import GraphMismatchError, GroupStopped
+from engine.errors import GroupStopped
 from engine.input import InputHandle
 from engine.operator import RunningOperator
 from engine.probe import Probe
@@ -27,14 +28,6 @@ from engine.tokens import Token
 from engine.tracker import Tracker
 from shm.atomics import peek, poke
 from shm.data_queue import anything_waiting
-from shm.layout import (
-    WORKER_BARRIERS,
-    WORKER_BUILT,
-    WORKER_DIGEST_EVEN,
-    WORKER_FINISHED,
-    WORKER_GRAPHS,
-    WORKER_INSTANT_EVEN,
-)
 from shm.parking import ParkingLot, begin_parking, end_parking, fence_now, parked_address
 from shm.segment import Segment
 
@@ -64,7 +57,7 @@ class Worker:
         self.by_number: dict[int, RunningOperator | Probe] = {}
         self.inputs: list[InputHandle] = []
         self.steps = 0
-        self.waits_for_peers = True
+        self.agreement = Agreement(segment, index, config.oversubscribed, self._while_waiting)
         self.report: Callable[[Any], None] = _ignore
         """Sends a JSON value to the launcher's `on_note` (progress of long work)."""
         self._segment = segment
@@ -74,76 +67,35 @@ class Worker:
         self._next: list[RunningOperator] = []
         self._timers: list[tuple[int, int]] = []
         self._stepping = False
-        self._graphs = 0
-        self._barriers = 0
         self._spin_ns = 0 if config.oversubscribed else config.spin_us * 1000
 
     # Building
 
     @contextmanager
     def dataflow(self, name: str = "dataflow") -> Iterator[Scope]:
-        """Declare a dataflow inside the block; it runs from the block's end on. All workers must declare the same ones in one order."""
+        """Declare a dataflow inside the block; it runs from the block's end on. All workers must declare the same ones
+        in one order.
+        """
         scope = Scope(name)
         yield scope
         scope.close()
         scope.graph.validate()
-        self._agree(scope.graph.digest(), scope.graph.summary_text())
+        self.agreement.declare(scope.graph.digest(), scope.graph.summary_text())
         build_dataflow(self, scope)
-        self._wait_for_peers(WORKER_BUILT, self._graphs, f"build dataflow {name!r}", stepping=False)  # nobody sends before all can receive
-
-    def _agree(self, digest: int, operators: str) -> None:
-        """Wait until every worker has declared this dataflow, and compare digests."""
-        layout = self._segment.layout
-        mine = layout.worker(self.index)
-        parity = self._graphs % 2  # peers are at most one graph ahead, so two words are enough
-        self._graphs += 1
-        self._segment.words[mine + WORKER_DIGEST_EVEN + parity] = digest
-        self._wait_for_peers(WORKER_GRAPHS, self._graphs, f"declare dataflow number {self._graphs} ({operators})")
-        for peer in range(self.peers if self.waits_for_peers else 0):
-            if int(self._segment.words[layout.worker(peer) + WORKER_DIGEST_EVEN + parity]) != digest:
-                raise GraphMismatchError(
-                    f"worker {self.index} and worker {peer} built different dataflows (worker {self.index} has: {operators}); "
-                    "every worker must declare the same operators, schemas, pacts and probes in the same order"
-                )
+        self.agreement.built(name)  # nobody sends before all can receive
 
     def barrier(self) -> int:
-        """Wait until every worker of the group is here, stepping meanwhile; returns when the last one came, the same number on
-        every worker (time.monotonic_ns), so that clocks can start together."""
-        layout = self._segment.layout
-        parity = self._barriers % 2
-        self._barriers += 1
-        self._segment.words[layout.worker(self.index) + WORKER_INSTANT_EVEN + parity] = time.monotonic_ns()
-        self._wait_for_peers(WORKER_BARRIERS, self._barriers, "reach a barrier")
-        return max(int(self._segment.words[layout.worker(peer) + WORKER_INSTANT_EVEN + parity]) for peer in range(self.peers))
-
-    def finish(self) -> None:
-        """Say that the program has returned, so that nobody waits for this worker to declare or reach anything (done by the launcher)."""
-        poke(self._segment.address(self._segment.layout.worker(self.index) + WORKER_FINISHED), 1)  # SYNC counted-wait: release
-
-    def _wait_for_peers(self, word: int, count: int, what: str, stepping: bool = True) -> None:
-        """Set our word to `count` and wait until every peer's is at least that; steps meanwhile, so that peers are not held up."""
-        layout = self._segment.layout
-        poke(self._segment.address(layout.worker(self.index) + word), count)  # SYNC counted-wait: release
-        for peer in range(self.peers if self.waits_for_peers else 0):
-            line = self._segment.address(layout.worker(peer))
-            while peek(line + 8 * word) < count:  # SYNC counted-wait: acquire
-                if peek(line + 8 * WORKER_FINISHED) and peek(line + 8 * word) < count:  # SYNC counted-wait: acquire
-                    raise GraphMismatchError(
-                        f"worker {self.index} waits for all workers to {what}, but worker {peer}'s program has returned without that; "
-                        "every worker must run the same program"
-                    )
-                if stepping and not self._stepping and self.operators:
-                    self.step()
-                self._check_stop()
-                time.sleep(0.0005 if self.config.oversubscribed else 0)
+        """Wait until every worker of the group is here, stepping meanwhile; returns when the last one came, the same
+        number on every worker (time.monotonic_ns), so that clocks can start together."""
+        return self.agreement.barrier()
 
     # Running
 
     def step(self) -> bool:
         """Do what there is to do now; False if there was nothing.
 
-        Due operators run in topological order. Whenever one took a while, progress is exchanged and new messages are taken in
-        before the next, so that peers wait for a part of a step only.
+        Due operators run in topological order. Whenever one took a while, progress is exchanged and new messages are
+        taken in before the next, so that peers wait for a part of a step only.
         """
         self._stepping = True
         self.steps += 1
@@ -178,7 +130,9 @@ class Worker:
                     plane.look()
             if has_channels and not due:
                 plane.receive()
-        for index in due:  # the budget ended before them: what they have waiting must not be views when bytes are given back
+        for (
+            index
+        ) in due:  # the budget ended before them: what they have waiting must not be views when bytes are given back
             for port in operators[index].inputs:
                 port.end_call()
         if plane.waiting and plane.retry():
@@ -212,7 +166,9 @@ class Worker:
             self._exchange(True)
 
     def step_or_park(self, limit_s: float = _LONGEST_SLEEP_S) -> bool:
-        """Step; with nothing to do, spin a little and then sleep until there is something, a timer fires, or `limit_s` pass."""
+        """Step; with nothing to do, spin a little and then sleep until there is something, a timer fires, or `limit_s`
+        pass.
+        """
         if self.step():
             return True
         deadline = time.monotonic_ns() + min(self._spin_ns, int(limit_s * 1e9))
@@ -225,7 +181,9 @@ class Worker:
         return False
 
     def step_while(self, condition: Callable[[], bool]) -> None:
-        """Step, and sleep when there is nothing to do, as long as `condition()` holds. Typically `lambda: probe.less_than(t)`."""
+        """Step, and sleep when there is nothing to do, as long as `condition()` holds. Typically `lambda:
+        probe.less_than(t)`.
+        """
         while condition():
             self.step_or_park()
 
@@ -245,6 +203,12 @@ class Worker:
     def congested(self) -> bool:
         """Whether queues are so full that sources should pause."""
         return self.plane.congested
+
+    def _while_waiting(self, stepping: bool) -> None:
+        """What is done while peers are waited for: steps, so that they are not held up."""
+        if stepping and not self._stepping and self.operators:
+            self.step()
+        self._check_stop()
 
     def end_early(self) -> None:
         """Ask the sources of all workers to close (each looks at `ending`), so that the run ends in order."""
@@ -307,7 +271,8 @@ class Worker:
     def report_lost_token(self, token: Token, where: str) -> None:
         """Say that a token was lost to the garbage collector; its release is in the log already."""
         sys.stderr.write(
-            f"tokenring: a token of {where} at time {token.time} was lost without drop(); it was retained at {token.origin}. "
+            f"tokenring: a token of {where} at time {token.time} was lost without drop(); it was retained at "
+            f"{token.origin}. "
             "It is released now; drop tokens explicitly.\n"
         )
 
@@ -315,6 +280,9 @@ class Worker:
         """Where each operator stands, for explanations."""
         lines = []
         for operator in self.operators:
-            ports = ", ".join(f"input {port.index} {'done' if port.frontier == COMPLETE else port.frontier}" for port in operator.inputs)
+            ports = ", ".join(
+                f"input {port.index} {'done' if port.frontier == COMPLETE else port.frontier}"
+                for port in operator.inputs
+            )
             lines.append(f"{operator.name}: holds {operator.held} token(s); {ports or 'no inputs'}")
         return "\n".join(lines)

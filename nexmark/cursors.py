@@ -42,8 +42,8 @@ def rows_before(events, start, event):  # type: ignore[no-untyped-def]
 def move(table, stop, position):  # type: ignore[no-untyped-def]
     """Move every stream's cursor to its first row of event `stop` or later.
 
-    table: int64 (streams, CURSOR_WORDS). position: int64 (2 + streams,), filled with the greatest time passed and the least
-    time ahead (NONE if there is no such row), then the streams' new rows.
+    table: int64 (streams, CURSOR_WORDS). position: int64 (2 + streams,), filled with the greatest time passed and the
+    least time ahead (NONE if there is no such row), then the streams' new rows.
     """
     greatest, least = NONE, NONE
     for stream in range(table.shape[0]):
@@ -66,7 +66,9 @@ def move(table, stop, position):  # type: ignore[no-untyped-def]
 
 
 class _Column:
-    """One mapped column, whose pages are given back once they have been read, so that memory does not grow with the stream."""
+    """One mapped column, whose pages are given back once they have been read, so that memory does not grow with the
+    stream.
+    """
 
     def __init__(self, path: Path, rows: int) -> None:
         self._mapping: mmap.mmap | None = None
@@ -123,7 +125,7 @@ class Cursors:
         self.streams = list(cursors)
         self._table = np.array([cursor.row for cursor in cursors], np.int64)
         self._position = np.zeros(2 + len(cursors), np.int64)
-        self._view = memoryview(self._position)
+        self._view = self._position.data
         self.greatest = NONE
         self.least = NONE
 

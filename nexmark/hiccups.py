@@ -13,8 +13,8 @@ _NOTABLE_NS = 20_000
 
 
 def hiccups_ms(processes: int, seconds: float) -> list[dict[str, float]]:
-    """Spin `processes` at once, each pinned to a core as a worker would be; for each, its largest gap, its 99.9th percentile of
-    one-millisecond windows' largest gaps, and the share of time lost in gaps above 20 microseconds."""
+    """Spin `processes` at once, each pinned to a core as a worker would be; for each, its largest gap, its 99.9th
+    percentile of one-millisecond windows' largest gaps, and the share of time lost in gaps above 20 microseconds."""
     cores = usable_cores()
     children = []
     for index in range(processes):

@@ -24,7 +24,9 @@ def _bin_of(value):  # type: ignore[no-untyped-def]
 
 @kernel(void(WORDS, WORDS, int64, int64, int64))
 def record(bins, extremes, first_ns, last_ns, count):  # type: ignore[no-untyped-def]
-    """Add `count` latencies spaced evenly from first_ns to last_ns. bins: int64 (BINS,); extremes: int64 (2,) of sum and maximum."""
+    """Add `count` latencies spaced evenly from first_ns to last_ns. bins: int64 (BINS,); extremes: int64 (2,) of sum
+    and maximum.
+    """
     points = min(count, _SPREAD)
     for i in range(points):
         value = first_ns if points == 1 else first_ns + (last_ns - first_ns) * i // (points - 1)

@@ -41,7 +41,9 @@ def progress_bar() -> Iterator[Advance]:
 
 @contextmanager
 def progress_line(what: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Like `progress_bar` for one task, but without a thread, since processes are forked meanwhile: drawn when it is called."""
+    """Like `progress_bar` for one task, but without a thread, since processes are forked meanwhile: drawn when it is
+    called.
+    """
     if not sys.stderr.isatty():
         yield None
         return

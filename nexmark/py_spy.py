@@ -74,7 +74,7 @@ class Recorders:
             file = self._folder / f"worker-{worker}.json"
             log = open(self._folder / f"worker-{worker}.log", "w+b")  # noqa: SIM115 - closed by __exit__
             # Without stopping the worker: a worker that is stopped holds up all others, which would be what we see.
-            # With sleep: without stopping, py-spy cannot well tell sleep from work, and would leave out an unknown part.
+            # With sleep: without stopping, py-spy cannot tell sleep from work well, and would leave some of both out.
             command = [self._py_spy, "record", "--nonblocking", "--idle", "--format", "speedscope", "--full-filenames"]
             command += ["--rate", str(self._frequency), "--output", str(file), "--pid", str(pid)]
             try:

@@ -1,4 +1,6 @@
-"""What `tokenring run` prints: a line of throughput, a latency table with the machine's hiccups beside it, and the answer."""
+"""What `tokenring run` prints: a line of throughput, a latency table with the machine's hiccups beside it, and the
+answer.
+"""
 
 from typing import Any
 
@@ -11,7 +13,10 @@ _MOST_ROWS = 12
 def print_report(outcome: dict[str, Any], console: Console) -> None:
     """Print the JSON object of a run for people."""
     loop = "closed loop" if outcome["rate"] is None else f"open loop, {_count(outcome['rate'])} events/s offered"
-    console.print(f"[bold]{outcome['query']}[/bold]: {outcome['workers']} worker(s), {outcome['mechanism']}, {loop}", highlight=False)
+    console.print(
+        f"[bold]{outcome['query']}[/bold]: {outcome['workers']} worker(s), {outcome['mechanism']}, {loop}",
+        highlight=False,
+    )
     summary = Table(show_header=True, header_style="bold")
     for name in ("events", "seconds", "events/s", "CPU s", "peak MB a worker", "verified"):
         summary.add_column(name, justify="right")
@@ -28,12 +33,17 @@ def print_report(outcome: dict[str, Any], console: Console) -> None:
     if outcome["latency_ms"] is not None:
         console.print(_latency_table(outcome))
     if outcome["dnf"]:
-        console.print(f"[bold red]DNF[/bold red]: fell more than one second behind after {outcome['events']:,} events", highlight=False)
+        console.print(
+            f"[bold red]DNF[/bold red]: fell more than one second behind after {outcome['events']:,} events",
+            highlight=False,
+        )
     console.print(_result_table(outcome))
 
 
 def _latency_table(outcome: dict[str, Any]) -> Table:
-    table = Table(title="latency in ms, from the instant an event is due until the probe passes it", title_justify="left")
+    table = Table(
+        title="latency in ms, from the instant an event is due until the probe passes it", title_justify="left"
+    )
     table.add_column("")
     for name in ("p50", "p99", "p99.9", "max"):
         table.add_column(name, justify="right")

@@ -38,7 +38,8 @@ def run_options(command: Any) -> Any:
                      help="How operators coordinate."),
         click.option("--events", type=click.IntRange(1), metavar="N", help="Use only the first N staged events."),
         click.option("--batch", type=click.IntRange(1), metavar="EVENTS",
-                     help="Events a worker takes in turn, and the most in one batch.  [default: 16384, or 1 ms in an open loop]"),
+                     help="Events a worker takes in turn, and the most in one batch.  "
+                     "[default: 16384; in an open loop 1 ms of events]"),
         click.option("--queue-kib", type=click.IntRange(4, 1 << 21), metavar="KIB",
                      help="Size of each pair's data queue, a power of two.  [default: 2048, less for many workers]"),
     ]  # fmt: skip
@@ -71,15 +72,19 @@ def plan_from(**options: Any) -> Any:
 
 @click.command()
 @run_options
-@click.option("--json", "json_file", metavar="FILE", help="Write the outcome as one JSON object; - for standard output.")
-@click.option("--out", "out_file", metavar="FILE.parquet", type=click.Path(path_type=Path), help="Write the result's rows.")
+@click.option(
+    "--json", "json_file", metavar="FILE", help="Write the outcome as one JSON object; - for standard output."
+)
+@click.option(
+    "--out", "out_file", metavar="FILE.parquet", type=click.Path(path_type=Path), help="Write the result's rows."
+)
 @click.option("--verify", is_flag=True, help="Compare the result with Spark SQL's over the same events.")
 def run(json_file: str | None, out_file: Path | None, verify: bool, **options: Any) -> int:
     """Answer QUERY over staged events on all cores.
 
     Without --rate as fast as it goes; with it, each event is due at its scheduled instant whatever the engine does, and
-    latency is measured from that instant until the probe passes the event (the first second is left out). A run that falls one
-    second behind is DNF. Exit status 0 only if the run completed, and was right where --verify asks.
+    latency is measured from that instant until the probe passes the event (the first second is left out). A run that
+    falls one second behind is DNF. Exit status 0 only if the run completed, and was right where --verify asks.
     """
     plan = plan_from(**options)
     for target in (json_file, out_file):
@@ -172,4 +177,7 @@ def _print(plan: Any, outcome: dict[str, Any]) -> None:
     print_report(outcome, Console(width=None if sys.stdout.isatty() else 120))
     if plan.duration_s is not None and outcome["planned_events"] < int(plan.rate * plan.duration_s):
         seconds = outcome["planned_events"] / plan.rate
-        click.echo(f"tokenring: the events ended after {seconds:.2f} s of the {plan.duration_s:g} s asked for; stage more", err=True)
+        click.echo(
+            f"tokenring: the events ended after {seconds:.2f} s of the {plan.duration_s:g} s asked for; stage more",
+            err=True,
+        )

@@ -1,8 +1,9 @@
 """The NEXMark source: staged columns as timed streams, as fast as they go or each event at its scheduled instant.
 
-Events are dealt to workers in blocks of consecutive events (block k goes to worker k modulo workers), so that all workers are at
-about the same event time. A worker's tokens stand at the time of its own next event. At most `outstanding` batches of a worker are
-under way beyond the probe: large batches make what follows dearer, and under load that spirals.
+Events are dealt to workers in blocks of consecutive events (block k goes to worker k modulo workers), so that all
+workers are at about the same event time. A worker's tokens stand at the time of its own next event. At most
+`outstanding` batches of a worker are under way beyond the probe: large batches make what follows dearer, and under load
+that spirals.
 """
 
 import time
@@ -23,8 +24,9 @@ _SPIN_NS = 300_000
 
 @dataclass(frozen=True)
 class Pace:
-    """How events are offered. rate: events a second over all workers, None for as fast as they go. block: consecutive events a
-    worker takes in turn, and the most it sends at once. discard_ns: start of an open-loop run that is not measured."""
+    """How events are offered. rate: events a second over all workers, None for as fast as they go. block: consecutive
+    events a worker takes in turn, and the most it sends at once. discard_ns: start of an open-loop run that is not
+    measured."""
 
     events: int
     block: int
@@ -34,8 +36,8 @@ class Pace:
 
 
 class Measurements:
-    """What one worker's source saw: events offered, latencies, whether it fell behind. `start_ns` is to be set, alike on all
-    workers, once the dataflow is built: nothing is sent before that instant (time.monotonic_ns)."""
+    """What one worker's source saw: events offered, latencies, whether it fell behind. `start_ns` is to be set, alike
+    on all workers, once the dataflow is built: nothing is sent before that instant (time.monotonic_ns)."""
 
     def __init__(self) -> None:
         self.offered = 0
@@ -85,7 +87,7 @@ class _Feeder:
         self._measurements = measurements
         self._probe = probe
         probe.on_advance(self._probe_moved)
-        self._waiting: deque[tuple[int, int, int]] = deque()  # greatest time, first event, last event
+        self._waiting: deque[tuple[int, int, int]] = deque()  # greatest time up to here, first event, last event
         self._next_report_ns = 0
         self._event = 0
         self._block_end = 0
@@ -105,7 +107,7 @@ class _Feeder:
             return
         if not self._tokens:
             return
-        if len(self._waiting) >= self._pace.outstanding:
+        if self._is_far_ahead():
             if self._is_open_loop:
                 self._give_up_if_behind(now_ns)
             return  # the probe will wake us
@@ -145,7 +147,8 @@ class _Feeder:
         first, self._event = self._event, stop
         self._measurements.offered += stop - first
         if cursors.greatest != NONE:
-            self._waiting.append((cursors.greatest, first, stop - 1))
+            greatest = max(cursors.greatest, self._waiting[-1][0]) if self._waiting else cursors.greatest
+            self._waiting.append((greatest, first, stop - 1))
         if stop == self._block_end:
             self._enter_block(first // self._pace.block + self._context.peers)
         if cursors.least == NONE or self._event >= self._pace.events:
@@ -154,6 +157,12 @@ class _Feeder:
         else:
             for token in tokens:
                 token.downgrade(cursors.least)
+
+    def _is_far_ahead(self) -> bool:
+        """Whether as many batches are under way as may be. Where times are out of order, a batch may have a time that our own
+        next events still hold back: the probe cannot pass it until they are sent, so it must not keep us from sending them."""
+        waiting, outstanding = self._waiting, self._pace.outstanding
+        return len(waiting) >= outstanding and waiting[outstanding - 1][0] < self._cursors.least
 
     def _share(self) -> int:
         """How many events are dealt to this worker."""

@@ -13,4 +13,13 @@ from operators.running_average import running_average
 from operators.tumbling_average import tumbling_average
 from operators.tumbling_max import tumbling_max
 
-__all__ = ["Collected", "Latest", "best_offers", "collect", "latest", "running_average", "tumbling_average", "tumbling_max"]
+__all__ = [
+    "Collected",
+    "Latest",
+    "best_offers",
+    "collect",
+    "latest",
+    "running_average",
+    "tumbling_average",
+    "tumbling_max",
+]

@@ -45,10 +45,8 @@ def collect(stream: Stream, name: str = "collect") -> Collected:
 def _put_for(cells, size, rows, keys, columns):  # type: ignore[no-untyped-def]
     for i in range(len(keys)):
         slot = slot_of(cells, size, keys[i])
-        at = 0
-        for column in columns:
+        for at, column in enumerate(columns):
             rows[slot, at] = column[i]
-            at += 1
 
 
 class Latest:
@@ -74,7 +72,9 @@ class Latest:
 
 
 def latest(stream: Stream, key: str, name: str = "latest") -> Latest:
-    """Keep the latest row of each key that arrives on this worker (exchange by the key first if keys are spread). Memory: one row a key."""
+    """Keep the latest row of each key that arrives on this worker (exchange by the key first if keys are spread).
+    Memory: one row a key.
+    """
     kept = Latest(stream.schema.names)
     position = stream.schema.position(key)
 

@@ -1,6 +1,7 @@
 """A hash index from any 64-bit key to a dense slot number 0, 1, 2, ... for operators' keyed state, in a kernel.
 
-Open addressing with linear probing over `cells` of (key, slot + 1); a cell of (_, 0) is free, so that every key value is allowed.
+Open addressing with linear probing over `cells` of (key, slot + 1); a cell of (_, 0) is free, so that every key value
+is allowed.
 """
 
 from typing import Any
@@ -14,7 +15,9 @@ _FIRST_CELLS = 64
 
 @kernel
 def mixed(key):  # type: ignore[no-untyped-def]
-    """A well-mixed hash of a 64-bit key (the splitmix64 finaliser: unlike the exchange's hash, so that the two are independent)."""
+    """A well-mixed hash of a 64-bit key (the splitmix64 finaliser: unlike the exchange's hash, so that the two are
+    independent).
+    """
     z = np.uint64(key) + np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -55,7 +58,7 @@ class HashIndex:
     def __init__(self) -> None:
         self.cells = np.zeros((_FIRST_CELLS, 2), np.int64)
         self.size = np.zeros(1, np.int64)
-        self._used = memoryview(self.size)
+        self._used = self.size.data
         self._capacity = _FIRST_CELLS // 2
 
     def reserve(self, keys: int) -> bool:

@@ -43,9 +43,9 @@ def _accumulate(cells, size, totals, keys, values, averages, counts):  # type: i
 def running_average(stream: Stream, key: str, value: str, name: str = "running_average") -> Stream:
     """Rows (key, average, count), all int64, one for each input row, at the input's time, in the order of arrival.
 
-    `average` is the sum of the key's values so far divided by their count, rounded down. Exchanged by `key`. Rows are not held
-    back for order: where several times are under way at once, intermediate averages depend on arrival, the last one does not.
-    Raises OverflowError (as OperatorError) if a sum leaves the range of int64.
+    `average` is the sum of the key's values so far divided by their count, rounded down. Exchanged by `key`. Rows are
+    not held back for order: where several times are under way at once, intermediate averages depend on arrival, the
+    last one does not. Raises OverflowError (as OperatorError) if a sum leaves the range of int64.
     """
     if key == value:
         raise SchemaError(f"{name}: key and value are the same column {key!r}")

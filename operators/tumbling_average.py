@@ -1,7 +1,8 @@
 """tumbling_average: the paper's example (section 5) of an operator written with timestamp tokens.
 
-It holds one token for each open window, at the window's end: that is all the system needs to know to keep later operators waiting
-exactly as long as necessary. When the frontier reaches ends, it sends those windows' averages, each with its token, and drops them.
+It holds one token for each open window, at the window's end: that is all the system needs to know to keep later
+operators waiting exactly as long as necessary. When the frontier reaches ends, it sends those windows' averages, each
+with its token, and drops them.
 """
 
 from collections.abc import Callable

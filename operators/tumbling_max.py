@@ -41,7 +41,8 @@ def _bounds(times, values):  # type: ignore[no-untyped-def]
 
 @kernel(types.UniTuple(int64, 2)(COLUMN, COLUMN, int64, int64, WORDS, WORDS))
 def window_maxima(times, values, start, width, ends, maxima):  # type: ignore[no-untyped-def]
-    """Reduce rows from `start` on to (window end, maximum) runs; returns (runs, next row): next row < len(times) if runs are full.
+    """Reduce rows from `start` on to (window end, maximum) runs; returns (runs, next row): next row < len(times) if
+    runs are full.
 
     Times mostly grow, so a run is long: whole blocks inside one window take the vectorised path.
     """
@@ -73,16 +74,17 @@ def window_maxima(times, values, start, width, ends, maxima):  # type: ignore[no
 def tumbling_max(stream: Stream, time: str, value: str, width: int, name: str = "tumbling_max") -> Stream:
     """Rows (window_end, value), int64, one for each window of `width` that had rows, at the window's end.
 
-    A row at time t belongs to the window that ends at (t // width + 1) * width. Rows may come in any order; a window is emitted
-    once the frontier reaches its end. Two stages (the paper's Q7): each worker reduces its own rows, then windows are exchanged.
+    A row at time t belongs to the window that ends at (t // width + 1) * width. Rows may come in any order; a window is
+    emitted once the frontier reaches its end. Two stages (the paper's Q7): each worker reduces its own rows, then
+    windows are exchanged.
     """
     partial = _reduce(stream, time, value, width, Pipeline(), f"{name}.local", 0)
     return _reduce(partial, "window_end", value, width, Exchange("window_end"), name, 1)
 
 
 def _reduce(stream: Stream, time: str, value: str, width: int, pact: Pact, name: str, late: int) -> Stream:
-    """One stage. `late` is 1 where a window's rows are stamped with its end itself, so that they can come until the frontier
-    is beyond it; 0 where their times lie before it."""
+    """One stage. `late` is 1 where a window's rows are stamped with its end itself, so that they can come until the
+    frontier is beyond it; 0 where their times lie before it."""
     schema = Schema(f"window_end {value}")
 
     def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:

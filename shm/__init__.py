@@ -1,1 +1,3 @@
-"""Bytes and words in POSIX shared memory: segment, atomics, progress ring, data queues, parking; knows nothing of times."""
+"""Bytes and words in POSIX shared memory: segment, atomics, progress ring, data queues, parking; knows nothing of
+times.
+"""

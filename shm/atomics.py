@@ -1,8 +1,9 @@
 """Atomic 64-bit words by address: the one file that knows memory ordering.
 
-Every function takes the byte address of an 8-byte aligned word. Orders follow LLVM (and C++11): `load_acquire` pairs with
-`store_release`; `fetch_add` and `compare_exchange` are sequentially consistent; `fence` is a full fence. LLVM emits the right
-instructions on x86-64 (plain moves, lock prefixes, mfence) and aarch64 (ldar, stlr, LSE or ll/sc, dmb); other processors are refused.
+Every function takes the byte address of an 8-byte aligned word. Orders follow LLVM (and C++11): `load_acquire` pairs
+with `store_release`; `fetch_add` and `compare_exchange` are sequentially consistent; `fence` is a full fence. LLVM
+emits the right instructions on x86-64 (plain moves, lock prefixes, mfence) and aarch64 (ldar, stlr, LSE or ll/sc, dmb);
+other processors are refused.
 """
 
 import platform
@@ -20,7 +21,8 @@ WORD_BYTES = 8
 
 if platform.machine().lower() not in KNOWN_PROCESSORS:
     raise SharedMemoryError(
-        f"TokenRing's memory ordering is argued for {', '.join(KNOWN_PROCESSORS)}; this processor is {platform.machine()!r}"
+        f"TokenRing's memory ordering is argued for {', '.join(KNOWN_PROCESSORS)}; this processor is "
+        f"{platform.machine()!r}"
     )
 
 

@@ -1,13 +1,16 @@
-"""Single-producer single-consumer queues of column messages: one per ordered pair of workers, and a private one to oneself.
+"""Single-producer single-consumer queues of column messages: a shared one per ordered pair of workers, a private one to
+oneself.
 
-    message: header (8 words: size | channel | rows | columns | stamp 0..3) then each column, padded to whole cache lines
-    skip:    header with channel -1: the rest of the buffer up to its end is unused, so that every column is contiguous
+    message: header (8 words: size | channel | rows | columns | stamp 0..3), then each column, padded to whole cache lines
+    skip:    header with channel -1: the buffer is unused up to its end, so that every column is contiguous
 
 Contract
-1. Positions count words and only grow; position modulo capacity is an offset. One writer each: sender writes, receiver reads.
-2. The sender fills messages, then stores the write position (release); the receiver acquires it before it reads. What one run
-   of an operator sends appears together, so that the receiver runs once for it.
-3. The receiver stores the read position (release) when it is done with the bytes; the sender acquires it before it reuses them.
+1. Positions count words and only grow; position modulo capacity is an offset. One writer each: the sender's write
+   position, the receiver's read position.
+2. The sender fills messages, then stores the write position (release); the receiver acquires it before it reads. What
+   one run of an operator sends appears together, so that the receiver runs once for it.
+3. The receiver stores the read position (release) when it is done with the bytes; the sender acquires it before it
+   reuses them.
 4. Full is a value: `partition_for` writes all of a batch's messages or none.
 
 `outgoing` and `incoming` are private int64 arrays of shape (workers, QUEUE_STATE), a row a peer.
@@ -29,7 +32,8 @@ SIZE, CHANNEL, ROWS, COLUMNS, STAMP = range(5)
 SKIP = -1
 PAD = 8  # columns start on cache lines
 
-# A delivered message in the inbox: which queue, channel, rows, columns, stamp, offset of the first column, words between columns.
+# A delivered message in the inbox: which queue, channel, rows, columns, stamp, offset of the first column, words
+# between columns.
 INBOX_QUEUE, INBOX_CHANNEL, INBOX_ROWS, INBOX_COLUMNS, INBOX_STAMP, INBOX_OFFSET, INBOX_STRIDE = range(7)
 INBOX_WORDS = 8
 
@@ -119,7 +123,9 @@ def commit_all(outgoing):  # type: ignore[no-untyped-def]
         position = outgoing[worker, WRITE_POSITION]
         if position != outgoing[worker, COMMITTED]:
             outgoing[worker, COMMITTED] = position
-            store_release(outgoing[worker, WRITE_ADDRESS], position)  # SYNC queue-publish: release, pairs with `receive`
+            store_release(
+                outgoing[worker, WRITE_ADDRESS], position
+            )  # SYNC queue-publish: release, pairs with `receive`
 
 
 @kernel
@@ -133,8 +139,8 @@ def route(key, workers):  # type: ignore[no-untyped-def]
 def partition_for(columns, key, start, stop, outgoing, routes, counts, channel, stamp):  # type: ignore[no-untyped-def]
     """Exchange rows start..stop of `columns` by `columns[key]`, straight into the queues of their owners.
 
-    columns: tuple of int64 arrays; routes: int64 scratch of at least stop - start; counts: int64 scratch of (3, workers).
-    Returns the number of messages written, or -1 (nothing written) if a queue lacks room.
+    columns: tuple of int64 arrays; routes: int64 scratch of at least stop - start; counts: int64 scratch of (3,
+    workers). Returns the number of messages written, or -1 (nothing written) if a queue lacks room.
     """
     workers = outgoing.shape[0]
     for worker in range(workers):
@@ -190,12 +196,16 @@ def release_all(incoming):  # type: ignore[no-untyped-def]
         position = incoming[worker, READ_POSITION]
         if position != incoming[worker, RELEASED]:
             incoming[worker, RELEASED] = position
-            store_release(incoming[worker, READ_ADDRESS], position)  # SYNC queue-release: release, pairs with `has_room`
+            store_release(
+                incoming[worker, READ_ADDRESS], position
+            )  # SYNC queue-release: release, pairs with `has_room`
 
 
 @kernel
 def receive(incoming, inbox):  # type: ignore[no-untyped-def]
-    """Fill `inbox` (flat int64, INBOX_WORDS a message) with new messages; returns how many. Their bytes stay until `release_all`."""
+    """Fill `inbox` (flat int64, INBOX_WORDS a message) with new messages; returns how many. Their bytes stay until
+    `release_all`.
+    """
     room = inbox.shape[0] // INBOX_WORDS
     workers = incoming.shape[0]
     share = room // workers  # so that one busy peer cannot starve the others

@@ -1,7 +1,8 @@
-"""Kernels: functions that numba compiles, and how they see columns and memory; nothing here knows shared memory or the system.
+"""Kernels: functions that numba compiles, and how they see columns and memory; nothing here knows shared memory or the
+system.
 
-A kernel with a signature is compiled (or loaded from the cache) when its module is imported, so before any fork, and takes writable
-and read-only columns alike. One without is compiled for the types it is first called with.
+A kernel with a signature is compiled (or loaded from the cache) when its module is imported, so before any fork, and
+takes writable and read-only columns alike. One without is compiled for the types it is first called with.
 """
 
 from collections.abc import Callable
@@ -25,7 +26,9 @@ TABLE = types.int64[:, ::1]
 
 
 def kernel(signature: Any) -> Any:
-    """Decorator: compile a function without Python objects, cached on disk. `@kernel` or `@kernel(void(TABLE, COLUMN))`."""
+    """Decorator: compile a function without Python objects, cached on disk. `@kernel` or `@kernel(void(TABLE,
+    COLUMN))`.
+    """
     if callable(signature) and not hasattr(signature, "return_type"):
         return njit(cache=True, error_model="numpy")(signature)
 

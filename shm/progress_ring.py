@@ -3,11 +3,13 @@
     record (64 bytes): sequence | batch size | location | delta | time coordinates 0..3
 
 Contract
-1. A writer claims a run of slots by advancing the write position (compare-exchange, so that a claim never passes the gate), fills
-   them, and publishes by storing the first slot's sequence last (release). Readers look only at first slots, so they see all of a
-   batch or none of it, however the writer dies; a claim that is never published stops the ring, and the launcher stops the group.
+1. A writer claims a run of slots by advancing the write position (compare-exchange, so that a claim never passes the
+   gate), fills them, and publishes by storing the first slot's sequence last (release). Readers look only at first
+   slots, so they see all of a batch or none of it, however the writer dies; a claim that is never published stops the
+   ring, and the launcher stops the group.
 2. A slot is reused only when the slowest reader has passed it: nobody is ever lapped.
-3. Full is a value (`publish` returns False): the writer keeps its changes and goes on reading, since it may itself be the slowest.
+3. Full is a value (`publish` returns False): the writer keeps its changes and goes on reading, since it may itself be
+   the slowest.
 4. Every reader sees the same batches in the same order.
 
 `ring` is the private state of one participant: an int64 array of RING_STATE words, made by `attach_ring`.
@@ -21,7 +23,9 @@ from shm.layout import LINE_WORDS, RECORD_WORDS
 from shm.segment import Segment
 
 # Words of a participant's private state. The first five are constants of the mapping.
-WRITE_ADDRESS, READERS_ADDRESS, RECORDS_ADDRESS, RING_MASK, RING_WORKERS, RING_ME, RING_READ_POSITION, RING_GATE = range(8)
+WRITE_ADDRESS, READERS_ADDRESS, RECORDS_ADDRESS, RING_MASK, RING_WORKERS, RING_ME, RING_READ_POSITION, RING_GATE = (
+    range(8)
+)
 RING_STATE = 8
 
 SEQUENCE, BATCH_SIZE, LOCATION, DELTA, TIME = range(5)
@@ -70,7 +74,9 @@ def claim(ring, count):  # type: ignore[no-untyped-def]
 
 @kernel
 def publish(ring, changes, start, count):  # type: ignore[no-untyped-def]
-    """Publish `count` changes (flat int64 triples location, delta, time) from change `start` as one atomic batch; False if full."""
+    """Publish `count` changes (flat int64 triples location, delta, time) from change `start` as one atomic batch; False
+    if full.
+    """
     first = claim(ring, count)
     if first < 0:
         return False
@@ -84,7 +90,9 @@ def publish(ring, changes, start, count):  # type: ignore[no-untyped-def]
         store_word(record + 8 * TIME, changes[change + 2])
         if i > 0:
             store_word(record + 8 * SEQUENCE, first + i + 1)
-    store_release(records + (first & mask) * RECORD_BYTES, first + 1)  # SYNC ring-publish: release, pairs with `available`
+    store_release(
+        records + (first & mask) * RECORD_BYTES, first + 1
+    )  # SYNC ring-publish: release, pairs with `available`
     return True
 
 
@@ -101,7 +109,9 @@ def available(ring):  # type: ignore[no-untyped-def]
 @kernel
 def record_word(ring, index, word):  # type: ignore[no-untyped-def]
     """Word `word` of record `index` of the batch at the read position (after `available` said that it is there)."""
-    return load_word(ring[RECORDS_ADDRESS] + ((ring[RING_READ_POSITION] + index) & ring[RING_MASK]) * RECORD_BYTES + 8 * word)
+    return load_word(
+        ring[RECORDS_ADDRESS] + ((ring[RING_READ_POSITION] + index) & ring[RING_MASK]) * RECORD_BYTES + 8 * word
+    )
 
 
 @kernel
@@ -118,7 +128,9 @@ def release(ring):  # type: ignore[no-untyped-def]
 
 
 def check(ring: np.ndarray) -> None:
-    """Raise AssertionError unless the participant's positions are consistent: slowest <= own read <= write <= slowest + capacity."""
+    """Raise AssertionError unless the participant's positions are consistent: slowest <= own read <= write <= slowest +
+    capacity.
+    """
     write = load_position(int(ring[WRITE_ADDRESS]))
     slowest = slowest_read_position(ring)
     own = int(ring[RING_READ_POSITION])

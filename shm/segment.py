@@ -10,8 +10,8 @@ import posix_ipc
 
 from shm import layout as words_of
 from shm.atomics import peek, poke
-from shm.kernels import address_of
 from shm.errors import OutOfSharedMemory, SegmentError
+from shm.kernels import address_of
 from shm.layout import Layout
 
 NAME_PREFIX = "/tokenring-"
@@ -35,7 +35,9 @@ def new_name() -> str:
 
 
 class Segment:
-    """One mapping of a group's segment. `words` is the whole of it as int64; `address(offset)` is a word's address here."""
+    """One mapping of a group's segment. `words` is the whole of it as int64; `address(offset)` is a word's address
+    here.
+    """
 
     def __init__(self, layout: Layout, mapping: mmap.mmap, name: str | None, owned: bool) -> None:
         self.layout = layout
@@ -98,7 +100,9 @@ class Segment:
             raise SegmentError(f"cannot open shared memory {name}: {error}") from error
         try:
             if memory.size != layout.total_bytes:
-                raise SegmentError(f"{name} holds {memory.size} bytes, expected {layout.total_bytes}: not this group's segment")
+                raise SegmentError(
+                    f"{name} holds {memory.size} bytes, expected {layout.total_bytes}: not this group's segment"
+                )
             mapping = mmap.mmap(memory.fd, layout.total_bytes)
         finally:
             memory.close_fd()
@@ -119,7 +123,9 @@ class Segment:
             ("layout digest", words_of.HEADER_DIGEST, self.layout.digest),
         ):
             if int(header[at]) != expected:
-                return f"{what} is {int(header[at]):#x}, expected {expected:#x}: made by another version or configuration"
+                return (
+                    f"{what} is {int(header[at]):#x}, expected {expected:#x}: made by another version or configuration"
+                )
         return ""
 
     def address(self, offset: int) -> int:
@@ -159,6 +165,7 @@ def require_room(needed_bytes: int) -> None:
 def _too_little_room(needed_bytes: int, free_bytes: int | None) -> OutOfSharedMemory:
     free = "" if free_bytes is None else f", {free_bytes / 1e6:.1f} MB are free"
     return OutOfSharedMemory(
-        f"the run needs {needed_bytes / 1e6:.1f} MB of shared memory in {SHM_FOLDER}{free}; use fewer workers, smaller queues "
+        f"the run needs {needed_bytes / 1e6:.1f} MB of shared memory in {SHM_FOLDER}{free}; use fewer workers, "
+        f"smaller queues "
         f"(--queue-kib), or a larger {SHM_FOLDER} (mount -o remount,size=...)"
     )

@@ -1,7 +1,7 @@
 """Q4: the average winning price of closed auctions, by category (the paper's and Megaphone's meaning).
 
-A bid is valid if price >= reserve and start <= bid time < expires; an auction closes when the frontiers of both inputs pass its expiry;
-each closed auction that had a valid bid updates the running integer average of its category.
+A bid is valid if price >= reserve and start <= bid time < expires; an auction closes when the frontiers of both inputs
+pass its expiry; each closed auction that had a valid bid updates the running integer average of its category.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,6 @@
-"""Q7: the highest price of each window of 10 s, reduced on each worker and then across workers (the paper's and Megaphone's meaning)."""
+"""Q7: the highest price of each window of 10 s, reduced on each worker and then across workers (the paper's and
+Megaphone's meaning).
+"""
 
 from collections.abc import Callable
 from typing import Any

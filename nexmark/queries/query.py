@@ -15,8 +15,9 @@ Columns = dict[str, list[int]]
 class Query:
     """One NEXMark query.
 
-    reads: stream -> columns, in the order in which `build` gets the streams. build(*streams) declares the dataflow and returns the
-    probe of its output and a function that gives this worker's part once all is done. columns, sort_by: the result's shape.
+    reads: stream -> columns, in the order in which `build` gets the streams. build(*streams) declares the dataflow and
+    returns the probe of its output and a function that gives this worker's part once all is done. columns, sort_by: the
+    result's shape.
     """
 
     name: str
@@ -28,7 +29,10 @@ class Query:
     @property
     def checked(self) -> dict[str, tuple[str, ...]]:
         """The columns whose checksums must hold before a run: those read, and those that time the streams."""
-        return {stream: tuple(dict.fromkeys((*columns, "date_time", "event", FLOOR))) for stream, columns in self.reads.items()}
+        return {
+            stream: tuple(dict.fromkeys((*columns, "date_time", "event", FLOOR)))
+            for stream, columns in self.reads.items()
+        }
 
     def merge(self, parts: list[Columns]) -> list[dict[str, int]]:
         """The whole result: all parts' rows, sorted."""
