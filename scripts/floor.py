@@ -29,6 +29,7 @@ from shm.data_queue import (
     INBOX_STAMP,
     INBOX_STRIDE,
     INBOX_WORDS,
+    commit_all,
     partition_for,
     receive,
     release_all,
@@ -43,6 +44,7 @@ FREE = -(2**63)  # no key of ours
 _TABLE_TIMES = 256
 _BEHIND_NS = 1_000_000_000
 _HEAD_START_NS = 5_000_000
+_STALLED_NS = 20_000_000_000
 _CHECK_TURNS = 1024
 
 _partition = partition_for(2)
@@ -69,6 +71,7 @@ def send(keys, values, start, stop, outgoing, routes, counts, stamp, later, chan
     """Exchange rows at time `stamp` and move the token to `later`; the number of messages, or -1 if a queue is full."""
     sent = _partition((keys, values), 0, start, stop, outgoing, routes, counts, 0, stamp)
     if sent >= 0:
+        commit_all(outgoing)
         log_change(changes, used, MESSAGES, sent, stamp)
         log_change(changes, used, TOKENS, -1, stamp)
         log_change(changes, used, TOKENS, 1, later)
@@ -198,7 +201,7 @@ def _work(worker: Worker, keys: np.ndarray, values: np.ndarray, cells: int, pace
     start_ns = worker.barrier() + _HEAD_START_NS
     while time.monotonic_ns() < start_ns:
         pass
-    now_ns, found = 0, 0
+    now_ns = moved_ns = found = 0
     while frontier != COMPLETE:
         before_ns, now_ns = now_ns, time.monotonic_ns() - start_ns
         if found:
@@ -232,12 +235,16 @@ def _work(worker: Worker, keys: np.ndarray, values: np.ndarray, cells: int, pace
         passed = exchange(ring, changes, used, tables, sizes, frontier)
         if passed != frontier:
             frontier = passed
-            seen_ns = time.monotonic_ns() - start_ns
+            moved_ns = seen_ns = time.monotonic_ns() - start_ns
             while waiting and waiting[0][0] <= frontier:
                 _, first, last = waiting.popleft()
                 due_ns = int(first * ns_per_event)
                 if ns_per_event and due_ns >= pace.discard_ns:
                     histogram.record(seen_ns - due_ns, seen_ns - int(last * ns_per_event), last - first + 1)
+        if turns % _CHECK_TURNS == 0 and now_ns - moved_ns > _STALLED_NS:
+            raise TimeoutError(
+                f"nothing is done since event {waiting[0][1] if waiting else event}; the floor misuses the planes"
+            )
         if is_open and turns % _CHECK_TURNS == 0 and ns_per_event:
             oldest = waiting[0][1] if waiting else event
             if now_ns - oldest * ns_per_event > _BEHIND_NS:

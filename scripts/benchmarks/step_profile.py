@@ -28,6 +28,7 @@ PARTS: tuple[tuple[type, str, str], ...] = (
     (RunningOperator, "run", "operator"),
     (DataPlane, "receive", "give back and receive"),
     (DataPlane, "look", "receive"),
+    (DataPlane, "commit", "show messages"),
     (DataPlane, "retry", "send what waited"),
     (RemoteChannel, "push", "exchange rows"),
     (ProgressChannel, "exchange", "exchange progress"),

@@ -11,6 +11,7 @@ import click
 import orjson
 
 from nexmark.errors import OptionError
+from scripts.benchmarks.goals import Figures, goals
 from scripts.benchmarks.measure import DOCUMENT, RESULTS, replace
 
 _MARKED = re.compile(r"(<!-- begin (\w+): made by scripts/benchmark tables -->\n).*?(<!-- end \2 -->)", re.S)
@@ -57,16 +58,31 @@ def fill(text: str, figures: Path) -> str:
 
 def marked(name: str, figures: Path) -> str:
     """What stands between the markers of one benchmark."""
+    if name == "goals":
+        return _goals({one: data for one in RENDERERS if (data := _figures_of(one, figures)) is not None})
     if name not in RENDERERS:
         raise OptionError(f"the document has a part {name!r}; the benchmarks are {', '.join(RENDERERS)}")
-    path = figures / f"{name}.json"
-    if not path.is_file():
+    data = _figures_of(name, figures)
+    if data is None:
         return f"*Not measured yet: `./scripts/benchmark {name} … --json docs/benchmarks/{name}.json`*"
     try:
-        data = orjson.loads(path.read_bytes())
         return render(data)
-    except (orjson.JSONDecodeError, KeyError, TypeError) as error:
-        raise OptionError(f"{path}: not the figures of `benchmark {name}` ({type(error).__name__}: {error})") from error
+    except (KeyError, TypeError) as error:
+        raise OptionError(f"{name}.json: not what `benchmark {name}` writes now: {error!r}; measure again") from error
+
+
+def _figures_of(name: str, figures: Path) -> dict[str, Any] | None:
+    """What a benchmark wrote; None if there is nothing."""
+    path = figures / f"{name}.json"
+    if not path.is_file():
+        return None
+    try:
+        data: dict[str, Any] = orjson.loads(path.read_bytes())
+    except orjson.JSONDecodeError as error:
+        raise OptionError(f"{path}: not JSON ({error}); measure again") from error
+    if not isinstance(data, dict) or data.get("benchmark") != name:
+        raise OptionError(f"{path}: not figures of `benchmark {name}`; measure again")
+    return data
 
 
 def render(data: dict[str, Any]) -> str:
@@ -106,6 +122,12 @@ def rate_text(rate: float | None) -> str:
     if rate is None:
         return "closed loop"
     return f"{rate / 1e6:g} M/s" if rate >= 1e6 else f"{rate / 1e3:g} k/s"
+
+
+def _goals(figures: Figures) -> str:
+    verdicts = {True: "yes", False: "**no**", None: "not measured"}
+    rows = [[what, bar, figure(measured), verdicts[met]] for what, bar, measured, met in goals(figures)]
+    return table(["goal", "bar", "measured", "met"], rows)
 
 
 def _nexmark(data: dict[str, Any]) -> list[str]:
@@ -210,6 +232,7 @@ def _step(data: dict[str, Any]) -> list[str]:
             ],
         ),
     ]
+    parts += ["A busy step of the engine against the floor's busy turn at the same rate:", _against_floor(data)]
     for query in data["queries"]:
         workers = f"{query['workers']} worker{'s' if query['workers'] > 1 else ''}"
         latency = query["latency_ms"] and query["latency_ms"]["p50"]
@@ -225,6 +248,20 @@ def _step(data: dict[str, Any]) -> list[str]:
         ]
         parts.append(table(["part", "calls", "own µs", "with what it calls µs", "share of time"], rows))
     return parts
+
+
+def _against_floor(data: dict[str, Any]) -> str:
+    turns = {(row["workers"], row["rate"]): row["active_step_us"] for row in data["floors"]}
+    rows = []
+    for query in data["queries"]:
+        if query["rate"] is None:
+            continue  # batches as large as may be: such a step's cost is its rows'
+        turn_us = turns[query["workers"], query["rate"]]
+        step = next((part for part in query["parts"] if part["part"] == "step"), None)
+        if step is not None:
+            whole = [figure(step["whole_us"]), figure(turn_us), figure(step["whole_us"] / turn_us)]
+            rows.append([_NAMES[query["query"]], rate_text(query["rate"]), str(query["workers"]), *whole])
+    return table(["query", "pace", "workers", "µs a busy step", "µs a busy turn of the floor", "ratio"], rows)
 
 
 def _memory(data: dict[str, Any]) -> list[str]:

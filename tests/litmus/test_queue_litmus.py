@@ -80,7 +80,7 @@ def test_messages_arrive_whole_and_in_order(workers: int) -> None:
         following = [0] * workers
         full = 0
         while any(count < messages for count in sent.values()) or any(following[peer] < messages for peer in peers):
-            for peer in peers:
+            for peer in peers * 8:  # more than a queue holds, so that it is full now and then
                 if sent[peer] < messages:
                     rows, columns = _shape(me, sent[peer])
                     data = (np.full(rows, _word(me, sent[peer]), np.int64),) * columns
