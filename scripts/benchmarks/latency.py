@@ -25,7 +25,7 @@ from scripts.benchmarks.measure import (
     workers_option,
     write_json,
 )
-from scripts.benchmarks.tables import render
+from scripts.benchmarks.render import render
 from scripts.floor import measure_floor
 
 RATES = (1e5, 1e6, 4e6, 8e6, 16e6, 24e6, 32e6)

@@ -25,7 +25,7 @@ from scripts.benchmarks.measure import (
     take_turns,
     write_json,
 )
-from scripts.benchmarks.tables import render
+from scripts.benchmarks.render import render
 
 _SETTLED = 0.25  # the first quarter of a run's samples: state is still filling
 

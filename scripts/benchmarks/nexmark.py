@@ -26,7 +26,7 @@ from scripts.benchmarks.measure import (
     workers_option,
     write_json,
 )
-from scripts.benchmarks.tables import render
+from scripts.benchmarks.render import render
 from scripts.floor import measure_floor
 
 FLOOR_ROWS = 4_000_000

@@ -18,9 +18,9 @@ from scripts.benchmarks.measure import (
     workers_option,
     write_json,
 )
+from scripts.benchmarks.render import render
 from scripts.benchmarks.step_kernels import kernel_costs
 from scripts.benchmarks.step_profile import profile_query
-from scripts.benchmarks.tables import render
 from scripts.floor import measure_floor
 
 FLOOR_ROWS = 4_000_000

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +10,10 @@ import click
 import orjson
 
 from nexmark.errors import OptionError
-from scripts.benchmarks.goals import Figures, goals
 from scripts.benchmarks.measure import DOCUMENT, RESULTS, replace
+from scripts.benchmarks.render import RENDERERS, render, render_goals
 
 _MARKED = re.compile(r"(<!-- begin (\w+): made by scripts/benchmark tables -->\n).*?(<!-- end \2 -->)", re.S)
-_NAMES = {
-    "tokenring": "TokenRing",
-    "duckdb": "DuckDB",
-    "numpy": "numpy, 1 thread",
-    "floor": "the floor",
-    "q4": "Q4",
-    "q7": "Q7",
-}
-_PARTS_SHOWN = 14
 
 
 @click.command()
@@ -59,7 +49,7 @@ def fill(text: str, figures: Path) -> str:
 def marked(name: str, figures: Path) -> str:
     """What stands between the markers of one benchmark."""
     if name == "goals":
-        return _goals({one: data for one in RENDERERS if (data := _figures_of(one, figures)) is not None})
+        return render_goals({one: data for one in RENDERERS if (data := _figures_of(one, figures)) is not None})
     if name not in RENDERERS:
         raise OptionError(f"the document has a part {name!r}; the benchmarks are {', '.join(RENDERERS)}")
     data = _figures_of(name, figures)
@@ -83,223 +73,3 @@ def _figures_of(name: str, figures: Path) -> dict[str, Any] | None:
     if not isinstance(data, dict) or data.get("benchmark") != name:
         raise OptionError(f"{path}: not figures of `benchmark {name}`; measure again")
     return data
-
-
-def render(data: dict[str, Any]) -> str:
-    """One benchmark's figures as Markdown."""
-    on = data["machine"]
-    packages = ", ".join(f"{name} {version}" for name, version in on["packages"].items() if version)
-    where = (
-        f"Measured {on['measured']} at commit {on['commit']}: {on['processor']}, {on['cores']} cores, "
-        f"{on['memory_gb']} GB, Linux {on['kernel']}, Python {on['python']}, {packages}."
-    )
-    return "\n\n".join([where, *RENDERERS[data["benchmark"]](data)])
-
-
-def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table, the first column to the left, the others to the right."""
-    lines = ["| " + " | ".join(cells) + " |" for cells in (header, *rows)]
-    lines.insert(1, "| --- |" + " ---: |" * (len(header) - 1))
-    return "\n".join(lines)
-
-
-def figure(value: float | None, unit: float = 1.0) -> str:
-    """Three digits that matter; a dash for what was not measured."""
-    if value is None:
-        return "–"
-    scaled = value / unit
-    digits = 0 if abs(scaled) >= 100 else 1 if abs(scaled) >= 10 else 2
-    return f"{scaled:,.{digits}f}"
-
-
-def ranged(values: dict[str, float], unit: float = 1.0) -> str:
-    """Median (least to greatest)."""
-    return f"{figure(values['median'], unit)} ({figure(values['least'], unit)} – {figure(values['greatest'], unit)})"
-
-
-def rate_text(rate: float | None) -> str:
-    """A rate as people say it."""
-    if rate is None:
-        return "closed loop"
-    return f"{rate / 1e6:g} M/s" if rate >= 1e6 else f"{rate / 1e3:g} k/s"
-
-
-def _goals(figures: Figures) -> str:
-    verdicts = {True: "yes", False: "**no**", None: "not measured"}
-    rows = [[what, bar, figure(measured), verdicts[met]] for what, bar, measured, met in goals(figures)]
-    return table(["goal", "bar", "measured", "met"], rows)
-
-
-def _nexmark(data: dict[str, Any]) -> list[str]:
-    rows = [
-        [
-            _NAMES[row["query"]] if row["query"] != "floor" else "rows",
-            _NAMES[row["system"]],
-            str(row["workers"]),
-            ranged(row["events_per_second"], 1e6),
-            ranged({name: 1e3 * value for name, value in _spread(row["seconds"]).items()}),
-        ]
-        for row in data["figures"]
-    ]
-    ratios = [
-        [_NAMES[row["query"]], str(row["workers"]), _NAMES[row["over"]], ranged(row["ratio"])] for row in data["ratios"]
-    ]
-    asked = data["parameters"]
-    return [
-        f"{asked['events']:,} events; median (least – greatest) of {asked['rounds']} rounds; all answers equal.",
-        table(["query", "system", "workers or threads", "M events/s", "ms"], rows),
-        "TokenRing's throughput over the others', paired round by round:",
-        table(["query", "workers", "over", "ratio"], ratios),
-    ]
-
-
-def _spread(seconds: list[float]) -> dict[str, float]:
-    ordered, half = sorted(seconds), len(seconds) // 2
-    median = ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
-    return {"median": median, "least": ordered[0], "greatest": ordered[-1]}
-
-
-def _latency(data: dict[str, Any]) -> list[str]:
-    asked = data["parameters"]
-    parts = [
-        f"Open loop, runs of {asked['duration_s']:g} s, medians of {asked['rounds']} rounds; latencies in µs. "
-        "“Hiccup” is what a process that only reads the clock sees just before the run: the 99.9th percentile of "
-        "milliseconds' greatest gaps, and the greatest.",
-    ]
-    for workers in sorted({row["workers"] for row in data["figures"]}):
-        rows = [
-            [
-                rate_text(row["rate"]),
-                _NAMES[row["system"]],
-                f"{row['held']} of {row['rounds']}",
-                *(figure(row["latency_ms"][name], 1e-3) for name in ("p50", "p99", "p999", "max")),
-                *(figure(row["hiccup_ms"][name], 1e-3) for name in ("p999", "max")),
-                figure(row["p50_over_floor"]),
-            ]
-            for row in data["figures"]
-            if row["workers"] == workers
-        ]
-        parts.append(f"**{workers} worker{'s' if workers > 1 else ''}**")
-        header = [
-            "offered",
-            "system",
-            "runs held",
-            "p50",
-            "p99",
-            "p99.9",
-            "max",
-            "hiccup p99.9",
-            "hiccup max",
-            "p50 over the floor's",
-        ]
-        parts.append(table(header, rows))
-    parts.append(
-        "The greatest rate offered up to which every run held: never a second behind, and done within 0.1 s after "
-        "the last event was due."
-    )
-    rows = [
-        [
-            _NAMES[row["system"]],
-            str(row["workers"]),
-            "none" if row["rate"] is None else rate_text(row["rate"]),
-            "no" if row["failed_above"] else "yes, none greater was offered",
-        ]
-        for row in data["held"]
-    ]
-    parts.append(table(["system", "workers", "held", "may be more"], rows))
-    return parts
-
-
-def _step(data: dict[str, Any]) -> list[str]:
-    parts = [
-        "One process, nobody beside it (medians):",
-        table(
-            ["call", "µs"],
-            [[row["what"].replace("  ", "&nbsp;&nbsp;", 1), figure(row["us"])] for row in data["kernels"]],
-        ),
-        "The floor, a turn that sent or received something and one that did not:",
-        table(
-            ["pace", "workers", "µs a busy turn", "µs an idle turn", "p50 µs"],
-            [
-                [
-                    rate_text(row["rate"]),
-                    str(row["workers"]),
-                    figure(row["active_step_us"]),
-                    figure(row["idle_step_us"]),
-                    figure(row["latency_ms"] and row["latency_ms"]["p50"], 1e-3),
-                ]
-                for row in data["floors"]
-            ],
-        ),
-    ]
-    parts += ["A busy step of the engine against the floor's busy turn at the same rate:", _against_floor(data)]
-    for query in data["queries"]:
-        workers = f"{query['workers']} worker{'s' if query['workers'] > 1 else ''}"
-        latency = query["latency_ms"] and query["latency_ms"]["p50"]
-        how = f", p50 {figure(latency, 1e-3)} µs uncounted" if latency else ""
-        parts.append(
-            f"**{_NAMES[query['query']]}, {rate_text(query['rate'])}, {workers}** "
-            f"({query['events']:,} events{how}; a counter costs {query['counter_ns']:.0f} ns, which is taken off):"
-        )
-        shown = query["parts"][:_PARTS_SHOWN]
-        rows = [
-            [row["part"], f"{row['calls']:,}", figure(row["own_us"]), figure(row["whole_us"]), f"{row['share']:.1%}"]
-            for row in shown
-        ]
-        parts.append(table(["part", "calls", "own µs", "with what it calls µs", "share of time"], rows))
-    return parts
-
-
-def _against_floor(data: dict[str, Any]) -> str:
-    turns = {(row["workers"], row["rate"]): row["active_step_us"] for row in data["floors"]}
-    rows = []
-    for query in data["queries"]:
-        if query["rate"] is None:
-            continue  # batches as large as may be: such a step's cost is its rows'
-        turn_us = turns[query["workers"], query["rate"]]
-        step = next((part for part in query["parts"] if part["part"] == "step"), None)
-        if step is not None:
-            whole = [figure(step["whole_us"]), figure(turn_us), figure(step["whole_us"] / turn_us)]
-            rows.append([_NAMES[query["query"]], rate_text(query["rate"]), str(query["workers"]), *whole])
-    return table(["query", "pace", "workers", "µs a busy step", "µs a busy turn of the floor", "ratio"], rows)
-
-
-def _memory(data: dict[str, Any]) -> list[str]:
-    own = [
-        [
-            _NAMES[row["query"]],
-            rate_text(row["rate"]),
-            f"{row['events']:,}",
-            figure(row["seconds"]),
-            *(figure(row["own_mb"][name]) for name in ("settled", "end", "mb_per_minute")),
-            figure(row["shared_mb"]),
-        ]
-        for row in data["memory"]
-    ]
-    crowded = [
-        [
-            _NAMES[row["query"]],
-            f"{row['workers'][0]} and {row['workers'][1]}",
-            *(ranged(seconds) for seconds in row["seconds"]),
-            ranged(row["ratio"]),
-        ]
-        for row in data["oversubscribed"]
-    ]
-    idle = data["idle"]
-    shares = ", ".join(f"{share:.2%}" for share in idle["core_share"])
-    return [
-        "A worker's own memory (RssAnon, the largest worker) in MB:",
-        table(["query", "pace", "events", "seconds", "settled", "at the end", "MB a minute", "shared MB"], own),
-        "More workers than cores, closed loop, seconds:",
-        table(["query", "workers", "as many as cores", "twice as many", "ratio"], crowded),
-        f"Of a core, the workers of an idle group of {idle['workers']} that holds tokens use {shares} "
-        f"(over {idle['seconds']:g} s).",
-    ]
-
-
-RENDERERS: dict[str, Callable[[dict[str, Any]], list[str]]] = {
-    "nexmark": _nexmark,
-    "latency": _latency,
-    "step": _step,
-    "memory": _memory,
-}

@@ -1,0 +1,98 @@
+"""What the project asks of itself, and whether the figures at hand say that it is met."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+Figures = dict[str, dict[str, Any]]
+"""The figures at hand, by benchmark."""
+
+
+def goals(figures: Figures) -> Iterator[tuple[str, str, float | None, bool | None]]:
+    """Each goal: what, its bar in words, what was measured, whether that meets it (None: not measured)."""
+    for what, sign, bar, unit, benchmark, find in _GOALS:
+        measured = find(figures[benchmark]) if benchmark in figures else None
+        met = None if measured is None else (operator.ge if sign == "≥" else operator.le)(measured, bar)
+        yield what, f"{sign} {bar:g} {unit}".rstrip(), measured, met
+
+
+def _one(rows: list[dict[str, Any]], **wanted: Any) -> dict[str, Any] | None:
+    """The first row with these values."""
+    return next((row for row in rows if all(row[name] == value for name, value in wanted.items())), None)
+
+
+def _throughput(query: str) -> Callable[[dict[str, Any]], float | None]:
+    def find(data: dict[str, Any]) -> float | None:
+        row = _one(data["figures"], system="tokenring", query=query, workers=2)
+        return row["events_per_second"]["median"] / 1e6 if row else None
+
+    return find
+
+
+def _ratio(query: str, over: str) -> Callable[[dict[str, Any]], float | None]:
+    def find(data: dict[str, Any]) -> float | None:
+        row = _one(data["ratios"], query=query, workers=2, over=over)
+        return row["ratio"]["median"] if row else None
+
+    return find
+
+
+def _p50(system: str) -> Callable[[dict[str, Any]], float | None]:
+    def find(data: dict[str, Any]) -> float | None:
+        row = _one(data["figures"], system=system, workers=2, rate=4e6)
+        p50 = row["latency_ms"]["p50"] if row else None
+        return None if p50 is None else p50 * 1e3
+
+    return find
+
+
+def _p50_over_floor(data: dict[str, Any]) -> float | None:
+    row = _one(data["figures"], system="q4", workers=2, rate=4e6)
+    return row["p50_over_floor"] if row else None
+
+
+def _held(data: dict[str, Any]) -> float | None:
+    row = _one(data["held"], system="q4", workers=2)
+    if row is None or (not row["failed_above"] and max(data["parameters"]["rates"]) < 16e6):
+        return None  # the goal's rate was not offered
+    return (row["rate"] or 0.0) / 1e6
+
+
+def _kernel(starts: str) -> Callable[[dict[str, Any]], float | None]:
+    def find(data: dict[str, Any]) -> float | None:
+        return next((row["us"] for row in data["kernels"] if row["what"].startswith(starts)), None)
+
+    return find
+
+
+def _crowded(data: dict[str, Any]) -> float | None:
+    return max((row["ratio"]["median"] for row in data["oversubscribed"]), default=None)
+
+
+def _idle(data: dict[str, Any]) -> float | None:
+    return 100 * max(data["idle"]["core_share"])
+
+
+def _shared(data: dict[str, Any]) -> float | None:
+    return max((row["shared_mb"] for row in data["memory"] if row["workers"] == 2), default=None)
+
+
+_Goal = tuple[str, str, float, str, str, Callable[[dict[str, Any]], float | None]]
+_GOALS: tuple[_Goal, ...] = (
+    ("Q4, closed loop, 2 workers", "≥", 20, "M events/s", "nexmark", _throughput("q4")),
+    ("Q7, closed loop, 2 workers", "≥", 120, "M events/s", "nexmark", _throughput("q7")),
+    ("Q4 over DuckDB, 2 threads", "≥", 0.3, "", "nexmark", _ratio("q4", "duckdb")),
+    ("Q7 over DuckDB, 2 threads", "≥", 0.4, "", "nexmark", _ratio("q7", "duckdb")),
+    ("Q4 over the floor, 2 workers", "≥", 0.2, "", "nexmark", _ratio("q4", "floor")),
+    ("Q4, p50 at 4 M/s, 2 workers", "≤", 100, "µs", "latency", _p50("q4")),
+    ("Q7, p50 at 4 M/s, 2 workers", "≤", 60, "µs", "latency", _p50("q7")),
+    ("Q4's p50 over the floor's, 4 M/s, 2 workers", "≤", 4, "", "latency", _p50_over_floor),
+    ("Q4, rate held, 2 workers", "≥", 16, "M events/s", "latency", _held),
+    ("a step with nothing to do", "≤", 3, "µs", "step", _kernel("idle step")),
+    ("100 bids through Q4, one worker", "≤", 30, "µs", "step", _kernel("100 bids through Q4, a group of 1")),
+    ("twice as many workers as cores", "≤", 2, "times as long", "memory", _crowded),
+    ("an idle worker that holds tokens", "≤", 2, "% of a core", "memory", _idle),
+    ("shared memory, 2 workers", "≤", 256, "MB", "memory", _shared),
+)

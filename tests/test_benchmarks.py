@@ -1,0 +1,219 @@
+"""The benchmarks in a tiny form: they write whole figures, fill the document, and refuse nonsense; no timings."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from nexmark.errors import OptionError
+from nexmark.generator import GeneratorConfig
+from scripts.benchmarks import tables
+from scripts.benchmarks.__main__ import main
+from scripts.benchmarks.goals import goals
+from scripts.benchmarks.measure import DOCUMENT, RESULTS, ROOT
+from scripts.benchmarks.render import RENDERERS
+from tests.nexmark.helpers import seal_generated
+
+EVENTS = 60_000
+TINY = {
+    "nexmark": ("--workers", "1", "2", "--rounds", "2"),
+    "latency": ("--workers", "1", "--rates", "50000", "--duration", "0.5", "--rounds", "1"),
+    "step": ("--workers", "2", "--rates", "100000", "--duration", "0.5"),
+    "memory": ("--rate", "60000", "--duration", "0.6", "--rounds", "1", "--idle", "0.1"),
+}
+KEYS = {
+    "nexmark": {"verified", "figures", "ratios"},
+    "latency": {"figures", "held"},
+    "step": {"kernels", "queries", "floors"},
+    "memory": {"memory", "oversubscribed", "idle"},
+}
+
+
+@pytest.fixture(scope="module")
+def staged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return seal_generated(
+        tmp_path_factory.mktemp("bench") / "events", GeneratorConfig(events=EVENTS, rate=1_500, seed=3)
+    )
+
+
+@pytest.fixture(scope="module")
+def figures(staged: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The JSON files of a tiny run of every benchmark."""
+    folder = tmp_path_factory.mktemp("figures")
+    for verb, options in TINY.items():
+        assert main([verb, "--input", str(staged), *options, "--json", str(folder / f"{verb}.json")]) == 0
+    return folder
+
+
+def read(folder: Path, verb: str) -> dict[str, Any]:
+    data = orjson.loads((folder / f"{verb}.json").read_bytes())
+    assert isinstance(data, dict)
+    return data
+
+
+@pytest.mark.parametrize("verb", TINY)
+def test_figures_are_whole(figures: Path, verb: str) -> None:
+    data = read(figures, verb)
+    assert data.keys() == {"benchmark", "machine", "parameters"} | KEYS[verb]
+    assert data["benchmark"] == verb
+    assert data["machine"].keys() == {
+        *("processor", "cores", "memory_gb", "kernel", "python", "packages", "commit", "measured")
+    }
+    assert data["parameters"]["events"] == EVENTS
+
+
+def test_throughput_compares_every_system(figures: Path) -> None:
+    data = read(figures, "nexmark")
+    measured = {(row["system"], row["query"], row["workers"]) for row in data["figures"]}
+    assert measured == {
+        *(
+            (system, query, workers)
+            for system in ("tokenring", "duckdb")
+            for query in ("q4", "q7")
+            for workers in (1, 2)
+        ),
+        *(("numpy", "q7", 1), ("floor", "floor", 1), ("floor", "floor", 2)),
+    }
+    for row in data["figures"]:
+        assert len(row["seconds"]) == 2
+        middle = (EVENTS / row["seconds"][0] + EVENTS / row["seconds"][1]) / 2
+        assert row["events_per_second"]["median"] == pytest.approx(middle)
+    over = {(row["query"], row["workers"], row["over"]) for row in data["ratios"]}
+    assert over == {
+        (q, w, o) for q, o in (("q4", "duckdb"), ("q4", "floor"), ("q7", "duckdb"), ("q7", "numpy")) for w in (1, 2)
+    }
+
+
+def test_latency_stands_beside_the_floor_and_the_hiccups(figures: Path) -> None:
+    data = read(figures, "latency")
+    assert [(row["rate"], row["system"]) for row in data["figures"]] == [(5e4, "q4"), (5e4, "q7"), (5e4, "floor")]
+    for row in data["figures"]:
+        assert len(row["runs"]) == row["rounds"] == 1
+        for run in row["runs"]:
+            assert run["latency_ms"].keys() == {"p50", "p99", "p999", "max"}
+            assert run["hiccup_ms"].keys() == {"p999", "max"}
+            assert run["events_per_second"] > 0
+    assert {row["system"] for row in data["held"]} == {"q4", "q7", "floor"}
+
+
+def test_the_budget_names_every_operator(figures: Path) -> None:
+    data = read(figures, "step")
+    assert all(row["us"] > 0 for row in data["kernels"])
+    assert [(row["query"], row["rate"]) for row in data["queries"]] == [
+        ("q4", 1e5),
+        ("q7", 1e5),
+        ("q4", None),
+        ("q7", None),
+    ]
+    wanted = {
+        "q4": {"winning_bids", "average_by_category", "result"},
+        "q7": {"tumbling_max.local", "tumbling_max", "result"},
+    }
+    for query in data["queries"]:
+        parts = {part["part"]: part for part in query["parts"]}
+        assert parts.keys() >= {f"operator {name}" for name in wanted[query["query"]] | {"nexmark"}} | {"step"}
+        assert all(part["calls"] > 0 for part in parts.values())
+        assert sum(part["share"] for part in parts.values()) == pytest.approx(1)
+        # All parts but the steps themselves are called by steps, so their own times fit within.
+        assert parts["step"]["own_us"] < parts["step"]["whole_us"]
+    assert [row["rate"] for row in data["floors"]] == [1e5, None]
+
+
+def test_memory_is_sampled_of_every_worker(figures: Path) -> None:
+    data = read(figures, "memory")
+    assert [(row["query"], row["rate"]) for row in data["memory"]] == [
+        ("q4", None),
+        ("q7", None),
+        ("q4", 6e4),
+        ("q7", 6e4),
+    ]
+    for row in data["memory"]:
+        for sample in row["samples"]:
+            assert len(sample["own_mb"]) == row["workers"]
+            assert all(own > 1 for own in sample["own_mb"])
+    assert data["memory"][2]["samples"]
+    assert len(data["idle"]["core_share"]) == data["idle"]["workers"]
+    assert [row["query"] for row in data["oversubscribed"]] == ["q4", "q7"]
+
+
+# The document
+
+
+def test_the_documents_tables_are_what_the_figures_give() -> None:
+    text = DOCUMENT.read_text()
+    assert tables.fill(text, RESULTS) == text, "run ./scripts/benchmark tables"
+    assert {name for _, name, _ in tables._MARKED.findall(text)} == {"goals", *RENDERERS}
+
+
+def test_tables_are_put_between_the_markers(figures: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = tmp_path / "performance.md"
+    document.write_text(DOCUMENT.read_text())
+    options = ["--document", str(document), "--figures", str(figures)]
+    assert main(["tables", *options, "--check"]) == 1
+    assert main(["tables", *options]) == 0
+    assert main(["tables", *options, "--check"]) == 0
+    text = document.read_text()
+    assert "Not measured yet" not in text
+    assert "| Q4 | TokenRing | 2 |" in text
+    assert "operator winning_bids" in text
+    document.write_text(text.replace("| Q4 | TokenRing | 2 |", "| Q4 | TokenRing | 3 |"))
+    assert main(["tables", *options, "--check"]) == 1
+    assert "is not what" in capsys.readouterr().err
+
+
+def test_tables_refuse_figures_of_something_else(tmp_path: Path) -> None:
+    (tmp_path / "nexmark.json").write_text('{"benchmark": "step"}')
+    with pytest.raises(OptionError, match=r"nexmark\.json"):
+        tables.marked("nexmark", tmp_path)
+    (tmp_path / "nexmark.json").write_text('{"benchmark": "nexmark", "machine": {}}')
+    with pytest.raises(OptionError, match="measure again"):
+        tables.marked("nexmark", tmp_path)
+
+
+def test_goals_tell_met_from_missed_and_unmeasured() -> None:
+
+    def verdicts(share: float) -> dict[str, tuple[float | None, bool | None]]:
+        figures = {"memory": {"oversubscribed": [], "memory": [], "idle": {"core_share": [0.001, share]}}}
+        return {what: (measured, met) for what, _, measured, met in goals(figures)}
+
+    assert verdicts(0.03)["an idle worker that holds tokens"] == (3.0, False)
+    assert verdicts(0.01)["an idle worker that holds tokens"] == (1.0, True)
+    assert verdicts(0.01)["Q4, closed loop, 2 workers"] == (None, None)
+
+
+# Misuse
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nexmark", "--input", "{none}", "--json", "{out}"], "no such folder"),
+        (["nexmark", "--input", "{staged}", "--json", "{none}/x.json"], "--json"),
+        (["nexmark", "--input", "{staged}", "--json", "{out}", "--workers", "0"], "--workers"),
+        (["latency", "--input", "{staged}", "--json", "{out}", "--rates", "1e6", "--duration", "3"], "stage more"),
+        (["latency", "--input", "{staged}", "--json", "{out}", "--rates", "1", "--workers", "500"], "--workers 500"),
+        (["step", "--input", "{staged}"], "--json"),
+        (["tables", "--document", "{none}"], "no such file"),
+        (["warp"], "warp"),
+    ],
+)
+def test_misuse_is_one_line_and_status_2(
+    arguments: list[str], said: str, staged: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = {"none": str(tmp_path / "none"), "staged": str(staged), "out": str(tmp_path / "out.json")}
+    assert main([argument.format(**names) for argument in arguments]) == 2
+    printed = capsys.readouterr().err
+    assert printed.startswith("benchmark: error: ")
+    assert said in printed
+    assert printed.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_script_is_bash_and_can_be_run() -> None:
+    script = ROOT / "scripts" / "benchmark"
+    assert script.stat().st_mode & 0o111
+    subprocess.run(["bash", "-n", script], check=True, timeout=30)
