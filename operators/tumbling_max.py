@@ -8,6 +8,7 @@ from sortedcontainers import SortedDict
 
 from engine import (
     COLUMN,
+    MAX_TIME,
     WORDS,
     Batch,
     Exchange,
@@ -104,7 +105,7 @@ def _reduce(stream: Stream, time: str, value: str, width: int, pact: Pact, name:
                         window = windows.get(end)
                         if window is None:
                             held = reference.retain()
-                            held.downgrade(end)
+                            held.downgrade(min(end, MAX_TIME))  # the last window ends beyond the last time there is
                             windows[end] = [held, maximum]
                         elif maximum > window[1]:
                             window[1] = maximum
