@@ -159,8 +159,9 @@ class _Feeder:
                 token.downgrade(cursors.least)
 
     def _is_far_ahead(self) -> bool:
-        """Whether as many batches are under way as may be. Where times are out of order, a batch may have a time that our own
-        next events still hold back: the probe cannot pass it until they are sent, so it must not keep us from sending them."""
+        """Whether as many batches are under way as may be. Where times are out of order, a batch may have a time that
+        our own next events still hold back: the probe cannot pass it until they are sent, so it must not hold them up.
+        """
         waiting, outstanding = self._waiting, self._pace.outstanding
         return len(waiting) >= outstanding and waiting[outstanding - 1][0] < self._cursors.least
 
