@@ -195,6 +195,7 @@ def test_goals_tell_met_from_missed_and_unmeasured() -> None:
         (["nexmark", "--input", "{staged}", "--json", "{none}/x.json"], "--json"),
         (["nexmark", "--input", "{staged}", "--json", "{out}", "--workers", "0"], "--workers"),
         (["latency", "--input", "{staged}", "--json", "{out}", "--rates", "1e6", "--duration", "3"], "stage more"),
+        (["memory", "--input", "{staged}", "--json", "{out}"], "stage more"),
         (["latency", "--input", "{staged}", "--json", "{out}", "--rates", "1", "--workers", "500"], "--workers 500"),
         (["step", "--input", "{staged}"], "--json"),
         (["tables", "--document", "{none}"], "no such file"),

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
@@ -86,6 +87,7 @@ def serve(folder: Path, events: int) -> None:
     """Fill the tables, then answer what is asked on standard input until it ends."""
     import duckdb
 
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches us too; whoever asks us ends us
     staged = StagedEvents.open(folder)
     with duckdb.connect(":memory:") as database:
         for name, columns in _TABLES.items():

@@ -19,6 +19,7 @@ from scripts.benchmarks.measure import (
     input_option,
     json_option,
     median_of,
+    require_events,
     require_writable,
     rounds_option,
     take_turns,
@@ -84,11 +85,7 @@ def command(
         raise OptionError(
             f"--workers {max(workers)}: each worker needs a core of its own here, and {len(usable_cores())} are usable"
         )
-    if max(rates) * duration > available:
-        raise OptionError(
-            f"--rates {max(rates):g} for --duration {duration:g} s takes {max(rates) * duration:,.0f} events, "
-            f"{input_folder} gives {available:,}; offer less, for a shorter time, or stage more"
-        )
+    require_events(input_folder, available, max(rates), duration)
     bids = staged.stream("bid")
     keys, values = (bids.column(name)[:FLOOR_ROWS] for name in ("auction", "price"))
     if not len(keys):

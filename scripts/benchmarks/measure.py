@@ -23,6 +23,7 @@ from nexmark.progress import progress_line
 ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs" / "performance.md"
 RESULTS = ROOT / "docs" / "benchmarks"
+_MEASURED = ("shm", "engine", "operators", "nexmark", "scripts")
 
 Case = TypeVar("Case")
 Outcome = TypeVar("Outcome")
@@ -143,17 +144,26 @@ def _version(name: str) -> str | None:
 
 
 def _commit() -> str | None:
+    """The checkout's commit, marked where the code that is measured is not what was committed."""
     try:
-        found = subprocess.run(
-            ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"],
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=True,
-        )
+        commit = _git("rev-parse", "--short", "HEAD")
+        return f"{commit} with changes" if _git("status", "--porcelain", "--", *_MEASURED) else commit
     except (OSError, subprocess.SubprocessError):
         return None
-    return found.stdout.strip()
+
+
+def _git(*arguments: str) -> str:
+    command = ["git", "-C", str(ROOT), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
+
+
+def require_events(folder: Path, available: int, rate: float, seconds: float) -> None:
+    """Refuse an open loop that the events would not last for."""
+    if rate * seconds > available:
+        raise OptionError(
+            f"{rate:g} events/s for --duration {seconds:g} s takes {rate * seconds:,.0f} events, {folder} gives "
+            f"{available:,}; offer less, for a shorter time, or stage more"
+        )
 
 
 def require_writable(path: Path) -> None:

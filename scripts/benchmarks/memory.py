@@ -19,6 +19,7 @@ from scripts.benchmarks.measure import (
     events_option,
     input_option,
     json_option,
+    require_events,
     require_writable,
     rounds_option,
     spread,
@@ -65,6 +66,7 @@ def command(
     require_writable(json_file)
     staged = StagedEvents.open(input_folder)
     events = staged.events if events is None else min(events, staged.events)
+    require_events(input_folder, events, rate, duration)
     cores = len(usable_cores())
     runs = [
         sample_memory(

@@ -14,6 +14,7 @@ from scripts.benchmarks.measure import (
     events_option,
     input_option,
     json_option,
+    require_events,
     require_writable,
     workers_option,
     write_json,
@@ -63,6 +64,7 @@ def command(
     require_writable(json_file)
     staged = StagedEvents.open(input_folder)
     events = staged.events if events is None else min(events, staged.events)
+    require_events(input_folder, events, max(rates), duration)
     bids = staged.stream("bid")
     keys, values = (bids.column(name)[:FLOOR_ROWS] for name in ("auction", "price"))
     paces: list[float | None] = [*sorted(rates), None]
