@@ -74,6 +74,8 @@ class Batch:
 
     def __init__(self, schema: Schema, columns: Mapping[str, Any]) -> None:
         """Check and wrap columns (converted to the schema's dtypes where that loses nothing)."""
+        if not isinstance(columns, Mapping):
+            raise SchemaError(f"rows are given as a mapping of column names to arrays, not {type(columns).__name__}")
         if set(columns) != set(schema.names):
             raise SchemaError(f"columns {', '.join(columns)} given where {', '.join(schema.names)} are expected")
         arrays = []

@@ -2,10 +2,13 @@
 tokens.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from engine.channel import Channel, RemoteChannel, SelectChannel, needs_queues
+from engine.errors import GraphError, OperatorError, TokenRingError
 from engine.location import Notify, Target
+from engine.operate import Constructor
 from engine.operator import OperatorContext, RunningOperator
 from engine.ports import InputPort, OutputPort
 from engine.reachability import Reachability
@@ -85,14 +88,31 @@ def _construct(worker: "Worker", scope: Scope, running: list[RunningOperator]) -
         tokens = []
         for output in operator.outputs:
             output.held += 1
-            tokens.append(Token(output, 0))
+            token = Token(output, 0)
+            token.made_at(getattr(spec.constructor, "__code__", None))
+            tokens.append(token)
+            del token
         if spec.manual is not None:
             spec.manual.attach(operator.outputs[0], tokens[0])
             worker.inputs.append(spec.manual)
         else:
             assert spec.constructor is not None
-            operator.set_logic(spec.constructor(OperatorContext(operator), *tokens))
+            operator.set_logic(_logic(operator, spec.constructor, tokens))
             worker.schedule(operator)
         del tokens
         if operator.counts_tokens:
             worker.tracker.set_holding(operator.number, operator.held)
+
+
+def _logic(operator: RunningOperator, constructor: Constructor, tokens: list[Token]) -> Callable[..., None]:
+    """Run an operator's constructor; what it raises, or a logic that is none, names the operator."""
+    where = f"the constructor of operator {operator.name!r} on worker {operator.worker.index}"
+    try:
+        logic = constructor(OperatorContext(operator), *tokens)
+    except TokenRingError:
+        raise
+    except Exception as error:
+        raise OperatorError(f"{where} raised {type(error).__name__}: {error}") from error
+    if not callable(logic):
+        raise GraphError(f"{where} returned {logic!r}; it must return the logic, a function of the ports")
+    return logic

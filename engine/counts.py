@@ -96,6 +96,8 @@ def _make_room(state, pool, locations, at):  # type: ignore[no-untyped-def]
 @kernel
 def apply_change(state, location, time, delta):  # type: ignore[no-untyped-def]
     """Add `delta` to the count at (location, time). NEEDS_ROOM (nothing applied) if a table is too small."""
+    if delta == 0:
+        return APPLIED
     if location >= state[LOCATION_CAPACITY]:
         return NEEDS_ROOM
     locations = words_at(state[LOCATIONS_ADDRESS], state[LOCATION_CAPACITY] * LOCATION_WORDS)

@@ -16,8 +16,8 @@ class Graph:
 
     name: str
     operators: list[OperatorSpec] = field(default_factory=list)
-    taps: list[Source] = field(default_factory=list)
-    """Outputs whose frontier is watched from outside (probes); a tap is a location that carries no data."""
+    taps: list[Source | Target] = field(default_factory=list)
+    """Ports whose frontier is watched from outside (probes); a tap is a location that carries no data."""
 
     def edges(self) -> list[tuple[Source, Target]]:
         """Every edge that carries data."""

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.batch import Batch, Schema
 from engine.errors import DroppedTokenError, GraphError, TimeRegressionError
-from engine.timestamp import Time
+from engine.timestamp import MAX_TIME, Time
 from engine.tokens import Token
 
 if TYPE_CHECKING:
@@ -60,6 +60,11 @@ class InputHandle:
     def advance_to(self, time: Time) -> None:
         """Promise to send nothing before `time`; takes effect at once. Raises TimeRegressionError for an earlier time."""
         token = self._open_token("advance")
+        if time > MAX_TIME:
+            assert self._port is not None
+            raise TimeRegressionError(
+                f"cannot advance {self._port.describe()} to {time}: the last time is {MAX_TIME}; close() it to send nothing more"
+            )
         if time < token.time:
             assert self._port is not None
             raise TimeRegressionError(f"cannot advance {self._port.describe()} from {token.time} back to {time}")

@@ -20,7 +20,7 @@ import orjson
 
 from engine import errors
 from engine.config import Config, usable_cores
-from engine.errors import ConfigError, GroupStopped, OperatorError, TokenRingError, WorkerError
+from engine.errors import ConfigError, GroupStopped, OperatorError, TokenRingError, UsageError, WorkerError
 from engine.process import allow_tracing, die_with_parent
 from engine.warm_up import warm_up
 from engine.worker import Worker
@@ -222,7 +222,7 @@ def _child(
         value = program(worker)
         worker.agreement.finish()
         worker.run()
-        _write(pipe, {"kind": "result", "value": value})
+        _write_result(pipe, index, value)
         status = 0
     except GroupStopped as error:
         _write(pipe, {"kind": "stopped", "text": str(error)})
@@ -243,6 +243,16 @@ def _flush_output() -> None:
     """What was printed must not be lost in a child's `_exit`, nor be printed once more by every child."""
     sys.stdout.flush()
     sys.stderr.flush()
+
+
+def _write_result(pipe: int, index: int, value: Any) -> None:
+    try:
+        _write(pipe, {"kind": "result", "value": value})
+    except TypeError as error:
+        raise UsageError(
+            f"worker {index}: what the program returned cannot go to the launcher as JSON ({error}); "
+            "return numbers, strings, lists, dicts or numpy arrays"
+        ) from error
 
 
 def _write(pipe: int, message: dict[str, Any]) -> None:

@@ -145,9 +145,8 @@ class Session:
             raise TokenError(f"{port.describe()}: a session sends only inside its `with` block")
         if not right._live:
             right.refuse()  # type: ignore[union-attr]  # tokens are pinned; only a reference can have expired
-        if time is None:
-            time = self._time
-        elif not self._time <= time <= MAX_TIME:
+        time = self._time if time is None else as_integer(time)
+        if not self._time <= time <= MAX_TIME:
             raise TimeRegressionError(
                 f"{port.describe()}: a session at {self._time} cannot send at {time} (times go up to {MAX_TIME})"
             )
@@ -182,8 +181,10 @@ class OutputPort:
         """
         return Session(self, right, time)
 
-    def give(self, right: Token | TokenRef, batch: Batch, time: Time | None = None) -> None:
-        """Send one batch: a session of one."""
+    def give(self, right: Token | TokenRef, batch: Batch | Mapping[str, Any], time: Time | None = None) -> None:
+        """Send one batch, or a mapping of column names to arrays: a session of one."""
+        if not isinstance(batch, Batch):
+            batch = Batch(self.schema, batch)
         kind = right.__class__
         if time is None and kind is Token and right._live and right._port is self:  # type: ignore[union-attr]
             time = right._time  # the two common cases, without a call
@@ -239,8 +240,7 @@ class OutputPort:
         """Release a token that was garbage-collected while live, and report it."""
         token._live = False
         self.held -= 1
-        self.log.add(self.location, token.time, -1)
-        self.operator.worker.report_lost_token(token, self.describe())
+        self.operator.worker.token_lost(token, self.location, self.describe())
 
     def describe(self) -> str:
         """Operator, output and worker, for messages."""

@@ -1,10 +1,10 @@
 """The scope of a dataflow under construction: where inputs, sources, operators and probes are declared."""
 
 from engine.batch import Schema
-from engine.errors import GraphError
+from engine.errors import GraphError, SchemaError
 from engine.graph import Graph
 from engine.input import InputHandle
-from engine.location import Notify, Source
+from engine.location import Notify, Source, Target
 from engine.operate import Constructor
 from engine.probe import Probe
 from engine.stream import OperatorBuilder, Stream
@@ -32,19 +32,22 @@ class Scope:
 
     def new_input(self, schema: Schema, name: str = "input") -> tuple[InputHandle, Stream]:
         """A manual input: a handle to feed it from outside the dataflow, and its stream."""
+        if not isinstance(schema, Schema):
+            raise SchemaError(f'input {name!r}: give a Schema, such as Schema("value"), not {schema!r}')
         builder = OperatorBuilder(self, name, Notify.NEVER)
         stream = builder.output(schema)
         handle = InputHandle(schema)
         self.graph.operators[-1].manual = handle
         return handle, stream
 
-    def source(self, name: str, schemas: tuple[Schema, ...], constructor: Constructor) -> tuple[Stream, ...]:
+    def source(self, name: str, schemas: Schema | tuple[Schema, ...], constructor: Constructor) -> tuple[Stream, ...]:
         """An operator with no inputs and one output a schema: `constructor(context, *tokens)` returns
         `logic(*outputs)`.
 
         It runs once at the start and then whenever it was activated (`context.activate`, `context.activate_after`).
         """
         builder = OperatorBuilder(self, name, Notify.NEVER)
+        schemas = (schemas,) if isinstance(schemas, Schema) else schemas
         streams = tuple(builder.output(schema) for schema in schemas)
         builder.build(constructor)
         return streams
@@ -58,7 +61,11 @@ class Scope:
         self.require_open()
         if stream.scope is not self:
             raise GraphError(f"{stream!r} belongs to another dataflow than {self.graph.name!r}")
+        return self.watch(stream.source)
+
+    def watch(self, location: Source | Target) -> Probe:
+        """A handle to watch the frontier of a port: of an input, what has still to arrive or to be taken there."""
         probe = Probe()
-        self.graph.taps.append(Source(stream.source.operator, stream.source.port))
+        self.graph.taps.append(location)
         self.probes.append(probe)
         return probe

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.batch import Schema
 from engine.errors import GraphError
-from engine.location import Notify, Source
+from engine.location import Notify, Source, Target
 from engine.operate import Constructor, InputSpec, OperatorSpec, arriving_schema
 from engine.pact import Pact, Pipeline
 from engine.probe import Probe
@@ -52,11 +52,16 @@ class Stream:
         constructor: Callable[[Any], Callable[..., None]],
         pact: Pact | None = None,
         notify: Notify = Notify.ALWAYS,
-    ) -> None:
-        """An operator with this input and no output: `constructor(context)` returns `logic(input)`."""
+    ) -> Probe:
+        """An operator with this input and no output: `constructor(context)` returns `logic(input)`.
+
+        The probe tells what the sink, on any worker, has still to take: it passes a time once all rows up to it were
+        taken.
+        """
         builder = OperatorBuilder(self.scope, name, notify)
-        builder.input(self, pact)
+        port = builder.input(self, pact)
         builder.build(constructor)
+        return self.scope.watch(Target(builder.number, port))
 
     def probe(self) -> Probe:
         """A handle to watch this stream's frontier from outside the dataflow."""
@@ -75,7 +80,7 @@ class OperatorBuilder:
         scope.require_open()
         self._scope = scope
         self._spec = OperatorSpec(name, Notify(notify))
-        self._number = len(scope.graph.operators)
+        self.number = len(scope.graph.operators)
         scope.graph.operators.append(self._spec)
 
     def input(self, stream: Stream, pact: Pact | None = None) -> int:
@@ -85,10 +90,8 @@ class OperatorBuilder:
                 f"operator {self._spec.name!r}: {stream!r} belongs to another dataflow; streams connect within one "
                 f"dataflow"
             )
-        if stream.source.operator >= self._number:
-            whose = (
-                "its own output" if stream.source.operator == self._number else f"the output of the later {stream!r}"
-            )
+        if stream.source.operator >= self.number:
+            whose = "its own output" if stream.source.operator == self.number else f"the output of the later {stream!r}"
             raise GraphError(
                 f"operator {self._spec.name!r} cannot consume {whose}: that makes a cycle, and a cycle must advance "
                 f"time"
@@ -104,7 +107,7 @@ class OperatorBuilder:
         self._spec.outputs.append(schema)
         for input_port, summary in (summaries or {}).items():
             self._spec.summaries[input_port, port] = summary
-        return Stream(self._scope, Source(self._number, port), schema)
+        return Stream(self._scope, Source(self.number, port), schema)
 
     def build(self, constructor: Constructor) -> None:
         """Give the operator its code: `constructor(context, *tokens)` returns `logic(*inputs, *outputs)`."""

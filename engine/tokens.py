@@ -64,6 +64,11 @@ class Token:
         """Whether the token has not been dropped."""
         return self._live
 
+    def made_at(self, code: CodeType | None) -> None:
+        """Say that the token came into being for the sake of this code (initial tokens: their constructor)."""
+        if code is not None:
+            self._code, self._line = code, code.co_firstlineno
+
     @property
     def origin(self) -> str:
         """Where in the program the token was made: file:line (function)."""

@@ -67,6 +67,7 @@ class Worker:
         self._next: list[RunningOperator] = []
         self._timers: list[tuple[int, int]] = []
         self._stepping = False
+        self._lost: list[tuple[int, int]] = []
         self._spin_ns = 0 if config.oversubscribed else config.spin_us * 1000
 
     # Building
@@ -142,6 +143,8 @@ class Worker:
         return active or flags != 0 or bool(due) or bool(self._next)
 
     def _exchange(self, sent: bool) -> int:
+        if self._lost:
+            self._release_lost()
         flags = self.progress.exchange(sent)
         if flags:
             self._after_exchange(flags)
@@ -191,13 +194,13 @@ class Worker:
         """Close the manual inputs and run until nothing can happen any more: all tokens dropped, all messages consumed."""
         for handle in self.inputs:
             handle.close()
-        while not self.complete:
+        while not self.complete or self._due:  # whoever is due still learns that its frontiers are complete
             self.step_or_park()
 
     @property
     def complete(self) -> bool:
         """Whether every count is zero, here and so everywhere."""
-        return self.tracker.complete and self.log.offset == 0
+        return self.tracker.complete and self.log.offset == 0 and not self._lost
 
     @property
     def congested(self) -> bool:
@@ -268,13 +271,22 @@ class Worker:
         if gc.get_count()[0] > _GARBAGE_LIMIT:
             gc.collect(1)
 
+    def token_lost(self, token: Token, location: int, where: str) -> None:
+        """A token was garbage-collected while live: report it now; release it with the next exchange, since the collector
+        may have come in the middle of a change to the log."""
+        self._lost.append((location, token.time))
+        self.report_lost_token(token, where)
+
     def report_lost_token(self, token: Token, where: str) -> None:
-        """Say that a token was lost to the garbage collector; its release is in the log already."""
+        """Say who lost a token."""
         sys.stderr.write(
-            f"tokenring: a token of {where} at time {token.time} was lost without drop(); it was retained at "
-            f"{token.origin}. "
+            f"tokenring: a token of {where} at time {token.time} was lost without drop(); it was made at {token.origin}. "
             "It is released now; drop tokens explicitly.\n"
         )
+
+    def _release_lost(self) -> None:
+        while self._lost:
+            self.log.add(*self._lost.pop(), -1)
 
     def describe_frontiers(self) -> str:
         """Where each operator stands, for explanations."""

@@ -25,15 +25,20 @@ TABLE = types.int64[:, ::1]
 """A writable int64 array of two dimensions."""
 
 
+def _has_file(function: Callable[..., Any]) -> bool:
+    """Whether there is a file beside which the compiled code can be kept (there is none in a REPL)."""
+    return not function.__code__.co_filename.startswith("<")
+
+
 def kernel(signature: Any) -> Any:
     """Decorator: compile a function without Python objects, cached on disk. `@kernel` or `@kernel(void(TABLE,
     COLUMN))`.
     """
     if callable(signature) and not hasattr(signature, "return_type"):
-        return njit(cache=True, error_model="numpy")(signature)
+        return njit(cache=_has_file(signature), error_model="numpy")(signature)
 
     def compiled(function: Callable[..., Any]) -> Any:
-        dispatcher = njit([signature], cache=True, error_model="numpy")(function)
+        dispatcher = njit([signature], cache=_has_file(function), error_model="numpy")(function)
         dispatcher.disable_compile()
         return dispatcher
 

@@ -15,10 +15,10 @@ from engine import (
     Exchange,
     InputPort,
     OperatorContext,
-    OperatorError,
     OutputPort,
     Schema,
     Token,
+    UsageError,
     Worker,
     execute,
 )
@@ -70,7 +70,7 @@ def test_what_a_callback_raises_ends_the_group() -> None:
 
 
 def test_a_result_that_cannot_be_told() -> None:
-    with pytest.raises(OperatorError, match=r"worker 0.*not JSON serializable"):
+    with pytest.raises(UsageError, match=r"worker 0.*not JSON serializable"):
         execute(lambda worker: object(), workers=1)
 
 

@@ -52,7 +52,7 @@ def test_a_life() -> None:
             held.drop()
             assert not held.live
         assert output.held == 1
-        assert token.origin.split("/")[-1].startswith("build.py")
+        assert token.origin.split("/")[-1].startswith("helpers.py"), "an initial token comes from its constructor"
         assert "test_tokens.py" in retained.origin
         assert "(act)" in retained.origin
         assert "dropped" in repr(retained)
