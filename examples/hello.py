@@ -32,13 +32,12 @@ def program(worker: Worker) -> None:
     with worker.dataflow("hello") as scope:
         numbers, stream = scope.new_input(VALUE)
         squares = stream.unary("square", VALUE, square, notify=Notify.NEVER)
-        squares.sink("show", show, notify=Notify.NEVER)
-        probe = squares.probe()
+        shown = squares.sink("show", show, notify=Notify.NEVER)  # a probe: what the sinks have still to take
     for time in range(3):
         numbers.send({"value": [10 * time + worker.index]})
         numbers.advance_to(time + 1)
-        worker.step_while(lambda: probe.less_than(time + 1))  # noqa: B023 - called before `time` moves on
-        print(f"worker {worker.index}: no worker has squares of time {time} still to send")
+        worker.step_while(lambda: shown.less_than(time + 1))  # noqa: B023 - called before `time` moves on
+        print(f"worker {worker.index}: the squares of time {time} are shown on all workers")
 
 
 if __name__ == "__main__":

@@ -7,58 +7,42 @@ What the first finds is fed to the second; that the second's input stands still 
 
 from collections.abc import Callable
 
-from engine import (
-    Broadcast,
-    Exchange,
-    InputPort,
-    Notify,
-    OperatorContext,
-    OutputPort,
-    Pact,
-    Schema,
-    Stream,
-    Token,
-    Worker,
-    execute,
-)
+from engine import Broadcast, Exchange, InputPort, Notify, OperatorContext, Schema, Worker, execute
 
 VALUE = Schema("value")
 
+Construct = Callable[[OperatorContext], Callable[[InputPort], None]]
 
-def add_to(sums: list[int], stream: Stream, pact: Pact) -> Stream:
-    """Add what arrives on this worker to `sums[0]`. Nothing is ever sent on the output: it is there to be probed.
 
-    A probe before an operator tells what may still be sent to it; one behind it, what it may still have to take.
-    """
+def adding_to(sums: list[int]) -> Construct:
+    """The constructor of a sink that adds what arrives on its worker to `sums[0]`."""
 
-    def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
-        token.drop()
-
-        def logic(rows: InputPort, output: OutputPort) -> None:
+    def construct(context: OperatorContext) -> Callable[[InputPort], None]:
+        def logic(rows: InputPort) -> None:
             for _, batch in rows:
                 sums[0] += int(batch["value"].sum())
 
         return logic
 
-    return stream.unary("add", VALUE, construct, pact, Notify.NEVER)
+    return construct
 
 
 def program(worker: Worker) -> list[int]:
     part, total = [0], [0]
     with worker.dataflow("parts") as scope:
         values, stream = scope.new_input(VALUE)
-        parts_probe = add_to(part, stream, Exchange("value")).probe()
+        parts_taken = stream.sink("add", adding_to(part), Exchange("value"), Notify.NEVER)
     with worker.dataflow("totals") as scope:
         parts, stream = scope.new_input(VALUE)
-        totals_probe = add_to(total, stream, Broadcast()).probe()
+        totals_taken = stream.sink("add", adding_to(total), Broadcast(), Notify.NEVER)
 
     values.send({"value": range(100 * worker.index, 100 * worker.index + 100)})
     values.close()
-    worker.step_while(lambda: not parts_probe.done())
-    print(f"worker {worker.index}: the first dataflow is done, the second still at time {totals_probe.frontier}")
+    worker.step_while(lambda: not parts_taken.done())
+    print(f"worker {worker.index}: the first dataflow is done, the second still at time {totals_taken.frontier}")
     parts.send({"value": part})
     parts.close()
-    worker.step_while(lambda: not totals_probe.done())
+    worker.step_while(lambda: not totals_taken.done())
     return [part[0], total[0]]
 
 

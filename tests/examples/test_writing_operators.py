@@ -59,6 +59,7 @@ IN_A_CALL: dict[str, Callable[..., Any]] = {
     "copy a token": lambda token, *_: copy.copy(token),
     "send another schema": lambda token, _, __, out: out.give(token, Batch(Schema("other"), {"other": [1]})),
     "name a column that is not there": lambda *_: one_row()["price"],
+    "send rows that are no mapping": lambda token, _, __, out: out.give(token, [1, 2]),
     "send columns of unequal length": lambda *_: Batch(Schema("a b"), {"a": [1], "b": [1, 2]}),
     "send floats as integers": lambda *_: Batch(VALUE, {"value": [0.5]}),
 }
@@ -73,6 +74,12 @@ def exchange_by_a_float(worker: Worker) -> None:
 def forget_to_build(worker: Worker) -> None:
     with worker.dataflow() as scope:
         scope.operator("empty")
+
+
+def forget_to_return(worker: Worker) -> None:
+    with worker.dataflow() as scope:
+        _, stream = scope.new_input(VALUE)
+        stream.sink("empty", lambda context: None)  # type: ignore[arg-type,return-value]
 
 
 def declare_late(worker: Worker) -> None:
@@ -111,6 +118,7 @@ def disagree(worker: Worker) -> None:
 IN_A_PROGRAM: dict[str, tuple[int, Callable[[Worker], None]]] = {
     "exchange by a float": (1, exchange_by_a_float),
     "forget to build an operator": (1, forget_to_build),
+    "forget to return the logic": (1, forget_to_return),
     "declare after the block": (1, declare_late),
     "feed an input inside the block": (1, feed_early),
     "connect two dataflows": (1, connect_two),
