@@ -23,16 +23,19 @@ from engine import (
 )
 from operators.hash_index import HashIndex, slot_of
 
+_MOST, _LEAST = 2**63 - 1, -(2**63)
+
 
 @kernel(boolean(TABLE, WORDS, TABLE, COLUMN, COLUMN, WORDS, WORDS))
 def _accumulate(cells, size, totals, keys, values, averages, counts):  # type: ignore[no-untyped-def]
     """Add rows to `totals`, int64 (slots, 2) of (sum, count); False if a sum left the range of int64."""
     for i in range(len(keys)):
         slot = slot_of(cells, size, keys[i])
-        before = totals[slot, 0]
-        total = before + values[i]
-        if (values[i] >= 0) != (total >= before):
+        before, value = totals[slot, 0], values[i]
+        # Looked at beforehand: LLVM takes a sum never to overflow, and would optimise a look at it afterwards away.
+        if (value > 0 and before > _MOST - value) or (value < 0 and before < _LEAST - value):
             return False
+        total = before + value
         totals[slot, 0] = total
         totals[slot, 1] += 1
         averages[i] = total // totals[slot, 1]
