@@ -1,0 +1,79 @@
+"""Feeds operators by hand on simulated workers and takes what they send, with its times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine import InputHandle, InputPort, OperatorContext, Schema, Scope, Stream, Worker
+from tests.engine.helpers import build, settle, simulated
+
+Rows = Mapping[str, Sequence[Any]]
+
+
+@dataclass
+class Bench:
+    """An operator on every worker of a simulated group; inputs[worker][input] are its hand-held inputs."""
+
+    group: Any
+    inputs: list[list[InputHandle]] = field(default_factory=list)
+    rows: list[tuple[Any, ...]] = field(default_factory=list)
+    """Everything sent so far: (worker, time, *row)."""
+
+    def send(self, rows: Rows, *, worker: int = 0, to: int = 0, time: int | None = None) -> None:
+        """Give rows to one input of one worker, at the input's time or after moving it to `time`."""
+        handle = self.inputs[worker][to]
+        if time is not None:
+            handle.advance_to(time)
+        handle.send(rows)
+
+    def advance(self, time: int) -> None:
+        """Move every input of every worker on, and let all that follows happen."""
+        for handles in self.inputs:
+            for handle in handles:
+                handle.advance_to(time)
+        self.settle()
+
+    def close(self) -> None:
+        """End every input and run to the end."""
+        for handles in self.inputs:
+            for handle in handles:
+                handle.close()
+        self.settle()
+        assert all(worker.complete for worker in self.group.workers)
+
+    def settle(self) -> None:
+        settle(self.group, rounds=5000)
+
+    def sent(self) -> list[tuple[Any, ...]]:
+        """What was sent since the last call, without workers, sorted: (time, *row)."""
+        rows, self.rows = self.rows, []
+        return sorted(row[1:] for row in rows)
+
+
+@contextmanager
+def bench(
+    schemas: Sequence[Schema], declare: Callable[..., Stream], workers: int = 1, **settings: Any
+) -> Iterator[Bench]:
+    """declare(*streams) makes the operator under test; its rows are recorded as they come."""
+    with simulated(workers, **settings) as group:
+        made = Bench(group)
+
+        def on_worker(worker: Worker, scope: Scope) -> None:
+            handles, streams = zip(*(scope.new_input(schema) for schema in schemas), strict=True)
+
+            def construct(context: OperatorContext) -> Callable[[InputPort], None]:
+                def logic(port: InputPort) -> None:
+                    for reference, batch in port:
+                        columns = [batch[name].tolist() for name in batch.schema.names]
+                        made.rows += [(worker.index, reference.time, *row) for row in zip(*columns, strict=True)]
+
+                return logic
+
+            declare(*streams).sink("recorder", construct)
+            made.inputs.append(list(handles))
+
+        build(group, on_worker)
+        yield made

@@ -1,0 +1,127 @@
+"""collect, latest and the hash index beneath keyed state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine import Exchange, Schema, Scope, Worker, kernel
+from operators import collect, latest
+from operators.hash_index import HashIndex, slot_of
+from tests.engine.helpers import build, settle, simulated
+
+HUGE = 2**63 - 1
+KEYS = st.one_of(st.integers(-5, 5), st.integers(-(2**63), 2**63 - 1), st.sampled_from([HUGE, -HUGE - 1, 0]))
+
+
+@kernel
+def _slots(cells, size, keys, slots):  # type: ignore[no-untyped-def]
+    for i in range(len(keys)):
+        slots[i] = slot_of(cells, size, keys[i])
+
+
+def _put(index: HashIndex, keys: list[int]) -> list[int]:
+    index.reserve(len(keys))
+    slots = np.empty(len(keys), np.int64)
+    _slots(index.cells, index.size, np.array(keys, np.int64), slots)
+    return slots.tolist()
+
+
+@given(pieces=st.lists(st.lists(KEYS, min_size=1, max_size=50), max_size=6))
+def test_slots_are_dense_in_the_order_of_first_appearance(pieces: list[list[int]]) -> None:
+    index, order = HashIndex(), dict[int, int]()
+    for piece in pieces:
+        expected = [order.setdefault(key, len(order)) for key in piece]
+        assert _put(index, piece) == expected
+    assert len(index) == len(order)
+    assert index.keys().tolist() == list(order)
+    assert index.capacity >= len(index)
+
+
+def test_the_index_grows_and_keeps_its_slots() -> None:
+    index = HashIndex()
+    keys = [at * 2**32 for at in range(-5_000, 5_000)]
+    grown = 0
+    for start in range(0, len(keys), 100):
+        before = index.capacity
+        grown += index.reserve(100)
+        assert (index.capacity > before) == (index.capacity != before)
+        assert _put(index, keys[start : start + 100]) == list(range(start, start + 100))
+    assert grown >= 5, "growth doubles, from a small start"
+    assert _put(index, keys) == list(range(len(keys)))
+    assert index.keys().tolist() == keys
+    assert len(index.cells) >= 2 * len(keys), "probing needs free cells"
+
+
+def _run(schema: Schema, declare: Any, pieces: list[dict[str, list[Any]]], workers: int = 1) -> list[Any]:
+    with simulated(workers) as group:
+
+        def on_worker(worker: Worker, scope: Scope) -> Any:
+            handle, stream = scope.new_input(schema)
+            return handle, declare(stream)
+
+        made = build(group, on_worker)
+        for at, piece in enumerate(pieces):
+            made[at % workers][0].send(piece)
+            settle(group)
+        for handle, _ in made:
+            handle.close()
+        settle(group)
+        return [sink.columns() for _, sink in made]
+
+
+def test_collect_keeps_all_rows_in_order_and_their_types() -> None:
+    schema = Schema(key="int64", share="float64")
+    (columns,) = _run(schema, collect, [{"key": [3, 1], "share": [0.5, -1.5]}, {"key": [2], "share": [2.5]}])
+    assert columns["key"].tolist() == [3, 1, 2]
+    assert columns["share"].tolist() == [0.5, -1.5, 2.5]
+    assert (columns["key"].dtype, columns["share"].dtype) == (np.int64, np.float64)
+
+
+def test_collect_of_nothing() -> None:
+    (columns,) = _run(Schema("key value"), collect, [])
+    assert {name: column.tolist() for name, column in columns.items()} == {"key": [], "value": []}
+
+
+@given(rows=st.lists(st.tuples(KEYS, st.integers(-9, 9)), min_size=1, max_size=80), size=st.integers(1, 80))
+def test_latest_keeps_one_row_a_key(rows: list[tuple[int, int]], size: int) -> None:
+    pieces = [rows[start : start + size] for start in range(0, len(rows), size)]
+    batches = [{"key": [key for key, _ in piece], "value": [value for _, value in piece]} for piece in pieces]
+    (columns,) = _run(Schema("key value"), lambda stream: latest(stream, "key"), batches)
+    assert dict(zip(columns["key"].tolist(), columns["value"].tolist(), strict=True)) == dict(rows)
+    assert columns["key"].tolist() == list(dict(rows)), "in the order of first appearance"
+
+
+def test_latest_of_many_keys_grows() -> None:
+    keys = list(range(-3_000, 3_000))
+    batches = [{"key": keys, "value": keys}, {"key": keys[::-1], "value": [1] * len(keys)}]
+    (columns,) = _run(Schema("key value"), lambda stream: latest(stream, "key"), batches)
+    assert columns["key"].tolist() == keys
+    assert set(columns["value"].tolist()) == {1}
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+def test_latest_after_an_exchange_has_each_key_once(workers: int) -> None:
+    def declare(stream: Any) -> Any:
+        passed = stream.unary("by key", stream.schema, _pass_on, Exchange("key"))
+        return latest(passed, "key")
+
+    batches = [{"key": list(range(20)), "value": [turn] * 20} for turn in range(6)]
+    parts = _run(Schema("key value"), declare, batches, workers)
+    keys = [key for part in parts for key in part["key"].tolist()]
+    assert sorted(keys) == list(range(20))
+    assert {value for part in parts for value in part["value"].tolist()} == {5}
+
+
+def _pass_on(context: Any, token: Any) -> Any:
+    token.drop()
+
+    def logic(rows: Any, output: Any) -> None:
+        for reference, batch in rows:
+            output.give(reference, batch)
+
+    return logic
