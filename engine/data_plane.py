@@ -47,6 +47,9 @@ class DataPlane:
         self.channels: list[RemoteChannel] = []
         self._waiting: list[RemoteChannel] = []
         self.uncommitted = False
+        """Whether something was written that the receivers do not see yet."""
+        self.taken = False
+        """Whether messages were taken in whose bytes have not been given back."""
         self._backlog_bytes = 0
         self._sent = 0  # postponed pieces sent since
         self._backlog_limit_bytes = backlog_limit_bytes
@@ -54,15 +57,17 @@ class DataPlane:
         self._first_congested_address = segment.address(layout.worker(0) + WORKER_CONGESTED)
         self._workers = layout.workers
 
-    def receive(self) -> int:
-        """Give back the bytes of the messages taken in before, which nobody may be looking at any more, then `look`."""
-        release_all(self.incoming)
-        return self.look()
+    def give_back(self) -> None:
+        """Give the bytes of the messages taken in back to their senders; nobody may be looking at them any more."""
+        if self.taken:
+            self.taken = False
+            release_all(self.incoming)
 
     def look(self) -> int:
         """Take in what has arrived and hand it to the channels' targets; returns the number of messages."""
         found: int = receive(self.incoming, self.inbox)
         if found:
+            self.taken = True
             channels = self.channels
             for queue, number, rows, _, stamp, offset, stride in _MESSAGE(self._inbox_bytes[: found * 8 * INBOX_WORDS]):
                 channels[number].deliver(queue, rows, stamp, offset, stride)

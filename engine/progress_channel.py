@@ -3,15 +3,19 @@
 A worker applies its own batches from the ring like everybody else's, so all workers see one history.
 """
 
+import numpy as np
+
 from engine.change_batch import CHANGE_BYTES, ChangeLog, net, positives_first
 from engine.counts import BROKEN_LOCATION, DIRTY_COUNT, NEEDS_ROOM, RESUME, WOKEN_COUNT, apply_change
 from engine.tracker import Tracker, propagate
+from shm.data_queue import anything_waiting
 from shm.kernels import kernel
 from shm.parking import any_parked, next_parked, parked_address
 from shm.progress_ring import (
     DELTA,
     LOCATION,
     RING_MASK,
+    RING_WORKERS,
     TIME,
     advance,
     attach_ring,
@@ -23,7 +27,7 @@ from shm.progress_ring import (
 from shm.segment import Segment
 
 # Bits of what `exchange` returns.
-PUBLISHED, APPLIED_ANY, FULL, ROOM, BROKEN, PARKED = 1, 2, 4, 8, 16, 32
+PUBLISHED, APPLIED_ANY, FULL, ROOM, BROKEN, PARKED, INCOMING = 1, 2, 4, 8, 16, 32, 64
 
 _NOBODY: list[int] = []
 
@@ -31,8 +35,9 @@ LEFT_IN_LOG = BROKEN_LOCATION  # that word has no other use while no invariant i
 
 
 @kernel
-def exchange(state, ring, log, count, scratch, sent, first_line, workers):  # type: ignore[no-untyped-def]
-    """One exchange of progress. log: flat int64 of `count` changes; `sent`: whether data was sent since the last call.
+def exchange(state, ring, log, count, scratch, incoming, sent, first_line):  # type: ignore[no-untyped-def]
+    """One exchange of progress. log: flat int64 of `count` changes; `sent`: whether data was sent since the last call;
+    incoming: the data queues' states, of which it is only told whether something waits in them.
 
     Returns a set of the bits above; woken operators are in the tracker's list, their number in state[WOKEN_COUNT].
     """
@@ -77,17 +82,20 @@ def exchange(state, ring, log, count, scratch, sent, first_line, workers):  # ty
         if propagate(state) < 0:
             return flags | BROKEN
     if sent or flags & PUBLISHED:
-        if any_parked(first_line, workers):
+        if any_parked(first_line, ring[RING_WORKERS]):
             flags |= PARKED
+    if anything_waiting(incoming):
+        flags |= INCOMING
     return flags
 
 
 class ProgressChannel:
     """One worker's end of the progress plane."""
 
-    def __init__(self, segment: Segment, me: int, tracker: Tracker, log: ChangeLog) -> None:
+    def __init__(self, segment: Segment, me: int, tracker: Tracker, log: ChangeLog, incoming: np.ndarray) -> None:
         self._tracker = tracker
         self._log = log
+        self._incoming = incoming
         self._workers = segment.layout.workers
         self._first_line = parked_address(segment, 0)
         self.ring = attach_ring(segment, me)
@@ -102,9 +110,9 @@ class ProgressChannel:
             log.words,
             log.offset // CHANGE_BYTES,
             log.scratch,
+            self._incoming,
             sent,
             self._first_line,
-            self._workers,
         )
         log.offset = 0
         if flags & (FULL | ROOM | BROKEN):
@@ -125,9 +133,9 @@ class ProgressChannel:
                 self._log.words,
                 0,
                 self._log.scratch,
+                self._incoming,
                 True,
                 self._first_line,
-                self._workers,
             )
             if more & BROKEN:
                 raise self._tracker.broken()

@@ -21,7 +21,7 @@ from engine.errors import GroupStopped
 from engine.input import InputHandle
 from engine.operator import RunningOperator
 from engine.probe import Probe
-from engine.progress_channel import PARKED, ProgressChannel
+from engine.progress_channel import APPLIED_ANY, INCOMING, PARKED, ProgressChannel
 from engine.scope import Scope
 from engine.timestamp import COMPLETE
 from engine.tokens import Token
@@ -52,7 +52,7 @@ class Worker:
         self.tracker = Tracker()
         self.log = ChangeLog()
         self.plane = DataPlane(segment, index, config.backlog_bytes)
-        self.progress = ProgressChannel(segment, index, self.tracker, self.log)
+        self.progress = ProgressChannel(segment, index, self.tracker, self.log, self.plane.incoming)
         self.operators: list[RunningOperator] = []
         self.by_number: dict[int, RunningOperator | Probe] = {}
         self.inputs: list[InputHandle] = []
@@ -67,6 +67,7 @@ class Worker:
         self._next: list[RunningOperator] = []
         self._timers: list[tuple[int, int]] = []
         self._stepping = False
+        self._incoming = 0
         self._lost: list[tuple[int, int]] = []
         self._spin_ns = 0 if config.oversubscribed else config.spin_us * 1000
 
@@ -109,52 +110,63 @@ class Worker:
         if self._timers:
             self._fire_timers()
         plane, due, operators = self.plane, self._due, self.operators
-        has_channels = bool(plane.channels)
-        active = has_channels and plane.receive() > 0
         budget = _OPERATORS_A_STEP
-        exchanged_ns = monotonic_ns()
-        unpublished = False
-        while due and budget:
-            budget -= 1
-            operator = operators[heappop(due)]
-            operator.is_due = False
-            operator.run()
-            if plane.uncommitted:
-                plane.commit()
-            unpublished = active = True
-            now_ns = monotonic_ns()
-            if now_ns - exchanged_ns > _EXCHANGE_EVERY_NS:
-                exchanged_ns = now_ns
-                unpublished = False
-                self._exchange(True)
-                if has_channels:
-                    plane.look()
-            if has_channels and not due:
-                plane.receive()
-        for (
-            index
-        ) in due:  # the budget ended before them: what they have waiting must not be views when bytes are given back
-            for port in operators[index].inputs:
-                port.end_call()
-        if plane.waiting and plane.retry():
-            unpublished = active = True
-        flags = self._exchange(unpublished)
+        active = unpublished = False
+        exchanged_ns = 0
+        while True:
+            if self._incoming:
+                if not due:
+                    plane.give_back()
+                plane.look()
+                active = True
+            while due and budget:
+                budget -= 1
+                operator = operators[heappop(due)]
+                operator.is_due = False
+                operator.run()
+                if plane.uncommitted:
+                    plane.commit()
+                active = unpublished = True
+                now_ns = monotonic_ns()
+                if due and now_ns - exchanged_ns > _EXCHANGE_EVERY_NS:
+                    exchanged_ns = now_ns
+                    unpublished = False
+                    self._exchange(True)
+                    if self._incoming:
+                        plane.look()
+            if due:
+                self._keep_waiting_messages()
+            if plane.taken:
+                plane.give_back()
+            if plane.waiting and plane.retry():
+                active = unpublished = True
+            active |= self._exchange(unpublished) != 0
+            unpublished = False
+            if not budget or not (due or self._incoming):
+                break
         self._stepping = False
-        return active or flags != 0 or bool(due) or bool(self._next)
+        return active or bool(due) or bool(self._next)
+
+    def _keep_waiting_messages(self) -> None:
+        """The budget ended before some due operators: what they have waiting must not be views when bytes are given back."""
+        for index in self._due:
+            for port in self.operators[index].inputs:
+                port.end_call()
 
     def _exchange(self, sent: bool) -> int:
         if self._lost:
             self._release_lost()
         flags = self.progress.exchange(sent)
         if flags:
-            self._after_exchange(flags)
+            self._incoming = flags & INCOMING
+            if flags & APPLIED_ANY:
+                for number in self.progress.woken():
+                    self.by_number[number].frontier_moved()
+            if flags & PARKED:
+                self._wake_parked()
+        else:
+            self._incoming = 0
         return flags
-
-    def _after_exchange(self, flags: int) -> None:
-        for number in self.progress.woken():
-            self.by_number[number].frontier_moved()
-        if flags & PARKED:
-            self._wake_parked()
 
     def _wake_parked(self) -> None:
         peer = self.progress.next_parked(0)
