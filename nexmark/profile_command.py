@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import secrets
@@ -41,6 +42,8 @@ def profile(out_folder: Path, seconds: float, frequency: int, **options: Any) ->
     them. Open the SVGs in a browser (click to zoom), the others on https://www.speedscope.app.
     """
     plan = plan_from(**options)
+    if math.isnan(seconds):
+        raise OptionError("--seconds is nan; give a number")
     with ending_signals_raise(), _folder(out_folder):
         with tempfile.TemporaryDirectory(prefix="tokenring-profile-") as scratch:
             repeated, recordings = _record(plan, seconds, frequency, Path(scratch))

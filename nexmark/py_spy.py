@@ -15,7 +15,7 @@ from typing import IO
 
 from nexmark.errors import CommandError, InputError
 
-_ATTACHED = b"Sampling process"  # what py-spy says once it has found the interpreter in the process
+_ATTACHED = "Sampling process"  # what py-spy says once it has found the interpreter in the process
 _ATTACH_S = 30.0  # machines are busy while workers start
 _WRITE_S = 30.0
 _DENIED = re.compile(r"permission denied|operation not permitted", re.IGNORECASE)
@@ -33,6 +33,11 @@ def find_py_spy() -> str:
     if found is None:
         raise InputError(f"py-spy was found neither in {beside} nor on PATH; install it with `pip install py-spy`")
     return found
+
+
+def _has_ended(pid: int) -> bool:
+    """Whether a child has ended; it stays for its launcher to reap."""
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 @dataclass
@@ -69,7 +74,8 @@ class Recorders:
             recorder.log.close()
 
     def attach(self, pids: list[int]) -> None:
-        """Start sampling these processes; returns when all are attached. Raises InputError if that is not allowed."""
+        """Start sampling these children of ours; returns when all are attached, or one has died, of which others will
+        hear from the launcher. Raises InputError if attaching is not allowed."""
         for worker, pid in enumerate(pids):
             file = self._folder / f"worker-{worker}.json"
             log = open(self._folder / f"worker-{worker}.log", "w+b")  # noqa: SIM115 - closed by __exit__
@@ -85,7 +91,9 @@ class Recorders:
             self._recorders.append(_Recorder(process, log, file))
         deadline = time.monotonic() + _ATTACH_S
         for worker, recorder in enumerate(self._recorders):
-            while _ATTACHED.decode() not in recorder.said():
+            while _ATTACHED not in recorder.said():
+                if any(_has_ended(pid) for pid in pids):
+                    return
                 if recorder.process.poll() is not None:
                     raise self._failure(worker)
                 if time.monotonic() > deadline:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
 import sys
@@ -52,6 +53,9 @@ def plan_from(**options: Any) -> Any:
     """The plan that the options of `run_options` describe; OptionError if they do not go together."""
     from nexmark.runner import Plan
 
+    for name in ("rate", "duration"):
+        if options[name] is not None and math.isnan(options[name]):  # compares with nothing, so click lets it through
+            raise OptionError(f"--{name} is nan; give a number")
     if options["duration"] is not None and options["rate"] is None:
         raise OptionError("--duration is for an open loop; give --rate with it")
     kib = options["queue_kib"] or 0

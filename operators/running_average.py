@@ -21,6 +21,7 @@ from engine import (
     boolean,
     kernel,
 )
+from operators.collect import Latest
 from operators.hash_index import HashIndex, slot_of
 
 _MOST, _LEAST = 2**63 - 1, -(2**63)
@@ -43,12 +44,15 @@ def _accumulate(cells, size, totals, keys, values, averages, counts):  # type: i
     return True
 
 
-def running_average(stream: Stream, key: str, value: str, name: str = "running_average") -> Stream:
+def running_average(
+    stream: Stream, key: str, value: str, name: str = "running_average", final: Latest | None = None
+) -> Stream:
     """Rows (key, average, count), all int64, one for each input row, at the input's time, in the order of arrival.
 
     `average` is the sum of the key's values so far divided by their count, rounded down. Exchanged by `key`. Rows are
     not held back for order: where several times are under way at once, intermediate averages depend on arrival, the
-    last one does not. Raises OverflowError (as OperatorError) if a sum leaves the range of int64.
+    last one does not. `final`, a Latest of the output's columns, is kept as the sink `latest` behind this stream would
+    keep it, without an operator of its own. Raises OverflowError (as OperatorError) if a sum leaves the range of int64.
     """
     if key == value:
         raise SchemaError(f"{name}: key and value are the same column {key!r}")
@@ -68,7 +72,10 @@ def running_average(stream: Stream, key: str, value: str, name: str = "running_a
                 averages, counts = np.empty(batch.rows, np.int64), np.empty(batch.rows, np.int64)
                 if not _accumulate(index.cells, index.size, totals, keys, values, averages, counts):
                     raise OverflowError(f"a sum of {value!r} left the range of int64")
-                output.give(reference, Batch.wrap(schema, (keys, averages, counts), batch.rows))
+                columns = (keys, averages, counts)
+                if final is not None:
+                    final.put(keys, columns)
+                output.give(reference, Batch.wrap(schema, columns, batch.rows))
 
         return logic
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from engine import Probe, Stream
 from nexmark.queries.query import Query
-from operators import best_offers, latest, running_average
+from operators import Latest, best_offers, running_average
 
 
 def build(auctions: Stream, bids: Stream) -> tuple[Probe, Callable[[], dict[str, Any]]]:
@@ -18,9 +18,9 @@ def build(auctions: Stream, bids: Stream) -> tuple[Probe, Callable[[], dict[str,
         auctions, bids, key="id", start="date_time", end="expires", threshold="reserve", payload="category",
         offer_key="auction", offer_time="date_time", offer_value="price", name="winning_bids",
     )  # fmt: skip
-    averages = running_average(winners, key="category", value="price", name="average_by_category")
-    kept = latest(averages, key="category", name="result")
-    return averages.probe(), kept.columns
+    final = Latest(("category", "average", "count"))
+    averages = running_average(winners, key="category", value="price", name="average_by_category", final=final)
+    return averages.probe(), final.columns
 
 
 Q4 = Query(
