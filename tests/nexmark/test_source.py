@@ -1,0 +1,184 @@
+"""The NEXMark source on simulated workers: who gets which events, how far ahead it runs, what its tokens allow."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine import InputPort, OperatorContext, Scope, Worker
+from nexmark.cursors import NONE, Cursor, Cursors
+from nexmark.generator import GeneratorConfig
+from nexmark.source import NOT_YET, Measurements, Pace, nexmark_source
+from nexmark.staged import StagedEvents
+from tests.engine.helpers import build, settle, simulated
+from tests.nexmark.helpers import seal_generated
+from tests.nexmark.run_helpers import hand_made
+
+EVENTS = 5_000
+READS = {"auction": ("id", "date_time"), "bid": ("auction", "date_time")}
+
+
+@pytest.fixture(scope="module")
+def staged(tmp_path_factory: pytest.TempPathFactory) -> StagedEvents:
+    return StagedEvents.open(seal_generated(tmp_path_factory.mktemp("source") / "a", GeneratorConfig(EVENTS, seed=2)))
+
+
+@pytest.fixture(scope="module")
+def disordered(tmp_path_factory: pytest.TempPathFactory) -> StagedEvents:
+    config = GeneratorConfig(EVENTS, seed=2, out_of_order_group_size=100)
+    return StagedEvents.open(seal_generated(tmp_path_factory.mktemp("source") / "b", config))
+
+
+class Seen:
+    """What the source sent on each worker: (worker, stream, message time, rows' times)."""
+
+    def __init__(self, staged: StagedEvents, pace: Pace, start_ns: int = 0) -> None:
+        self.messages: list[tuple[int, str, int, list[int]]] = []
+        self.measurements: list[Measurements] = []
+        self._staged, self._pace, self._start_ns = staged, pace, start_ns
+
+    def declare(self, worker: Worker, scope: Scope) -> None:
+        measurements = Measurements()
+        measurements.start_ns = self._start_ns
+        self.measurements.append(measurements)
+        streams, attach = nexmark_source(worker, scope, self._staged, READS, self._pace, measurements)
+        for name, stream in zip(READS, streams, strict=True):
+            stream.sink(f"see {name}", self._recorder(worker, name))
+        attach(streams[-1].probe())
+
+    def _recorder(self, worker: Worker, name: str) -> Any:
+        def construct(context: OperatorContext) -> Callable[[InputPort], None]:
+            def logic(port: InputPort) -> None:
+                for reference, batch in port:
+                    self.messages.append((worker.index, name, reference.time, batch["date_time"].tolist()))
+
+            return logic
+
+        return construct
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+@pytest.mark.parametrize(("block", "events"), [(1, 300), (7, EVENTS), (1_000, EVENTS), (10**6, EVENTS), (64, 1_001)])
+def test_every_event_once_dealt_in_turn(staged: StagedEvents, workers: int, block: int, events: int) -> None:
+    seen = Seen(staged, Pace(events, block, 4))
+    with simulated(workers) as group:
+        build(group, seen.declare)
+        group.run()
+    numbers = {name: staged.stream(name).column("event") for name in READS}
+    for name in READS:
+        times = staged.stream(name).column("date_time")
+        for worker in range(workers):
+            mine = (numbers[name] < events) & (numbers[name] // block % workers == worker)
+            got = [at for who, stream, _, rows in seen.messages if (who, stream) == (worker, name) for at in rows]
+            assert got == times[mine].tolist()
+    offered = [np.count_nonzero(np.arange(events) // block % workers == worker) for worker in range(workers)]
+    assert [one.offered for one in seen.measurements] == offered
+
+
+@pytest.mark.parametrize("block", [7, 64])
+def test_a_messages_time_is_a_lower_bound_of_its_rows(disordered: StagedEvents, block: int) -> None:
+    seen = Seen(disordered, Pace(EVENTS, block, 3))
+    with simulated(2) as group:
+        build(group, seen.declare)
+        group.run()
+    assert all(at <= min(rows) for _, _, at, rows in seen.messages)
+    assert any(at < min(rows) for _, _, at, rows in seen.messages), "where times are out of order, it is less"
+    for worker in (0, 1):
+        times = [at for who, _, at, _ in seen.messages if who == worker]
+        assert times == sorted(times), "a worker's tokens never move back"
+
+
+def test_nothing_is_sent_before_the_start(staged: StagedEvents) -> None:
+    seen = Seen(staged, Pace(EVENTS, 100, 4), start_ns=NOT_YET)
+    with simulated(1) as group:
+        build(group, seen.declare)
+        for _ in range(50):
+            group.workers[0].step()
+        assert seen.messages == []
+        seen.measurements[0].start_ns = 0
+        group.run()
+    assert seen.measurements[0].offered == EVENTS
+
+
+@pytest.mark.parametrize("outstanding", [1, 3])
+def test_no_more_batches_than_allowed_are_under_way(staged: StagedEvents, outstanding: int) -> None:
+    """Worker 1 never steps, so no time passes, and worker 0 stops after so many batches."""
+    seen = Seen(staged, Pace(EVENTS, 50, outstanding))
+    with simulated(2) as group:
+        build(group, seen.declare)
+        for _ in range(200):
+            group.workers[0].step()
+        assert seen.measurements[0].offered == outstanding * 50
+        group.run()
+    assert sum(one.offered for one in seen.measurements) == EVENTS
+
+
+def test_an_open_loop_offers_only_what_is_due(staged: StagedEvents) -> None:
+    """Started 100 ms ago at 10 000 events a second; the worker gets no time beyond that between two looks."""
+    rate = 10_000.0
+    start_ns = time.monotonic_ns() - 100_000_000
+    seen = Seen(staged, Pace(EVENTS, 10, 10**6, rate, discard_ns=0), start_ns=start_ns)
+    with simulated(1) as group:
+        build(group, seen.declare)
+        for _ in range(300):
+            group.workers[0].step()
+            due = (time.monotonic_ns() - start_ns) / 1e9 * rate + 1
+            assert seen.measurements[0].offered <= due
+        assert seen.measurements[0].offered >= 1_000
+        group.workers[0].end_early()
+        settle_until_complete(group)
+    assert seen.measurements[0].histogram.count <= seen.measurements[0].offered
+
+
+def settle_until_complete(group: Any) -> None:
+    """Step until the source has seen that it is to end."""
+    deadline = time.monotonic() + 60
+    while not group.workers[0].complete:
+        assert time.monotonic() < deadline
+        group.workers[0].step()
+
+
+def test_a_source_that_is_behind_ends_the_run_on_every_worker(staged: StagedEvents) -> None:
+    """Started two seconds ago: the first event is more than a second late."""
+    pace = Pace(EVENTS, 10, 3, 1_000.0, discard_ns=0)
+    seen = Seen(staged, pace, start_ns=time.monotonic_ns() - 2_500_000_000)
+    with simulated(2) as group:
+        build(group, seen.declare)
+        group.run()
+    assert any(one.dnf for one in seen.measurements)
+    assert sum(one.offered for one in seen.measurements) < EVENTS
+
+
+@settings(max_examples=60)
+@given(stops=st.lists(st.integers(0, EVENTS + 10), min_size=1, max_size=20).map(sorted))
+def test_cursors_move_like_searchsorted(staged: StagedEvents, disordered: StagedEvents, stops: list[int]) -> None:
+    for events in (staged, disordered):
+        cursors = Cursors([Cursor(events, name, columns) for name, columns in READS.items()])
+        streams = [events.stream(name) for name in READS]
+        before = [0, 0]
+        for stop in stops:
+            rows = cursors.advance(stop)
+            assert rows == [int(np.searchsorted(stream.column("event"), stop)) for stream in streams]
+            times = [stream.column("date_time") for stream in streams]
+            passed = [at[low:high].max() for at, low, high in zip(times, before, rows, strict=True) if high > low]
+            ahead = [at[row:].min() for at, row in zip(times, rows, strict=True) if row < len(at)]
+            assert cursors.greatest == max(passed, default=NONE)
+            assert cursors.least == min(ahead, default=NONE)
+            before = rows
+
+
+def test_streams_without_rows_hold_nobody_up(tmp_path: Path) -> None:
+    staged = StagedEvents.open(hand_made(tmp_path / "events", [{"id": 1}], persons=30))
+    seen = Seen(staged, Pace(staged.events, 2, 2))
+    with simulated(3) as group:
+        build(group, seen.declare)
+        settle(group)
+        assert all(worker.complete for worker in group.workers)
+    assert sum(one.offered for one in seen.measurements) == 31
