@@ -1,4 +1,5 @@
-"""How the workers of a group wait for each other: to declare the same dataflows, to have built them, to reach a barrier.
+"""How the workers of a group wait for each other: to declare the same dataflows, to have built them, to reach a
+barrier.
 
 Each worker counts in words of its own line (release); the others wait until the count is high enough (acquire). While
 it waits, a worker steps, so that nobody is held up; a worker whose program has returned is not waited for, since it
@@ -37,7 +38,9 @@ class Agreement:
         """Whom to wait for: everybody; nobody where one process builds for all (a simulated group)."""
 
     def declare(self, digest: int, operators: str) -> None:
-        """Wait until every worker has declared its next dataflow. Raises GraphMismatchError if theirs has another digest."""
+        """Wait until every worker has declared its next dataflow. Raises GraphMismatchError if theirs has another
+        digest.
+        """
         parity = self._graphs % 2  # peers are at most one graph ahead, so two words are enough
         self._graphs += 1
         self._line(self._me)[WORKER_DIGEST_EVEN + parity] = digest
@@ -45,12 +48,14 @@ class Agreement:
         for peer in self.peers:
             if int(self._line(peer)[WORKER_DIGEST_EVEN + parity]) != digest:
                 raise GraphMismatchError(
-                    f"worker {self._me} and worker {peer} built different dataflows (worker {self._me} has: {operators}); "
+                    f"worker {self._me} and worker {peer} built different dataflows (worker {self._me} has: "
+                    f"{operators}); "
                     "every worker must declare the same operators, schemas, pacts and probes in the same order"
                 )
 
     def built(self, name: str) -> None:
-        """Wait until every worker has built the dataflow it declared last; without stepping, since nobody may send yet."""
+        """Wait until every worker has built the dataflow it declared last; without stepping, since nobody may send yet.
+        """
         self._wait(WORKER_BUILT, self._graphs, f"build dataflow {name!r}", stepping=False)
 
     def barrier(self) -> int:

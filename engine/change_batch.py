@@ -67,7 +67,8 @@ def net(log, count, scratch):  # type: ignore[no-untyped-def]
 
 @kernel
 def positives_first(log, count):  # type: ignore[no-untyped-def]
-    """Order changes so that increments come before decrements: what makes a prefix of them safe to publish by itself."""
+    """Order changes so that increments come before decrements: what makes a prefix of them safe to publish by itself.
+    """
     left = 0
     for i in range(count):
         if log[3 * i + 1] > 0:

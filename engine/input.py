@@ -1,4 +1,5 @@
-"""Manual inputs: handles that hold a token outside any operator, and act at once when moved (the paper's section 4.2)."""
+"""Manual inputs: handles that hold a token outside any operator, and act at once when moved (the paper's section 4.2).
+"""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -58,12 +59,14 @@ class InputHandle:
         self._port.operator.worker.flush()
 
     def advance_to(self, time: Time) -> None:
-        """Promise to send nothing before `time`; takes effect at once. Raises TimeRegressionError for an earlier time."""
+        """Promise to send nothing before `time`; takes effect at once. Raises TimeRegressionError for an earlier time.
+        """
         token = self._open_token("advance")
         if time > MAX_TIME:
             assert self._port is not None
             raise TimeRegressionError(
-                f"cannot advance {self._port.describe()} to {time}: the last time is {MAX_TIME}; close() it to send nothing more"
+                f"cannot advance {self._port.describe()} to {time}: the last time is {MAX_TIME}; close() it to send "
+                f"nothing more"
             )
         if time < token.time:
             assert self._port is not None

@@ -27,7 +27,8 @@ class InputSpec:
 
 @dataclass
 class OperatorSpec:
-    """One operator of a graph. `summaries[(input, output)]` defaults to the identity; None says that there is no path."""
+    """One operator of a graph. `summaries[(input, output)]` defaults to the identity; None says that there is no path.
+    """
 
     name: str
     notify: Notify = Notify.ALWAYS

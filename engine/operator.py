@@ -109,7 +109,7 @@ class OperatorContext:
     @property
     def congested(self) -> bool:
         """Whether queues are so full that a source should send nothing now, and activate itself to look again."""
-        return self._operator.worker.congested
+        return self._operator.worker.plane.congested
 
     def activate(self) -> None:
         """Run the operator again in the worker's next step."""

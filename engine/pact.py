@@ -10,7 +10,8 @@ class Pipeline:
 
 @dataclass(frozen=True)
 class Exchange:
-    """Each row goes to the worker that owns the value of its int64 column `key`. Only `columns` (default: all) cross."""
+    """Each row goes to the worker that owns the value of its int64 column `key`. Only `columns` (default: all) cross.
+    """
 
     key: str
     columns: tuple[str, ...] | None = None

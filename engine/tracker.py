@@ -180,7 +180,8 @@ class Tracker:
         return number
 
     def connect(self, reachability: Reachability) -> None:
-        """Compile the paths of a new dataflow's locations to its watched targets (totally ordered: one delay a pair)."""
+        """Compile the paths of a new dataflow's locations to its watched targets (totally ordered: one delay a pair).
+        """
         forward: dict[int, list[tuple[int, int]]] = {}
         runs: list[tuple[int, int, int, list[tuple[int, int]]]] = []
         for target in reachability.targets():

@@ -18,12 +18,12 @@ from engine.change_batch import ChangeLog
 from engine.config import Config
 from engine.data_plane import DataPlane
 from engine.errors import GroupStopped
+from engine.explain import describe_frontiers
 from engine.input import InputHandle
 from engine.operator import RunningOperator
 from engine.probe import Probe
 from engine.progress_channel import APPLIED_ANY, INCOMING, PARKED, ProgressChannel
 from engine.scope import Scope
-from engine.timestamp import COMPLETE
 from engine.tokens import Token
 from engine.tracker import Tracker
 from shm.atomics import peek, poke
@@ -148,7 +148,9 @@ class Worker:
         return active or bool(due) or bool(self._next)
 
     def _keep_waiting_messages(self) -> None:
-        """The budget ended before some due operators: what they have waiting must not be views when bytes are given back."""
+        """The budget ended before some due operators: what they have waiting must not be views when bytes are given
+        back.
+        """
         for index in self._due:
             for port in self.operators[index].inputs:
                 port.end_call()
@@ -181,9 +183,7 @@ class Worker:
             self._exchange(True)
 
     def step_or_park(self, limit_s: float = _LONGEST_SLEEP_S) -> bool:
-        """Step; with nothing to do, spin a little and then sleep until there is something, a timer fires, or `limit_s`
-        pass.
-        """
+        """Step; with nothing to do, spin a little, then sleep until there is something, a timer fires or time is up."""
         if self.step():
             return True
         deadline = time.monotonic_ns() + min(self._spin_ns, int(limit_s * 1e9))
@@ -196,14 +196,13 @@ class Worker:
         return False
 
     def step_while(self, condition: Callable[[], bool]) -> None:
-        """Step, and sleep when there is nothing to do, as long as `condition()` holds. Typically `lambda:
-        probe.less_than(t)`.
-        """
+        """Step, and sleep when there is nothing to do, while `condition()`: typically `lambda: probe.less_than(t)`."""
         while condition():
             self.step_or_park()
 
     def run(self) -> None:
-        """Close the manual inputs and run until nothing can happen any more: all tokens dropped, all messages consumed."""
+        """Close the manual inputs and run until nothing can happen any more: all tokens dropped, all messages consumed.
+        """
         for handle in self.inputs:
             handle.close()
         while not self.complete or self._due:  # whoever is due still learns that its frontiers are complete
@@ -213,11 +212,6 @@ class Worker:
     def complete(self) -> bool:
         """Whether every count is zero, here and so everywhere."""
         return self.tracker.complete and self.log.offset == 0 and not self._lost
-
-    @property
-    def congested(self) -> bool:
-        """Whether queues are so full that sources should pause."""
-        return self.plane.congested
 
     def _while_waiting(self, stepping: bool) -> None:
         """What is done while peers are waited for: steps, so that they are not held up."""
@@ -284,15 +278,16 @@ class Worker:
             gc.collect(1)
 
     def token_lost(self, token: Token, location: int, where: str) -> None:
-        """A token was garbage-collected while live: report it now; release it with the next exchange, since the collector
-        may have come in the middle of a change to the log."""
+        """A token was garbage-collected while live: report it now; release it with the next exchange, since the
+        collector may have come in the middle of a change to the log."""
         self._lost.append((location, token.time))
         self.report_lost_token(token, where)
 
     def report_lost_token(self, token: Token, where: str) -> None:
         """Say who lost a token."""
         sys.stderr.write(
-            f"tokenring: a token of {where} at time {token.time} was lost without drop(); it was made at {token.origin}. "
+            f"tokenring: a token of {where} at time {token.time} was lost without drop(); it was made at "
+            f"{token.origin}. "
             "It is released now; drop tokens explicitly.\n"
         )
 
@@ -302,11 +297,4 @@ class Worker:
 
     def describe_frontiers(self) -> str:
         """Where each operator stands, for explanations."""
-        lines = []
-        for operator in self.operators:
-            ports = ", ".join(
-                f"input {port.index} {'done' if port.frontier == COMPLETE else port.frontier}"
-                for port in operator.inputs
-            )
-            lines.append(f"{operator.name}: holds {operator.held} token(s); {ports or 'no inputs'}")
-        return "\n".join(lines)
+        return describe_frontiers(self.operators)
