@@ -26,7 +26,8 @@ def mixed(key):  # type: ignore[no-untyped-def]
 
 @kernel
 def slot_of(cells, size, key):  # type: ignore[no-untyped-def]
-    """The slot of `key`, added if it is new. cells: int64 (n, 2), n a power of two with a free cell; size: int64 (1,)."""
+    """The slot of `key`, added if it is new. cells: int64 (n, 2), n a power of two with a free cell; size: int64 (1,).
+    """
     mask = cells.shape[0] - 1
     at = np.int64(mixed(key)) & mask
     while cells[at, 1] != 0:

@@ -116,7 +116,8 @@ def make_offers(table, pending, meta, keys, times, values):  # type: ignore[no-u
 
 @kernel(void(TABLE, TABLE, WORDS, int64))
 def settle_pending(table, pending, meta, frontier):  # type: ignore[no-untyped-def]
-    """Apply waiting offers whose interval has come; forget those before `frontier`, whose interval can no longer come."""
+    """Apply waiting offers whose interval has come; forget those before `frontier`, whose interval can no longer come.
+    """
     kept = 0
     for i in range(meta[PENDING]):
         key, time, value = pending[i, 0], pending[i, 1], pending[i, 2]

@@ -1,8 +1,8 @@
 """Single-producer single-consumer queues of column messages: a shared one per ordered pair of workers, a private one to
 oneself.
 
-    message: header (8 words: size | channel | rows | columns | stamp 0..3), then each column, padded to whole cache lines
-    skip:    header with channel -1: the buffer is unused up to its end, so that every column is contiguous
+    message: header (8 words: size | channel | rows | columns | stamp 0..3), then each column, padded to whole cache
+    lines skip:    header with channel -1: the buffer is unused up to its end, so that every column is contiguous
 
 Contract
 1. Positions count words and only grow; position modulo capacity is an offset. One writer each: the sender's write
@@ -97,7 +97,8 @@ def has_room(queue, words):  # type: ignore[no-untyped-def]
 
 @kernel
 def begin(queue, words, channel, rows, columns, stamp):  # type: ignore[no-untyped-def]
-    """Write a message's header (after `has_room`); returns the address of its first column. Published by `commit_all`."""
+    """Write a message's header (after `has_room`); returns the address of its first column. Published by `commit_all`.
+    """
     capacity = queue[CAPACITY]
     offset = queue[WRITE_POSITION] & (capacity - 1)
     if offset + words > capacity:

@@ -46,7 +46,8 @@ def _power_of_two(value: int) -> bool:
 
 @dataclass(frozen=True)
 class Layout:
-    """Sizes of a group's segment; every offset follows from them. `queue_words` is the data part of one pair's queue."""
+    """Sizes of a group's segment; every offset follows from them. `queue_words` is the data part of one pair's queue.
+    """
 
     workers: int
     ring_records: int
@@ -72,7 +73,8 @@ class Layout:
         return LINE_WORDS + 1
 
     def worker(self, worker: int) -> int:
-        """Offset of a worker's line (`parked`: the worker and its wakers, by compare-exchange; the others: the worker)."""
+        """Offset of a worker's line (`parked`: the worker and its wakers, by compare-exchange; the others: the worker).
+        """
         return (2 + worker) * LINE_WORDS
 
     @property

@@ -2,7 +2,8 @@
 
 Protocol (no lost wake-up; the store-load order on both sides is what the fences are for):
     parker:  parked := 1;  fence;  look for work;  none: wait on the semaphore;  parked := 0
-    waker:   publish work; fence;  for each worker with parked = 1 where the exchange 1 -> 0 succeeds: post its semaphore
+    waker:   publish work; fence;  for each worker with parked = 1 where the exchange 1 -> 0 succeeds: post its
+    semaphore
 Either the parker's look sees the work, or the waker's look sees `parked`. A post that comes too late leaves the
 semaphore at one, and the next wait returns at once: harmless. A wait always has a time limit, so that a dead group is
 noticed.

@@ -75,7 +75,8 @@ class Segment:
 
     @classmethod
     def private(cls, layout: Layout) -> "Segment":
-        """A segment of this process alone, without a name: for warming up, and for simulating a group in one process."""
+        """A segment of this process alone, without a name: for warming up, and for simulating a group in one process.
+        """
         segment = cls(layout, mmap.mmap(-1, layout.total_bytes), None, owned=False)
         segment._initialise()
         return segment
