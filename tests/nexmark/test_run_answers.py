@@ -65,7 +65,7 @@ def test_open_loop(staged: Path, query: str, workers: int) -> None:
 @pytest.mark.parametrize("query", ["q4", "q7"])
 @pytest.mark.parametrize(
     ("block", "workers", "events"),
-    [(1, 2, FEW), (7, 3, FEW), (1_000, 4, None), (10**9, 2, None), (EVENTS - 1, 3, None)],
+    [(1, 2, FEW), (7, 3, FEW), (1_000, 4, None), (10**9, 2, None)],
 )
 def test_any_batch_size(staged: Path, query: str, block: int, workers: int, events: int | None) -> None:
     outcome = _check(staged, query, workers=workers, block=block, events=events)
@@ -77,8 +77,7 @@ def test_small_batches_in_an_open_loop(staged: Path, query: str, block: int) -> 
     _check(staged, query, workers=2, block=block, rate=20_000, events=4_000)
 
 
-@pytest.mark.parametrize("workers", [2, 4])
-@pytest.mark.parametrize("query", ["q4", "q7"])
+@pytest.mark.parametrize(("query", "workers"), [("q4", 3), ("q7", 4)])
 def test_tiny_queues(staged: Path, query: str, workers: int) -> None:
     """4 KiB a pair: a batch of 16384 events passes in many pieces, and workers wait for each other's room."""
     _check(staged, query, workers=workers, queue_bytes=4096, ring_records=64)
@@ -197,9 +196,6 @@ def test_streams_without_rows(tmp_path: Path) -> None:
         for query in ("q4", "q7"):
             for workers in (1, 3):
                 assert simulate(folder, query, workers, 2) == expected(query, folder), name
-            outcome = run(folder, query, workers=2)
-            assert outcome["result"] == expected(query, folder), name
-            assert outcome["events"] == outcome["staged_events"], name
 
 
 @st.composite

@@ -135,11 +135,10 @@ def test_falling_behind_ends_the_run_soon(capsys: pytest.CaptureFixture[str], tm
 @pytest.mark.spark
 def test_verified_against_spark(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     folder = seal_generated(tmp_path / "events", GeneratorConfig(20_000, rate=1_000, seed=8))
-    for query in ("q4", "q7"):
-        file = tmp_path / f"{query}.json"
-        outcome = tokenring(capsys, "run", query, "--input", folder, "--verify", "--json", file, "--events", "15000")
-        assert outcome.status == 0, outcome.err
-        assert orjson.loads(file.read_bytes())["verified"] is True
+    file = tmp_path / "outcome.json"
+    outcome = tokenring(capsys, "run", "q4", "--input", folder, "--verify", "--json", file, "--events", "15000")
+    assert outcome.status == 0, outcome.err
+    assert orjson.loads(file.read_bytes())["verified"] is True
 
 
 def test_a_wrong_answer_is_said_and_fails(
