@@ -31,7 +31,7 @@ from shm.data_queue import anything_waiting
 from shm.parking import ParkingLot, begin_parking, end_parking, fence_now, parked_address
 from shm.segment import Segment
 
-_LONGEST_SLEEP_S = 1.0
+_LONGEST_SLEEP_S = 0.2  # a wake-up cannot be lost; should one be all the same, it costs this much
 _OPERATORS_A_STEP = 64  # runs of operators within one step, so that sources get their turn
 _EXCHANGE_EVERY_NS = 5_000
 _STOP_CHECK_STEPS = 256
