@@ -90,7 +90,6 @@ class _Group:
     def fork(self, program: Program) -> None:
         """Start the workers."""
         _flush_output()
-        gc.collect()
         gc.freeze()  # what exists now is shared by all workers: keep the collector from touching it
         launcher = os.getpid()
         try:
