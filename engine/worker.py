@@ -113,37 +113,32 @@ class Worker:
         budget = _OPERATORS_A_STEP
         active = unpublished = False
         exchanged_ns = 0
-        while True:
-            if self._incoming:
-                if not due:
-                    plane.give_back()
-                plane.look()
-                active = True
-            while due and budget:
-                budget -= 1
-                operator = operators[heappop(due)]
-                operator.is_due = False
-                operator.run()
-                if plane.uncommitted:
-                    plane.commit()
-                active = unpublished = True
-                now_ns = monotonic_ns()
-                if due and now_ns - exchanged_ns > _EXCHANGE_EVERY_NS:
-                    exchanged_ns = now_ns
-                    unpublished = False
-                    self._exchange(True)
-                    if self._incoming:
-                        plane.look()
-            if due:
-                self._keep_waiting_messages()
-            if plane.taken:
+        if self._incoming:
+            active = plane.look() > 0
+        while due and budget:
+            budget -= 1
+            operator = operators[heappop(due)]
+            operator.is_due = False
+            operator.run()
+            if plane.uncommitted:
+                plane.commit()
+            active = unpublished = True
+            now_ns = monotonic_ns()
+            if now_ns - exchanged_ns > _EXCHANGE_EVERY_NS:
+                exchanged_ns = now_ns
+                unpublished = False
+                self._exchange(True)
+                if self._incoming:
+                    plane.look()
+            if not due and plane.channels:
                 plane.give_back()
-            if plane.waiting and plane.retry():
-                active = unpublished = True
-            active |= self._exchange(unpublished) != 0
-            unpublished = False
-            if not budget or not (due or self._incoming):
-                break
+                plane.look()
+        if due:
+            self._keep_waiting_messages()
+        plane.give_back()
+        if plane.waiting and plane.retry():
+            active = unpublished = True
+        active |= self._exchange(unpublished) != 0
         self._stepping = False
         return active or bool(due) or bool(self._next)
 
