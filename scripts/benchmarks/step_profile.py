@@ -26,7 +26,7 @@ from nexmark.runner import Plan, run_query
 PARTS: tuple[tuple[type, str, str], ...] = (
     (Worker, "step", "step"),
     (RunningOperator, "run", "operator"),
-    (DataPlane, "receive", "give back and receive"),
+    (DataPlane, "give_back", "give back"),
     (DataPlane, "look", "receive"),
     (DataPlane, "commit", "show messages"),
     (DataPlane, "retry", "send what waited"),
