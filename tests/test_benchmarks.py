@@ -110,7 +110,7 @@ def test_the_budget_names_every_operator(figures: Path) -> None:
         ("q7", None),
     ]
     wanted = {
-        "q4": {"winning_bids", "average_by_category", "result"},
+        "q4": {"winning_bids", "average_by_category"},
         "q7": {"tumbling_max.local", "tumbling_max", "result"},
     }
     for query in data["queries"]:
