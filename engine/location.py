@@ -2,9 +2,6 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
-
-from engine.timestamp import Time
 
 
 @dataclass(frozen=True)
@@ -24,13 +21,6 @@ class Target:
 
 
 Location = Source | Target
-
-
-class Pointstamp(NamedTuple):
-    """A time at a location."""
-
-    location: Location
-    time: Time
 
 
 class Notify(StrEnum):

@@ -8,11 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from engine import Config, Worker, execute
-from nexmark.errors import OptionError
-from nexmark.queries import QUERIES
+from engine import Worker, execute
 from nexmark.queries.query import Query
-from nexmark.runner import Plan
+from nexmark.runner import Plan, prepare
 from nexmark.source import Measurements, Pace, nexmark_source
 from nexmark.staged import StagedEvents
 
@@ -35,12 +33,7 @@ def repeat_query(
 ) -> Repeated:
     """Run the plan until `seconds` have passed, each run to its end. The workers wait until attach(pids) has returned;
     on_progress(seconds so far) is called a few times a second."""
-    query = QUERIES[plan.query]
-    staged = StagedEvents.open(plan.input_folder, check=query.checked)
-    config = Config(workers=plan.workers, queue_bytes=plan.queue_bytes, ring_records=plan.ring_records)
-    pace = plan.pace(staged.events, config.workers)
-    if pace.events == 0:
-        raise OptionError(f"{plan.input_folder} holds no events; stage some with `tokenring stage`")
+    query, staged, config, pace = prepare(plan)
     # Every worker blocks on the gate until the launcher closes the only writing end that is left.
     gate, opener = os.pipe()
     began_s = time.monotonic()

@@ -52,6 +52,18 @@ class Plan:
         return Pace(events, turn, OPEN_OUTSTANDING, self.rate, int(discard_s * 1e9))
 
 
+def prepare(plan: Plan) -> tuple[Query, StagedEvents, Config, Pace]:
+    """What a plan comes to: its query, its events (proven), the group's settings and the pace. Raises what the person
+    can put right: StagedError, ConfigError, OptionError."""
+    query = QUERIES[plan.query]
+    staged = StagedEvents.open(plan.input_folder, check=query.checked)
+    config = Config(workers=plan.workers, queue_bytes=plan.queue_bytes, ring_records=plan.ring_records)
+    pace = plan.pace(staged.events, config.workers)
+    if pace.events == 0:
+        raise OptionError(f"{plan.input_folder} holds no events; stage some with `tokenring stage`")
+    return query, staged, config, pace
+
+
 def run_query(
     plan: Plan,
     on_progress: Callable[[int, int], None] | None = None,
@@ -61,12 +73,7 @@ def run_query(
 
     on_progress(offered, events) is called a few times a second; on_start(pids) when the workers are there.
     """
-    query = QUERIES[plan.query]
-    staged = StagedEvents.open(plan.input_folder, check=query.checked)
-    config = Config(workers=plan.workers, queue_bytes=plan.queue_bytes, ring_records=plan.ring_records)
-    pace = plan.pace(staged.events, config.workers)
-    if pace.events == 0:
-        raise OptionError(f"{plan.input_folder} holds no events; stage some with `tokenring stage`")
+    query, staged, config, pace = prepare(plan)
     hiccups = hiccups_ms(config.workers, HICCUP_S) if plan.rate is not None else None
     offered = [0] * config.workers
 
