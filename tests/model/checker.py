@@ -17,6 +17,7 @@ class Explored:
     """What an exhaustive search saw."""
 
     states: int
+    steps: int
     ends: int
 
 
@@ -29,35 +30,36 @@ def explore(
     successors: Successors,
     invariant: Callable[[State], str],
     at_end: Callable[[State], str],
-    can_always_end: bool = True,
+    resting: Callable[[State], bool] = lambda state: False,
 ) -> Explored:
-    """Visit every reachable state.
+    """Visit every reachable state, and see that an end can be reached from each.
 
-    `successors(state)` gives (label, state) of each step possible now; `invariant(state)` and, for states without a
-    step,
+    `successors(state)` gives (label, state) of each step possible now. An end is a state without a step, or one that
+    `resting(state)` knows: what is left are attempts that lead nowhere. `invariant(state)` and, for ends,
     `at_end(state)` name what is wrong, or return "". Raises Found with the shortest trace.
     """
     came_from: dict[Hashable, tuple[Hashable, str] | None] = {start: None}
     before: defaultdict[Hashable, list[Hashable]] = defaultdict(list)
     queue = deque([start])
     ends: list[Hashable] = []
+    steps = 0
     while queue:
         state = queue.popleft()
         wrong = invariant(state)
         possible = list(successors(state))
-        if not possible:
+        if not possible or resting(state):
             ends.append(state)
             wrong = wrong or at_end(state)
         if wrong:
             raise Found(f"{wrong}\n" + "\n".join(f"  {label}" for label in _trace(came_from, state)))
+        steps += len(possible)
         for label, following in possible:
             before[following].append(state)
             if following not in came_from:
                 came_from[following] = (state, label)
                 queue.append(following)
-    if can_always_end:
-        _require_ends(came_from, before, ends)
-    return Explored(len(came_from), len(ends))
+    _require_ends(came_from, before, ends)
+    return Explored(len(came_from), steps, len(ends))
 
 
 def _require_ends(

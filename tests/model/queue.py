@@ -1,11 +1,8 @@
-"""A model of the data queue between two workers: positions in words, messages of several words, the skip at the
-buffer's end.
+"""A model of the data queue between two workers: positions in words, messages of several words, the skip at the end.
 
-The sender checks for room against a cached read position and refreshes it once; writes header and columns word by
-word; commits. The
-receiver loads the write position, walks over the messages up to it (a skip is passed over), reads their words later
-(they are views),
-and releases them with its next receive.
+The sender checks for room against a cached read position and refreshes it once; writes header and columns word by word;
+commits. The receiver loads the write position, walks over the messages up to it (a skip is passed over), reads their
+words later (they are views), and releases them with its next receive. Either may die at any step.
 """
 
 from __future__ import annotations
@@ -17,18 +14,21 @@ SKIP = "skip"
 
 
 class Rules(NamedTuple):
-    """The queue's capacity in words, the words of each message in turn, the most messages of one receive, and what is
-    mutated.
+    """The queue's capacity in words, the words of each message in turn, the most messages of one receive, whether
+    sender and receiver may die, and what is mutated.
 
     Mutations: "no room check", "skip not counted", "commit early" (before the columns), "release at once" (views
-    still in use),
-    "reads past the write position".
+    still in use), "reads past the write position".
     """
 
     capacity: int
     messages: tuple[int, ...]
     share: int = 2
+    deaths: bool = False
     mutation: str = ""
+
+
+DEAD = "dead"
 
 
 class State(NamedTuple):
@@ -52,6 +52,10 @@ def successors(rules: Rules, state: State) -> Iterator[tuple[str, State]]:
     """Every step possible now."""
     yield from _sender(rules, state)
     yield from _receiver(rules, state)
+    if rules.deaths and state.sender[0] != DEAD:
+        yield f"sender dies at {state.sender[0]}", state._replace(sender=(DEAD, *state.sender[1:]))
+    if rules.deaths and state.receiver[0] != DEAD:
+        yield f"receiver dies at {state.receiver[0]}", state._replace(receiver=(DEAD, *state.receiver[1:]), views=())
 
 
 def _needed(rules: Rules, write: int, words: int) -> int:
@@ -127,7 +131,7 @@ def _receiver(rules: Rules, state: State) -> Iterator[tuple[str, State]]:
                     f"receiver takes {len(found)}",
                     changed._replace(receiver=("read", at, position), views=tuple(found)),
                 )
-    else:
+    elif pc == "read":
         seen = (*state.seen, *(message for _, _, message in state.views))
         yield "operators read the views", state._replace(receiver=("receive", position, position), seen=seen)
 
@@ -145,6 +149,18 @@ def forbidden(rules: Rules, state: State) -> str:
     return ""
 
 
+def resting(rules: Rules, state: State) -> bool:
+    """Whether nobody can do anything but die."""
+    return not any(_sender(rules, state)) and not any(_receiver(rules, state))
+
+
 def undelivered(rules: Rules, state: State) -> str:
-    """At the end every message has come."""
-    return "" if len(state.seen) == len(rules.messages) else f"nothing can move, but only {state.seen} came"
+    """At the end: what was committed has been taken, if the receiver lives; everything was committed, if the sender
+    lives and no dead receiver leaves it without room. The receiver may be left without a sender, but never with a part
+    of a message."""
+    committed, receiver_lives = state.sender[1], state.receiver[0] != DEAD
+    if receiver_lives and len(state.seen) != committed:
+        return f"nothing can move, but of {committed} messages only {state.seen} came"
+    if state.sender[0] != DEAD and receiver_lives and committed < len(rules.messages):
+        return f"nothing can move, but only {committed} were sent"
+    return ""

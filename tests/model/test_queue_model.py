@@ -1,4 +1,5 @@
-"""The data queue's protocol under every interleaving, with skips at every offset; and that the model can fail."""
+"""The data queue's protocol under every interleaving and every death, with skips at every offset; and that the model
+can fail."""
 
 from __future__ import annotations
 
@@ -12,12 +13,15 @@ from tests.model.queue import Rules
 
 
 def _check(rules: Rules) -> Explored:
-    return explore(
+    explored = explore(
         queue.start(rules),
         partial(queue.successors, rules),
         partial(queue.forbidden, rules),
         partial(queue.undelivered, rules),
+        partial(queue.resting, rules),
     )
+    print(f"{rules}: {explored}")  # pytest -rP shows it
+    return explored
 
 
 @pytest.mark.parametrize("share", [1, 2])
@@ -29,12 +33,20 @@ def test_every_interleaving(capacity: int, messages: tuple[int, ...], share: int
     assert explored.ends >= 1
 
 
+@pytest.mark.parametrize("share", [1, 2])
+@pytest.mark.parametrize("messages", [(3, 2, 3, 2, 3), (1, 3, 2, 1, 3)])
+def test_ends_that_die_at_any_step(messages: tuple[int, ...], share: int) -> None:
+    explored = _check(Rules(6, messages, share, deaths=True))
+    assert explored.ends > 100, "deaths lead to many different ends"
+
+
 def test_a_message_of_more_than_half_the_queue_may_never_fit() -> None:
     """Why the engine's messages are at most a quarter of a queue: the skip counts, even when the queue is empty."""
     with pytest.raises(Found, match="nothing can move"):
         _check(Rules(8, (2, 7)))
 
 
+@pytest.mark.parametrize("deaths", [False, True])
 @pytest.mark.parametrize(
     ("mutation", "wrong"),
     [
@@ -45,6 +57,6 @@ def test_a_message_of_more_than_half_the_queue_may_never_fit() -> None:
         ("reads past the write position", "the view of|came as"),
     ],
 )
-def test_the_model_catches(mutation: str, wrong: str) -> None:
+def test_the_model_catches(mutation: str, wrong: str, deaths: bool) -> None:
     with pytest.raises(Found, match=wrong):
-        _check(Rules(6, (2, 2, 3, 2, 3), share=1, mutation=mutation))
+        _check(Rules(6, (2, 2, 3, 2, 3), share=1, deaths=deaths, mutation=mutation))
