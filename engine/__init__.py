@@ -41,6 +41,7 @@ from engine.pact import Broadcast, Exchange, Pact, Pipeline
 from engine.ports import InputPort, OutputPort, Session
 from engine.probe import Probe
 from engine.scope import Scope
+from engine.stage import BatchFunction, Fusable
 from engine.stream import OperatorBuilder, Stream
 from engine.timestamp import COMPLETE, MAX_TIME, PathSummary, Time
 from engine.tokens import Token, TokenRef
@@ -54,11 +55,13 @@ __all__ = [
     "TABLE",
     "WORDS",
     "Batch",
+    "BatchFunction",
     "BrokenInvariant",
     "Broadcast",
     "Config",
     "ConfigError",
     "Exchange",
+    "Fusable",
     "GraphError",
     "GraphMismatchError",
     "InputHandle",

@@ -13,6 +13,7 @@ from engine.operator import OperatorContext, RunningOperator
 from engine.ports import InputPort, OutputPort
 from engine.reachability import Reachability
 from engine.scope import Scope
+from engine.stage_run import compile_stages
 from engine.timestamp import IDENTITY
 from engine.tokens import Token
 
@@ -57,19 +58,30 @@ def build_dataflow(worker: "Worker", scope: Scope) -> None:
 
 
 def _connect_channels(worker: "Worker", scope: Scope, running: list[RunningOperator]) -> None:
+    stages = scope.graph.stages
+    for source, run in compile_stages(stages, worker.index):
+        running[source.operator].outputs[source.port].channels.append(run)
     for operator, spec in zip(running, scope.graph.operators, strict=True):
         for port, declared in zip(operator.inputs, spec.inputs, strict=True):
             origin = running[declared.origin.operator].outputs[declared.origin.port]
+            stage = declared.stage
+            carried = origin.schema if stage is None else stage.schema
             channel: Channel
             if needs_queues(declared.pact, worker.peers):
-                remote = RemoteChannel(worker, origin, port, worker.plane, len(worker.plane.channels), declared.pact)
+                number = len(worker.plane.channels)
+                remote = RemoteChannel(worker, origin, carried, port, worker.plane, number, declared.pact)
                 worker.plane.channels.append(remote)
                 channel = remote
-            elif port.schema != origin.schema:
+            elif port.schema != carried:
                 channel = SelectChannel(worker, port)
             else:
                 channel = Channel(worker, port)
-            origin.channels.append(channel)
+            if stage is None:
+                origin.channels.append(channel)
+            else:
+                assert stage.run is not None
+                stage.run.channels.append(channel)
+    stages.clear()  # what they were compiled into is all that is needed; there may be a million
 
 
 def _compile_paths(worker: "Worker", scope: Scope, first_location: int) -> None:

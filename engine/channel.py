@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.batch import Batch
+from engine.batch import Batch, Schema
 from engine.change_batch import CHANGE_BYTES, ChangeLog, pack_change
 from engine.errors import ConfigError
 from engine.pact import Broadcast, Exchange, Pact
@@ -64,7 +64,14 @@ class RemoteChannel(Channel):
     """
 
     def __init__(
-        self, worker: "Worker", origin: OutputPort, target: InputPort, plane: "DataPlane", number: int, pact: Pact
+        self,
+        worker: "Worker",
+        origin: OutputPort,
+        carried: Schema,
+        target: InputPort,
+        plane: "DataPlane",
+        number: int,
+        pact: Pact,
     ) -> None:
         super().__init__(worker, target)
         self._plane = plane
@@ -72,7 +79,7 @@ class RemoteChannel(Channel):
         self.number = number
         schema = target.schema
         self._schema = schema
-        self._select = tuple(origin.schema.position(name) for name in schema.names)
+        self._select = tuple(carried.position(name) for name in schema.names)
         self._key = schema.position(pact.key) if isinstance(pact, Exchange) else -1
         self._broadcast = isinstance(pact, Broadcast)
         self._partition = partition_for(len(schema))

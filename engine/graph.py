@@ -7,7 +7,10 @@ from engine.errors import GraphError
 from engine.location import Source, Target
 from engine.operate import OperatorSpec
 from engine.reachability import Link, require_acyclic
+from engine.stage import Stage
 from engine.timestamp import IDENTITY
+
+_NAMES_SHOWN = 50
 
 
 @dataclass
@@ -18,6 +21,8 @@ class Graph:
     operators: list[OperatorSpec] = field(default_factory=list)
     taps: list[Source | Target] = field(default_factory=list)
     """Ports whose frontier is watched from outside (probes); a tap is a location that carries no data."""
+    stages: list[Stage] = field(default_factory=list)
+    """Stateless operators, in the order they were added. They are no locations: see `engine.stage`."""
 
     def edges(self) -> list[tuple[Source, Target]]:
         """Every edge that carries data."""
@@ -71,16 +76,24 @@ class Graph:
         require_acyclic(self.links(), names)
 
     def digest(self) -> int:
-        """63 bits that all workers must agree on: names, ports, schemas, pacts, summaries, policies, edges, probes."""
+        """63 bits that all workers must agree on: names, ports, schemas, pacts, summaries, policies, edges, probes,
+        stages.
+        """
         text = [self.name]
         for operator in self.operators:
             text.append(
                 f"{operator.name}|{operator.notify}|{operator.outputs!r}|{sorted(operator.summaries.items())!r}"
             )
-            text.extend(f"{spec.origin!r}|{spec.pact!r}|{spec.schema!r}" for spec in operator.inputs)
+            text.extend(
+                f"{spec.origin!r}|{spec.stage and spec.stage.number}|{spec.pact!r}|{spec.schema!r}"
+                for spec in operator.inputs
+            )
         text.append(repr(self.taps))
+        text.extend([stage.digest_text() for stage in self.stages])
         return int.from_bytes(hashlib.blake2b("\n".join(text).encode(), digest_size=8).digest(), "little") >> 1
 
     def summary_text(self) -> str:
-        """The operators' names, for messages."""
-        return ", ".join(operator.name for operator in self.operators)
+        """The operators' names, for messages, as far as they can be read."""
+        names = [operator.name for operator in self.operators] + [stage.label for stage in self.stages[:_NAMES_SHOWN]]
+        more = len(self.operators) + len(self.stages) - _NAMES_SHOWN
+        return ", ".join(names[:_NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")

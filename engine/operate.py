@@ -8,6 +8,7 @@ from engine.batch import Schema
 from engine.errors import GraphError, SchemaError
 from engine.location import Notify, Source
 from engine.pact import Broadcast, Exchange, Pact, Pipeline
+from engine.stage import Stage
 from engine.timestamp import IDENTITY, PathSummary
 
 Constructor = Callable[..., Callable[..., None]]
@@ -18,11 +19,15 @@ Constructor = Callable[..., Callable[..., None]]
 
 @dataclass
 class InputSpec:
-    """An input port: where its messages come from and how they are spread; `schema` is what arrives."""
+    """An input port: where its messages come from and how they are spread; `schema` is what arrives.
+
+    `stage` is the last of the stateless operators that lie between the origin and the input, if there are any.
+    """
 
     origin: Source
     pact: Pact
     schema: Schema
+    stage: Stage | None = None
 
 
 @dataclass

@@ -50,7 +50,7 @@ class RunningOperator:
         self.is_running = True
         try:
             self.call()
-        except (GroupStopped, BrokenInvariant):
+        except (GroupStopped, BrokenInvariant, OperatorError):  # the last: of a stateless operator, which it names
             raise
         except TokenRingError as error:
             raise OperatorError(

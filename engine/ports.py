@@ -22,6 +22,7 @@ from engine.tracker import Tracker
 if TYPE_CHECKING:
     from engine.channel import Channel
     from engine.operator import RunningOperator
+    from engine.stage_run import StageRun
 
 
 class InputPort:
@@ -171,7 +172,7 @@ class OutputPort:
         self.schema = schema
         self.log = log
         self.held = 0
-        self.channels: list[Channel] = []
+        self.channels: list[Channel | StageRun] = []
         self.same_time_inputs: tuple[Any, ...] = ()
         """The inputs whose messages may be answered here at their own time."""
 

@@ -11,6 +11,7 @@ from engine.location import Notify, Source, Target
 from engine.operate import Constructor, InputSpec, OperatorSpec, arriving_schema
 from engine.pact import Pact, Pipeline
 from engine.probe import Probe
+from engine.stage import BatchFunction, Fusable, Stage
 from engine.timestamp import PathSummary
 
 if TYPE_CHECKING:
@@ -18,14 +19,29 @@ if TYPE_CHECKING:
 
 
 class Stream:
-    """The output of an operator in a dataflow under construction."""
+    """The output of an operator in a dataflow under construction, seen through stateless operators if `stage` is one.
+    """
 
-    __slots__ = ("schema", "scope", "source")
+    __slots__ = ("schema", "scope", "source", "stage")
 
-    def __init__(self, scope: "Scope", source: Source, schema: Schema) -> None:
+    def __init__(self, scope: "Scope", source: Source, schema: Schema, stage: Stage | None = None) -> None:
         self.scope = scope
         self.source = source
         self.schema = schema
+        self.stage = stage
+
+    def apply(self, name: str, schema: Schema, function: BatchFunction | Fusable) -> "Stream":
+        """A stateless operator: `function(batch)` returns the batch of `schema` that is sent in its stead, or None.
+
+        It costs a function call for a batch and nothing else: no location, no queue, no token, no run of its own. It
+        runs wherever the batch is sent, before any exchange. The stream's frontier is that of the output it begins at.
+        """
+        scope = self.scope
+        scope.require_open()
+        stages = scope.graph.stages
+        stage = Stage(len(stages), scope.region_path, name, schema, function, self.source, self.stage)
+        stages.append(stage)
+        return Stream(scope, self.source, schema, stage)
 
     def unary(
         self,
@@ -64,12 +80,17 @@ class Stream:
         return self.scope.watch(Target(builder.number, port))
 
     def probe(self) -> Probe:
-        """A handle to watch this stream's frontier from outside the dataflow."""
+        """A handle to watch this stream's frontier from outside the dataflow.
+
+        Behind stateless operators it is the frontier of the output before them: what they send, they send at once.
+        """
         return self.scope.probe(self)
 
     def __repr__(self) -> str:
+        through = "" if self.stage is None else f" through {self.stage.label!r}"
         return (
-            f"Stream({self.scope.graph.describe(self.source)} of dataflow {self.scope.graph.name!r}, {self.schema!r})"
+            f"Stream({self.scope.graph.describe(self.source)}{through} of dataflow {self.scope.graph.name!r}, "
+            f"{self.schema!r})"
         )
 
 
@@ -79,7 +100,7 @@ class OperatorBuilder:
     def __init__(self, scope: "Scope", name: str, notify: Notify = Notify.ALWAYS) -> None:
         scope.require_open()
         self._scope = scope
-        self._spec = OperatorSpec(name, Notify(notify))
+        self._spec = OperatorSpec(scope.region_path + name, Notify(notify))
         self.number = len(scope.graph.operators)
         scope.graph.operators.append(self._spec)
 
@@ -98,7 +119,9 @@ class OperatorBuilder:
             )
         pact = Pipeline() if pact is None else pact
         schema = arriving_schema(stream.schema, pact, self._spec.name)
-        self._spec.inputs.append(InputSpec(stream.source, pact, schema))
+        self._spec.inputs.append(InputSpec(stream.source, pact, schema, stream.stage))
+        if stream.stage is not None:
+            stream.stage.followers += 1
         return len(self._spec.inputs) - 1
 
     def output(self, schema: Schema, summaries: dict[int, PathSummary | None] | None = None) -> Stream:

@@ -4,22 +4,29 @@ best_offers       the highest offer within each interval, once it has closed
 running_average   the average so far of each key's values
 tumbling_max      the highest value of each tumbling window
 tumbling_average  the paper's example of an operator
+where             rows whose column compares so with a constant; a thousand of them are one call
+map_batches, filter_batches  a Python function of a batch
 collect, latest   sinks: all rows, or the latest of each key
 """
 
+from operators.batches import filter_batches, map_batches
 from operators.best_offers import best_offers
 from operators.collect import Collected, Latest, collect, latest
 from operators.running_average import running_average
 from operators.tumbling_average import tumbling_average
 from operators.tumbling_max import tumbling_max
+from operators.where import where
 
 __all__ = [
     "Collected",
     "Latest",
     "best_offers",
     "collect",
+    "filter_batches",
     "latest",
+    "map_batches",
     "running_average",
     "tumbling_average",
     "tumbling_max",
+    "where",
 ]

@@ -1,0 +1,121 @@
+"""where, map_batches, filter_batches: against numpy, whatever the columns, and passing on what they need not touch."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine import Batch, OperatorError, Schema, SchemaError, Scope, Stream
+from operators import filter_batches, map_batches, where
+from operators.where import Where
+from tests.operators.helpers import bench
+
+COMPARE: dict[str, Any] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    "==": operator.eq,
+    "!=": operator.ne,
+    ">=": operator.ge,
+    ">": operator.gt,
+}
+MIXED = Schema(whole="int64", unsigned="uint64", real="float64")
+WHOLE = st.one_of(st.integers(-3, 3), st.sampled_from([-(2**63), 2**63 - 1]))
+UNSIGNED = st.one_of(st.integers(0, 3), st.sampled_from([2**63 - 1, 2**63, 2**64 - 1]))
+REAL = st.one_of(st.sampled_from([0.0, -0.0, float("nan"), float("inf"), -float("inf"), 5e-324]), st.floats())
+BEYOND = st.one_of(WHOLE, UNSIGNED, st.integers(-(2**70), 2**70))
+COMPARISON = st.one_of(
+    st.tuples(st.sampled_from(["whole", "unsigned"]), st.sampled_from(sorted(COMPARE)), BEYOND),
+    st.tuples(st.just("real"), st.sampled_from(sorted(COMPARE)), REAL),
+)
+
+
+@given(
+    st.lists(st.tuples(WHOLE, UNSIGNED, REAL), min_size=1, max_size=8),
+    st.lists(COMPARISON, min_size=1, max_size=4),
+)
+def test_where_chooses_as_python_compares(
+    rows: list[tuple[int, int, float]], chain: list[tuple[str, str, Any]]
+) -> None:
+    whole, unsigned, real = zip(*rows, strict=True)
+    batch = Batch(MIXED, {"whole": whole, "unsigned": np.array(unsigned, np.uint64), "real": np.array(real)})
+    expected = [
+        row
+        for row in rows
+        if all(COMPARE[how](row[MIXED.position(column)], constant) for column, how, constant in chain)
+    ]
+    chosen = Where.fused([Where(MIXED, *each) for each in chain])(batch)
+    got = [] if chosen is None else list(zip(*[column.tolist() for column in chosen.columns], strict=True))
+    assert repr(got) == repr(expected)  # repr, since NaN is no equal of itself and zeros have signs
+    assert len(expected) < len(rows) or chosen is batch, "a whole batch passes by reference"
+
+
+def test_a_chain_of_where_is_one_function() -> None:
+    def declare(stream: Stream) -> Stream:
+        for constant in range(300):
+            stream = where(stream, "value", "!=", constant)
+        return where(stream, "value", "<", 400)
+
+    with bench([Schema("value")], declare, workers=2) as made:
+        made.send({"value": np.arange(500)})
+        made.send({"value": np.arange(300)})
+        made.close()
+        assert made.sent() == [(0, value) for value in range(300, 400)]
+
+
+@pytest.mark.parametrize(
+    ("column", "how", "constant", "says"),
+    [
+        ("price", "<", 1, "no column 'price'"),
+        ("whole", "=", 1, "column 'whole': a comparison is <, <=, ==, !=, >= or >, not '='"),
+        ("whole", "<", 0.5, "column 'whole' holds whole numbers; compare it with one, not with 0.5"),
+        ("unsigned", "<", "5", "column 'unsigned' holds whole numbers; compare it with one, not with '5'"),
+        ("real", "<", None, "column 'real' holds floats; compare it with a number, not None"),
+    ],
+)
+def test_where_refuses_what_it_cannot_compare(column: str, how: str, constant: Any, says: str) -> None:
+    _, stream = Scope("refused").new_input(MIXED)
+    with pytest.raises(SchemaError, match=says.replace("?", r"\?")):
+        where(stream, column, how, constant)
+
+
+def test_workers_compare_what_where_compares() -> None:
+    def digest(constant: int, how: str = "<") -> int:
+        scope = Scope("digest")
+        where(scope.new_input(MIXED)[1], "whole", how, constant)
+        return scope.graph.digest()
+
+    assert digest(1) == digest(1)
+    assert len({digest(1), digest(2), digest(1, "<=")}) == 3
+
+
+def test_functions_of_batches() -> None:
+    def declare(stream: Stream) -> Stream:
+        double = Schema("double value")
+        kept = filter_batches(stream, lambda batch: batch["value"] > 1)
+        mapped = map_batches(kept, double, lambda batch: {"value": batch["value"], "double": 2 * batch["value"]})
+        return map_batches(
+            mapped,
+            double,
+            lambda batch: None if batch["double"][0] > 100 else dict(zip(double.names, batch.columns, strict=True)),
+        )
+
+    with bench([Schema("value")], declare) as made:
+        made.send({"value": [1, 2, 3]})
+        made.send({"value": [0]})
+        made.send({"value": [99]}, time=5)
+        made.close()
+        assert made.sent() == [(0, 4, 2), (0, 6, 3)]
+
+
+def test_a_filter_that_is_no_mask_is_named() -> None:
+    says = r"'filter_batches' .* returned int64 of shape \(2,\); it must return bool"
+    with (
+        bench([Schema("value")], lambda stream: filter_batches(stream, lambda batch: batch["value"])) as made,
+        pytest.raises(OperatorError, match=says),
+    ):
+        made.send({"value": [1, 2]})
