@@ -23,6 +23,8 @@ class Graph:
     """Ports whose frontier is watched from outside (probes); a tap is a location that carries no data."""
     stages: list[Stage] = field(default_factory=list)
     """Stateless operators, in the order they were added. They are no locations: see `engine.stage`."""
+    region: str = ""
+    """The names of the regions around what is declared now, each with a slash behind it."""
 
     def edges(self) -> list[tuple[Source, Target]]:
         """Every edge that carries data."""

@@ -19,8 +19,6 @@ class Scope:
     def __init__(self, name: str) -> None:
         self.graph = Graph(name)
         self.probes: list[Probe] = []
-        self.region_path = ""
-        """The names of the regions around what is declared now, each with a slash behind it."""
         self._open = True
 
     def require_open(self) -> None:
@@ -44,12 +42,12 @@ class Scope:
         Here frontiers go from the tokens straight to the inputs that asked, so there is nobody to ask on the way.
         """
         self.require_open()
-        around = self.region_path
-        self.region_path = f"{around}{name}/"
+        around = self.graph.region
+        self.graph.region = f"{around}{name}/"
         try:
             yield self
         finally:
-            self.region_path = around
+            self.graph.region = around
 
     def new_input(self, schema: Schema, name: str = "input") -> tuple[InputHandle, Stream]:
         """A manual input: a handle to feed it from outside the dataflow, and its stream."""

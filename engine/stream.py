@@ -39,7 +39,7 @@ class Stream:
         scope = self.scope
         scope.require_open()
         stages = scope.graph.stages
-        stage = Stage(len(stages), scope.region_path, name, schema, function, self.source, self.stage)
+        stage = Stage(len(stages), scope.graph.region, name, schema, function, self.source, self.stage)
         stages.append(stage)
         return Stream(scope, self.source, schema, stage)
 
@@ -86,6 +86,12 @@ class Stream:
         """
         return self.scope.probe(self)
 
+    def read(self, pact: Pact, schema: Schema) -> InputSpec:
+        """An input that takes this stream, as `schema` (done by the engine)."""
+        if self.stage is not None:
+            self.stage.followers += 1
+        return InputSpec(self.source, pact, schema, self.stage)
+
     def __repr__(self) -> str:
         through = "" if self.stage is None else f" through {self.stage.label!r}"
         return (
@@ -100,7 +106,7 @@ class OperatorBuilder:
     def __init__(self, scope: "Scope", name: str, notify: Notify = Notify.ALWAYS) -> None:
         scope.require_open()
         self._scope = scope
-        self._spec = OperatorSpec(scope.region_path + name, Notify(notify))
+        self._spec = OperatorSpec(scope.graph.region + name, Notify(notify))
         self.number = len(scope.graph.operators)
         scope.graph.operators.append(self._spec)
 
@@ -119,9 +125,7 @@ class OperatorBuilder:
             )
         pact = Pipeline() if pact is None else pact
         schema = arriving_schema(stream.schema, pact, self._spec.name)
-        self._spec.inputs.append(InputSpec(stream.source, pact, schema, stream.stage))
-        if stream.stage is not None:
-            stream.stage.followers += 1
+        self._spec.inputs.append(stream.read(pact, schema))
         return len(self._spec.inputs) - 1
 
     def output(self, schema: Schema, summaries: dict[int, PathSummary | None] | None = None) -> Stream:
