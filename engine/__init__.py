@@ -41,6 +41,7 @@ from engine.pact import Broadcast, Exchange, Pact, Pipeline
 from engine.ports import InputPort, OutputPort, Session
 from engine.probe import Probe
 from engine.scope import Scope
+from engine.signal import Signal
 from engine.stage import BatchFunction, Fusable
 from engine.stream import OperatorBuilder, Stream
 from engine.timestamp import COMPLETE, MAX_TIME, PathSummary, Time
@@ -81,6 +82,7 @@ __all__ = [
     "Scope",
     "SegmentError",
     "Session",
+    "Signal",
     "Stream",
     "Time",
     "TimeRegressionError",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from engine.channel import Channel, RemoteChannel, SelectChannel, needs_queues
 from engine.errors import GraphError, OperatorError, TokenRingError
-from engine.location import Notify, Target
+from engine.location import Notify, Source, Target
 from engine.operate import Constructor
 from engine.operator import OperatorContext, RunningOperator
 from engine.ports import InputPort, OutputPort
@@ -59,6 +59,7 @@ def build_dataflow(worker: "Worker", scope: Scope) -> None:
 
 def _connect_channels(worker: "Worker", scope: Scope, running: list[RunningOperator]) -> None:
     stages = scope.graph.stages
+    queued: dict[Source, list[RemoteChannel]] = {}  # by the output that feeds them, whatever stages lie between
     for source, run in compile_stages(stages, worker.index):
         running[source.operator].outputs[source.port].channels.append(run)
     for operator, spec in zip(running, scope.graph.operators, strict=True):
@@ -71,6 +72,7 @@ def _connect_channels(worker: "Worker", scope: Scope, running: list[RunningOpera
                 number = len(worker.plane.channels)
                 remote = RemoteChannel(worker, origin, carried, port, worker.plane, number, declared.pact)
                 worker.plane.channels.append(remote)
+                queued.setdefault(declared.origin, []).append(remote)
                 channel = remote
             elif port.schema != carried:
                 channel = SelectChannel(worker, port)
@@ -82,6 +84,9 @@ def _connect_channels(worker: "Worker", scope: Scope, running: list[RunningOpera
                 assert stage.run is not None
                 stage.run.channels.append(channel)
     stages.clear()  # what they were compiled into is all that is needed; there may be a million
+    for operator, spec in zip(running, scope.graph.operators, strict=True):
+        for source, signal in spec.signals:
+            signal.attach(worker, tuple(queued.get(source, ())), operator)
 
 
 def _compile_paths(worker: "Worker", scope: Scope, first_location: int) -> None:

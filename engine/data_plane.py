@@ -24,6 +24,7 @@ from shm.segment import Segment
 
 if TYPE_CHECKING:
     from engine.channel import RemoteChannel
+    from engine.signal import Signal
 
 _MESSAGE = Struct("=7q8x").iter_unpack
 _INBOX_MESSAGES = 16  # per peer and step
@@ -44,8 +45,8 @@ class DataPlane:
         self.message_limit_words = layout.queue_words // 4
         self.routes = np.zeros(self.message_limit_words, np.int64)
         self.counts = np.zeros((3, layout.workers), np.int64)
-        self.channels: list[RemoteChannel] = []
-        self._waiting: list[RemoteChannel] = []
+        self.channels: list[RemoteChannel | Signal] = []
+        self._waiting: list[RemoteChannel | Signal] = []
         self.uncommitted = False
         """Whether something was written that the receivers do not see yet."""
         self.taken = False
@@ -96,7 +97,7 @@ class DataPlane:
             self.uncommitted = False
             commit_all(self.outgoing)
 
-    def postponed(self, channel: "RemoteChannel", size_bytes: int) -> None:
+    def postponed(self, channel: "RemoteChannel | Signal", size_bytes: int) -> None:
         """A channel keeps rows because a queue was full; too many of them ask all sources to pause."""
         if channel not in self._waiting:
             self._waiting.append(channel)

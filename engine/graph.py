@@ -78,8 +78,8 @@ class Graph:
         require_acyclic(self.links(), names)
 
     def digest(self) -> int:
-        """63 bits that all workers must agree on: names, ports, schemas, pacts, summaries, policies, edges, probes,
-        stages.
+        """63 bits that all workers must agree on: names, ports, schemas, pacts, summaries, policies, edges, signals,
+        probes, stages.
         """
         text = [self.name]
         for operator in self.operators:
@@ -90,6 +90,7 @@ class Graph:
                 f"{spec.origin!r}|{spec.stage and spec.stage.number}|{spec.pact!r}|{spec.schema!r}"
                 for spec in operator.inputs
             )
+            text.extend(f"signal|{origin!r}|{signal.everywhere}" for origin, signal in operator.signals)
         text.append(repr(self.taps))
         text.extend([stage.digest_text() for stage in self.stages])
         return int.from_bytes(hashlib.blake2b("\n".join(text).encode(), digest_size=8).digest(), "little") >> 1

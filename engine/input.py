@@ -47,15 +47,15 @@ class InputHandle:
         """Whether `close` was called."""
         return self._port is not None and self._token is None
 
-    def send(self, batch: Batch | Mapping[str, Any]) -> None:
-        """Send rows at the current time: a batch, or a mapping of column names to arrays. The arrays must not change
-        afterwards.
+    def send(self, batch: Batch | Mapping[str, Any], time: Time | None = None) -> None:
+        """Send rows at the current time, or at a later `time`: a batch, or a mapping of column names to arrays. The
+        arrays must not change afterwards.
         """
         token = self._open_token("send on")
         assert self._port is not None
         if not isinstance(batch, Batch):
             batch = Batch(self.schema, batch)
-        self._port.give(token, batch)
+        self._port.give(token, batch, time)
         self._port.operator.worker.flush()
 
     def advance_to(self, time: Time) -> None:

@@ -8,6 +8,7 @@ from engine.batch import Schema
 from engine.errors import GraphError, SchemaError
 from engine.location import Notify, Source
 from engine.pact import Broadcast, Exchange, Pact, Pipeline
+from engine.signal import Signal
 from engine.stage import Stage
 from engine.timestamp import IDENTITY, PathSummary
 
@@ -40,6 +41,8 @@ class OperatorSpec:
     inputs: list[InputSpec] = field(default_factory=list)
     outputs: list[Schema] = field(default_factory=list)
     summaries: dict[tuple[int, int], PathSummary | None] = field(default_factory=dict)
+    signals: list[tuple[Source, Signal]] = field(default_factory=list)
+    """The outputs whose signals it listens to."""
     constructor: Constructor | None = None
     manual: Any = None
     """The input handle that acts for an operator without logic."""

@@ -49,13 +49,17 @@ class Scope:
         finally:
             self.graph.region = around
 
-    def new_input(self, schema: Schema, name: str = "input") -> tuple[InputHandle, Stream]:
-        """A manual input: a handle to feed it from outside the dataflow, and its stream."""
+    def new_input(
+        self, schema: Schema, name: str = "input", handle: InputHandle | None = None
+    ) -> tuple[InputHandle, Stream]:
+        """A manual input: a handle to feed it from outside the dataflow (or the `handle` given, of a class that does
+        more when it is moved), and its stream.
+        """
         if not isinstance(schema, Schema):
             raise SchemaError(f'input {name!r}: give a Schema, such as Schema("value"), not {schema!r}')
         builder = OperatorBuilder(self, name, Notify.NEVER)
         stream = builder.output(schema)
-        handle = InputHandle(schema)
+        handle = InputHandle(schema) if handle is None else handle
         self.graph.operators[-1].manual = handle
         return handle, stream
 

@@ -11,6 +11,7 @@ from engine.location import Notify, Source, Target
 from engine.operate import Constructor, InputSpec, OperatorSpec, arriving_schema
 from engine.pact import Pact, Pipeline
 from engine.probe import Probe
+from engine.signal import Signal
 from engine.stage import BatchFunction, Fusable, Stage
 from engine.timestamp import PathSummary
 
@@ -112,6 +113,22 @@ class OperatorBuilder:
 
     def input(self, stream: Stream, pact: Pact | None = None) -> int:
         """Add an input fed by `stream`; returns its port number."""
+        self._require_earlier(stream)
+        pact = Pipeline() if pact is None else pact
+        schema = arriving_schema(stream.schema, pact, self._spec.name)
+        self._spec.inputs.append(stream.read(pact, schema))
+        return len(self._spec.inputs) - 1
+
+    def listen(self, stream: Stream, everywhere: bool = True) -> Signal:
+        """Run this operator also when the operator behind `stream` sends a word on the signal that is returned, to all
+        workers or to its own alone.
+        """
+        self._require_earlier(stream)
+        signal = Signal(everywhere)
+        self._spec.signals.append((stream.source, signal))
+        return signal
+
+    def _require_earlier(self, stream: Stream) -> None:
         if stream.scope is not self._scope:
             raise GraphError(
                 f"operator {self._spec.name!r}: {stream!r} belongs to another dataflow; streams connect within one "
@@ -123,10 +140,6 @@ class OperatorBuilder:
                 f"operator {self._spec.name!r} cannot consume {whose}: that makes a cycle, and a cycle must advance "
                 f"time"
             )
-        pact = Pipeline() if pact is None else pact
-        schema = arriving_schema(stream.schema, pact, self._spec.name)
-        self._spec.inputs.append(stream.read(pact, schema))
-        return len(self._spec.inputs) - 1
 
     def output(self, schema: Schema, summaries: dict[int, PathSummary | None] | None = None) -> Stream:
         """Add an output; `summaries[input]` says how it depends on an input (default: same time; None: not at all)."""

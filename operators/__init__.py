@@ -4,18 +4,24 @@ best_offers       the highest offer within each interval, once it has closed
 running_average   the average so far of each key's values
 tumbling_max      the highest value of each tumbling window
 tumbling_average  the paper's example of an operator
+word_count        the rolling count of each word
+no_op             passes rows on, for chains of idle operators
 where             rows whose column compares so with a constant; a thousand of them are one call
 map_batches, filter_batches  a Python function of a batch
 collect, latest   sinks: all rows, or the latest of each key
+
+mechanisms        ways to coordinate; operators take one as `way`
 """
 
 from operators.batches import filter_batches, map_batches
 from operators.best_offers import best_offers
 from operators.collect import Collected, Latest, collect, latest
+from operators.no_op import no_op
 from operators.running_average import running_average
 from operators.tumbling_average import tumbling_average
 from operators.tumbling_max import tumbling_max
 from operators.where import where
+from operators.word_count import word_count
 
 __all__ = [
     "Collected",
@@ -25,8 +31,10 @@ __all__ = [
     "filter_batches",
     "latest",
     "map_batches",
+    "no_op",
     "running_average",
     "tumbling_average",
     "tumbling_max",
     "where",
+    "word_count",
 ]

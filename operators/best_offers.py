@@ -7,11 +7,9 @@ open intervals. Keys are unique among intervals. This is what NEXMark's Q4 asks 
 Megaphone's meaning).
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
-from engine import Batch, Exchange, InputPort, Notify, OperatorContext, OutputPort, Schema, Stream, Token
+from engine import COMPLETE, Batch, Exchange, Notify, Schema, Stream, Time
 from operators.intervals import (
     DUPLICATE,
     OPEN,
@@ -22,6 +20,7 @@ from operators.intervals import (
     open_intervals,
     settle_pending,
 )
+from operators.mechanisms import TOKENS, Give, Mechanism, distinct
 
 _CLOSED_AT_ONCE = 4096
 
@@ -39,6 +38,7 @@ def best_offers(
     offer_time: str,
     offer_value: str,
     name: str = "best_offers",
+    way: Mechanism = TOKENS,
 ) -> Stream:
     """The highest counting offer of each interval that had one, as (payload, offer_value) int64 rows at the interval's
     end.
@@ -48,64 +48,73 @@ def best_offers(
     crosses. Memory: open intervals, and offers whose interval may still come. Raises ValueError (as OperatorError) for
     a key that is opened twice.
     """
-    builder = intervals.scope.operator(name, Notify.ALWAYS)
     crossing = tuple(dict.fromkeys((key, start, end, threshold, payload)))
-    builder.input(intervals, Exchange(key, crossing))
-    builder.input(offers, Exchange(offer_key, (offer_key, offer_time, offer_value)))
+    edges = [
+        (intervals, Exchange(key, crossing)),
+        (offers, Exchange(offer_key, (offer_key, offer_time, offer_value))),
+    ]
     schema = Schema(f"{payload} {offer_value}")
-    output = builder.output(schema)
+    positions = [crossing.index(column) for column in (key, start, end, threshold, payload)]
+    return way.timed(name, edges, schema, lambda: _BestOffers(schema, key, positions), Notify.ALWAYS)
 
-    def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, InputPort, OutputPort], None]:
-        token.drop()
-        state = Intervals()
-        meta = state.meta
-        counts = meta.data
-        positions = [crossing.index(column) for column in (key, start, end, threshold, payload)]
-        held: Token | None = None
-        settled = 0
 
-        def logic(opening: InputPort, offering: InputPort, output: OutputPort) -> None:
-            nonlocal held, settled
-            for reference, batch in opening:
-                state.reserve(batch.rows)
-                columns = batch.columns
-                if not open_intervals(state.table, state.heap, meta, *[columns[position] for position in positions]):
-                    raise ValueError(
-                        f"interval key {int(meta[DUPLICATE])} ({key}) was opened twice; keys must be unique"
-                    )
-                if counts[OPEN] and (held is None or state.least_end < held.time):
-                    earlier = reference.retain()
-                    earlier.downgrade(state.least_end)
-                    if held is not None:
-                        held.drop()
-                    held = earlier
-            for _, batch in offering:
-                if counts[PENDING] + batch.rows >= state.pending_room:
-                    state.reserve_pending(batch.rows)
-                make_offers(state.table, state.pending, meta, *batch.columns)
-            frontier = opening.frontier
-            if frontier != settled and counts[PENDING]:
-                settled = frontier
-                settle_pending(state.table, state.pending, meta, frontier)
-            if held is None:
-                return
-            frontier = min(frontier, offering.frontier)
-            if held.time > frontier:
-                return
-            rows = _CLOSED_AT_ONCE
-            while rows == _CLOSED_AT_ONCE:
-                room = min(_CLOSED_AT_ONCE, counts[OPEN])
-                payloads, values = np.empty(room, np.int64), np.empty(room, np.int64)
-                rows = close_intervals(state.table, state.heap, meta, frontier, payloads, values)
-                if rows:
-                    output.give(held, Batch.wrap(schema, (payloads[:rows], values[:rows]), rows))
-            if counts[OPEN]:
-                held.downgrade(state.least_end)
-            else:
-                held.drop()
-                held = None
+class _BestOffers:
+    """One worker's part. Output is pending at the ends of open intervals."""
 
-        return logic
+    late = 0
 
-    builder.build(construct)
-    return output
+    def __init__(self, schema: Schema, key: str, positions: list[int]) -> None:
+        self._schema = schema
+        self._key = key
+        self._positions = positions  # of key, start, end, threshold and payload among the columns that arrive
+        self._state = Intervals()
+        self._counts = self._state.meta.data
+        self.takes = (self._open, self._offer)
+
+    def _open(self, batch: Batch) -> Time:
+        state = self._state
+        state.reserve(batch.rows)
+        columns = batch.columns
+        if not open_intervals(
+            state.table, state.heap, state.meta, *[columns[position] for position in self._positions]
+        ):
+            raise ValueError(
+                f"interval key {int(state.meta[DUPLICATE])} ({self._key}) was opened twice; keys must be unique"
+            )
+        return state.least_end if self._counts[OPEN] else COMPLETE
+
+    def _offer(self, batch: Batch) -> Time:
+        state = self._state
+        if self._counts[PENDING] + batch.rows >= state.pending_room:
+            state.reserve_pending(batch.rows)
+        make_offers(state.table, state.pending, state.meta, *batch.columns)
+        return COMPLETE  # what is pending, the intervals have said
+
+    def advance(self, frontier: Time) -> None:
+        """Offers that waited for an interval which can no longer come are forgotten."""
+        if self._counts[PENDING]:
+            state = self._state
+            settle_pending(state.table, state.pending, state.meta, frontier)
+
+    def least(self) -> Time:
+        """The least end of the open intervals."""
+        return self._state.least_end if self._counts[OPEN] else COMPLETE
+
+    def emit(self, upto: Time, give: Give) -> None:
+        """Close intervals; those that close together go in one message."""
+        state = self._state
+        time = state.least_end
+        rows = _CLOSED_AT_ONCE
+        while rows == _CLOSED_AT_ONCE:
+            room = min(_CLOSED_AT_ONCE, self._counts[OPEN])
+            payloads, values = np.empty(room, np.int64), np.empty(room, np.int64)
+            rows = close_intervals(state.table, state.heap, state.meta, upto, payloads, values)
+            if rows:
+                give(time, Batch.wrap(self._schema, (payloads[:rows], values[:rows]), rows))
+
+    def times(self, port: int, batch: Batch) -> list[Time]:
+        """The ends of the intervals."""
+        if port == 1:
+            return []
+        starts, ends = (batch.columns[position] for position in self._positions[1:3])
+        return distinct(ends[ends > starts])  # others never open

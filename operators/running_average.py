@@ -1,28 +1,11 @@
 """running_average: for every row, the average so far of its key's values (integer division, rounded down)."""
 
-from collections.abc import Callable
-
 import numpy as np
 
-from engine import (
-    COLUMN,
-    TABLE,
-    WORDS,
-    Batch,
-    Exchange,
-    InputPort,
-    Notify,
-    OperatorContext,
-    OutputPort,
-    Schema,
-    SchemaError,
-    Stream,
-    Token,
-    boolean,
-    kernel,
-)
+from engine import COLUMN, TABLE, WORDS, Batch, Exchange, Schema, SchemaError, Stream, boolean, kernel
 from operators.collect import Latest
 from operators.hash_index import HashIndex, slot_of
+from operators.mechanisms import TOKENS, Answer, Mechanism
 
 _MOST, _LEAST = 2**63 - 1, -(2**63)
 
@@ -45,7 +28,12 @@ def _accumulate(cells, size, totals, keys, values, averages, counts):  # type: i
 
 
 def running_average(
-    stream: Stream, key: str, value: str, name: str = "running_average", final: Latest | None = None
+    stream: Stream,
+    key: str,
+    value: str,
+    name: str = "running_average",
+    final: Latest | None = None,
+    way: Mechanism = TOKENS,
 ) -> Stream:
     """Rows (key, average, count), all int64, one for each input row, at the input's time, in the order of arrival.
 
@@ -58,25 +46,23 @@ def running_average(
         raise SchemaError(f"{name}: key and value are the same column {key!r}")
     schema = Schema(f"{key} average count")
 
-    def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
-        token.drop()
+    def make() -> Answer:
         index = HashIndex()
         totals = np.zeros((index.capacity, 2), np.int64)
 
-        def logic(rows: InputPort, output: OutputPort) -> None:
+        def answer(batch: Batch) -> Batch:
             nonlocal totals
-            for reference, batch in rows:
-                if index.reserve(batch.rows):
-                    totals = np.concatenate([totals, np.zeros((index.capacity - len(totals), 2), np.int64)])
-                keys, values = batch.columns  # in the order in which they cross
-                averages, counts = np.empty(batch.rows, np.int64), np.empty(batch.rows, np.int64)
-                if not _accumulate(index.cells, index.size, totals, keys, values, averages, counts):
-                    raise OverflowError(f"a sum of {value!r} left the range of int64")
-                columns = (keys, averages, counts)
-                if final is not None:
-                    final.put(keys, columns)
-                output.give(reference, Batch.wrap(schema, columns, batch.rows))
+            if index.reserve(batch.rows):
+                totals = np.concatenate([totals, np.zeros((index.capacity - len(totals), 2), np.int64)])
+            keys, values = batch.columns  # in the order in which they cross
+            averages, counts = np.empty(batch.rows, np.int64), np.empty(batch.rows, np.int64)
+            if not _accumulate(index.cells, index.size, totals, keys, values, averages, counts):
+                raise OverflowError(f"a sum of {value!r} left the range of int64")
+            columns = (keys, averages, counts)
+            if final is not None:
+                final.put(keys, columns)
+            return Batch.wrap(schema, columns, batch.rows)
 
-        return logic
+        return answer
 
-    return stream.unary(name, schema, construct, Exchange(key, (key, value)), Notify.NEVER)
+    return way.respond(name, (stream, Exchange(key, (key, value))), schema, make)

@@ -1,29 +1,11 @@
 """tumbling_max: the highest value of every tumbling window, reduced on each worker first and then across workers."""
 
-from collections.abc import Callable
-
 import numpy as np
 from numba import types
 from sortedcontainers import SortedDict
 
-from engine import (
-    COLUMN,
-    MAX_TIME,
-    WORDS,
-    Batch,
-    Exchange,
-    InputPort,
-    Notify,
-    OperatorContext,
-    OutputPort,
-    Pact,
-    Pipeline,
-    Schema,
-    Stream,
-    Token,
-    int64,
-    kernel,
-)
+from engine import COLUMN, COMPLETE, WORDS, Batch, Exchange, Notify, Pipeline, Schema, Stream, Time, int64, kernel
+from operators.mechanisms import TOKENS, Edge, Give, Mechanism, distinct
 
 _BLOCK = 1024
 _RUNS = 64
@@ -72,49 +54,68 @@ def window_maxima(times, values, start, width, ends, maxima):  # type: ignore[no
     return runs, at
 
 
-def tumbling_max(stream: Stream, time: str, value: str, width: int, name: str = "tumbling_max") -> Stream:
+def tumbling_max(
+    stream: Stream, time: str, value: str, width: int, name: str = "tumbling_max", way: Mechanism = TOKENS
+) -> Stream:
     """Rows (window_end, value), int64, one for each window of `width` that had rows, at the window's end.
 
     A row at time t belongs to the window that ends at (t // width + 1) * width. Rows may come in any order; a window is
     emitted once the frontier reaches its end. Two stages (the paper's Q7): each worker reduces its own rows, then
     windows are exchanged.
     """
-    partial = _reduce(stream, time, value, width, Pipeline(), f"{name}.local", 0)
-    return _reduce(partial, "window_end", value, width, Exchange("window_end"), name, 1)
-
-
-def _reduce(stream: Stream, time: str, value: str, width: int, pact: Pact, name: str, late: int) -> Stream:
-    """One stage. `late` is 1 where a window's rows are stamped with its end itself, so that they can come until the
-    frontier is beyond it; 0 where their times lie before it."""
     schema = Schema(f"window_end {value}")
 
-    def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
-        token.drop()
-        windows: SortedDict = SortedDict()  # end -> [token, maximum]
-        ends, maxima = np.empty(_RUNS, np.int64), np.empty(_RUNS, np.int64)
+    def stage(edge: Edge, name: str, time: str, late: int) -> Stream:
+        return way.timed(name, [edge], schema, lambda: _Maxima(schema, time, value, width, late), Notify.IF_TOKEN)
 
-        def logic(rows: InputPort, output: OutputPort) -> None:
-            for reference, batch in rows:
-                times, values = batch[time], batch[value]
-                if late:
-                    times = times - 1
-                at = 0
-                while at < batch.rows:
-                    runs, at = window_maxima(times, values, at, width, ends, maxima)
-                    for end, maximum in zip(ends[:runs].tolist(), maxima[:runs].tolist(), strict=True):
-                        window = windows.get(end)
-                        if window is None:
-                            held = reference.retain()
-                            held.downgrade(min(end, MAX_TIME))  # the last window ends beyond the last time there is
-                            windows[end] = [held, maximum]
-                        elif maximum > window[1]:
-                            window[1] = maximum
-            frontier = rows.frontier
-            while windows and windows.peekitem(0)[0] + late <= frontier:
-                end, (held, maximum) = windows.popitem(0)
-                output.give(held, Batch(schema, {"window_end": [end], value: [maximum]}))
-                held.drop()
+    partial = stage((stream, Pipeline()), f"{name}.local", time, 0)
+    return stage((partial, Exchange("window_end")), name, "window_end", 1)
 
-        return logic
 
-    return stream.unary(name, schema, construct, pact, Notify.IF_TOKEN)
+class _Maxima:
+    """One stage on one worker: output is pending at the ends of windows that had rows. `late` is 1 where a window's
+    rows are stamped with its end itself, so that they can come until the frontier is beyond it."""
+
+    def __init__(self, schema: Schema, time: str, value: str, width: int, late: int) -> None:
+        self.late = late
+        self._schema = schema
+        self._time, self._value = time, value
+        self._width = width
+        self._windows: SortedDict = SortedDict()  # end -> maximum
+        self._ends, self._maxima = np.empty(_RUNS, np.int64), np.empty(_RUNS, np.int64)
+        self.takes = (self._take,)
+
+    def _take(self, batch: Batch) -> Time:
+        times, values = batch[self._time], batch[self._value]
+        if self.late:
+            times = times - 1
+        windows, ends, maxima = self._windows, self._ends, self._maxima
+        least = COMPLETE
+        at = 0
+        while at < batch.rows:
+            runs, at = window_maxima(times, values, at, self._width, ends, maxima)
+            for end, maximum in zip(ends[:runs].tolist(), maxima[:runs].tolist(), strict=True):
+                before = windows.get(end)
+                if before is None or maximum > before:
+                    windows[end] = maximum
+                    least = min(least, end)
+        return least
+
+    def advance(self, frontier: Time) -> None:
+        """Nothing waits for anything but its window's end."""
+
+    def least(self) -> Time:
+        """The least end of the open windows."""
+        return self._windows.peekitem(0)[0] if self._windows else COMPLETE
+
+    def emit(self, upto: Time, give: Give) -> None:
+        """Close windows, a message each."""
+        windows = self._windows
+        while windows and windows.peekitem(0)[0] <= upto:
+            end, maximum = windows.popitem(0)
+            give(end, Batch(self._schema, {"window_end": [end], self._value: [maximum]}))
+
+    def times(self, port: int, batch: Batch) -> list[Time]:
+        """The ends of the rows' windows."""
+        times = batch[self._time] - self.late
+        return distinct((times // self._width + 1) * self._width)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine import InputHandle, InputPort, OperatorContext, Schema, Scope, Stream, Worker
+from operators.mechanisms import Progress, mechanism
 from tests.engine.helpers import build, settle, simulated
 
 Rows = Mapping[str, Sequence[Any]]
@@ -21,6 +22,8 @@ class Bench:
     inputs: list[list[InputHandle]] = field(default_factory=list)
     rows: list[tuple[Any, ...]] = field(default_factory=list)
     """Everything sent so far: (worker, time, *row)."""
+    probes: list[Progress] = field(default_factory=list)
+    """One a worker, where the bench was asked for a mechanism."""
 
     def send(self, rows: Rows, *, worker: int = 0, to: int = 0, time: int | None = None) -> None:
         """Give rows to one input of one worker, at the input's time or after moving it to `time`."""
@@ -55,14 +58,28 @@ class Bench:
 
 @contextmanager
 def bench(
-    schemas: Sequence[Schema], declare: Callable[..., Stream], workers: int = 1, **settings: Any
+    schemas: Sequence[Schema],
+    declare: Callable[..., Stream],
+    workers: int = 1,
+    way: str = "",
+    times: Sequence[str] = (),
+    **settings: Any,
 ) -> Iterator[Bench]:
-    """declare(*streams) makes the operator under test; its rows are recorded as they come."""
+    """declare(*streams) makes the operator under test; its rows are recorded as they come.
+
+    With the name of a mechanism, inputs are made by it (times: each one's column of rows' own times), declare gets the
+    mechanism as `way`, and the operator's output is probed.
+    """
     with simulated(workers, **settings) as group:
         made = Bench(group)
 
         def on_worker(worker: Worker, scope: Scope) -> None:
-            handles, streams = zip(*(scope.new_input(schema) for schema in schemas), strict=True)
+            chosen = mechanism(way) if way else None
+            if chosen is None:
+                made_inputs = [scope.new_input(schema) for schema in schemas]
+            else:
+                made_inputs = [chosen.new_input(scope, *each) for each in zip(schemas, times, strict=True)]
+            handles, streams = zip(*made_inputs, strict=True)
 
             def construct(context: OperatorContext) -> Callable[[InputPort], None]:
                 def logic(port: InputPort) -> None:
@@ -72,7 +89,10 @@ def bench(
 
                 return logic
 
-            declare(*streams).sink("recorder", construct)
+            output = declare(*streams) if chosen is None else declare(*streams, way=chosen)
+            output.sink("recorder", construct)
+            if chosen is not None:
+                made.probes.append(chosen.probe(output))
             made.inputs.append(list(handles))
 
         build(group, on_worker)

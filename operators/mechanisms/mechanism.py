@@ -1,0 +1,95 @@
+"""What a way to coordinate offers to operators, sources and whoever waits for results: the same for every mechanism."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from engine import Batch, InputHandle, Notify, OutputPort, Pact, Schema, Scope, Stream, Time
+from operators.mechanisms.logic import Answer, TimedLogic
+
+Edge = tuple[Stream, Pact]
+"""An input: where its rows come from, and how they are spread."""
+
+
+class Outlet(Protocol):
+    """A source's right to send on one output, and its word on what is still to come."""
+
+    @property
+    def time(self) -> Time:
+        """The least time at which this source still sends."""
+
+    @property
+    def live(self) -> bool:
+        """Whether it was not closed."""
+
+    def send(self, output: OutputPort, batch: Batch) -> None:
+        """Send rows whose own times are `time` or later."""
+
+    def advance(self, time: Time) -> None:
+        """Promise nothing before `time` any more; TimeRegressionError for an earlier one."""
+
+    def close(self) -> None:
+        """Promise nothing any more (idempotent)."""
+
+
+class Progress(Protocol):
+    """What can be waited for: the interface of the engine's Probe."""
+
+    @property
+    def frontier(self) -> Time:
+        """The least time that may still appear; COMPLETE if none."""
+
+    def less_than(self, time: Time) -> bool:
+        """Whether a time before `time` may still appear."""
+
+    def done(self) -> bool:
+        """Whether nothing can appear any more."""
+
+    def on_advance(self, listener: Callable[[], None]) -> None:
+        """Call `listener` whenever the frontier moves on this worker."""
+
+
+class Mechanism(ABC):
+    """One way to coordinate. Make one for each dataflow with `mechanism(name)`, and give it to all that takes part."""
+
+    name: str
+    one_at_a_time = False
+    """Whether a source must see each of its times pass the probe before it starts the next."""
+
+    @abstractmethod
+    def source(
+        self,
+        scope: Scope,
+        name: str,
+        schemas: tuple[Schema, ...],
+        constructor: Callable[..., Callable[..., None]],
+        times: tuple[str, ...],
+    ) -> tuple[Stream, ...]:
+        """An operator without inputs: `constructor(context, *outlets)` returns `logic(*outputs)`, as `Scope.source`
+        has it, with an Outlet in place of each token. `times` names each output's column of rows' own times."""
+
+    @abstractmethod
+    def new_input(self, scope: Scope, schema: Schema, time: str, name: str = "input") -> tuple[InputHandle, Stream]:
+        """A manual input, as `Scope.new_input` makes it; `time` names the column of rows' own times."""
+
+    @abstractmethod
+    def timed(
+        self, name: str, inputs: Sequence[Edge], schema: Schema, make: Callable[[], TimedLogic], notify: Notify
+    ) -> Stream:
+        """An operator that acts on finished times: `make()` gives each worker its logic. `notify` is what the logic
+        needs of an engine that wakes operators: ALWAYS if `advance` matters while nothing is pending."""
+
+    @abstractmethod
+    def respond(
+        self, name: str, edge: Edge, schema: Schema, make: Callable[[], Answer], notify: Notify = Notify.NEVER
+    ) -> Stream:
+        """An operator that answers each message at the message's time: `make()` gives each worker its function."""
+
+    @abstractmethod
+    def probe(self, stream: Stream) -> Progress:
+        """What tells how far the stream has come, on all workers unless the mechanism is local to each."""
+
+
+Constructor = Callable[..., Callable[..., None]]
+Ports = Any
+"""The inputs and then the output, as the engine hands them to a logic."""

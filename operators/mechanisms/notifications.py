@@ -1,0 +1,133 @@
+"""Notifications, as Naiad has them, in library code over tokens: an operator asks for times, and gets one a call.
+
+For each distinct time with pending output it retains a token: that is its request. When the frontier has passed times,
+a call delivers the least of them alone, and the operator yields to the system for the next, however many there are:
+this is the interaction for each time that the mechanism consists in. Everything else is kept cheap: where Naiad walks
+an unsorted list, requests are in an ordered map, and what operators keep by time is as ordered as for tokens.
+Sources send a message for each distinct time in the data, since a message's time is all that Naiad knows.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from sortedcontainers import SortedDict
+
+from engine import (
+    COMPLETE,
+    MAX_TIME,
+    Batch,
+    InputHandle,
+    OperatorContext,
+    OutputPort,
+    Schema,
+    Scope,
+    Stream,
+    Time,
+    Token,
+)
+from operators.mechanisms.logic import TimedLogic
+from operators.mechanisms.mechanism import Constructor, Ports
+from operators.mechanisms.tokens import TokenOutlet, Tokens
+
+
+def by_time(batch: Batch, column: str) -> Iterator[tuple[Time, Batch]]:
+    """The rows of each distinct time, in order of time; rows of one time keep theirs. Slices, unless out of order."""
+    times, columns = batch[column], batch.columns
+    if batch.rows > 1 and not bool((times[1:] >= times[:-1]).all()):
+        order = np.argsort(times, kind="stable")
+        times, columns = times[order], tuple([each[order] for each in columns])
+    starts = [0, *(np.flatnonzero(times[1:] != times[:-1]) + 1).tolist(), batch.rows]
+    for start, stop in pairwise(starts):
+        if stop > start:
+            pieces = tuple([each[start:stop] for each in columns])
+            yield int(times[start]), Batch.wrap(batch.schema, pieces, stop - start)
+
+
+class TimesOutlet(TokenOutlet):
+    """A token that sends each distinct time by itself."""
+
+    __slots__ = ("column",)
+
+    def __init__(self, token: Token, column: str) -> None:
+        super().__init__(token)
+        self.column = column
+
+    def send(self, output: OutputPort, batch: Batch) -> None:
+        """A message for each distinct time."""
+        for time, piece in by_time(batch, self.column):
+            output.give(self.token, piece, time)
+
+
+class TimesInput(InputHandle):
+    """A manual input that sends each distinct time by itself."""
+
+    __slots__ = ("column",)
+
+    def __init__(self, schema: Schema, column: str) -> None:
+        super().__init__(schema)
+        self.column = column
+
+    def send(self, batch: Batch | Mapping[str, Any], time: Time | None = None) -> None:
+        """A message for each distinct time of the rows; `time` may only say what the first of them is."""
+        rows = batch if isinstance(batch, Batch) else Batch(self.schema, batch)
+        for at, piece in by_time(rows, self.column):
+            super().send(piece, at)
+
+
+class Notifications(Tokens):
+    """Naiad's notifications."""
+
+    name = "notifications"
+
+    def source(
+        self, scope: Scope, name: str, schemas: tuple[Schema, ...], constructor: Constructor, times: tuple[str, ...]
+    ) -> tuple[Stream, ...]:
+        """See Mechanism."""
+
+        def construct(context: OperatorContext, *tokens: Token) -> Callable[..., None]:
+            return constructor(context, *map(TimesOutlet, tokens, times))
+
+        return scope.source(name, schemas, construct)
+
+    def new_input(self, scope: Scope, schema: Schema, time: str, name: str = "input") -> tuple[InputHandle, Stream]:
+        """See Mechanism."""
+        return scope.new_input(schema, name, TimesInput(schema, time))
+
+    def _drive(self, context: OperatorContext, token: Token, operator: TimedLogic) -> Callable[..., None]:
+        """The logic on one worker."""
+        token.drop()
+        takes = operator.takes
+        requests: SortedDict = SortedDict()  # time -> the token that asks for it
+        seen = -1
+        held: Token
+        port: OutputPort
+
+        def give(time: Time, batch: Batch) -> None:
+            port.give(held, batch, min(time, MAX_TIME))
+
+        def logic(*ports: Ports) -> None:
+            nonlocal seen, held, port
+            frontier = COMPLETE
+            for index, (take, rows) in enumerate(zip(takes, ports, strict=False)):  # one port more: the output
+                for reference, batch in rows:
+                    for time in operator.times(index, batch):
+                        if time not in requests:
+                            requests[time] = request = reference.retain()
+                            request.downgrade(min(time, MAX_TIME))
+                    take(batch)
+                frontier = min(frontier, rows.frontier)
+            if frontier != seen:
+                seen = frontier
+                operator.advance(frontier)
+            if not requests or requests.peekitem(0)[0] >= frontier:
+                return
+            time, held = requests.popitem(0)
+            port = ports[-1]
+            operator.emit(time, give)
+            held.drop()
+            if requests and requests.peekitem(0)[0] < frontier:
+                context.activate()
+
+        return logic

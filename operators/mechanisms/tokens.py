@@ -1,0 +1,164 @@
+"""Tokens: an operator holds one, at the least time it may still send at, and retires whole intervals at once.
+
+Nothing else coordinates (the paper's 5.2 and 6.2). `sequential` has the same operators; its sources let one time in,
+and the next only when everything has finished the one before, as Spark's micro-batches do.
+"""
+
+from collections.abc import Callable, Sequence
+
+from engine import (
+    COMPLETE,
+    MAX_TIME,
+    Batch,
+    InputHandle,
+    InputPort,
+    Notify,
+    OperatorContext,
+    OutputPort,
+    Schema,
+    Scope,
+    Stream,
+    Time,
+    Token,
+)
+from operators.mechanisms.logic import Answer, TimedLogic
+from operators.mechanisms.mechanism import Constructor, Edge, Mechanism, Ports, Progress
+
+
+class TokenOutlet:
+    """A token as a source's outlet."""
+
+    __slots__ = ("token",)
+
+    def __init__(self, token: Token) -> None:
+        self.token = token
+
+    @property
+    def time(self) -> Time:
+        """The token's time."""
+        return self.token.time
+
+    @property
+    def live(self) -> bool:
+        """Whether the token was not dropped."""
+        return self.token.live
+
+    def send(self, output: OutputPort, batch: Batch) -> None:
+        """One message at the token's time, a lower bound of its rows' times."""
+        output.give(self.token, batch)
+
+    def advance(self, time: Time) -> None:
+        """Downgrade the token."""
+        self.token.downgrade(time)
+
+    def close(self) -> None:
+        """Drop the token."""
+        if self.token.live:
+            self.token.drop()
+
+
+class Tokens(Mechanism):
+    """Tokens, as the paper proposes them."""
+
+    name = "tokens"
+
+    def source(
+        self, scope: Scope, name: str, schemas: tuple[Schema, ...], constructor: Constructor, times: tuple[str, ...]
+    ) -> tuple[Stream, ...]:
+        """See Mechanism."""
+
+        def construct(context: OperatorContext, *tokens: Token) -> Callable[..., None]:
+            return constructor(context, *[TokenOutlet(token) for token in tokens])
+
+        return scope.source(name, schemas, construct)
+
+    def new_input(self, scope: Scope, schema: Schema, time: str, name: str = "input") -> tuple[InputHandle, Stream]:
+        """See Mechanism."""
+        return scope.new_input(schema, name)
+
+    def timed(
+        self, name: str, inputs: Sequence[Edge], schema: Schema, make: Callable[[], TimedLogic], notify: Notify
+    ) -> Stream:
+        """See Mechanism."""
+        builder = inputs[0][0].scope.operator(name, notify)
+        for stream, pact in inputs:
+            builder.input(stream, pact)
+        output = builder.output(schema)
+        builder.build(lambda context, token: self._drive(context, token, make()))
+        return output
+
+    def _drive(self, context: OperatorContext, token: Token, operator: TimedLogic) -> Callable[..., None]:
+        """The logic on one worker."""
+        token.drop()
+        takes, late = operator.takes, operator.late
+        held: Token | None = None
+        pending = COMPLETE  # the least time at which output is pending: where the token is
+        seen = -1
+        port: OutputPort
+
+        def give(time: Time, batch: Batch) -> None:
+            assert held is not None
+            port.give(held, batch, None if time == pending else min(time, MAX_TIME))
+
+        def logic(*ports: Ports) -> None:
+            nonlocal held, pending, seen, port
+            frontier = COMPLETE
+            for take, rows in zip(takes, ports, strict=False):  # one port more: the output
+                for reference, batch in rows:
+                    made = take(batch)
+                    if made < pending:
+                        pending = made
+                        earlier = reference.retain()
+                        earlier.downgrade(min(made, MAX_TIME))
+                        if held is not None:
+                            held.drop()
+                        held = earlier
+                frontier = min(frontier, rows.frontier)
+            if frontier != seen:
+                seen = frontier
+                operator.advance(frontier)
+            if held is None or pending + late > frontier:
+                return
+            port = ports[-1]
+            operator.emit(frontier - late, give)
+            pending = operator.least()
+            if pending == COMPLETE:
+                held.drop()
+                held = None
+            else:
+                held.downgrade(min(pending, MAX_TIME))
+
+        return logic
+
+    def respond(
+        self, name: str, edge: Edge, schema: Schema, make: Callable[[], Answer], notify: Notify = Notify.NEVER
+    ) -> Stream:
+        """See Mechanism."""
+        stream, pact = edge
+
+        def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
+            token.drop()
+            answer = make()
+
+            def logic(rows: InputPort, output: OutputPort) -> None:
+                for reference, batch in rows:
+                    output.give(reference, answer(batch))
+
+            return logic
+
+        return stream.unary(name, schema, construct, pact, notify)
+
+    def probe(self, stream: Stream) -> Progress:
+        """The engine's probe."""
+        return stream.probe()
+
+
+class Sequential(Tokens):
+    """Tokens, with sources that let one time in at once."""
+
+    name = "sequential"
+    one_at_a_time = True
+
+
+TOKENS = Tokens()
+"""What operators coordinate by unless told otherwise. It has no state, so all dataflows share it."""

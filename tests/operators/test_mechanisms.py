@@ -1,0 +1,217 @@
+"""Every operator gives the same answer under every mechanism, on any number of workers, whatever the order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine import COMPLETE, GraphError, Schema, Stream, UsageError
+from operators import best_offers, no_op, running_average, tumbling_max, word_count
+from operators.mechanisms import MECHANISMS, Mechanism, mechanism
+from tests.operators.helpers import Bench, bench
+
+WORDS = Schema("word at")
+VALUES = Schema("key value at")
+INTERVALS = Schema("key start end least payload")
+OFFERS = Schema("item when price")
+CROSSING = [name for name in MECHANISMS if name != "watermarks-P"]
+WIDTH = 10
+
+Row = tuple[int, ...]
+
+
+@st.composite
+def _scripts(draw: st.DrawFn, *columns: st.SearchStrategy[int]) -> tuple[int, list[Row], list[tuple[int, list[Any]]]]:
+    """Workers, rows (*columns, time), and when they are sent: (what the inputs advance to, [(worker, rows)])."""
+    workers = draw(st.integers(1, 3))
+    rows = draw(st.lists(st.tuples(*columns, st.integers(0, 60)), max_size=40))
+    width = draw(st.sampled_from([1, 7, 100]))
+    by_group: dict[int, list[Row]] = {}
+    for row in rows:
+        by_group.setdefault(row[-1] // width, []).append(row)
+    script = []
+    for group in sorted(by_group):
+        sends = []
+        rest = draw(st.permutations(by_group[group]))
+        while rest:
+            size = draw(st.integers(1, len(rest)))
+            sends.append((draw(st.integers(0, workers - 1)), rest[:size]))
+            rest = rest[size:]
+        script.append((group * width, sends))
+    return workers, rows, script
+
+
+def _play(made: Bench, schema: Schema, script: list[tuple[int, list[Any]]], settle: bool) -> list[Row]:
+    """Follow a script; returns the rows that were sent, without their messages' times."""
+    for time, sends in script:
+        made.advance(time)
+        for worker, rows in sends:
+            made.send(_columns(schema, rows), worker=worker)
+            if settle:
+                made.settle()
+    made.close()
+    assert all(probe.frontier == COMPLETE for probe in made.probes)
+    return sorted(row[1:] for row in made.sent())
+
+
+def _columns(schema: Schema, rows: list[Any]) -> dict[str, list[int]]:
+    return {name: [row[at] for row in rows] for at, name in enumerate(schema.names)}
+
+
+def _counts(rows: list[Row]) -> list[Row]:
+    seen: Counter[int] = Counter()
+    counted = []
+    for word, at in sorted(rows, key=lambda row: row[1]):
+        seen[word] += 1
+        counted.append((word, at, seen[word]))
+    return sorted(counted)
+
+
+@pytest.mark.parametrize("way", CROSSING)
+@settings(max_examples=30)
+@given(script=_scripts(st.integers(-2, 4)), settle=st.booleans())
+def test_words_are_counted_in_order_of_time(way: str, script: Any, settle: bool) -> None:
+    workers, rows, sends = script
+
+    def declare(stream: Stream, way: Mechanism) -> Stream:
+        return word_count(no_op(stream, "word", way=way), "word", "at", way=way)
+
+    with bench([WORDS], declare, workers, way, ["at"]) as made:
+        assert _play(made, WORDS, sends, settle) == _counts(rows)
+
+
+@pytest.mark.parametrize("way", MECHANISMS)
+@settings(max_examples=20)
+@given(script=_scripts(st.integers(-2, 4)), settle=st.booleans())
+def test_each_worker_counts_its_own_words(way: str, script: Any, settle: bool) -> None:
+    workers, _, sends = script
+    own: list[list[Row]] = [[] for _ in range(workers)]
+    for _, pieces in sends:
+        for worker, rows in pieces:
+            own[worker] += rows
+
+    def declare(stream: Stream, way: Mechanism) -> Stream:
+        return word_count(no_op(stream, "word", local=True, way=way), "word", "at", local=True, way=way)
+
+    with bench([WORDS], declare, workers, way, ["at"]) as made:
+        assert _play(made, WORDS, sends, settle) == sorted(row for rows in own for row in _counts(rows))
+
+
+@pytest.mark.parametrize("way", CROSSING)
+@settings(max_examples=20)
+@given(script=_scripts(st.integers(-(2**62), 2**62)), settle=st.booleans())
+def test_windows_have_their_maxima(way: str, script: Any, settle: bool) -> None:
+    workers, rows, sends = script
+    best: dict[int, int] = {}
+    for value, at in rows:
+        end = (at // WIDTH + 1) * WIDTH
+        best[end] = max(value, best.get(end, value))
+
+    def declare(stream: Stream, way: Mechanism) -> Stream:
+        return tumbling_max(stream, "at", "value", WIDTH, way=way)
+
+    schema = Schema("value at")
+    with bench([schema], declare, workers, way, ["at"]) as made:
+        assert _play(made, schema, sends, settle) == sorted(best.items())
+
+
+@pytest.mark.parametrize("way", CROSSING)
+@settings(max_examples=20)
+@given(script=_scripts(st.integers(0, 3), st.integers(-9, 9)), settle=st.booleans())
+def test_the_last_average_of_each_key_is_right(way: str, script: Any, settle: bool) -> None:
+    workers, rows, sends = script
+    values: dict[int, list[int]] = {}
+    for key, value, _ in rows:
+        values.setdefault(key, []).append(value)
+
+    def declare(stream: Stream, way: Mechanism) -> Stream:
+        return running_average(stream, "key", "value", way=way)
+
+    with bench([VALUES], declare, workers, way, ["at"]) as made:
+        sent = _play(made, VALUES, sends, settle)
+    assert sorted((key, count) for key, _, count in sent) == sorted(
+        (key, count) for key, those in values.items() for count in range(1, len(those) + 1)
+    )
+    last = {key: average for key, average, count in sent if count == len(values[key])}
+    assert last == {key: sum(those) // len(those) for key, those in values.items()}
+
+
+@pytest.mark.parametrize("way", CROSSING)
+@settings(max_examples=30)
+@given(
+    intervals=st.lists(
+        st.tuples(st.integers(0, 5), st.integers(0, 40), st.integers(0, 20), st.integers(-3, 3)),
+        unique_by=lambda row: row[0],
+        max_size=6,
+    ),
+    offers=st.lists(st.tuples(st.integers(0, 6), st.integers(0, 60), st.integers(-9, 9)), max_size=25),
+    workers=st.integers(1, 3),
+    data=st.data(),
+)
+def test_intervals_have_their_best_offers(way: str, intervals: Any, offers: Any, workers: int, data: Any) -> None:
+    opened = [(key, start, start + length, least, 10 + key) for key, start, length, least in intervals]
+    expected = []
+    for key, start, end, least, payload in opened:
+        prices = [price for item, at, price in offers if item == key and start <= at < end and price >= least]
+        expected += [(payload, max(prices))] if prices else []
+
+    def declare(left: Stream, right: Stream, way: Mechanism) -> Stream:
+        return best_offers(
+            left, right, key="key", start="start", end="end", threshold="least", payload="payload",
+            offer_key="item", offer_time="when", offer_value="price", way=way,
+        )  # fmt: skip
+
+    rows = sorted([(row[1], 0, row) for row in opened] + [(row[1], 1, row) for row in offers])
+    with bench([INTERVALS, OFFERS], declare, workers, way, ["start", "when"]) as made:
+        for at, to, row in rows:
+            if data.draw(st.booleans()):
+                made.advance(at)
+            made.send(_columns((INTERVALS, OFFERS)[to], [row]), worker=data.draw(st.integers(0, workers - 1)), to=to)
+        made.close()
+        assert sorted(row[1:] for row in made.sent()) == sorted(expected)
+
+
+@pytest.mark.parametrize("way", MECHANISMS)
+def test_what_is_finished_is_sent_and_the_probe_moves_on(way: str) -> None:
+    def declare(stream: Stream, way: Mechanism) -> Stream:
+        return word_count(stream, "word", "at", local=True, way=way)
+
+    with bench([WORDS], declare, 2, way, ["at"]) as made:
+        made.send({"word": [7, 7, 7], "at": [3, 5, 9]})
+        made.settle()
+        assert made.sent() == [] and all(probe.less_than(1) for probe in made.probes)
+        made.advance(6)
+        assert [row[1:] for row in made.sent()] == [(7, 3, 1), (7, 5, 2)]
+        assert [probe.frontier for probe in made.probes] == [6, 6]
+        made.inputs[0][0].advance_to(100)
+        made.settle()
+        local = way == "watermarks-P"
+        assert [probe.frontier for probe in made.probes] == ([100, 6] if local else [6, 6])
+        made.close()
+        assert all(probe.done() for probe in made.probes)
+
+
+def test_an_exchange_is_refused_where_watermarks_are_local() -> None:
+    def declare(stream: Stream, way: Mechanism) -> Stream:
+        return word_count(stream, "word", "at", way=way)
+
+    refused = pytest.raises(GraphError, match=r"'word_count' exchanges its input, which watermarks-P cannot.*local")
+    with refused, bench([WORDS], declare, 2, "watermarks-P", ["at"]):
+        pass
+
+
+def test_a_stream_without_watermarks_is_refused() -> None:
+    def declare(stream: Stream) -> Stream:
+        return word_count(stream, "word", "at", way=mechanism("watermarks-X"))
+
+    with pytest.raises(GraphError, match="carries no watermarks"), bench([WORDS], declare):
+        pass
+
+
+def test_an_unknown_mechanism_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"no mechanism 'barriers'; choose one of tokens, .*sequential"):
+        mechanism("barriers")
