@@ -34,12 +34,14 @@ from engine.errors import (
     WorkerError,
 )
 from engine.input import InputHandle
+from engine.input_group import InputGroup
 from engine.launcher import execute
 from engine.location import Notify
 from engine.operator import OperatorContext
 from engine.pact import Broadcast, Exchange, Pact, Pipeline
 from engine.ports import InputPort, OutputPort, Session
 from engine.probe import Probe
+from engine.probe_group import ProbeGroup
 from engine.scope import Scope
 from engine.signal import Signal
 from engine.stage import BatchFunction, Fusable
@@ -65,6 +67,7 @@ __all__ = [
     "Fusable",
     "GraphError",
     "GraphMismatchError",
+    "InputGroup",
     "InputHandle",
     "InputPort",
     "Notify",
@@ -77,6 +80,7 @@ __all__ = [
     "PathSummary",
     "Pipeline",
     "Probe",
+    "ProbeGroup",
     "Schema",
     "SchemaError",
     "Scope",

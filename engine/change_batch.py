@@ -8,7 +8,7 @@ from struct import Struct
 
 import numpy as np
 
-from shm.kernels import kernel
+from shm.kernels import COLUMN, WORDS, int64, kernel
 
 CHANGE_WORDS = 3
 CHANGE_BYTES = 8 * CHANGE_WORDS
@@ -78,6 +78,28 @@ def positives_first(log, count):  # type: ignore[no-untyped-def]
     return left
 
 
+@kernel(int64(WORDS, int64, COLUMN, WORDS, int64, int64))
+def _log_moves(log, at, locations, times, count, time):  # type: ignore[no-untyped-def]
+    """Log that one token at each of `count` locations moves from times[i] to `time`, from change number `at` on.
+
+    Returns the number of changes, or -1 - i and logs nothing if token i is beyond `time` already.
+    """
+    for i in range(count):
+        if times[i] > time:
+            return -1 - i
+    word = first = at * CHANGE_WORDS
+    for i in range(count):
+        if times[i] < time:
+            for unused in range(word, word + 2 * CHANGE_WORDS):
+                log[unused] = 0
+            log[word], log[word + 1], log[word + 2] = locations[i], -1, times[i]
+            word += CHANGE_WORDS
+            log[word], log[word + 1], log[word + 2] = locations[i], 1, time
+            word += CHANGE_WORDS
+            times[i] = time
+    return (word - first) // CHANGE_WORDS
+
+
 class ChangeLog:
     """Changes not yet published. `buffer` is written with `pack_change` at `offset` bytes; `words` is the kernels' view
     of it.
@@ -110,9 +132,24 @@ class ChangeLog:
         count = net(self.words, self.offset // CHANGE_BYTES, self.scratch)
         self.offset = count * CHANGE_BYTES
         if self.offset > self.limit // 2:
-            old = bytes(self.buffer[: self.offset])
-            self._allocate(2 * len(self.buffer) // CHANGE_BYTES)
-            self.buffer[: self.offset] = old
+            self._grow(2 * len(self.buffer) // CHANGE_BYTES)
+
+    def _grow(self, capacity: int) -> None:
+        old = bytes(self.buffer[: self.offset])
+        self._allocate(capacity)
+        self.buffer[: self.offset] = old
+
+    def move_all(self, locations: np.ndarray, times: np.ndarray, count: int, time: int) -> int:
+        """Log the move of one token at each of the first `count` locations from its time to `time`, and note that in
+        `times`. Returns -1, or the number of the first token that is beyond `time` already (then nothing is logged).
+        """
+        if self.offset + 2 * count * CHANGE_BYTES > self.limit:
+            self._grow(2 * (self.offset // CHANGE_BYTES + 2 * count + 4))
+        moved: int = _log_moves(self.words, self.offset // CHANGE_BYTES, locations, times, count, time)
+        if moved < 0:
+            return -1 - moved
+        self.offset += moved * CHANGE_BYTES
+        return -1
 
     def changes(self) -> list[tuple[int, int, int]]:
         """The changes as (location, time, delta), for explanations and tests."""

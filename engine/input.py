@@ -10,16 +10,21 @@ from engine.timestamp import MAX_TIME, Time
 from engine.tokens import Token
 
 if TYPE_CHECKING:
+    from engine.input_group import InputGroup
     from engine.ports import OutputPort
+    from engine.worker import Worker
 
 
 class InputHandle:
     """Feeds one input of a dataflow: `send` at the current time, `advance_to` a later one, `close`."""
 
-    __slots__ = ("_port", "_token", "schema")
+    __slots__ = ("_port", "_token", "group", "schema", "slot")
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
+        self.group: InputGroup | None = None
+        """While it is in one, the group knows the time; the token is told when it is needed."""
+        self.slot = 0
         self._port: OutputPort | None = None
         self._token: Token | None = None
 
@@ -35,7 +40,34 @@ class InputHandle:
             )
         if self._token is None:
             raise DroppedTokenError(f"cannot {verb} {self._port.describe()}: it is closed")
+        if self.group is not None:
+            self._token._time = self.group.time(self.slot)
         return self._token
+
+    def enter(self, group: "InputGroup", slot: int) -> tuple[int, Time]:
+        """Become a group's input at `slot`; returns the location and the time (done by the group)."""
+        token = self._open_token("group")
+        assert self._port is not None
+        if self.group is not None:
+            raise GraphError(f"{self.describe()} is in a group already; remove it there before adding it to another")
+        self.group, self.slot = group, slot
+        return self._port.location, token.time
+
+    def leave(self, time: Time) -> None:
+        """Be alone again, at this time (done by the group)."""
+        assert self._token is not None
+        self.group = None
+        self._token._time = time
+
+    @property
+    def worker(self) -> "Worker":
+        """The worker it belongs to (for the group)."""
+        assert self._port is not None
+        return self._port.operator.worker
+
+    def describe(self) -> str:
+        """Operator, output and worker, for messages."""
+        return "an input that is not built" if self._port is None else self._port.describe()
 
     @property
     def time(self) -> Time:
@@ -72,6 +104,8 @@ class InputHandle:
             assert self._port is not None
             raise TimeRegressionError(f"cannot advance {self._port.describe()} from {token.time} back to {time}")
         token.downgrade(time)
+        if self.group is not None:
+            self.group.moved(self.slot, token.time)
         assert self._port is not None
         self._port.operator.worker.flush()
 
@@ -79,6 +113,8 @@ class InputHandle:
         """Promise to send nothing more (idempotent)."""
         if self._token is not None:
             assert self._port is not None
+            if self.group is not None:
+                self.group.remove(self)
             token, self._token = self._token, None
             token.drop()
             self._port.operator.worker.flush()

@@ -25,6 +25,14 @@ class Probe:
         self._tracker = tracker
         self._location = location
 
+    def place(self) -> tuple["Tracker", int]:
+        """The tracker, and the word of its `location_view` in which the frontier is (for groups of probes)."""
+        if self._tracker is None:
+            raise GraphError(
+                "a probe can be asked only after its dataflow is built (after the `with worker.dataflow()` block)"
+            )
+        return self._tracker, self._tracker.frontier_word(self._location)
+
     @property
     def frontier(self) -> Time:
         """The least time that may still appear on the stream; COMPLETE if none."""

@@ -1,0 +1,159 @@
+"""Groups of inputs and of probes do what each of theirs would do by itself, and leave it able to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine import COMPLETE, MAX_TIME, GraphError, InputGroup, InputHandle, ProbeGroup, Scope, Worker
+from engine.errors import DroppedTokenError, TimeRegressionError
+from engine.probe import Probe
+from tests.engine.helpers import VALUE, Recorder, build, settle, simulated
+
+
+def many(count: int) -> Any:
+    def declare(worker: Worker, scope: Scope) -> Any:
+        fed = [scope.new_input(VALUE, f"input {number}") for number in range(count)]
+        return [handle for handle, _ in fed], [stream.unary("r", VALUE, Recorder().unary).probe() for _, stream in fed]
+
+    return declare
+
+
+def test_a_group_moves_in_one_exchange() -> None:
+    with simulated() as group:
+        ((handles, probes),) = build(group, many(20))
+        inputs, outputs = InputGroup(handles), ProbeGroup(probes)
+        worker = group.workers[0]
+        settle(group)
+        exchanges = []
+        exchange = worker.progress.exchange
+        worker.progress.exchange = lambda sent: exchanges.append(sent) or exchange(sent)  # type: ignore[method-assign]
+        assert outputs.less_than(5)
+        inputs.advance_to(5)
+        assert len(exchanges) == 1
+        assert not outputs.less_than(5)
+        assert outputs.less_than(6)
+        assert outputs.frontier == 5
+        assert (len(inputs), len(outputs)) == (20, 20)
+        inputs.close()
+        settle(group)
+        assert len(inputs) == 0
+        assert worker.complete
+        assert outputs.done()
+
+
+def test_each_handle_still_works_by_itself() -> None:
+    with simulated() as group:
+        ((handles, probes),) = build(group, many(3))
+        inputs = InputGroup(handles)
+        inputs.advance_to(4)
+        assert [handle.time for handle in handles] == [4, 4, 4]
+        handles[1].send({"value": [1]})
+        handles[1].advance_to(6)
+        with pytest.raises(TimeRegressionError, match=r"cannot advance operator 'input 1' .* from 6 back to 5"):
+            inputs.advance_to(5)
+        assert [handle.time for handle in handles] == [4, 6, 4], "nobody was moved"
+        inputs.advance_to(6)
+        handles[0].close()
+        inputs.advance_to(7)
+        settle(group)
+        assert [probe.frontier for probe in probes] == [COMPLETE, 7, 7]
+        inputs.remove(handles[1])
+        inputs.advance_to(8)
+        assert [handles[1].time, handles[2].time] == [7, 8]
+        handles[1].advance_to(9)
+        with pytest.raises(TimeRegressionError, match="the last time is"):
+            inputs.advance_to(MAX_TIME + 1)
+        InputGroup(handles[1:2]).close()
+        inputs.close()
+        settle(group)
+        assert group.workers[0].complete
+
+
+@given(st.data())
+def test_groups_agree_with_single_handles(data: st.DataObject) -> None:
+    """Random moves of a group, of members, in and out; the same on plain handles is the reference."""
+    with simulated(ring_records=64) as group:
+        ((handles, probes), (plain, _)) = [build(group, many(5))[0] for _ in range(2)]
+        inputs, members = InputGroup(), set()
+        for _ in range(data.draw(st.integers(1, 15))):
+            chosen = data.draw(st.integers(0, 4))
+            what = data.draw(st.sampled_from(["all", "all", "one", "send", "in", "out", "close"]))
+            handle, other = handles[chosen], plain[chosen]
+            if what == "all" and members:
+                time = max(plain[member].time for member in members) + data.draw(st.integers(0, 3))
+                inputs.advance_to(time)
+                for member in members:
+                    plain[member].advance_to(time)
+            elif what == "close":
+                handle.close()
+                other.close()
+                members.discard(chosen)
+            elif handle.closed:
+                continue
+            elif what == "one":
+                time = other.time + data.draw(st.integers(0, 3))
+                handle.advance_to(time)
+                other.advance_to(time)
+            elif what == "send":
+                handle.send({"value": [1]})
+            elif what == "in" and chosen not in members:
+                inputs.add(handle)
+                members.add(chosen)
+            elif what == "out" and chosen in members:
+                inputs.remove(handle)
+                members.discard(chosen)
+        settle(group)
+        assert len(inputs) == len(members)
+        for handle, other, probe in zip(handles, plain, probes, strict=True):
+            assert handle.closed == other.closed
+            assert probe.frontier == (COMPLETE if other.closed else other.time)
+            assert other.closed or handle.time == other.time
+        inputs.close()
+        for handle in handles + plain:
+            handle.close()
+        settle(group)
+        assert group.workers[0].complete
+
+
+def test_what_a_group_refuses() -> None:
+    with simulated(2) as group:
+        (handles, probes), (others, far) = build(group, many(3))
+        inputs = InputGroup(handles[:1])
+        with pytest.raises(GraphError, match=r"'input 0' output 0 on worker 0 is in a group already"):
+            InputGroup(handles[:1])
+        with pytest.raises(GraphError, match=r"'input 0' output 0 on worker 1 cannot join a group .* another worker"):
+            inputs.add(others[0])
+        others[0].advance_to(3)  # it was let go
+        with pytest.raises(GraphError, match="'input 1' output 0 on worker 0 is not in this group"):
+            inputs.remove(handles[1])
+        with pytest.raises(GraphError, match="cannot group an input before its dataflow is built"):
+            inputs.add(InputHandle(VALUE))
+        handles[2].close()
+        with pytest.raises(DroppedTokenError, match="cannot group operator 'input 2' .*: it is closed"):
+            inputs.add(handles[2])
+        with pytest.raises(GraphError, match="only after its dataflow is built"):
+            ProbeGroup([Probe()])
+        with pytest.raises(GraphError, match="another worker"):
+            ProbeGroup([probes[0], far[0]])
+
+
+def test_empty_groups_hold_nobody_up() -> None:
+    InputGroup().advance_to(3)
+    InputGroup().close()
+    assert ProbeGroup().frontier == COMPLETE
+    assert ProbeGroup().done()
+    assert not ProbeGroup().less_than(7)
+
+
+def test_a_group_larger_than_the_log_and_the_ring() -> None:
+    with simulated() as group:
+        ((handles, probes),) = build(group, many(2500))
+        inputs, outputs = InputGroup(handles), ProbeGroup(probes)
+        inputs.advance_to(3)
+        settle(group)
+        assert not outputs.less_than(3)
+        group.workers[0].tracker.check()
