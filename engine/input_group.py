@@ -21,9 +21,11 @@ class InputGroup:
             self.add(handle)
 
     def add(self, handle: InputHandle) -> None:
-        """Take in an input of a built dataflow. Raises GraphError if it is in a group, or of another worker;
-        DroppedTokenError if it is closed.
+        """Take in an input of a built dataflow. Raises GraphError if it is in a group, of another worker, or of a
+        class that does more when it is moved (under watermarks); DroppedTokenError if it is closed.
         """
+        if type(handle).advance_to is not InputHandle.advance_to:
+            raise GraphError(f"{handle.describe()} does more than move when it is advanced; advance it by itself")
         location, time = handle.enter(self, len(self._handles))
         used = len(self._handles)
         if used and handle.worker is not self._handles[0].worker:

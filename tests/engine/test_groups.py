@@ -119,6 +119,13 @@ def test_groups_agree_with_single_handles(data: st.DataObject) -> None:
         assert group.workers[0].complete
 
 
+class Loud(InputHandle):
+    """A handle that does more when it is moved."""
+
+    def advance_to(self, time: int) -> None:
+        raise NotImplementedError
+
+
 def test_what_a_group_refuses() -> None:
     with simulated(2) as group:
         (handles, probes), (others, far) = build(group, many(3))
@@ -135,6 +142,8 @@ def test_what_a_group_refuses() -> None:
         handles[2].close()
         with pytest.raises(DroppedTokenError, match="cannot group operator 'input 2' .*: it is closed"):
             inputs.add(handles[2])
+        with pytest.raises(GraphError, match="does more than move"):
+            inputs.add(Loud(VALUE))
         with pytest.raises(GraphError, match="only after its dataflow is built"):
             ProbeGroup([Probe()])
         with pytest.raises(GraphError, match="another worker"):
