@@ -140,7 +140,7 @@ def test_what_a_group_refuses() -> None:
         with pytest.raises(GraphError, match="cannot group an input before its dataflow is built"):
             inputs.add(InputHandle(VALUE))
         handles[2].close()
-        with pytest.raises(DroppedTokenError, match="cannot group operator 'input 2' .*: it is closed"):
+        with pytest.raises(DroppedTokenError, match=r"cannot group operator 'input 2' .*: it is closed"):
             inputs.add(handles[2])
         with pytest.raises(GraphError, match="does more than move"):
             inputs.add(Loud(VALUE))
