@@ -6,6 +6,7 @@ tumbling_max      the highest value of each tumbling window
 tumbling_average  the paper's example of an operator
 word_count        the rolling count of each word
 no_op             passes rows on, for chains of idle operators
+arrange           an index of what updates add up to; net updates once a time is finished
 where             rows whose column compares so with a constant; a thousand of them are one call
 map_batches, filter_batches  a Python function of a batch
 collect, latest   sinks: all rows, or the latest of each key
@@ -13,6 +14,7 @@ collect, latest   sinks: all rows, or the latest of each key
 mechanisms        ways to coordinate; operators take one as `way`
 """
 
+from operators.arrange import Arrangement, arrange
 from operators.batches import filter_batches, map_batches
 from operators.best_offers import best_offers
 from operators.collect import Collected, Latest, collect, latest
@@ -24,8 +26,10 @@ from operators.where import where
 from operators.word_count import word_count
 
 __all__ = [
+    "Arrangement",
     "Collected",
     "Latest",
+    "arrange",
     "best_offers",
     "collect",
     "filter_batches",

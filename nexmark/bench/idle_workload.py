@@ -1,0 +1,98 @@
+"""The idle experiment: many dataflows, of which one gets an update while time advances in all of them.
+
+Source: the article "Speeding up Timely Dataflow by 100x". Each dataflow is input -> region { arrange -> where^(n - 1) }
+-> probe, n being the operators of its region.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from typing import Any
+
+from engine import Batch, Config, InputGroup, InputHandle, Probe, ProbeGroup, Schema, Worker, execute
+from nexmark.memory import peak_rss_mb
+from operators import arrange, where
+
+_SCHEMA = Schema("key change")
+_WARM_UP = 20
+_RECORDS_AN_INPUT = 16  # of the ring, so that all inputs of a worker move as one batch
+
+
+def measure(dataflows: int, operators: int, workers: int, steps: int) -> dict[str, Any]:
+    """Run the experiment in a fresh group; returns a row.
+
+    A step puts one update into one input (round robin, over the workers too), advances the inputs of all dataflows and
+    steps until every probe has passed the time, on every worker. step_ms: the median of `steps` steps, on the slowest
+    worker; step_p99_ms, step_max_ms: likewise; step_ms_no_update: the median of as many steps without an update;
+    build_s: until all dataflows run; peak_rss_mb: of the largest worker; rows_out: updates that came out at the ends
+    of the regions, which are as many as went in, or RuntimeError is raised.
+    """
+    ring_records = 1 << max(14, (_RECORDS_AN_INPUT * dataflows * workers - 1).bit_length())
+    config = Config(workers=workers, ring_records=ring_records)
+    parts = execute(lambda worker: _work(worker, dataflows, operators, steps), config=config)
+    rows_in, rows_out = (sum(part[name] for part in parts) for name in ("rows_in", "rows_out"))
+    if rows_in != rows_out:
+        raise RuntimeError(f"{rows_in} updates went in, but {rows_out} came out")
+    slowest = {
+        name: max(part[name] for part in parts)
+        for name in ("step_ms", "step_p99_ms", "step_max_ms", "step_ms_no_update", "build_s", "peak_rss_mb")
+    }
+    sizes = {"dataflows": dataflows, "operators": operators, "workers": workers, "steps": steps}
+    return sizes | slowest | {"rows_out": rows_out}
+
+
+def _declare(worker: Worker, operators: int, passed: list[int]) -> tuple[InputHandle, Probe]:
+    """One dataflow. What comes out of its region is counted in passed[0]."""
+
+    def count(batch: Batch) -> None:
+        passed[0] += batch.rows
+
+    with worker.dataflow("idle") as scope:
+        handle, stream = scope.new_input(_SCHEMA)
+        with scope.region("region"):
+            stream, _ = arrange(stream, "key", "change")
+            for _ in range(operators - 1):
+                stream = where(stream, "key", ">=", 0)
+        stream.apply("count", _SCHEMA, count)
+        return handle, stream.probe()
+
+
+def _work(worker: Worker, dataflows: int, operators: int, steps: int) -> dict[str, Any]:
+    """One worker's program."""
+    passed = [0]
+    began_ns = time.monotonic_ns()
+    handles, probes = zip(*(_declare(worker, operators, passed) for _ in range(dataflows)), strict=True)
+    inputs, outputs = InputGroup(handles), ProbeGroup(probes)
+    build_s = (worker.barrier() - began_ns) / 1e9
+    now = sent = 0
+
+    def step(update: bool) -> float:
+        nonlocal now, sent
+        began_ns = time.monotonic_ns()
+        if update and now % worker.peers == worker.index:
+            handles[now % dataflows].send({"key": [now], "change": [1]})
+            sent += 1
+        now += 1
+        inputs.advance_to(now)
+        worker.step_while(lambda: outputs.less_than(now))
+        return (time.monotonic_ns() - began_ns) / 1e6
+
+    for _ in range(_WARM_UP):
+        step(True)
+    worker.barrier()
+    busy_ms = sorted(step(True) for _ in range(steps))
+    worker.barrier()
+    idle_ms = [step(False) for _ in range(steps)]
+    inputs.close()
+    worker.run()
+    return {
+        "step_ms": statistics.median(busy_ms),
+        "step_p99_ms": busy_ms[len(busy_ms) * 99 // 100],
+        "step_max_ms": busy_ms[-1],
+        "step_ms_no_update": statistics.median(idle_ms),
+        "build_s": build_s,
+        "peak_rss_mb": peak_rss_mb(),
+        "rows_in": sent,
+        "rows_out": passed[0],
+    }
