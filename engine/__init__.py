@@ -12,8 +12,9 @@
 
     execute(program, workers=2)
 
-Layers: pure (timestamp, antichain, location, change_batch, counts, reachability, tracker, tokens, batch, errors), graph
-(pact, operate, graph, stream, scope), runtime (everything else; only this part touches shm and the system).
+Layers: pure (timestamp, antichain, location, change_batch, counts, reachability, tracker, tokens, validation, batch,
+errors), graph (pact, operate, graph, stream, scope), runtime (everything else; only this part touches shm and the
+system).
 """
 
 from engine.batch import Batch, Schema

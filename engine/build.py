@@ -11,7 +11,7 @@ from engine.location import Notify, Source, Target
 from engine.operate import Constructor
 from engine.operator import OperatorContext, RunningOperator
 from engine.ports import InputPort, OutputPort
-from engine.reachability import Reachability
+from engine.reachability import Link, Reachability
 from engine.scope import Scope
 from engine.stage_run import compile_stages
 from engine.timestamp import IDENTITY
@@ -44,16 +44,19 @@ def build_dataflow(worker: "Worker", scope: Scope) -> None:
         worker.operators.append(operator)
         worker.by_number[number] = operator
         running.append(operator)
+    probes: list[int] = []
     for probe in scope.probes:
         number = tracker.add_operator(Notify.ALWAYS)
         worker.by_number[number] = probe
-        probe.attach(tracker, tracker.add_location(number))
+        probes.append(tracker.add_location(number))
+        probe.attach(tracker, probes[-1])
     _connect_channels(worker, scope, running)
-    _compile_paths(worker, scope, first_location)
+    links = _compile_paths(worker, scope, first_location)
     for operator in running:  # the initial tokens of all workers are common knowledge (SAFETY.md, A5)
         for output in operator.outputs:
             tracker.change(output.location, 0, worker.peers)
     tracker.propagate()
+    worker.progress.watch(worker, running, probes, links)
     _construct(worker, scope, running)
 
 
@@ -89,7 +92,7 @@ def _connect_channels(worker: "Worker", scope: Scope, running: list[RunningOpera
             signal.attach(worker, tuple(queued.get(source, ())), operator)
 
 
-def _compile_paths(worker: "Worker", scope: Scope, first_location: int) -> None:
+def _compile_paths(worker: "Worker", scope: Scope, first_location: int) -> list[Link]:
     graph = scope.graph
     numbers = graph.locations()
     watched = {
@@ -98,6 +101,7 @@ def _compile_paths(worker: "Worker", scope: Scope, first_location: int) -> None:
     watched |= {len(numbers) + index for index in range(len(graph.taps))}
     links = [(origin + first_location, target + first_location, summary) for origin, target, summary in graph.links()]
     worker.tracker.connect(Reachability(links, sorted(first_location + location for location in watched)))
+    return links
 
 
 def _construct(worker: "Worker", scope: Scope, running: list[RunningOperator]) -> None:

@@ -75,7 +75,7 @@ class RemoteChannel(Channel):
     ) -> None:
         super().__init__(worker, target)
         self._plane = plane
-        self._source_location = origin.location
+        self.source_location = origin.location
         self.number = number
         schema = target.schema
         self._schema = schema
@@ -141,7 +141,7 @@ class RemoteChannel(Channel):
         """Keep rows that did not fit, with a token of their own."""
         kept = tuple([column[start:stop].copy() for column in columns])
         self.pending.append((time, kept, 0, stop - start))
-        self.log.add(self._source_location, time, 1)
+        self.log.add(self.source_location, time, 1)
         self._plane.postponed(self, (stop - start) * len(columns) * 8)
 
     def retry(self) -> bool:
@@ -158,7 +158,7 @@ class RemoteChannel(Channel):
                 self._plane.sent_postponed()
                 start = stop
             self.pending.popleft()
-            self.log.add(self._source_location, time, -1)
+            self.log.add(self.source_location, time, -1)
             self._plane.caught_up(rows * len(columns) * 8)
         return True
 

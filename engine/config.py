@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from engine.errors import ConfigError
 from shm.layout import MAX_WORKERS, Layout
 
+NORMAL, EXHAUSTIVE = "normal", "exhaustive"  # the values of Config.checks
+
 _QUEUE_BUDGET_BYTES = 160 * 2**20  # for all pairs together, so that many workers get smaller queues
 _LARGEST_QUEUE_BYTES = 2**21
 _SMALLEST_QUEUE_BYTES = 2**16
@@ -28,7 +30,7 @@ class Config:
     (default: 2 MiB, less for many workers). ring_records: slots of the progress ring, a power of two. backlog_bytes:
     rows that may wait for room on one worker before sources are asked to pause. spin_us: how long a worker with nothing
     to do spins before it parks (none when there are more workers than cores). pin: bind worker i to the i-th usable
-    core.
+    core. checks: "normal", or "exhaustive" (engine/checked_progress.py; default: TOKENRING_CHECKS in the environment).
     """
 
     workers: int = 0
@@ -37,6 +39,7 @@ class Config:
     backlog_bytes: int = 8 * 2**20
     spin_us: int = 1000
     pin: bool = True
+    checks: str = ""
 
     def __post_init__(self) -> None:
         if self.workers == 0 and self.workers.__class__ is int:
@@ -54,6 +57,10 @@ class Config:
             raise ConfigError(f"queue_bytes must be a power of two of at least 4096, not {self.queue_bytes}")
         if self.ring_records < 64 or self.ring_records & (self.ring_records - 1):
             raise ConfigError(f"ring_records must be a power of two of at least 64, not {self.ring_records}")
+        if not self.checks:
+            object.__setattr__(self, "checks", os.environ.get("TOKENRING_CHECKS") or NORMAL)
+        if self.checks not in (NORMAL, EXHAUSTIVE):
+            raise ConfigError(f"checks (or TOKENRING_CHECKS) must be {NORMAL!r} or {EXHAUSTIVE!r}, not {self.checks!r}")
         if self.spin_us < 0 or self.backlog_bytes < 0:
             raise ConfigError("spin_us and backlog_bytes must not be negative")
 

@@ -3,6 +3,8 @@
 A worker applies its own batches from the ring like everybody else's, so all workers see one history.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from engine.change_batch import CHANGE_BYTES, ChangeLog, net, positives_first
@@ -25,6 +27,13 @@ from shm.progress_ring import (
     release,
 )
 from shm.segment import Segment
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from engine.operator import RunningOperator
+    from engine.reachability import Link
+    from engine.worker import Worker
 
 # Bits of what `exchange` returns.
 PUBLISHED, APPLIED_ANY, FULL, ROOM, BROKEN, PARKED, INCOMING = 1, 2, 4, 8, 16, 32, 64
@@ -99,6 +108,15 @@ class ProgressChannel:
         self._workers = segment.layout.workers
         self._first_line = parked_address(segment, 0)
         self.ring = attach_ring(segment, me)
+
+    def watch(
+        self,
+        worker: "Worker",
+        operators: "Sequence[RunningOperator]",
+        probes: "Sequence[int]",
+        links: "Sequence[Link]",
+    ) -> None:
+        """A new dataflow was built. Here that is nothing; a channel that checks has to know (checked_progress)."""
 
     def exchange(self, sent: bool) -> int:
         """Publish what is logged, apply what others published; returns the flags (0: nothing happened)."""

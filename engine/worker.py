@@ -15,7 +15,8 @@ from typing import Any
 from engine.agreement import Agreement
 from engine.build import build_dataflow
 from engine.change_batch import ChangeLog
-from engine.config import Config
+from engine.checked_progress import CheckedProgressChannel
+from engine.config import EXHAUSTIVE, Config
 from engine.data_plane import DataPlane
 from engine.errors import GroupStopped
 from engine.explain import describe_frontiers
@@ -52,7 +53,8 @@ class Worker:
         self.tracker = Tracker()
         self.log = ChangeLog()
         self.plane = DataPlane(segment, index, config.backlog_bytes)
-        self.progress = ProgressChannel(segment, index, self.tracker, self.log, self.plane.incoming)
+        channel = CheckedProgressChannel if config.checks == EXHAUSTIVE else ProgressChannel
+        self.progress = channel(segment, index, self.tracker, self.log, self.plane.incoming)
         self.operators: list[RunningOperator] = []
         self.by_number: dict[int, RunningOperator | Probe] = {}
         self.inputs: list[InputHandle] = []
@@ -68,7 +70,7 @@ class Worker:
         self._timers: list[tuple[int, int]] = []
         self._stepping = False
         self._incoming = 0
-        self._lost: list[tuple[int, int]] = []
+        self.lost: list[tuple[int, int]] = []  # tokens that the collector took since the last exchange: location, time
         self._spin_ns = 0 if config.oversubscribed else config.spin_us * 1000
 
     # Building
@@ -151,7 +153,7 @@ class Worker:
                 port.end_call()
 
     def _exchange(self, sent: bool) -> int:
-        if self._lost:
+        if self.lost:
             self._release_lost()
         flags = self.progress.exchange(sent)
         if flags:
@@ -206,7 +208,7 @@ class Worker:
     @property
     def complete(self) -> bool:
         """Whether every count is zero, here and so everywhere."""
-        return self.tracker.complete and self.log.offset == 0 and not self._lost
+        return self.tracker.complete and self.log.offset == 0 and not self.lost
 
     def _while_waiting(self, stepping: bool) -> None:
         """What is done while peers are waited for: steps, so that they are not held up."""
@@ -275,7 +277,7 @@ class Worker:
     def token_lost(self, token: Token, location: int, where: str) -> None:
         """A token was garbage-collected while live: report it now; release it with the next exchange, since the
         collector may have come in the middle of a change to the log."""
-        self._lost.append((location, token.time))
+        self.lost.append((location, token.time))
         self.report_lost_token(token, where)
 
     def report_lost_token(self, token: Token, where: str) -> None:
@@ -287,8 +289,8 @@ class Worker:
         )
 
     def _release_lost(self) -> None:
-        while self._lost:
-            self.log.add(*self._lost.pop(), -1)
+        while self.lost:
+            self.log.add(*self.lost.pop(), -1)
 
     def describe_frontiers(self) -> str:
         """Where each operator stands, for explanations."""

@@ -71,6 +71,7 @@ def plan_from(**options: Any) -> Any:
         events=options["events"],
         block=options["batch"] or 0,
         queue_bytes=kib * 1024,
+        checks=options.get("checks", ""),
     )
 
 
@@ -83,14 +84,21 @@ def plan_from(**options: Any) -> Any:
     "--out", "out_file", metavar="FILE.parquet", type=click.Path(path_type=Path), help="Write the result's rows."
 )
 @click.option("--verify", is_flag=True, help="Compare the result with Spark SQL's over the same events.")
-def run(json_file: str | None, out_file: Path | None, verify: bool, **options: Any) -> int:
+@click.option(
+    "--checks",
+    type=click.Choice(["normal", "exhaustive"]),
+    default=None,
+    help="exhaustive: doubt every step of the progress protocol; many times slower.  "
+    "[default: $TOKENRING_CHECKS, else normal]",
+)
+def run(json_file: str | None, out_file: Path | None, verify: bool, checks: str | None, **options: Any) -> int:
     """Answer QUERY over staged events on all cores.
 
     Without --rate as fast as it goes; with it, each event is due at its scheduled instant whatever the engine does, and
     latency is measured from that instant until the probe passes the event (the first second is left out). A run that
     falls one second behind is DNF. Exit status 0 only if the run completed, and was right where --verify asks.
     """
-    plan = plan_from(**options)
+    plan = plan_from(**options, checks=checks or "")
     for target in (json_file, out_file):
         if target is not None and target != "-" and not Path(target).resolve().parent.is_dir():
             raise OptionError(f"{target}: its folder does not exist; make it first")

@@ -27,7 +27,7 @@ _HEAD_START_NS = 5_000_000
 @dataclass(frozen=True)
 class Plan:
     """What to run. rate: events a second offered in an open loop, None for a closed loop; duration_s: of an open loop;
-    events: at most so many of the staged ones; block: events a worker takes in turn (0: chosen)."""
+    events: at most so many of the staged ones; block: events a worker takes in turn (0: chosen); checks: see Config."""
 
     query: str
     input_folder: str
@@ -39,6 +39,7 @@ class Plan:
     block: int = 0
     queue_bytes: int = 0
     ring_records: int = 1 << 14
+    checks: str = ""
 
     def pace(self, staged_events: int, workers: int) -> Pace:
         """How the source offers events."""
@@ -57,7 +58,9 @@ def prepare(plan: Plan) -> tuple[Query, StagedEvents, Config, Pace]:
     can put right: StagedError, ConfigError, OptionError."""
     query = QUERIES[plan.query]
     staged = StagedEvents.open(plan.input_folder, check=query.checked)
-    config = Config(workers=plan.workers, queue_bytes=plan.queue_bytes, ring_records=plan.ring_records)
+    config = Config(
+        workers=plan.workers, queue_bytes=plan.queue_bytes, ring_records=plan.ring_records, checks=plan.checks
+    )
     pace = plan.pace(staged.events, config.workers)
     if pace.events == 0:
         raise OptionError(f"{plan.input_folder} holds no events; stage some with `tokenring stage`")

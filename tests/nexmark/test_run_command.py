@@ -12,6 +12,8 @@ import orjson
 import pyarrow.parquet as pq
 import pytest
 
+from engine import BrokenInvariant
+from engine.validation import Validator
 from nexmark import runner
 from nexmark.generator import GeneratorConfig
 from nexmark.schema import STREAMS
@@ -108,6 +110,39 @@ def test_an_empty_result_has_its_columns(capsys: pytest.CaptureFixture[str], tmp
     assert (table.num_rows, table.column_names) == (0, ["category", "average", "count"])
 
 
+@pytest.mark.parametrize("query", ["q4", "q7"])
+def test_exhaustive_checks_find_nothing(capsys: pytest.CaptureFixture[str], staged: Path, query: str) -> None:
+    checked = (
+        "run",
+        query,
+        "--input",
+        staged,
+        "--workers",
+        "2",
+        "--batch",
+        "500",
+        "--json",
+        "-",
+        "--checks",
+        "exhaustive",
+    )
+    outcome = tokenring(capsys, *checked)
+    assert outcome.status == 0, outcome.err
+    assert orjson.loads(outcome.out)["result"] == expected(query, staged)
+
+
+def test_what_exhaustive_checks_find_is_said(
+    capsys: pytest.CaptureFixture[str], staged: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def doubt(*_: object) -> None:
+        raise BrokenInvariant("worker 0 is about to drop 1")
+
+    monkeypatch.setattr(Validator, "check_batch", doubt)
+    asked = ("run", "q4", "--input", staged, "--workers", "2")
+    assert tokenring(capsys, *asked).status == 0
+    _is_complaint(tokenring(capsys, *asked, "--checks", "exhaustive"), 1, "worker 0 is about to drop 1")
+
+
 def test_the_report_for_people(capsys: pytest.CaptureFixture[str], staged: Path) -> None:
     outcome = tokenring(capsys, "run", "q4", "--input", staged, "--rate", "100000", "--workers", "2")
     assert outcome.status == 0
@@ -179,6 +214,7 @@ def test_a_wrong_answer_is_said_and_fails(
         ("--queue-kib 3", "--queue-kib"),
         ("--queue-kib 5", "--queue-kib"),
         ("--queue-kib 4294967296", "--queue-kib"),
+        ("--checks some", "--checks"),
         ("--nonsense", "--nonsense"),
         ("--json", "--json"),
         ("surplus", "surplus"),

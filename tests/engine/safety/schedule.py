@@ -8,6 +8,7 @@ from random import Random
 from unittest.mock import patch
 
 from engine import COMPLETE, Batch, BrokenInvariant, Config, InputHandle, PathSummary, Probe, Scope, Worker
+from engine.config import EXHAUSTIVE
 from engine.simulation import SimulatedGroup
 from engine.stream import Stream
 from tests.engine.safety.behaviour import SCHEMA, Behaviour, batch_of
@@ -45,6 +46,7 @@ class Run:
                 ring_records=self.rng.choice([64, 64, 256]),
                 queue_bytes=self.rng.choice([4096, 4096, 1 << 16]),
                 pin=False,
+                checks=EXHAUSTIVE if seed % 4 == 0 else "",
             )
         )
         self.oracle = Oracle(self.plan, len(self.group.workers))

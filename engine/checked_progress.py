@@ -1,0 +1,124 @@
+"""The progress plane with every check there is: `Config(checks="exhaustive")`, for tests and for hunting a bug.
+
+Around each exchange: what is published is what this worker may say (engine/validation.py), the tokens that operators
+hold are those reported, the tables are in order, the ring's positions too, and every frontier is what trying all counts
+and paths finds. It costs many times the run.
+"""
+
+from collections import Counter, deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engine.change_batch import ChangeLog
+from engine.channel import RemoteChannel
+from engine.errors import BrokenInvariant
+from engine.progress_channel import ProgressChannel
+from engine.reachability import Link, Reachability
+from engine.timestamp import COMPLETE, Time
+from engine.tracker import Tracker
+from engine.validation import PathsTo, Place, Pointstamp, Validator, differences, naive_frontier
+from shm.progress_ring import check as check_ring
+from shm.segment import Segment
+
+if TYPE_CHECKING:
+    from engine.operator import RunningOperator
+    from engine.ports import InputPort, OutputPort
+    from engine.worker import Worker
+
+
+class _Arrivals(deque[Any]):
+    """An input's queue that tells the validator what comes in."""
+
+    def __init__(self, validator: Validator, location: int) -> None:
+        super().__init__()
+        self._validator = validator
+        self._location = location
+
+    def append(self, message: Any) -> None:
+        """A message arrives."""
+        self._validator.received(self._location, message[0])
+        super().append(message)
+
+
+class CheckedProgressChannel(ProgressChannel):
+    """A progress channel that trusts nothing. Raises BrokenInvariant naming worker, operator, port and time."""
+
+    def __init__(self, segment: Segment, me: int, tracker: Tracker, log: ChangeLog, incoming: np.ndarray) -> None:
+        super().__init__(segment, me, tracker, log, incoming)
+        self._me = me
+        self._validator = Validator(me)
+        self._worker: Worker | None = None
+        self._left: dict[Pointstamp, int] = {}
+        self._inputs: list[InputPort] = []
+        self._outputs: list[OutputPort] = []
+        self._targets: dict[int, tuple[str, PathsTo]] = {}
+
+    def watch(
+        self, worker: "Worker", operators: Sequence["RunningOperator"], probes: Sequence[int], links: Sequence[Link]
+    ) -> None:
+        """Remember a new dataflow's locations; each output has its initial token."""
+        self._worker = worker
+        inputs = [port for operator in operators for port in operator.inputs]
+        outputs = [port for operator in operators for port in operator.outputs]
+        places = {port.location: Place(port.describe(), False) for port in inputs}
+        places |= {port.location: Place(port.describe(), True) for port in outputs}
+        places |= {probe: Place(f"a probe on worker {self._me}", False) for probe in probes}
+        paths_to = Reachability(links, places).sources
+        self._validator.watch(places, paths_to)
+        for output in outputs:
+            self._validator.grant(output.location, 0)
+        for port in inputs:
+            port.queue = _Arrivals(self._validator, port.location)
+        self._inputs += inputs
+        self._outputs += outputs
+        self._targets |= {at: (place.name, paths_to) for at, place in places.items() if not place.is_source}
+
+    def exchange(self, sent: bool) -> int:
+        """Exchange progress as ever, between a look at what goes out and a look at what came of it."""
+        before = self._logged()
+        waiting = Counter((port.location, message[0]) for port in self._inputs for message in port.queue)
+        self._validator.check_batch(differences(before, self._left), waiting)
+        self._check_held()
+        flags = super().exchange(sent)
+        self._left = self._logged()
+        self._validator.check_published(differences(before, self._left), self._left)
+        self._check_tables()
+        return flags
+
+    def _logged(self) -> dict[Pointstamp, int]:
+        counts: Counter[Pointstamp] = Counter()
+        for location, time, delta in self._log.changes():
+            counts[location, time] += delta
+        return {at: count for at, count in counts.items() if count}
+
+    def _check_held(self) -> None:
+        worker = self._worker
+        if worker is None:
+            return
+        kept = Counter(
+            channel.source_location
+            for channel in worker.plane.channels
+            if isinstance(channel, RemoteChannel)
+            for _ in channel.pending
+        )
+        held = [(port.location, port.held + kept[port.location]) for port in self._outputs]
+        if worker.lost:
+            return  # the collector came by just now; what it took is reported with the next exchange
+        for location, tokens in held:
+            self._validator.check_held(location, tokens)
+
+    def _check_tables(self) -> None:
+        try:
+            self._tracker.check()
+            check_ring(self.ring)
+        except AssertionError as error:
+            raise BrokenInvariant(f"worker {self._me}: tables or ring out of order: {error}") from error
+        for target, (name, paths_to) in self._targets.items():
+            found = naive_frontier(target, paths_to, self._tracker.entries)
+            frontier: Time = self._tracker.frontier(target)
+            if frontier != min(found, default=COMPLETE):
+                raise BrokenInvariant(
+                    f"worker {self._me}: the frontier of {name} is {frontier}, but the counts say {found}"
+                )
