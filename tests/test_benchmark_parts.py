@@ -16,7 +16,7 @@ from nexmark.queries.q7 import WINDOW_NS
 from nexmark.runner import Plan
 from scripts import floor
 from scripts.benchmarks import latency, memory, nexmark, step_profile
-from scripts.benchmarks.measure import spelled_out, spread, take_turns
+from scripts.benchmarks.measure import spread, take_turns
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -128,12 +128,6 @@ def test_rounds_take_turns() -> None:
     assert take_turns("x", ["a", "b", "c"], 2, measure) == [[6, 8], [4, 9], [5, 7]]
     assert "".join(seen) == "abcbcacab"
     assert spread([3.0, 1.0, 2.0]) == {"median": 2.0, "least": 1.0, "greatest": 3.0}
-
-
-def test_a_list_may_follow_its_option() -> None:
-    assert spelled_out(["v", "--workers", "1", "2", "--rounds", "3", "--rates=1", "--workers", "4"]) == [
-        *("v", "--workers", "1", "--workers", "2", "--rounds", "3", "--rates=1", "--workers", "4")
-    ]
 
 
 def test_a_rate_is_held_up_to_the_first_that_is_not() -> None:

@@ -47,12 +47,10 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one verb; returns the exit status."""
     from engine import ConfigError, TokenRingError
     from engine.errors import SharedMemoryError
-    from scripts.benchmarks.measure import spelled_out
 
-    said = spelled_out(sys.argv[1:] if arguments is None else arguments)
     try:
         with ending_signals_raise():
-            benchmarks.main(said, prog_name="scripts/benchmark", standalone_mode=False)
+            benchmarks.main(arguments, prog_name="scripts/benchmark", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
         return 2

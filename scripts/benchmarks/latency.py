@@ -10,6 +10,8 @@ from typing import Any
 import click
 
 from engine.config import usable_cores
+from nexmark.bench.files import require_writable
+from nexmark.bench.options import ListCommand
 from nexmark.errors import OptionError
 from nexmark.hiccups import hiccups_ms
 from nexmark.runner import HICCUP_S, Plan, run_query
@@ -20,7 +22,6 @@ from scripts.benchmarks.measure import (
     json_option,
     median_of,
     require_events,
-    require_writable,
     rounds_option,
     take_turns,
     workers_option,
@@ -43,7 +44,7 @@ class Case:
     rate: float
 
 
-@click.command()
+@click.command(cls=ListCommand)
 @input_option
 @click.option(
     "--rates",

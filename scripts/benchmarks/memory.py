@@ -11,6 +11,8 @@ import numpy as np
 
 from engine import Config, Schema, Worker, execute
 from engine.config import usable_cores
+from nexmark.bench.files import require_writable
+from nexmark.bench.options import ListCommand
 from nexmark.errors import CommandError
 from nexmark.runner import Plan, run_query
 from nexmark.staged import StagedEvents
@@ -20,7 +22,6 @@ from scripts.benchmarks.measure import (
     input_option,
     json_option,
     require_events,
-    require_writable,
     rounds_option,
     spread,
     take_turns,
@@ -31,7 +32,7 @@ from scripts.benchmarks.render import render
 _SETTLED = 0.25  # the first quarter of a run's samples: state is still filling
 
 
-@click.command()
+@click.command(cls=ListCommand)
 @input_option
 @click.option(
     "--rate",

@@ -10,6 +10,8 @@ from typing import Any
 import click
 import numpy as np
 
+from nexmark.bench.files import require_writable
+from nexmark.bench.options import ListCommand
 from nexmark.errors import CommandError
 from nexmark.queries.q7 import WINDOW_NS
 from nexmark.runner import Plan, run_query
@@ -19,7 +21,6 @@ from scripts.benchmarks.measure import (
     events_option,
     input_option,
     json_option,
-    require_writable,
     rounds_option,
     spread,
     take_turns,
@@ -41,7 +42,7 @@ class Case:
     workers: int
 
 
-@click.command()
+@click.command(cls=ListCommand)
 @input_option
 @workers_option
 @rounds_option

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from typing import Any
 
+from nexmark.bench.markdown import figure, machine_text, rate_text, table
 from scripts.benchmarks.goals import Figures, goals
 
 _NAMES = {
@@ -20,41 +21,12 @@ _PARTS_SHOWN = 14
 
 def render(data: dict[str, Any]) -> str:
     """One benchmark's figures as Markdown."""
-    on = data["machine"]
-    packages = ", ".join(f"{name} {version}" for name, version in on["packages"].items() if version)
-    where = (
-        f"Measured {on['measured']} at commit {on['commit']}: {on['processor']}, {on['cores']} cores, "
-        f"{on['memory_gb']} GB, Linux {on['kernel']}, Python {on['python']}, {packages}."
-    )
-    return "\n\n".join([where, *RENDERERS[data["benchmark"]](data)])
-
-
-def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table, the first column to the left, the others to the right."""
-    lines = ["| " + " | ".join(cells) + " |" for cells in (header, *rows)]
-    lines.insert(1, "| --- |" + " ---: |" * (len(header) - 1))
-    return "\n".join(lines)
-
-
-def figure(value: float | None, unit: float = 1.0) -> str:
-    """Three digits that matter; a dash for what was not measured."""
-    if value is None:
-        return "–"
-    scaled = value / unit
-    digits = 0 if abs(scaled) >= 100 else 1 if abs(scaled) >= 10 else 2
-    return f"{scaled:,.{digits}f}"
+    return "\n\n".join([machine_text(data["machine"]), *RENDERERS[data["benchmark"]](data)])
 
 
 def ranged(values: dict[str, float], unit: float = 1.0) -> str:
     """Median (least to greatest)."""
     return f"{figure(values['median'], unit)} ({figure(values['least'], unit)} – {figure(values['greatest'], unit)})"
-
-
-def rate_text(rate: float | None) -> str:
-    """A rate as people say it."""
-    if rate is None:
-        return "closed loop"
-    return f"{rate / 1e6:g} M/s" if rate >= 1e6 else f"{rate / 1e3:g} k/s"
 
 
 def render_goals(figures: Figures) -> str:

@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from nexmark.bench.files import require_writable
+from nexmark.bench.options import ListCommand
 from nexmark.progress import progress_line
 from nexmark.runner import Plan
 from nexmark.staged import StagedEvents
@@ -15,7 +17,6 @@ from scripts.benchmarks.measure import (
     input_option,
     json_option,
     require_events,
-    require_writable,
     workers_option,
     write_json,
 )
@@ -27,7 +28,7 @@ from scripts.floor import measure_floor
 FLOOR_ROWS = 4_000_000
 
 
-@click.command()
+@click.command(cls=ListCommand)
 @input_option
 @click.option(
     "--rates",

@@ -9,8 +9,9 @@ from typing import Any
 import click
 import orjson
 
+from nexmark.bench.files import replace
 from nexmark.errors import OptionError
-from scripts.benchmarks.measure import DOCUMENT, RESULTS, replace
+from scripts.benchmarks.measure import DOCUMENT, RESULTS
 from scripts.benchmarks.render import RENDERERS, render, render_goals
 
 _MARKED = re.compile(r"(<!-- begin (\w+): made by scripts/benchmark tables -->\n).*?(<!-- end \2 -->)", re.S)
