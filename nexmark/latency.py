@@ -7,11 +7,12 @@ from engine import WORDS, int64, kernel, void
 _SUB_BITS = 5  # 32 bins an octave: 3 % resolution
 _OCTAVES = 40
 BINS = (_OCTAVES + 1) << _SUB_BITS
-_SPREAD = 64  # points that stand for a larger batch
+SPREAD = 64
+"""Points that stand for a larger batch."""
 
 
 @kernel
-def _bin_of(value):  # type: ignore[no-untyped-def]
+def bin_of(value):  # type: ignore[no-untyped-def]
     """The bin of a value in ns (negative counts as 0)."""
     value = max(value, 0)
     octave = 0
@@ -27,10 +28,10 @@ def record(bins, extremes, first_ns, last_ns, count):  # type: ignore[no-untyped
     """Add `count` latencies spaced evenly from first_ns to last_ns. bins: int64 (BINS,); extremes: int64 (2,) of sum
     and maximum.
     """
-    points = min(count, _SPREAD)
+    points = min(count, SPREAD)
     for i in range(points):
         value = first_ns if points == 1 else first_ns + (last_ns - first_ns) * i // (points - 1)
-        bins[_bin_of(value)] += count * (i + 1) // points - count * i // points
+        bins[bin_of(value)] += count * (i + 1) // points - count * i // points
         extremes[0] += value * (count * (i + 1) // points - count * i // points)
     extremes[1] = max(extremes[1], first_ns, last_ns)
 
@@ -48,22 +49,22 @@ class Histogram:
 
     def __init__(self) -> None:
         self.bins = np.zeros(BINS, np.int64)
-        self._extremes = np.zeros(2, np.int64)
+        self.extremes = np.zeros(2, np.int64)
 
     def record(self, first_ns: int, last_ns: int, count: int) -> None:
         """Add `count` latencies spaced evenly from first_ns to last_ns."""
-        record(self.bins, self._extremes, first_ns, last_ns, count)
+        record(self.bins, self.extremes, first_ns, last_ns, count)
 
     def to_json(self) -> dict[str, object]:
         """Sparse form for a pipe."""
         used = np.flatnonzero(self.bins)
-        return {"bins": used, "counts": self.bins[used], "extremes": self._extremes}
+        return {"bins": used, "counts": self.bins[used], "extremes": self.extremes}
 
     def merge(self, other: dict[str, list[int]]) -> None:
         """Add a histogram in sparse form."""
         self.bins[other["bins"]] += np.array(other["counts"], np.int64)
-        self._extremes[0] += other["extremes"][0]
-        self._extremes[1] = max(self._extremes[1], other["extremes"][1])
+        self.extremes[0] += other["extremes"][0]
+        self.extremes[1] = max(self.extremes[1], other["extremes"][1])
 
     @property
     def count(self) -> int:
@@ -77,9 +78,9 @@ class Histogram:
             return None
         at = int(np.searchsorted(np.cumsum(self.bins), share * total))
         middle = (lower_bound_ns(at) + lower_bound_ns(at + 1)) / 2
-        return float(min(middle, float(self._extremes[1])) / 1e6)
+        return float(min(middle, float(self.extremes[1])) / 1e6)
 
     @property
     def max_ms(self) -> float | None:
         """The largest latency."""
-        return float(self._extremes[1] / 1e6) if self.count else None
+        return float(self.extremes[1] / 1e6) if self.count else None

@@ -12,6 +12,7 @@ import click
 from engine.config import usable_cores
 from nexmark.bench.files import require_writable
 from nexmark.bench.options import ListCommand
+from nexmark.bench.queries import require_events
 from nexmark.errors import OptionError
 from nexmark.hiccups import hiccups_ms
 from nexmark.runner import HICCUP_S, Plan, run_query
@@ -21,7 +22,6 @@ from scripts.benchmarks.measure import (
     input_option,
     json_option,
     median_of,
-    require_events,
     rounds_option,
     take_turns,
     workers_option,

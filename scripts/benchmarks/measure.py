@@ -12,11 +12,10 @@ import orjson
 
 from nexmark.bench.files import replace
 from nexmark.bench.machine import machine
-from nexmark.errors import OptionError
 from nexmark.progress import progress_line
 
 ROOT = Path(__file__).parents[2]
-DOCUMENT = ROOT / "docs" / "performance.md"
+DOCUMENTS = (ROOT / "docs" / "performance.md", ROOT / "docs" / "experiments.md")
 RESULTS = ROOT / "docs" / "benchmarks"
 
 Case = TypeVar("Case")
@@ -89,15 +88,6 @@ def median_of(values: Iterable[float | None]) -> float | None:
     """The median of those that are there."""
     kept = [value for value in values if value is not None]
     return statistics.median(kept) if kept else None
-
-
-def require_events(folder: Path, available: int, rate: float, seconds: float) -> None:
-    """Refuse an open loop that the events would not last for."""
-    if rate * seconds > available:
-        raise OptionError(
-            f"{rate:g} events/s for --duration {seconds:g} s takes {rate * seconds:,.0f} events, {folder} gives "
-            f"{available:,}; offer less, for a shorter time, or stage more"
-        )
 
 
 def write_json(path: Path, benchmark: str, parameters: dict[str, Any], figures: dict[str, Any]) -> dict[str, Any]:

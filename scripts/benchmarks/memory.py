@@ -13,6 +13,7 @@ from engine import Config, Schema, Worker, execute
 from engine.config import usable_cores
 from nexmark.bench.files import require_writable
 from nexmark.bench.options import ListCommand
+from nexmark.bench.queries import require_events
 from nexmark.errors import CommandError
 from nexmark.runner import Plan, run_query
 from nexmark.staged import StagedEvents
@@ -21,7 +22,6 @@ from scripts.benchmarks.measure import (
     events_option,
     input_option,
     json_option,
-    require_events,
     rounds_option,
     spread,
     take_turns,

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from nexmark.bench.markdown import figure, machine_text, rate_text, table
+from nexmark.bench.tables import RENDERERS as EXPERIMENT_RENDERERS
+from nexmark.bench.tables import render as render_experiment
 from scripts.benchmarks.goals import Figures, goals
 
 _NAMES = {
@@ -17,10 +19,14 @@ _NAMES = {
     "q7": "Q7",
 }
 _PARTS_SHOWN = 14
+EXPERIMENTS = tuple(f"bench-{name}" for name in EXPERIMENT_RENDERERS)
+"""What `tokenring bench` measures, and its tables and plots show."""
 
 
 def render(data: dict[str, Any]) -> str:
     """One benchmark's figures as Markdown."""
+    if data["benchmark"] in EXPERIMENTS:
+        return f"{render_experiment(data)}\n\n![{data['benchmark']}](benchmarks/{data['benchmark']}.svg)"
     return "\n\n".join([machine_text(data["machine"]), *RENDERERS[data["benchmark"]](data)])
 
 

@@ -9,6 +9,7 @@ import click
 
 from nexmark.bench.files import require_writable
 from nexmark.bench.options import ListCommand
+from nexmark.bench.queries import require_events
 from nexmark.progress import progress_line
 from nexmark.runner import Plan
 from nexmark.staged import StagedEvents
@@ -16,7 +17,6 @@ from scripts.benchmarks.measure import (
     events_option,
     input_option,
     json_option,
-    require_events,
     workers_option,
     write_json,
 )

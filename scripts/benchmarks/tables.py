@@ -1,4 +1,4 @@
-"""`benchmark tables`: the tables of docs/performance.md, made from docs/benchmarks/*.json."""
+"""`benchmark tables`: the tables and plots of the documents, made from docs/benchmarks/*.json."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import click
 import orjson
 
 from nexmark.bench.files import replace
+from nexmark.bench.publish import write_plots
 from nexmark.errors import OptionError
-from scripts.benchmarks.measure import DOCUMENT, RESULTS
-from scripts.benchmarks.render import RENDERERS, render, render_goals
+from scripts.benchmarks.measure import DOCUMENTS, RESULTS
+from scripts.benchmarks.render import EXPERIMENTS, RENDERERS, render, render_goals
 
-_MARKED = re.compile(r"(<!-- begin (\w+): made by scripts/benchmark tables -->\n).*?(<!-- end \2 -->)", re.S)
+_MARKED = re.compile(r"(<!-- begin ([\w-]+): made by scripts/benchmark tables -->\n).*?(<!-- end \2 -->)", re.S)
 
 
 @click.command()
@@ -23,23 +24,30 @@ _MARKED = re.compile(r"(<!-- begin (\w+): made by scripts/benchmark tables -->\n
 )
 @click.option(
     "--document",
+    "documents",
+    multiple=True,
     type=click.Path(path_type=Path, dir_okay=False),
-    default=DOCUMENT,
-    help="[default: docs/performance.md]",
+    default=DOCUMENTS,
+    help="[default: docs/performance.md and docs/experiments.md]",
 )
 @click.option(
     "--figures", type=click.Path(path_type=Path, file_okay=False), default=RESULTS, help="[default: docs/benchmarks]"
 )
-def command(check: bool, document: Path, figures: Path) -> None:
-    """Put the tables of the JSON figures into the document."""
-    if not document.is_file():
-        raise OptionError(f"--document {document}: no such file")
-    before = document.read_text(encoding="utf-8")
-    after = fill(before, figures)
-    if check and after != before:
-        raise click.ClickException(f"{document} is not what {figures} gives; run ./scripts/benchmark tables")
-    if after != before:
-        replace(document, after.encode())
+def command(check: bool, documents: tuple[Path, ...], figures: Path) -> None:
+    """Put the tables of the JSON figures into the documents, and the experiments' plots beside the figures."""
+    for document in documents:
+        if not document.is_file():
+            raise OptionError(f"--document {document}: no such file")
+        before = document.read_text(encoding="utf-8")
+        after = fill(before, figures)
+        if check and after != before:
+            raise click.ClickException(f"{document} is not what {figures} gives; run ./scripts/benchmark tables")
+        if after != before:
+            replace(document, after.encode())
+    for name in () if check else EXPERIMENTS:
+        data = _figures_of(name, figures)
+        if data is not None:
+            write_plots(figures / f"{name}.json", data)
 
 
 def fill(text: str, figures: Path) -> str:
@@ -51,15 +59,18 @@ def marked(name: str, figures: Path) -> str:
     """What stands between the markers of one benchmark."""
     if name == "goals":
         return render_goals({one: data for one in RENDERERS if (data := _figures_of(one, figures)) is not None})
-    if name not in RENDERERS:
-        raise OptionError(f"the document has a part {name!r}; the benchmarks are {', '.join(RENDERERS)}")
+    known = (*RENDERERS, *EXPERIMENTS)
+    if name not in known:
+        raise OptionError(f"the document has a part {name!r}; the benchmarks are {', '.join(known)}")
     data = _figures_of(name, figures)
     if data is None:
-        return f"*Not measured yet: `./scripts/benchmark {name} … --json docs/benchmarks/{name}.json`*"
+        experiment = name.removeprefix("bench-")
+        command = f"tokenring bench {experiment}" if name in EXPERIMENTS else f"./scripts/benchmark {name} …"
+        return f"*Not measured yet: `{command} --json docs/benchmarks/{name}.json`*"
     try:
         return render(data)
     except (KeyError, TypeError) as error:
-        raise OptionError(f"{name}.json: not what `benchmark {name}` writes now: {error!r}; measure again") from error
+        raise OptionError(f"{name}.json: not what is written now: {error!r}; measure again") from error
 
 
 def _figures_of(name: str, figures: Path) -> dict[str, Any] | None:
@@ -72,5 +83,5 @@ def _figures_of(name: str, figures: Path) -> dict[str, Any] | None:
     except orjson.JSONDecodeError as error:
         raise OptionError(f"{path}: not JSON ({error}); measure again") from error
     if not isinstance(data, dict) or data.get("benchmark") != name:
-        raise OptionError(f"{path}: not figures of `benchmark {name}`; measure again")
+        raise OptionError(f"{path}: not figures of {name}; measure again")
     return data

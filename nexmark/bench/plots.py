@@ -1,0 +1,190 @@
+"""Rows of the experiments as plots after the paper's figures; logarithmic axes, DNF at the top edge."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter
+
+from nexmark.bench.markdown import rate_text
+from nexmark.bench.sweep import Row
+
+# Colour and mark by mechanism, the same in every plot; colours that the colour-blind can tell apart.
+_STYLES = {
+    "tokens": ("#0072b2", "o"),
+    "notifications": ("#d55e00", "s"),
+    "watermarks-X": ("#009e73", "^"),
+    "watermarks-P": ("#56b4e9", "v"),
+    "sequential": ("#cc79a7", "D"),
+}
+_TAIL = {"p50_ms": "-", "p999_ms": ":", "p99_ms": ":"}
+_PANEL_INCHES = (4.0, 3.1)
+_SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "tokenring", "font.size": 8.5, "font.family": "sans-serif"}
+
+
+def plot(name: str, rows: list[Row]) -> bytes | None:
+    """The SVG of one experiment's rows; None if there is nothing to draw."""
+    import matplotlib
+
+    drawn = [row for row in rows if not row["error"]]
+    panels = list(_PANELS[name](drawn))
+    if not panels:
+        return None
+    with matplotlib.rc_context(_SETTINGS):
+        columns = min(len(panels), 4)
+        rows_of_panels = -(-len(panels) // columns)
+        width, height = _PANEL_INCHES
+        figure = Figure(figsize=(width * columns, height * rows_of_panels + 0.4), layout="constrained")
+        axes = figure.subplots(rows_of_panels, columns, squeeze=False, sharey=name != "idle").flatten().tolist()
+        for ax, draw in zip(axes, panels, strict=False):
+            draw(ax)
+        for ax in axes[len(panels) :]:
+            ax.remove()
+        if any(row.get("dnf") for row in drawn):
+            axes[0].set_ylim(top=3 * axes[0].get_ylim()[1])  # room for the crosses above the lines
+        legends = [ax.get_legend_handles_labels() for ax in axes[: len(panels)]]
+        found = {label: handle for handles, labels in legends for handle, label in zip(handles, labels, strict=True)}
+        order = list(_STYLES)
+        lines = dict(sorted(found.items(), key=lambda one: order.index(one[0].split()[0]) if name != "idle" else 0))
+        figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=len(lines) or 1, frameon=False)
+        out = io.BytesIO()
+        figure.savefig(out, format="svg", metadata={"Date": None})
+    return out.getvalue()
+
+
+Draw = Callable[[Axes], None]
+
+
+def _lines(
+    ax: Axes, rows: list[Row], x: str, figures: Sequence[str], title: str, x_label: str, unit: float = 1e-3
+) -> None:
+    """A line for each mechanism and figure over `x`; a point that did not finish is a cross at the top edge."""
+    ax.set(title=title, xlabel=x_label, yscale="log")
+    if ax.get_subplotspec().is_first_col():
+        ax.set_ylabel("latency, ms" if unit == 1.0 else "latency, µs")
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    ax.yaxis.set_minor_formatter(NullFormatter())
+    ax.margins(x=0.1)
+    for name, (colour, mark) in _STYLES.items():
+        own = sorted((row for row in rows if row["mechanism"] == name), key=lambda row: row[x])
+        for figure in figures:
+            known = [(row[x], row[figure] / unit) for row in own if row[figure] is not None]
+            if known:
+                label = f"{name} {figure.removesuffix('_ms').replace('p999', 'p99.9')}"
+                hollow = "none" if _TAIL[figure] == ":" else colour
+                style: dict[str, Any] = {"color": colour, "marker": mark, "mfc": hollow, "ms": 4, "label": label}
+                ax.plot(*zip(*known, strict=True), _TAIL[figure], **style)
+    unfinished = [(row[x], row["mechanism"]) for row in rows if row.get("dnf")]
+    top = ax.get_xaxis_transform()
+    for at, name in unfinished:
+        others = [other for place, other in unfinished if place == at]
+        height = 0.97 - 0.06 * others.index(name)  # one below the other, so that each can be seen
+        ax.plot([at], [height], "x", color=_STYLES[name][0], transform=top, clip_on=False)
+        ax.annotate("DNF", (at, height), xycoords=top, textcoords="offset points", xytext=(5, -2.5), fontsize=6)
+    ax.grid(True, which="major", alpha=0.25)
+
+
+def _powers(ax: Axes, values: Sequence[float], text: Callable[[float], str]) -> None:
+    """A tick for each value that was measured."""
+    ax.set_xticks(sorted(set(values)))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
+    ax.xaxis.minorticks_off()
+
+
+def _wordcount(rows: list[Row]) -> Iterator[Draw]:
+    """Figure 6, latency over the quantum for each load, then figure 7, over workers at the finest and coarsest."""
+    most = max((row["workers"] for row in rows), default=0)
+    for rate in sorted({row["rate"] for row in rows}):
+        chosen = [row for row in rows if row["rate"] == rate and row["workers"] == most]
+
+        def over_quanta(ax: Axes, chosen: list[Row] = chosen, rate: float = rate) -> None:
+            title = f"{rate_text(rate)}, {most} worker{'s' if most > 1 else ''}"
+            _lines(ax, chosen, "quantum_log2", ("p50_ms", "p999_ms"), title, "timestamp quantum, ns")
+            _powers(ax, [row["quantum_log2"] for row in chosen], lambda value: f"$2^{{{value:g}}}$")
+
+        yield over_quanta
+    if len({row["workers"] for row in rows}) > 1:
+        for quantum in sorted({min(row["quantum_log2"] for row in rows), max(row["quantum_log2"] for row in rows)}):
+            yield from _scaling([row for row in rows if row["quantum_log2"] == quantum], quantum)
+
+
+def _scaling(rows: list[Row], quantum: int) -> Iterator[Draw]:
+    """Strong scaling, at the greatest load there is for all numbers of workers; weak, where load grows with workers."""
+    counts = sorted({row["workers"] for row in rows})
+    greatest = max(row["rate"] for row in rows)
+    weak = [
+        [row for row in rows if row["rate"] == share * row["workers"]]
+        for share in sorted({row["rate"] / counts[-1] for row in rows}, reverse=True)
+    ]
+    whole = next((chosen for chosen in weak if {row["workers"] for row in chosen} == set(counts)), None)
+    cases = [([row for row in rows if row["rate"] == greatest], f"strong scaling, {rate_text(greatest)}")]
+    if whole:
+        cases.append((whole, f"weak scaling, {rate_text(whole[0]['rate'] / whole[0]['workers'])} a worker"))
+    for chosen, how in cases:
+
+        def over_workers(ax: Axes, chosen: list[Row] = chosen, how: str = how) -> None:
+            _lines(ax, chosen, "workers", ("p50_ms", "p999_ms"), f"{how}, quantum $2^{{{quantum}}}$ ns", "workers")
+            _powers(ax, counts, lambda value: f"{value:g}")
+
+        yield over_workers
+
+
+def _chain(rows: list[Row]) -> Iterator[Draw]:
+    """Figure 8: latency of a tick over the chain's length, for each number of workers."""
+    for workers in sorted({row["workers"] for row in rows}):
+        chosen = [row for row in rows if row["workers"] == workers]
+
+        def over_length(ax: Axes, chosen: list[Row] = chosen, workers: int = workers) -> None:
+            title = f"a tick, {workers} worker{'s' if workers > 1 else ''}"
+            _lines(ax, chosen, "operators", ("p50_ms", "p99_ms"), title, "idle operators")
+            ax.set_xscale("log")
+            _powers(ax, [row["operators"] for row in chosen], lambda value: f"{value:g}")
+
+        yield over_length
+
+
+def _idle(rows: list[Row]) -> Iterator[Draw]:
+    """Cost of a step and of building over the operators of a dataflow."""
+    for name, label in (("step_ms", "ms a step"), ("build_s", "s to build"), ("peak_rss_mb", "peak MB")):
+        if not rows:
+            return
+
+        def over_operators(ax: Axes, name: str = name, label: str = label) -> None:
+            ax.set(title=label, xlabel="operators a dataflow", xscale="log")
+            ax.set(ylim=(0, 1.15 * max(row[name] for row in rows)))
+            for at, (dataflows, workers) in enumerate(sorted({(row["dataflows"], row["workers"]) for row in rows})):
+                own = [row for row in rows if (row["dataflows"], row["workers"]) == (dataflows, workers)]
+                known = sorted((row["operators"], row[name]) for row in own)
+                text = f"{dataflows:,} dataflows, {workers} worker{'s' if workers > 1 else ''}"
+                ax.plot(*zip(*known, strict=True), "o-", color=f"C{at}", ms=4, label=text)
+            _powers(ax, [row["operators"] for row in rows], lambda value: f"{value:,.0f}")
+            ax.grid(True, alpha=0.25)
+
+        yield over_operators
+
+
+def _nexmark(rows: list[Row]) -> Iterator[Draw]:
+    """Latency over the rate, for each query and number of workers."""
+    for query in dict.fromkeys(row["query"] for row in rows):
+        for workers in sorted({row["workers"] for row in rows}):
+            chosen = [row for row in rows if (row["query"], row["workers"]) == (query, workers)]
+
+            def over_rates(ax: Axes, chosen: list[Row] = chosen, query: str = query, workers: int = workers) -> None:
+                title = f"{query.upper()}, {workers} worker{'s' if workers > 1 else ''}"
+                _lines(ax, chosen, "rate", ("p50_ms", "p999_ms"), title, "events a second offered", unit=1.0)
+                ax.set_xscale("log")
+                _powers(ax, [row["rate"] for row in chosen], rate_text)
+
+            yield over_rates
+
+
+_PANELS: dict[str, Callable[[list[Any]], Iterator[Draw]]] = {
+    "wordcount": _wordcount,
+    "chain": _chain,
+    "idle": _idle,
+    "nexmark": _nexmark,
+}

@@ -1,0 +1,36 @@
+"""What a sweep leaves: the JSON object, and beside it, named alike, a Markdown table and a plot an experiment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from nexmark.bench.files import replace
+from nexmark.bench.plots import plot
+from nexmark.bench.sweep import Row
+from nexmark.bench.tables import render
+
+
+def write(path: Path, data: dict[str, Any]) -> None:
+    """Write `path` and what stands beside it. Each file is whole or not there."""
+    replace(path, orjson.dumps(data, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    plots = write_plots(path, data)
+    shown = [f"![{name}]({file.name})" for name, file in plots.items()]
+    replace(path.with_suffix(".md"), "\n\n".join([f"# {data['benchmark']}", render(data), *shown, ""]).encode())
+
+
+def write_plots(path: Path, data: dict[str, Any]) -> dict[str, Path]:
+    """Write a plot for each experiment in the figures, named after `path`; returns them by experiment."""
+    rows: dict[str, list[Row]] = {}
+    for row in data["rows"]:
+        rows.setdefault(row["experiment"], []).append(row)
+    written = {}
+    for name, of_one in rows.items():
+        drawn = plot(name, of_one)
+        if drawn is not None:
+            stem = path.stem if data["benchmark"] != "bench-all" else f"{path.stem}-{name}"
+            written[name] = path.with_name(f"{stem}.svg")
+            replace(written[name], drawn)
+    return written

@@ -1,0 +1,85 @@
+"""`tokenring bench nexmark`: Q4 and Q7 in an open loop, by rate, workers and mechanism (the paper's 7.4)."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+from nexmark.bench.sweep import Experiment, Job, Row, points
+from nexmark.errors import OptionError
+from nexmark.generator import GeneratorConfig
+from nexmark.progress import progress_bar
+from nexmark.runner import Plan, run_query
+from nexmark.stage import stage_generated
+from nexmark.staged import StagedEvents
+
+NEXMARK = Experiment(
+    "nexmark", ("query", "rate", "workers", "mechanism"), ("p50_ms", "p99_ms", "p999_ms", "max_ms", "dnf")
+)
+_EVENT_RATE = 100_000  # events a second of event time: some windows of Q7 in a few million events, as in the quickstart
+
+
+def jobs(
+    folder: Path,
+    queries: tuple[str, ...],
+    rates: tuple[float, ...],
+    workers: tuple[int, ...],
+    mechanisms: tuple[str, ...],
+    duration_s: float,
+) -> list[Job]:
+    """A job for each query, rate, number of workers and mechanism, over the events staged in `folder`."""
+    require_events(folder, StagedEvents.open(folder, check=None).events, max(rates), duration_s)
+    measure = partial(_measure, str(folder), duration_s)
+    return [
+        Job(NEXMARK, point, measure)
+        for point in points(query=queries, rate=rates, workers=workers, mechanism=mechanisms)
+    ]
+
+
+def _measure(folder: str, duration_s: float, point: Row) -> Row:
+    """One run of `tokenring run` with --rate."""
+    outcome = run_query(
+        Plan(
+            point["query"],
+            folder,
+            workers=point["workers"],
+            mechanism=point["mechanism"],
+            rate=point["rate"],
+            duration_s=duration_s,
+        )
+    )
+    meters = outcome["hiccups_ms"]
+    return {
+        **{f"{name}_ms": outcome["latency_ms"][name] for name in ("p50", "p99", "p999", "max")},
+        "dnf": outcome["dnf"],
+        "seconds": outcome["seconds"],
+        "events": outcome["events"],
+        "hiccup_p999_ms": max(meter["p999"] for meter in meters),
+        "hiccup_max_ms": max(meter["max"] for meter in meters),
+    }
+
+
+@contextmanager
+def staged_events(folder: Path | None, rates: tuple[float, ...], duration_s: float) -> Iterator[Path]:
+    """The folder given, or a temporary one with just enough generated events, staged by Spark as everybody's are."""
+    if folder is not None:
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="tokenring-bench-") as temporary:
+        events = int(max(rates) * duration_s) + 1
+        staged = Path(temporary) / "events"
+        with progress_bar() as progress:  # ended before anything is forked: it draws with a thread
+            stage_generated(staged, GeneratorConfig(events, rate=_EVENT_RATE), progress=progress)
+        yield staged
+
+
+def require_events(folder: Path, available: int, rate: float, seconds: float) -> None:
+    """Refuse an open loop that the events would not last for."""
+    if rate * seconds > available:
+        raise OptionError(
+            f"{rate:g} events/s for --duration {seconds:g} s takes {rate * seconds:,.0f} events, {folder} gives "
+            f"{available:,}; offer less, for a shorter time, or stage more"
+        )

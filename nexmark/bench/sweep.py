@@ -1,0 +1,57 @@
+"""A sweep: points measured one after the other, each in a group of its own; one that fails does not end the rest."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from engine import TokenRingError
+from engine.errors import SharedMemoryError
+from nexmark.errors import CommandError
+
+Row = dict[str, Any]
+"""What names a point and what was measured there, by name; `error` is None, or why the figures are."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One of the paper's experiments. keys: what names a point; figures: what a point is measured for."""
+
+    name: str
+    keys: tuple[str, ...]
+    figures: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One point of an experiment, and how to measure it; `measure` may give more than the experiment's figures."""
+
+    experiment: Experiment
+    point: Row
+    measure: Callable[[Row], Row]
+
+    @property
+    def text(self) -> str:
+        """The point in words, for errors."""
+        return f"{self.experiment.name}: " + ", ".join(f"{name} {self.point[name]}" for name in self.experiment.keys)
+
+
+def points(**sweep: Iterable[Any]) -> list[Row]:
+    """Every combination of the values, the last name's changing fastest; a value given twice counts once."""
+    values = [list(dict.fromkeys(of)) for of in sweep.values()]
+    return [dict(zip(sweep, chosen, strict=True)) for chosen in itertools.product(*values)]
+
+
+def measure_all(jobs: Sequence[Job], rows: list[Row], on_row: Callable[[int, int], None] | None = None) -> None:
+    """Append a row for each job, so that whoever is interrupted keeps those measured; on_row(done, of) before each."""
+    for job in jobs:
+        if on_row is not None:
+            on_row(len(rows), len(jobs))
+        row: Row = {"experiment": job.experiment.name, **job.point, **dict.fromkeys(job.experiment.figures)}
+        try:
+            row |= job.measure(job.point) | {"error": None}
+        except (TokenRingError, SharedMemoryError, CommandError) as error:
+            row["error"] = f"{type(error).__name__}: {error}"
+        rows.append(row)

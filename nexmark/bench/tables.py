@@ -1,0 +1,132 @@
+"""Rows of the experiments as Markdown, as in the paper's tables: mechanisms beside each other, DNF included."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from nexmark.bench.markdown import figure, machine_text, rate_text, table
+from nexmark.bench.sweep import Row
+
+Tables = Callable[[list[Row]], list[str]]
+
+
+def render(data: dict[str, Any]) -> str:
+    """The whole JSON object of `tokenring bench` as Markdown."""
+    parts = [machine_text(data["machine"])]
+    if not data["complete"]:
+        parts.append("**Incomplete: interrupted before all points were measured.**")
+    for name in dict.fromkeys(row["experiment"] for row in data["rows"]):
+        rows = [row for row in data["rows"] if row["experiment"] == name]
+        if data["benchmark"] == "bench-all":
+            parts.append(f"## {name}")
+        parts += [*RENDERERS[name](rows), *_failures(rows)]
+    return "\n\n".join(parts)
+
+
+def _failures(rows: list[Row]) -> list[str]:
+    failed = [row for row in rows if row["error"]]
+    if not failed:
+        return []
+    lines = [f"- {', '.join(_point(row))}: {' '.join(row['error'].split())}" for row in failed]
+    return ["**Points that failed:**", "\n".join(lines)]
+
+
+def _point(row: Row) -> list[str]:
+    names = ("query", "quantum_log2", "rate", "dataflows", "operators", "workers", "mechanism")
+    return [f"{name} {row[name]}" for name in names if name in row]
+
+
+def by_mechanism(
+    rows: list[Row], keys: Sequence[str], shown: Sequence[str], unit: float, texts: Callable[[Row], Iterable[str]]
+) -> str:
+    """A table with a line for each combination of `keys` (as `texts` says it) and, for each mechanism, `shown`."""
+    mechanisms = list(dict.fromkeys(row["mechanism"] for row in rows))
+    lines: dict[tuple[Any, ...], dict[str, Row]] = {}
+    for row in rows:
+        lines.setdefault(tuple(row[key] for key in keys), {})[row["mechanism"]] = row
+    body = []
+    for of_line in lines.values():
+        cells = list(texts(next(iter(of_line.values()))))
+        for name in mechanisms:
+            cells += _cells(of_line.get(name), shown, unit)
+        body.append(cells)
+    header = list(keys)
+    for name in mechanisms:
+        first, *others = (column.removesuffix("_ms").replace("p999", "p99.9").replace("_", " ") for column in shown)
+        header += [f"{name} {first}", *others]
+    return table(header, body)
+
+
+def _cells(row: Row | None, shown: Sequence[str], unit: float) -> list[str]:
+    """The figures of one point, or one word that says why there are none."""
+    word = "–" if row is None else "failed" if row["error"] else "DNF" if row.get("dnf") else ""
+    if word or row is None:
+        return [word, *[""] * (len(shown) - 1)]
+    return [figure(row[name], unit) for name in shown]
+
+
+def _wordcount(rows: list[Row]) -> list[str]:
+    def texts(row: Row) -> list[str]:
+        return [rate_text(row["rate"]), str(row["workers"]), f"2^{row['quantum_log2']} ns"]
+
+    ordered = sorted(rows, key=lambda row: (row["rate"], row["workers"], row["quantum_log2"]))
+    keys = ("rate", "workers", "quantum_log2")
+    return [
+        "Word count, open loop: latency in µs from the instant a word is due until the probe passes the time it "
+        "carries. DNF: fell a second behind.",
+        by_mechanism(ordered, keys, ("p50_ms", "p99_ms", "p999_ms"), 1e-3, texts),
+        "The same p50 from the instant the last word of the same time is due, before which no frontier can pass that "
+        "time: what the mechanism itself adds, in µs.",
+        by_mechanism(ordered, keys, ("p50_after_quantum_ms",), 1e-3, texts),
+    ]
+
+
+def _chain(rows: list[Row]) -> list[str]:
+    ordered = sorted(rows, key=lambda row: (row["workers"], row["operators"]))
+    return [
+        "A tick of time through a chain of idle operators, in µs.",
+        by_mechanism(
+            ordered,
+            ("operators", "workers"),
+            ("p50_ms", "p99_ms"),
+            1e-3,
+            lambda row: (str(row["operators"]), str(row["workers"])),
+        ),
+    ]
+
+
+def _idle(rows: list[Row]) -> list[str]:
+    body = [
+        [
+            f"{row['dataflows']:,}",
+            f"{row['operators']:,}",
+            str(row["workers"]),
+            *("failed" if row["error"] else figure(row[name]) for name in ("step_ms", "build_s", "peak_rss_mb")),
+        ]
+        for row in rows
+    ]
+    return [
+        "One update into one of many idle dataflows, all inputs advanced, all probes confirmed.",
+        table(["dataflows", "operators each", "workers", "ms a step", "s to build", "peak MB"], body),
+    ]
+
+
+def _nexmark(rows: list[Row]) -> list[str]:
+    parts = ["Open loop: latency in ms from the instant an event is due until the probe passes it."]
+    for query in dict.fromkeys(row["query"] for row in rows):
+        ordered = sorted((row for row in rows if row["query"] == query), key=lambda row: (row["rate"], row["workers"]))
+        parts += [
+            f"**NEXMark {query.upper()}**",
+            by_mechanism(
+                ordered,
+                ("rate", "workers"),
+                ("p50_ms", "p99_ms", "p999_ms", "max_ms"),
+                1.0,
+                lambda row: (rate_text(row["rate"]), str(row["workers"])),
+            ),
+        ]
+    return parts
+
+
+RENDERERS: dict[str, Tables] = {"wordcount": _wordcount, "chain": _chain, "idle": _idle, "nexmark": _nexmark}

@@ -1,0 +1,79 @@
+"""When each word is due and which time it carries: integer arithmetic alone, the same in Python and in kernels.
+
+Word k of the whole stream is due k * ps_per_word // 1000 ns after the start and carries that instant rounded down to a
+multiple of 2**quantum_log2. Worker i's j-th word is word j * peers + i.
+"""
+
+from dataclasses import dataclass
+
+from engine import WORDS, int64, kernel, void
+from nexmark.latency import SPREAD, bin_of
+
+
+@kernel(void(WORDS, int64, int64, int64, int64, int64))
+def stamp(times, first, worker, peers, ps_per_word, quantum_log2):  # type: ignore[no-untyped-def]
+    """Write the times of a worker's words from its `first` on. times: int64 (words,), ns."""
+    for i in range(len(times)):
+        due_ns = ((first + i) * peers + worker) * ps_per_word // 1000
+        times[i] = due_ns >> quantum_log2 << quantum_log2
+
+
+@kernel(void(WORDS, WORDS, WORDS, WORDS, int64, int64, int64, int64, int64, int64, int64))
+def record_words(  # type: ignore[no-untyped-def]
+    bins, extremes, after_bins, after_extremes, now_ns, first, last, worker, peers, ps_per_word, quantum_log2
+):
+    """Add the latencies of a worker's words first..last, done at now_ns: since each was due, and (`after`) since the
+    last word that carries the same time was due, before which no frontier can pass that time."""
+    count = last - first + 1
+    spread = min(count, SPREAD)
+    for i in range(spread):
+        word = first if spread == 1 else first + (last - first) * i // (spread - 1)
+        weight = count * (i + 1) // spread - count * i // spread
+        due_ns = (word * peers + worker) * ps_per_word // 1000
+        quantum_end_ns = ((due_ns >> quantum_log2) + 1) << quantum_log2
+        last_due_ns = (quantum_end_ns * 1000 - 1) // ps_per_word * ps_per_word // 1000
+        bins[bin_of(now_ns - due_ns)] += weight
+        after_bins[bin_of(now_ns - last_due_ns)] += weight
+        extremes[0] += weight * (now_ns - due_ns)
+        after_extremes[0] += weight * (now_ns - last_due_ns)
+        extremes[1] = max(extremes[1], now_ns - due_ns)
+        after_extremes[1] = max(after_extremes[1], now_ns - last_due_ns)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """One worker's words. rate: words a second over all workers, at most 10^12; words: over all workers; most: words
+    sent at once by one worker."""
+
+    rate: float
+    quantum_log2: int
+    words: int
+    worker: int
+    peers: int
+
+    @property
+    def ps_per_word(self) -> int:
+        """Picoseconds between two words of the whole stream."""
+        return max(1, round(1e12 / self.rate))
+
+    @property
+    def share(self) -> int:
+        """How many words are this worker's."""
+        return len(range(self.worker, self.words, self.peers))
+
+    def due_ns(self, word: int) -> int:
+        """When this worker's `word` is due."""
+        return (word * self.peers + self.worker) * self.ps_per_word // 1000
+
+    def time_of(self, word: int) -> int:
+        """The time that this worker's `word` carries."""
+        return self.due_ns(word) >> self.quantum_log2 << self.quantum_log2
+
+    def due_by(self, now_ns: int) -> int:
+        """How many of this worker's words are due at now_ns or before."""
+        last = ((now_ns + 1) * 1000 - 1) // self.ps_per_word
+        return (last - self.worker) // self.peers + 1
+
+    def end_of_time(self, word: int) -> int:
+        """This worker's first word after `word` that carries a later time."""
+        return self.due_by(self.time_of(word) + (1 << self.quantum_log2) - 1)

@@ -1,0 +1,172 @@
+"""Words as an open loop: made beforehand, sent when they are due, timed until the probe passes the time they carry.
+
+What is due goes out as one batch, whose message stands at the least time in it; the mechanism says whether that is one
+message (an interval batch) or one for each distinct time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+
+import numpy as np
+
+from engine import Batch, OperatorContext, OutputPort, Schema, Scope, Stream, Worker
+from nexmark.bench.word_schedule import Schedule, record_words, stamp
+from nexmark.latency import Histogram
+from nexmark.source import NOT_YET
+from operators.mechanisms import Mechanism, Outlet, Progress
+
+WORDS_SCHEMA = Schema("word time")
+DISTINCT_WORDS = 1 << 16
+_RING_WORDS = 1 << 20
+_TURN_NS = 1_000_000  # of the schedule, the most that is sent at once
+_LEAST_TURN = 16
+_OUTSTANDING = 3
+_BEHIND_NS = 1_000_000_000
+_SPIN_NS = 300_000
+_LOOK_EVERY_NS = 10_000_000
+
+
+class WordMeasurements:
+    """What one worker's source saw. `latency` runs from the instant a word is due; `after_quantum` from the instant the
+    last word that carries the same time is due. `start_ns` is to be set once the dataflow is built."""
+
+    def __init__(self) -> None:
+        self.offered = 0
+        self.latency = Histogram()
+        self.after_quantum = Histogram()
+        self.dnf = False
+        self.start_ns = NOT_YET
+
+
+def word_source(
+    worker: Worker, scope: Scope, way: Mechanism, schedule: Schedule, discard_ns: int, measurements: WordMeasurements
+) -> tuple[Stream, Callable[[Progress], None]]:
+    """A stream (word, time), and a function to be given the probe that tells when words are done. discard_ns: start of
+    the run that is not measured."""
+    probes: list[Progress] = []
+
+    def construct(context: OperatorContext, outlet: Outlet) -> Callable[[OutputPort], None]:
+        return _Feeder(context, worker, outlet, schedule, discard_ns, measurements, probes[0], way.one_at_a_time)
+
+    (stream,) = way.source(scope, "words", (WORDS_SCHEMA,), construct, times=("time",))
+    return stream, probes.append
+
+
+class _Feeder:
+    """The source's logic on one worker; called once a step while there is something to do."""
+
+    def __init__(
+        self,
+        context: OperatorContext,
+        worker: Worker,
+        outlet: Outlet,
+        schedule: Schedule,
+        discard_ns: int,
+        measurements: WordMeasurements,
+        probe: Progress,
+        one_at_a_time: bool,
+    ) -> None:
+        self._context = context
+        self._worker = worker
+        self._outlet = outlet
+        self._schedule = schedule
+        self._discard_ns = discard_ns
+        self._measurements = measurements
+        self._probe = probe
+        self._one_at_a_time = one_at_a_time
+        self._outstanding = 1 if one_at_a_time else _OUTSTANDING
+        self._words = schedule.share
+        self._most = max(_LEAST_TURN, _TURN_NS * 1000 // schedule.ps_per_word // schedule.peers)
+        generator = np.random.default_rng((7, schedule.worker))
+        self._ring = generator.integers(0, DISTINCT_WORDS, _RING_WORDS + self._most)
+        self._waiting: deque[tuple[int, int, int]] = deque()  # greatest time up to here, first word, last word
+        self._next = 0
+        self._next_look_ns = 0
+        probe.on_advance(self._probe_moved)
+
+    def __call__(self, output: OutputPort) -> None:
+        """Note what is due, send it."""
+        now_ns = time.monotonic_ns() - self._measurements.start_ns
+        if now_ns < 0:
+            self._context.activate()
+            return
+        if not self._outlet.live:
+            return
+        if now_ns >= self._next_look_ns:
+            self._next_look_ns = now_ns + _LOOK_EVERY_NS
+            if self._gives_up(now_ns):
+                return
+        if self._is_far_ahead():
+            return  # the probe will wake us
+        schedule = self._schedule
+        if self._next >= self._words:
+            self._outlet.close()
+            return
+        due = schedule.due_by(now_ns)
+        if due <= self._next:
+            delay_ns = schedule.due_ns(self._next) - now_ns
+            if delay_ns > _SPIN_NS:
+                self._context.activate_after(delay_ns - _SPIN_NS // 2)
+            else:
+                self._context.activate()
+            return
+        self._context.activate()
+        if self._context.congested:
+            return
+        stop = min(due, self._next + self._most, self._words)
+        if self._one_at_a_time:
+            stop = min(stop, schedule.end_of_time(self._next))
+        self._send(stop, output)
+
+    def _send(self, stop: int, output: OutputPort) -> None:
+        first, schedule = self._next, self._schedule
+        times: np.ndarray = np.empty(stop - first, np.int64)
+        stamp(times, first, schedule.worker, schedule.peers, schedule.ps_per_word, schedule.quantum_log2)
+        at = first % _RING_WORDS
+        words = self._ring[at : at + stop - first]
+        self._outlet.send(output, Batch.wrap(WORDS_SCHEMA, (words, times), stop - first))
+        self._next = stop
+        self._measurements.offered += stop - first
+        waiting, greatest = self._waiting, schedule.time_of(stop - 1)
+        if waiting and waiting[-1][0] == greatest:  # no frontier passes one without the other
+            first = waiting.pop()[1]
+        waiting.append((greatest, first, stop - 1))
+        if stop < self._words:
+            self._outlet.advance(schedule.time_of(stop))
+        else:
+            self._outlet.close()
+
+    def _is_far_ahead(self) -> bool:
+        """Whether as much is under way as may be. What our own next word still holds back does not count: the probe
+        cannot pass it until that word is sent."""
+        waiting, outstanding = self._waiting, self._outstanding
+        return len(waiting) >= outstanding and waiting[outstanding - 1][0] < self._outlet.time
+
+    def _probe_moved(self) -> None:
+        """Record the latencies of what the probe has passed, and go on."""
+        now_ns = time.monotonic_ns() - self._measurements.start_ns
+        frontier, waiting, schedule = self._probe.frontier, self._waiting, self._schedule
+        latency, after = self._measurements.latency, self._measurements.after_quantum
+        while waiting and waiting[0][0] < frontier:
+            _, first, last = waiting.popleft()
+            if schedule.due_ns(first) >= self._discard_ns:
+                record_words(
+                    latency.bins, latency.extremes, after.bins, after.extremes, now_ns, first, last,
+                    schedule.worker, schedule.peers, schedule.ps_per_word, schedule.quantum_log2,
+                )  # fmt: skip
+        if self._outlet.live:
+            self._context.activate()
+
+    def _gives_up(self, now_ns: int) -> bool:
+        """End the run if the oldest word not yet done was due more than a second ago, or if another worker says so."""
+        oldest = self._waiting[0][1] if self._waiting else self._next
+        if now_ns - self._schedule.due_ns(oldest) > _BEHIND_NS:
+            self._measurements.dnf = True
+            self._worker.end_early()
+        elif not self._worker.ending:
+            return False
+        self._outlet.close()
+        return True

@@ -1,0 +1,92 @@
+"""`tokenring bench wordcount`: a rolling count of words, by timestamp quantum, load, workers and mechanism (the paper's
+7.2, figures 6 and 7).
+"""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import Any
+
+from engine import Config, Worker, execute
+from nexmark.bench.sweep import Experiment, Job, Row, points
+from nexmark.bench.word_schedule import Schedule
+from nexmark.bench.word_source import WordMeasurements, word_source
+from nexmark.hiccups import hiccups_ms
+from nexmark.latency import Histogram
+from operators import word_count
+from operators.mechanisms import mechanism
+
+WORDCOUNT = Experiment(
+    "wordcount", ("quantum_log2", "rate", "workers", "mechanism"), ("p50_ms", "p99_ms", "p999_ms", "max_ms", "dnf")
+)
+_HICCUP_S = 0.3
+_HEAD_START_NS = 5_000_000
+_SHARES = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
+
+
+def jobs(
+    quanta: tuple[int, ...],
+    rates: tuple[float, ...],
+    workers: tuple[int, ...],
+    mechanisms: tuple[str, ...],
+    duration_s: float,
+) -> list[Job]:
+    """A job for each quantum (log2 of ns), rate (words a second over all workers), number of workers and mechanism."""
+    return [
+        Job(WORDCOUNT, point, partial(_measure, duration_s))
+        for point in points(quantum_log2=quanta, rate=rates, workers=workers, mechanism=mechanisms)
+    ]
+
+
+def _measure(duration_s: float, point: Row) -> Row:
+    """One open loop in a group of its own, the hiccup meter before it."""
+    config = Config(workers=point["workers"])
+    meters = hiccups_ms(config.workers, _HICCUP_S)
+    words = max(1, int(point["rate"] * duration_s))
+    discard_ns = int(min(1.0, duration_s / 3) * 1e9)
+
+    def program(worker: Worker) -> dict[str, Any]:
+        schedule = Schedule(point["rate"], point["quantum_log2"], words, worker.index, worker.peers)
+        return _work(worker, schedule, point["mechanism"], discard_ns)
+
+    parts = execute(program, config=config)
+    latency, after = Histogram(), Histogram()
+    for part in parts:
+        latency.merge(part["latency"])
+        after.merge(part["after_quantum"])
+    dnf = any(part["dnf"] for part in parts)
+    if dnf:
+        latency = after = Histogram()  # what was done in time says nothing about a run that fell behind
+    return {
+        **{f"{name}_ms": latency.quantile_ms(share) for name, share in _SHARES.items()},
+        "max_ms": latency.max_ms,
+        "dnf": dnf,
+        **{f"{name}_after_quantum_ms": after.quantile_ms(share) for name, share in _SHARES.items()},
+        "words": sum(part["offered"] for part in parts),
+        "seconds": max(part["seconds"] for part in parts),
+        "cpu_seconds": sum(part["cpu_seconds"] for part in parts),
+        "hiccup_p999_ms": max(meter["p999"] for meter in meters),
+        "hiccup_max_ms": max(meter["max"] for meter in meters),
+    }
+
+
+def _work(worker: Worker, schedule: Schedule, name: str, discard_ns: int) -> dict[str, Any]:
+    """One worker's program. Worker-local watermarks leave no room for an exchange, so that each worker then counts its
+    own words."""
+    measurements = WordMeasurements()
+    with worker.dataflow("wordcount") as scope:
+        way = mechanism(name)
+        words, attach = word_source(worker, scope, way, schedule, discard_ns, measurements)
+        attach(way.probe(word_count(words, way=way, local=name == "watermarks-P")))
+    measurements.start_ns = worker.barrier() + _HEAD_START_NS
+    cpu_ns = time.process_time_ns()
+    worker.run()
+    return {
+        "offered": measurements.offered,
+        "dnf": measurements.dnf,
+        "latency": measurements.latency.to_json(),
+        "after_quantum": measurements.after_quantum.to_json(),
+        "seconds": (time.monotonic_ns() - measurements.start_ns) / 1e9,
+        "cpu_seconds": (time.process_time_ns() - cpu_ns) / 1e9,
+    }
