@@ -64,7 +64,8 @@ def _lines(
 ) -> None:
     """A line for each mechanism and figure over `x`; a point that did not finish is a cross at the top edge."""
     ax.set(title=title, xlabel=x_label, yscale="log")
-    if ax.get_subplotspec().is_first_col():
+    place = ax.get_subplotspec()
+    if place is not None and place.is_first_col():
         ax.set_ylabel("latency, ms" if unit == 1.0 else "latency, µs")
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
     ax.yaxis.set_minor_formatter(NullFormatter())

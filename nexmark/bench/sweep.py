@@ -7,10 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine import TokenRingError
-from engine.errors import SharedMemoryError
-from nexmark.errors import CommandError
-
 Row = dict[str, Any]
 """What names a point and what was measured there, by name; `error` is None, or why the figures are."""
 
@@ -52,6 +48,6 @@ def measure_all(jobs: Sequence[Job], rows: list[Row], on_row: Callable[[int, int
         row: Row = {"experiment": job.experiment.name, **job.point, **dict.fromkeys(job.experiment.figures)}
         try:
             row |= job.measure(job.point) | {"error": None}
-        except (TokenRingError, SharedMemoryError, CommandError) as error:
+        except Exception as error:  # whatever it is: the points before it, and those to come, are worth keeping
             row["error"] = f"{type(error).__name__}: {error}"
         rows.append(row)

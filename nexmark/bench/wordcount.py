@@ -78,7 +78,7 @@ def _work(worker: Worker, schedule: Schedule, name: str, discard_ns: int) -> dic
     with worker.dataflow("wordcount") as scope:
         way = mechanism(name)
         words, attach = word_source(worker, scope, way, schedule, discard_ns, measurements)
-        attach(way.probe(word_count(words, way=way, local=name == "watermarks-P")))
+        attach(way.probe(word_count(words, "word", "time", way=way, local=name == "watermarks-P")))
     measurements.start_ns = worker.barrier() + _HEAD_START_NS
     cpu_ns = time.process_time_ns()
     worker.run()

@@ -1,0 +1,221 @@
+"""`tokenring bench` as a person calls it: rows of tiny sweeps, files, failures, interruption, misuse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from engine import WorkerError
+from nexmark import runner
+from nexmark.bench import queries, wordcount
+from nexmark.bench.options import spelled_out
+from nexmark.bench.sweep import points
+from nexmark.generator import GeneratorConfig
+from operators.mechanisms import MECHANISMS
+from tests.nexmark.helpers import Outcome, seal_generated, tokenring
+
+EVENTS = 30_000
+LATENCIES = {"p50_ms", "p99_ms", "p999_ms", "max_ms", "dnf"}
+KEYS = {
+    "wordcount": {"quantum_log2", "rate", "workers", "mechanism"} | LATENCIES,
+    "chain": {"operators", "workers", "mechanism", "p50_ms", "p99_ms"},
+    "nexmark": {"query", "rate", "workers", "mechanism"} | LATENCIES,
+}
+
+
+@pytest.fixture(scope="module")
+def staged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return seal_generated(tmp_path_factory.mktemp("bench") / "events", GeneratorConfig(EVENTS, rate=2_000, seed=5))
+
+
+@pytest.fixture(autouse=True)
+def short_hiccup_meters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "HICCUP_S", 0.02)
+    monkeypatch.setattr(wordcount, "_HICCUP_S", 0.02)
+
+
+Bench = Callable[..., tuple[Outcome, dict[str, Any]]]
+
+
+@pytest.fixture
+def bench(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Bench:
+    """Runs `tokenring bench` with the words of one text; returns how it ended and the JSON object it wrote."""
+
+    def run(text: str, *more: str | Path) -> tuple[Outcome, dict[str, Any]]:
+        file = tmp_path / "figures.json"
+        outcome = tokenring(capsys, "bench", *text.split(), *more, "--json", file)
+        return outcome, orjson.loads(file.read_bytes()) if file.exists() else {}
+
+    return run
+
+
+def _is_whole(outcome: Outcome, data: dict[str, Any], experiment: str) -> None:
+    assert outcome.status == 0, outcome
+    assert outcome.err == ""  # no progress in a pipe
+    assert data["benchmark"] == f"bench-{experiment}"
+    assert data["complete"] is True
+    assert {"processor", "cores", "python", "commit"} <= data["machine"].keys()
+    for row in data["rows"]:
+        assert row.keys() >= KEYS[experiment]
+        assert row["error"] is None
+        if not row.get("dnf"):
+            assert 0 < row["p50_ms"] <= row["p99_ms"]
+
+
+# What each gives
+
+
+def test_word_count_under_every_mechanism(bench: Bench, tmp_path: Path) -> None:
+    outcome, data = bench("wordcount --quantum-log2 8 20 --rate 20000 --workers 1 2 --duration 0.2")
+    _is_whole(outcome, data, "wordcount")
+    found = [{name: row[name] for name in ("quantum_log2", "rate", "workers", "mechanism")} for row in data["rows"]]
+    assert found == points(quantum_log2=(8, 20), rate=(20_000,), workers=(1, 2), mechanism=MECHANISMS)
+    for row in data["rows"]:
+        assert row["words"] == 4000 or row["dnf"]
+        assert row["hiccup_max_ms"] >= 0
+        if row["quantum_log2"] == 20 and not row["dnf"]:
+            # Nothing is done before its time is over, half a quantum later on average.
+            assert row["p50_ms"] > 0.25
+            assert row["p50_after_quantum_ms"] < row["p50_ms"]
+    assert outcome.out.startswith("Measured ")
+    assert "| 20 k/s | 2 | 2^20 ns |" in outcome.out
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["figures.json", "figures.md", "figures.svg"]
+
+
+def test_ticks_through_a_chain_under_every_mechanism(bench: Bench) -> None:
+    outcome, data = bench("chain --operators 2 5 --workers 1 2 --duration 0.1")
+    _is_whole(outcome, data, "chain")
+    assert [(row["operators"], row["workers"]) for row in data["rows"][::5]] == [(2, 1), (2, 2), (5, 1), (5, 2)]
+    assert {row["mechanism"] for row in data["rows"]} == set(MECHANISMS)
+    assert all(row["ticks"] > 1 for row in data["rows"])
+
+
+def test_queries_over_staged_events(bench: Bench, staged: Path) -> None:
+    options = "nexmark --query q7 q4 --rate 50000 --workers 2 --mechanism tokens --duration 0.3"
+    outcome, data = bench(options, "--input", staged)
+    _is_whole(outcome, data, "nexmark")
+    assert [(row["query"], row["events"]) for row in data["rows"]] == [("q7", 15_000), ("q4", 15_000)]
+    assert "**NEXMark Q4**" in outcome.out
+
+
+def test_events_are_staged_where_none_are_given(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Path] = []
+
+    def without_spark(out: Path, config: GeneratorConfig, **_: Any) -> None:
+        made.append(seal_generated(out, config))
+
+    monkeypatch.setattr(queries, "stage_generated", without_spark)
+    outcome, data = bench("nexmark --query q7 --rate 20000 --workers 1 --mechanism tokens --duration 0.2")
+    _is_whole(outcome, data, "nexmark")
+    assert data["rows"][0]["events"] == 4_000
+    assert not made[0].exists()  # gone with the command
+
+
+def test_json_alone_goes_to_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
+    options = "chain --operators 2 --workers 1 --mechanism tokens --duration 0.1 --json -"
+    outcome = tokenring(capsys, "bench", *options.split())
+    assert outcome.status == 0
+    assert len(orjson.loads(outcome.out)["rows"]) == 1
+
+
+# What goes wrong
+
+
+def test_a_load_that_nobody_holds_is_a_dnf(bench: Bench) -> None:
+    outcome, data = bench("wordcount --quantum-log2 8 --rate 1e11 --workers 1 --mechanism tokens --duration 60")
+    assert outcome.status == 0  # a result like any other
+    (row,) = data["rows"]
+    assert row["dnf"] is True
+    assert [row[name] for name in ("p50_ms", "p99_ms", "p999_ms", "max_ms")] == [None] * 4
+    assert "| 100000 M/s | 1 | 2^8 ns | DNF |" in outcome.out
+
+
+WORDS = "wordcount --quantum-log2 8 9 10 --rate 1000 --workers 1 --mechanism tokens --duration 0.1"
+
+
+def _fails_at(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second point of WORDS ends in this."""
+    measure = wordcount._measure
+
+    def failing(duration_s: float, point: dict[str, Any]) -> dict[str, Any]:
+        if point["quantum_log2"] == 9:
+            raise error
+        return measure(duration_s, point)
+
+    monkeypatch.setattr(wordcount, "_measure", failing)
+
+
+def test_a_point_that_fails_is_named_and_the_rest_is_measured(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    _fails_at(WorkerError("worker 0 was killed by signal 9"), monkeypatch)
+    outcome, data = bench(WORDS)
+    assert outcome.status == 1
+    assert outcome.err == "tokenring: 1 of 3 points failed\n"
+    assert [row["error"] for row in data["rows"]] == [None, "WorkerError: worker 0 was killed by signal 9", None]
+    assert [row["p50_ms"] is None for row in data["rows"]] == [False, True, False]
+    assert data["rows"][1].keys() >= KEYS["wordcount"]
+    assert "quantum_log2 9, rate 1000.0, workers 1, mechanism tokens: WorkerError" in outcome.out
+
+
+def test_an_interrupted_sweep_keeps_what_it_has_and_says_so(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    _fails_at(KeyboardInterrupt(), monkeypatch)
+    outcome, data = bench(WORDS)
+    assert outcome.status == 130
+    assert outcome.err == "tokenring: error: interrupted\n"
+    assert data["complete"] is False
+    assert [row["quantum_log2"] for row in data["rows"]] == [8]
+    assert "Incomplete" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("wordcount --quantum-log2 29", "--quantum-log2"),
+        ("wordcount --quantum-log2 8 x", "--quantum-log2"),
+        ("wordcount --rate 1e6 nan", "--rate"),
+        ("wordcount --rate 0", "--rate"),
+        ("wordcount --mechanism tokens luck", "'luck' is not one of 'tokens'"),
+        ("wordcount --workers 0", "--workers"),
+        ("wordcount --duration inf", "--duration"),
+        ("wordcount 8", "unexpected extra argument"),
+        ("chain --operators 0", "--operators"),
+        ("nexmark --mechanism watermarks-P", "--mechanism"),
+        ("nexmark --query q5", "--query"),
+        ("nexmark --input {none}", "no such folder"),
+        ("nexmark --input {staged} --rate 1e6 --duration 3", "stage more"),
+        ("wordcount --json {none}/x.json", "--json"),
+        ("wordcount --json {none}.svg", "name it .json"),
+        ("sort", "sort"),
+    ],
+)
+def test_misuse_is_one_line_and_status_2(
+    text: str, named: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, staged: Path
+) -> None:
+    outcome = tokenring(capsys, "bench", *text.format(none=tmp_path / "none", staged=staged).split())
+    assert outcome.status == 2, outcome
+    assert outcome.out == ""
+    assert outcome.err.startswith("tokenring: error: ")
+    assert outcome.err.count("\n") == 1
+    assert named in outcome.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_help_names_the_experiments_and_their_sweeps(capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = tokenring(capsys, "bench", "--help")
+    assert all(name in outcome.out for name in ("wordcount", "chain", "nexmark", "all"))
+    outcome = tokenring(capsys, "bench", "wordcount", "--help")
+    assert all(name in outcome.out for name in ("--quantum-log2", "--rate", "--workers", "--quick", *MECHANISMS))
+
+
+def test_values_may_follow_their_option() -> None:
+    said = ["v", "--workers", "1", "2", "--rounds", "3", "--rates=1", "--workers", "4"]
+    assert spelled_out(said, {"--workers", "--rates"}) == [
+        *("v", "--workers", "1", "--workers", "2", "--rounds", "3", "--rates=1", "--workers", "4")
+    ]
+
+
+def test_points_are_every_combination_once() -> None:
+    assert points(a=(1, 2, 1), b="xy") == [{"a": a, "b": b} for a in (1, 2) for b in "xy"]

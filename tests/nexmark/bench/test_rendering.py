@@ -1,0 +1,112 @@
+"""Rows as tables and plots: the paper's form, and DNF and failures in the place of figures."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from nexmark.bench import publish
+from nexmark.bench.machine import machine
+from nexmark.bench.plots import plot
+from nexmark.bench.sweep import Row, points
+from nexmark.bench.tables import render
+
+WAYS = ("tokens", "notifications", "watermarks-X")
+FIGURES = ("p50_ms", "p99_ms", "p999_ms", "max_ms")
+
+
+def row(experiment: str, point: Row, **figures: Any) -> Row:
+    base = {"experiment": experiment, **point, "error": None}
+    if figures.get("dnf"):
+        return base | dict.fromkeys(FIGURES) | {"p50_after_quantum_ms": None} | figures
+    return base | {name: 0.25 * 4**at for at, name in enumerate(FIGURES)} | {"p50_after_quantum_ms": 0.2} | figures
+
+
+def rows_of(experiment: str) -> list[Row]:
+    """A small sweep, in which notifications do not finish at the finest quantum and on Q4."""
+    if experiment == "wordcount":
+        sweep = points(quantum_log2=(8, 16), rate=(1e6, 2e6), workers=(1, 2), mechanism=WAYS)
+        lost = [point["mechanism"] == "notifications" and point["quantum_log2"] == 8 for point in sweep]
+        return [row(experiment, point, dnf=dnf) for point, dnf in zip(sweep, lost, strict=True)]
+    if experiment == "chain":
+        return [row(experiment, point) for point in points(operators=(8, 64), workers=(1, 2), mechanism=WAYS)]
+    if experiment == "idle":
+        figures = {"step_ms": 1.5, "build_s": 3.25, "peak_rss_mb": 812.0}
+        return [
+            row(experiment, point, **figures) for point in points(dataflows=(1000,), operators=(10, 100), workers=(1,))
+        ]
+    sweep = points(query=("q4", "q7"), rate=(1e6, 4e6), workers=(1, 2), mechanism=WAYS)
+    lost = [point["mechanism"] == "notifications" and point["query"] == "q4" for point in sweep]
+    return [row(experiment, point, dnf=dnf) for point, dnf in zip(sweep, lost, strict=True)]
+
+
+EXPERIMENTS = ("wordcount", "chain", "idle", "nexmark")
+
+
+def figures_of(*experiments: str, complete: bool = True) -> dict[str, Any]:
+    name = experiments[0] if len(experiments) == 1 else "all"
+    rows = list(itertools.chain.from_iterable(rows_of(experiment) for experiment in experiments))
+    return {"benchmark": f"bench-{name}", "complete": complete, "machine": machine(), "parameters": {}, "rows": rows}
+
+
+def test_the_papers_table() -> None:
+    text = render(figures_of("nexmark"))
+    assert "| rate | workers | tokens p50 | p99 | p99.9 | max | notifications p50 | p99 | p99.9 | max |" in text
+    assert "| 4 M/s | 2 | 0.25 | 1.00 | 4.00 | 16.0 | DNF |  |  |  | 0.25 | 1.00 | 4.00 | 16.0 |" in text
+    assert text.count("DNF |") == 4  # Q4's lines and none of Q7's
+
+
+def test_word_counts_say_what_the_quantum_costs_and_what_the_engine() -> None:
+    text = render(figures_of("wordcount"))
+    assert "| 1 M/s | 1 | 2^8 ns | 250 | 1,000 | 4,000 | DNF |  |  | 250 | 1,000 | 4,000 |" in text
+    assert "| 1 M/s | 1 | 2^16 ns | 200 | 200 | 200 |" in text
+
+
+def test_what_failed_or_was_not_measured_is_no_figure() -> None:
+    data = figures_of("chain", complete=False)
+    data["rows"] = data["rows"][:2]
+    data["rows"][1] |= {"error": "WorkerError: worker 1\nwas killed", "p50_ms": None, "p99_ms": None}
+    text = render(data)
+    assert "Incomplete" in text
+    assert "| 8 | 1 | 250 | 1,000 | failed |  |" in text
+    assert "- operators 8, workers 1, mechanism notifications: WorkerError: worker 1 was killed" in text
+    assert "Incomplete" not in render(figures_of("chain"))
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_a_plot_shows_every_mechanism_and_is_the_same_every_time(experiment: str) -> None:
+    drawn = plot(experiment, rows_of(experiment))
+    assert drawn is not None
+    assert drawn == plot(experiment, rows_of(experiment))
+    text = drawn.decode()
+    assert text.count("<svg") == 1
+    if experiment != "idle":
+        assert all(f">{way} p50<" in text for way in WAYS)
+    assert (">DNF<" in text) == (experiment in ("wordcount", "nexmark"))
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_rows_without_figures_do_not_stop_a_plot(experiment: str) -> None:
+    failed = [one | {"error": "WorkerError: gone", "dnf": None} for one in rows_of(experiment)]
+    assert plot(experiment, failed) is None
+    one = plot(experiment, [*failed[1:], rows_of(experiment)[0]])
+    assert one is not None
+    if experiment != "idle":
+        unfinished = [row(experiment, one, dnf=True) | dict.fromkeys(FIGURES) for one in rows_of(experiment)[:1]]
+        assert plot(experiment, unfinished) is not None
+
+
+def test_files_stand_beside_the_json(tmp_path: Path) -> None:
+    publish.write(tmp_path / "one.json", figures_of("chain"))
+    publish.write(tmp_path / "every.json", figures_of(*EXPERIMENTS))
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        ["one.json", "one.md", "one.svg", "every.json", "every.md", *(f"every-{name}.svg" for name in EXPERIMENTS)]
+    )
+    assert len(orjson.loads((tmp_path / "every.json").read_bytes())["rows"]) == 24 + 12 + 2 + 24
+    shown = re.findall(r"\((\S+\.svg)\)", (tmp_path / "every.md").read_text())
+    assert shown == [f"every-{name}.svg" for name in EXPERIMENTS]

@@ -1,0 +1,114 @@
+"""The word source: its schedule against plain arithmetic, and every word counted once under every mechanism."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nexmark.bench import word_source as module
+from nexmark.bench.word_schedule import Schedule, record_words, stamp
+from nexmark.bench.word_source import WordMeasurements, word_source
+from nexmark.latency import Histogram
+from operators import collect, word_count
+from operators.mechanisms import MECHANISMS, mechanism
+from tests.engine.helpers import simulated
+
+schedules = st.builds(
+    Schedule,
+    rate=st.floats(1, 1e12),
+    quantum_log2=st.integers(0, 28),
+    words=st.integers(1, 10**9),
+    worker=st.integers(0, 3),
+    peers=st.just(4),
+)
+
+
+@given(schedule=schedules, word=st.integers(0, 10**6))
+def test_a_word_is_due_once_and_in_order(schedule: Schedule, word: int) -> None:
+    due_ns = schedule.due_ns(word)
+    assert due_ns <= schedule.due_ns(word + 1)
+    assert schedule.due_by(due_ns) > word
+    assert schedule.due_by(due_ns - 1) <= word
+
+
+@given(schedule=schedules, word=st.integers(0, 10**6))
+def test_a_time_ends_with_its_last_word(schedule: Schedule, word: int) -> None:
+    end = schedule.end_of_time(word)
+    assert schedule.time_of(end - 1) == schedule.time_of(word) < schedule.time_of(end)
+    assert schedule.time_of(word) <= schedule.due_ns(word) < schedule.time_of(word) + 2**schedule.quantum_log2
+
+
+@given(schedule=schedules, first=st.integers(0, 10**6))
+def test_kernels_agree_with_the_schedule(schedule: Schedule, first: int) -> None:
+    times = np.empty(50, np.int64)
+    stamp(times, first, schedule.worker, schedule.peers, schedule.ps_per_word, schedule.quantum_log2)
+    assert times.tolist() == [schedule.time_of(word) for word in range(first, first + 50)]
+    # One word, done 1000 ns after the last word of its time was due: the only bins are those of exact values.
+    latency, after = Histogram(), Histogram()
+    everybody = Schedule(schedule.rate, schedule.quantum_log2, schedule.words, 0, 1)
+    last_ns = everybody.due_ns(everybody.due_by(schedule.time_of(first) + 2**schedule.quantum_log2 - 1) - 1)
+    record_words(
+        latency.bins, latency.extremes, after.bins, after.extremes, last_ns + 1000, first, first,
+        schedule.worker, schedule.peers, schedule.ps_per_word, schedule.quantum_log2,
+    )  # fmt: skip
+    assert after.max_ms == 1000 / 1e6
+    assert latency.max_ms == (last_ns + 1000 - schedule.due_ns(first)) / 1e6
+    assert (latency.count, after.count) == (1, 1)
+
+
+def test_shares_cover_all_words() -> None:
+    assert sum(Schedule(1e6, 8, 1003, worker, 4).share for worker in range(4)) == 1003
+
+
+@pytest.mark.parametrize("quantum", [2, 9, 20])
+@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_every_word_is_counted_once(name: str, workers: int, quantum: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """4000 words of 8 us: all are due at once, so batches are as large as they may be, which is 50 words here."""
+    monkeypatch.setattr(module, "_LARGEST_TURN", 50)
+    monkeypatch.setattr(module, "_BEHIND_NS", 2**62)  # however slow this machine is
+    words, seen = 4000 if quantum > 2 else 400, []
+    found: list[Any] = []
+    with simulated(workers, queue_bytes=1 << 16, ring_records=1 << 10) as group:
+        for worker in group.workers:
+            measurements = WordMeasurements()
+            measurements.start_ns = time.monotonic_ns()
+            schedule = Schedule(5e8, quantum, words, worker.index, workers)
+            with group.building(worker), worker.dataflow("words") as scope:
+                way = mechanism(name)
+                stream, attach = word_source(worker, scope, way, schedule, 0, measurements)
+                counts = word_count(stream, "word", "time", way=way, local=name == "watermarks-P")
+                attach(way.probe(counts))
+                found.append(collect(counts).columns)
+            seen.append(measurements)
+        group.run([])
+        rows = [part() for part in found]
+    assert sum(one.offered for one in seen) == words
+    assert sum(one.latency.count for one in seen) == words
+    assert not any(one.dnf for one in seen)
+    times = sorted(at for part in rows for at in part["time"])
+    assert times == sorted(Schedule(5e8, quantum, words, 0, 1).time_of(word) for word in range(words))
+    for part in rows:  # a word's counts run from 1 to how often it came
+        last = Counter(part["word"])
+        assert all(max(c for w, c in zip(part["word"], part["count"], strict=True) if w == word) == count
+                   for word, count in last.most_common(20))  # fmt: skip
+
+
+def test_a_source_that_is_a_second_late_gives_up() -> None:
+    with simulated() as group:
+        (worker,) = group.workers
+        measurements = WordMeasurements()
+        measurements.start_ns = time.monotonic_ns() - 2 * 10**9
+        with group.building(worker), worker.dataflow("words") as scope:
+            way = mechanism("tokens")
+            stream, attach = word_source(worker, scope, way, Schedule(1e6, 8, 10**6, 0, 1), 0, measurements)
+            attach(way.probe(stream))
+        group.run([])
+    assert measurements.dnf
+    assert measurements.offered < 10**6
