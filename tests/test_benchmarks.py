@@ -9,13 +9,14 @@ from typing import Any
 import orjson
 import pytest
 
+from nexmark.bench.machine import machine
 from nexmark.errors import OptionError
 from nexmark.generator import GeneratorConfig
 from scripts.benchmarks import tables
 from scripts.benchmarks.__main__ import main
 from scripts.benchmarks.goals import goals
-from scripts.benchmarks.measure import DOCUMENT, RESULTS, ROOT
-from scripts.benchmarks.render import RENDERERS
+from scripts.benchmarks.measure import DOCUMENTS, RESULTS, ROOT
+from scripts.benchmarks.render import EXPERIMENTS, RENDERERS
 from tests.nexmark.helpers import seal_generated
 
 EVENTS = 60_000
@@ -143,15 +144,34 @@ def test_memory_is_sampled_of_every_worker(figures: Path) -> None:
 # The document
 
 
-def test_the_documents_tables_are_what_the_figures_give() -> None:
-    text = DOCUMENT.read_text()
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.stem)
+def test_the_documents_tables_are_what_the_figures_give(document: Path) -> None:
+    text = document.read_text()
     assert tables.fill(text, RESULTS) == text, "run ./scripts/benchmark tables"
-    assert {name for _, name, _ in tables._MARKED.findall(text)} == {"goals", *RENDERERS}
+
+
+def test_each_table_has_its_place() -> None:
+    text = "".join(document.read_text() for document in DOCUMENTS)
+    names = [name for _, name, _ in tables._MARKED.findall(text)]
+    assert sorted(names) == sorted(["goals", *RENDERERS, *EXPERIMENTS])
+
+
+def test_plots_of_experiments_are_drawn_again(tmp_path: Path) -> None:
+    row = {"experiment": "chain", "operators": 8, "workers": 1, "mechanism": "tokens", "p50_ms": 1.0, "p99_ms": 2.0}
+    data = {"benchmark": "bench-chain", "complete": True, "machine": machine(), "rows": [row | {"error": None}]}
+    (tmp_path / "bench-chain.json").write_bytes(orjson.dumps(data))
+    document = tmp_path / "experiments.md"
+    document.write_text(DOCUMENTS[1].read_text())
+    options = ["--document", str(document), "--figures", str(tmp_path)]
+    assert main(["tables", *options]) == 0
+    assert "| 8 | 1 | 1,000 | 2,000 |\n\n![bench-chain](benchmarks/bench-chain.svg)" in document.read_text()
+    assert "<svg" in (tmp_path / "bench-chain.svg").read_text()
+    assert main(["tables", *options, "--check"]) == 0
 
 
 def test_tables_are_put_between_the_markers(figures: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     document = tmp_path / "performance.md"
-    document.write_text(DOCUMENT.read_text())
+    document.write_text(DOCUMENTS[0].read_text())
     options = ["--document", str(document), "--figures", str(figures)]
     assert main(["tables", *options, "--check"]) == 1
     assert main(["tables", *options]) == 0

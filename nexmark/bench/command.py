@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 from collections.abc import Callable
@@ -22,18 +23,24 @@ _MECHANISMS: Final = ("tokens", "notifications", "watermarks-X", "watermarks-P",
 _EXCHANGING: Final = tuple(name for name in _MECHANISMS if name != "watermarks-P")  # Q4 and Q7 exchange rows
 _QUERIES: Final = ("q4", "q7")
 
+_SIZES: Final = ((1000, 10), (1000, 100), (1000, 1000))  # dataflows, operators in each
 # What is swept where an option does not say: with --quick, and without it.
 _QUICK: Final[dict[str, dict[str, Any]]] = {
-    "wordcount": {"quantum_log2": (8, 13, 20), "rate": (1e6, 4e6, 8e6), "duration": 1.2},
-    "chain": {"operators": (8, 64, 256), "duration": 0.6},
-    "idle": {"dataflows": (1000,), "operators": (10, 100, 1000), "steps": 100},
-    "nexmark": {"rate": (1e6, 4e6), "duration": 2.0},
+    "wordcount": {"mechanism": _MECHANISMS, "quantum_log2": (8, 13, 20), "rate": (1e6, 4e6, 8e6), "duration": 1.2},
+    "chain": {"mechanism": _MECHANISMS, "operators": (8, 64, 256), "duration": 0.6},
+    "idle": {"sizes": _SIZES, "workers": (1,), "steps": 100},
+    "nexmark": {"mechanism": _EXCHANGING, "query": _QUERIES, "rate": (1e6, 4e6), "duration": 2.0},
 }
 _WHOLE: Final[dict[str, dict[str, Any]]] = {
-    "wordcount": {"quantum_log2": (8, 10, 12, 14, 16, 18, 20), "rate": (1e6, 4e6, 8e6, 16e6), "duration": 3.0},
-    "chain": {"operators": (8, 16, 32, 64, 128, 256), "duration": 2.0},
-    "idle": {"dataflows": (1000,), "operators": (10, 100, 1000), "steps": 500},
-    "nexmark": {"rate": (1e6, 4e6, 8e6), "duration": 3.0},
+    "wordcount": {
+        "mechanism": _MECHANISMS,
+        "quantum_log2": (8, 10, 12, 14, 16, 18, 20),
+        "rate": (1e6, 4e6, 8e6, 16e6),
+        "duration": 3.0,
+    },
+    "chain": {"mechanism": _MECHANISMS, "operators": (8, 16, 32, 64, 128, 256), "duration": 2.0},
+    "idle": {"sizes": (*_SIZES, (100, 10_000)), "workers": (1,), "steps": 500},
+    "nexmark": {"mechanism": _EXCHANGING, "query": _QUERIES, "rate": (1e6, 4e6, 8e6), "duration": 3.0},
 }
 _LARGEST_QUANTUM_LOG2 = 28  # a quarter of a second: a coarser one would fall "behind" by itself
 
@@ -54,8 +61,9 @@ class _Rate(click.FloatRange):
         return converted
 
 
+_WORKERS: Final = click.IntRange(1, 512)
 _rate = _many("--rate", _Rate(0, 1e12, min_open=True), "EVENTS_PER_S", "Offered over all workers.")
-_workers = _many("--workers", click.IntRange(1, 512), "N", "Worker processes.  [default: 1, and one per usable core]")
+_workers = _many("--workers", _WORKERS, "N", "Worker processes.  [default: 1, and one per usable core]")
 _duration = click.option("--duration", type=_Rate(0, 1e6, min_open=True), metavar="S", help="Seconds of each point.")
 _quick = click.option("--quick", is_flag=True, help="Fewer points and shorter ones.")
 _json = click.option(
@@ -97,7 +105,7 @@ def bench() -> None:
 @_json
 def wordcount(json_file: str | None, quick: bool, **options: Any) -> int:
     """A rolling word count: latency by timestamp quantum, load and workers (the paper's figures 6 and 7)."""
-    chosen = _chosen("wordcount", quick, options, _MECHANISMS)
+    chosen = _chosen("wordcount", quick, options)
     return _conduct("wordcount", _wordcount_jobs(chosen), {"quick": quick, **chosen}, json_file)
 
 
@@ -110,8 +118,25 @@ def wordcount(json_file: str | None, quick: bool, **options: Any) -> int:
 @_json
 def chain(json_file: str | None, quick: bool, **options: Any) -> int:
     """A tick of time through a chain of idle operators, by its length (the paper's figure 8)."""
-    chosen = _chosen("chain", quick, options, _MECHANISMS)
+    chosen = _chosen("chain", quick, options)
     return _conduct("chain", _chain_jobs(chosen), {"quick": quick, **chosen}, json_file)
+
+
+@bench.command(cls=ListCommand)
+@_many("--dataflows", click.IntRange(1, 100_000), "N", "Dataflows in the group.  [default: 1000]")
+@_many("--operators", click.IntRange(1, 1_000_000), "N", "Operators in each.  [default: 10 100 1000]")
+@_many("--workers", _WORKERS, "N", "Worker processes.  [default: 1]")
+@click.option("--steps", type=click.IntRange(1), metavar="N", help="Steps of each point.")
+@_quick
+@_json
+def idle(
+    json_file: str | None, quick: bool, dataflows: tuple[int, ...], operators: tuple[int, ...], **options: Any
+) -> int:
+    """Many idle dataflows: one update, all inputs advanced, all probes confirmed (the article's experiment)."""
+    chosen = _chosen("idle", quick, options)
+    if dataflows or operators:
+        chosen["sizes"] = tuple(itertools.product(dataflows or (1000,), operators or (10, 100, 1000)))
+    return _conduct("idle", _idle_jobs(chosen), {"quick": quick, **chosen}, json_file)
 
 
 @bench.command(cls=ListCommand)
@@ -125,7 +150,7 @@ def chain(json_file: str | None, quick: bool, **options: Any) -> int:
 @_json
 def nexmark(json_file: str | None, quick: bool, input_folder: Path | None, **options: Any) -> int:
     """NEXMark Q4 and Q7: latency by rate, workers and mechanism (the paper's table)."""
-    chosen = _chosen("nexmark", quick, options, _EXCHANGING) | {"query": options["query"] or _QUERIES}
+    chosen = _chosen("nexmark", quick, options)
     with ExitStack() as stack:
         jobs = _nexmark_jobs(chosen, input_folder, stack)
         return _conduct("nexmark", jobs, {"quick": quick, **chosen}, json_file)
@@ -139,21 +164,18 @@ def nexmark(json_file: str | None, quick: bool, input_folder: Path | None, **opt
 def everything(json_file: str | None, quick: bool, input_folder: Path | None, workers: tuple[int, ...]) -> int:
     """Every experiment with its own defaults; with --quick in less than ten minutes on two cores."""
     given = {"workers": workers}
-    words = _chosen("wordcount", quick, given, _MECHANISMS)
-    ticks = _chosen("chain", quick, given, _MECHANISMS)
-    events = _chosen("nexmark", quick, given, _EXCHANGING) | {"query": _QUERIES}
-    parameters = {"quick": quick, "wordcount": words, "chain": ticks, "nexmark": events}
+    chosen = {name: _chosen(name, quick, given) for name in _QUICK}
     with ExitStack() as stack:
-        jobs = _nexmark_jobs(events, input_folder, stack)
-        return _conduct("all", [*_wordcount_jobs(words), *_chain_jobs(ticks), *jobs], parameters, json_file)
+        queries = _nexmark_jobs(chosen["nexmark"], input_folder, stack)
+        jobs = [*_wordcount_jobs(chosen["wordcount"]), *_chain_jobs(chosen["chain"]), *_idle_jobs(chosen["idle"])]
+        return _conduct("all", [*jobs, *queries], {"quick": quick, **chosen}, json_file)
 
 
-def _chosen(name: str, quick: bool, options: dict[str, Any], mechanisms: tuple[str, ...]) -> dict[str, Any]:
+def _chosen(name: str, quick: bool, options: dict[str, Any]) -> dict[str, Any]:
     """The sweep of one experiment: what the options say, else its defaults."""
     from engine.config import usable_cores
 
-    defaults = {"workers": tuple(sorted({1, len(usable_cores())})), "mechanism": mechanisms}
-    defaults |= (_QUICK if quick else _WHOLE)[name]
+    defaults = {"workers": tuple(sorted({1, len(usable_cores())})), **(_QUICK if quick else _WHOLE)[name]}
     return {option: options.get(option) or default for option, default in defaults.items()}
 
 
@@ -168,6 +190,12 @@ def _chain_jobs(chosen: dict[str, Any]) -> list[Job]:
     from nexmark.bench import chain
 
     return chain.jobs(*(chosen[name] for name in ("operators", "workers", "mechanism", "duration")))
+
+
+def _idle_jobs(chosen: dict[str, Any]) -> list[Job]:
+    from nexmark.bench import idle
+
+    return idle.jobs(chosen["sizes"], chosen["workers"], chosen["steps"])
 
 
 def _nexmark_jobs(chosen: dict[str, Any], folder: Path | None, stack: ExitStack) -> list[Job]:

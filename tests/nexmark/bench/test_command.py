@@ -94,6 +94,17 @@ def test_ticks_through_a_chain_under_every_mechanism(bench: Bench) -> None:
     assert all(row["ticks"] > 1 for row in data["rows"])
 
 
+def test_many_idle_dataflows(bench: Bench) -> None:
+    outcome, data = bench("idle --dataflows 3 --operators 1 20 --workers 1 2 --steps 5")
+    assert outcome.status == 0, outcome
+    assert [(row["dataflows"], row["operators"], row["workers"]) for row in data["rows"]] == [
+        (3, 1, 1), (3, 1, 2), (3, 20, 1), (3, 20, 2)
+    ]  # fmt: skip
+    for row in data["rows"]:
+        assert all(row[name] > 0 for name in ("step_ms", "build_s", "peak_rss_mb"))
+    assert "| 3 | 20 | 2 |" in outcome.out
+
+
 def test_queries_over_staged_events(bench: Bench, staged: Path) -> None:
     options = "nexmark --query q7 q4 --rate 50000 --workers 2 --mechanism tokens --duration 0.3"
     outcome, data = bench(options, "--input", staged)
@@ -182,6 +193,8 @@ def test_an_interrupted_sweep_keeps_what_it_has_and_says_so(bench: Bench, monkey
         ("wordcount --duration inf", "--duration"),
         ("wordcount 8", "unexpected extra argument"),
         ("chain --operators 0", "--operators"),
+        ("idle --dataflows 0", "--dataflows"),
+        ("idle --steps 0", "--steps"),
         ("nexmark --mechanism watermarks-P", "--mechanism"),
         ("nexmark --query q5", "--query"),
         ("nexmark --input {none}", "no such folder"),
@@ -205,7 +218,7 @@ def test_misuse_is_one_line_and_status_2(
 
 def test_help_names_the_experiments_and_their_sweeps(capsys: pytest.CaptureFixture[str]) -> None:
     outcome = tokenring(capsys, "bench", "--help")
-    assert all(name in outcome.out for name in ("wordcount", "chain", "nexmark", "all"))
+    assert all(name in outcome.out for name in ("wordcount", "chain", "idle", "nexmark", "all"))
     outcome = tokenring(capsys, "bench", "wordcount", "--help")
     assert all(name in outcome.out for name in ("--quantum-log2", "--rate", "--workers", "--quick", *MECHANISMS))
 

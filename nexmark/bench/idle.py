@@ -1,0 +1,23 @@
+"""`tokenring bench idle`: many idle dataflows in one group, by their number and size (the article's experiment)."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from nexmark.bench.idle_workload import measure
+from nexmark.bench.sweep import Experiment, Job, Row, points
+
+IDLE = Experiment("idle", ("dataflows", "operators", "workers"), ("step_ms", "build_s", "peak_rss_mb"))
+
+
+def jobs(sizes: tuple[tuple[int, int], ...], workers: tuple[int, ...], steps: int) -> list[Job]:
+    """A job for each size (dataflows, operators in each one's region) and number of workers."""
+    return [
+        Job(IDLE, point, partial(_measure, steps))
+        for dataflows, operators in sizes
+        for point in points(dataflows=(dataflows,), operators=(operators,), workers=workers)
+    ]
+
+
+def _measure(steps: int, point: Row) -> Row:
+    return measure(**point, steps=steps)
