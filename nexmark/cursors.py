@@ -16,11 +16,13 @@ _RELEASE_ROWS = 1 << 17  # how many rows are read before their pages are given b
 ROWS, AT, EVENTS, FLOORS, TIMES, IS_SORTED = range(6)
 CURSOR_WORDS = 8
 NONE = -1
+NEVER = 2**62  # beyond every event
 
 
 @kernel
 def rows_before(events, start, event):  # type: ignore[no-untyped-def]
-    """The first row from `start` on whose event number is not less than `event`: galloping, since it is near."""
+    """The first row from `start` on whose word in an ascending column (its event number, say) is not less than `event`:
+    galloping, since it is near."""
     rows = len(events)
     step, low = 1, start
     if low >= rows or events[low] >= event:
@@ -63,6 +65,21 @@ def move(table, stop, position):  # type: ignore[no-untyped-def]
             table[stream, AT] = end
         position[2 + stream] = table[stream, AT]
     position[0], position[1] = greatest, least
+
+
+@kernel(int64(TABLE, int64))
+def first_beyond(table, time):  # type: ignore[no-untyped-def]
+    """The event behind the last one that stands, or has one ahead of it, before `time`; NEVER if no row is left then.
+    table: as in `move`."""
+    stop, is_left = 0, False
+    for stream in range(table.shape[0]):
+        rows, at = table[stream, ROWS], table[stream, AT]
+        if rows > 0:
+            end = rows_before(words_at(table[stream, FLOORS], rows), at, time)
+            if end > at:
+                stop = max(stop, words_at(table[stream, EVENTS], rows)[end - 1] + 1)
+            is_left |= end < rows
+    return stop if is_left else NEVER
 
 
 class _Column:
@@ -133,6 +150,10 @@ class Cursors:
         """Go to the first rows of `event` or later."""
         for cursor, at in zip(self.streams, self.advance(event), strict=True):
             cursor.at = at
+
+    def first_event_beyond(self, time: int) -> int:
+        """The event from which on all rows ahead are of `time` or later; NEVER if none are."""
+        return first_beyond(self._table, time)
 
     def advance(self, event: int) -> list[int]:
         """Move on to `event`; returns the streams' new rows, to be taken from each."""

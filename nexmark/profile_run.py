@@ -10,8 +10,8 @@ from typing import Any
 
 from engine import Worker, execute
 from nexmark.queries.query import Query
-from nexmark.runner import Plan, prepare
-from nexmark.source import Measurements, Pace, nexmark_source
+from nexmark.runner import Plan, declare, prepare
+from nexmark.source import Measurements, Pace
 from nexmark.staged import StagedEvents
 
 _HEAD_START_NS = 5_000_000
@@ -50,7 +50,7 @@ def repeat_query(
     def program(worker: Worker) -> dict[str, Any]:
         os.close(opener)
         wait_at_gate(gate)
-        return _repeat(worker, query, staged, pace, int(seconds * 1e9))
+        return _repeat(worker, plan, query, staged, pace, int(seconds * 1e9))
 
     try:
         parts = execute(
@@ -77,17 +77,16 @@ def wait_at_gate(gate: int) -> None:
     os.read(gate, 1)
 
 
-def _repeat(worker: Worker, query: Query, staged: StagedEvents, pace: Pace, duration_ns: int) -> dict[str, Any]:
+def _repeat(
+    worker: Worker, plan: Plan, query: Query, staged: StagedEvents, pace: Pace, duration_ns: int
+) -> dict[str, Any]:
     """One worker's program."""
     runs = events = 0
     now_ns = worker.barrier()
     end_ns = now_ns + duration_ns
     while now_ns < end_ns:  # the barrier's instant is the same on every worker, and so is what it decides
         measurements = Measurements()
-        with worker.dataflow(query.name) as scope:
-            streams, attach = nexmark_source(worker, scope, staged, query.reads, pace, measurements)
-            probe, _ = query.build(*streams)
-            attach(probe)
+        declare(worker, plan, query, staged, pace, measurements)
         measurements.start_ns = worker.barrier() + _HEAD_START_NS
         worker.run()
         runs += 1

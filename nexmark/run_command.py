@@ -17,6 +17,9 @@ from nexmark.signals import ending_signals_raise
 MAX_RATE = 1e12
 MAX_DURATION_S = 1e6
 MAX_WORKERS = 512
+MAX_MICRO_BATCH_MS = 1e9
+# As operators.mechanisms has them; named here too, since importing it costs every command a second.
+MECHANISMS = ("tokens", "notifications", "watermarks-X", "watermarks-P", "sequential")
 
 
 class RunError(CommandError):
@@ -35,8 +38,10 @@ def run_options(command: Any) -> Any:
                      help="Open loop: offer so many events a second, each due at its instant.  [default: closed loop]"),
         click.option("--duration", type=click.FloatRange(0, MAX_DURATION_S, min_open=True), metavar="S",
                      help="Length of an open loop in seconds.  [default: until the events end]"),
-        click.option("--mechanism", type=click.Choice(["tokens"]), default="tokens", show_default=True,
-                     help="How operators coordinate."),
+        click.option("--mechanism", type=click.Choice(MECHANISMS), default="tokens", show_default=True,
+                     help="How operators coordinate: docs/mechanisms.md."),
+        click.option("--micro-batch", type=click.FloatRange(0, MAX_MICRO_BATCH_MS, min_open=True), metavar="MS",
+                     help="Event time that sequential lets in at once.  [default: 1]"),
         click.option("--events", type=click.IntRange(1), metavar="N", help="Use only the first N staged events."),
         click.option("--batch", type=click.IntRange(1), metavar="EVENTS",
                      help="Events a worker takes in turn, and the most in one batch.  "
@@ -53,11 +58,13 @@ def plan_from(**options: Any) -> Any:
     """The plan that the options of `run_options` describe; OptionError if they do not go together."""
     from nexmark.runner import Plan
 
-    for name in ("rate", "duration"):
+    for name in ("rate", "duration", "micro_batch"):
         if options[name] is not None and math.isnan(options[name]):  # compares with nothing, so click lets it through
-            raise OptionError(f"--{name} is nan; give a number")
+            raise OptionError(f"--{name.replace('_', '-')} is nan; give a number")
     if options["duration"] is not None and options["rate"] is None:
         raise OptionError("--duration is for an open loop; give --rate with it")
+    if options["micro_batch"] is not None and options["mechanism"] != "sequential":
+        raise OptionError(f"--micro-batch is for --mechanism sequential, not {options['mechanism']}")
     kib = options["queue_kib"] or 0
     if kib & (kib - 1):
         raise OptionError(f"--queue-kib is {kib}; it must be a power of two")
@@ -70,6 +77,7 @@ def plan_from(**options: Any) -> Any:
         duration_s=options["duration"],
         events=options["events"],
         block=options["batch"] or 0,
+        micro_batch_ns=max(1, int((options["micro_batch"] or 1) * 1e6)),
         queue_bytes=kib * 1024,
         checks=options.get("checks", ""),
     )

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from engine import Config, Worker, execute
@@ -14,9 +15,11 @@ from nexmark.queries import QUERIES
 from nexmark.queries.query import Query
 from nexmark.source import Measurements, Pace, nexmark_source
 from nexmark.staged import StagedEvents
+from operators.mechanisms import mechanism
 
 CLOSED_BLOCK_EVENTS = 16_384
 CLOSED_OUTSTANDING = 4
+FINE_BLOCK_EVENTS = 256  # where each event is a message of its own, or a micro-batch is to be shared by all workers
 OPEN_TURN_S = 1e-3  # event time that a worker takes in turn
 OPEN_OUTSTANDING = 3
 DISCARD_S = 1.0
@@ -27,7 +30,8 @@ _HEAD_START_NS = 5_000_000
 @dataclass(frozen=True)
 class Plan:
     """What to run. rate: events a second offered in an open loop, None for a closed loop; duration_s: of an open loop;
-    events: at most so many of the staged ones; block: events a worker takes in turn (0: chosen); checks: see Config."""
+    events: at most so many of the staged ones; block: events a worker takes in turn (0: chosen); micro_batch_ns: event
+    time that sequential lets in at once; checks: see Config."""
 
     query: str
     input_folder: str
@@ -37,6 +41,7 @@ class Plan:
     duration_s: float | None = None
     events: int | None = None
     block: int = 0
+    micro_batch_ns: int = 1_000_000
     queue_bytes: int = 0
     ring_records: int = 1 << 14
     checks: str = ""
@@ -44,19 +49,28 @@ class Plan:
     def pace(self, staged_events: int, workers: int) -> Pace:
         """How the source offers events."""
         events = staged_events if self.events is None else min(self.events, staged_events)
+        is_fine = self.mechanism in ("notifications", "sequential")
         if self.rate is None:
-            return Pace(events, self.block or CLOSED_BLOCK_EVENTS, CLOSED_OUTSTANDING)
+            block = self.block or (FINE_BLOCK_EVENTS if is_fine else CLOSED_BLOCK_EVENTS)
+            return Pace(events, block, CLOSED_OUTSTANDING, micro_batch_ns=self.micro_batch_ns)
         if self.duration_s is not None:
             events = min(events, max(1, int(self.rate * self.duration_s)))
         turn = self.block or max(16, int(self.rate * OPEN_TURN_S / workers))
+        if is_fine and not self.block:
+            turn = min(turn, FINE_BLOCK_EVENTS)
         discard_s = min(DISCARD_S, events / self.rate / 2)  # of a run of less than two seconds, the first half
-        return Pace(events, turn, OPEN_OUTSTANDING, self.rate, int(discard_s * 1e9))
+        return Pace(events, turn, OPEN_OUTSTANDING, self.rate, int(discard_s * 1e9), self.micro_batch_ns)
 
 
 def prepare(plan: Plan) -> tuple[Query, StagedEvents, Config, Pace]:
     """What a plan comes to: its query, its events (proven), the group's settings and the pace. Raises what the person
     can put right: StagedError, ConfigError, OptionError."""
     query = QUERIES[plan.query]
+    if plan.mechanism not in query.mechanisms:
+        raise OptionError(
+            f"{plan.query} exchanges rows between workers, which {plan.mechanism} cannot; use "
+            f"{', '.join(query.mechanisms[:-1])} or {query.mechanisms[-1]}"
+        )
     staged = StagedEvents.open(plan.input_folder, check=query.checked)
     config = Config(
         workers=plan.workers, queue_bytes=plan.queue_bytes, ring_records=plan.ring_records, checks=plan.checks
@@ -86,7 +100,8 @@ def run_query(
             on_progress(sum(offered), pace.events)
 
     started_s = time.monotonic()
-    parts = execute(lambda worker: _work(worker, query, staged, pace), config=config, on_note=note, on_start=on_start)
+    program = partial(_work, plan=plan, query=query, staged=staged, pace=pace)
+    parts = execute(program, config=config, on_note=note, on_start=on_start)
     return _merge(plan, query, config, pace, parts) | {
         "hiccups_ms": hiccups,
         "wall_seconds": time.monotonic() - started_s,
@@ -94,13 +109,22 @@ def run_query(
     }
 
 
-def _work(worker: Worker, query: Query, staged: StagedEvents, pace: Pace) -> dict[str, Any]:
+def declare(
+    worker: Worker, plan: Plan, query: Query, staged: StagedEvents, pace: Pace, measurements: Measurements
+) -> Callable[[], dict[str, Any]]:
+    """Declare a plan's dataflow on a worker; returns what gives this worker's part of the result."""
+    with worker.dataflow(query.name) as scope:
+        way = mechanism(plan.mechanism)
+        streams, attach = nexmark_source(worker, scope, staged, query.reads, pace, measurements, way)
+        probe, result = query.build(*streams, way=way)
+        attach(probe)
+    return result
+
+
+def _work(worker: Worker, plan: Plan, query: Query, staged: StagedEvents, pace: Pace) -> dict[str, Any]:
     """One worker's program."""
     measurements = Measurements()
-    with worker.dataflow(query.name) as scope:
-        streams, attach = nexmark_source(worker, scope, staged, query.reads, pace, measurements)
-        probe, result = query.build(*streams)
-        attach(probe)
+    result = declare(worker, plan, query, staged, pace, measurements)
     measurements.start_ns = worker.barrier() + _HEAD_START_NS
     cpu_ns = time.process_time_ns()
     worker.run()

@@ -1,7 +1,7 @@
 """The NEXMark source: staged columns as timed streams, as fast as they go or each event at its scheduled instant.
 
 Events are dealt to workers in blocks of consecutive events (block k goes to worker k modulo workers), so that all
-workers are at about the same event time. A worker's tokens stand at the time of its own next event. At most
+workers are at about the same event time. A worker's outlets stand at the time of its own next event. At most
 `outstanding` batches of a worker are under way beyond the probe: large batches make what follows dearer, and under load
 that spirals.
 """
@@ -11,10 +11,12 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from engine import OperatorContext, OutputPort, Probe, Scope, Stream, Token, Worker
+from engine import OperatorContext, OutputPort, Scope, Stream, Worker
 from nexmark.cursors import NONE, Cursor, Cursors
 from nexmark.latency import Histogram
+from nexmark.micro_batches import MicroBatches
 from nexmark.staged import StagedEvents
+from operators.mechanisms import TOKENS, Mechanism, Outlet, Progress
 
 NOT_YET = 2**62
 _REPORT_NS = 200_000_000
@@ -26,13 +28,14 @@ _SPIN_NS = 300_000
 class Pace:
     """How events are offered. rate: events a second over all workers, None for as fast as they go. block: consecutive
     events a worker takes in turn, and the most it sends at once. discard_ns: start of an open-loop run that is not
-    measured."""
+    measured. micro_batch_ns: event time that is let in at once, where the mechanism lets one time in after another."""
 
     events: int
     block: int
     outstanding: int
     rate: float | None = None
     discard_ns: int = 1_000_000_000
+    micro_batch_ns: int = 1_000_000
 
 
 class Measurements:
@@ -53,15 +56,19 @@ def nexmark_source(
     streams: dict[str, tuple[str, ...]],
     pace: Pace,
     measurements: Measurements,
-) -> tuple[tuple[Stream, ...], Callable[[Probe], None]]:
+    way: Mechanism = TOKENS,
+) -> tuple[tuple[Stream, ...], Callable[[Progress], None]]:
     """Streams of the named columns, and a function to be given the probe that tells when events are done."""
     cursors = [Cursor(staged, name, columns) for name, columns in streams.items()]
-    probes: list[Probe] = []
+    probes: list[Progress] = []
 
-    def construct(context: OperatorContext, *tokens: Token) -> Callable[..., None]:
-        return _Feeder(context, worker, Cursors(cursors), tokens, pace, measurements, probes[0])
+    def construct(context: OperatorContext, *outlets: Outlet) -> Callable[..., None]:
+        ahead = Cursors(cursors)
+        batches = MicroBatches(ahead, pace.micro_batch_ns, probes[0]) if way.one_at_a_time else None
+        return _Feeder(context, worker, ahead, outlets, pace, measurements, probes[0], batches)
 
-    return scope.source("nexmark", tuple(cursor.schema for cursor in cursors), construct), probes.append
+    schemas = tuple(cursor.schema for cursor in cursors)
+    return way.source(scope, "nexmark", schemas, construct, ("date_time",) * len(schemas)), probes.append
 
 
 class _Feeder:
@@ -72,15 +79,18 @@ class _Feeder:
         context: OperatorContext,
         worker: Worker,
         cursors: Cursors,
-        tokens: tuple[Token, ...],
+        outlets: tuple[Outlet, ...],
         pace: Pace,
         measurements: Measurements,
-        probe: Probe,
+        probe: Progress,
+        batches: MicroBatches | None,
     ) -> None:
         self._context = context
         self._worker = worker
         self._cursors = cursors
-        self._tokens = tokens
+        self._outlets = outlets
+        self._batches = batches
+        self._promised = 0  # the time at which the outlets stand
         self._pace = pace
         self._is_open_loop = pace.rate is not None
         self._ns_per_event = 0.0 if pace.rate is None else 1e9 / pace.rate
@@ -105,7 +115,7 @@ class _Feeder:
         if now_ns < 0:
             self._context.activate()
             return
-        if not self._tokens:
+        if not self._outlets:
             return
         if self._is_far_ahead():
             if self._is_open_loop:
@@ -118,6 +128,13 @@ class _Feeder:
                 self._wait_for(int(self._event * self._ns_per_event) - now_ns)
                 return
             stop = min(stop, due)
+        if self._batches is not None and self._event < self._pace.events:
+            stop = min(stop, self._batches.stop(self._event))
+            if stop <= self._event:
+                self._promise()
+                if self._is_open_loop:
+                    self._give_up_if_behind(now_ns)
+                return  # the probe will wake us
         self._context.activate()
         if self._context.congested:
             return
@@ -139,11 +156,11 @@ class _Feeder:
             self._context.activate()
 
     def _send(self, stop: int, outputs: tuple[OutputPort, ...]) -> None:
-        cursors, tokens = self._cursors, self._tokens
+        cursors = self._cursors
         rows = cursors.advance(stop)
-        for cursor, token, output, end in zip(cursors.streams, tokens, outputs, rows, strict=True):
+        for cursor, outlet, output, end in zip(cursors.streams, self._outlets, outputs, rows, strict=True):
             if end > cursor.at:
-                output.give(token, cursor.take(end))
+                outlet.send(output, cursor.take(end))
         first, self._event = self._event, stop
         self._measurements.offered += stop - first
         if cursors.greatest != NONE:
@@ -155,15 +172,23 @@ class _Feeder:
             self._measurements.offered = self._share()  # the rest, if any, are events that the query does not read
             self._close()
         else:
-            for token in tokens:
-                token.downgrade(cursors.least)
+            self._promise()
+
+    def _promise(self) -> None:
+        """Say that nothing of an earlier time is to come from this worker."""
+        least = self._cursors.least
+        if self._batches is not None:
+            least = self._batches.start_of(least)
+        self._promised = least
+        for outlet in self._outlets:
+            outlet.advance(least)
 
     def _is_far_ahead(self) -> bool:
         """Whether as many batches are under way as may be. Where times are out of order, a batch may have a time that
         our own next events still hold back: the probe cannot pass it until they are sent, so it must not hold them up.
         """
         waiting, outstanding = self._waiting, self._pace.outstanding
-        return len(waiting) >= outstanding and waiting[outstanding - 1][0] < self._cursors.least
+        return len(waiting) >= outstanding and waiting[outstanding - 1][0] < self._promised
 
     def _share(self) -> int:
         """How many events are dealt to this worker."""
@@ -174,9 +199,9 @@ class _Feeder:
         return mine * block - (blocks * block - events if is_last else 0)
 
     def _close(self) -> None:
-        for token in self._tokens:
-            token.drop()
-        self._tokens = ()
+        for outlet in self._outlets:
+            outlet.close()
+        self._outlets = ()
 
     def _probe_moved(self) -> None:
         """Take batches that the probe has passed off the list, record their latencies, and go on."""
@@ -190,7 +215,7 @@ class _Feeder:
                 if due_ns >= self._pace.discard_ns:
                     last_due_ns = int(last * self._ns_per_event)
                     self._measurements.histogram.record(now_ns - due_ns, now_ns - last_due_ns, last - first + 1)
-        if self._tokens:
+        if self._outlets:
             self._context.activate()
 
     def _give_up_if_behind(self, now_ns: int) -> bool:

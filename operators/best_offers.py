@@ -61,6 +61,8 @@ def best_offers(
 class _BestOffers:
     """One worker's part. Output is pending at the ends of open intervals."""
 
+    __slots__ = ("_counts", "_key", "_meta", "_positions", "_schema", "_state", "takes")
+
     late = 0
 
     def __init__(self, schema: Schema, key: str, positions: list[int]) -> None:
@@ -68,18 +70,17 @@ class _BestOffers:
         self._key = key
         self._positions = positions  # of key, start, end, threshold and payload among the columns that arrive
         self._state = Intervals()
-        self._counts = self._state.meta.data
+        self._meta = self._state.meta
+        self._counts = self._meta.data
         self.takes = (self._open, self._offer)
 
     def _open(self, batch: Batch) -> Time:
-        state = self._state
+        state, meta = self._state, self._meta
         state.reserve(batch.rows)
         columns = batch.columns
-        if not open_intervals(
-            state.table, state.heap, state.meta, *[columns[position] for position in self._positions]
-        ):
+        if not open_intervals(state.table, state.heap, meta, *[columns[position] for position in self._positions]):
             raise ValueError(
-                f"interval key {int(state.meta[DUPLICATE])} ({self._key}) was opened twice; keys must be unique"
+                f"interval key {int(meta[DUPLICATE])} ({self._key}) was opened twice; keys must be unique"
             )
         return state.least_end if self._counts[OPEN] else COMPLETE
 
@@ -87,14 +88,14 @@ class _BestOffers:
         state = self._state
         if self._counts[PENDING] + batch.rows >= state.pending_room:
             state.reserve_pending(batch.rows)
-        make_offers(state.table, state.pending, state.meta, *batch.columns)
+        make_offers(state.table, state.pending, self._meta, *batch.columns)
         return COMPLETE  # what is pending, the intervals have said
 
     def advance(self, frontier: Time) -> None:
         """Offers that waited for an interval which can no longer come are forgotten."""
         if self._counts[PENDING]:
             state = self._state
-            settle_pending(state.table, state.pending, state.meta, frontier)
+            settle_pending(state.table, state.pending, self._meta, frontier)
 
     def least(self) -> Time:
         """The least end of the open intervals."""
@@ -102,13 +103,13 @@ class _BestOffers:
 
     def emit(self, upto: Time, give: Give) -> None:
         """Close intervals; those that close together go in one message."""
-        state = self._state
+        state, counts = self._state, self._counts
         time = state.least_end
         rows = _CLOSED_AT_ONCE
         while rows == _CLOSED_AT_ONCE:
-            room = min(_CLOSED_AT_ONCE, self._counts[OPEN])
+            room = min(_CLOSED_AT_ONCE, counts[OPEN])
             payloads, values = np.empty(room, np.int64), np.empty(room, np.int64)
-            rows = close_intervals(state.table, state.heap, state.meta, upto, payloads, values)
+            rows = close_intervals(state.table, state.heap, self._meta, upto, payloads, values)
             if rows:
                 give(time, Batch.wrap(self._schema, (payloads[:rows], values[:rows]), rows))
 

@@ -7,20 +7,21 @@ pass its expiry; each closed auction that had a valid bid updates the running in
 from collections.abc import Callable
 from typing import Any
 
-from engine import Probe, Stream
+from engine import Stream
 from nexmark.queries.query import Query
 from operators import Latest, best_offers, running_average
+from operators.mechanisms import TOKENS, Mechanism, Progress
 
 
-def build(auctions: Stream, bids: Stream) -> tuple[Probe, Callable[[], dict[str, Any]]]:
+def build(auctions: Stream, bids: Stream, way: Mechanism = TOKENS) -> tuple[Progress, Callable[[], dict[str, Any]]]:
     """Closed auctions' winning prices, exchanged by category, averaged."""
     winners = best_offers(
         auctions, bids, key="id", start="date_time", end="expires", threshold="reserve", payload="category",
-        offer_key="auction", offer_time="date_time", offer_value="price", name="winning_bids",
+        offer_key="auction", offer_time="date_time", offer_value="price", name="winning_bids", way=way,
     )  # fmt: skip
     final = Latest(("category", "average", "count"))
-    averages = running_average(winners, key="category", value="price", name="average_by_category", final=final)
-    return averages.probe(), final.columns
+    averages = running_average(winners, "category", "price", name="average_by_category", final=final, way=way)
+    return way.probe(averages), final.columns
 
 
 Q4 = Query(

@@ -5,17 +5,18 @@ Megaphone's meaning).
 from collections.abc import Callable
 from typing import Any
 
-from engine import Probe, Stream
+from engine import Stream
 from nexmark.queries.query import Query
 from operators import collect, tumbling_max
+from operators.mechanisms import TOKENS, Mechanism, Progress
 
 WINDOW_NS = 10_000_000_000
 
 
-def build(bids: Stream) -> tuple[Probe, Callable[[], dict[str, Any]]]:
+def build(bids: Stream, way: Mechanism = TOKENS) -> tuple[Progress, Callable[[], dict[str, Any]]]:
     """Window maxima at their windows' ends."""
-    maxima = tumbling_max(bids, time="date_time", value="price", width=WINDOW_NS)
-    return maxima.probe(), collect(maxima, name="result").columns
+    maxima = tumbling_max(bids, time="date_time", value="price", width=WINDOW_NS, way=way)
+    return way.probe(maxima), collect(maxima, name="result").columns
 
 
 Q7 = Query(

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from engine import Probe
 from nexmark.schema import FLOOR
+from operators.mechanisms import MECHANISMS, Progress
 
 Columns = dict[str, list[int]]
 """One worker's part of a result: column name -> values."""
@@ -15,16 +15,17 @@ Columns = dict[str, list[int]]
 class Query:
     """One NEXMark query.
 
-    reads: stream -> columns, in the order in which `build` gets the streams. build(*streams) declares the dataflow and
-    returns the probe of its output and a function that gives this worker's part once all is done. columns, sort_by: the
-    result's shape.
+    reads: stream -> columns, in the order in which `build` gets the streams. build(*streams, way=...) declares the
+    dataflow under a mechanism and returns the probe of its output and a function that gives this worker's part once all
+    is done. columns, sort_by: the result's shape. mechanisms: those it can be answered with.
     """
 
     name: str
     reads: dict[str, tuple[str, ...]]
-    build: Callable[..., tuple[Probe, Callable[[], dict[str, Any]]]]
+    build: Callable[..., tuple[Progress, Callable[[], dict[str, Any]]]]
     columns: tuple[str, ...]
     sort_by: str
+    mechanisms: tuple[str, ...] = tuple(name for name in MECHANISMS if name != "watermarks-P")  # it exchanges nothing
 
     @property
     def checked(self) -> dict[str, tuple[str, ...]]:

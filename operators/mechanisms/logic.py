@@ -10,6 +10,9 @@ from engine import Batch, Time
 Give = Callable[[Time, Batch], None]
 """`give(time, batch)` sends rows whose own times are `time` or later, while `emit` runs."""
 
+Take = Callable[[Batch], Time]
+"""Takes a message's rows; see `TimedLogic.takes`."""
+
 Answer = Callable[[Batch], Batch]
 """What an operator that does not look at time makes of a message, at the message's own time."""
 
@@ -29,7 +32,7 @@ class TimedLogic(Protocol):
     """1 where rows at t itself make output pending at t; 0 where they lie before t."""
 
     @property
-    def takes(self) -> tuple[Callable[[Batch], Time], ...]:
+    def takes(self) -> tuple[Take, ...]:
         """One an input: take a message's rows (views, which die with the call); returns the least time at which they
         made output pending, COMPLETE if they made none."""
 

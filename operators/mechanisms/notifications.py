@@ -19,6 +19,7 @@ from engine import (
     MAX_TIME,
     Batch,
     InputHandle,
+    InputPort,
     OperatorContext,
     OutputPort,
     Schema,
@@ -27,7 +28,7 @@ from engine import (
     Time,
     Token,
 )
-from operators.mechanisms.logic import TimedLogic
+from operators.mechanisms.logic import Take, TimedLogic
 from operators.mechanisms.mechanism import Constructor, Ports
 from operators.mechanisms.tokens import TokenOutlet, Tokens
 
@@ -98,7 +99,7 @@ class Notifications(Tokens):
     def _drive(self, context: OperatorContext, token: Token, operator: TimedLogic) -> Callable[..., None]:
         """The logic on one worker."""
         token.drop()
-        takes = operator.takes
+        inputs: tuple[tuple[Take, InputPort], ...] = ()
         requests: SortedDict = SortedDict()  # time -> the token that asks for it
         seen = -1
         held: Token
@@ -108,9 +109,11 @@ class Notifications(Tokens):
             port.give(held, batch, min(time, MAX_TIME))
 
         def logic(*ports: Ports) -> None:
-            nonlocal seen, held, port
+            nonlocal seen, held, inputs, port
+            if not inputs:  # the first call: ports are always the same
+                inputs, port = tuple(zip(operator.takes, ports[:-1], strict=True)), ports[-1]
             frontier = COMPLETE
-            for index, (take, rows) in enumerate(zip(takes, ports, strict=False)):  # one port more: the output
+            for index, (take, rows) in enumerate(inputs):
                 for reference, batch in rows:
                     for time in operator.times(index, batch):
                         if time not in requests:
@@ -124,7 +127,6 @@ class Notifications(Tokens):
             if not requests or requests.peekitem(0)[0] >= frontier:
                 return
             time, held = requests.popitem(0)
-            port = ports[-1]
             operator.emit(time, give)
             held.drop()
             if requests and requests.peekitem(0)[0] < frontier:

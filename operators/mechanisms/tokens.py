@@ -21,17 +21,18 @@ from engine import (
     Time,
     Token,
 )
-from operators.mechanisms.logic import Answer, TimedLogic
+from operators.mechanisms.logic import Answer, Take, TimedLogic
 from operators.mechanisms.mechanism import Constructor, Edge, Mechanism, Ports, Progress
 
 
 class TokenOutlet:
     """A token as a source's outlet."""
 
-    __slots__ = ("token",)
+    __slots__ = ("advance", "token")
 
     def __init__(self, token: Token) -> None:
         self.token = token
+        self.advance = token.downgrade  # not a method: it is called for every batch
 
     @property
     def time(self) -> Time:
@@ -46,10 +47,6 @@ class TokenOutlet:
     def send(self, output: OutputPort, batch: Batch) -> None:
         """One message at the token's time, a lower bound of its rows' times."""
         output.give(self.token, batch)
-
-    def advance(self, time: Time) -> None:
-        """Downgrade the token."""
-        self.token.downgrade(time)
 
     def close(self) -> None:
         """Drop the token."""
@@ -90,10 +87,13 @@ class Tokens(Mechanism):
     def _drive(self, context: OperatorContext, token: Token, operator: TimedLogic) -> Callable[..., None]:
         """The logic on one worker."""
         token.drop()
-        takes, late = operator.takes, operator.late
+        takes, late, advance, emit, least = (
+            operator.takes, operator.late, operator.advance, operator.emit, operator.least,
+        )  # fmt: skip
         held: Token | None = None
         pending = COMPLETE  # the least time at which output is pending: where the token is
         seen = -1
+        inputs: tuple[tuple[Take, InputPort], ...] = ()
         port: OutputPort
 
         def give(time: Time, batch: Batch) -> None:
@@ -101,9 +101,11 @@ class Tokens(Mechanism):
             port.give(held, batch, None if time == pending else min(time, MAX_TIME))
 
         def logic(*ports: Ports) -> None:
-            nonlocal held, pending, seen, port
+            nonlocal held, pending, seen, inputs, port
+            if not inputs:  # the first call: ports are always the same
+                inputs, port = tuple(zip(takes, ports[:-1], strict=True)), ports[-1]
             frontier = COMPLETE
-            for take, rows in zip(takes, ports, strict=False):  # one port more: the output
+            for take, rows in inputs:
                 for reference, batch in rows:
                     made = take(batch)
                     if made < pending:
@@ -113,15 +115,16 @@ class Tokens(Mechanism):
                         if held is not None:
                             held.drop()
                         held = earlier
-                frontier = min(frontier, rows.frontier)
+                at = rows.frontier
+                if at < frontier:
+                    frontier = at
             if frontier != seen:
                 seen = frontier
-                operator.advance(frontier)
+                advance(frontier)
             if held is None or pending + late > frontier:
                 return
-            port = ports[-1]
-            operator.emit(frontier - late, give)
-            pending = operator.least()
+            emit(frontier - late, give)
+            pending = least()
             if pending == COMPLETE:
                 held.drop()
                 held = None

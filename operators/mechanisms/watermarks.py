@@ -35,7 +35,7 @@ from engine import (
     TimeRegressionError,
     Token,
 )
-from operators.mechanisms.logic import Answer, TimedLogic
+from operators.mechanisms.logic import Answer, Take, TimedLogic
 from operators.mechanisms.mechanism import Constructor, Edge, Mechanism, Ports, Progress
 
 
@@ -217,16 +217,19 @@ class Watermarks(Mechanism):
 
         def construct(context: OperatorContext, token: Token) -> Callable[..., None]:
             operator = make()
-            takes, late = operator.takes, operator.late
+            late = operator.late
             seen = 0
+            inputs: tuple[tuple[Take, InputPort], ...] = ()
             port: OutputPort
 
             def give(time: Time, batch: Batch) -> None:
                 port.give(token, batch)
 
             def logic(*ports: Ports) -> None:
-                nonlocal seen, port
-                for take, rows in zip(takes, ports, strict=False):  # one port more: the output
+                nonlocal seen, inputs, port
+                if not inputs:  # the first call: ports are always the same
+                    inputs, port = tuple(zip(operator.takes, ports[:-1], strict=True)), ports[-1]
+                for take, rows in inputs:
                     for _, batch in rows:
                         take(batch)
                 frontier = min([min(signal.received) for signal in signals])
@@ -235,7 +238,6 @@ class Watermarks(Mechanism):
                 seen = frontier
                 operator.advance(frontier)
                 if operator.least() + late <= frontier:
-                    port = ports[-1]
                     operator.emit(frontier - late, give)
                 mark = min(frontier, operator.least())
                 marks.send(mark, name)

@@ -9,8 +9,8 @@ from typing import Any
 import duckdb
 
 from nexmark.queries import QUERIES
-from nexmark.runner import Plan, run_query
-from nexmark.source import Measurements, Pace, nexmark_source
+from nexmark.runner import Plan, declare, run_query
+from nexmark.source import Measurements, Pace
 from nexmark.staged import StagedEvents
 from tests.engine.helpers import simulated
 from tests.nexmark.helpers import auction, bid, seal, table
@@ -48,23 +48,28 @@ def run(folder: Path, query: str, **plan: Any) -> dict[str, Any]:
 
 
 def simulate(
-    folder: Path, query: str, workers: int, block: int, order: Sequence[int] = (), outstanding: int = 4
+    folder: Path,
+    query: str,
+    workers: int,
+    block: int,
+    order: Sequence[int] = (),
+    outstanding: int = 4,
+    way: str = "tokens",
+    micro_batch_ns: int = 1_000_000,
 ) -> list[dict[str, int]]:
     """The answer of simulated workers, stepped in the given order and then in turn; small rings and queues."""
     chosen = QUERIES[query]
     staged = StagedEvents.open(folder, check=chosen.checked)
-    pace = Pace(staged.events, block, outstanding)
+    pace = Pace(staged.events, block, outstanding, micro_batch_ns=micro_batch_ns)
+    plan = Plan(query, str(folder), mechanism=way)
     results, offered = [], []
     with simulated(workers) as group:
         for worker in group.workers:
             measurements = Measurements()
             measurements.start_ns = 0
             offered.append(measurements)
-            with group.building(worker), worker.dataflow(query) as scope:
-                streams, attach = nexmark_source(worker, scope, staged, chosen.reads, pace, measurements)
-                probe, result = chosen.build(*streams)
-                attach(probe)
-            results.append(result)
+            with group.building(worker):
+                results.append(declare(worker, plan, chosen, staged, pace, measurements))
         group.run([at % workers for at in order])
         assert sum(one.offered for one in offered) == staged.events
         return chosen.merge([result() for result in results])
