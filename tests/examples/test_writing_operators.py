@@ -12,6 +12,8 @@ import pytest
 
 import engine.errors
 from engine import Batch, Exchange, Schema, TokenRingError, Worker, execute
+from operators import no_op
+from operators.mechanisms import mechanism
 from tests.engine.helpers import VALUE, Recorder, with_message
 from tests.examples.documents import Block, blocks, output
 from tests.imports import ROOT
@@ -109,6 +111,19 @@ def move_back(worker: Worker) -> None:
     handle.advance_to(4)
 
 
+def exchange_marks(worker: Worker) -> None:
+    way = mechanism("watermarks-P")
+    with worker.dataflow() as scope:
+        _, stream = way.new_input(scope, VALUE, time="value")
+        no_op(stream, "value", way=way)
+
+
+def mix_mechanisms(worker: Worker) -> None:
+    with worker.dataflow() as scope:
+        _, stream = scope.new_input(VALUE)
+        no_op(stream, "value", way=mechanism("watermarks-X"))
+
+
 def disagree(worker: Worker) -> None:
     with worker.dataflow() as scope:
         scope.new_input(VALUE, f"input {worker.index}")
@@ -123,6 +138,8 @@ IN_A_PROGRAM: dict[str, tuple[int, Callable[[Worker], None]]] = {
     "feed an input inside the block": (1, feed_early),
     "connect two dataflows": (1, connect_two),
     "move an input back": (1, move_back),
+    "exchange where watermarks stay local": (1, exchange_marks),
+    "mix mechanisms": (1, mix_mechanisms),
     "declare other dataflows on other workers": (2, disagree),
 }
 ROWS = re.findall(r"^\| ([^|]+) \| `(\w+Error)` \| (.+) \|$", (ROOT / PAGE).read_text(), flags=re.M)
