@@ -5,6 +5,7 @@ multiple of 2**quantum_log2. Worker i's j-th word is word j * peers + i.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from engine import WORDS, int64, kernel, void
 from nexmark.latency import SPREAD, bin_of
@@ -42,8 +43,7 @@ def record_words(  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True)
 class Schedule:
-    """One worker's words. rate: words a second over all workers, at most 10^12; words: over all workers; most: words
-    sent at once by one worker."""
+    """One worker's words. rate: words a second over all workers, at most 10^12; words: over all workers."""
 
     rate: float
     quantum_log2: int
@@ -51,7 +51,7 @@ class Schedule:
     worker: int
     peers: int
 
-    @property
+    @cached_property
     def ps_per_word(self) -> int:
         """Picoseconds between two words of the whole stream."""
         return max(1, round(1e12 / self.rate))

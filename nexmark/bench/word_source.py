@@ -19,7 +19,7 @@ from nexmark.source import NOT_YET
 from operators.mechanisms import Mechanism, Outlet, Progress
 
 WORDS_SCHEMA = Schema("word time")
-DISTINCT_WORDS = 1 << 16
+DISTINCT_WORDS = 1 << 12  # so few that the count is not a test of the machine's caches
 _RING_WORDS = 1 << 20
 _TURN_NS = 1_000_000  # of the schedule, the most that is sent at once
 _LEAST_TURN, _LARGEST_TURN = 16, 1 << 16
@@ -73,7 +73,6 @@ class _Feeder:
         self._worker = worker
         self._outlet = outlet
         self._schedule = schedule
-        self._discard_ns = discard_ns
         self._measurements = measurements
         self._probe = probe
         self._one_at_a_time = one_at_a_time
@@ -83,8 +82,10 @@ class _Feeder:
         self._most = min(max(turn, _LEAST_TURN), _LARGEST_TURN)
         generator = np.random.default_rng((7, schedule.worker))
         self._ring = generator.integers(0, DISTINCT_WORDS, _RING_WORDS + self._most)
-        self._waiting: deque[tuple[int, int, int]] = deque()  # greatest time up to here, first word, last word
+        self._waiting: deque[int] = deque()  # the greatest time of each batch under way, of those that differ
         self._next = 0
+        self._done = 0  # words that the probe has passed
+        self._first_measured = schedule.due_by(discard_ns - 1)
         self._next_look_ns = 0
         probe.on_advance(self._probe_moved)
 
@@ -132,9 +133,8 @@ class _Feeder:
         self._next = stop
         self._measurements.offered += stop - first
         waiting, greatest = self._waiting, schedule.time_of(stop - 1)
-        if waiting and waiting[-1][0] == greatest:  # no frontier passes one without the other
-            first = waiting.pop()[1]
-        waiting.append((greatest, first, stop - 1))
+        if not waiting or waiting[-1] != greatest:  # no frontier passes one of two that are alike without the other
+            waiting.append(greatest)
         if stop < self._words:
             self._outlet.advance(schedule.time_of(stop))
         else:
@@ -144,27 +144,28 @@ class _Feeder:
         """Whether as much is under way as may be. What our own next word still holds back does not count: the probe
         cannot pass it until that word is sent."""
         waiting, outstanding = self._waiting, self._outstanding
-        return len(waiting) >= outstanding and waiting[outstanding - 1][0] < self._outlet.time
+        return len(waiting) >= outstanding and waiting[outstanding - 1] < self._outlet.time
 
     def _probe_moved(self) -> None:
         """Record the latencies of what the probe has passed, and go on."""
         now_ns = time.monotonic_ns() - self._measurements.start_ns
         frontier, waiting, schedule = self._probe.frontier, self._waiting, self._schedule
         latency, after = self._measurements.latency, self._measurements.after_quantum
-        while waiting and waiting[0][0] < frontier:
-            _, first, last = waiting.popleft()
-            if schedule.due_ns(first) >= self._discard_ns:
-                record_words(
-                    latency.bins, latency.extremes, after.bins, after.extremes, now_ns, first, last,
-                    schedule.worker, schedule.peers, schedule.ps_per_word, schedule.quantum_log2,
-                )  # fmt: skip
+        while waiting and waiting[0] < frontier:
+            waiting.popleft()
+        first = max(self._done, self._first_measured)
+        self._done = min(self._next, schedule.due_by(frontier - 1))  # a word's time is never after it is due
+        if first < self._done:
+            record_words(
+                latency.bins, latency.extremes, after.bins, after.extremes, now_ns, first, self._done - 1,
+                schedule.worker, schedule.peers, schedule.ps_per_word, schedule.quantum_log2,
+            )  # fmt: skip
         if self._outlet.live:
             self._context.activate()
 
     def _gives_up(self, now_ns: int) -> bool:
         """End the run if the oldest word not yet done was due more than a second ago, or if another worker says so."""
-        oldest = self._waiting[0][1] if self._waiting else self._next
-        if now_ns - self._schedule.due_ns(oldest) > _BEHIND_NS:
+        if now_ns - self._schedule.due_ns(self._done) > _BEHIND_NS:
             self._measurements.dnf = True
             self._worker.end_early()
         elif not self._worker.ending:
