@@ -52,8 +52,9 @@ def _measure(folder: str, duration_s: float, point: Row) -> Row:
         )
     )
     meters = outcome["hiccups_ms"]
+    latency_ms = {} if outcome["dnf"] else outcome["latency_ms"]  # what was done in time says nothing about the rest
     return {
-        **{f"{name}_ms": outcome["latency_ms"][name] for name in ("p50", "p99", "p999", "max")},
+        **{f"{name}_ms": latency_ms.get(name) for name in ("p50", "p99", "p999", "max")},
         "dnf": outcome["dnf"],
         "seconds": outcome["seconds"],
         "events": outcome["events"],
