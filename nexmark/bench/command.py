@@ -14,31 +14,31 @@ import click
 
 from nexmark.bench.options import ListCommand
 from nexmark.errors import OptionError
+from nexmark.run_command import MAX_DURATION_S, MAX_RATE, MAX_WORKERS, MECHANISMS
 from nexmark.signals import ending_signals_raise
 
 if TYPE_CHECKING:
     from nexmark.bench.sweep import Job, Row
 
-_MECHANISMS: Final = ("tokens", "notifications", "watermarks-X", "watermarks-P", "sequential")
-_EXCHANGING: Final = ("tokens",)  # the others, once the queries take them
+_EXCHANGING: Final = tuple(name for name in MECHANISMS if name != "watermarks-P")  # Q4 and Q7 exchange rows
 _QUERIES: Final = ("q4", "q7")
 
 _SIZES: Final = ((1000, 10), (1000, 100), (1000, 1000), (100, 10_000))  # dataflows, operators in each
 # What is swept where an option does not say: with --quick, and without it.
 _QUICK: Final[dict[str, dict[str, Any]]] = {
-    "wordcount": {"mechanism": _MECHANISMS, "quantum_log2": (8, 13, 16, 20), "rate": (1e6, 4e6, 8e6), "duration": 1.2},
-    "chain": {"mechanism": _MECHANISMS, "operators": (8, 64, 256), "duration": 0.6},
+    "wordcount": {"mechanism": MECHANISMS, "quantum_log2": (8, 13, 16, 20), "rate": (1e6, 4e6, 8e6), "duration": 1.2},
+    "chain": {"mechanism": MECHANISMS, "operators": (8, 64, 256), "duration": 0.6},
     "idle": {"sizes": _SIZES, "workers": (1,), "steps": 100},
     "nexmark": {"mechanism": _EXCHANGING, "query": _QUERIES, "rate": (1e6, 4e6), "duration": 2.0},
 }
 _WHOLE: Final[dict[str, dict[str, Any]]] = {
     "wordcount": {
-        "mechanism": _MECHANISMS,
+        "mechanism": MECHANISMS,
         "quantum_log2": (8, 10, 12, 14, 16, 18, 20),
         "rate": (1e6, 4e6, 8e6, 16e6),
         "duration": 3.0,
     },
-    "chain": {"mechanism": _MECHANISMS, "operators": (8, 16, 32, 64, 128, 256), "duration": 2.0},
+    "chain": {"mechanism": MECHANISMS, "operators": (8, 16, 32, 64, 128, 256), "duration": 2.0},
     "idle": {"sizes": _SIZES, "workers": (1,), "steps": 500},
     "nexmark": {"mechanism": _EXCHANGING, "query": _QUERIES, "rate": (1e6, 4e6, 8e6), "duration": 3.0},
 }
@@ -61,10 +61,10 @@ class _Rate(click.FloatRange):
         return converted
 
 
-_WORKERS: Final = click.IntRange(1, 512)
-_rate = _many("--rate", _Rate(0, 1e12, min_open=True), "EVENTS_PER_S", "Offered over all workers.")
+_WORKERS: Final = click.IntRange(1, MAX_WORKERS)
+_rate = _many("--rate", _Rate(0, MAX_RATE, min_open=True), "EVENTS_PER_S", "Offered over all workers.")
 _workers = _many("--workers", _WORKERS, "N", "Worker processes.  [default: 1, and one per usable core]")
-_duration = click.option("--duration", type=_Rate(0, 1e6, min_open=True), metavar="S", help="Seconds of each point.")
+_duration = click.option("--duration", type=_Rate(0, MAX_DURATION_S, min_open=True), metavar="S", help="Seconds of each point.")
 _quick = click.option("--quick", is_flag=True, help="Fewer points and shorter ones.")
 _json = click.option(
     "--json",
@@ -86,6 +86,20 @@ def _mechanism(names: tuple[str, ...]) -> Callable[[Command], Command]:
     return _many("--mechanism", click.Choice(names), "NAME", f"How operators coordinate: {', '.join(names)}.")
 
 
+def _defaults(name: str) -> str:
+    """What is swept where the options do not say, in words."""
+
+    def said(sweep: dict[str, Any]) -> str:
+        parts = []
+        for option, value in sweep.items():
+            if option not in ("mechanism", "query", "sizes"):  # their options say it
+                values = value if isinstance(value, tuple) else (value,)
+                parts.append(f"{option.replace('_', '-')} {' '.join(f'{one:g}' for one in values)}")
+        return ", ".join(parts)
+
+    return f"Defaults: {said(_WHOLE[name])}; with --quick: {said(_QUICK[name])}."
+
+
 @click.group()
 def bench() -> None:
     """Repeat the paper's experiments. Leave the machine alone meanwhile.
@@ -95,11 +109,11 @@ def bench() -> None:
     """
 
 
-@bench.command(cls=ListCommand)
+@bench.command(cls=ListCommand, epilog=_defaults("wordcount"))
 @_many("--quantum-log2", click.IntRange(0, _LARGEST_QUANTUM_LOG2), "LOG2_NS", "Times are multiples of 2^this ns.")
 @_rate
 @_workers
-@_mechanism(_MECHANISMS)
+@_mechanism(MECHANISMS)
 @_duration
 @_quick
 @_json
@@ -109,10 +123,10 @@ def wordcount(json_file: str | None, quick: bool, **options: Any) -> int:
     return _conduct("wordcount", _wordcount_jobs(chosen), {"quick": quick, **chosen}, json_file)
 
 
-@bench.command(cls=ListCommand)
+@bench.command(cls=ListCommand, epilog=_defaults("chain"))
 @_many("--operators", click.IntRange(1, 100_000), "N", "Idle operators in the chain.")
 @_workers
-@_mechanism(_MECHANISMS)
+@_mechanism(MECHANISMS)
 @_duration
 @_quick
 @_json
@@ -122,7 +136,7 @@ def chain(json_file: str | None, quick: bool, **options: Any) -> int:
     return _conduct("chain", _chain_jobs(chosen), {"quick": quick, **chosen}, json_file)
 
 
-@bench.command(cls=ListCommand)
+@bench.command(cls=ListCommand, epilog=_defaults("idle"))
 @_many("--dataflows", click.IntRange(1, 100_000), "N", "Dataflows in the group.  [default: 1000]")
 @_many(
     "--operators",
@@ -144,7 +158,7 @@ def idle(
     return _conduct("idle", _idle_jobs(chosen), {"quick": quick, **chosen}, json_file)
 
 
-@bench.command(cls=ListCommand)
+@bench.command(cls=ListCommand, epilog=_defaults("nexmark"))
 @_input
 @_many("--query", click.Choice(_QUERIES), "NAME", "q4, q7.")
 @_rate

@@ -56,6 +56,7 @@ def _measure(folder: str, duration_s: float, point: Row) -> Row:
     return {
         **{f"{name}_ms": latency_ms.get(name) for name in ("p50", "p99", "p999", "max")},
         "dnf": outcome["dnf"],
+        "micro_batch_ns": Plan.micro_batch_ns if point["mechanism"] == "sequential" else None,
         "seconds": outcome["seconds"],
         "events": outcome["events"],
         "hiccup_p999_ms": max(meter["p999"] for meter in meters),
