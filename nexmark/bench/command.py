@@ -64,7 +64,9 @@ class _Rate(click.FloatRange):
 _WORKERS: Final = click.IntRange(1, MAX_WORKERS)
 _rate = _many("--rate", _Rate(0, MAX_RATE, min_open=True), "EVENTS_PER_S", "Offered over all workers.")
 _workers = _many("--workers", _WORKERS, "N", "Worker processes.  [default: 1, and one per usable core]")
-_duration = click.option("--duration", type=_Rate(0, MAX_DURATION_S, min_open=True), metavar="S", help="Seconds of each point.")
+_duration = click.option(
+    "--duration", type=_Rate(0, MAX_DURATION_S, min_open=True), metavar="S", help="Seconds of each point."
+)
 _quick = click.option("--quick", is_flag=True, help="Fewer points and shorter ones.")
 _json = click.option(
     "--json",
