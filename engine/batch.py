@@ -1,6 +1,6 @@
 """Batches: what travels on an edge, equal-length numpy columns under a fixed schema."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -126,6 +126,14 @@ class Batch:
     def copy(self) -> "Batch":
         """A batch that owns its columns."""
         return Batch.wrap(self.schema, tuple([column.copy() for column in self.columns]), self.rows)
+
+    @classmethod
+    def concatenate(cls, batches: Sequence["Batch"]) -> "Batch":
+        """The rows of one or more batches of one schema, in order; a single batch is itself."""
+        if len(batches) == 1:
+            return batches[0]
+        columns = tuple([np.concatenate(parts) for parts in zip(*[batch.columns for batch in batches], strict=True)])
+        return cls.wrap(batches[0].schema, columns, sum(batch.rows for batch in batches))
 
     def __repr__(self) -> str:
         return f"Batch({self.rows} rows of {', '.join(self.schema.names)})"

@@ -5,16 +5,17 @@ tokens.
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from engine.channel import Channel, RemoteChannel, SelectChannel, needs_queues
+from engine.channel import Channel, FeedbackChannel, RelayChannel, RemoteChannel, SelectChannel, needs_queues
 from engine.errors import GraphError, OperatorError, TokenRingError
-from engine.location import Notify, Source, Target
+from engine.location import Notify, Source
+from engine.nested_port import NestedInputPort
 from engine.operate import Constructor
 from engine.operator import OperatorContext, RunningOperator
 from engine.ports import InputPort, OutputPort
-from engine.reachability import Link, Reachability
+from engine.reachability import Reachability
 from engine.scope import Scope
 from engine.stage_run import compile_stages
-from engine.timestamp import IDENTITY
+from engine.timestamp import first_time
 from engine.tokens import Token
 
 if TYPE_CHECKING:
@@ -31,16 +32,24 @@ def build_dataflow(worker: "Worker", scope: Scope) -> None:
     for spec in graph.operators:
         number = tracker.add_operator(spec.notify)
         operator = RunningOperator(worker, spec.name, len(worker.operators), number, spec.notify)
+        operator.is_relay = spec.relay is not None
         for index, port in enumerate(spec.inputs):
+            kind = InputPort if spec.input_depth == 1 else NestedInputPort
+            location = tracker.add_location(number, is_input=True)
             operator.inputs.append(
-                InputPort(operator, index, tracker.add_location(number), port.schema, tracker, worker.log)
+                kind(operator, index, location, port.schema, spec.input_depth, tracker, worker.log)
             )
         for index, schema in enumerate(spec.outputs):
-            operator.outputs.append(OutputPort(operator, index, tracker.add_location(number), schema, worker.log))
+            location = tracker.add_location(number)
+            operator.outputs.append(OutputPort(operator, index, location, schema, spec.depth, worker.log))
         for index, input_port in enumerate(operator.inputs):
             input_port.summaries = [spec.summary(index, output) for output in range(len(spec.outputs))]
         for index, output_port in enumerate(operator.outputs):
-            output_port.same_time_inputs = tuple(port for port in operator.inputs if port.summaries[index] == IDENTITY)
+            output_port.same_time_inputs = tuple(
+                port
+                for port in operator.inputs
+                if (summary := port.summaries[index]) is not None and summary.is_identity
+            )
         worker.operators.append(operator)
         worker.by_number[number] = operator
         running.append(operator)
@@ -48,15 +57,16 @@ def build_dataflow(worker: "Worker", scope: Scope) -> None:
     for probe in scope.probes:
         number = tracker.add_operator(Notify.ALWAYS)
         worker.by_number[number] = probe
-        probes.append(tracker.add_location(number))
+        probes.append(tracker.add_location(number, is_input=True))
         probe.attach(tracker, probes[-1])
     _connect_channels(worker, scope, running)
-    links = _compile_paths(worker, scope, first_location)
-    for operator in running:  # the initial tokens of all workers are common knowledge (SAFETY.md, A5)
-        for output in operator.outputs:
-            tracker.change(output.location, 0, worker.peers)
+    reachability = _compile_paths(worker, scope, first_location)
+    for operator, spec in zip(running, scope.graph.operators, strict=True):
+        if spec.relay is None:
+            for output in operator.outputs:  # the initial tokens of all workers are common knowledge (SAFETY.md, A5)
+                tracker.change(output.location, first_time(spec.depth), worker.peers)
     tracker.propagate()
-    worker.progress.watch(worker, running, probes, links)
+    worker.progress.watch(worker, running, probes, reachability)
     _construct(worker, scope, running)
 
 
@@ -70,8 +80,12 @@ def _connect_channels(worker: "Worker", scope: Scope, running: list[RunningOpera
             origin = running[declared.origin.operator].outputs[declared.origin.port]
             stage = declared.stage
             carried = origin.schema if stage is None else stage.schema
-            channel: Channel
-            if needs_queues(declared.pact, worker.peers):
+            channel: Channel | RelayChannel
+            if spec.relay is not None and spec.depth == spec.input_depth:
+                channel = FeedbackChannel(spec.relay, operator.outputs[0], worker.going_round)
+            elif spec.relay is not None:
+                channel = RelayChannel(spec.relay, operator.outputs[0])
+            elif needs_queues(declared.pact, worker.peers):
                 number = len(worker.plane.channels)
                 remote = RemoteChannel(worker, origin, carried, port, worker.plane, number, declared.pact)
                 worker.plane.channels.append(remote)
@@ -92,24 +106,24 @@ def _connect_channels(worker: "Worker", scope: Scope, running: list[RunningOpera
             signal.attach(worker, tuple(queued.get(source, ())), operator)
 
 
-def _compile_paths(worker: "Worker", scope: Scope, first_location: int) -> list[Link]:
-    graph = scope.graph
-    numbers = graph.locations()
-    watched = {
-        numbers[Target(index, port)] for index, spec in enumerate(graph.operators) for port in range(len(spec.inputs))
-    }
-    watched |= {len(numbers) + index for index in range(len(graph.taps))}
-    links = [(origin + first_location, target + first_location, summary) for origin, target, summary in graph.links()]
-    worker.tracker.connect(Reachability(links, sorted(first_location + location for location in watched)))
-    return links
+def _compile_paths(worker: "Worker", scope: Scope, first_location: int) -> Reachability:
+    links = [
+        (origin + first_location, target + first_location, summary) for origin, target, summary in scope.graph.links()
+    ]
+    depths = scope.graph.depths()
+    reachability = Reachability(links, dict(enumerate(depths, first_location)))
+    worker.tracker.add_graph(first_location, reachability, depths)
+    return reachability
 
 
 def _construct(worker: "Worker", scope: Scope, running: list[RunningOperator]) -> None:
     for operator, spec in zip(running, scope.graph.operators, strict=True):
+        if spec.relay is not None:
+            continue
         tokens = []
         for output in operator.outputs:
             output.held += 1
-            token = Token(output, 0)
+            token = Token(output, first_time(spec.depth))
             token.made_at(getattr(spec.constructor, "__code__", None))
             tokens.append(token)
             del token

@@ -1,68 +1,96 @@
 """The log of a worker's changes to pointstamp counts, netted before it is published.
 
-A change is three words: location, delta, time. Writing one costs a single `pack_into`; netting happens once a step, in
-a kernel, so a message produced and consumed in the same step, or a token downgraded twice, leaves no trace.
+A change is six words: location, delta, time coordinates 0..3 (unused ones are 0). Writing one costs a single
+`pack_into`; netting happens once a step, in a kernel, so a message produced and consumed in the same step, or a token
+downgraded twice, leaves no trace.
 """
 
 from struct import Struct
 
 import numpy as np
 
+from engine.timestamp import AnyTime
 from shm.kernels import COLUMN, WORDS, int64, kernel
 
-CHANGE_WORDS = 3
+CHANGE_WORDS = 6
 CHANGE_BYTES = 8 * CHANGE_WORDS
+_LOCATION, _DELTA, _TIME = range(3)
 
-pack_change = Struct("=3q").pack_into
-pack_two_changes = Struct("=6q").pack_into
+pack_change = Struct("=3q24x").pack_into
+pack_two_changes = Struct("=3q24x3q24x").pack_into
+_pack_nested_change = (None, None, Struct("=4q16x").pack_into, Struct("=5q8x").pack_into, Struct("=6q").pack_into)
 
 _LINEAR_LIMIT = 24
+
+
+@kernel
+def _same_pointstamp(log, i, j):  # type: ignore[no-untyped-def]
+    """Whether changes i and j are at one location and time."""
+    return (
+        log[i + _LOCATION] == log[j + _LOCATION]
+        and log[i + _TIME] == log[j + _TIME]
+        and log[i + _TIME + 1] == log[j + _TIME + 1]
+        and log[i + _TIME + 2] == log[j + _TIME + 2]
+        and log[i + _TIME + 3] == log[j + _TIME + 3]
+    )
+
+
+@kernel
+def _move(log, target, origin):  # type: ignore[no-untyped-def]
+    for word in range(CHANGE_WORDS):
+        log[target + word] = log[origin + word]
+
+
+@kernel
+def _hash(log, i):  # type: ignore[no-untyped-def]
+    mixed = (np.uint64(log[i + _TIME]) * np.uint64(0x9E3779B97F4A7C15)) ^ (
+        np.uint64(log[i + _LOCATION]) * np.uint64(0xC2B2AE3D27D4EB4F)
+    )
+    for word in range(_TIME + 1, CHANGE_WORDS):
+        mixed = (mixed ^ np.uint64(log[i + word])) * np.uint64(0x9E3779B97F4A7C15)
+    return np.int64(mixed >> np.uint64(32))
 
 
 @kernel
 def net(log, count, scratch):  # type: ignore[no-untyped-def]
     """Merge changes at equal pointstamps in place and drop zeros; returns how many are left.
 
-    log: flat int64 of at least 3 * count; scratch: int64 of at least 4 * count (used when there are many).
+    log: flat int64 of at least CHANGE_WORDS * count; scratch: int64 of at least 4 * count (used when there are many).
     """
-    kept = 0
+    kept = 0  # words, as are all positions here
+    end = count * CHANGE_WORDS
     if count <= _LINEAR_LIMIT:
-        for i in range(count):
-            location, delta, time = log[3 * i], log[3 * i + 1], log[3 * i + 2]
+        for i in range(0, end, CHANGE_WORDS):
             j = 0
-            while j < kept and (log[3 * j] != location or log[3 * j + 2] != time):
-                j += 1
+            while j < kept and not _same_pointstamp(log, i, j):
+                j += CHANGE_WORDS
             if j < kept:
-                log[3 * j + 1] += delta
+                log[j + _DELTA] += log[i + _DELTA]
             else:
-                log[3 * j], log[3 * j + 1], log[3 * j + 2] = location, delta, time
-                kept += 1
+                _move(log, kept, i)
+                kept += CHANGE_WORDS
     else:
         slots = 1
         while slots < 2 * count:
             slots *= 2
         for i in range(slots):
             scratch[i] = -1
-        for i in range(count):
-            location, delta, time = log[3 * i], log[3 * i + 1], log[3 * i + 2]
-            mixed = (np.uint64(time) * np.uint64(0x9E3779B97F4A7C15)) ^ (
-                np.uint64(location) * np.uint64(0xC2B2AE3D27D4EB4F)
-            )
-            slot = np.int64(mixed >> np.uint64(32)) & (slots - 1)
-            while scratch[slot] >= 0 and (log[3 * scratch[slot]] != location or log[3 * scratch[slot] + 2] != time):
+        for i in range(0, end, CHANGE_WORDS):
+            slot = _hash(log, i) & (slots - 1)
+            while scratch[slot] >= 0 and not _same_pointstamp(log, i, scratch[slot]):
                 slot = (slot + 1) & (slots - 1)
             if scratch[slot] >= 0:
-                log[3 * scratch[slot] + 1] += delta
+                log[scratch[slot] + _DELTA] += log[i + _DELTA]
             else:
                 scratch[slot] = kept
-                log[3 * kept], log[3 * kept + 1], log[3 * kept + 2] = location, delta, time
-                kept += 1
+                _move(log, kept, i)
+                kept += CHANGE_WORDS
     left = 0
-    for i in range(kept):
-        if log[3 * i + 1] != 0:
-            log[3 * left], log[3 * left + 1], log[3 * left + 2] = log[3 * i], log[3 * i + 1], log[3 * i + 2]
-            left += 1
-    return left
+    for i in range(0, kept, CHANGE_WORDS):
+        if log[i + _DELTA] != 0:
+            _move(log, left, i)
+            left += CHANGE_WORDS
+    return left // CHANGE_WORDS
 
 
 @kernel
@@ -70,12 +98,12 @@ def positives_first(log, count):  # type: ignore[no-untyped-def]
     """Order changes so that increments come before decrements: what makes a prefix of them safe to publish by itself.
     """
     left = 0
-    for i in range(count):
-        if log[3 * i + 1] > 0:
-            for word in range(3):
-                log[3 * i + word], log[3 * left + word] = log[3 * left + word], log[3 * i + word]
-            left += 1
-    return left
+    for i in range(0, count * CHANGE_WORDS, CHANGE_WORDS):
+        if log[i + _DELTA] > 0:
+            for word in range(CHANGE_WORDS):
+                log[i + word], log[left + word] = log[left + word], log[i + word]
+            left += CHANGE_WORDS
+    return left // CHANGE_WORDS
 
 
 @kernel(int64(WORDS, int64, COLUMN, WORDS, int64, int64))
@@ -119,10 +147,15 @@ class ChangeLog:
         self.scratch = np.zeros(4 * capacity, np.int64)
         self.limit = (capacity - 2) * CHANGE_BYTES
 
-    def add(self, location: int, time: int, delta: int) -> None:
+    def add(self, location: int, time: AnyTime, delta: int) -> None:
         """Log one change."""
         offset = self.offset
-        pack_change(self.buffer, offset, location, delta, time)
+        if isinstance(time, tuple):
+            pack_nested = _pack_nested_change[len(time)]
+            assert pack_nested is not None
+            pack_nested(self.buffer, offset, location, delta, *time)
+        else:
+            pack_change(self.buffer, offset, location, delta, time)
         self.offset = offset = offset + CHANGE_BYTES
         if offset >= self.limit:
             self.make_room()
@@ -151,7 +184,10 @@ class ChangeLog:
         self.offset += moved * CHANGE_BYTES
         return -1
 
-    def changes(self) -> list[tuple[int, int, int]]:
-        """The changes as (location, time, delta), for explanations and tests."""
+    def changes(self) -> list[tuple[int, tuple[int, ...], int]]:
+        """The changes as (location, all time coordinates, delta), for explanations and tests."""
         flat = self.words[: self.offset // 8].tolist()
-        return [(flat[i], flat[i + 2], flat[i + 1]) for i in range(0, len(flat), CHANGE_WORDS)]
+        return [
+            (flat[i + _LOCATION], tuple(flat[i + _TIME : i + CHANGE_WORDS]), flat[i + _DELTA])
+            for i in range(0, len(flat), CHANGE_WORDS)
+        ]

@@ -3,7 +3,7 @@ drains.
 """
 
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,8 +12,8 @@ from engine.change_batch import CHANGE_BYTES, ChangeLog, pack_change
 from engine.errors import ConfigError
 from engine.pact import Broadcast, Exchange, Pact
 from engine.ports import InputPort, OutputPort
-from engine.timestamp import Time
-from shm.data_queue import HEADER_WORDS, PAD, partition_for, send_for
+from engine.timestamp import PathSummary
+from shm.data_queue import HEADER_WORDS, PAD, STAMP, partition_for, send_for
 
 if TYPE_CHECKING:
     from engine.data_plane import DataPlane
@@ -28,15 +28,18 @@ class Channel:
         self.target = target
         self.log: ChangeLog = worker.log
 
-    def push(self, time: Time, batch: Batch) -> None:
+    def push(self, time: Any, batch: Batch) -> None:
         """Count a message in flight and hand it over."""
         target = self.target
         log = self.log
-        offset = log.offset
-        pack_change(log.buffer, offset, target.location, 1, time)
-        log.offset = offset = offset + CHANGE_BYTES
-        if offset >= log.limit:
-            log.make_room()
+        if time.__class__ is int:
+            offset = log.offset
+            pack_change(log.buffer, offset, target.location, 1, time)
+            log.offset = offset = offset + CHANGE_BYTES
+            if offset >= log.limit:
+                log.make_room()
+        else:
+            log.add(target.location, time, 1)
         target.queue.append((time, batch, True))  # it may be a view that came in through another channel
         self.worker.schedule(target.operator)
 
@@ -48,9 +51,38 @@ class SelectChannel(Channel):
         super().__init__(worker, target)
         self._schema = target.schema
 
-    def push(self, time: Time, batch: Batch) -> None:
+    def push(self, time: Any, batch: Batch) -> None:
         """Hand over the selected columns."""
         super().push(time, batch.select(self._schema))
+
+
+class RelayChannel:
+    """An edge across a scope's border: it changes the time and hands on at once to all who listen."""
+
+    def __init__(self, summary: PathSummary, output: OutputPort) -> None:
+        self._summary = summary
+        self._channels = output.channels
+
+    def push(self, time: Any, batch: Batch) -> None:
+        """Hand over at the resulting time; where there is none (a counter would overflow), nothing results."""
+        time = self._summary.results_in(time)
+        if time is not None:
+            for channel in self._channels:
+                channel.push(time, batch)
+
+
+class FeedbackChannel(RelayChannel):
+    """An edge around a loop. What it carries is handed on when the operator's call is over: an operator that feeds
+    itself would else never end its call.
+    """
+
+    def __init__(self, summary: PathSummary, output: OutputPort, going_round: list[tuple[Any, Any, Batch]]) -> None:
+        super().__init__(summary, output)
+        self._going_round = going_round
+
+    def push(self, time: Any, batch: Batch) -> None:
+        """Keep it until the call is over; it is counted before progress is next exchanged."""
+        self._going_round.append((super().push, time, batch))
 
 
 class RemoteChannel(Channel):
@@ -95,9 +127,9 @@ class RemoteChannel(Channel):
                 f"use queues of at least {_power_of_two_from(8 * 4 * (HEADER_WORDS + PAD * len(schema)))} bytes "
                 f"(Config.queue_bytes)"
             )
-        self.pending: deque[tuple[Time, tuple[np.ndarray, ...], int, int]] = deque()
+        self.pending: deque[tuple[Any, tuple[np.ndarray, ...], int, int]] = deque()
 
-    def push(self, time: Time, batch: Batch) -> None:
+    def push(self, time: Any, batch: Batch) -> None:
         """Exchange the rows of a batch; count the messages that were made."""
         source = batch.columns
         columns = tuple([source[position] for position in self._select])
@@ -119,25 +151,33 @@ class RemoteChannel(Channel):
             self._count(time, sent)
             start = stop
 
-    def _count(self, time: Time, messages: int) -> None:
+    def _count(self, time: Any, messages: int) -> None:
         log = self.log
+        if time.__class__ is not int:
+            log.add(self.target.location, time, messages)
+            return
         offset = log.offset
         pack_change(log.buffer, offset, self.target.location, messages, time)
         log.offset = offset = offset + CHANGE_BYTES
         if offset >= log.limit:
             log.make_room()
 
-    def _send(self, columns: tuple[np.ndarray, ...], start: int, stop: int, time: Time) -> int:
+    def _send(self, columns: tuple[np.ndarray, ...], start: int, stop: int, time: Any) -> int:
         plane = self._plane
         plane.uncommitted = True
+        if time.__class__ is not int:
+            plane.set_more_stamp(time[1:])
+            sent = self._send(columns, start, stop, time[0])
+            plane.set_more_stamp(())
+            return sent
         if self._broadcast:
             return plane.broadcast(self._copy, columns, start, stop, self.number, time)
-        sent: int = self._partition(
+        sent = self._partition(
             columns, self._key, start, stop, plane.outgoing, plane.routes, plane.counts, self.number, time
         )
-        return sent
+        return int(sent)
 
-    def _postpone(self, columns: tuple[np.ndarray, ...], start: int, stop: int, time: Time) -> None:
+    def _postpone(self, columns: tuple[np.ndarray, ...], start: int, stop: int, time: Any) -> None:
         """Keep rows that did not fit, with a token of their own."""
         kept = tuple([column[start:stop].copy() for column in columns])
         self.pending.append((time, kept, 0, stop - start))
@@ -162,10 +202,13 @@ class RemoteChannel(Channel):
             self._plane.caught_up(rows * len(columns) * 8)
         return True
 
-    def deliver(self, queue: int, rows: int, time: Time, offset: int, stride: int) -> None:
+    def deliver(self, queue: int, rows: int, time: Any, offset: int, stride: int) -> None:
         """A message arrived: hand its columns, as views, to the target."""
         target = self.target
         words = self._plane.words[queue]
+        if target.depth > 1:
+            more = offset - HEADER_WORDS + STAMP + 1
+            time = (time, *words[more : more + target.depth - 1].tolist())
         if self._all_int64:
             columns = tuple([words[at : at + rows] for at in range(offset, offset + stride * self._width, stride)])
         else:

@@ -15,8 +15,8 @@ from engine.change_batch import ChangeLog
 from engine.channel import RemoteChannel
 from engine.errors import BrokenInvariant
 from engine.progress_channel import ProgressChannel
-from engine.reachability import Link, Reachability
-from engine.timestamp import COMPLETE, Time
+from engine.reachability import Reachability
+from engine.timestamp import first_time, from_coordinates
 from engine.tracker import Tracker
 from engine.validation import PathsTo, Place, Pointstamp, Validator, differences, naive_frontier
 from shm.progress_ring import check as check_ring
@@ -51,12 +51,17 @@ class CheckedProgressChannel(ProgressChannel):
         self._validator = Validator(me)
         self._worker: Worker | None = None
         self._left: dict[Pointstamp, int] = {}
+        self._depths: dict[int, int] = {}
         self._inputs: list[InputPort] = []
         self._outputs: list[OutputPort] = []
         self._targets: dict[int, tuple[str, PathsTo]] = {}
 
     def watch(
-        self, worker: "Worker", operators: Sequence["RunningOperator"], probes: Sequence[int], links: Sequence[Link]
+        self,
+        worker: "Worker",
+        operators: Sequence["RunningOperator"],
+        probes: Sequence[int],
+        reachability: Reachability,
     ) -> None:
         """Remember a new dataflow's locations; each output has its initial token."""
         self._worker = worker
@@ -65,10 +70,13 @@ class CheckedProgressChannel(ProgressChannel):
         places = {port.location: Place(port.describe(), False) for port in inputs}
         places |= {port.location: Place(port.describe(), True) for port in outputs}
         places |= {probe: Place(f"a probe on worker {self._me}", False) for probe in probes}
-        paths_to = Reachability(links, places).sources
+        paths_to = reachability.paths_to
         self._validator.watch(places, paths_to)
-        for output in outputs:
-            self._validator.grant(output.location, 0)
+        self._depths |= {port.location: port.depth for port in inputs}
+        self._depths |= {port.location: port.depth for port in outputs}
+        for operator in operators:
+            for output in operator.outputs if not operator.is_relay else ():
+                self._validator.grant(output.location, first_time(output.depth))
         for port in inputs:
             port.queue = _Arrivals(self._validator, port.location)
         self._inputs += inputs
@@ -90,7 +98,7 @@ class CheckedProgressChannel(ProgressChannel):
     def _logged(self) -> dict[Pointstamp, int]:
         counts: Counter[Pointstamp] = Counter()
         for location, time, delta in self._log.changes():
-            counts[location, time] += delta
+            counts[location, from_coordinates(time[: self._depths[location]])] += delta
         return {at: count for at, count in counts.items() if count}
 
     def _check_held(self) -> None:
@@ -104,7 +112,7 @@ class CheckedProgressChannel(ProgressChannel):
             for _ in channel.pending
         )
         held = [(port.location, port.held + kept[port.location]) for port in self._outputs]
-        if worker.lost:
+        if worker.lost.waiting:
             return  # the collector came by just now; what it took is reported with the next exchange
         for location, tokens in held:
             self._validator.check_held(location, tokens)
@@ -117,8 +125,8 @@ class CheckedProgressChannel(ProgressChannel):
             raise BrokenInvariant(f"worker {self._me}: tables or ring out of order: {error}") from error
         for target, (name, paths_to) in self._targets.items():
             found = naive_frontier(target, paths_to, self._tracker.entries)
-            frontier: Time = self._tracker.frontier(target)
-            if frontier != min(found, default=COMPLETE):
+            frontier = self._tracker.frontier_elements(target)
+            if frontier != found:
                 raise BrokenInvariant(
                     f"worker {self._me}: the frontier of {name} is {frontier}, but the counts say {found}"
                 )

@@ -2,11 +2,13 @@
 
 A location's entries (time, count) are sorted by time in a window of a region of one pool. Times mostly come at the end
 and go at the beginning, so both are O(1); anything else is a binary search and a short move. Counts may be negative for
-a while.
+a while. Locations of dataflows with nested scopes keep longer entries in the same pool: engine/nested_counts.py.
 
     state      addresses and scalars, the kernels' one handle on everything
     locations  LOCATION_WORDS words a location: its window, its least time, its paths, its frontier
+    graphs     GRAPH_WORDS words a dataflow: which of its locations have something, whose frontiers are kept up to date
     pool       (time, count) pairs; a region that is full moves to one of twice the size at the pool's end
+    lists      three of LOCATION_CAPACITY words: changed locations, changed dataflows, woken operators
 """
 
 from engine.timestamp import COMPLETE
@@ -20,19 +22,23 @@ from shm.kernels import kernel, words_at
     POOL_CAPACITY,
     POOL_USED,
     NONZERO,
-    PATHS_ADDRESS,
-    PATHS_CAPACITY,
+    GRAPHS_ADDRESS,
+    GRAPH_CAPACITY,
     OPERATORS_ADDRESS,
     OPERATOR_CAPACITY,
     LISTS_ADDRESS,
     DIRTY_COUNT,
+    DIRTY_GRAPHS,
     WOKEN_COUNT,
     RESUME,
     BROKEN_LOCATION,
-) = range(15)
-STATE_WORDS = 16
+    SCRATCH_ADDRESS,
+    SCRATCH_CAPACITY,
+) = range(18)
+STATE_WORDS = 20
 
-# Words of a location.
+# Words of a location. ROW is the address of its paths, 0 until somebody is interested in its frontier; ACTIVE_AT and
+# EAGER_AT are its places in its dataflow's lists, -1 if it is not there. The last eight are used in nested scopes only.
 (
     REGION,
     REGION_CAPACITY,
@@ -40,16 +46,40 @@ STATE_WORDS = 16
     END,
     LEAST,
     IS_DIRTY,
-    FORWARD_BEGIN,
-    FORWARD_END,
-    BACKWARD_BEGIN,
-    BACKWARD_END,
+    GRAPH,
+    IS_NESTED,
+    ACTIVE_AT,
+    EAGER_AT,
+    ROW,
     FRONTIER,
-    IS_REACHED,
+    REACHED_FRONTIER,
     OPERATOR,
-    WATCHED,
-) = range(14)
-LOCATION_WORDS = 16
+    LEAST_REGION,
+    LEAST_CAPACITY,
+    LEAST_COUNT,
+    CHAIN_REGION,
+    CHAIN_CAPACITY,
+    CHAIN_COUNT,
+) = range(20)
+LOCATION_WORDS = 24
+
+# Words of a dataflow. `ACTIVE_ADDRESS`: its locations with a positive count; `EAGER_ADDRESS`: those whose frontier is
+# brought up to date with every change; `ALL_DONE`: the operator to wake when its last count is gone, -1 if nobody.
+(
+    FIRST_LOCATION,
+    LOCATIONS,
+    GRAPH_NONZERO,
+    ACTIVE_ADDRESS,
+    ACTIVE_COUNT,
+    EAGER_ADDRESS,
+    EAGER_COUNT,
+    GRAPH_IS_DIRTY,
+    GRAPH_IS_NESTED,
+    SUMMARIES_ADDRESS,
+    SUMMARIES_COUNT,
+    ALL_DONE,
+) = range(12)
+GRAPH_WORDS = 12
 
 FIRST_REGION = 4  # entries of a location's first region
 
@@ -94,12 +124,27 @@ def _make_room(state, pool, locations, at):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def count_nonzero(state, locations, at, change):  # type: ignore[no-untyped-def]
+    """The location has `change` (1 or -1) more entries that are not zero."""
+    graphs = words_at(state[GRAPHS_ADDRESS], state[GRAPH_CAPACITY] * GRAPH_WORDS)
+    graphs[locations[at + GRAPH] * GRAPH_WORDS + GRAPH_NONZERO] += change
+    state[NONZERO] += change
+
+
+@kernel
+def mark_dirty(state, locations, at, location):  # type: ignore[no-untyped-def]
+    """Note that the location's counts changed since the last propagation."""
+    if locations[at + IS_DIRTY] == 0:
+        locations[at + IS_DIRTY] = 1
+        words_at(state[LISTS_ADDRESS], state[LOCATION_CAPACITY])[state[DIRTY_COUNT]] = location
+        state[DIRTY_COUNT] += 1
+
+
+@kernel
 def apply_change(state, location, time, delta):  # type: ignore[no-untyped-def]
     """Add `delta` to the count at (location, time). NEEDS_ROOM (nothing applied) if a table is too small."""
     if delta == 0:
         return APPLIED
-    if location >= state[LOCATION_CAPACITY]:
-        return NEEDS_ROOM
     locations = words_at(state[LOCATIONS_ADDRESS], state[LOCATION_CAPACITY] * LOCATION_WORDS)
     pool = words_at(state[POOL_ADDRESS], 2 * state[POOL_CAPACITY])
     at = location * LOCATION_WORDS
@@ -115,9 +160,9 @@ def apply_change(state, location, time, delta):  # type: ignore[no-untyped-def]
         before = pool[2 * place + 1]
         pool[2 * place + 1] = before + delta
         if before == 0:
-            state[NONZERO] += 1
+            count_nonzero(state, locations, at, 1)
         if before + delta == 0:
-            state[NONZERO] -= 1
+            count_nonzero(state, locations, at, -1)
             if place == begin:  # zeros elsewhere wait until they come first
                 while begin < end and pool[2 * begin + 1] == 0:
                     begin += 1
@@ -133,12 +178,8 @@ def apply_change(state, location, time, delta):  # type: ignore[no-untyped-def]
             pool[2 * i], pool[2 * i + 1] = pool[2 * i - 2], pool[2 * i - 1]
         pool[2 * place], pool[2 * place + 1] = time, delta
         locations[at + END] += 1
-        state[NONZERO] += 1
-    if locations[at + IS_DIRTY] == 0:
-        locations[at + IS_DIRTY] = 1
-        lists = words_at(state[LISTS_ADDRESS], state[LOCATION_CAPACITY])
-        lists[state[DIRTY_COUNT]] = location
-        state[DIRTY_COUNT] += 1
+        count_nonzero(state, locations, at, 1)
+    mark_dirty(state, locations, at, location)
     return APPLIED
 
 

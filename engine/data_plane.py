@@ -9,6 +9,8 @@ import numpy as np
 from shm.atomics import poke
 from shm.data_queue import (
     INBOX_WORDS,
+    MORE_STAMP,
+    MORE_STAMP_WORDS,
     Loopback,
     attach_queues,
     commit_all,
@@ -73,6 +75,10 @@ class DataPlane:
             for queue, number, rows, _, stamp, offset, stride in _MESSAGE(self._inbox_bytes[: found * 8 * INBOX_WORDS]):
                 channels[number].deliver(queue, rows, stamp, offset, stride)
         return found
+
+    def set_more_stamp(self, coordinates: tuple[int, ...]) -> None:
+        """Give what is sent next these time coordinates behind the first one; () for none."""
+        self.outgoing[:, MORE_STAMP : MORE_STAMP + MORE_STAMP_WORDS] = [*coordinates, 0, 0, 0][:MORE_STAMP_WORDS]
 
     def broadcast(
         self,

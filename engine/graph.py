@@ -6,16 +6,17 @@ from dataclasses import dataclass, field
 from engine.errors import GraphError
 from engine.location import Source, Target
 from engine.operate import OperatorSpec
-from engine.reachability import Link, require_acyclic
+from engine.reachability import Link, require_advancing_cycles
 from engine.stage import Stage
-from engine.timestamp import IDENTITY
+from engine.timestamp import identity
 
 _NAMES_SHOWN = 50
 
 
 @dataclass
 class Graph:
-    """Operators in the order they were added (which is topological, since an input names an existing output)."""
+    """Operators in the order they were added (which is topological but for feedback, since any other input names an
+    existing output)."""
 
     name: str
     operators: list[OperatorSpec] = field(default_factory=list)
@@ -52,7 +53,10 @@ class Graph:
     def links(self) -> list[Link]:
         """Edges and paths through operators, between location numbers; taps are numbered after all ports."""
         numbers = self.locations()
-        links: list[Link] = [(numbers[origin], numbers[target], IDENTITY) for origin, target in self.edges()]
+        depths = self.depths()
+        links: list[Link] = []
+        for origin, target in self.edges():
+            links.append((numbers[origin], numbers[target], identity(depths[numbers[target]])))
         for number, operator in enumerate(self.operators):
             for input_port in range(len(operator.inputs)):
                 for output_port in range(len(operator.outputs)):
@@ -61,21 +65,39 @@ class Graph:
                         links.append(
                             (numbers[Target(number, input_port)], numbers[Source(number, output_port)], summary)
                         )
-        for index, origin in enumerate(self.taps):
-            links.append((numbers[origin], len(numbers) + index, IDENTITY))
+        for index, tapped in enumerate(self.taps):
+            links.append((numbers[tapped], len(numbers) + index, identity(depths[len(numbers) + index])))
         return links
+
+    def depths(self) -> list[int]:
+        """The number of coordinates of every location's times, taps included, by location number."""
+        depths = [
+            depth
+            for operator in self.operators
+            for depth in (
+                *[operator.input_depth] * len(operator.inputs),
+                *[operator.depth] * len(operator.outputs),
+            )
+        ]
+        numbers = self.locations()
+        return depths + [depths[numbers[origin]] for origin in self.taps]
 
     def validate(self) -> None:
         """Raise GraphError for a graph that cannot run."""
         if not self.operators:
             raise GraphError(f"dataflow {self.name!r} has no operators; add an input or a source to its scope")
         for operator in self.operators:
-            if operator.constructor is None and operator.manual is None:
+            if operator.relay is not None and not operator.inputs:
+                raise GraphError(
+                    f"the {operator.name} of dataflow {self.name!r} has no input; call connect(stream) with what goes "
+                    f"around"
+                )
+            if operator.constructor is None and operator.manual is None and operator.relay is None:
                 raise GraphError(f"operator {operator.name!r} was never built; call build(constructor) on its builder")
         numbers = self.locations()
         names = {number: self.describe(location) for location, number in numbers.items()}
         names |= {len(numbers) + index: f"probe of {self.describe(origin)}" for index, origin in enumerate(self.taps)}
-        require_acyclic(self.links(), names)
+        require_advancing_cycles(self.links(), names, dict(enumerate(self.depths())))
 
     def digest(self) -> int:
         """63 bits that all workers must agree on: names, ports, schemas, pacts, summaries, policies, edges, signals,
@@ -84,7 +106,8 @@ class Graph:
         text = [self.name]
         for operator in self.operators:
             text.append(
-                f"{operator.name}|{operator.notify}|{operator.outputs!r}|{sorted(operator.summaries.items())!r}"
+                f"{operator.name}|{operator.notify}|{operator.outputs!r}|{sorted(operator.summaries.items())!r}|"
+                f"{operator.relay!r}|{operator.depth}"
             )
             text.extend(
                 f"{spec.origin!r}|{spec.stage and spec.stage.number}|{spec.pact!r}|{spec.schema!r}"

@@ -10,7 +10,7 @@ from engine.location import Notify, Source
 from engine.pact import Broadcast, Exchange, Pact, Pipeline
 from engine.signal import Signal
 from engine.stage import Stage
-from engine.timestamp import IDENTITY, PathSummary
+from engine.timestamp import PathSummary, identity
 
 Constructor = Callable[..., Callable[..., None]]
 """`constructor(context, *tokens)`, one token a output, called once a worker; returns the logic, `logic(*inputs,
@@ -46,10 +46,18 @@ class OperatorSpec:
     constructor: Constructor | None = None
     manual: Any = None
     """The input handle that acts for an operator without logic."""
+    relay: PathSummary | None = None
+    """Of an edge across a scope's border or around a loop (it has one input, one output, no logic): what becomes of
+    times.
+    """
+    depth: int = 1
+    """The number of coordinates of its times."""
+    input_depth: int = 1
+    """The same at its inputs, which differs where a scope is entered or left."""
 
     def summary(self, input_index: int, output_index: int) -> PathSummary | None:
         """What happens at least to a time on the way from an input to an output; None if there is no way."""
-        return self.summaries.get((input_index, output_index), IDENTITY)
+        return self.summaries.get((input_index, output_index), self.relay or identity(self.depth))
 
 
 def arriving_schema(schema: Schema, pact: Pact, name: str) -> Schema:

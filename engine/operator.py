@@ -22,6 +22,7 @@ class RunningOperator:
         "index",
         "inputs",
         "is_due",
+        "is_relay",
         "is_running",
         "name",
         "number",
@@ -38,6 +39,8 @@ class RunningOperator:
         self.outputs: list[OutputPort] = []
         self.counts_tokens = notify == Notify.IF_TOKEN
         self.is_due = False
+        self.is_relay = False
+        """Whether it is only an edge that changes times."""
         self.is_running = False
         self.call: Callable[[], None] = _nothing
 

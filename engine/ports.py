@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from operator import index as as_integer
 from typing import TYPE_CHECKING, Any
 
 from engine.batch import Batch, Schema
@@ -15,12 +14,12 @@ from engine.errors import (
     TokenError,
     WrongOutputError,
 )
-from engine.timestamp import MAX_TIME, PathSummary, Time
+from engine.timestamp import MAX_TIME, PathSummary, Time, as_time, less_equal, representable
 from engine.tokens import Token, TokenRef
 from engine.tracker import Tracker
 
 if TYPE_CHECKING:
-    from engine.channel import Channel
+    from engine.channel import Channel, RelayChannel
     from engine.operator import RunningOperator
     from engine.stage_run import StageRun
 
@@ -32,6 +31,7 @@ class InputPort:
         "_frontier_word",
         "_tracker",
         "current",
+        "depth",
         "index",
         "location",
         "log",
@@ -42,14 +42,22 @@ class InputPort:
     )
 
     def __init__(
-        self, operator: "RunningOperator", index: int, location: int, schema: Schema, tracker: Tracker, log: ChangeLog
+        self,
+        operator: "RunningOperator",
+        index: int,
+        location: int,
+        schema: Schema,
+        depth: int,
+        tracker: Tracker,
+        log: ChangeLog,
     ) -> None:
         self.operator = operator
         self.index = index
         self.location = location
+        self.depth = depth
         self.schema = schema
         self.log = log
-        self.queue: deque[tuple[Time, Batch, bool]] = deque()  # time, batch, whether it is a view into a queue
+        self.queue: deque[tuple[Any, Batch, bool]] = deque()  # time, batch, whether it is a view into a queue
         self.summaries: list[PathSummary | None] = []
         self._tracker = tracker
         self._frontier_word = tracker.frontier_word(location)
@@ -60,7 +68,12 @@ class InputPort:
         """The least time that may still arrive here, as an integer; COMPLETE if none. A time t is finished once t <
         frontier.
         """
-        return self._tracker.location_view[self._frontier_word]
+        frontier = self._tracker.location_view[self._frontier_word]
+        return frontier if frontier >= 0 else self._tracker.frontier(self.location)
+
+    def finished(self, time: Any) -> bool:
+        """Whether no message at `time`, or at one that could result in it, can arrive here any more."""
+        return bool(time < self.frontier)
 
     def __iter__(self) -> Iterator[tuple[TokenRef, Batch]]:
         return self
@@ -78,13 +91,30 @@ class InputPort:
             raise StopIteration
         time, batch, _ = queue.popleft()
         log = self.log
-        offset = log.offset
-        pack_change(log.buffer, offset, self.location, -1, time)
-        log.offset = offset = offset + CHANGE_BYTES
-        if offset >= log.limit:
-            log.make_room()
+        if time.__class__ is int:
+            offset = log.offset
+            pack_change(log.buffer, offset, self.location, -1, time)
+            log.offset = offset = offset + CHANGE_BYTES
+            if offset >= log.limit:
+                log.make_room()
+        else:
+            log.add(self.location, time, -1)
         self.current = reference = TokenRef(self, time)
         return reference, batch
+
+    def by_time(self) -> Iterator[tuple[TokenRef, Batch]]:
+        """Take all waiting messages, those of one time as one batch: (token reference, batch) pairs in order of first
+        arrival. For operators that answer each message with one: around a loop, ever smaller pieces would add up.
+        """
+        waiting: dict[Any, list[Batch]] = {}
+        for time, batch, _ in self.queue:
+            waiting.setdefault(time, []).append(batch)
+        if len(waiting) < len(self.queue):
+            self.queue.clear()
+            self.queue.extend([(time, Batch.concatenate(batches), True) for time, batches in waiting.items()])
+            for time, batches in waiting.items():
+                self.log.add(self.location, time, 1 - len(batches))
+        return self
 
     def end_call(self) -> None:
         """The operator's call is over: its last reference expires, and what it left waiting is copied, since queue
@@ -97,8 +127,8 @@ class InputPort:
             if view:
                 self.queue[position] = (time, batch.copy(), False)
 
-    def reach(self, output: int) -> tuple["OutputPort", int]:
-        """The output port of that number and the delay on the way there; WrongOutputError if there is no path."""
+    def reach(self, output: int) -> tuple["OutputPort", PathSummary]:
+        """The output port of that number and the summary of the way there; WrongOutputError if there is no path."""
         outputs = self.operator.outputs
         if not 0 <= output < len(outputs):
             raise WrongOutputError(
@@ -110,7 +140,7 @@ class InputPort:
             raise WrongOutputError(
                 f"{self.describe()} has no path to output {output}, so its messages give no token for it"
             )
-        return outputs[output], summary.delay
+        return outputs[output], summary
 
     def describe(self) -> str:
         """Operator, input and worker, for messages."""
@@ -122,7 +152,7 @@ class Session:
 
     __slots__ = ("_open", "_port", "_right", "_time")
 
-    def __init__(self, port: "OutputPort", right: Token | TokenRef, time: Time | None) -> None:
+    def __init__(self, port: "OutputPort", right: Token | TokenRef, time: Any) -> None:
         self._port = port
         self._right: Token | TokenRef | None = right
         self._time: Any = time
@@ -138,7 +168,7 @@ class Session:
         self._open = True
         return self
 
-    def give(self, batch: Batch | Mapping[str, Any], time: Time | None = None) -> None:
+    def give(self, batch: Batch | Mapping[str, Any], time: Any = None) -> None:
         """Send rows at the session's time, or at a later `time`. The arrays must not change afterwards."""
         port = self._port
         right = self._right
@@ -146,11 +176,7 @@ class Session:
             raise TokenError(f"{port.describe()}: a session sends only inside its `with` block")
         if not right._live:
             right.refuse()  # type: ignore[union-attr]  # tokens are pinned; only a reference can have expired
-        time = self._time if time is None else as_integer(time)
-        if not self._time <= time <= MAX_TIME:
-            raise TimeRegressionError(
-                f"{port.describe()}: a session at {self._time} cannot send at {time} (times go up to {MAX_TIME})"
-            )
+        time = self._time if time is None else port.later(self._time, time, "session")
         port.push(time, batch if isinstance(batch, Batch) else Batch(port.schema, batch))
 
     def __exit__(self, *_: object) -> None:
@@ -163,26 +189,29 @@ class Session:
 class OutputPort:
     """One output of a running operator: send with `session(token)`, or `give(token, batch)` for a single batch."""
 
-    __slots__ = ("channels", "held", "index", "location", "log", "operator", "same_time_inputs", "schema")
+    __slots__ = ("channels", "depth", "held", "index", "location", "log", "operator", "same_time_inputs", "schema")
 
-    def __init__(self, operator: "RunningOperator", index: int, location: int, schema: Schema, log: ChangeLog) -> None:
+    def __init__(
+        self, operator: "RunningOperator", index: int, location: int, schema: Schema, depth: int, log: ChangeLog
+    ) -> None:
         self.operator = operator
         self.index = index
         self.location = location
+        self.depth = depth
         self.schema = schema
         self.log = log
         self.held = 0
-        self.channels: list[Channel | StageRun] = []
+        self.channels: list[Channel | RelayChannel | StageRun] = []
         self.same_time_inputs: tuple[Any, ...] = ()
         """The inputs whose messages may be answered here at their own time."""
 
-    def session(self, right: Token | TokenRef, time: Time | None = None) -> Session:
+    def session(self, right: Token | TokenRef, time: Any = None) -> Session:
         """A context manager that sends with the right of a token, or of a message's token reference, at its time or
         later.
         """
         return Session(self, right, time)
 
-    def give(self, right: Token | TokenRef, batch: Batch | Mapping[str, Any], time: Time | None = None) -> None:
+    def give(self, right: Token | TokenRef, batch: Batch | Mapping[str, Any], time: Any = None) -> None:
         """Send one batch, or a mapping of column names to arrays: a session of one."""
         if not isinstance(batch, Batch):
             batch = Batch(self.schema, batch)
@@ -195,7 +224,7 @@ class OutputPort:
             time = self.allowed(right, time)
         self.push(time, batch)
 
-    def allowed(self, right: Token | TokenRef, time: Time | None) -> Time:
+    def allowed(self, right: Token | TokenRef, time: Any) -> Any:
         """The time at which `right` lets this output send, at `time` if that is given and late enough; raises
         TokenErrors.
         """
@@ -213,23 +242,34 @@ class OutputPort:
             source: Any = right._input
             if source.operator is not self.operator:
                 raise WrongOutputError(f"{self.describe()} cannot send with a reference of {source.describe()}")
-            least = right._time + source.reach(self.index)[1]
+            least = source.reach(self.index)[1].results_in(right._time)
+            if least is None:
+                raise TimeRegressionError(
+                    f"{self.describe()} cannot answer a message at {right._time}: the result would be beyond the last "
+                    f"representable time {MAX_TIME}"
+                )
         else:
             raise TokenError(
                 f"{self.describe()} cannot send without a token: pass a Token, or the TokenRef of the message at "
                 f"hand, not {right!r}"
             )
-        if time is None:
-            time = least
-        elif time.__class__ is not int:
-            time = as_integer(time)
-        if not least <= time <= MAX_TIME:
+        return least if time is None else self.later(least, time, "token")
+
+    def later(self, least: Any, time: Any, holder: str) -> Any:
+        """`time` as a time of this scope, if a `holder` ("token", "session") at `least` may send at it; raises
+        TokenErrors.
+        """
+        try:
+            time = as_time(time, self.depth)
+        except TypeError as error:
+            raise TokenError(f"{self.describe()}: {error}") from None
+        if not less_equal(least, time) or not representable(time):
             raise TimeRegressionError(
-                f"{self.describe()}: a token at {least} cannot send at {time}; times go up to {MAX_TIME}"
+                f"{self.describe()}: a {holder} at {least} cannot send at {time}; times go up to {MAX_TIME}"
             )
         return time
 
-    def push(self, time: Time, batch: Batch) -> None:
+    def push(self, time: Any, batch: Batch) -> None:
         """Hand a batch to the channels (after the right to send was checked)."""
         if batch.schema is not self.schema and batch.schema != self.schema:
             raise SchemaError(f"{self.describe()} carries {self.schema!r}, not {batch.schema!r}")
@@ -241,7 +281,7 @@ class OutputPort:
         """Release a token that was garbage-collected while live, and report it."""
         token._live = False
         self.held -= 1
-        self.operator.worker.token_lost(token, self.location, self.describe())
+        self.operator.worker.lost.add(token, self.location, self.describe())
 
     def describe(self) -> str:
         """Operator, output and worker, for messages."""

@@ -1,10 +1,11 @@
 """Probes: handles to a stream's frontier, for whoever feeds the dataflow or waits for its results."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from engine.antichain import Antichain
 from engine.errors import GraphError
-from engine.timestamp import COMPLETE, Time
+from engine.timestamp import COMPLETE, less_equal
 
 if TYPE_CHECKING:
     from engine.tracker import Tracker
@@ -13,11 +14,12 @@ if TYPE_CHECKING:
 class Probe:
     """Watches the frontier of a stream. Usable once the dataflow is built."""
 
-    __slots__ = ("_listeners", "_location", "_tracker")
+    __slots__ = ("_depth", "_listeners", "_location", "_tracker")
 
-    def __init__(self) -> None:
+    def __init__(self, depth: int = 1) -> None:
         self._tracker: Tracker | None = None
         self._location = -1
+        self._depth = depth
         self._listeners: list[Callable[[], None]] = []
 
     def attach(self, tracker: "Tracker", location: int) -> None:
@@ -27,28 +29,41 @@ class Probe:
 
     def place(self) -> tuple["Tracker", int]:
         """The tracker, and the word of its `location_view` in which the frontier is (for groups of probes)."""
+        tracker = self._require_tracker()
+        return tracker, tracker.frontier_word(self._location)
+
+    def _require_tracker(self) -> "Tracker":
         if self._tracker is None:
             raise GraphError(
                 "a probe can be asked only after its dataflow is built (after the `with worker.dataflow()` block)"
             )
-        return self._tracker, self._tracker.frontier_word(self._location)
+        return self._tracker
 
     @property
-    def frontier(self) -> Time:
-        """The least time that may still appear on the stream; COMPLETE if none."""
-        if self._tracker is None:
-            raise GraphError(
-                "a probe can be asked only after its dataflow is built (after the `with worker.dataflow()` block)"
-            )
-        return self._tracker.frontier(self._location)
+    def frontier(self) -> Any:
+        """The least time that may still appear on the stream, COMPLETE if none; in a nested scope, the antichain of
+        them.
+        """
+        tracker = self._require_tracker()
+        if self._depth > 1:
+            return Antichain(tracker.nested_frontier(self._location), less_equal)
+        return tracker.frontier(self._location)
 
-    def less_than(self, time: Time) -> bool:
+    def less_than(self, time: Any) -> bool:
         """Whether a time before `time` may still appear."""
-        return self.frontier < time
+        if self._depth > 1:
+            return bool(self.frontier.less_than(time))
+        return bool(self.frontier < time)
+
+    def less_equal(self, time: Any) -> bool:
+        """Whether `time`, or one before it, may still appear."""
+        if self._depth > 1:
+            return bool(self.frontier.less_equal(time))
+        return bool(self.frontier <= time)
 
     def done(self) -> bool:
         """Whether nothing can appear any more."""
-        return self.frontier == COMPLETE
+        return self._require_tracker().frontier(self._location) == COMPLETE
 
     def on_advance(self, listener: Callable[[], None]) -> None:
         """Call `listener` (typically a context's `activate`) whenever the frontier moves on this worker."""

@@ -7,11 +7,26 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.change_batch import CHANGE_BYTES, ChangeLog, net, positives_first
-from engine.counts import BROKEN_LOCATION, DIRTY_COUNT, NEEDS_ROOM, RESUME, WOKEN_COUNT, apply_change
-from engine.tracker import Tracker, propagate
+from engine.change_batch import CHANGE_BYTES, CHANGE_WORDS, ChangeLog, net, positives_first
+from engine.counts import (
+    APPLIED,
+    BROKEN_LOCATION,
+    DIRTY_COUNT,
+    DIRTY_GRAPHS,
+    IS_NESTED,
+    LOCATION_CAPACITY,
+    LOCATION_WORDS,
+    LOCATIONS_ADDRESS,
+    NEEDS_ROOM,
+    RESUME,
+    WOKEN_COUNT,
+    apply_change,
+)
+from engine.nested_counts import COORDINATES, apply_nested_change
+from engine.propagation import propagate
+from engine.tracker import Tracker
 from shm.data_queue import anything_waiting
-from shm.kernels import kernel
+from shm.kernels import kernel, words_at
 from shm.parking import any_parked, next_parked, parked_address
 from shm.progress_ring import (
     DELTA,
@@ -23,6 +38,7 @@ from shm.progress_ring import (
     attach_ring,
     available,
     publish,
+    record_address,
     record_word,
     release,
 )
@@ -32,15 +48,24 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from engine.operator import RunningOperator
-    from engine.reachability import Link
+    from engine.reachability import Reachability
     from engine.worker import Worker
 
 # Bits of what `exchange` returns.
 PUBLISHED, APPLIED_ANY, FULL, ROOM, BROKEN, PARKED, INCOMING = 1, 2, 4, 8, 16, 32, 64
 
-_NOBODY: list[int] = []
-
 LEFT_IN_LOG = BROKEN_LOCATION  # that word has no other use while no invariant is broken
+
+
+@kernel
+def _apply_record(state, ring, i):  # type: ignore[no-untyped-def]
+    """Apply record `i` of the batch at the read position; NEEDS_ROOM (nothing applied) if a table is too small."""
+    location, delta = record_word(ring, i, LOCATION), record_word(ring, i, DELTA)
+    if words_at(state[LOCATIONS_ADDRESS], state[LOCATION_CAPACITY] * LOCATION_WORDS)[
+        location * LOCATION_WORDS + IS_NESTED
+    ]:
+        return apply_nested_change(state, location, words_at(record_address(ring, i) + 8 * TIME, COORDINATES), 0, delta)
+    return apply_change(state, location, record_word(ring, i, TIME), delta)
 
 
 @kernel
@@ -48,10 +73,10 @@ def exchange(state, ring, log, count, scratch, incoming, sent, first_line):  # t
     """One exchange of progress. log: flat int64 of `count` changes; `sent`: whether data was sent since the last call;
     incoming: the data queues' states, of which it is only told whether something waits in them.
 
-    Returns a set of the bits above; woken operators are in the tracker's list, their number in state[WOKEN_COUNT].
+    Returns a set of the bits above; woken operators are added to the tracker's list, state[WOKEN_COUNT] of them. ROOM:
+    the tables must grow, then the call is repeated without changes.
     """
     flags = 0
-    state[WOKEN_COUNT] = 0
     if count > 0:
         kept = net(log, count, scratch)
         limit = (ring[RING_MASK] + 1) >> 2
@@ -66,8 +91,8 @@ def exchange(state, ring, log, count, scratch, incoming, sent, first_line):  # t
             flags |= PUBLISHED
             done += run
         if done > 0:
-            for i in range(3 * (kept - done)):
-                log[i] = log[3 * done + i]
+            for i in range(CHANGE_WORDS * (kept - done)):
+                log[i] = log[CHANGE_WORDS * done + i]
         if flags & FULL:
             state[LEFT_IN_LOG] = kept - done
     records = available(ring)
@@ -75,8 +100,7 @@ def exchange(state, ring, log, count, scratch, incoming, sent, first_line):  # t
     while records > 0:
         i = state[RESUME]
         while i < records:
-            location, time = record_word(ring, i, LOCATION), record_word(ring, i, TIME)
-            if apply_change(state, location, time, record_word(ring, i, DELTA)) == NEEDS_ROOM:
+            if _apply_record(state, ring, i) == NEEDS_ROOM:
                 state[RESUME] = i
                 return flags | ROOM
             i += 1
@@ -86,10 +110,11 @@ def exchange(state, ring, log, count, scratch, incoming, sent, first_line):  # t
         records = available(ring)
     if polled:
         release(ring)
-    if state[DIRTY_COUNT] > 0:
+    if state[DIRTY_COUNT] > 0 or state[DIRTY_GRAPHS] > 0:
         flags |= APPLIED_ANY
-        if propagate(state) < 0:
-            return flags | BROKEN
+        status = propagate(state)
+        if status != APPLIED:
+            return flags | (ROOM if status == NEEDS_ROOM else BROKEN)
     if sent or flags & PUBLISHED:
         if any_parked(first_line, ring[RING_WORKERS]):
             flags |= PARKED
@@ -114,7 +139,7 @@ class ProgressChannel:
         worker: "Worker",
         operators: "Sequence[RunningOperator]",
         probes: "Sequence[int]",
-        links: "Sequence[Link]",
+        reachability: "Reachability",
     ) -> None:
         """A new dataflow was built. Here that is nothing; a channel that checks has to know (checked_progress)."""
 
@@ -122,6 +147,7 @@ class ProgressChannel:
         """Publish what is logged, apply what others published; returns the flags (0: nothing happened)."""
         log = self._log
         tracker = self._tracker
+        tracker.state_view[WOKEN_COUNT] = 0
         flags: int = exchange(
             tracker.state,
             self.ring,
@@ -143,8 +169,7 @@ class ProgressChannel:
         if flags & FULL:
             self._log.offset = int(self._tracker.state[LEFT_IN_LOG]) * CHANGE_BYTES
         while flags & ROOM:
-            position = int(self._tracker.state[RESUME])
-            self._tracker.grow(int(record_word(self.ring, position, LOCATION)))
+            self._tracker.grow()
             more: int = exchange(
                 self._tracker.state,
                 self.ring,
@@ -162,8 +187,7 @@ class ProgressChannel:
 
     def woken(self) -> list[int]:
         """The operators woken by the last exchange."""
-        count = self._tracker.state_view[WOKEN_COUNT]
-        return self._tracker.woken(count) if count else _NOBODY
+        return self._tracker.woken()
 
     def next_parked(self, start: int) -> int:
         """The next sleeping worker from `start` on that we have undertaken to wake; -1 if none."""

@@ -1,4 +1,4 @@
-"""The scope of a dataflow under construction: where inputs, sources, operators and probes are declared."""
+"""The scope of a dataflow under construction: where inputs, sources, operators, loops and probes are declared."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,9 +8,11 @@ from engine.errors import GraphError, SchemaError
 from engine.graph import Graph
 from engine.input import InputHandle
 from engine.location import Notify, Source, Target
-from engine.operate import Constructor
+from engine.operate import Constructor, OperatorSpec
+from engine.pact import Pipeline
 from engine.probe import Probe
 from engine.stream import OperatorBuilder, Stream
+from engine.timestamp import MOST_COORDINATES, PathSummary, enter_summary, feedback_summary, leave_summary
 
 
 class Scope:
@@ -19,6 +21,8 @@ class Scope:
     def __init__(self, name: str) -> None:
         self.graph = Graph(name)
         self.probes: list[Probe] = []
+        self.depth = 1
+        """The number of coordinates of the scope's times."""
         self._open = True
 
     def require_open(self) -> None:
@@ -32,6 +36,23 @@ class Scope:
     def close(self) -> None:
         """No more declarations (done by the engine)."""
         self._open = False
+
+    def require_own(self, stream: Stream, who: str) -> None:
+        """Raise GraphError, on behalf of `who`, if the stream belongs to another dataflow or another scope of this one.
+        """
+        if stream.scope.graph is not self.graph:
+            raise GraphError(
+                f"{who}: {stream!r} belongs to another dataflow; streams connect within one dataflow"
+            )
+        if stream.scope is not self:
+            raise GraphError(
+                f"{who}: {stream!r} belongs to {stream.scope.describe()}, not to {self.describe()}; bring it over with "
+                f"loop.enter(stream) or loop.leave(stream)"
+            )
+
+    def describe(self) -> str:
+        """The scope in words."""
+        return f"the root scope of dataflow {self.graph.name!r}"
 
     @contextmanager
     def region(self, name: str) -> Iterator["Scope"]:
@@ -79,16 +100,123 @@ class Scope:
         """A builder for an operator with any number of inputs and outputs."""
         return OperatorBuilder(self, name, notify)
 
+    @contextmanager
+    def loop(self, name: str = "loop") -> Iterator["Loop"]:
+        """An iterative scope within this one: its times have a counter more. `with scope.loop("name") as loop:`."""
+        self.require_open()
+        if self.depth == MOST_COORDINATES:
+            raise GraphError(
+                f"loop {name!r} would be nested {self.depth} deep; times carry an epoch and at most "
+                f"{MOST_COORDINATES - 1} loop counters"
+            )
+        yield Loop(self, name)
+
+    def feedback(self, schema: Schema, increment: int = 1, name: str = "feedback") -> "Feedback":
+        """The way around a loop: rows given to `connect` come back as `stream`, `increment` later in the scope's
+        innermost coordinate (in the root scope: the time itself).
+        """
+        self.require_open()
+        return Feedback(self, schema, increment, name)
+
     def probe(self, stream: Stream) -> Probe:
         """A handle to watch the frontier of `stream`."""
         self.require_open()
-        if stream.scope is not self:
+        if stream.scope.graph is not self.graph:
             raise GraphError(f"{stream!r} belongs to another dataflow than {self.graph.name!r}")
         return self.watch(stream.source)
 
     def watch(self, location: Source | Target) -> Probe:
         """A handle to watch the frontier of a port: of an input, what has still to arrive or to be taken there."""
-        probe = Probe()
+        operator = self.graph.operators[location.operator]
+        probe = Probe(operator.depth if isinstance(location, Source) else operator.input_depth)
         self.graph.taps.append(location)
         self.probes.append(probe)
         return probe
+
+
+def _relay(scope: Scope, schema: Schema, name: str, summary: PathSummary, input_depth: int) -> tuple[int, Stream]:
+    """An edge that changes times, into `scope`: the number of its operator, and its stream."""
+    number = len(scope.graph.operators)
+    scope.graph.operators.append(
+        OperatorSpec(
+            scope.graph.region + name,
+            Notify.NEVER,
+            outputs=[schema],
+            relay=summary,
+            depth=scope.depth,
+            input_depth=input_depth,
+        )
+    )
+    return number, Stream(scope, Source(number, 0), schema)
+
+
+class Loop(Scope):
+    """An iterative scope: a time in it is the time outside with a round appended, 0 on entry. Streams enter and leave.
+
+    Naiad's ingress, egress and feedback (section 2.1); here they are edges that change the time, and cost no operator.
+    """
+
+    def __init__(self, parent: Scope, name: str) -> None:
+        self.graph = parent.graph
+        self.probes = parent.probes
+        self.depth = parent.depth + 1
+        self.name = name
+        self._parent = parent
+
+    def require_open(self) -> None:
+        """Raise GraphError once the dataflow is built."""
+        self._parent.require_open()
+
+    def describe(self) -> str:
+        """The scope in words."""
+        return f"loop {self.name!r}"
+
+    def new_input(
+        self, schema: Schema, name: str = "input", handle: InputHandle | None = None
+    ) -> tuple[InputHandle, Stream]:
+        """Not here: raises GraphError."""
+        raise GraphError(
+            f"input {name!r} cannot be declared in {self.describe()}: declare it in the root scope and enter its stream"
+        )
+
+    def enter(self, stream: Stream) -> Stream:
+        """A stream of the surrounding scope in this one: its rows at round 0."""
+        self._parent.require_own(stream, f"{self.describe()}, enter")
+        summary = enter_summary(self._parent.depth)
+        number, entered = _relay(self, stream.schema, f"enter {self.name}", summary, self._parent.depth)
+        self._connect(number, stream)
+        return entered
+
+    def leave(self, stream: Stream) -> Stream:
+        """A stream of this scope in the surrounding one: the round is forgotten."""
+        self.require_own(stream, f"{self.describe()}, leave")
+        summary = leave_summary(self.depth)
+        number, left = _relay(self._parent, stream.schema, f"leave {self.name}", summary, self.depth)
+        self._connect(number, stream)
+        return left
+
+    def _connect(self, number: int, stream: Stream) -> None:
+        self.graph.operators[number].inputs.append(stream.read(Pipeline(), stream.schema))
+
+
+class Feedback:
+    """The way around a loop: `stream` is where rows come back, `connect` where they go in."""
+
+    def __init__(self, scope: Scope, schema: Schema, increment: int, name: str) -> None:
+        self._scope = scope
+        summary = feedback_summary(scope.depth, increment)
+        self._number, self.stream = _relay(scope, schema, name, summary, scope.depth)
+
+    def connect(self, stream: Stream) -> None:
+        """Lead `stream` around. Once; a second call, another scope's stream or other columns raise GraphError or
+        SchemaError.
+        """
+        scope = self._scope
+        scope.require_open()
+        spec = scope.graph.operators[self._number]
+        scope.require_own(stream, spec.name)
+        if spec.inputs:
+            raise GraphError(f"{spec.name}: connect was called before; concatenate what goes around into one stream")
+        if stream.schema != self.stream.schema:
+            raise SchemaError(f"{spec.name} carries {self.stream.schema!r}, not {stream.schema!r}")
+        spec.inputs.append(stream.read(Pipeline(), stream.schema))

@@ -8,11 +8,10 @@ from engine.batch import Batch, Schema
 from engine.errors import GroupStopped, OperatorError, SchemaError, TokenRingError
 from engine.location import Source
 from engine.stage import Stage
-from engine.timestamp import Time
 from shm.errors import BrokenInvariant
 
 if TYPE_CHECKING:
-    from engine.channel import Channel
+    from engine.channel import Channel, RelayChannel
 
 _Step = tuple[Any, Schema, str]
 """A function, the schema of what it returns, and the operator's name, for messages."""
@@ -27,7 +26,7 @@ class StageRun:
         self._worker = worker
         self._steps: tuple[_Step, ...] = ()
         self.stages: list[Stage] = []  # until they are compiled
-        self.channels: list[Channel] = []
+        self.channels: list[Channel | RelayChannel] = []
         self.children: list[StageRun] = []
 
     def compile(self) -> None:
@@ -43,7 +42,7 @@ class StageRun:
         self._steps = tuple(steps)
         self.stages = []
 
-    def push(self, time: Time, batch: Batch) -> None:
+    def push(self, time: Any, batch: Batch) -> None:
         """Run the stages on a batch and hand what is left to all that read it. No recursion: trees may be deep."""
         pending = [(self, batch)]
         while pending:
@@ -55,7 +54,7 @@ class StageRun:
                 for child in reversed(run.children):
                     pending.append((child, left))
 
-    def _through(self, time: Time, batch: Batch) -> Batch | None:
+    def _through(self, time: Any, batch: Batch) -> Batch | None:
         for function, schema, label in self._steps:
             try:
                 result = function(batch)

@@ -107,7 +107,7 @@ class OperatorBuilder:
     def __init__(self, scope: "Scope", name: str, notify: Notify = Notify.ALWAYS) -> None:
         scope.require_open()
         self._scope = scope
-        self._spec = OperatorSpec(scope.graph.region + name, Notify(notify))
+        self._spec = OperatorSpec(scope.graph.region + name, Notify(notify), depth=scope.depth, input_depth=scope.depth)
         self.number = len(scope.graph.operators)
         scope.graph.operators.append(self._spec)
 
@@ -129,16 +129,12 @@ class OperatorBuilder:
         return signal
 
     def _require_earlier(self, stream: Stream) -> None:
-        if stream.scope is not self._scope:
-            raise GraphError(
-                f"operator {self._spec.name!r}: {stream!r} belongs to another dataflow; streams connect within one "
-                f"dataflow"
-            )
+        self._scope.require_own(stream, f"operator {self._spec.name!r}")
         if stream.source.operator >= self.number:
             whose = "its own output" if stream.source.operator == self.number else f"the output of the later {stream!r}"
             raise GraphError(
                 f"operator {self._spec.name!r} cannot consume {whose}: that makes a cycle, and a cycle must advance "
-                f"time"
+                f"time; lead it through scope.feedback()"
             )
 
     def output(self, schema: Schema, summaries: dict[int, PathSummary | None] | None = None) -> Stream:
@@ -146,6 +142,11 @@ class OperatorBuilder:
         port = len(self._spec.outputs)
         self._spec.outputs.append(schema)
         for input_port, summary in (summaries or {}).items():
+            if summary is not None and (len(summary.delays) != self._spec.depth or summary.then):
+                raise GraphError(
+                    f"operator {self._spec.name!r}: {summary!r} is for times of another scope; times here have "
+                    f"{self._spec.depth} coordinate(s), so give PathSummary so many delays"
+                )
             self._spec.summaries[input_port, port] = summary
         return Stream(self._scope, Source(self.number, port), schema)
 

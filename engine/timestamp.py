@@ -1,57 +1,167 @@
 """Times and path summaries: the order on timestamps, and what a path through the graph does to one.
 
+In a dataflow's root scope a time is an integer. In a nested (iterative) scope it is a tuple, one coordinate more for
+each loop around it: (epoch, round), (epoch, round, inner round), ... Tuples are partially ordered: one is less or equal
+if it is in every coordinate.
+
 Laws (held by tests/engine/test_timestamp.py):
 1. `less_equal` is a partial order; on integers it is total.
-2. `results_in` never moves a time back, is monotone, and is None only where the result cannot be represented.
-3. `followed_by` is associative with `IDENTITY` as its unit, and p.followed_by(q) results in what q makes of what p
+2. `results_in` is monotone, never moves a kept coordinate back, and is None only where it cannot be represented.
+3. `followed_by` is associative with the identities as its units, and p.followed_by(q) results in what q makes of what p
    results in.
 
-Source: the progress-tracking chapter ("Path Summaries").
+Source: the progress-tracking chapter ("Path Summaries"); Naiad's structured times (section 2.1).
 """
 
-from dataclasses import dataclass
+import operator as _operator
+from typing import Any
 
 Time = int
 """A totally ordered timestamp: an integer 0 <= t <= MAX_TIME (for event time: nanoseconds)."""
 
+NestedTime = tuple[int, ...]
+"""A time in a nested scope: the epoch, then one loop counter a loop, outermost first."""
+
+AnyTime = int | tuple[int, ...]
+"""A time of a scope of any depth."""
+
 MAX_TIME: Time = 2**62 - 1
-"""The last representable time."""
+"""The last representable time, and the last value of any coordinate."""
 
 COMPLETE: Time = 2**63 - 1
 """The frontier that no time reaches: the empty antichain, as an integer, so that `time < frontier` stays one
 comparison.
 """
 
-
-def less_equal(left: Time, right: Time) -> bool:
-    """Whether a message at `left` could still have effects at `right`."""
-    return left <= right
+MOST_COORDINATES = 4
+"""An epoch and three nested loops: what a progress record and a message header carry."""
 
 
-@dataclass(frozen=True, order=True)
+def less_equal(left: Any, right: Any) -> bool:
+    """Whether a message at `left` could still have effects at `right` (times of one depth)."""
+    if left.__class__ is int:
+        return bool(left <= right)
+    return all(mine <= other for mine, other in zip(left, right, strict=True))
+
+
+def coordinates(time: AnyTime) -> tuple[int, ...]:
+    """The time as a tuple, whatever its depth."""
+    return time if isinstance(time, tuple) else (time,)
+
+
+def from_coordinates(words: tuple[int, ...]) -> AnyTime:
+    """The time with these coordinates: an integer if there is only one."""
+    return words if len(words) > 1 else words[0]
+
+
+def first_time(depth: int) -> AnyTime:
+    """The least time of a scope with `depth` coordinates."""
+    return (0,) * depth if depth > 1 else 0
+
+
+def as_time(value: Any, depth: int) -> AnyTime:
+    """`value` as a time of `depth` coordinates. Raises TypeError where it is none (a value out of range is not looked
+    at).
+    """
+    if depth == 1:
+        return _operator.index(value)
+    if not isinstance(value, tuple) or len(value) != depth:
+        raise TypeError(f"a time in this scope is a tuple of {depth} integers, not {value!r}")
+    return tuple([_operator.index(coordinate) for coordinate in value])
+
+
+def representable(time: AnyTime) -> bool:
+    """Whether every coordinate lies in 0..MAX_TIME."""
+    return all(0 <= coordinate <= MAX_TIME for coordinate in coordinates(time))
+
+
 class PathSummary:
-    """The least change to a timestamp along a path: here, `delay` to add (0 <= delay <= MAX_TIME)."""
+    """The least change to a timestamp along a path: what is added to the coordinates that are kept, and which constants
+    follow them.
 
-    delay: int = 0
+    `PathSummary(3)` delays an integer time by 3; `PathSummary(0, 1)` advances the round of (epoch, round) by one;
+    `PathSummary(0, then=(0,))` enters a loop at its round 0; `PathSummary(0)`, applied to a tuple, leaves the loop.
+    Delays and constants are in 0..MAX_TIME.
+    """
 
-    def __post_init__(self) -> None:
-        if not 0 <= self.delay <= MAX_TIME:
-            raise ValueError(f"a path summary only advances times: delay {self.delay} is not in 0..{MAX_TIME}")
+    __slots__ = ("delays", "then")
 
-    def results_in(self, time: Time) -> Time | None:
+    def __init__(self, *delays: int, then: tuple[int, ...] = ()) -> None:
+        self.delays: tuple[int, ...] = delays or (0,)
+        self.then = then
+        for number in (*self.delays, *then):
+            if not 0 <= number <= MAX_TIME:
+                raise ValueError(f"a path summary only advances times: delay {number} is not in 0..{MAX_TIME}")
+
+    @property
+    def delay(self) -> int:
+        """What is added to the epoch."""
+        return self.delays[0]
+
+    @property
+    def depth(self) -> int:
+        """The number of coordinates of what it results in."""
+        return len(self.delays) + len(self.then)
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether it leaves times of its depth as they are."""
+        return not self.then and not any(self.delays)
+
+    def results_in(self, time: Any) -> Any:
         """The least time at the end of the path for `time` at its start, or None if there is none."""
-        result = time + self.delay
-        return result if result <= MAX_TIME else None
+        before = time if time.__class__ is tuple else (time,)
+        result = tuple([at + delay for at, delay in zip(before, self.delays, strict=False)])
+        if max(result) > MAX_TIME:
+            return None
+        return from_coordinates(result + self.then)
 
     def followed_by(self, other: "PathSummary") -> "PathSummary | None":
         """The summary of this path and then `other`, or None if no time survives it."""
-        delay = self.delay + other.delay
-        return PathSummary(delay) if delay <= MAX_TIME else None
+        mine, theirs = (*self.delays, *self.then), other.delays
+        sums = tuple([one + more for one, more in zip(mine, theirs, strict=False)])
+        if max(sums) > MAX_TIME:
+            return None
+        kept = min(len(self.delays), len(theirs))
+        return PathSummary(*sums[:kept], then=sums[kept:] + other.then)
 
     def less_equal(self, other: "PathSummary") -> bool:
-        """Whether this summary's result is never later than the other's."""
-        return self.delay <= other.delay
+        """Whether this summary's result is never later than the other's, for summaries between the same scopes."""
+        return len(self.delays) <= len(other.delays) and all(
+            mine <= theirs
+            for mine, theirs in zip((*self.delays, *self.then), (*other.delays, *other.then), strict=False)
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PathSummary) and self.delays == other.delays and self.then == other.then
+
+    def __hash__(self) -> int:
+        return hash((self.delays, self.then))
+
+    def __repr__(self) -> str:
+        then = f", then={self.then}" if self.then else ""
+        return f"PathSummary({', '.join(map(str, self.delays))}{then})"
 
 
 IDENTITY = PathSummary(0)
-"""The summary of a path that leaves times as they are."""
+"""The summary of a path that leaves integer times as they are."""
+
+
+def identity(depth: int) -> PathSummary:
+    """The summary of a path that leaves times of `depth` coordinates as they are."""
+    return PathSummary(*(0,) * depth) if depth > 1 else IDENTITY
+
+
+def enter_summary(depth: int) -> PathSummary:
+    """From a scope of `depth` coordinates into a loop within it, at its round 0."""
+    return PathSummary(*(0,) * depth, then=(0,))
+
+
+def leave_summary(depth: int) -> PathSummary:
+    """From a loop of `depth` coordinates to the scope around it: the loop's counter is forgotten."""
+    return PathSummary(*(0,) * (depth - 1))
+
+
+def feedback_summary(depth: int, increment: int = 1) -> PathSummary:
+    """Around a loop of `depth` coordinates once: its counter advances."""
+    return PathSummary(*(0,) * (depth - 1), increment)

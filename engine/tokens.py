@@ -7,10 +7,9 @@ one atomic batch with what it consumed and sent. There is no borrow checker, so 
 garbage collector is released and reported with its origin.
 """
 
-import operator as _operator
 import sys
 from types import CodeType
-from typing import Protocol
+from typing import Any, Protocol
 
 from engine.change_batch import CHANGE_BYTES, ChangeLog, pack_change, pack_two_changes
 from engine.errors import (
@@ -21,7 +20,7 @@ from engine.errors import (
     TokenError,
     WrongOutputError,
 )
-from engine.timestamp import MAX_TIME, Time
+from engine.timestamp import MAX_TIME, AnyTime, PathSummary, as_time, less_equal, representable
 
 _TWO_CHANGES_BYTES = 2 * CHANGE_BYTES
 
@@ -30,6 +29,7 @@ class TokenPort(Protocol):
     """What a token needs of the output it is for."""
 
     location: int
+    depth: int
     log: ChangeLog
     held: int
 
@@ -45,8 +45,8 @@ class Token:
 
     __slots__ = ("_code", "_line", "_live", "_pins", "_port", "_time")
 
-    def __init__(self, port: TokenPort, time: Time, depth: int = 1) -> None:
-        frame = sys._getframe(depth)
+    def __init__(self, port: TokenPort, time: AnyTime, callers: int = 1) -> None:
+        frame = sys._getframe(callers)
         self._code: CodeType = frame.f_code
         self._line: int = frame.f_lineno
         self._port = port
@@ -55,8 +55,8 @@ class Token:
         self._pins = 0
 
     @property
-    def time(self) -> Time:
-        """The earliest time at which the token lets its holder send."""
+    def time(self) -> Any:
+        """The earliest time at which the token lets its holder send: an integer, or a tuple in a nested scope."""
         return self._time
 
     @property
@@ -74,15 +74,16 @@ class Token:
         """Where in the program the token was made: file:line (function)."""
         return f"{self._code.co_filename}:{self._line} ({self._code.co_name})"
 
-    def downgrade(self, time: Time) -> None:
+    def downgrade(self, time: Any) -> None:
         """Give up the right to send before `time`.
 
-        Raises TimeRegressionError for an earlier time, DroppedTokenError after a drop, PinnedTokenError within a
-        session.
+        Raises TimeRegressionError for a time that is not later or equal, DroppedTokenError after a drop,
+        PinnedTokenError within a session.
         """
-        if time.__class__ is not int:
-            time = _operator.index(time)
-        before = self._time
+        before: Any = self._time
+        if time.__class__ is not int or before.__class__ is not int:
+            self._downgrade(time)
+            return
         if not self._live or self._pins or time < before or time > MAX_TIME:
             self._refuse("downgrade", time)
         if time == before:
@@ -96,6 +97,21 @@ class Token:
         log.offset = offset = offset + _TWO_CHANGES_BYTES
         if offset >= log.limit:
             log.make_room()
+
+    def _downgrade(self, time: Any) -> None:
+        """The same for times that are not plain integers."""
+        port = self._port
+        try:
+            time = as_time(time, port.depth)
+        except TypeError as error:
+            raise TokenError(f"cannot downgrade a token of {port.describe()}: {error}") from None
+        before = self._time
+        if not self._live or self._pins or not less_equal(before, time) or not representable(time):
+            self._refuse("downgrade", time)
+        if time != before:
+            port.log.add(port.location, time, 1)
+            port.log.add(port.location, before, -1)
+            self._time = time
 
     def clone(self) -> "Token":
         """A second token at the same time and output."""
@@ -112,15 +128,19 @@ class Token:
             self._refuse("drop", self._time)
         self._live = False
         port = self._port
-        log = port.log
-        offset = log.offset
-        pack_change(log.buffer, offset, port.location, -1, self._time)
-        log.offset = offset = offset + CHANGE_BYTES
         port.held -= 1
+        log = port.log
+        time = self._time
+        if time.__class__ is not int:
+            log.add(port.location, time, -1)
+            return
+        offset = log.offset
+        pack_change(log.buffer, offset, port.location, -1, time)
+        log.offset = offset = offset + CHANGE_BYTES
         if offset >= log.limit:
             log.make_room()
 
-    def _refuse(self, verb: str, time: Time) -> None:
+    def _refuse(self, verb: str, time: AnyTime) -> None:
         where = self._port.describe()
         if not self._live:
             raise DroppedTokenError(
@@ -132,7 +152,7 @@ class Token:
                 f"cannot {verb} a token of {where} at time {self._time} inside a session that uses it; leave the "
                 f"session first"
             )
-        if time > MAX_TIME:
+        if not representable(time) and less_equal(self._time, time):
             raise TimeRegressionError(
                 f"cannot {verb} a token of {where} to {time}: the last representable time is {MAX_TIME}"
             )
@@ -164,14 +184,14 @@ class TokenRef:
 
     __slots__ = ("_input", "_live", "_time")
 
-    def __init__(self, source: "RefInput", time: Time) -> None:
+    def __init__(self, source: "RefInput", time: Any) -> None:
         self._input = source
         self._time = time
         self._live = True
 
     @property
-    def time(self) -> Time:
-        """The message's time."""
+    def time(self) -> Any:
+        """The message's time: an integer, or a tuple in a nested scope."""
         return self._time
 
     def retain(self, output: int = 0) -> Token:
@@ -184,20 +204,30 @@ class TokenRef:
         if not self._live:
             self.refuse()
         source = self._input
-        port, delay = source.reach(output)
-        time = self._time + delay
-        if time > MAX_TIME:
-            raise TimeRegressionError(
-                f"{source.describe()}: a token at {time} would be beyond the last representable time {MAX_TIME}"
-            )
-        log = port.log
-        offset = log.offset
-        pack_change(log.buffer, offset, port.location, 1, time)
-        log.offset = offset = offset + CHANGE_BYTES
+        port, summary = source.reach(output)
+        time = self._time
+        if time.__class__ is int:
+            time += summary.delays[0]
+            if time > MAX_TIME:
+                self._refuse_overflow(time)
+            log = port.log
+            offset = log.offset
+            pack_change(log.buffer, offset, port.location, 1, time)
+            log.offset = offset = offset + CHANGE_BYTES
+            if offset >= log.limit:
+                log.make_room()
+        else:
+            time = summary.results_in(time)
+            if time is None:
+                self._refuse_overflow(f"{self._time} and what the summary {summary} adds to it")
+            port.log.add(port.location, time, 1)
         port.held += 1
-        if offset >= log.limit:
-            log.make_room()
         return Token(port, time, 2)
+
+    def _refuse_overflow(self, time: object) -> None:
+        raise TimeRegressionError(
+            f"{self._input.describe()}: a token at {time} would be beyond the last representable time {MAX_TIME}"
+        )
 
     def refuse(self) -> None:
         """Raise the error for a reference that is used too late."""
@@ -213,8 +243,8 @@ class TokenRef:
 class RefInput(Protocol):
     """What a token reference needs of the input it came from."""
 
-    def reach(self, output: int) -> tuple[TokenPort, int]:
-        """The output port and the delay on the way there; WrongOutputError if there is no path."""
+    def reach(self, output: int) -> tuple[TokenPort, PathSummary]:
+        """The output port and the summary of the way there; WrongOutputError if there is no path."""
 
     def describe(self) -> str:
         """Operator, input and worker, for messages."""

@@ -1,261 +1,276 @@
-"""The tracker: live counts and what they imply, the frontier of every watched target.
+"""The tracker: live counts and what they imply, the frontier of every location that somebody is interested in.
 
-Totally ordered times: a target's frontier is the (min,+) product of the locations' least positive times with the path
-summaries. Only locations whose counts changed are looked at, and only operators whose notify policy asks for it are
-woken. Safety: a frontier never passes a time that a counted token or message could still bring there; it never moves
-back.
+A target's frontier is the least, over the locations with a positive count, of their least times and what the paths from
+there make of them: a (min,+) product for integer times, an antichain in nested scopes. Only dataflows whose counts
+changed are looked at; in them only the active locations (those with a positive count) and the eager targets: probes,
+operators that are always notified, and operators with `if_token` while they hold one. Whoever else asks for a frontier
+gets it computed then. So operators that have nothing to do cost nothing, however many there are.
+
+Safety: a frontier never passes a time that a counted token or message could still bring there; it never moves back.
 """
 
+from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from engine import counts as table
+from engine import nested_frontiers
 from engine.counts import (
-    BACKWARD_BEGIN,
-    BACKWARD_END,
-    BROKEN_LOCATION,
-    DIRTY_COUNT,
-    FORWARD_BEGIN,
-    FORWARD_END,
-    FRONTIER,
-    IS_DIRTY,
-    IS_REACHED,
-    LEAST,
-    LISTS_ADDRESS,
+    GRAPH_WORDS,
     LOCATION_CAPACITY,
     LOCATION_WORDS,
-    LOCATIONS_ADDRESS,
-    NONZERO,
-    OPERATOR,
-    OPERATORS_ADDRESS,
-    PATHS_ADDRESS,
-    PATHS_CAPACITY,
-    WOKEN_COUNT,
-    least_positive,
 )
 from engine.errors import BrokenInvariant
 from engine.location import NOTIFY_CODES, Notify
+from engine.nested_counts import COORDINATES, ENTRY_WORDS, apply_nested_change
+from engine.nested_frontiers import COUNT_BITS, NO_PATH
+from engine.propagation import (
+    FIRST_INPUT,
+    HOLDING,
+    INPUTS,
+    IS_LAZY,
+    OPERATOR_WORDS,
+    POLICY,
+    become_eager,
+    current_frontier,
+    propagate,
+)
 from engine.reachability import Reachability
-from engine.timestamp import COMPLETE
-from shm.kernels import address_of, kernel, words_at
-
-# Words of an operator.
-POLICY, HOLDING, IS_WOKEN = range(3)
-OPERATOR_WORDS = 4
-_NEVER, _IF_TOKEN, _ALWAYS = (NOTIFY_CODES[policy] for policy in (Notify.NEVER, Notify.IF_TOKEN, Notify.ALWAYS))
+from engine.tables import GraphTables, Tables
+from engine.timestamp import COMPLETE, PathSummary, Time, coordinates, from_coordinates
+from shm.kernels import address_of
 
 
-@kernel
-def propagate(state):  # type: ignore[no-untyped-def]
-    """Bring frontiers up to date with the counts changed since the last call; returns how many operators are woken
-    (listed in the last third of `lists`), or -1 if a frontier would move back (its location is in
-    state[BROKEN_LOCATION])."""
-    capacity = state[LOCATION_CAPACITY]
-    locations = words_at(state[LOCATIONS_ADDRESS], capacity * LOCATION_WORDS)
-    lists = words_at(state[LISTS_ADDRESS], 3 * capacity)
-    paths = words_at(state[PATHS_ADDRESS], 2 * state[PATHS_CAPACITY])
-    operators = words_at(state[OPERATORS_ADDRESS], capacity * OPERATOR_WORDS)
-    reached = 0
-    for i in range(state[DIRTY_COUNT]):
-        location = lists[i]
-        at = location * LOCATION_WORDS
-        locations[at + IS_DIRTY] = 0
-        least = least_positive(state, location)
-        if least != locations[at + LEAST]:
-            locations[at + LEAST] = least
-            for path in range(locations[at + FORWARD_BEGIN], locations[at + FORWARD_END]):
-                target = paths[2 * path]
-                if locations[target * LOCATION_WORDS + IS_REACHED] == 0:
-                    locations[target * LOCATION_WORDS + IS_REACHED] = 1
-                    lists[capacity + reached] = target
-                    reached += 1
-    state[DIRTY_COUNT] = 0
-    woken = 0
-    for i in range(reached):
-        target = lists[capacity + i]
-        at = target * LOCATION_WORDS
-        locations[at + IS_REACHED] = 0
-        frontier = COMPLETE
-        for path in range(locations[at + BACKWARD_BEGIN], locations[at + BACKWARD_END]):
-            least = locations[paths[2 * path] * LOCATION_WORDS + LEAST]
-            if least != COMPLETE and least + paths[2 * path + 1] < frontier:
-                frontier = least + paths[2 * path + 1]
-        before = locations[at + FRONTIER]
-        if frontier == before:
-            continue
-        if frontier < before:
-            state[BROKEN_LOCATION] = target
-            return -1
-        locations[at + FRONTIER] = frontier
-        operator = locations[at + OPERATOR]
-        policy = operators[operator * OPERATOR_WORDS + POLICY]
-        if policy == _ALWAYS or (policy == _IF_TOKEN and operators[operator * OPERATOR_WORDS + HOLDING] > 0):
-            if operators[operator * OPERATOR_WORDS + IS_WOKEN] == 0:
-                operators[operator * OPERATOR_WORDS + IS_WOKEN] = 1
-                lists[2 * capacity + woken] = operator
-                woken += 1
-    for i in range(woken):
-        operators[lists[2 * capacity + i] * OPERATOR_WORDS + IS_WOKEN] = 0
-    state[WOKEN_COUNT] = woken
-    return woken
+class Tracker(Tables):
+    """Owner of one worker's tables. Locations, operators and dataflows are numbered from 0 in the order they are added.
+    """
 
-
-class Tracker:
-    """Owner of one worker's tables. Locations and operators are numbered from 0 in the order they are added."""
-
-    def __init__(self, capacity: int = 64) -> None:
-        self.state = np.zeros(table.STATE_WORDS, np.int64)
-        self.state_view = self.state.data
-        self.locations_used = 0
-        self.operators_used = 0
-        self._locations = np.zeros(0, np.int64)
-        self._pool = np.zeros(2, np.int64)
-        self._operators = np.zeros(0, np.int64)
-        self._lists = np.zeros(0, np.int64)
-        self._paths = np.zeros(2, np.int64)
-        self._paths_used = 0
-        self._resize_locations(capacity)
-        self._resize_pool(capacity * table.FIRST_REGION)
-        self._link()
-
-    def _resize_locations(self, capacity: int) -> None:
-        locations = np.zeros(capacity * LOCATION_WORDS, np.int64)
-        locations[: len(self._locations)] = self._locations
-        fresh = locations.reshape(capacity, LOCATION_WORDS)[len(self._locations) // LOCATION_WORDS :]
-        fresh[:, LEAST] = COMPLETE
-        operators = np.zeros(capacity * OPERATOR_WORDS, np.int64)
-        operators[: len(self._operators)] = self._operators
-        lists = np.zeros(3 * capacity, np.int64)
-        dirty = int(self.state[DIRTY_COUNT])
-        lists[:dirty] = self._lists[:dirty]
-        self._locations, self._operators, self._lists = locations, operators, lists
-
-    def _resize_pool(self, entries: int) -> None:
-        pool = np.zeros(2 * entries, np.int64)
-        pool[: len(self._pool)] = self._pool
-        self._pool = pool
-
-    def _link(self) -> None:
-        """Tell the kernels where the tables are now, and give Python its quick views of them."""
-        state = self.state
-        state[table.LOCATIONS_ADDRESS] = address_of(self._locations)
-        state[table.LOCATION_CAPACITY] = len(self._locations) // LOCATION_WORDS
-        state[table.POOL_ADDRESS] = address_of(self._pool)
-        state[table.POOL_CAPACITY] = len(self._pool) // 2
-        state[table.OPERATORS_ADDRESS] = address_of(self._operators)
-        state[table.OPERATOR_CAPACITY] = len(self._operators) // OPERATOR_WORDS
-        state[table.LISTS_ADDRESS] = address_of(self._lists)
-        state[table.PATHS_ADDRESS] = address_of(self._paths)
-        state[table.PATHS_CAPACITY] = len(self._paths) // 2
-        self.location_view = self._locations.data
-        self.operator_view = self._operators.data
-        self.list_view = self._lists.data
-
-    def grow(self, location: int = 0) -> None:
-        """Make room after a kernel asked for it: twice the pool, and tables that hold `location`."""
-        capacity = len(self._locations) // LOCATION_WORDS
-        if location >= capacity:
-            self._resize_locations(max(2 * capacity, location + 1))
-        else:
-            self._resize_pool(len(self._pool))
-        self._link()
+    # Building
 
     def add_operator(self, policy: Notify) -> int:
         """A new operator with no locations yet; returns its number."""
         number = self.operators_used
-        if number >= len(self._operators) // OPERATOR_WORDS:
-            self.grow(number)
-        self._operators[number * OPERATOR_WORDS + POLICY] = NOTIFY_CODES[policy]
+        self._require(number)
+        at = number * OPERATOR_WORDS
+        self._operators[at + POLICY] = NOTIFY_CODES[policy]
+        self._operators[at + FIRST_INPUT] = self.locations_used
+        self._operators[at + IS_LAZY] = policy == Notify.IF_TOKEN
         self.operators_used += 1
         return number
 
-    def add_location(self, operator: int) -> int:
-        """A new location that belongs to `operator`; returns its number. Its frontier starts at time 0."""
+    def add_location(self, operator: int, is_input: bool = False) -> int:
+        """A new location that belongs to `operator` (whose inputs come first); returns its number."""
         number = self.locations_used
-        if number >= len(self._locations) // LOCATION_WORDS:
-            self.grow(number)
-        self._locations[number * LOCATION_WORDS + OPERATOR] = operator
+        self._require(number)
+        self._locations[number * LOCATION_WORDS + table.OPERATOR] = operator
+        self._locations[number * LOCATION_WORDS + table.GRAPH] = self._graph_count
+        self._operators[operator * OPERATOR_WORDS + INPUTS] += is_input
         self.locations_used += 1
         return number
 
-    def connect(self, reachability: Reachability) -> None:
-        """Compile the paths of a new dataflow's locations to its watched targets (totally ordered: one delay a pair).
-        """
-        forward: dict[int, list[tuple[int, int]]] = {}
-        runs: list[tuple[int, int, int, list[tuple[int, int]]]] = []
-        for target in reachability.targets():
-            backward = []
-            for origin, summaries in reachability.sources(target).items():
-                delay = min(summary.delay for summary in summaries)
-                backward.append((origin, delay))
-                forward.setdefault(origin, []).append((target, delay))
-            runs.append((target, BACKWARD_BEGIN, BACKWARD_END, backward))
-        runs += [(origin, FORWARD_BEGIN, FORWARD_END, pairs) for origin, pairs in forward.items()]
-        flat = [word for _, _, _, pairs in runs for pair in pairs for word in pair]
-        self._paths = np.concatenate([self._paths[: 2 * self._paths_used], np.array([*flat, 0, 0], np.int64)])
-        for location, begin, end, pairs in runs:
-            self._locations[location * LOCATION_WORDS + begin] = self._paths_used
-            self._paths_used += len(pairs)
-            self._locations[location * LOCATION_WORDS + end] = self._paths_used
-        self._link()
+    def add_graph(
+        self, first: int, reachability: Reachability, depths: list[int] | None = None, all_done: int = -1
+    ) -> int:
+        """The locations from `first` on are one dataflow, with these paths; returns its number.
 
-    def change(self, location: int, time: int, delta: int) -> None:
+        depths: the number of coordinates of each location's times (default: integers). all_done: the operator to wake
+        once every count is zero.
+        """
+        number = self._graph_count
+        graph = GraphTables(first, reachability, depths or [1] * (self.locations_used - first))
+        self._graphs_used[number] = graph
+        self._graph_count += 1
+        if self._graph_count >= len(self._graphs) // GRAPH_WORDS:
+            self._resize_graphs(2 * self._graph_count)
+        words = self._graphs[number * GRAPH_WORDS : (number + 1) * GRAPH_WORDS]
+        words[table.FIRST_LOCATION], words[table.LOCATIONS] = first, graph.size
+        words[table.ACTIVE_ADDRESS], words[table.EAGER_ADDRESS] = address_of(graph.active), address_of(graph.eager)
+        words[table.GRAPH_IS_NESTED] = graph.is_nested
+        words[table.ALL_DONE] = all_done
+        mine = self._locations.reshape(-1, LOCATION_WORDS)[first : first + graph.size]
+        mine[:, table.GRAPH] = number
+        mine[:, table.IS_NESTED] = graph.is_nested
+        self._link()
+        operators = self._operators.reshape(-1, OPERATOR_WORDS)
+        for location, operator in enumerate(mine[:, table.OPERATOR].tolist(), first):
+            policy, first_input, inputs = operators[operator, [POLICY, FIRST_INPUT, INPUTS]].tolist()
+            if policy == NOTIFY_CODES[Notify.ALWAYS] and first_input <= location < first_input + inputs:
+                self._be_interested(location, is_new=True)
+        return number
+
+    def remove_graph(self, number: int) -> None:
+        """Forget a dataflow whose counts are all zero: what it kept in memory, but for its locations' words."""
+        del self._graphs_used[number]
+        words = self._graphs[number * GRAPH_WORDS : (number + 1) * GRAPH_WORDS]
+        first, size = int(words[table.FIRST_LOCATION]), int(words[table.LOCATIONS])
+        words[table.ACTIVE_COUNT] = words[table.EAGER_COUNT] = 0
+        mine = self._locations.reshape(-1, LOCATION_WORDS)[first : first + size]
+        mine[:, [table.REGION_CAPACITY, table.BEGIN, table.END, table.LEAST_CAPACITY, table.LEAST_COUNT]] = 0
+        mine[:, table.FRONTIER] = COMPLETE
+        mine[:, table.ROW] = 0
+
+    # Paths
+
+    def _graph_of(self, location: int) -> GraphTables:
+        return self._graphs_used[int(self._locations[location * LOCATION_WORDS + table.GRAPH])]
+
+    def _compile_row(self, target: int) -> None:
+        """Write down the paths from every location of the dataflow to `target`, once."""
+        if self._locations[target * LOCATION_WORDS + table.ROW]:
+            return
+        graph = self._graph_of(target)
+        if graph.is_nested:
+            row = np.full(graph.size, NO_PATH, np.int64)
+            for origin, summaries in graph.reachability.paths_to(target).items():
+                row[origin - graph.first] = self._summaries_number(graph, tuple(summaries))
+        else:
+            row = np.full(graph.size, COMPLETE, np.int64)
+            for origin, delay in graph.reachability.delays_to(target).items():
+                row[origin - graph.first] = delay
+        graph.rows[target] = row
+        self._locations[target * LOCATION_WORDS + table.ROW] = address_of(row)
+
+    def _summaries_number(self, graph: GraphTables, summaries: tuple[PathSummary, ...]) -> int:
+        number = graph.summary_numbers.get(summaries)
+        if number is None:
+            begin = len(graph.summaries) // nested_frontiers.SUMMARY_WORDS
+            number = graph.summary_numbers[summaries] = begin << COUNT_BITS | len(summaries)
+            words = [
+                [len(summary.delays), *(summary.delays + summary.then), 0, 0, 0, 0][: nested_frontiers.SUMMARY_WORDS]
+                for summary in summaries
+            ]
+            graph.summaries = np.concatenate([graph.summaries, np.array(words, np.int64).ravel()])
+            at = int(self._locations[graph.first * LOCATION_WORDS + table.GRAPH]) * GRAPH_WORDS
+            self._graphs[at + table.SUMMARIES_ADDRESS] = address_of(graph.summaries)
+            self._graphs[at + table.SUMMARIES_COUNT] = len(graph.summaries) // nested_frontiers.SUMMARY_WORDS
+        return number
+
+    def _be_interested(self, target: int, is_new: bool = False) -> None:
+        """Keep the target's frontier up to date from now on."""
+        self._compile_row(target)
+        self._run(become_eager, target, is_new)
+
+    def _run(self, kernel: Callable[..., int], *arguments: Any) -> int:
+        """Call a kernel that may need room; raises BrokenInvariant if it finds a frontier that would move back."""
+        while (status := kernel(self.state, *arguments)) == table.NEEDS_ROOM:
+            self.grow()
+        if status == nested_frontiers.BACKWARDS:
+            raise self.broken()
+        return status
+
+    # Changes
+
+    def change(self, location: int, time: Any, delta: int) -> None:
         """Apply one change to the counts (at build time; batches from the ring are applied by the progress channel's
         kernel).
         """
-        while table.apply_change(self.state, location, time, delta) == table.NEEDS_ROOM:
-            self.grow(location)
+        if self._locations[location * LOCATION_WORDS + table.IS_NESTED]:
+            words = np.array([*coordinates(time), 0, 0, 0][:COORDINATES], np.int64)
+            self._run(apply_nested_change, location, words, 0, delta)
+        else:
+            self._run(table.apply_change, location, time, delta)
 
     def propagate(self) -> list[int]:
         """Bring frontiers up to date; the operators woken by it."""
-        woken = propagate(self.state)
-        if woken < 0:
-            raise self.broken()
-        return self.woken(woken)
+        self.state[table.WOKEN_COUNT] = 0
+        self._run(propagate)
+        return self.woken()
 
-    def woken(self, count: int) -> list[int]:
+    def woken(self) -> list[int]:
         """The operators that the last propagation woke."""
+        count = self.state_view[table.WOKEN_COUNT]
         start = 2 * self.state_view[LOCATION_CAPACITY]
-        return self.list_view[start : start + count].tolist()
+        return self.list_view[start : start + count].tolist() if count else []
 
     def broken(self) -> BrokenInvariant:
         """The error for a frontier that would have moved back."""
-        location = int(self.state[BROKEN_LOCATION])
-        return BrokenInvariant(f"the frontier at location {location} would move back from {self.frontier(location)}")
+        location = int(self.state[table.BROKEN_LOCATION])
+        reached = self._locations[location * LOCATION_WORDS + table.REACHED_FRONTIER]
+        return BrokenInvariant(f"the frontier at location {location} would move back from {reached}")
 
-    def frontier(self, target: int) -> int:
-        """The frontier of a watched target as an integer; COMPLETE if no time can arrive any more."""
-        return self.location_view[target * LOCATION_WORDS + FRONTIER]
+    # Frontiers
+
+    def frontier(self, target: int) -> Time:
+        """A frontier as an integer (in a nested scope: its least epoch); COMPLETE if no time can arrive any more."""
+        kept = self.location_view[target * LOCATION_WORDS + table.FRONTIER]
+        return kept if kept >= 0 else self._compute_frontier(target)
+
+    def _compute_frontier(self, target: int) -> Time:
+        """The frontier of a target that is not kept up to date."""
+        self._compile_row(target)
+        self._run(current_frontier, target)
+        return int(self._locations[target * LOCATION_WORDS + table.REACHED_FRONTIER])
+
+    def nested_frontier(self, target: int) -> list[Any]:
+        """A frontier in a dataflow with nested scopes: its elements, times of the location's depth; empty if complete.
+        """
+        row = self._locations[target * LOCATION_WORDS : (target + 1) * LOCATION_WORDS]
+        if row[table.FRONTIER] < 0:
+            self._compute_frontier(target)
+        graph = self._graph_of(target)
+        depth = graph.depths[target - graph.first]
+        chain, count = int(row[table.CHAIN_REGION]), int(row[table.CHAIN_COUNT])
+        flat = self._pool[chain : chain + count * COORDINATES].tolist()
+        return [from_coordinates(tuple(flat[i : i + depth])) for i in range(0, len(flat), COORDINATES)]
+
+    def frontier_elements(self, target: int) -> list[Any]:
+        """A frontier as the list of its elements, in order, whatever the dataflow's times."""
+        if self._locations[target * LOCATION_WORDS + table.IS_NESTED]:
+            return self.nested_frontier(target)
+        frontier = self.frontier(target)
+        return [] if frontier == COMPLETE else [frontier]
 
     @staticmethod
     def frontier_word(target: int) -> int:
-        """Where a target's frontier stands in `location_view` (which is replaced when tables grow)."""
-        return target * LOCATION_WORDS + FRONTIER
+        """Where a target's frontier stands in `location_view` (which is replaced when tables grow); negative where it
+        is not kept up to date."""
+        return target * LOCATION_WORDS + table.FRONTIER
 
     def set_holding(self, operator: int, tokens: int) -> None:
         """Say how many tokens an operator holds (for the policy `if_token`)."""
-        self.operator_view[operator * OPERATOR_WORDS + HOLDING] = tokens
+        at = operator * OPERATOR_WORDS
+        self.operator_view[at + HOLDING] = tokens
+        if tokens and self.operator_view[at + IS_LAZY]:
+            self.operator_view[at + IS_LAZY] = 0
+            first = self.operator_view[at + FIRST_INPUT]
+            for location in range(first, first + self.operator_view[at + INPUTS]):
+                self._be_interested(location)
 
     @property
     def complete(self) -> bool:
         """Whether every count of every location is zero: nothing can happen any more."""
-        return self.state_view[NONZERO] == 0
+        return self.state_view[table.NONZERO] == 0
 
-    def entries(self, location: int) -> list[tuple[int, int]]:
-        """The nonzero (time, count) pairs at a location."""
+    # Looking in
+
+    def entries(self, location: int) -> list[tuple[Any, int]]:
+        """The nonzero (time, count) pairs at a location, in order."""
         row = self._locations[location * LOCATION_WORDS : (location + 1) * LOCATION_WORDS]
-        first = int(row[table.REGION])
-        pairs = self._pool[2 * (first + int(row[table.BEGIN])) : 2 * (first + int(row[table.END]))].reshape(-1, 2)
-        return [(int(time), int(count)) for time, count in pairs if count]
+        width, scale = (ENTRY_WORDS, 1) if row[table.IS_NESTED] else (2, 2)
+        begin, end = (
+            int(row[table.REGION]) * scale + int(row[bound]) * width for bound in (table.BEGIN, table.END)
+        )
+        entries = self._pool[begin:end].reshape(-1, width).tolist()
+        if not row[table.IS_NESTED]:
+            return [(time, count) for time, count in entries if count]
+        graph = self._graph_of(location)
+        depth = graph.depths[location - graph.first]
+        return [(from_coordinates(tuple(entry[:depth])), entry[-1]) for entry in entries if entry[-1]]
 
     def check(self) -> None:
-        """Raise AssertionError unless windows are sorted, inside their regions, and NONZERO counts them."""
-        nonzero = 0
-        for location in range(len(self._locations) // LOCATION_WORDS):
+        """Raise AssertionError unless windows are sorted, inside their regions, and the sums of what is not zero agree.
+        """
+        nonzero = dict.fromkeys(self._graphs_used, 0)
+        for location in range(self.locations_used):
             row = self._locations[location * LOCATION_WORDS : (location + 1) * LOCATION_WORDS]
             assert 0 <= row[table.BEGIN] <= row[table.END] <= row[table.REGION_CAPACITY], location
+            if row[table.BEGIN] == row[table.END]:
+                continue
             entries = self.entries(location)
             assert all(left[0] < right[0] for left, right in pairwise(entries)), location
-            nonzero += len(entries)
-        assert nonzero == self.state[NONZERO], (nonzero, int(self.state[NONZERO]))
+            nonzero[int(row[table.GRAPH])] += len(entries)
+        for number, count in nonzero.items():
+            assert count == self._graphs[number * GRAPH_WORDS + table.GRAPH_NONZERO], number
+        assert sum(nonzero.values()) == self.state[table.NONZERO], (nonzero, int(self.state[table.NONZERO]))

@@ -4,7 +4,6 @@ A step: fire timers, take in messages, run due operators (what they send to them
 """
 
 import gc
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,11 +20,11 @@ from engine.data_plane import DataPlane
 from engine.errors import GroupStopped
 from engine.explain import describe_frontiers
 from engine.input import InputHandle
+from engine.lost_tokens import LostTokens
 from engine.operator import RunningOperator
 from engine.probe import Probe
 from engine.progress_channel import APPLIED_ANY, INCOMING, PARKED, ProgressChannel
 from engine.scope import Scope
-from engine.tokens import Token
 from engine.tracker import Tracker
 from shm.atomics import peek, poke
 from shm.data_queue import anything_waiting
@@ -65,12 +64,14 @@ class Worker:
         self._segment = segment
         self._lot = lot
         self._stop_address = segment.address(segment.layout.stop)
+        self.going_round: list[tuple[Any, Any, Any]] = []
+        """What operators sent around loops during the call under way: push, time, batch."""
         self._due: list[int] = []
         self._next: list[RunningOperator] = []
         self._timers: list[tuple[int, int]] = []
         self._stepping = False
         self._incoming = 0
-        self.lost: list[tuple[int, int]] = []  # tokens that the collector took since the last exchange: location, time
+        self.lost = LostTokens(self.log)
         self._spin_ns = 0 if config.oversubscribed else config.spin_us * 1000
 
     # Building
@@ -122,6 +123,8 @@ class Worker:
             operator = operators[heappop(due)]
             operator.is_due = False
             operator.run()
+            if self.going_round:
+                self._send_round()
             if plane.uncommitted:
                 plane.commit()
             active = unpublished = True
@@ -144,6 +147,12 @@ class Worker:
         self._stepping = False
         return active or bool(due) or bool(self._next)
 
+    def _send_round(self) -> None:
+        """Hand on what the operator that has just run sent around loops."""
+        round_trips, self.going_round[:] = self.going_round[:], []
+        for push, at, batch in round_trips:
+            push(at, batch)
+
     def _keep_waiting_messages(self) -> None:
         """The budget ended before some due operators: what they have waiting must not be views when bytes are given
         back.
@@ -153,8 +162,8 @@ class Worker:
                 port.end_call()
 
     def _exchange(self, sent: bool) -> int:
-        if self.lost:
-            self._release_lost()
+        if self.lost.waiting:
+            self.lost.release()
         flags = self.progress.exchange(sent)
         if flags:
             self._incoming = flags & INCOMING
@@ -208,7 +217,7 @@ class Worker:
     @property
     def complete(self) -> bool:
         """Whether every count is zero, here and so everywhere."""
-        return self.tracker.complete and self.log.offset == 0 and not self.lost
+        return self.tracker.complete and self.log.offset == 0 and not self.lost.waiting
 
     def _while_waiting(self, stepping: bool) -> None:
         """What is done while peers are waited for: steps, so that they are not held up."""
@@ -273,24 +282,6 @@ class Worker:
             raise GroupStopped(f"worker {self.index} was asked to stop")
         if gc.get_count()[0] > _GARBAGE_LIMIT:
             gc.collect(1)
-
-    def token_lost(self, token: Token, location: int, where: str) -> None:
-        """A token was garbage-collected while live: report it now; release it with the next exchange, since the
-        collector may have come in the middle of a change to the log."""
-        self.lost.append((location, token.time))
-        self.report_lost_token(token, where)
-
-    def report_lost_token(self, token: Token, where: str) -> None:
-        """Say who lost a token."""
-        sys.stderr.write(
-            f"tokenring: a token of {where} at time {token.time} was lost without drop(); it was made at "
-            f"{token.origin}. "
-            "It is released now; drop tokens explicitly.\n"
-        )
-
-    def _release_lost(self) -> None:
-        while self.lost:
-            self.log.add(*self.lost.pop(), -1)
 
     def describe_frontiers(self) -> str:
         """Where each operator stands, for explanations."""

@@ -23,9 +23,10 @@ from shm.kernels import TABLE, WORDS, address_of, boolean, int64, kernel, kernel
 from shm.layout import LINE_WORDS
 from shm.segment import Segment
 
-WRITE_ADDRESS, READ_ADDRESS, DATA_ADDRESS, CAPACITY, WRITE_POSITION, READ_POSITION, COMMITTED = range(7)
+WRITE_ADDRESS, READ_ADDRESS, DATA_ADDRESS, CAPACITY, WRITE_POSITION, READ_POSITION, COMMITTED, MORE_STAMP = range(8)
 RELEASED = COMMITTED  # the sender's word and the receiver's: each has its own row
-QUEUE_STATE = 8
+MORE_STAMP_WORDS = 3  # stamp words 1..3 of what is sent next: 0, but for times of nested scopes
+QUEUE_STATE = 11
 
 HEADER_WORDS = 8
 SIZE, CHANNEL, ROWS, COLUMNS, STAMP = range(5)
@@ -47,7 +48,7 @@ class Loopback:
 
 
 def _row(base: int, capacity: int) -> list[int]:
-    return [base, base + 8 * LINE_WORDS, base + 16 * LINE_WORDS, capacity, 0, 0, 0, 0]
+    return [base, base + 8 * LINE_WORDS, base + 16 * LINE_WORDS, capacity, *[0] * (QUEUE_STATE - CAPACITY - 1)]
 
 
 def attach_queues(segment: Segment, me: int, loopback: Loopback) -> tuple[np.ndarray, np.ndarray]:
@@ -113,6 +114,8 @@ def begin(queue, words, channel, rows, columns, stamp):  # type: ignore[no-untyp
     store_word(header + 8 * ROWS, rows)
     store_word(header + 8 * COLUMNS, columns)
     store_word(header + 8 * STAMP, stamp)
+    for i in range(MORE_STAMP_WORDS):
+        store_word(header + 8 * (STAMP + 1 + i), queue[MORE_STAMP + i])
     queue[WRITE_POSITION] += words
     return header + 8 * HEADER_WORDS
 

@@ -7,6 +7,8 @@ takes writable and read-only columns alike. One without is compiled for the type
 
 from collections.abc import Callable
 from functools import cache
+from hashlib import blake2b
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -30,15 +32,48 @@ def _has_file(function: Callable[..., Any]) -> bool:
     return not function.__code__.co_filename.startswith("<")
 
 
+def _text(code: CodeType) -> str:
+    """What a function's code says, functions within it included."""
+    constants = [_text(value) if isinstance(value, CodeType) else repr(value) for value in code.co_consts]
+    return f"{code.co_code.hex()} {constants} {code.co_names}"
+
+
+def _ingredients(function: Callable[..., Any]) -> list[str]:
+    """What is compiled into a function besides its own code: the constants it names, and the kernels it calls with all
+    that is in those."""
+    found = [_text(function.__code__)]
+    for name in sorted(function.__code__.co_names):
+        value: Any = function.__globals__.get(name)
+        if isinstance(value, int | float | tuple):
+            found.append(f"{name}={value!r}")
+        elif hasattr(value, "ingredients"):
+            found.append(f"{name}:{value.ingredients}")
+        elif hasattr(value, "_defn"):  # an intrinsic
+            found.append(f"{name}:{_text(value._defn.__code__)}")
+    return found
+
+
+def _dispatcher(function: Callable[..., Any]) -> Any:
+    """A dispatcher whose cache on disk notices every change to what is compiled in: numba looks only at the function's
+    own file."""
+    dispatcher = njit(cache=_has_file(function), error_model="numpy")(function)
+    dispatcher.ingredients = blake2b("\n".join(_ingredients(function)).encode(), digest_size=16).hexdigest()
+    if _has_file(function):
+        file = dispatcher._cache._cache_file
+        file._source_stamp = (file._source_stamp, dispatcher.ingredients)
+    return dispatcher
+
+
 def kernel(signature: Any) -> Any:
     """Decorator: compile a function without Python objects, cached on disk. `@kernel` or `@kernel(void(TABLE,
     COLUMN))`.
     """
     if callable(signature) and not hasattr(signature, "return_type"):
-        return njit(cache=_has_file(signature), error_model="numpy")(signature)
+        return _dispatcher(signature)
 
     def compiled(function: Callable[..., Any]) -> Any:
-        dispatcher = njit([signature], cache=_has_file(function), error_model="numpy")(function)
+        dispatcher = _dispatcher(function)
+        dispatcher.compile(signature)
         dispatcher.disable_compile()
         return dispatcher
 

@@ -31,7 +31,7 @@ RING_STATE = 8
 SEQUENCE, BATCH_SIZE, LOCATION, DELTA, TIME = range(5)
 RECORD_BYTES = RECORD_WORDS * 8
 LINE_BYTES = LINE_WORDS * 8
-CHANGE_WORDS = 3  # a change in private memory: location, delta, time
+CHANGE_WORDS = 6  # a change in private memory: location, delta, time coordinates 0..3
 
 
 def attach_ring(segment: Segment, me: int) -> np.ndarray:
@@ -74,7 +74,7 @@ def claim(ring, count):  # type: ignore[no-untyped-def]
 
 @kernel
 def publish(ring, changes, start, count):  # type: ignore[no-untyped-def]
-    """Publish `count` changes (flat int64 triples location, delta, time) from change `start` as one atomic batch; False
+    """Publish `count` changes (flat int64, CHANGE_WORDS each) from change `start` as one atomic batch; False
     if full.
     """
     first = claim(ring, count)
@@ -85,9 +85,8 @@ def publish(ring, changes, start, count):  # type: ignore[no-untyped-def]
         record = records + ((first + i) & mask) * RECORD_BYTES
         change = (start + i) * CHANGE_WORDS
         store_word(record + 8 * BATCH_SIZE, count)
-        store_word(record + 8 * LOCATION, changes[change])
-        store_word(record + 8 * DELTA, changes[change + 1])
-        store_word(record + 8 * TIME, changes[change + 2])
+        for word in range(CHANGE_WORDS):
+            store_word(record + 8 * (LOCATION + word), changes[change + word])
         if i > 0:
             store_word(record + 8 * SEQUENCE, first + i + 1)
     store_release(
@@ -107,11 +106,15 @@ def available(ring):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def record_address(ring, index):  # type: ignore[no-untyped-def]
+    """Where record `index` of the batch at the read position lies (after `available` said that it is there)."""
+    return ring[RECORDS_ADDRESS] + ((ring[RING_READ_POSITION] + index) & ring[RING_MASK]) * RECORD_BYTES
+
+
+@kernel
 def record_word(ring, index, word):  # type: ignore[no-untyped-def]
-    """Word `word` of record `index` of the batch at the read position (after `available` said that it is there)."""
-    return load_word(
-        ring[RECORDS_ADDRESS] + ((ring[RING_READ_POSITION] + index) & ring[RING_MASK]) * RECORD_BYTES + 8 * word
-    )
+    """Word `word` of record `index` of the batch at the read position."""
+    return load_word(record_address(ring, index) + 8 * word)
 
 
 @kernel

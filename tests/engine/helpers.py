@@ -35,7 +35,7 @@ def simulated(workers: int = 1, **settings: Any) -> Iterator[SimulatedGroup]:
         yield group
     finally:
         for worker in group.workers:
-            worker.report_lost_token = lambda *_: None  # type: ignore[method-assign]
+            worker.lost.report = lambda *_: None  # type: ignore[method-assign]
             for handle in worker.inputs:
                 handle.close()
         group.close()

@@ -172,7 +172,7 @@ def test_a_cycle_in_a_graph_is_named() -> None:
     _declare(scope)
     graph: Graph = scope.graph
     graph.operators[1].inputs[0].origin = Source(1, 0)
-    with pytest.raises(GraphError, match="'pass' output 0 -> 'pass' input 0 -> 'pass' output 0"):
+    with pytest.raises(GraphError, match="'pass' input 0 -> 'pass' output 0 -> 'pass' input 0"):
         graph.validate()
 
 

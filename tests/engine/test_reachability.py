@@ -7,8 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine import GraphError
-from engine.reachability import Link, Reachability, require_acyclic
-from engine.timestamp import IDENTITY, MAX_TIME, PathSummary
+from engine.reachability import Link, Reachability, require_advancing_cycles
+from engine.timestamp import (
+    IDENTITY,
+    MAX_TIME,
+    PathSummary,
+    enter_summary,
+    feedback_summary,
+    identity,
+    leave_summary,
+)
 
 LOCATIONS = 7
 acyclic_links = st.lists(
@@ -30,39 +38,73 @@ def _least(links: list[Link], origin: int, target: int) -> int | None:
 
 @given(acyclic_links)
 def test_the_closure_is_the_least_over_all_paths(links: list[Link]) -> None:
-    reachability = Reachability(links, range(LOCATIONS))
-    assert reachability.targets() == list(range(LOCATIONS))
+    reachability = Reachability(links)
     for target in range(LOCATIONS):
         for origin in range(LOCATIONS):
             least = _least(links, origin, target)
             summaries = list(reachability.summaries(origin, target))
             assert summaries == ([] if least is None else [PathSummary(least)])
-            assert (origin in reachability.sources(target)) == (least is not None)
+            assert reachability.delays_to(target).get(origin) == least
+
+
+def _named(count: int, depth: int = 1) -> tuple[dict[int, str], dict[int, int]]:
+    return {number: str(number) for number in range(count)}, dict.fromkeys(range(count), depth)
 
 
 @given(acyclic_links)
 def test_acyclic_links_are_accepted(links: list[Link]) -> None:
-    require_acyclic(links, {number: str(number) for number in range(LOCATIONS)})
+    require_advancing_cycles(links, *_named(LOCATIONS))
 
 
 @given(acyclic_links, st.integers(0, LOCATIONS - 1), st.integers(0, LOCATIONS - 1))
-def test_a_cycle_is_found_wherever_it_is(links: list[Link], a: int, b: int) -> None:
+def test_a_cycle_that_does_not_advance_is_found_wherever_it_is(links: list[Link], a: int, b: int) -> None:
     early, late = sorted((a, b))
     cyclic = [*links, (early, late, IDENTITY), (late, early, IDENTITY)]
     with pytest.raises(GraphError, match="cycle"):
-        require_acyclic(cyclic, {number: str(number) for number in range(LOCATIONS)})
+        require_advancing_cycles(cyclic, *_named(LOCATIONS))
+
+
+@given(acyclic_links, st.integers(0, LOCATIONS - 1), st.integers(0, LOCATIONS - 1))
+def test_cycles_that_advance_are_accepted(links: list[Link], a: int, b: int) -> None:
+    early, late = sorted((a, b)) if a != b else (0, 1)
+    require_advancing_cycles([*links, (early, late, IDENTITY), (late, early, PathSummary(1))], *_named(LOCATIONS))
 
 
 def test_the_error_names_the_cycle_and_nothing_else() -> None:
     names = {0: "'a' output 0", 1: "'b' input 0", 2: "'b' output 0", 3: "'c' input 0", 4: "'c' output 0"}
     links = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 1)]
     with pytest.raises(GraphError) as caught:
-        require_acyclic([(a, b, IDENTITY) for a, b in links], names)
-    path = "'b' input 0 -> 'b' output 0 -> 'c' input 0 -> 'c' output 0 -> 'b' input 0"
-    assert str(caught.value).endswith(f": {path}")
+        require_advancing_cycles([(a, b, IDENTITY) for a, b in links], names, dict.fromkeys(names, 1))
+    ways = ["'b' input 0", "'b' output 0", "'c' input 0", "'c' output 0"]
+    rotations = [" -> ".join([*ways[i:], *ways[:i], ways[i]]) for i in range(4)]
+    assert any(f": {rotation};" in str(caught.value) for rotation in rotations)
+
+
+def test_a_cycle_through_the_scope_around_a_loop_forgets_its_rounds_and_is_refused() -> None:
+    """enter (0 -> 1), around (1 -> 2, advancing), leave (2 -> 3) and in again (3 -> 0): the outer time stands still."""
+    links = [(0, 1, enter_summary(1)), (1, 2, feedback_summary(2)), (2, 3, leave_summary(2)), (3, 0, IDENTITY)]
+    names = {number: f"port {number}" for number in range(4)}
+    with pytest.raises(GraphError, match="does not advance time"):
+        require_advancing_cycles(links, names, {0: 1, 1: 2, 2: 2, 3: 1})
+    links[3] = (3, 0, PathSummary(1))
+    require_advancing_cycles(links, names, {0: 1, 1: 2, 2: 2, 3: 1})
+
+
+def test_two_cycles_that_share_ports_are_both_looked_at() -> None:
+    links = [(0, 1, identity(2)), (1, 0, feedback_summary(2)), (1, 2, identity(2)), (2, 0, identity(2))]
+    with pytest.raises(GraphError, match="2"):
+        require_advancing_cycles(links, *_named(3, 2))
+
+
+def test_summaries_around_a_loop_are_antichains() -> None:
+    """From before the loop to behind it, over a way that skips it and delays: two incomparable summaries remain."""
+    skip, go_in = PathSummary(1, then=(0,)), PathSummary(0, then=(5,))
+    reachability = Reachability([(0, 1, skip), (0, 1, go_in), (0, 1, PathSummary(2, then=(7,)))], {0: 1, 1: 2})
+    assert set(reachability.summaries(0, 1)) == {skip, go_in}
 
 
 def test_a_long_chain_needs_no_deep_stack() -> None:
     links = [(number, number + 1, IDENTITY) for number in range(5000)]
-    require_acyclic(links, {number: str(number) for number in range(5001)})
-    assert list(Reachability(links, [5000]).summaries(0, 5000)) == [IDENTITY]
+    require_advancing_cycles(links, *_named(5001))
+    assert list(Reachability(links).summaries(0, 5000)) == [IDENTITY]
+    assert Reachability(links).delays_to(5000)[0] == 0

@@ -114,7 +114,7 @@ def test_times_that_do_not_exist(time: int) -> None:
 
 
 def test_a_time_that_is_no_integer() -> None:
-    _refusal(lambda token, *_: token.downgrade(1.5), TypeError)
+    _refusal(lambda token, *_: token.downgrade(1.5), TokenError, "'float' object cannot be")
 
 
 def test_the_last_time_can_be_used() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine import COMPLETE, BrokenInvariant, Notify
-from engine.counts import LOCATION_CAPACITY, least_positive
+from engine.counts import EAGER_COUNT, least_positive
 from engine.reachability import Link, Reachability
 from engine.timestamp import PathSummary
 from engine.tracker import Tracker
@@ -20,13 +20,13 @@ times = st.one_of(st.integers(0, 12), st.integers(0, 2**62 - 1))
 
 @given(st.lists(st.tuples(st.integers(0, 3), times, st.sampled_from([-2, -1, 1, 2])), max_size=200))
 def test_counts_are_a_dictionary(changes: list[tuple[int, int, int]]) -> None:
-    tracker = Tracker(capacity=1)
+    tracker = _connected([], 4, Notify.NEVER)
     counts: Counter[tuple[int, int]] = Counter()
     for location, time, delta in changes:
         tracker.change(location, time, delta)  # never 0: netting drops those
         counts[location, time] += delta
         tracker.check()
-    for location in range(int(tracker.state[LOCATION_CAPACITY])):
+    for location in range(4):
         expected = sorted((time, count) for (at, time), count in counts.items() if at == location and count)
         assert tracker.entries(location) == expected
         assert least_positive(tracker.state, location) == min((t for t, c in expected if c > 0), default=COMPLETE)
@@ -34,7 +34,7 @@ def test_counts_are_a_dictionary(changes: list[tuple[int, int, int]]) -> None:
 
 
 def test_a_window_that_moves_on_for_ever_stays_small() -> None:
-    tracker = Tracker(capacity=1)
+    tracker = _connected([], 1, Notify.NEVER)
     tracker.change(0, 0, 1)
     for time in range(50_000):
         tracker.change(0, time + 1, 1)
@@ -45,7 +45,7 @@ def test_a_window_that_moves_on_for_ever_stays_small() -> None:
 
 def test_entries_that_died_behind_an_old_time_take_no_room() -> None:
     """One worker's token stays at time 0 while the others go on: dead times must not pile up."""
-    tracker = Tracker(capacity=1)
+    tracker = _connected([], 1, Notify.NEVER)
     tracker.change(0, 0, 1)
     for time in range(1, 50_000):
         tracker.change(0, time, 1)
@@ -55,7 +55,7 @@ def test_entries_that_died_behind_an_old_time_take_no_room() -> None:
 
 
 def test_many_outstanding_times_in_any_order() -> None:
-    tracker = Tracker(capacity=1)
+    tracker = _connected([], 1, Notify.NEVER)
     order = list(range(5000))
     Random(1).shuffle(order)
     for time in order:
@@ -70,8 +70,8 @@ def test_many_outstanding_times_in_any_order() -> None:
 def _connected(links: list[Link], locations: int, policy: Notify = Notify.ALWAYS) -> Tracker:
     tracker = Tracker(capacity=1)
     for _ in range(locations):
-        tracker.add_location(tracker.add_operator(policy))
-    tracker.connect(Reachability(links, range(locations)))
+        tracker.add_location(tracker.add_operator(policy), is_input=True)
+    tracker.add_graph(0, Reachability(links))
     return tracker
 
 
@@ -87,7 +87,7 @@ def test_frontiers_are_the_least_that_the_counts_allow(links: list[Link], rng: R
     """Legal histories only (a new count needs an earlier-or-equal one that could result in it), so frontiers never
     move back."""
     tracker = _connected(links, LOCATIONS)
-    reach = Reachability(links, range(LOCATIONS))
+    reach = Reachability(links)
     live: Counter[tuple[int, int]] = Counter({(location, 0): 1 for location in range(LOCATIONS)})
     for location, time in live:
         tracker.change(location, time, 1)
@@ -144,9 +144,12 @@ def test_negative_counts_hold_nothing_up() -> None:
 def test_whom_a_frontier_wakes(policy: Notify, holding: int, woken: list[int]) -> None:
     tracker = Tracker()
     tracker.add_location(tracker.add_operator(Notify.NEVER))
-    tracker.add_location(tracker.add_operator(policy))
-    tracker.connect(Reachability([(0, 1, PathSummary(0))], [1]))
+    tracker.add_location(tracker.add_operator(policy), is_input=True)
+    tracker.add_graph(0, Reachability([(0, 1, PathSummary(0))]))
+    tracker.change(0, 0, 1)
+    tracker.propagate()
     tracker.set_holding(1, holding)
+    tracker.change(0, 0, -1)
     tracker.change(0, 3, 1)
     assert tracker.propagate() == woken
     assert tracker.propagate() == [], "once for each move"
@@ -157,8 +160,46 @@ def test_growing_keeps_everything() -> None:
     tracker.change(0, 3, 1)
     tracker.propagate()
     for number in range(200):
-        tracker.add_location(tracker.add_operator(Notify.ALWAYS))
-        tracker.change(number, number + 3, 1)
+        tracker.add_location(tracker.add_operator(Notify.ALWAYS), is_input=True)
+        tracker.add_graph(number + 2, Reachability([]))
+        tracker.change(number + 2, number + 3, 1)
     assert tracker.frontier(1) == 5
-    assert tracker.entries(199) == [(202, 1)]
+    assert tracker.entries(201) == [(202, 1)]
+    tracker.check()
+
+
+def test_an_idle_operators_frontier_is_left_alone_and_right_when_it_is_asked_for() -> None:
+    tracker = _connected([(0, 1, PathSummary(2)), (1, 2, PathSummary(0))], 3, Notify.IF_TOKEN)
+    for time in range(1, 20):
+        tracker.change(0, time, 1)
+        if time > 1:
+            tracker.change(0, time - 1, -1)
+        assert tracker.propagate() == ([2] if time % 5 == 0 else [])
+        assert [tracker.frontier(location) for location in range(3)] == [time, time + 2, time + 2]
+        eager = tracker._graphs[EAGER_COUNT]
+        assert eager == (1 if time % 5 == 0 else 0)
+        tracker.set_holding(2, 1 if (time + 1) % 5 == 0 else 0)
+        if (time + 1) % 5 == 0:
+            tracker.change(0, time, 1)  # a change that moves nothing
+            assert tracker.propagate() == []
+            tracker.change(0, time, -1)
+
+
+def test_a_dataflow_that_is_done_wakes_its_owner_and_can_be_forgotten() -> None:
+    tracker = Tracker()
+    for first in (0, 2):
+        for _ in range(2):
+            tracker.add_location(tracker.add_operator(Notify.ALWAYS), is_input=True)
+        owner = tracker.add_operator(Notify.NEVER)
+        number = tracker.add_graph(first, Reachability([(first, first + 1, PathSummary(0))]), all_done=owner)
+        tracker.change(first, 0, 1)
+        tracker.propagate()
+        tracker.change(first, 7, 1)
+        tracker.change(first, 0, -1)
+        assert owner not in tracker.propagate()
+        if first == 0:
+            tracker.change(first, 7, -1)
+            assert owner in tracker.propagate()
+            tracker.remove_graph(number)
+    assert [tracker.frontier(location) for location in range(4)] == [COMPLETE, COMPLETE, 7, 7]
     tracker.check()

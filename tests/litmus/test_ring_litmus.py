@@ -55,7 +55,7 @@ def test_every_process_sees_whole_batches_in_one_order(workers: int, ring_record
         sent = full = 0
         while sent < batches or sum(following) < workers * batches:
             if sent < batches:
-                changes = [word for i in range(_size(me, sent)) for word in (me, 1000 * sent + i, sent)]
+                changes = [word for i in range(_size(me, sent)) for word in (me, 1000 * sent + i, sent, 0, 0, 0)]
                 if publish(ring, np.array(changes, np.int64), 0, _size(me, sent)):
                     sent += 1
                 else:
@@ -87,7 +87,7 @@ def test_a_writer_killed_at_any_moment_leaves_whole_batches(seed: int) -> None:
             ring = rings(segment)[0]
             number = 0
             while True:
-                changes = [word for i in range(_size(0, number)) for word in (0, 1000 * number + i, number)]
+                changes = [word for i in range(_size(0, number)) for word in (0, 1000 * number + i, number, 0, 0, 0)]
                 number += bool(publish(ring, np.array(changes, np.int64), 0, _size(0, number)))
                 take(ring)
         following = [0, 0]

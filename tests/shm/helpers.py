@@ -32,7 +32,7 @@ def rings(segment: Segment) -> list[np.ndarray]:
 
 def put(ring: np.ndarray, *changes: tuple[int, int, int]) -> bool:
     """Publish one batch of (location, delta, time)."""
-    flat = np.array([word for change in changes for word in change], np.int64)
+    flat = np.array([word for change in changes for word in (*change, 0, 0, 0)], np.int64)
     return bool(publish(ring, flat, 0, len(changes)))
 
 

@@ -64,7 +64,7 @@ class Run:
             if port[0] == "out":  # common knowledge before anybody runs
                 self.oracle.change(port, 0, len(self.group.workers))
         for worker in self.group.workers:
-            worker.report_lost_token = self._report_lost  # type: ignore[method-assign]
+            worker.lost.report = self._report_lost  # type: ignore[method-assign]
             with self.group.building(worker), worker.dataflow("random") as scope:
                 self._declare(worker, scope)
         if sabotage is not None:

@@ -1,0 +1,24 @@
+"""Inputs of operators in nested scopes: tuples for times, antichains for frontiers."""
+
+from typing import Any
+
+from engine.antichain import Antichain
+from engine.ports import InputPort
+from engine.timestamp import less_equal
+
+
+class NestedInputPort(InputPort):
+    """An input in a nested scope: its times are tuples, its frontier is an antichain of them."""
+
+    __slots__ = ()
+
+    @property
+    def frontier(self) -> Antichain[Any]:  # type: ignore[override]
+        """The least times that may still arrive here; empty if none. A time t is finished once no element is less or
+        equal.
+        """
+        return Antichain(self._tracker.nested_frontier(self.location), less_equal)
+
+    def finished(self, time: Any) -> bool:
+        """Whether no message at `time`, or at one that could result in it, can arrive here any more."""
+        return not any(less_equal(element, time) for element in self._tracker.nested_frontier(self.location))

@@ -1,0 +1,107 @@
+"""The tables that count, in memory: where they lie, and how they grow. What they mean: counts.py, propagation.py."""
+
+import numpy as np
+
+from engine import counts as table
+from engine.counts import GRAPH_WORDS, LOCATION_WORDS
+from engine.nested_counts import COORDINATES
+from engine.propagation import LAZY, OPERATOR_WORDS
+from engine.reachability import Reachability
+from engine.timestamp import COMPLETE, PathSummary
+from shm.kernels import address_of
+
+
+class GraphTables:
+    """What Python keeps of one dataflow: its reachability and the arrays that the tables point to."""
+
+    def __init__(self, first: int, reachability: Reachability, depths: list[int]) -> None:
+        self.first = first
+        self.size = len(depths)
+        self.depths = depths
+        self.reachability = reachability
+        self.is_nested = max(depths, default=1) > 1
+        self.active = np.zeros(self.size, np.int64)
+        self.eager = np.zeros(self.size, np.int64)
+        self.rows: dict[int, np.ndarray] = {}
+        self.summaries = np.zeros(0, np.int64)
+        self.summary_numbers: dict[tuple[PathSummary, ...], int] = {}
+
+
+class Tables:
+    """A worker's tables. `state` is the kernels' one handle on them; the views are Python's quick way in, and are
+    replaced when tables grow.
+    """
+
+    def __init__(self, capacity: int = 64) -> None:
+        self.state = np.zeros(table.STATE_WORDS, np.int64)
+        self.state_view = self.state.data
+        self.locations_used = 0
+        self.operators_used = 0
+        self._graphs_used: dict[int, GraphTables] = {}
+        self._graph_count = 0
+        self._locations = np.zeros(0, np.int64)
+        self._graphs = np.zeros(0, np.int64)
+        self._pool = np.zeros(2, np.int64)
+        self._operators = np.zeros(0, np.int64)
+        self._lists = np.zeros(0, np.int64)
+        self._scratch = np.zeros(0, np.int64)
+        self._resize_locations(capacity)
+        self._resize_graphs(1)
+        self._resize_pool(capacity * table.FIRST_REGION)
+        self._link()
+
+    def _resize_locations(self, capacity: int) -> None:
+        locations = np.zeros(capacity * LOCATION_WORDS, np.int64)
+        locations[: len(self._locations)] = self._locations
+        fresh = locations.reshape(capacity, LOCATION_WORDS)[len(self._locations) // LOCATION_WORDS :]
+        fresh[:, table.LEAST] = COMPLETE
+        fresh[:, table.ACTIVE_AT] = fresh[:, table.EAGER_AT] = -1
+        fresh[:, table.FRONTIER] = LAZY
+        operators = np.zeros(capacity * OPERATOR_WORDS, np.int64)
+        operators[: len(self._operators)] = self._operators
+        lists = np.zeros(3 * capacity, np.int64)
+        before = len(self._lists) // 3
+        for part in range(3):
+            lists[part * capacity : part * capacity + before] = self._lists[part * before : (part + 1) * before]
+        self._locations, self._operators, self._lists = locations, operators, lists
+
+    def _resize_graphs(self, capacity: int) -> None:
+        graphs = np.zeros(capacity * GRAPH_WORDS, np.int64)
+        graphs[: len(self._graphs)] = self._graphs
+        self._graphs = graphs
+
+    def _resize_pool(self, entries: int) -> None:
+        pool = np.zeros(2 * entries, np.int64)
+        pool[: len(self._pool)] = self._pool
+        self._pool = pool
+        self._scratch = np.zeros((entries + 1) * COORDINATES, np.int64)
+
+    def _link(self) -> None:
+        """Tell the kernels where the tables are now, and give Python its quick views of them."""
+        state = self.state
+        state[table.LOCATIONS_ADDRESS] = address_of(self._locations)
+        state[table.LOCATION_CAPACITY] = len(self._locations) // LOCATION_WORDS
+        state[table.POOL_ADDRESS] = address_of(self._pool)
+        state[table.POOL_CAPACITY] = len(self._pool) // 2
+        state[table.GRAPHS_ADDRESS] = address_of(self._graphs)
+        state[table.GRAPH_CAPACITY] = len(self._graphs) // GRAPH_WORDS
+        state[table.OPERATORS_ADDRESS] = address_of(self._operators)
+        state[table.OPERATOR_CAPACITY] = len(self._operators) // OPERATOR_WORDS
+        state[table.LISTS_ADDRESS] = address_of(self._lists)
+        state[table.SCRATCH_ADDRESS] = address_of(self._scratch)
+        state[table.SCRATCH_CAPACITY] = len(self._scratch) // COORDINATES - 1
+        self.location_view = self._locations.data
+        self.operator_view = self._operators.data
+        self.list_view = self._lists.data
+
+    def grow(self) -> None:
+        """Make room in the pool after a kernel asked for it."""
+        self._resize_pool(len(self._pool))
+        self._link()
+
+    def _require(self, number: int) -> None:
+        """Make room for the location or operator of that number."""
+        capacity = len(self._locations) // LOCATION_WORDS
+        if number >= capacity:
+            self._resize_locations(max(2 * capacity, number + 1))
+            self._link()
