@@ -12,11 +12,12 @@
 
     execute(program, workers=2)
 
-Layers: pure (timestamp, antichain, location, change_batch, counts, reachability, tracker, tokens, validation, batch,
-errors), graph (pact, operate, graph, stream, scope), runtime (everything else; only this part touches shm and the
-system).
+Layers: pure (timestamp, antichain, location, change_batch, counts, nested_counts, nested_frontiers, reachability,
+propagation, tables, tracker, tokens, validation, batch, errors), graph
+(pact, operate, graph, stream, scope), runtime (everything else; only this part touches shm and the system).
 """
 
+from engine.antichain import Antichain
 from engine.batch import Batch, Schema
 from engine.config import Config
 from engine.errors import (
@@ -43,11 +44,11 @@ from engine.pact import Broadcast, Exchange, Pact, Pipeline
 from engine.ports import InputPort, OutputPort, Session
 from engine.probe import Probe
 from engine.probe_group import ProbeGroup
-from engine.scope import Scope
+from engine.scope import Feedback, Loop, Scope
 from engine.signal import Signal
 from engine.stage import BatchFunction, Fusable
 from engine.stream import OperatorBuilder, Stream
-from engine.timestamp import COMPLETE, MAX_TIME, PathSummary, Time
+from engine.timestamp import COMPLETE, MAX_TIME, PathSummary, Time, less_equal
 from engine.tokens import Token, TokenRef
 from engine.worker import Worker
 from shm.kernels import COLUMN, TABLE, WORDS, address_of, boolean, int64, kernel, kernel_for_columns, void, words_at
@@ -58,6 +59,7 @@ __all__ = [
     "MAX_TIME",
     "TABLE",
     "WORDS",
+    "Antichain",
     "Batch",
     "BatchFunction",
     "BrokenInvariant",
@@ -65,12 +67,14 @@ __all__ = [
     "Config",
     "ConfigError",
     "Exchange",
+    "Feedback",
     "Fusable",
     "GraphError",
     "GraphMismatchError",
     "InputGroup",
     "InputHandle",
     "InputPort",
+    "Loop",
     "Notify",
     "OperatorBuilder",
     "OperatorContext",
@@ -104,6 +108,7 @@ __all__ = [
     "int64",
     "kernel",
     "kernel_for_columns",
+    "less_equal",
     "void",
     "words_at",
 ]
