@@ -25,7 +25,8 @@ MAY_USE = {
 # Order, counts and tokens: they run the same in a simulation of many workers as in a run, so they may know no machine.
 PURE = (
     *("timestamp", "antichain", "location", "change_batch", "counts", "reachability"),
-    *("nested_counts", "nested_frontiers", "propagation", "tables", "tracker", "tokens", "validation", "batch", "errors"),
+    *("nested_counts", "nested_frontiers", "propagation", "tables", "tracker"),
+    *("tokens", "validation", "batch", "errors"),
 )
 NO_MACHINE = (
     *("os", "time", "mmap", "shm", "posix_ipc"),
