@@ -43,8 +43,8 @@ class Where:
             first, last = low if comparison == ">=" else high + 1, most
         else:
             raise SchemaError(f"column {column!r}: a comparison is <, <=, ==, !=, >= or >, not {comparison!r}")
-        if first > last or first > most or last < least:
-            first, last = 1, 0  # no key at all
+        if low > high or first > last or first > most or last < least:
+            first, last = 1, 0  # no key at all (none is beside NaN either)
         self._row = (position, kind, max(first, least), min(last, most), inside)
         self._schema = schema
         self._text = (column, comparison, constant)
