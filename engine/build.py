@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from engine.channel import Channel, FeedbackChannel, RelayChannel, RemoteChannel, SelectChannel, needs_queues
+from engine.dataflows import RunningDataflow
 from engine.errors import GraphError, OperatorError, TokenRingError
 from engine.location import Notify, Source
 from engine.nested_port import NestedInputPort
@@ -22,16 +23,18 @@ if TYPE_CHECKING:
     from engine.worker import Worker
 
 
-def build_dataflow(worker: "Worker", scope: Scope) -> None:
+def build_dataflow(worker: "Worker", scope: Scope) -> RunningDataflow:
     """Instantiate the scope's graph on this worker; every worker does the same, in the same order, so all numbers
     agree.
     """
     graph, tracker = scope.graph, worker.tracker
+    dataflow = RunningDataflow(worker.dataflows)
+    dataflow.number = tracker.add_operator(Notify.ALWAYS)
     first_location = tracker.locations_used
-    running: list[RunningOperator] = []
+    running = dataflow.operators
     for spec in graph.operators:
         number = tracker.add_operator(spec.notify)
-        operator = RunningOperator(worker, spec.name, len(worker.operators), number, spec.notify)
+        operator = RunningOperator(worker, spec.name, worker.dataflows.next_index(), number, spec.notify)
         operator.is_relay = spec.relay is not None
         for index, port in enumerate(spec.inputs):
             kind = InputPort if spec.input_depth == 1 else NestedInputPort
@@ -50,17 +53,19 @@ def build_dataflow(worker: "Worker", scope: Scope) -> None:
                 for port in operator.inputs
                 if (summary := port.summaries[index]) is not None and summary.is_identity
             )
-        worker.operators.append(operator)
-        worker.by_number[number] = operator
         running.append(operator)
     probes: list[int] = []
     for probe in scope.probes:
         number = tracker.add_operator(Notify.ALWAYS)
-        worker.by_number[number] = probe
         probes.append(tracker.add_location(number, is_input=True))
-        probe.attach(tracker, probes[-1])
+        probe.attach(tracker, number, probes[-1])
+    first_channel = worker.plane.channels_made
     _connect_channels(worker, scope, running)
-    reachability = _compile_paths(worker, scope, first_location)
+    dataflow.channels = range(first_channel, worker.plane.channels_made)
+    dataflow.probes = scope.probes
+    dataflow.inputs = [spec.manual for spec in graph.operators if spec.manual is not None]
+    worker.dataflows.add(dataflow)
+    reachability = _compile_paths(worker, scope, first_location, dataflow)
     for operator, spec in zip(running, scope.graph.operators, strict=True):
         if spec.relay is None:
             for output in operator.outputs:  # the initial tokens of all workers are common knowledge (SAFETY.md, A5)
@@ -68,6 +73,7 @@ def build_dataflow(worker: "Worker", scope: Scope) -> None:
     tracker.propagate()
     worker.progress.watch(worker, running, probes, reachability)
     _construct(worker, scope, running)
+    return dataflow
 
 
 def _connect_channels(worker: "Worker", scope: Scope, running: list[RunningOperator]) -> None:
@@ -86,9 +92,7 @@ def _connect_channels(worker: "Worker", scope: Scope, running: list[RunningOpera
             elif spec.relay is not None:
                 channel = RelayChannel(spec.relay, operator.outputs[0])
             elif needs_queues(declared.pact, worker.peers):
-                number = len(worker.plane.channels)
-                remote = RemoteChannel(worker, origin, carried, port, worker.plane, number, declared.pact)
-                worker.plane.channels.append(remote)
+                remote = RemoteChannel(worker, origin, carried, port, worker.plane, declared.pact)
                 queued.setdefault(declared.origin, []).append(remote)
                 channel = remote
             elif port.schema != carried:
@@ -106,13 +110,15 @@ def _connect_channels(worker: "Worker", scope: Scope, running: list[RunningOpera
             signal.attach(worker, tuple(queued.get(source, ())), operator)
 
 
-def _compile_paths(worker: "Worker", scope: Scope, first_location: int) -> Reachability:
+def _compile_paths(
+    worker: "Worker", scope: Scope, first_location: int, dataflow: RunningDataflow
+) -> Reachability:
     links = [
         (origin + first_location, target + first_location, summary) for origin, target, summary in scope.graph.links()
     ]
     depths = scope.graph.depths()
     reachability = Reachability(links, dict(enumerate(depths, first_location)))
-    worker.tracker.add_graph(first_location, reachability, depths)
+    dataflow.graph = worker.tracker.add_graph(first_location, reachability, depths, dataflow.number)
     return reachability
 
 
@@ -129,7 +135,6 @@ def _construct(worker: "Worker", scope: Scope, running: list[RunningOperator]) -
             del token
         if spec.manual is not None:
             spec.manual.attach(operator.outputs[0], tokens[0])
-            worker.inputs.append(spec.manual)
         else:
             assert spec.constructor is not None
             operator.set_logic(_logic(operator, spec.constructor, tokens))

@@ -102,13 +102,12 @@ class RemoteChannel(Channel):
         carried: Schema,
         target: InputPort,
         plane: "DataPlane",
-        number: int,
         pact: Pact,
     ) -> None:
         super().__init__(worker, target)
         self._plane = plane
         self.source_location = origin.location
-        self.number = number
+        self.number = plane.add_channel(self)
         schema = target.schema
         self._schema = schema
         self._select = tuple(carried.position(name) for name in schema.names)

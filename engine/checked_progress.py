@@ -83,6 +83,15 @@ class CheckedProgressChannel(ProgressChannel):
         self._outputs += outputs
         self._targets |= {at: (place.name, paths_to) for at, place in places.items() if not place.is_source}
 
+    def forget(self, operators: Sequence["RunningOperator"], probes: Sequence[int]) -> None:
+        """Look at a finished dataflow no more: the tracker has forgotten it."""
+        gone = {*probes}
+        for operator in operators:
+            gone |= {port.location for port in operator.inputs} | {port.location for port in operator.outputs}
+        self._inputs = [port for port in self._inputs if port.location not in gone]
+        self._outputs = [port for port in self._outputs if port.location not in gone]
+        self._targets = {at: target for at, target in self._targets.items() if at not in gone}
+
     def exchange(self, sent: bool) -> int:
         """Exchange progress as ever, between a look at what goes out and a look at what came of it."""
         before = self._logged()
@@ -107,7 +116,7 @@ class CheckedProgressChannel(ProgressChannel):
             return
         kept = Counter(
             channel.source_location
-            for channel in worker.plane.channels
+            for channel in worker.plane.channels.values()
             if isinstance(channel, RemoteChannel)
             for _ in channel.pending
         )

@@ -47,7 +47,8 @@ class DataPlane:
         self.message_limit_words = layout.queue_words // 4
         self.routes = np.zeros(self.message_limit_words, np.int64)
         self.counts = np.zeros((3, layout.workers), np.int64)
-        self.channels: list[RemoteChannel | Signal] = []
+        self.channels: dict[int, RemoteChannel | Signal] = {}
+        self.channels_made = 0
         self._waiting: list[RemoteChannel | Signal] = []
         self.uncommitted = False
         """Whether something was written that the receivers do not see yet."""
@@ -59,6 +60,18 @@ class DataPlane:
         self._congested_address = segment.address(layout.worker(me) + WORKER_CONGESTED)
         self._first_congested_address = segment.address(layout.worker(0) + WORKER_CONGESTED)
         self._workers = layout.workers
+
+    def add_channel(self, channel: "RemoteChannel | Signal") -> int:
+        """Let messages for a channel be delivered; returns the number they carry."""
+        number = self.channels_made
+        self.channels[number] = channel
+        self.channels_made += 1
+        return number
+
+    def forget(self, numbers: range) -> None:
+        """Drop the channels of a finished dataflow."""
+        for number in numbers:
+            del self.channels[number]
 
     def give_back(self) -> None:
         """Give the bytes of the messages taken in back to their senders; nobody may be looking at them any more."""
@@ -73,7 +86,9 @@ class DataPlane:
             self.taken = True
             channels = self.channels
             for queue, number, rows, _, stamp, offset, stride in _MESSAGE(self._inbox_bytes[: found * 8 * INBOX_WORDS]):
-                channels[number].deliver(queue, rows, stamp, offset, stride)
+                channel = channels.get(number)
+                if channel is not None:  # a signal may come late; nothing that is counted can
+                    channel.deliver(queue, rows, stamp, offset, stride)
         return found
 
     def set_more_stamp(self, coordinates: tuple[int, ...]) -> None:

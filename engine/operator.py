@@ -72,6 +72,14 @@ class RunningOperator:
         if self.counts_tokens:
             self.worker.tracker.set_holding(self.number, self.held)
 
+    def release(self) -> None:
+        """Let go of ports, state and all they hold, now and not when garbage is collected; it never runs again."""
+        for port in self.outputs:
+            port.channels = []
+        self.inputs, self.outputs = [], []
+        self.call = _nothing
+        self.is_due = True  # so that no late activation makes it due
+
     def frontier_moved(self) -> None:
         """A frontier of the inputs moved, and the notify policy wants a run."""
         self.worker.schedule(self)

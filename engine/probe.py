@@ -14,23 +14,32 @@ if TYPE_CHECKING:
 class Probe:
     """Watches the frontier of a stream. Usable once the dataflow is built."""
 
-    __slots__ = ("_depth", "_listeners", "_location", "_tracker")
+    __slots__ = ("_depth", "_finished", "_listeners", "_tracker", "location", "number")
 
     def __init__(self, depth: int = 1) -> None:
         self._tracker: Tracker | None = None
-        self._location = -1
+        self.location = -1
         self._depth = depth
+        self._finished = False
+        self.number = -1
         self._listeners: list[Callable[[], None]] = []
 
-    def attach(self, tracker: "Tracker", location: int) -> None:
-        """Bind to a running dataflow (done by the engine)."""
+    def attach(self, tracker: "Tracker", number: int, location: int) -> None:
+        """Bind to a running dataflow, under the tracker's number for it (done by the engine)."""
         self._tracker = tracker
-        self._location = location
+        self.number = number
+        self.location = location
+
+    def finish(self) -> None:
+        """Its dataflow is finished: what the tracker knew of it is forgotten, but for COMPLETE (done by the engine)."""
+        self._finished = True
 
     def place(self) -> tuple["Tracker", int]:
         """The tracker, and the word of its `location_view` in which the frontier is (for groups of probes)."""
         tracker = self._require_tracker()
-        return tracker, tracker.frontier_word(self._location)
+        if self._depth > 1:
+            raise GraphError("a probe in a loop cannot join a group of probes: its times are tuples")
+        return tracker, tracker.frontier_word(self.location)
 
     def _require_tracker(self) -> "Tracker":
         if self._tracker is None:
@@ -46,8 +55,10 @@ class Probe:
         """
         tracker = self._require_tracker()
         if self._depth > 1:
-            return Antichain(tracker.nested_frontier(self._location), less_equal)
-        return tracker.frontier(self._location)
+            if self._finished:
+                return Antichain((), less_equal)
+            return Antichain(tracker.nested_frontier(self.location), less_equal)
+        return tracker.frontier(self.location)
 
     def less_than(self, time: Any) -> bool:
         """Whether a time before `time` may still appear."""
@@ -63,7 +74,7 @@ class Probe:
 
     def done(self) -> bool:
         """Whether nothing can appear any more."""
-        return self._require_tracker().frontier(self._location) == COMPLETE
+        return self._require_tracker().frontier(self.location) == COMPLETE
 
     def on_advance(self, listener: Callable[[], None]) -> None:
         """Call `listener` (typically a context's `activate`) whenever the frontier moves on this worker."""

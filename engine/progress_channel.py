@@ -143,6 +143,10 @@ class ProgressChannel:
     ) -> None:
         """A new dataflow was built. Here that is nothing; a channel that checks has to know (checked_progress)."""
 
+    def forget(self, operators: "Sequence[RunningOperator]", probes: "Sequence[int]") -> None:
+        """A dataflow is finished, and what is known of these operators and probes (locations) goes. Nothing, likewise.
+        """
+
     def exchange(self, sent: bool) -> int:
         """Publish what is logged, apply what others published; returns the flags (0: nothing happened)."""
         log = self._log

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from engine.batch import Schema
 from engine.errors import GraphError, SchemaError
@@ -14,9 +15,14 @@ from engine.probe import Probe
 from engine.stream import OperatorBuilder, Stream
 from engine.timestamp import MOST_COORDINATES, PathSummary, enter_summary, feedback_summary, leave_summary
 
+if TYPE_CHECKING:
+    from engine.dataflows import RunningDataflow
+
 
 class Scope:
     """Builds one dataflow. Every worker of a group must declare the same one."""
+
+    running: "RunningDataflow | None" = None
 
     def __init__(self, name: str) -> None:
         self.graph = Graph(name)
@@ -24,6 +30,13 @@ class Scope:
         self.depth = 1
         """The number of coordinates of the scope's times."""
         self._open = True
+
+    @property
+    def done(self) -> bool:
+        """Whether the dataflow was built and is finished: every token dropped and every message consumed, on all
+        workers. Its operators are not run any more, and what they kept is released.
+        """
+        return self.running is not None and self.running.done
 
     def require_open(self) -> None:
         """Raise GraphError once the dataflow is built."""

@@ -60,9 +60,8 @@ class Signal:
         self._word = np.zeros(1, np.int64)
         self._copy = send_for(1)
         self._beside = beside
-        self._number = len(plane.channels)
+        self._number = plane.add_channel(self)
         self.received = [0] * worker.peers
-        plane.channels.append(self)
 
     def send(self, word: int) -> None:
         """Send a word (int64) behind everything that the output has sent."""

@@ -17,12 +17,12 @@ from engine.change_batch import ChangeLog
 from engine.checked_progress import CheckedProgressChannel
 from engine.config import EXHAUSTIVE, Config
 from engine.data_plane import DataPlane
+from engine.dataflows import Dataflows
 from engine.errors import GroupStopped
 from engine.explain import describe_frontiers
 from engine.input import InputHandle
 from engine.lost_tokens import LostTokens
 from engine.operator import RunningOperator
-from engine.probe import Probe
 from engine.progress_channel import APPLIED_ANY, INCOMING, PARKED, ProgressChannel
 from engine.scope import Scope
 from engine.tracker import Tracker
@@ -54,9 +54,8 @@ class Worker:
         self.plane = DataPlane(segment, index, config.backlog_bytes)
         channel = CheckedProgressChannel if config.checks == EXHAUSTIVE else ProgressChannel
         self.progress = channel(segment, index, self.tracker, self.log, self.plane.incoming)
-        self.operators: list[RunningOperator] = []
-        self.by_number: dict[int, RunningOperator | Probe] = {}
-        self.inputs: list[InputHandle] = []
+        self.dataflows = Dataflows()
+        self.inputs: list[InputHandle] = self.dataflows.inputs
         self.steps = 0
         self.agreement = Agreement(segment, index, config.oversubscribed, self._while_waiting)
         self.report: Callable[[Any], None] = _ignore
@@ -74,6 +73,11 @@ class Worker:
         self.lost = LostTokens(self.log)
         self._spin_ns = 0 if config.oversubscribed else config.spin_us * 1000
 
+    @property
+    def operators(self) -> list[RunningOperator]:
+        """All operators of dataflows that are not finished, in topological order."""
+        return list(self.dataflows.operators.values())
+
     # Building
 
     @contextmanager
@@ -86,7 +90,7 @@ class Worker:
         scope.close()
         scope.graph.validate()
         self.agreement.declare(scope.graph.digest(), scope.graph.summary_text())
-        build_dataflow(self, scope)
+        scope.running = build_dataflow(self, scope)
         self.agreement.built(name)  # nobody sends before all can receive
 
     def barrier(self) -> int:
@@ -112,7 +116,7 @@ class Worker:
             self._next = []
         if self._timers:
             self._fire_timers()
-        plane, due, operators = self.plane, self._due, self.operators
+        plane, due, operators = self.plane, self._due, self.dataflows.operators
         budget = _OPERATORS_A_STEP
         active = unpublished = False
         exchanged_ns = 0
@@ -144,6 +148,8 @@ class Worker:
         if plane.waiting and plane.retry():
             active = unpublished = True
         active |= self._exchange(unpublished) != 0
+        if self.dataflows.finished:
+            self.dataflows.forget_finished(self.tracker, self.plane, self.progress)
         self._stepping = False
         return active or bool(due) or bool(self._next)
 
@@ -158,7 +164,7 @@ class Worker:
         back.
         """
         for index in self._due:
-            for port in self.operators[index].inputs:
+            for port in self.dataflows.operators[index].inputs:
                 port.end_call()
 
     def _exchange(self, sent: bool) -> int:
@@ -169,7 +175,7 @@ class Worker:
             self._incoming = flags & INCOMING
             if flags & APPLIED_ANY:
                 for number in self.progress.woken():
-                    self.by_number[number].frontier_moved()
+                    self.dataflows.by_number[number].frontier_moved()
             if flags & PARKED:
                 self._wake_parked()
         else:
@@ -211,7 +217,8 @@ class Worker:
         """
         for handle in self.inputs:
             handle.close()
-        while not self.complete or self._due:  # whoever is due still learns that its frontiers are complete
+        # Whoever is due still learns that its frontiers are complete.
+        while not self.complete or self._due or self.dataflows.finished:
             self.step_or_park()
 
     @property
@@ -221,7 +228,7 @@ class Worker:
 
     def _while_waiting(self, stepping: bool) -> None:
         """What is done while peers are waited for: steps, so that they are not held up."""
-        if stepping and not self._stepping and self.operators:
+        if stepping and not self._stepping and self.dataflows.operators:
             self.step()
         self._check_stop()
 
@@ -256,7 +263,9 @@ class Worker:
     def _fire_timers(self) -> None:
         now_ns = time.monotonic_ns()
         while self._timers and self._timers[0][0] <= now_ns:
-            self.schedule(self.operators[heappop(self._timers)[1]])
+            index = heappop(self._timers)[1]
+            if index in self.dataflows.operators:  # its dataflow may be finished
+                self.schedule(self.dataflows.operators[index])
 
     # Sleeping and stopping
 

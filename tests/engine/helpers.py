@@ -58,6 +58,18 @@ def settle(group: SimulatedGroup, rounds: int = 500) -> None:
     raise AssertionError(f"still busy after {rounds} rounds")
 
 
+def nothing_left(group: SimulatedGroup) -> None:
+    """Assert that every dataflow is finished and forgotten."""
+    for worker in group.workers:
+        assert worker.complete
+        assert worker.operators == []
+        assert worker.inputs == []
+        assert worker.dataflows.by_number == {}
+        assert worker.dataflows.finished == []
+        assert worker.plane.channels == {}
+        worker.tracker.check()
+
+
 def key_for(worker: int, workers: int) -> int:
     """A key that an exchange sends to `worker`."""
     return next(key for key in range(10_000) if route(key, workers) == worker)

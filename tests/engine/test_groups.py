@@ -46,7 +46,7 @@ def test_a_group_moves_in_one_exchange() -> None:
 
 
 def test_each_handle_still_works_by_itself() -> None:
-    with simulated() as group:
+    with simulated(checks="exhaustive") as group:
         ((handles, probes),) = build(group, many(3))
         inputs = InputGroup(handles)
         inputs.advance_to(4)

@@ -92,7 +92,7 @@ def _publishes_in_the_middle_of_a_call(run: Run) -> None:
 
 def _forgets_to_count_sent_messages(run: Run) -> None:
     for worker in run.group.workers:
-        for channel in worker.plane.channels:
+        for channel in worker.plane.channels.values():
             channel._count = lambda time, messages: None  # type: ignore[method-assign]
 
 

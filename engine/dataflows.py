@@ -1,0 +1,94 @@
+"""What runs on a worker, dataflow by dataflow: found by number, and forgotten once it is finished.
+
+A dataflow is finished here when all counts of its locations are zero: every token is dropped and every message
+consumed, on all workers, and since nothing comes of nothing that is final. Other workers may not know it yet; what they
+still do needs nothing of ours.
+"""
+
+from typing import TYPE_CHECKING
+
+from engine.input import InputHandle
+from engine.operator import RunningOperator
+from engine.probe import Probe
+
+if TYPE_CHECKING:
+    from engine.data_plane import DataPlane
+    from engine.progress_channel import ProgressChannel
+    from engine.tracker import Tracker
+
+
+class RunningDataflow:
+    """One worker's instance of a dataflow."""
+
+    __slots__ = ("_all", "_is_complete", "channels", "done", "graph", "inputs", "number", "operators", "probes")
+
+    def __init__(self, everything: "Dataflows") -> None:
+        self.operators: list[RunningOperator] = []
+        self.probes: list[Probe] = []
+        self.inputs: list[InputHandle] = []
+        self.channels: range = range(0)  # its numbers in the data plane
+        self.number = -1  # by which the tracker tells that all its counts are zero
+        self.graph = -1  # the tracker's number for its tables
+        self.done = False
+        """Whether it is forgotten."""
+        self._is_complete = False
+        self._all = everything
+
+    def frontier_moved(self) -> None:
+        """All counts are zero (said by the tracker): forget it as soon as none of its operators is due."""
+        if not self._is_complete:
+            self._is_complete = True
+            self._all.finished.append(self)
+
+
+class Dataflows:
+    """All dataflows of a worker that are not forgotten."""
+
+    def __init__(self) -> None:
+        self.operators: dict[int, RunningOperator] = {}
+        """By index, which is in topological order."""
+        self.by_number: dict[int, RunningOperator | Probe | RunningDataflow] = {}
+        """Who is told of a frontier's move, by the tracker's numbers."""
+        self.inputs: list[InputHandle] = []
+        self.finished: list[RunningDataflow] = []
+        """Those to be forgotten."""
+        self._operators_made = 0
+
+    def next_index(self) -> int:
+        """The index of the operator that is made next."""
+        self._operators_made += 1
+        return self._operators_made - 1
+
+    def add(self, dataflow: RunningDataflow) -> None:
+        """Let a dataflow that has been built be found."""
+        for operator in dataflow.operators:
+            self.operators[operator.index] = operator
+            self.by_number[operator.number] = operator
+        for probe in dataflow.probes:
+            self.by_number[probe.number] = probe
+        self.by_number[dataflow.number] = dataflow
+        self.inputs += dataflow.inputs
+
+    def forget_finished(self, tracker: "Tracker", plane: "DataPlane", progress: "ProgressChannel") -> None:
+        """Release what finished dataflows kept: operators with their state, channels, counts. Those whose operators are
+        still due, since they have yet to learn that their frontiers are complete, come later.
+        """
+        waiting = []
+        for dataflow in self.finished:
+            if any(operator.is_due for operator in dataflow.operators):
+                waiting.append(dataflow)
+                continue
+            progress.forget(dataflow.operators, [probe.location for probe in dataflow.probes])
+            for operator in dataflow.operators:
+                del self.operators[operator.index], self.by_number[operator.number]
+                operator.release()
+            for probe in dataflow.probes:
+                del self.by_number[probe.number]
+                probe.finish()
+            del self.by_number[dataflow.number]
+            plane.forget(dataflow.channels)
+            tracker.remove_graph(dataflow.graph)
+            dataflow.done = True
+        if len(waiting) < len(self.finished):
+            self.inputs[:] = [handle for handle in self.inputs if not handle.closed]
+        self.finished = waiting
