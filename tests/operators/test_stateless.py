@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engine import Batch, OperatorError, Schema, SchemaError, Scope, Stream
@@ -34,6 +35,15 @@ COMPARISON = st.one_of(
 )
 
 
+NAN = float("nan")
+ALL = [(0, 0, -math.inf), (0, 0, -0.0), (0, 0, 1.5), (0, 0, math.inf), (0, 0, NAN)]
+
+
+@example(ALL, [("real", "<", NAN)])
+@example(ALL, [("real", "<=", NAN)])
+@example(ALL, [("real", "!=", NAN)])
+@example(ALL, [("real", ">=", NAN)])
+@example(ALL, [("real", ">", NAN)])
 @given(
     st.lists(st.tuples(WHOLE, UNSIGNED, REAL), min_size=1, max_size=8),
     st.lists(COMPARISON, min_size=1, max_size=4),
