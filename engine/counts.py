@@ -12,7 +12,7 @@ a while. Locations of dataflows with nested scopes keep longer entries in the sa
 """
 
 from engine.timestamp import COMPLETE
-from shm.kernels import kernel, words_at
+from shm.kernels import WORDS, int64, kernel, words_at
 
 # Words of `state`.
 (
@@ -140,7 +140,7 @@ def mark_dirty(state, locations, at, location):  # type: ignore[no-untyped-def]
         state[DIRTY_COUNT] += 1
 
 
-@kernel
+@kernel(int64(WORDS, int64, int64, int64))
 def apply_change(state, location, time, delta):  # type: ignore[no-untyped-def]
     """Add `delta` to the count at (location, time). NEEDS_ROOM (nothing applied) if a table is too small."""
     if delta == 0:

@@ -21,7 +21,7 @@ from engine.counts import (
     count_nonzero,
     mark_dirty,
 )
-from shm.kernels import kernel, words_at
+from shm.kernels import WORDS, int64, kernel, words_at
 
 COORDINATES = 4
 ENTRY_WORDS = COORDINATES + 1
@@ -86,7 +86,7 @@ def _place(pool, locations, at, times, first):  # type: ignore[no-untyped-def]
     return begin
 
 
-@kernel
+@kernel(int64(WORDS, int64, WORDS, int64, int64))
 def apply_nested_change(state, location, times, first, delta):  # type: ignore[no-untyped-def]
     """Add `delta` to the count at (location, the time at times[first:]). NEEDS_ROOM: nothing applied."""
     if delta == 0:

@@ -41,7 +41,7 @@ from engine.counts import (
 from engine.location import NOTIFY_CODES, Notify
 from engine.nested_frontiers import BACKWARDS, CHANGED, SAME, refresh_frontier, refresh_least
 from engine.timestamp import COMPLETE
-from shm.kernels import kernel, words_at
+from shm.kernels import WORDS, boolean, int64, kernel, words_at
 
 # Words of an operator. Its inputs are the INPUTS locations from FIRST_INPUT on; IS_LAZY: their frontiers are not kept.
 POLICY, HOLDING, IS_WOKEN, FIRST_INPUT, INPUTS, IS_LAZY = range(6)
@@ -149,7 +149,7 @@ def _wake(state, operators, lists, operator):  # type: ignore[no-untyped-def]
         state[WOKEN_COUNT] += 1
 
 
-@kernel
+@kernel(int64(WORDS))
 def propagate(state):  # type: ignore[no-untyped-def]
     """Bring frontiers up to date with the counts changed since the last call, and list the operators this wakes (in the
     last third of `lists`, state[WOKEN_COUNT] of them).
@@ -197,7 +197,7 @@ def propagate(state):  # type: ignore[no-untyped-def]
     return APPLIED
 
 
-@kernel
+@kernel(int64(WORDS, int64, boolean))
 def become_eager(state, target, is_new):  # type: ignore[no-untyped-def]
     """Keep the target's frontier up to date from now on (its row is compiled). It is computed at once, unless the
     dataflow is new and has no counts yet: then it is 0. CHANGED, SAME, NEEDS_ROOM or BACKWARDS."""
@@ -220,7 +220,7 @@ def become_eager(state, target, is_new):  # type: ignore[no-untyped-def]
     return CHANGED
 
 
-@kernel
+@kernel(int64(WORDS, int64))
 def current_frontier(state, target):  # type: ignore[no-untyped-def]
     """Compute the frontier of a target that is not kept up to date, into REACHED_FRONTIER (and, in nested scopes, its
     antichain): CHANGED, NEEDS_ROOM or BACKWARDS."""

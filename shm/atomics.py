@@ -14,7 +14,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from shm.errors import SharedMemoryError
-from shm.kernels import kernel
+from shm.kernels import int64, kernel, void
 
 KNOWN_PROCESSORS = ("x86_64", "amd64", "aarch64", "arm64")
 WORD_BYTES = 8
@@ -104,13 +104,13 @@ def store_word(typing: Any, address: Any, value: Any) -> Any:
     return types.void(types.int64, types.int64), emit
 
 
-@kernel
+@kernel(int64(int64))
 def peek(address: int) -> int:
     """`load_acquire` for callers in Python."""
     return load_acquire(address)
 
 
-@kernel
+@kernel(void(int64, int64))
 def poke(address: int, value: int) -> None:
     """`store_release` for callers in Python."""
     store_release(address, value)

@@ -15,7 +15,7 @@ from contextlib import suppress
 import posix_ipc
 
 from shm.atomics import compare_exchange, fence, load_acquire, poke
-from shm.kernels import kernel
+from shm.kernels import boolean, int64, kernel
 from shm.layout import LINE_WORDS, WORKER_PARKED
 from shm.segment import Segment, new_name
 
@@ -29,7 +29,7 @@ def begin_parking(address):  # type: ignore[no-untyped-def]
     fence()  # SYNC parking: parker's half
 
 
-@kernel
+@kernel(boolean(int64, int64))
 def any_set(first_address, workers):  # type: ignore[no-untyped-def]
     """Whether a word of the workers' lines (the first worker's is at `first_address`) is 1 for anybody."""
     for worker in range(workers):
