@@ -101,7 +101,7 @@ class _BestOffers:
         """The least end of the open intervals."""
         return self._state.least_end if self._counts[OPEN] else COMPLETE
 
-    def emit(self, upto: Time, give: Give) -> None:
+    def emit(self, upto: Time, give: Give) -> Time:
         """Close intervals; those that close together go in one message."""
         state, counts = self._state, self._counts
         time = state.least_end
@@ -112,6 +112,7 @@ class _BestOffers:
             rows = close_intervals(state.table, state.heap, self._meta, upto, payloads, values)
             if rows:
                 give(time, Batch.wrap(self._schema, (payloads[:rows], values[:rows]), rows))
+        return state.least_end if counts[OPEN] else COMPLETE
 
     def times(self, port: int, batch: Batch) -> list[Time]:
         """The ends of the intervals."""

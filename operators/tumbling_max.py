@@ -108,12 +108,13 @@ class _Maxima:
         """The least end of the open windows."""
         return self._windows.peekitem(0)[0] if self._windows else COMPLETE
 
-    def emit(self, upto: Time, give: Give) -> None:
+    def emit(self, upto: Time, give: Give) -> Time:
         """Close windows, a message each."""
         windows = self._windows
         while windows and windows.peekitem(0)[0] <= upto:
             end, maximum = windows.popitem(0)
             give(end, Batch(self._schema, {"window_end": [end], self._value: [maximum]}))
+        return self.least()
 
     def times(self, port: int, batch: Batch) -> list[Time]:
         """The ends of the rows' windows."""

@@ -67,7 +67,7 @@ class _WordCount:
         """The least time of the rows that wait."""
         return self._runs[0][0] if self._runs else COMPLETE
 
-    def emit(self, upto: Time, give: Give) -> None:
+    def emit(self, upto: Time, give: Give) -> Time:
         """Count the rows of finished times, in one message."""
         runs = self._runs
         first = runs[0][0]
@@ -89,6 +89,7 @@ class _WordCount:
         counts = np.empty(len(words), np.int64)
         _count(self._index.cells, self._index.size, self._totals, words, counts)
         give(first, Batch.wrap(self._schema, (words, times, counts), len(words)))
+        return runs[0][0] if runs else COMPLETE
 
     def times(self, port: int, batch: Batch) -> list[Time]:
         """The rows' own times."""

@@ -43,8 +43,8 @@ class TimedLogic(Protocol):
     def least(self) -> Time:
         """The least time at which output is pending; COMPLETE if there is none."""
 
-    def emit(self, upto: Time, give: Give) -> None:
-        """Send what is pending at or before `upto`."""
+    def emit(self, upto: Time, give: Give) -> Time:
+        """Send what is pending at or before `upto`; returns the least time at which output is pending then."""
 
     def times(self, port: int, batch: Batch) -> list[Time]:
         """The distinct times at which these rows of input `port` make output pending (notifications ask before they

@@ -87,9 +87,7 @@ class Tokens(Mechanism):
     def _drive(self, context: OperatorContext, token: Token, operator: TimedLogic) -> Callable[..., None]:
         """The logic on one worker."""
         token.drop()
-        takes, late, advance, emit, least = (
-            operator.takes, operator.late, operator.advance, operator.emit, operator.least,
-        )  # fmt: skip
+        takes, late, advance, emit = operator.takes, operator.late, operator.advance, operator.emit
         held: Token | None = None
         pending = COMPLETE  # the least time at which output is pending: where the token is
         seen = -1
@@ -98,7 +96,7 @@ class Tokens(Mechanism):
 
         def give(time: Time, batch: Batch) -> None:
             assert held is not None
-            port.give(held, batch, None if time == pending else min(time, MAX_TIME))
+            port.give(held, batch, None if time == pending else min(time, MAX_TIME))  # None is quicker
 
         def logic(*ports: Ports) -> None:
             nonlocal held, pending, seen, inputs, port
@@ -123,8 +121,7 @@ class Tokens(Mechanism):
                 advance(frontier)
             if held is None or pending + late > frontier:
                 return
-            emit(frontier - late, give)
-            pending = least()
+            pending = emit(frontier - late, give)
             if pending == COMPLETE:
                 held.drop()
                 held = None

@@ -237,9 +237,10 @@ class Watermarks(Mechanism):
                     return
                 seen = frontier
                 operator.advance(frontier)
-                if operator.least() + late <= frontier:
-                    operator.emit(frontier - late, give)
-                mark = min(frontier, operator.least())
+                pending = operator.least()
+                if pending + late <= frontier:
+                    pending = operator.emit(frontier - late, give)
+                mark = min(frontier, pending)
                 marks.send(mark, name)
                 if mark == COMPLETE:
                     token.drop()

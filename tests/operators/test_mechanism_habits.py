@@ -40,11 +40,12 @@ class Spy:
     def least(self) -> Time:
         return self._pending[0] if self._pending else COMPLETE
 
-    def emit(self, upto: Time, give: Give) -> None:
+    def emit(self, upto: Time, give: Give) -> Time:
         assert self._pending[0] <= upto, "asked for nothing"
         self._asked.append((self._made["steps"](), upto))
         give(self._pending[0], Batch(WORDS, {"word": [1], "at": [self._pending[0]]}))
         self._pending = [at for at in self._pending if at > upto]
+        return self.least()
 
     def times(self, port: int, batch: Batch) -> list[Time]:
         return sorted(set(batch["at"].tolist()))
