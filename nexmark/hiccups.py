@@ -4,8 +4,10 @@ No engine can answer faster than the machine lets it run, so tail latencies are 
 """
 
 import os
+import signal
 import time
 from array import array
+from typing import NoReturn
 
 from engine.config import usable_cores
 
@@ -16,24 +18,37 @@ def hiccups_ms(processes: int, seconds: float) -> list[dict[str, float]]:
     """Spin `processes` at once, each pinned to a core as a worker would be; for each, its largest gap, its 99.9th
     percentile of one-millisecond windows' largest gaps, and the share of time lost in gaps above 20 microseconds."""
     cores = usable_cores()
-    children = []
-    for index in range(processes):
-        read_end, write_end = os.pipe()
-        pid = os.fork()
-        if pid == 0:
-            os.sched_setaffinity(0, {cores[index % len(cores)]})
-            os.write(write_end, _spin(seconds).tobytes())
-            os._exit(0)
-        os.close(write_end)
-        children.append((pid, read_end))
-    meters = []
-    for pid, read_end in children:
-        values = array("d")
-        with os.fdopen(read_end, "rb") as pipe:
-            values.frombytes(pipe.read())
-        os.waitpid(pid, 0)
-        meters.append(dict(zip(("max", "p999", "lost_share"), values, strict=True)))
-    return meters
+    children: dict[int, int] = {}  # pid -> the pipe that its figures come through
+    try:
+        for index in range(processes):
+            read_end, write_end = os.pipe()
+            pid = os.fork()
+            if pid == 0:
+                _meter(cores[index % len(cores)], seconds, write_end)
+            os.close(write_end)
+            children[pid] = read_end
+        meters = []
+        for pipe in children.values():
+            values = array("d")
+            values.frombytes(os.read(pipe, 1024))
+            meters.append(dict(zip(("max", "p999", "lost_share"), values, strict=True)))
+        return meters
+    finally:
+        for pid, pipe in children.items():
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            os.close(pipe)
+
+
+def _meter(core: int, seconds: float, pipe: int) -> NoReturn:
+    """A child's whole life. Signals end it here: what the parent does about them is not to be done twice."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        os.sched_setaffinity(0, {core})
+        os.write(pipe, _spin(seconds).tobytes())
+    finally:
+        os._exit(0)
 
 
 def _spin(seconds: float) -> "array[float]":

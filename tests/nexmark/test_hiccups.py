@@ -1,0 +1,44 @@
+"""The hiccup meter: a figure for each process, and nothing left of it when somebody interrupts."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from types import FrameType
+
+import pytest
+
+from nexmark.hiccups import hiccups_ms
+
+
+def test_a_meter_for_each_process() -> None:
+    meters = hiccups_ms(3, 0.05)
+    assert len(meters) == 3
+    for meter in meters:
+        assert 0 <= meter["p999"] <= meter["max"]
+        assert meter["lost_share"] >= 0
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """SIGUSR1 does here what Ctrl-C does in a terminal."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    yield
+    signal.signal(signal.SIGUSR1, before)
+
+
+def _interrupted_meter() -> None:
+    with subprocess.Popen(["sh", "-c", f"sleep 0.3; kill -USR1 {os.getpid()}"]):
+        hiccups_ms(2, 3600)
+
+
+def test_an_interrupted_meter_leaves_no_process(interruptible: None) -> None:
+    """The meters would spin for an hour; the leak check after the test sees whether they do."""
+    with pytest.raises(KeyboardInterrupt):
+        _interrupted_meter()
