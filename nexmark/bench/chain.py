@@ -12,7 +12,7 @@ from nexmark.latency import Histogram
 from operators import no_op
 from operators.mechanisms import mechanism
 
-CHAIN = Experiment("chain", ("operators", "workers", "mechanism"), ("p50_ms", "p99_ms"))
+CHAIN = Experiment("chain", ("p50_ms", "p99_ms"))
 _SCHEMA = Schema("key time")
 
 

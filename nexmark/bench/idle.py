@@ -7,7 +7,7 @@ from functools import partial
 from nexmark.bench.idle_workload import measure
 from nexmark.bench.sweep import Experiment, Job, Row, points
 
-IDLE = Experiment("idle", ("dataflows", "operators", "workers"), ("step_ms", "build_s", "peak_rss_mb"))
+IDLE = Experiment("idle", ("step_ms", "build_s", "peak_rss_mb"))
 
 
 def jobs(sizes: tuple[tuple[int, int], ...], workers: tuple[int, ...], steps: int) -> list[Job]:

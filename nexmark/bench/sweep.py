@@ -13,25 +13,19 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Experiment:
-    """One of the paper's experiments. keys: what names a point; figures: what a point is measured for."""
+    """One of the paper's experiments. figures: what a point is measured for; None in a row whose point failed."""
 
     name: str
-    keys: tuple[str, ...]
     figures: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Job:
-    """One point of an experiment, and how to measure it; `measure` may give more than the experiment's figures."""
+    """One point of an experiment, named by its values; `measure` may give more than the experiment's figures."""
 
     experiment: Experiment
     point: Row
     measure: Callable[[Row], Row]
-
-    @property
-    def text(self) -> str:
-        """The point in words, for errors."""
-        return f"{self.experiment.name}: " + ", ".join(f"{name} {self.point[name]}" for name in self.experiment.keys)
 
 
 def points(**sweep: Iterable[Any]) -> list[Row]:

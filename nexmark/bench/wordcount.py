@@ -17,9 +17,7 @@ from nexmark.latency import Histogram
 from operators import word_count
 from operators.mechanisms import mechanism
 
-WORDCOUNT = Experiment(
-    "wordcount", ("quantum_log2", "rate", "workers", "mechanism"), ("p50_ms", "p99_ms", "p999_ms", "max_ms", "dnf")
-)
+WORDCOUNT = Experiment("wordcount", ("p50_ms", "p99_ms", "p999_ms", "max_ms", "dnf"))
 _HICCUP_S = 0.3
 _HEAD_START_NS = 5_000_000
 _SHARES = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
