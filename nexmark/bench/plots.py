@@ -67,7 +67,7 @@ def _lines(
     place = ax.get_subplotspec()
     if place is not None and place.is_first_col():
         ax.set_ylabel("latency, ms" if unit == 1.0 else "latency, µs")
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}"))
     ax.yaxis.set_minor_formatter(NullFormatter())
     ax.margins(x=0.1)
     for name, (colour, mark) in _STYLES.items():
