@@ -35,7 +35,7 @@ from shm.data_queue import (
     release_all,
 )
 from shm.kernels import COLUMN, TABLE, WORDS, int64, kernel, words_at
-from shm.progress_ring import DELTA, LOCATION, TIME, advance, available, publish, record_word, release
+from shm.progress_ring import CHANGE_WORDS, DELTA, LOCATION, TIME, advance, available, publish, record_word, release
 
 TOKENS, MESSAGES = range(
     2
@@ -53,16 +53,16 @@ _partition = partition_for(2)
 @kernel
 def log_change(changes, used, location, delta, stamp):  # type: ignore[no-untyped-def]
     """Add a change to the batch to publish; changes at one pointstamp become one, or none."""
-    for i in range(used[0]):
-        if changes[3 * i] == location and changes[3 * i + 2] == stamp:
-            changes[3 * i + 1] += delta
-            if changes[3 * i + 1] == 0:
+    end = CHANGE_WORDS * used[0]
+    for at in range(0, end, CHANGE_WORDS):
+        if changes[at] == location and changes[at + 2] == stamp:
+            changes[at + 1] += delta
+            if changes[at + 1] == 0:
                 used[0] -= 1
-                for word in range(3):
-                    changes[3 * i + word] = changes[3 * used[0] + word]
+                for word in range(3):  # the other coordinates of times stay zero
+                    changes[at + word] = changes[end - CHANGE_WORDS + word]
             return
-    at = 3 * used[0]
-    changes[at], changes[at + 1], changes[at + 2] = location, delta, stamp
+    changes[end], changes[end + 1], changes[end + 2] = location, delta, stamp
     used[0] += 1
 
 
@@ -178,7 +178,12 @@ def _compile() -> None:
     ring = np.zeros(8, np.int64)
     ring[0] = ring[1] = ring[2] = words.__array_interface__["data"][0]
     exchange(
-        ring, np.zeros(3, np.int64), np.zeros(1, np.int64), np.zeros((2, 2, 2), np.int64), np.zeros(2, np.int64), 0
+        ring,
+        np.zeros(CHANGE_WORDS, np.int64),
+        np.zeros(1, np.int64),
+        np.zeros((2, 2, 2), np.int64),
+        np.zeros(2, np.int64),
+        0,
     )
 
 
@@ -187,7 +192,7 @@ def _work(worker: Worker, keys: np.ndarray, values: np.ndarray, cells: int, pace
     outgoing, incoming, inbox = worker.plane.outgoing, worker.plane.incoming, worker.plane.inbox
     routes, counts, ring = worker.plane.routes, worker.plane.counts, worker.progress.ring
     best = np.full((cells, 2), FREE)
-    changes, used = np.zeros(3 * _TABLE_TIMES, np.int64), np.zeros(1, np.int64)
+    changes, used = np.zeros(CHANGE_WORDS * _TABLE_TIMES, np.int64), np.zeros(1, np.int64)
     tables, sizes = np.zeros((2, _TABLE_TIMES, 2), np.int64), np.zeros(2, np.int64)
     tables[TOKENS, 0] = 0, worker.peers  # every worker starts with a token at time 0
     sizes[TOKENS] = 1

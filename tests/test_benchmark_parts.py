@@ -17,6 +17,7 @@ from nexmark.runner import Plan
 from scripts import floor
 from scripts.benchmarks import latency, memory, nexmark, step_profile
 from scripts.benchmarks.measure import spread, take_turns
+from shm.progress_ring import CHANGE_WORDS
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -50,7 +51,7 @@ def test_the_floors_kernels_keep_maxima_and_settle_all_counts() -> None:
         sizes = np.array([1, 0])
         tables_of[worker.index] = (
             np.full((512, 2), floor.FREE),
-            np.zeros(300, np.int64),
+            np.zeros(100 * CHANGE_WORDS, np.int64),
             np.zeros(1, np.int64),
             counts,
             sizes,
