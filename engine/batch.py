@@ -23,7 +23,7 @@ class Schema:
     `Schema("auction price")` names int64 columns; `Schema(price="float64", id="int64")` gives dtypes.
     """
 
-    __slots__ = ("all_int64", "dtypes", "names", "positions")
+    __slots__ = ("_text", "all_int64", "dtypes", "names", "positions")
 
     def __init__(self, names: str = "", /, **dtypes: str) -> None:
         kinds = dict.fromkeys(names.split(), "int64") | dtypes
@@ -38,6 +38,7 @@ class Schema:
         self.dtypes: tuple[np.dtype[Any], ...] = tuple(_KINDS[kind] for kind in kinds.values())
         self.positions: dict[str, int] = {name: position for position, name in enumerate(self.names)}
         self.all_int64 = all(dtype == np.int64 for dtype in self.dtypes)
+        self._text = f"Schema({', '.join(f'{name}={kind}' for name, kind in kinds.items())})"
 
     def position(self, name: str) -> int:
         """The index of a column; SchemaError if there is none of that name."""
@@ -60,7 +61,7 @@ class Schema:
         return hash((self.names, self.dtypes))
 
     def __repr__(self) -> str:
-        return f"Schema({', '.join(f'{name}={dtype}' for name, dtype in zip(self.names, self.dtypes, strict=True))})"
+        return self._text
 
 
 class Batch:

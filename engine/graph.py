@@ -26,6 +26,8 @@ class Graph:
     """Stateless operators, in the order they were added. They are no locations: see `engine.stage`."""
     region: str = ""
     """The names of the regions around what is declared now, each with a slash behind it."""
+    _compiled: tuple[list[Link], list[int]] | None = None
+    """Links and depths, once the graph is complete."""
 
     def edges(self) -> list[tuple[Source, Target]]:
         """Every edge that carries data."""
@@ -52,8 +54,13 @@ class Graph:
 
     def links(self) -> list[Link]:
         """Edges and paths through operators, between location numbers; taps are numbered after all ports."""
-        numbers = self.locations()
-        depths = self.depths()
+        return self._compiled[0] if self._compiled else self._links(self.locations(), self.depths())
+
+    def depths(self) -> list[int]:
+        """The number of coordinates of every location's times, taps included, by location number."""
+        return self._compiled[1] if self._compiled else self._depths(self.locations())
+
+    def _links(self, numbers: dict[Source | Target, int], depths: list[int]) -> list[Link]:
         links: list[Link] = []
         for origin, target in self.edges():
             links.append((numbers[origin], numbers[target], identity(depths[numbers[target]])))
@@ -69,8 +76,7 @@ class Graph:
             links.append((numbers[tapped], len(numbers) + index, identity(depths[len(numbers) + index])))
         return links
 
-    def depths(self) -> list[int]:
-        """The number of coordinates of every location's times, taps included, by location number."""
+    def _depths(self, numbers: dict[Source | Target, int]) -> list[int]:
         depths = [
             depth
             for operator in self.operators
@@ -79,11 +85,10 @@ class Graph:
                 *[operator.depth] * len(operator.outputs),
             )
         ]
-        numbers = self.locations()
         return depths + [depths[numbers[origin]] for origin in self.taps]
 
     def validate(self) -> None:
-        """Raise GraphError for a graph that cannot run."""
+        """Raise GraphError for a graph that cannot run. It must not change afterwards."""
         if not self.operators:
             raise GraphError(f"dataflow {self.name!r} has no operators; add an input or a source to its scope")
         for operator in self.operators:
@@ -97,7 +102,9 @@ class Graph:
         numbers = self.locations()
         names = {number: self.describe(location) for location, number in numbers.items()}
         names |= {len(numbers) + index: f"probe of {self.describe(origin)}" for index, origin in enumerate(self.taps)}
-        require_advancing_cycles(self.links(), names, dict(enumerate(self.depths())))
+        depths = self._depths(numbers)
+        self._compiled = self._links(numbers, depths), depths
+        require_advancing_cycles(self._compiled[0], names, dict(enumerate(depths)))
 
     def digest(self) -> int:
         """63 bits that all workers must agree on: names, ports, schemas, pacts, summaries, policies, edges, signals,
