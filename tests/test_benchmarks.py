@@ -164,7 +164,7 @@ def test_plots_of_experiments_are_drawn_again(tmp_path: Path) -> None:
     document.write_text(DOCUMENTS[1].read_text())
     options = ["--document", str(document), "--figures", str(tmp_path)]
     assert main(["tables", *options]) == 0
-    assert "| 8 | 1 | 1,000 | 2,000 |\n\n![bench-chain](benchmarks/bench-chain.svg)" in document.read_text()
+    assert "| 8 | 1 | 1,000 | 2,000 | – |\n\n![bench-chain](benchmarks/bench-chain.svg)" in document.read_text()
     assert "<svg" in (tmp_path / "bench-chain.svg").read_text()
     assert main(["tables", *options, "--check"]) == 0
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from engine import Config, Schema, Worker, execute
 from nexmark.bench.sweep import Experiment, Job, Row, points
+from nexmark.bench.tails import latency_row, measured_hiccups, merged
 from nexmark.latency import Histogram
 from operators import no_op
 from operators.mechanisms import mechanism
@@ -29,16 +30,12 @@ def jobs(
 def _measure(duration_s: float, point: Row) -> Row:
     """Ticks back to back, nothing else under way: the latency of each, as every worker sees it."""
     config = Config(workers=point["workers"])
+    hiccups = measured_hiccups(config.workers)
     duration_ns = int(duration_s * 1e9)
     parts = execute(lambda worker: _work(worker, point["operators"], point["mechanism"], duration_ns), config=config)
-    latency = Histogram()
-    for part in parts:
-        latency.merge(part["latency"])
     return {
-        "p50_ms": latency.quantile_ms(0.5),
-        "p99_ms": latency.quantile_ms(0.99),
-        "p999_ms": latency.quantile_ms(0.999),
-        "max_ms": latency.max_ms,
+        **latency_row(merged(parts, "latency")),
+        **hiccups,
         "ticks": min(part["ticks"] for part in parts),
         "build_s": max(part["build_s"] for part in parts),
     }

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from nexmark.bench.sweep import Experiment, Job, Row, points
+from nexmark.bench.tails import hiccup_row
 from nexmark.errors import OptionError
 from nexmark.generator import GeneratorConfig
 from nexmark.progress import progress_bar
@@ -49,7 +50,6 @@ def _measure(folder: str, duration_s: float, point: Row) -> Row:
             duration_s=duration_s,
         )
     )
-    meters = outcome["hiccups_ms"]
     latency_ms = {} if outcome["dnf"] else outcome["latency_ms"]  # what was done in time says nothing about the rest
     return {
         **{f"{name}_ms": latency_ms.get(name) for name in ("p50", "p99", "p999", "max")},
@@ -57,8 +57,7 @@ def _measure(folder: str, duration_s: float, point: Row) -> Row:
         "micro_batch_ns": Plan.micro_batch_ns if point["mechanism"] == "sequential" else None,
         "seconds": outcome["seconds"],
         "events": outcome["events"],
-        "hiccup_p999_ms": max(meter["p999"] for meter in meters),
-        "hiccup_max_ms": max(meter["max"] for meter in meters),
+        **hiccup_row(outcome["hiccups_ms"]),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -40,7 +41,8 @@ def _point(row: Row) -> list[str]:
 def by_mechanism(
     rows: list[Row], keys: Sequence[str], shown: Sequence[str], unit: float, texts: Callable[[Row], Iterable[str]]
 ) -> str:
-    """A table with a line for each combination of `keys` (as `texts` says it) and, for each mechanism, `shown`."""
+    """A table with a line for each combination of `keys` (as `texts` says it): for each mechanism, `shown`; then the
+    median of the hiccup meters before these points."""
     mechanisms = list(dict.fromkeys(row["mechanism"] for row in rows))
     lines: dict[tuple[Any, ...], dict[str, Row]] = {}
     for row in rows:
@@ -50,12 +52,13 @@ def by_mechanism(
         cells = list(texts(next(iter(of_line.values()))))
         for name in mechanisms:
             cells += _cells(of_line.get(name), shown, unit)
-        body.append(cells)
+        hiccups = [row["hiccup_p999_ms"] for row in of_line.values() if "hiccup_p999_ms" in row]
+        body.append([*cells, figure(statistics.median(hiccups) if hiccups else None, unit)])
     header = list(keys)
     for name in mechanisms:
         first, *others = (column.removesuffix("_ms").replace("p999", "p99.9").replace("_", " ") for column in shown)
         header += [f"{name} {first}", *others]
-    return table(header, body)
+    return table([*header, "hiccup p99.9"], body)
 
 
 def _cells(row: Row | None, shown: Sequence[str], unit: float) -> list[str]:

@@ -10,17 +10,15 @@ from typing import Any
 
 from engine import Config, Worker, execute
 from nexmark.bench.sweep import Experiment, Job, Row, points
+from nexmark.bench.tails import latency_row, measured_hiccups, merged
 from nexmark.bench.word_schedule import Schedule
 from nexmark.bench.word_source import WordMeasurements, word_source
-from nexmark.hiccups import hiccups_ms
 from nexmark.latency import Histogram
 from operators import word_count
 from operators.mechanisms import mechanism
 
 WORDCOUNT = Experiment("wordcount", ("p50_ms", "p99_ms", "p999_ms", "max_ms", "dnf"))
-_HICCUP_S = 0.3
 _HEAD_START_NS = 5_000_000
-_SHARES = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
 
 
 def jobs(
@@ -40,7 +38,7 @@ def jobs(
 def _measure(duration_s: float, point: Row) -> Row:
     """One open loop in a group of its own, the hiccup meter before it."""
     config = Config(workers=point["workers"])
-    meters = hiccups_ms(config.workers, _HICCUP_S)
+    hiccups = measured_hiccups(config.workers)
     words = max(1, int(point["rate"] * duration_s))
     discard_ns = int(min(1.0, duration_s / 3) * 1e9)
 
@@ -49,23 +47,18 @@ def _measure(duration_s: float, point: Row) -> Row:
         return _work(worker, schedule, point["mechanism"], discard_ns)
 
     parts = execute(program, config=config)
-    latency, after = Histogram(), Histogram()
-    for part in parts:
-        latency.merge(part["latency"])
-        after.merge(part["after_quantum"])
+    latency, after = merged(parts, "latency"), merged(parts, "after_quantum")
     dnf = any(part["dnf"] for part in parts)
     if dnf:
         latency = after = Histogram()  # what was done in time says nothing about a run that fell behind
     return {
-        **{f"{name}_ms": latency.quantile_ms(share) for name, share in _SHARES.items()},
-        "max_ms": latency.max_ms,
+        **latency_row(latency),
         "dnf": dnf,
-        **{f"{name}_after_quantum_ms": after.quantile_ms(share) for name, share in _SHARES.items()},
+        **latency_row(after, "after_quantum_ms"),
         "words": sum(part["offered"] for part in parts),
         "seconds": max(part["seconds"] for part in parts),
         "cpu_seconds": sum(part["cpu_seconds"] for part in parts),
-        "hiccup_p999_ms": max(meter["p999"] for meter in meters),
-        "hiccup_max_ms": max(meter["max"] for meter in meters),
+        **hiccups,
     }
 
 

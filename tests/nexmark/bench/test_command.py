@@ -11,7 +11,7 @@ import pytest
 
 from engine import WorkerError
 from nexmark import runner
-from nexmark.bench import command, queries, wordcount
+from nexmark.bench import command, queries, tails, wordcount
 from nexmark.bench.options import spelled_out
 from nexmark.bench.sweep import points
 from nexmark.generator import GeneratorConfig
@@ -36,7 +36,7 @@ def staged(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def short_hiccup_meters(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "HICCUP_S", 0.02)
-    monkeypatch.setattr(wordcount, "_HICCUP_S", 0.02)
+    monkeypatch.setattr(tails, "HICCUP_S", 0.02)
 
 
 Bench = Callable[..., tuple[Outcome, dict[str, Any]]]
