@@ -10,6 +10,7 @@ from engine import (
     COMPLETE,
     MAX_TIME,
     Batch,
+    GraphError,
     InputHandle,
     InputPort,
     Notify,
@@ -77,7 +78,13 @@ class Tokens(Mechanism):
         self, name: str, inputs: Sequence[Edge], schema: Schema, make: Callable[[], TimedLogic], notify: Notify
     ) -> Stream:
         """See Mechanism."""
-        builder = inputs[0][0].scope.operator(name, notify)
+        scope = inputs[0][0].scope
+        if scope.depth > 1:
+            raise GraphError(
+                f"operator {name!r} acts on times in their total order, which those in {scope.describe()} do not have; "
+                f"let its streams leave first"
+            )
+        builder = scope.operator(name, notify)
         for stream, pact in inputs:
             builder.input(stream, pact)
         output = builder.output(schema)
