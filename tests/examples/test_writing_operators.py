@@ -12,7 +12,7 @@ import pytest
 
 import engine.errors
 from engine import Batch, Exchange, Schema, TokenRingError, Worker, execute
-from operators import no_op, word_count
+from operators import no_op, tumbling_max
 from operators.mechanisms import mechanism
 from tests.engine.helpers import VALUE, Recorder, with_message
 from tests.examples.documents import Block, blocks, output
@@ -111,11 +111,11 @@ def move_back(worker: Worker) -> None:
     handle.advance_to(4)
 
 
-def count_in_a_loop(worker: Worker) -> None:
+def maxima_in_a_loop(worker: Worker) -> None:
     with worker.dataflow() as scope:
         _, stream = scope.new_input(VALUE)
         with scope.loop("around") as loop:
-            word_count(loop.enter(stream), "value", "value")
+            tumbling_max(loop.enter(stream), "value", "value", 10)
 
 
 def exchange_marks(worker: Worker) -> None:
@@ -145,7 +145,7 @@ IN_A_PROGRAM: dict[str, tuple[int, Callable[[Worker], None]]] = {
     "feed an input inside the block": (1, feed_early),
     "connect two dataflows": (1, connect_two),
     "move an input back": (1, move_back),
-    "need a total order in a loop": (1, count_in_a_loop),
+    "need a total order in a loop": (1, maxima_in_a_loop),
     "exchange where watermarks stay local": (1, exchange_marks),
     "mix mechanisms": (1, mix_mechanisms),
     "declare other dataflows on other workers": (2, disagree),
