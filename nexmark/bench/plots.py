@@ -23,6 +23,7 @@ _STYLES = {
 }
 _TAIL = {"p50_ms": "-", "p999_ms": ":", "p99_ms": ":"}
 _PANEL_INCHES = (4.0, 3.1)
+_LEGEND_INCHES = 1.7  # of one entry
 _SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "tokenring", "font.size": 8.5, "font.family": "sans-serif"}
 
 
@@ -50,7 +51,8 @@ def plot(name: str, rows: list[Row]) -> bytes | None:
         found = {label: handle for handles, labels in legends for handle, label in zip(handles, labels, strict=True)}
         order = list(_STYLES)
         lines = dict(sorted(found.items(), key=lambda one: order.index(one[0].split()[0]) if name != "idle" else 0))
-        figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=len(lines) or 1, frameon=False)
+        fitting = max(1, int(width * columns / _LEGEND_INCHES))
+        figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=fitting, frameon=False)
         out = io.BytesIO()
         figure.savefig(out, format="svg", metadata={"Date": None})
     return out.getvalue()
@@ -84,7 +86,7 @@ def _lines(
     for at, name in unfinished:
         others = [other for place, other in unfinished if place == at]
         height = 0.97 - 0.06 * others.index(name)  # one below the other, so that each can be seen
-        ax.plot([at], [height], "x", color=_STYLES[name][0], transform=top, clip_on=False)
+        ax.plot([at], [height], "x", color=_STYLES[name][0], transform=top, clip_on=False, label=f"{name} DNF")
         ax.annotate("DNF", (at, height), xycoords=top, textcoords="offset points", xytext=(5, -2.5), fontsize=6)
     ax.grid(True, which="major", alpha=0.25)
 

@@ -87,7 +87,7 @@ def test_a_plot_shows_every_mechanism_and_is_the_same_every_time(experiment: str
     assert text.count("<svg") == 1
     if experiment != "idle":
         assert all(f">{way} p50<" in text for way in WAYS)
-    assert (">DNF<" in text) == (experiment in ("wordcount", "nexmark"))
+    assert (">notifications DNF<" in text) == (">DNF<" in text) == (experiment in ("wordcount", "nexmark"))
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
