@@ -208,9 +208,27 @@ def _memory(data: dict[str, Any]) -> list[str]:
     ]
 
 
+_MEASURES = {"seconds": "s", "cpu_seconds": "CPU s", "p50_us": "µs, p50"}
+
+
+def _earlier(data: dict[str, Any]) -> list[str]:
+    asked = data["parameters"]
+    rows = [
+        [_NAMES[row["query"]], row["pace"], _MEASURES[name], *map(ranged, (of["before"], of["now"], of["ratio"]))]
+        for row in data["figures"]
+        for name, of in row["measures"].items()
+    ]
+    return [
+        f"Against commit {asked['commit']}, in turns, median (least – greatest) of {asked['rounds']} rounds; a ratio "
+        f"is taken within each round, and less than 1 is better now. Open loop: {rate_text(asked['rate'])}.",
+        table(["query", "pace", "in", "before", "now", "ratio"], rows),
+    ]
+
+
 RENDERERS: dict[str, Callable[[dict[str, Any]], list[str]]] = {
     "nexmark": _nexmark,
     "latency": _latency,
     "step": _step,
     "memory": _memory,
+    "earlier": _earlier,
 }

@@ -1,0 +1,113 @@
+"""`benchmark earlier`: this checkout against an earlier commit of it, Q4 and Q7, run by run in turns."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+
+from nexmark.bench.files import require_writable
+from nexmark.bench.options import ListCommand
+from nexmark.errors import CommandError, OptionError
+from scripts.benchmarks.measure import ROOT, input_option, json_option, rounds_option, spread, take_turns, write_json
+from scripts.benchmarks.render import render
+
+_LONGEST_RUN_S = 120
+
+
+@click.command(cls=ListCommand)
+@input_option
+@click.option("--commit", required=True, metavar="REV", help="The earlier commit, as git names it.")
+@click.option(
+    "--rate",
+    type=click.FloatRange(0, 1e12, min_open=True),
+    default=4e6,
+    show_default=True,
+    help="Events a second offered in the open loop, with one worker.",
+)
+@click.option(
+    "--duration", type=click.FloatRange(0, 1e6, min_open=True), default=2.0, show_default=True, help="Its seconds."
+)
+@rounds_option
+@json_option
+def command(input_folder: Path, commit: str, rate: float, duration: float, rounds: int, json_file: Path) -> None:
+    """What a change costs: both checkouts in turns, with this interpreter, so that the machine's moods hit both."""
+    require_writable(json_file)
+    folder = str(input_folder.resolve())
+    open_loop = ["--workers", "1", "--rate", f"{rate:.0f}", "--duration", f"{duration}"]
+    paces = {"1 worker": ["--workers", "1"], "2 workers": ["--workers", "2"], "open loop, 1 worker": open_loop}
+    with tempfile.TemporaryDirectory(prefix="tokenring-earlier-") as scratch:
+        number = _unpack(commit, Path(scratch))
+        cases = [(query, pace, tree) for query in ("q4", "q7") for pace in paces for tree in (Path(scratch), ROOT)]
+        outcomes = take_turns(
+            f"against {number}", cases, rounds, lambda case: _run(case[2], case[0], folder, paces[case[1]])
+        )
+    runs = dict(zip(cases, outcomes, strict=True))
+    figures = [
+        _compared(query, pace, before, runs[query, pace, ROOT])
+        for (query, pace, tree), before in runs.items()
+        if tree != ROOT
+    ]
+    parameters = {"commit": number, "rounds": rounds, "rate": rate, "duration_s": duration}
+    click.echo(render(write_json(json_file, "earlier", parameters, {"figures": figures})))
+
+
+def _unpack(commit: str, folder: Path) -> str:
+    """The commit's files in `folder`; returns its short number."""
+    git = ["git", "-C", str(ROOT)]
+    found = subprocess.run([*git, "rev-parse", "--short", f"{commit}^{{commit}}"], capture_output=True, text=True)
+    if found.returncode != 0:
+        raise OptionError(f"--commit {commit}: no such commit in {ROOT}")
+    archive = subprocess.run([*git, "archive", commit], capture_output=True, check=True).stdout
+    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+        tar.extractall(folder, filter="data")
+    return found.stdout.strip()
+
+
+def _run(tree: Path, query: str, events: str, options: list[str]) -> dict[str, Any]:
+    """One run's JSON."""
+    command = [sys.executable, "-m", "nexmark.cli", "run", query, "--input", events, *options, "--json", "-"]
+    ran = subprocess.run(command, cwd=tree, capture_output=True, timeout=_LONGEST_RUN_S)
+    if ran.returncode != 0:
+        raise CommandError(f"{' '.join(command)} in {tree} failed: {ran.stderr.decode(errors='replace')[-500:]}")
+    outcome = orjson.loads(ran.stdout)
+    assert isinstance(outcome, dict)
+    return outcome
+
+
+def _compared(query: str, pace: str, before: list[dict[str, Any]], now: list[dict[str, Any]]) -> dict[str, Any]:
+    """Both in one measure, and the ratio within each round; for seconds and latencies, less than 1 is better now."""
+    if any(run["result"] != before[0]["result"] for run in (*before, *now) if not run["dnf"]):
+        raise CommandError(f"{query}, {pace}: this checkout answers differently; no figures were written")
+    measures = {"p50_us": _p50_us} if "open" in pace else {"seconds": _seconds, "cpu_seconds": _cpu_seconds}
+    return {
+        "query": query,
+        "pace": pace,
+        "measures": {
+            name: {
+                "before": spread(measure(run) for run in before),
+                "now": spread(measure(run) for run in now),
+                "ratio": spread(measure(new) / measure(old) for old, new in zip(before, now, strict=True)),
+            }
+            for name, measure in measures.items()
+        },
+    }
+
+
+def _p50_us(run: dict[str, Any]) -> float:
+    return float(run["latency_ms"]["p50"]) * 1e3
+
+
+def _seconds(run: dict[str, Any]) -> float:
+    return float(run["seconds"])
+
+
+def _cpu_seconds(run: dict[str, Any]) -> float:
+    return float(run["cpu_seconds"])
