@@ -154,10 +154,13 @@ class Worker:
         return active or bool(due) or bool(self._next)
 
     def _send_round(self) -> None:
-        """Hand on what the operator that has just run sent around loops."""
-        round_trips, self.going_round[:] = self.going_round[:], []
-        for push, at, batch in round_trips:
-            push(at, batch)
+        """Hand on what was sent around loops by the operator that has just run, or from outside; before progress is
+        exchanged, since it is counted only now.
+        """
+        while self.going_round:
+            round_trips, self.going_round[:] = self.going_round[:], []
+            for push, at, batch in round_trips:
+                push(at, batch)
 
     def _keep_waiting_messages(self) -> None:
         """The budget ended before some due operators: what they have waiting must not be views when bytes are given
@@ -191,6 +194,7 @@ class Worker:
     def flush(self) -> None:
         """Publish logged changes at once, unless a step is under way and will."""
         if not self._stepping:
+            self._send_round()
             self.plane.commit()
             self._exchange(True)
 

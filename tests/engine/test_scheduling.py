@@ -222,3 +222,30 @@ def test_what_an_operator_raises_says_which_and_where(error: Exception) -> None:
         ) as caught:
             group.workers[0].step()
         assert caught.value.__cause__ is error
+
+
+def test_what_is_fed_back_from_outside_is_counted_before_the_input_moves_on() -> None:
+    """A manual input that leads straight into a feedback: nobody's call ends, so nobody else would hand it on."""
+    seen: list[int] = []
+
+    def note(context: OperatorContext) -> Callable[..., None]:
+        def logic(messages: InputPort) -> None:
+            seen.extend(reference.time for reference, _ in messages)
+
+        return logic
+
+    def program(worker: Worker, scope: Scope) -> Any:
+        handle, stream = scope.new_input(VALUE)
+        delayed = scope.feedback(VALUE, increment=5)
+        delayed.connect(stream)
+        return handle, delayed.stream.probe(), delayed.stream.sink("note", note)
+
+    with simulated(1) as group:
+        ((handle, probe, taken),) = build(group, program)
+        handle.send({"value": [1]})
+        handle.advance_to(3)
+        assert (probe.frontier, taken.frontier) == (8, 5), "the row is on its way at time 5"
+        group.workers[0].step()
+        assert seen == [5]
+        assert taken.frontier == 8
+        handle.close()
