@@ -8,9 +8,12 @@ word_count        the rolling count of each word
 no_op             passes rows on, for chains of idle operators
 arrange           an index of what updates add up to; net updates once a time is finished
 where             rows whose column compares so with a constant; a thousand of them are one call
+concatenate       several streams as one
+look_up           each row with the value that a table has for it at the same time
 map_batches, filter_batches  a Python function of a batch
 collect, latest   sinks: all rows, or the latest of each key
 
+graphs            loops over edges: searches, components, ranks
 mechanisms        ways to coordinate; operators take one as `way`
 """
 
@@ -18,6 +21,8 @@ from operators.arrange import Arrangement, arrange
 from operators.batches import filter_batches, map_batches
 from operators.best_offers import best_offers
 from operators.collect import Collected, Latest, collect, latest
+from operators.concatenate import concatenate
+from operators.look_up import look_up
 from operators.no_op import no_op
 from operators.running_average import running_average
 from operators.tumbling_average import tumbling_average
@@ -32,8 +37,10 @@ __all__ = [
     "arrange",
     "best_offers",
     "collect",
+    "concatenate",
     "filter_batches",
     "latest",
+    "look_up",
     "map_batches",
     "no_op",
     "running_average",

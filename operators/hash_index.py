@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from engine import TABLE, kernel, void
+from engine import COLUMN, TABLE, WORDS, kernel, void
 
 _FIRST_CELLS = 64
 
@@ -38,6 +38,12 @@ def slot_of(cells, size, key):  # type: ignore[no-untyped-def]
     size[0] += 1
     cells[at, 1] = size[0]
     return size[0] - 1
+
+
+@kernel(void(TABLE, WORDS, COLUMN, WORDS))
+def _slots(cells, size, keys, slots):  # type: ignore[no-untyped-def]
+    for i in range(len(keys)):
+        slots[i] = slot_of(cells, size, keys[i])
 
 
 @kernel(void(TABLE, TABLE))
@@ -72,6 +78,13 @@ class HashIndex:
         _copy_cells(self.cells, cells)
         self.cells = cells
         return True
+
+    def slots(self, keys: np.ndarray) -> np.ndarray:
+        """The slot of each of the int64 keys, int64 of the same shape; new ones are added."""
+        self.reserve(len(keys))
+        slots: np.ndarray[Any, Any] = np.empty(len(keys), np.int64)
+        _slots(self.cells, self.size, keys, slots)
+        return slots
 
     @property
     def capacity(self) -> int:

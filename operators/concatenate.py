@@ -1,0 +1,31 @@
+"""concatenate: several streams of one schema as one."""
+
+from collections.abc import Callable
+from typing import Any
+
+from engine import Notify, OperatorContext, Stream, Token
+
+
+def concatenate(first: Stream, *others: Stream, name: str = "concatenate") -> Stream:
+    """The rows of all streams, which have one schema and belong to one scope, by reference and in no order.
+
+    At the head of a loop: what enters and what comes round.
+    """
+    builder = first.scope.operator(name, Notify.NEVER)
+    for stream in (first, *others):
+        builder.input(stream)
+    output = builder.output(first.schema)
+
+    def construct(context: OperatorContext, token: Token) -> Callable[..., None]:
+        token.drop()
+
+        def logic(*ports: Any) -> None:
+            *inputs, output = ports
+            for rows in inputs:
+                for reference, batch in rows:
+                    output.give(reference, batch)
+
+        return logic
+
+    builder.build(construct)
+    return output

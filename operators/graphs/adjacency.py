@@ -1,0 +1,51 @@
+"""Adjacency: the edges of a worker's nodes, by node, in compressed rows."""
+
+import numpy as np
+
+from engine import COLUMN, WORDS, Batch, kernel, void
+from operators.hash_index import HashIndex
+
+
+@kernel(void(COLUMN, COLUMN, WORDS, WORDS))
+def _by_slot(slots, targets, offsets, ordered):  # type: ignore[no-untyped-def]
+    """A counting sort of targets by slot. offsets: zeros, one for each slot and two more; from then on those of slot i
+    lie at ordered[offsets[i]:offsets[i + 1]].
+    """
+    for i in range(len(slots)):
+        offsets[slots[i] + 2] += 1
+    for slot in range(2, len(offsets)):
+        offsets[slot] += offsets[slot - 1]
+    for i in range(len(slots)):
+        place = slots[i] + 1
+        ordered[offsets[place]] = targets[i]
+        offsets[place] += 1
+
+
+class Adjacency:
+    """Where the edges of each node lead. Slots are those of `index`, which others may add nodes to.
+
+    Edges are added, then compressed once, then read: slot i leads to targets[offsets[i]:offsets[i + 1]], and slots from
+    len(offsets) - 1 on lead nowhere.
+    """
+
+    def __init__(self) -> None:
+        self.index = HashIndex()
+        self.offsets = np.zeros(1, np.int64)
+        self.targets = np.empty(0, np.int64)
+        self._added: list[Batch] = []
+
+    def add(self, edges: Batch) -> None:
+        """Keep edges: the first column is where they begin, the second where they lead (int64)."""
+        self._added.append(edges.copy())
+
+    def compress(self) -> None:
+        """Put what was added in order, if anything was."""
+        if not self._added:
+            return
+        edges = Batch.concatenate(self._added)
+        self._added = []
+        slots = self.index.slots(edges.columns[0])
+        offsets = np.zeros(len(self.index) + 2, np.int64)
+        self.targets = np.empty(edges.rows, np.int64)
+        _by_slot(slots, edges.columns[1], offsets, self.targets)
+        self.offsets = offsets[:-1]

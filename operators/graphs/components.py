@@ -1,0 +1,89 @@
+"""connected_components, strongly_connected_components: which nodes belong together, each named by its least node."""
+
+import numpy as np
+
+from engine import Batch, Schema, Stream
+from operators.batches import filter_batches, map_batches
+from operators.concatenate import concatenate
+from operators.graphs.least_values import NODE_VALUE, least_values
+from operators.look_up import look_up
+
+COMPONENT = Schema("node component")
+EDGE = Schema("src dst")
+
+
+def ends(edges: Stream) -> Stream:
+    """Rows (node, value): the nodes of edges (src, dst), each with itself as its value, a few times over."""
+
+    def both(batch: Batch) -> dict[str, np.ndarray]:
+        nodes = np.unique(np.concatenate([batch["src"], batch["dst"]]))
+        return {"node": nodes, "value": nodes}
+
+    return map_batches(edges, NODE_VALUE, both, "ends")
+
+
+def reversed_edges(edges: Stream) -> Stream:
+    """The same edges (src, dst) the other way round."""
+    return map_batches(edges, EDGE, lambda batch: {"src": batch["dst"], "dst": batch["src"]}, "reversed_edges")
+
+
+def connected_components(edges: Stream) -> Stream:
+    """Rows (node, component), int64, one for each node that has an edge (src, dst) at that time: the least node that is
+    connected with it, whatever the edges' directions.
+    """
+    ways = concatenate(edges, reversed_edges(edges))
+    return _named(least_values(ways, ends(edges), name="connected"))
+
+
+def strongly_connected_components(edges: Stream) -> Stream:
+    """Rows (node, component), int64, one for each node on a cycle of edges (src, dst) of that time: the least node that
+    it reaches and is reached from. Nodes that are not there are components of their own.
+
+    An outer loop over the edges that are left, with two loops within. Forwards, the least node that reaches each is
+    found, F; over the edges whose ends agree on that, backwards, the least that each reaches, B. An edge within a
+    component has ends with the same F and the same B, so others are dropped. Where F = B, that node reaches these and
+    they reach it: a component is found and its edges leave. The rest goes round. The least node of all that are left is
+    found or loses its edges in each round, so there is an end, and no worker has to be told: nothing is left to go
+    round, and the frontier passes. After the example of Naiad and differential dataflow, which drop edges in the same
+    way and go on until nothing changes.
+    """
+    with edges.scope.loop("trim") as loop:
+        back = loop.feedback(EDGE)
+        entered = loop.enter(filter_batches(edges, lambda batch: batch["src"] != batch["dst"], "no self-loops"))
+        left = concatenate(entered, back.stream)
+        forwards = _agreeing(left, least_values(left, ends(left), name="forwards"), "forwards")
+        turned = reversed_edges(forwards)
+        backwards = least_values(turned, ends(turned), name="backwards")
+        both = _agreeing(forwards, backwards, "backwards")
+        found = filter_batches(both, lambda batch: batch["forwards"] == batch["backwards"], "found")
+        rest = filter_batches(both, lambda batch: batch["forwards"] != batch["backwards"], "rest")
+        back.connect(map_batches(rest, EDGE, lambda batch: {"src": batch["src"], "dst": batch["dst"]}, "again"))
+        # All edges of a time that lead to a node come in one batch: see look_up.
+        members = map_batches(found, COMPONENT, _members, "members")
+    return loop.leave(members)
+
+
+def _members(found: Batch) -> dict[str, np.ndarray]:
+    """Each node that an edge of a component leads to, once: every node of it is one."""
+    nodes, rows = np.unique(found["dst"], return_index=True)
+    return {"node": nodes, "component": found["forwards"][rows]}
+
+
+def _agreeing(edges: Stream, labels: Stream, label: str) -> Stream:
+    """The edges whose ends have the same label, with a column for it, at the worker that owns `dst`."""
+    half = look_up(edges, "src", labels, label, f"{label} of src")
+    whole = look_up(half, "dst", labels, "other", f"{label} of dst")
+    schema = Schema(" ".join(half.schema.names))
+
+    def agree(batch: Batch) -> dict[str, np.ndarray]:
+        chosen = batch[label] == batch["other"]
+        return {name: batch[name][chosen] for name in schema.names}
+
+    return map_batches(whole, schema, agree, f"{label} agree")
+
+
+def _named(labels: Stream) -> Stream:
+    """Rows (node, value) as rows (node, component)."""
+    return map_batches(
+        labels, COMPONENT, lambda batch: {"node": batch["node"], "component": batch["value"]}, "components"
+    )

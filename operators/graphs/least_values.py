@@ -1,0 +1,193 @@
+"""least_values: the least value that reaches each node along edges; breadth-first search and components are made of it.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from engine import (
+    COLUMN,
+    MAX_TIME,
+    TABLE,
+    WORDS,
+    Batch,
+    Exchange,
+    InputPort,
+    Notify,
+    OperatorContext,
+    OutputPort,
+    Schema,
+    Stream,
+    Token,
+    TokenRef,
+    int64,
+    kernel,
+)
+from operators.graphs.adjacency import Adjacency
+from operators.hash_index import slot_of
+
+NODE_VALUE = Schema("node value")
+_UNREACHED = 2**63 - 1
+
+
+@kernel(int64(TABLE, WORDS, TABLE, COLUMN, COLUMN, WORDS, int64))
+def _improve(cells, size, state, nodes, values, changed, count):  # type: ignore[no-untyped-def]
+    """Keep lesser values; append slots that have got one to `changed` after its first `count`; returns the new count.
+
+    state: int64 (slots, 2) of (value, whether the slot is in `changed`).
+    """
+    for i in range(len(nodes)):
+        slot = slot_of(cells, size, nodes[i])
+        if values[i] < state[slot, 0]:
+            state[slot, 0] = values[i]
+            if state[slot, 1] == 0:
+                state[slot, 1] = 1
+                changed[count] = slot
+                count += 1
+    return count
+
+
+@kernel(int64(COLUMN, COLUMN, TABLE, int64))
+def _edges_of(changed, offsets, state, upto):  # type: ignore[no-untyped-def]
+    """The number of edges that begin at the first `upto` changed slots."""
+    edges = 0
+    for i in range(upto):
+        if changed[i] + 1 < len(offsets):
+            edges += offsets[changed[i] + 1] - offsets[changed[i]]
+    return edges
+
+
+@kernel(int64(COLUMN, int64, COLUMN, COLUMN, TABLE, int64, WORDS, WORDS))
+def _propose(changed, upto, offsets, targets, state, step, nodes, values):  # type: ignore[no-untyped-def]
+    """Write (node, value) for each edge of the first `upto` changed slots, which are changed no more."""
+    row = 0
+    for i in range(upto):
+        slot = changed[i]
+        state[slot, 1] = 0
+        if slot + 1 < len(offsets):
+            for at in range(offsets[slot], offsets[slot + 1]):
+                nodes[row], values[row] = targets[at], state[slot, 0] + step
+                row += 1
+    return row
+
+
+class _Part:
+    """A worker's nodes at one time of the surrounding scope, until the loop has come to its end there."""
+
+    def __init__(self, result: Token) -> None:
+        self.result = result
+        """The right to say the outcome. It is for the output that leaves the loop, from which no way leads back to the
+        loop's own inputs, so it does not keep the loop from ending.
+        """
+        self.turn: Token | None = None
+        """The right to propose at the earliest round at which values have come that were not passed on yet."""
+        self.adjacency = Adjacency()
+        self._state = np.empty((0, 2), np.int64)
+        self._changed = np.empty(0, np.int64)
+        self._count = 0
+
+    def take_turn(self, reference: TokenRef) -> None:
+        """There will be something to propose at the message's time."""
+        if self.turn is not None:
+            if self.turn.time <= reference.time:  # they differ in the round alone
+                return
+            self.turn.drop()
+        self.turn = reference.retain(0)
+
+    def improve(self, batch: Batch) -> None:
+        """Take in proposed values."""
+        index = self.adjacency.index
+        index.reserve(batch.rows)
+        if index.capacity > len(self._state):
+            state = np.zeros((index.capacity, 2), np.int64)
+            state[:, 0] = _UNREACHED
+            state[: len(self._state)] = self._state
+            changed = np.empty(index.capacity, np.int64)
+            changed[: self._count] = self._changed[: self._count]
+            self._state, self._changed = state, changed
+        self._count = _improve(
+            index.cells, index.size, self._state, batch.columns[0], batch.columns[1], self._changed, self._count
+        )
+
+    def propose(self, step: int) -> Batch:
+        """What the changed nodes' neighbours should hear of."""
+        adjacency = self.adjacency
+        adjacency.compress()
+        rows = _edges_of(self._changed, adjacency.offsets, self._state, self._count)
+        nodes, values = np.empty(rows, np.int64), np.empty(rows, np.int64)
+        _propose(
+            self._changed, self._count, adjacency.offsets, adjacency.targets, self._state, step, nodes, values
+        )
+        self._count = 0
+        return Batch.wrap(NODE_VALUE, (nodes, values), rows)
+
+    def outcome(self) -> Batch:
+        """Each node that was reached, and its value."""
+        nodes = self.adjacency.index.keys()
+        values = self._state[: len(nodes), 0]
+        reached = np.flatnonzero(values != _UNREACHED) if len(values) == len(nodes) else np.empty(0, np.int64)
+        return Batch.wrap(NODE_VALUE, (nodes[reached], values[reached]), len(reached))
+
+
+def least_values(edges: Stream, seeds: Stream, step: int = 0, name: str = "least_values") -> Stream:
+    """Rows (node, value), int64: for each time's edges and seeds, the least value that reaches a node; one a node.
+
+    edges: (from, to); seeds: (node, value); both int64, under whatever names. A seed gives its node a value, and a node
+    with value v gives v + step >= v to those its edges lead to. Nodes that nothing reaches are left out.
+    Rounds are a loop of its own. In each, nodes that got a lesser value tell their neighbours once; when no round has
+    anything under way, the time's outcome leaves. Exchanged by node. Memory: the edges and nodes of open times.
+    After Naiad's connected components (its section 6) and differential dataflow's `propagate`.
+    """
+    with edges.scope.loop(name) as loop:
+        edges, seeds = loop.enter(edges), loop.enter(seeds)
+        back = loop.feedback(NODE_VALUE)
+        builder = loop.operator(f"{name}/improve", Notify.IF_TOKEN)
+        builder.input(edges, Exchange(edges.schema.names[0]))
+        builder.input(seeds, Exchange(seeds.schema.names[0]))
+        builder.input(back.stream, Exchange("node"))
+        proposals = builder.output(NODE_VALUE)
+        result = builder.output(NODE_VALUE)
+
+        def construct(context: OperatorContext, to_propose: Token, to_tell: Token) -> Callable[..., None]:
+            to_propose.drop()
+            to_tell.drop()
+            return _logic(step)
+
+        builder.build(construct)
+        back.connect(proposals)
+    return loop.leave(result)
+
+
+def _logic(step: int) -> Callable[..., None]:
+    """One worker's part: what it knows by time of the surrounding scope."""
+    parts: dict[tuple[int, ...], _Part] = {}
+
+    def part_of(reference: TokenRef) -> _Part:
+        outer = reference.time[:-1]
+        if outer not in parts:
+            parts[outer] = _Part(reference.retain(1))
+        return parts[outer]
+
+    def logic(
+        edges: InputPort, seeds: InputPort, proposed: InputPort, proposals: OutputPort, result: OutputPort
+    ) -> None:
+        for reference, batch in edges:
+            part_of(reference).adjacency.add(batch)
+        for port in (seeds, proposed):
+            for reference, batch in port:
+                part = part_of(reference)
+                part.take_turn(reference)
+                part.improve(batch)
+        for outer, part in list(parts.items()):
+            turn = part.turn
+            if turn is not None and all(port.finished(turn.time) for port in (edges, seeds, proposed)):
+                proposals.give(turn, part.propose(step))
+                turn.drop()
+                part.turn = None
+            last = (*outer, MAX_TIME)  # finished, if no round of this time can bring anything any more
+            if part.turn is None and all(port.finished(last) for port in (edges, seeds, proposed)):
+                result.give(part.result, part.outcome())
+                part.result.drop()
+                del parts[outer]
+
+    return logic

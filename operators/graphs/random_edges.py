@@ -1,0 +1,27 @@
+"""random_edges: a directed graph that a seed describes, made in parts and equal for any number of workers."""
+
+import numpy as np
+
+from engine import WORDS, Batch, Schema, int64, kernel, void
+from operators.hash_index import mixed
+
+_EDGE = Schema("src dst")
+
+
+@kernel(void(int64, int64, int64, int64, WORDS, WORDS))
+def _make(nodes, first, step, seed, src, dst):  # type: ignore[no-untyped-def]
+    salt = np.int64(mixed(seed))
+    for i in range(len(src)):
+        number = 2 * (first + i * step)
+        src[i] = mixed(mixed(number) ^ np.uint64(salt)) % np.uint64(nodes)
+        dst[i] = mixed(mixed(number + 1) ^ np.uint64(salt)) % np.uint64(nodes)
+
+
+def random_edges(nodes: int, edges: int, seed: int = 0, part: int = 0, parts: int = 1) -> Batch:
+    """Every `parts`-th of `edges` edges (src, dst), int64, from the one numbered `part` on; both ends uniform over
+    0..nodes - 1, each edge a function of its number and the seed.
+    """
+    rows = len(range(part, edges, parts))
+    src, dst = np.empty(rows, np.int64), np.empty(rows, np.int64)
+    _make(nodes, part, parts, seed, src, dst)
+    return Batch.wrap(_EDGE, (src, dst), rows)

@@ -1,0 +1,124 @@
+"""Searches, components and ranks against references that take one edge at a time, on groups in any order of steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine import Schema, Stream
+from operators import map_batches
+from operators.graphs import (
+    connected_components,
+    ends,
+    least_values,
+    page_rank,
+    random_edges,
+    strongly_connected_components,
+)
+from operators.graphs.least_values import NODE_VALUE
+from tests.operators.graphs import references
+from tests.operators.graphs.references import Edges
+from tests.operators.helpers import bench
+
+EDGE = Schema("src dst")
+graphs = st.integers(1, 12).flatmap(
+    lambda nodes: st.lists(st.tuples(st.integers(0, nodes - 1), st.integers(0, nodes - 1)), max_size=30)
+)
+
+
+def outcomes(
+    declare: Callable[[Stream], Stream], epochs: list[Edges], workers: int, **settings: Any
+) -> list[dict[int, Any]]:
+    """What comes out for each of the graphs, one a time: node -> value. Edges are spread over the workers."""
+    with bench([EDGE], declare, workers, **settings) as made:
+        for time, edges in enumerate(epochs):
+            for worker in range(workers):
+                share = edges[worker::workers]
+                columns = {"src": [src for src, _ in share], "dst": [dst for _, dst in share]}
+                made.send(columns, worker=worker, time=time)
+        made.close()
+        rows = made.sent()
+    found: list[dict[int, Any]] = [{} for _ in epochs]
+    for time, node, value in rows:
+        assert node not in found[time], "a node comes once"
+        found[time][node] = value
+    return found
+
+
+def least_reaching(edges: Stream) -> Stream:
+    return least_values(edges, ends(edges))
+
+
+def distances_from_3(edges: Stream) -> Stream:
+    """Whoever has an edge at node 3 says that it is the root."""
+
+    def root(batch: Any) -> Any:
+        there = 3 in batch["src"] or 3 in batch["dst"]
+        return {"node": [3] * there, "value": [0] * there}
+
+    return least_values(edges, map_batches(edges, NODE_VALUE, root), step=1)
+
+
+@settings(max_examples=25)
+@given(st.lists(graphs, min_size=1, max_size=3), st.integers(1, 3))
+def test_strong_components(epochs: list[Edges], workers: int) -> None:
+    found = outcomes(strongly_connected_components, epochs, workers)
+    assert found == [references.strong_components(edges) for edges in epochs]
+
+
+@settings(max_examples=25)
+@given(st.lists(graphs, min_size=1, max_size=3), st.integers(1, 3))
+def test_components(epochs: list[Edges], workers: int) -> None:
+    found = outcomes(connected_components, epochs, workers)
+    assert found == [references.components(edges) for edges in epochs]
+
+
+@settings(max_examples=25)
+@given(st.lists(graphs, min_size=1, max_size=3), st.integers(1, 3))
+def test_distances(epochs: list[Edges], workers: int) -> None:
+    found = outcomes(distances_from_3, epochs, workers)
+    for edges, values in zip(epochs, found, strict=True):
+        assert values == (references.distances(edges, 3) if any(3 in edge for edge in edges) else {})
+
+
+@settings(max_examples=25)
+@given(st.lists(graphs.filter(bool), min_size=1, max_size=2), st.integers(1, 3), st.integers(0, 6))
+def test_ranks(epochs: list[Edges], workers: int, rounds: int) -> None:
+    found = outcomes(lambda edges: page_rank(edges, 12, rounds), epochs, workers)
+    for edges, ranks in zip(epochs, found, strict=True):
+        assert ranks == pytest.approx(references.page_ranks(edges, 12, rounds), rel=1e-12)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_larger_graphs_through_tiny_queues(workers: int) -> None:
+    edges = list(zip(*(column.tolist() for column in random_edges(2000, 4000, seed=5)), strict=True))
+    tiny = {"queue_bytes": 4096, "ring_records": 64}
+    assert outcomes(strongly_connected_components, [edges], workers, **tiny) == [references.strong_components(edges)]
+    assert outcomes(connected_components, [edges], workers, **tiny) == [references.components(edges)]
+    assert outcomes(distances_from_3, [edges], workers, **tiny) == [references.distances(edges, 3)]
+    (ranks,) = outcomes(lambda stream: page_rank(stream, 2000, 5), [edges], workers, **tiny)
+    assert ranks == pytest.approx(references.page_ranks(edges, 2000, 5), rel=1e-9)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_long_ways(workers: int) -> None:
+    """A path takes as many rounds as it has edges, and strong components take its edges in one turn of the outer loop.
+    """
+    path = [(node, node + 1) for node in range(3, 150)]
+    assert outcomes(distances_from_3, [path], workers) == [{node: node - 3 for node in range(3, 151)}]
+    assert outcomes(strongly_connected_components, [path], workers) == [{}]
+    assert outcomes(strongly_connected_components, [[*path, (150, 3)]], workers) == [dict.fromkeys(range(3, 151), 3)]
+
+
+def test_a_graph_is_the_same_however_it_is_split() -> None:
+    whole = random_edges(100, 1001, seed=9)
+    parts = [random_edges(100, 1001, 9, part, 3) for part in range(3)]
+    for name in ("src", "dst"):
+        for part, batch in enumerate(parts):
+            assert batch[name].tolist() == whole[name][part::3].tolist()
+    assert set(whole["src"].tolist()) == set(range(100)), "1001 draws from 100 leave none out"
+    assert whole["src"].tolist() != random_edges(100, 1001, seed=8)["src"].tolist()
