@@ -1,0 +1,76 @@
+"""The example programs with loops print what plain references say, on groups of one to four workers."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from operators.graphs import random_edges
+from tests.examples.test_examples import run
+from tests.operators.graphs import references
+from tests.operators.graphs.references import Edges
+
+NODES, EDGES = 3000, 6000
+SIZE = ("--nodes", str(NODES), "--edges", str(EDGES))
+
+
+def graph(seed: int) -> Edges:
+    """The graph that the examples make of a seed."""
+    edges = random_edges(NODES, EDGES, seed)
+    return list(zip(edges["src"].tolist(), edges["dst"].tolist(), strict=True))
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_collatz(workers: str) -> None:
+    steps = {}
+    for number in range(1, 3000):
+        value = number
+        steps[number] = 0
+        while value != 1:
+            value = 3 * value + 1 if value % 2 else value // 2
+            steps[number] += 1
+    first, second, _ = run("collatz", "--numbers", "3000", "--workers", workers)
+    assert first == f"2999 numbers took {sum(steps.values())} steps to 1"
+    assert second == f"{max(steps, key=lambda number: steps[number])} took most: {max(steps.values())}"
+
+
+@pytest.mark.parametrize("workers", ["1", "3"])
+def test_bfs(workers: str) -> None:
+    found = references.distances(graph(4), 7)
+    *lines, last = run("bfs", *SIZE, "--workers", workers, "--seed", "4", "--root", "7")
+    assert lines == [f"distance {at}: {count} nodes" for at, count in sorted(Counter(found.values()).items())]
+    assert last.startswith(f"reached {len(found)} of {NODES} nodes")
+    assert len(lines) > 5
+
+
+@pytest.mark.parametrize("workers", ["1", "4"])
+def test_connected_components(workers: str) -> None:
+    *lines, _ = run("connected_components", *SIZE, "--workers", workers, "--seed", "2")
+    expected = []
+    for epoch in range(2):
+        found = references.components(graph(2 + epoch))
+        sizes = Counter(found.values())
+        name, most = sizes.most_common(1)[0]
+        expected.append(
+            f"graph {epoch}: {len(found)} nodes in {len(sizes)} components, {most} in that of node {name}"
+        )
+    assert lines == expected
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_strongly_connected_components(workers: str) -> None:
+    found = references.strong_components(graph(6))
+    sizes = Counter(Counter(found.values()).values())
+    *lines, last = run("strongly_connected_components", *SIZE, "--workers", workers, "--seed", "6")
+    assert lines == [f"{number} component(s) of {size} nodes" for size, number in sorted(sizes.items(), reverse=True)]
+    assert last.startswith(f"{len(found)} nodes on cycles")
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_pagerank(workers: str) -> None:
+    ranks = references.page_ranks(graph(3), NODES, 12)
+    best = sorted(ranks.items(), key=lambda item: -item[1])[:3]
+    *lines, total, _ = run("pagerank", *SIZE, "--workers", workers, "--seed", "3", "--rounds", "12")
+    assert lines == [f"node {node}: {rank * NODES:.6f} times the average" for node, rank in best]
+    assert total == f"sum of ranks: {sum(ranks.values()):.9f}"
