@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import secrets
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import click
 
 from nexmark.errors import CommandError, InputError, OptionError
+from nexmark.files import replace, replace_by
 from nexmark.signals import ending_signals_raise
 
 MAX_RATE = 1e12
@@ -163,7 +163,7 @@ def _write_parquet(path: Path, outcome: dict[str, Any]) -> None:
 
     columns = QUERIES[outcome["query"]].columns
     table = pa.table({name: pa.array([row[name] for row in outcome["result"]], pa.int64()) for name in columns})
-    _replace(path, lambda temporary: pq.write_table(table, temporary))
+    replace_by(path, lambda temporary: pq.write_table(table, temporary))
 
 
 def _write_json(target: str, outcome: dict[str, Any]) -> None:
@@ -174,19 +174,7 @@ def _write_json(target: str, outcome: dict[str, Any]) -> None:
         sys.stdout.buffer.write(data)
         sys.stdout.flush()
     else:
-        _replace(Path(target), lambda temporary: temporary.write_bytes(data))
-
-
-def _replace(path: Path, write: Any) -> None:
-    """Write a file under another name and move it into place, so that nobody sees a part of it."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        write(temporary)
-        os.replace(temporary, path)
-    except OSError as error:
-        raise OptionError(f"{path}: cannot be written ({error.strerror or error})") from error
-    finally:
-        temporary.unlink(missing_ok=True)
+        replace(Path(target), data)
 
 
 def _print(plan: Any, outcome: dict[str, Any]) -> None:

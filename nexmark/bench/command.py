@@ -108,10 +108,18 @@ def bench() -> None:
 
     Options that end in "..." take several values: --workers 1 2. Every combination is a point, and each point runs in a
     fresh group. Exit status 1 if a point failed; one that falls a second behind is DNF, which is a result.
+
+    \b
+      tokenring bench all --quick --json quick.json
+      tokenring bench wordcount --quantum-log2 8 13 --rate 1e6 --mechanism tokens notifications
     """
 
 
-@bench.command(cls=ListCommand, epilog=_defaults("wordcount"))
+@bench.command(
+    cls=ListCommand,
+    short_help="Word count: latency by timestamp quantum, load and workers.",
+    epilog=_defaults("wordcount"),
+)
 @_many("--quantum-log2", click.IntRange(0, _LARGEST_QUANTUM_LOG2), "LOG2_NS", "Times are multiples of 2^this ns.")
 @_rate
 @_workers
@@ -125,7 +133,9 @@ def wordcount(json_file: str | None, quick: bool, **options: Any) -> int:
     return _conduct("wordcount", _wordcount_jobs(chosen), {"quick": quick, **chosen}, json_file)
 
 
-@bench.command(cls=ListCommand, epilog=_defaults("chain"))
+@bench.command(
+    cls=ListCommand, short_help="A tick of time through idle operators, by their number.", epilog=_defaults("chain")
+)
 @_many("--operators", click.IntRange(1, 100_000), "N", "Idle operators in the chain.")
 @_workers
 @_mechanism(MECHANISMS)
@@ -138,7 +148,9 @@ def chain(json_file: str | None, quick: bool, **options: Any) -> int:
     return _conduct("chain", _chain_jobs(chosen), {"quick": quick, **chosen}, json_file)
 
 
-@bench.command(cls=ListCommand, epilog=_defaults("idle"))
+@bench.command(
+    cls=ListCommand, short_help="Many idle dataflows: a step, by their number and size.", epilog=_defaults("idle")
+)
 @_many("--dataflows", click.IntRange(1, 100_000), "N", "Dataflows in the group.  [default: 1000]")
 @_many(
     "--operators",
@@ -160,7 +172,7 @@ def idle(
     return _conduct("idle", _idle_jobs(chosen), {"quick": quick, **chosen}, json_file)
 
 
-@bench.command(cls=ListCommand, epilog=_defaults("nexmark"))
+@bench.command(cls=ListCommand, short_help="Q4 and Q7: latency by rate and workers.", epilog=_defaults("nexmark"))
 @_input
 @_many("--query", click.Choice(_QUERIES), "NAME", "q4, q7.")
 @_rate
@@ -177,7 +189,7 @@ def nexmark(json_file: str | None, quick: bool, input_folder: Path | None, **opt
         return _conduct("nexmark", jobs, {"quick": quick, **chosen}, json_file)
 
 
-@bench.command("all", cls=ListCommand)
+@bench.command("all", cls=ListCommand, short_help="Every experiment, with its defaults.")
 @_input
 @_workers
 @_quick
@@ -230,8 +242,8 @@ def _nexmark_jobs(chosen: dict[str, Any], folder: Path | None, stack: ExitStack)
 
 def _conduct(name: str, jobs: list[Job], parameters: dict[str, Any], json_file: str | None) -> int:
     """Measure, print, write; whoever interrupts keeps what was measured, marked as incomplete."""
-    from nexmark.bench.files import require_writable
     from nexmark.bench.sweep import measure_all
+    from nexmark.files import require_writable
     from nexmark.progress import progress_line
 
     if json_file not in (None, "-"):

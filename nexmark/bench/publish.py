@@ -7,10 +7,10 @@ from typing import Any
 
 import orjson
 
-from nexmark.bench.files import replace
 from nexmark.bench.plots import plot
 from nexmark.bench.sweep import Row
 from nexmark.bench.tables import render
+from nexmark.files import replace
 
 
 def write(path: Path, data: dict[str, Any]) -> None:

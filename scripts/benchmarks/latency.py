@@ -10,10 +10,10 @@ from typing import Any
 import click
 
 from engine.config import usable_cores
-from nexmark.bench.files import require_writable
 from nexmark.bench.options import ListCommand
 from nexmark.bench.queries import require_events
 from nexmark.errors import OptionError
+from nexmark.files import require_writable
 from nexmark.hiccups import hiccups_ms
 from nexmark.runner import HICCUP_S, Plan, run_query
 from nexmark.staged import StagedEvents

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import click
 import orjson
 
-from nexmark.bench.files import replace
 from nexmark.bench.machine import machine
+from nexmark.files import replace
 from nexmark.progress import progress_line
 
 ROOT = Path(__file__).parents[2]

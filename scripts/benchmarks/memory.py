@@ -11,10 +11,10 @@ import numpy as np
 
 from engine import Config, Schema, Worker, execute
 from engine.config import usable_cores
-from nexmark.bench.files import require_writable
 from nexmark.bench.options import ListCommand
 from nexmark.bench.queries import require_events
 from nexmark.errors import CommandError
+from nexmark.files import require_writable
 from nexmark.runner import Plan, run_query
 from nexmark.staged import StagedEvents
 from operators import tumbling_average

@@ -10,9 +10,9 @@ from typing import Any
 import click
 import numpy as np
 
-from nexmark.bench.files import require_writable
 from nexmark.bench.options import ListCommand
 from nexmark.errors import CommandError
+from nexmark.files import require_writable
 from nexmark.queries.q7 import WINDOW_NS
 from nexmark.runner import Plan, run_query
 from nexmark.staged import StagedEvents

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from nexmark.bench.files import require_writable
 from nexmark.bench.options import ListCommand
 from nexmark.bench.queries import require_events
+from nexmark.files import require_writable
 from nexmark.progress import progress_line
 from nexmark.runner import Plan
 from nexmark.staged import StagedEvents

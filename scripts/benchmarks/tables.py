@@ -9,9 +9,9 @@ from typing import Any
 import click
 import orjson
 
-from nexmark.bench.files import replace
 from nexmark.bench.publish import write_plots
 from nexmark.errors import OptionError
+from nexmark.files import replace
 from scripts.benchmarks.measure import DOCUMENTS, RESULTS
 from scripts.benchmarks.render import EXPERIMENTS, RENDERERS, render, render_goals
 

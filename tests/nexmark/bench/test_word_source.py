@@ -100,6 +100,36 @@ def test_every_word_is_counted_once(name: str, workers: int, quantum: int, monke
                    for word, count in last.most_common(20))  # fmt: skip
 
 
+@pytest.mark.parametrize(("name", "most"), [("tokens", 3), ("sequential", 1)])
+def test_a_source_has_only_so_much_under_way(name: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sequential has one time under way, and tokens three batches, of those whose times our own next word is beyond."""
+    monkeypatch.setattr(module, "_LARGEST_TURN", 50)
+    monkeypatch.setattr(module, "_BEHIND_NS", 2**62)
+    send, under_way = module._Feeder._send, []
+
+    def noting(feeder: Any, stop: int, output: Any) -> None:
+        schedule, first, frontier = feeder._schedule, feeder._next, feeder._probe.frontier
+        if name == "sequential":
+            assert schedule.time_of(first) == schedule.time_of(stop - 1)
+            before = schedule.time_of(first - 1) if first else -1
+            assert before == schedule.time_of(first) or before < frontier
+        under_way.append(sum(frontier <= greatest < schedule.time_of(first) for greatest in feeder._waiting))
+        send(feeder, stop, output)
+
+    monkeypatch.setattr(module._Feeder, "_send", noting)
+    with simulated(2) as group:
+        for worker in group.workers:
+            measurements = WordMeasurements()
+            measurements.start_ns = time.monotonic_ns()
+            with group.building(worker), worker.dataflow("words") as scope:
+                way = mechanism(name)
+                schedule = Schedule(5e8, 6, 4000, worker.index, 2)
+                stream, attach = word_source(worker, scope, way, schedule, 0, measurements)
+                attach(way.probe(word_count(stream, "word", "time", way=way)))
+        group.run([])
+    assert max(under_way) == most - 1  # before the batch that was then sent
+
+
 def test_a_source_that_is_a_second_late_gives_up() -> None:
     with simulated() as group:
         (worker,) = group.workers
