@@ -1,0 +1,129 @@
+"""Watermarks as sources, inputs and waiters see them: what sends marks, and what tells how far they have come."""
+
+from collections.abc import Callable
+
+from engine import (
+    COMPLETE,
+    MAX_TIME,
+    Batch,
+    InputHandle,
+    OperatorContext,
+    OutputPort,
+    Schema,
+    Signal,
+    Time,
+    TimeRegressionError,
+    Token,
+)
+
+
+class Marks:
+    """The mark of one output on one worker: the last one sent, and who listens."""
+
+    __slots__ = ("listeners", "time")
+
+    def __init__(self) -> None:
+        self.time = 0
+        self.listeners: list[Signal] = []
+
+    def send(self, time: Time, where: str) -> None:
+        """Send a later mark; the same one is not sent again."""
+        if time < self.time or MAX_TIME < time != COMPLETE:
+            raise TimeRegressionError(
+                f"cannot move the watermark of {where} from {self.time} to {time}: watermarks only move to later "
+                f"times, up to {MAX_TIME}"
+            )
+        if time > self.time:
+            self.time = time
+            for signal in self.listeners:
+                signal.send(time)
+
+
+class MarkOutlet:
+    """A source's outlet: a token at time 0, and marks."""
+
+    __slots__ = ("_marks", "_token", "_where")
+
+    def __init__(self, context: OperatorContext, token: Token, marks: Marks) -> None:
+        self._where = f"{context!r}"
+        self._token = token
+        self._marks = marks
+
+    @property
+    def time(self) -> Time:
+        """The last mark sent."""
+        return self._marks.time
+
+    @property
+    def live(self) -> bool:
+        """Whether it was not closed."""
+        return self._token.live
+
+    def send(self, output: OutputPort, batch: Batch) -> None:
+        """One message; its rows' times are `time` or later."""
+        output.give(self._token, batch)
+
+    def advance(self, time: Time) -> None:
+        """Send a mark."""
+        self._marks.send(time, self._where)
+
+    def close(self) -> None:
+        """Send the last mark."""
+        if self._token.live:
+            self._marks.send(COMPLETE, self._where)
+            self._token.drop()
+
+
+class MarkedInput(InputHandle):
+    """A manual input whose token stays at time 0 and whose advances are marks."""
+
+    __slots__ = ("_marks", "_name")
+
+    def __init__(self, schema: Schema, name: str, marks: Marks) -> None:
+        super().__init__(schema)
+        self._name = name
+        self._marks = marks
+
+    @property
+    def time(self) -> Time:
+        """The last mark sent."""
+        return max(super().time, self._marks.time)
+
+    def advance_to(self, time: Time) -> None:
+        """Send a mark."""
+        if self.time <= time:  # asks whether it is open, too
+            self._marks.send(time, f"input {self._name!r}")
+            return
+        raise TimeRegressionError(f"cannot advance input {self._name!r} from {self.time} back to {time}")
+
+    def close(self) -> None:
+        """Send the last mark (idempotent)."""
+        if not self.closed:
+            self._marks.send(COMPLETE, f"input {self._name!r}")
+            super().close()
+
+
+class MarkProgress:
+    """How far a stream's marks have come on this worker."""
+
+    def __init__(self) -> None:
+        self.frontier: Time = 0
+        self._listeners: list[Callable[[], None]] = []
+
+    def less_than(self, time: Time) -> bool:
+        """Whether a time before `time` may still appear."""
+        return self.frontier < time
+
+    def done(self) -> bool:
+        """Whether nothing can appear any more."""
+        return self.frontier == COMPLETE
+
+    def on_advance(self, listener: Callable[[], None]) -> None:
+        """Call `listener` whenever the frontier moves on this worker."""
+        self._listeners.append(listener)
+
+    def moved_to(self, mark: Time) -> None:
+        """Note a mark and tell the listeners."""
+        self.frontier = mark
+        for listener in self._listeners:
+            listener()
