@@ -154,18 +154,14 @@ class Worker:
         return active or bool(due) or bool(self._next)
 
     def _send_round(self) -> None:
-        """Hand on what was sent around loops by the operator that has just run, or from outside; before progress is
-        exchanged, since it is counted only now.
-        """
+        """Hand on what was sent around loops; before progress is exchanged, since it is counted only now."""
         while self.going_round:
             round_trips, self.going_round[:] = self.going_round[:], []
             for push, at, batch in round_trips:
                 push(at, batch)
 
     def _keep_waiting_messages(self) -> None:
-        """The budget ended before some due operators: what they have waiting must not be views when bytes are given
-        back.
-        """
+        """The budget ended before some due operators: what waits for them must not be views into bytes given back."""
         for index in self._due:
             for port in self.dataflows.operators[index].inputs:
                 port.end_call()
