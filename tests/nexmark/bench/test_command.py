@@ -81,7 +81,7 @@ def test_word_count_under_every_mechanism(bench: Bench, tmp_path: Path) -> None:
         if row["quantum_log2"] == 20 and not row["dnf"]:
             # Nothing is done before its time is over, half a quantum later on average.
             assert row["p50_ms"] > 0.25
-            assert row["p50_after_quantum_ms"] < row["p50_ms"]
+            assert row["p50_after_quantum_ms"] <= row["p50_ms"]  # they may share a bin where both are large
     assert outcome.out.startswith("Measured ")
     assert "| 20 k/s | 2 | 2^20 ns |" in outcome.out
     assert sorted(path.name for path in tmp_path.iterdir()) == ["figures.json", "figures.md", "figures.svg"]
