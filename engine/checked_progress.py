@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 
 class _Arrivals(deque[Any]):
-    """An input's queue that tells the validator what comes in."""
+    """An input's queue that tells the validator what comes in (`extend` is `InputPort.by_time` putting back what was
+    here, merged, so it tells nothing)."""
 
     def __init__(self, validator: Validator, location: int) -> None:
         super().__init__()

@@ -109,7 +109,7 @@ class Tracker(Tables):
         mine = self._locations.reshape(-1, LOCATION_WORDS)[first : first + size]
         mine[:, [table.REGION_CAPACITY, table.BEGIN, table.END, table.LEAST_CAPACITY, table.LEAST_COUNT]] = 0
         mine[:, table.FRONTIER] = COMPLETE
-        mine[:, table.ROW] = 0
+        mine[:, [table.ROW, table.IS_NESTED]] = 0
 
     # Paths
 

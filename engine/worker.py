@@ -63,8 +63,7 @@ class Worker:
         self._segment = segment
         self._lot = lot
         self._stop_address = segment.address(segment.layout.stop)
-        self.going_round: list[tuple[Any, Any, Any]] = []
-        """What operators sent around loops during the call under way: push, time, batch."""
+        self.going_round: list[tuple[Any, Any, Any]] = []  # sent around loops, not counted yet: push, time, batch
         self._due: list[int] = []
         self._next: list[RunningOperator] = []
         self._timers: list[tuple[int, int]] = []
@@ -159,6 +158,7 @@ class Worker:
             round_trips, self.going_round[:] = self.going_round[:], []
             for push, at, batch in round_trips:
                 push(at, batch)
+        self.plane.commit()
 
     def _keep_waiting_messages(self) -> None:
         """The budget ended before some due operators: what waits for them must not be views into bytes given back."""
@@ -167,6 +167,8 @@ class Worker:
                 port.end_call()
 
     def _exchange(self, sent: bool) -> int:
+        if self.going_round:  # by a manual input, which the program or a listener moves outside of operators' calls
+            self._send_round()
         if self.lost.waiting:
             self.lost.release()
         flags = self.progress.exchange(sent)
@@ -190,7 +192,6 @@ class Worker:
     def flush(self) -> None:
         """Publish logged changes at once, unless a step is under way and will."""
         if not self._stepping:
-            self._send_round()
             self.plane.commit()
             self._exchange(True)
 

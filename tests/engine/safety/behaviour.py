@@ -9,13 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine import Batch, InputPort, OperatorContext, OutputPort, Schema, Token, TokenRef
-from tests.engine.safety.plan import OperatorPlan, Port
+from engine import COMPLETE, Batch, InputPort, OperatorContext, OutputPort, Schema, Token, TokenRef
+from tests.engine.safety.oracle import Chain
+from tests.engine.safety.plan import OperatorPlan, Port, When
 
 if TYPE_CHECKING:
     from tests.engine.safety.schedule import Run
 
 SCHEMA = Schema(key="int64", row="int64", half="float64", triple="uint64")
+
+
+def chain(frontier: Any) -> Chain:
+    """A frontier as the tests have it, whatever the scope."""
+    if isinstance(frontier, int):
+        return () if frontier == COMPLETE else ((frontier,),)
+    return tuple(sorted(frontier))
 
 
 def batch_of(keys: list[int], rows: list[int]) -> Batch:
@@ -27,13 +35,30 @@ def batch_of(keys: list[int], rows: list[int]) -> Batch:
     )
 
 
+def to_engine(time: When) -> Any:
+    """A time as the engine has it: an integer in the root scope."""
+    return time if len(time) > 1 else time[0]
+
+
+def to_tuple(time: Any) -> When:
+    """A time as the tests have it."""
+    return time if isinstance(time, tuple) else (time,)
+
+
+def later(rng: Random, time: When, steps: list[int]) -> When:
+    """The time, or one that is later in some coordinate."""
+    moved = list(time)
+    moved[rng.randrange(len(moved))] += rng.choice(steps)
+    return tuple(moved)
+
+
 @dataclass
 class Held:
     """A token, with the output and time that the test believes it has, and rows that wait to be sent with it."""
 
     token: Token
     output: int
-    time: int
+    time: When
     batch: Batch | None = None
 
 
@@ -47,7 +72,8 @@ class Behaviour:
     def construct(self, context: OperatorContext, *tokens: Token) -> Any:
         """The operator's constructor. The initial tokens are in the oracle already."""
         self.context = context
-        self.held = [Held(token, output, 0) for output, token in enumerate(tokens)]
+        self.held = [Held(token, output, to_tuple(token.time)) for output, token in enumerate(tokens)]
+        assert all(held.time == (0,) * self.plan.depth for held in self.held)
         return self.logic
 
     def logic(self, *ports: Any) -> None:
@@ -59,7 +85,7 @@ class Behaviour:
             if self.rng.random() < 0.1:
                 left = True
                 continue
-            for reference, batch in port:
+            for reference, batch in port.by_time() if self.rng.random() < 0.2 else port:
                 self._take(port, outputs, reference, batch)
                 if self.rng.random() < 0.1:
                     left = True
@@ -71,23 +97,23 @@ class Behaviour:
 
     def _take(self, port: InputPort, outputs: tuple[OutputPort, ...], reference: TokenRef, batch: Batch) -> None:
         target: Port = ("in", self.number, port.index)
-        time, rows = reference.time, batch["row"].tolist()
+        time, rows = to_tuple(reference.time), batch["row"].tolist()
         assert batch["half"].tolist() == [row / 2 for row in rows] and batch["triple"].tolist() == [
             row * 3 for row in rows
         ]
-        self.run.oracle.arrived(target, rows, batch["key"].tolist(), time, self.worker, port.frontier)
+        self.run.oracle.arrived(target, rows, batch["key"].tolist(), time, self.worker, chain(port.frontier))
         for output, out in enumerate(outputs):
             delay = self.plan.summaries[port.index, output]
             if delay is None:
                 continue
             choice = self.rng.random()
-            later = time + delay + self.rng.choice([0, 0, 1, 4])
+            least = tuple(at + more for at, more in zip(time, delay, strict=True))
             if choice < 0.35:
                 forwarded = batch if self.rng.random() < 0.5 else self._fresh()
-                self._send(out, output, reference, forwarded, later)
+                self._send(out, output, reference, forwarded, later(self.rng, least, [0, 0, 1, 4]))
             elif choice < 0.7:
                 token = reference.retain(output)
-                self._hold(Held(token, output, time + delay, batch.copy() if self.rng.random() < 0.5 else None))
+                self._hold(Held(token, output, least, batch.copy() if self.rng.random() < 0.5 else None))
             self.run.perhaps_let_others_step(self.rng, self.worker)
         self.run.oracle.finished(target, len(rows), time)
 
@@ -102,16 +128,16 @@ class Behaviour:
         if choice < 0.25:
             with out.session(held.token) as session:
                 for _ in range(self.rng.randint(1, 3)):
-                    fresh, later = self._fresh(), held.time + self.rng.choice([0, 0, 2])
-                    if self._count(held.output, fresh, later):
-                        session.give(fresh, later)
+                    fresh, time = self._fresh(), later(self.rng, held.time, [0, 0, 2])
+                    if self._count(held.output, fresh, time):
+                        session.give(fresh, to_engine(time))
                     self.run.perhaps_let_others_step(self.rng, self.worker)
         elif choice < 0.35 and len(self.held) < 40:
             self._hold(Held(held.token.clone(), held.output, held.time))
         elif choice < 0.75:
-            later = held.time + self.rng.choice([0, 1, 1, 2, 5])
-            held.token.downgrade(later)
-            self._moved(held, later)
+            time = later(self.rng, held.time, [0, 1, 1, 2, 5])
+            held.token.downgrade(to_engine(time))
+            self._moved(held, time)
         elif choice < 0.95:
             if held.batch is None:
                 held.token.drop()
@@ -124,21 +150,21 @@ class Behaviour:
         size = self.rng.choice([1, 1, 2, 3, 3, 60, 300]) if self.rng.random() < 0.3 else 1
         return self.run.fresh_batch(self.rng, size)
 
-    def _count(self, output: int, batch: Batch, time: int) -> bool:
+    def _count(self, output: int, batch: Batch, time: When) -> bool:
         if not self.run.spend(batch.rows):
             return False
         self.run.oracle.sent(("out", self.number, output), batch["row"].tolist(), time)
         return True
 
-    def _send(self, out: OutputPort, output: int, right: Token | TokenRef, batch: Batch, time: int) -> None:
+    def _send(self, out: OutputPort, output: int, right: Token | TokenRef, batch: Batch, time: When) -> None:
         if self._count(output, batch, time):
-            out.give(right, batch, time)
+            out.give(right, batch, to_engine(time))
 
     def _hold(self, held: Held) -> None:
         self.held.append(held)
         self.run.oracle.change(("out", self.number, held.output), held.time, 1)
 
-    def _moved(self, held: Held, time: int) -> None:
+    def _moved(self, held: Held, time: When) -> None:
         # The engine may publish the move only after this call, so until then it is merely more than must be assumed
         # live.
         self.run.oracle.change(("out", self.number, held.output), time, 1)

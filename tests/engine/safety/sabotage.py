@@ -1,0 +1,71 @@
+"""Engines that break one rule each, for the tests that must notice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.change_batch import ChangeLog
+from engine.channel import FeedbackChannel
+from engine.timestamp import identity
+from tests.engine.safety.schedule import Run
+
+
+def publishes_in_the_middle_of_a_call(run: Run) -> None:
+    """Invariant 2: a batch holds all consequences of the actions it reports."""
+
+    def hook(worker_index: int) -> None:
+        run.group.workers[worker_index]._exchange(True)
+
+    run.mid_call = hook
+
+
+def forgets_to_count_sent_messages(run: Run) -> None:
+    for worker in run.group.workers:
+        for channel in worker.plane.channels.values():
+            channel._count = lambda time, messages: None  # type: ignore[method-assign]
+
+
+def stands_still_around_loops(run: Run) -> None:
+    """A4: who goes round comes back later."""
+    for worker in run.group.workers:
+        for operator in worker.operators:
+            for port in operator.outputs:
+                for channel in port.channels:
+                    if isinstance(channel, FeedbackChannel):
+                        channel._summary = identity(port.depth)
+
+
+def sends_before_the_session(run: Run) -> None:
+    """Invariant 1: a message goes out at its token's time or later."""
+    for worker in run.group.workers:
+        for operator in worker.operators:
+            for port in operator.outputs:
+                for channel in port.channels:
+                    honest = channel.push
+                    channel.push = lambda time, batch, honest=honest: honest(_earlier(time), batch)  # type: ignore[method-assign]
+
+
+def _earlier(time: Any) -> Any:
+    return max(0, time - 1) if isinstance(time, int) else tuple(max(0, at - 1) for at in time)
+
+
+def loses_the_last_change(run: Run) -> None:
+    """What is logged must be published, all of it."""
+    rng = run.rng
+
+    class Leaky(ChangeLog):
+        __slots__ = ()
+
+        def add(self, location: int, time: int, delta: int) -> None:
+            if rng.random() < 0.5:
+                super().add(location, time, delta)
+
+    for worker in run.group.workers:
+        worker.log.__class__ = Leaky
+
+
+def counts_waiting_rows_as_messages(run: Run) -> None:
+    """The wait for room is counted at the target: its support is not strictly before what it lets be sent (A7)."""
+    for worker in run.group.workers:
+        for channel in worker.plane.channels.values():
+            channel.source_location = channel.target.location
