@@ -1,10 +1,10 @@
 """A running operator: its ports, its logic, and the context through which the logic asks to be run again."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from engine.errors import GroupStopped, OperatorError, TokenRingError
+from engine.errors import GroupStopped, OperatorError, TokenRingError, UsageError
 from engine.location import Notify
 from engine.ports import InputPort, OutputPort
 from shm.errors import BrokenInvariant
@@ -65,7 +65,8 @@ class RunningOperator:
                 f"operator {self.name!r} raised on worker {self.worker.index} ({frontiers or 'a source'}): "
                 f"{type(error).__name__}: {error}"
             ) from error
-        self.is_running = False
+        finally:
+            self.is_running = False
         for port in self.inputs:
             if port.current is not None or port.queue:
                 port.end_call()
@@ -88,6 +89,16 @@ class RunningOperator:
     def held(self) -> int:
         """Tokens held for all outputs."""
         return sum(port.held for port in self.outputs)
+
+
+def refuse_nested_step(operators: Iterable[RunningOperator]) -> None:
+    """Raise UsageError if one of them is in the middle of its call: a step would publish half of what it does."""
+    for operator in operators:
+        if operator.is_running:
+            raise UsageError(
+                f"operator {operator.name!r} on worker {operator.worker.index}: a logic cannot step its worker or wait "
+                f"for a probe; return, and call context.activate() to be run again"
+            )
 
 
 def _nothing() -> None:

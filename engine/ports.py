@@ -185,6 +185,9 @@ class Session:
         self._right = None
         self._open = False
 
+    def __reduce__(self) -> str:
+        raise TokenError(f"a session of {self._port.describe()} cannot be copied; ask the output for another")
+
 
 class OutputPort:
     """One output of a running operator: send with `session(token)`, or `give(token, batch)` for a single batch."""

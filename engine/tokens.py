@@ -236,6 +236,9 @@ class TokenRef:
             f"with; call retain() on it in time"
         )
 
+    def __reduce__(self) -> str:
+        raise TokenError(f"a token reference of {self._input.describe()} cannot be copied; retain() a token")
+
     def __repr__(self) -> str:
         return f"TokenRef({self._input.describe()}, time={self._time})"
 

@@ -22,7 +22,7 @@ from engine.errors import GroupStopped
 from engine.explain import describe_frontiers
 from engine.input import InputHandle
 from engine.lost_tokens import LostTokens
-from engine.operator import RunningOperator
+from engine.operator import RunningOperator, refuse_nested_step
 from engine.progress_channel import APPLIED_ANY, INCOMING, PARKED, ProgressChannel
 from engine.scope import Scope
 from engine.tracker import Tracker
@@ -105,6 +105,8 @@ class Worker:
         Due operators run in topological order. Whenever one took a while, progress is exchanged and new messages are
         taken in before the next, so that peers wait for a part of a step only.
         """
+        if self._stepping:
+            refuse_nested_step(self.operators)
         self._stepping = True
         self.steps += 1
         if self.steps % _STOP_CHECK_STEPS == 0:

@@ -1,0 +1,63 @@
+"""A call is published whole, and its rights end with it: no doubles of them, no steps in the middle (A7, A8)."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from engine import OperatorError, Scope, Token, TokenError, UsageError, Worker
+from tests.engine.helpers import VALUE, build, settle, simulated, with_message
+
+
+@pytest.mark.parametrize("doubled", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_references_and_sessions_have_no_doubles(doubled: Callable[[object], object]) -> None:
+    """One that outlived its original would send what nobody counts any more."""
+
+    def act(token: Token, reference: Any, messages: Any, output: Any) -> None:
+        with pytest.raises(TokenError, match=r"token reference of operator 'actor' input 0 .*cannot be copied"):
+            doubled(reference)
+        with (
+            output.session(reference) as session,
+            pytest.raises(TokenError, match=r"session of operator 'actor' output 0 .*cannot be copied"),
+        ):
+            doubled(session)
+
+    with_message(act)
+
+
+def test_a_logic_cannot_step_its_worker() -> None:
+    """What it consumed would go out before what it is still to send."""
+
+    def act(token: Token, reference: Any, messages: Any, output: Any) -> None:
+        with pytest.raises(UsageError, match=r"operator 'actor' on worker 0: a logic cannot step its worker"):
+            output.operator.worker.step_while(lambda: True)
+
+    with_message(act)
+
+
+def test_after_an_error_nobody_is_in_the_middle_of_a_call() -> None:
+    def constructor(context: Any, token: Token) -> Callable[..., None]:
+        token.drop()
+
+        def logic(messages: Any, output: Any) -> None:
+            raise ValueError("once")
+
+        return logic
+
+    def declare(worker: Worker, scope: Scope) -> Any:
+        handle, stream = scope.new_input(VALUE)
+        stream.unary("actor", VALUE, constructor)
+        return handle
+
+    with simulated() as group:
+        (handle,) = build(group, declare)
+        with pytest.raises(OperatorError, match="once"):
+            group.workers[0].step()
+        handle.close()
+        assert not group.workers[0].operators[1].is_running
+        with pytest.raises(OperatorError, match="once"):
+            settle(group)  # another call, not a nested step
