@@ -32,10 +32,12 @@ def build_dataflow(worker: "Worker", scope: Scope) -> RunningDataflow:
     dataflow.number = tracker.add_operator(Notify.ALWAYS)
     first_location = tracker.locations_used
     running = dataflow.operators
+    outermost = graph.outermost_loop()
     for spec in graph.operators:
         number = tracker.add_operator(spec.notify)
         operator = RunningOperator(worker, spec.name, worker.dataflows.next_index(), number, spec.notify)
         operator.is_relay = spec.relay is not None
+        operator.in_loop = spec.depth >= outermost
         for index, port in enumerate(spec.inputs):
             kind = InputPort if spec.input_depth == 1 else NestedInputPort
             location = tracker.add_location(number, is_input=True)

@@ -8,7 +8,7 @@ from engine.location import Source, Target
 from engine.operate import OperatorSpec
 from engine.reachability import Link, require_advancing_cycles
 from engine.stage import Stage
-from engine.timestamp import identity
+from engine.timestamp import MOST_COORDINATES, identity
 
 _NAMES_SHOWN = 50
 
@@ -86,6 +86,11 @@ class Graph:
             )
         ]
         return depths + [depths[numbers[origin]] for origin in self.taps]
+
+    def outermost_loop(self) -> int:
+        """The least depth of a feedback; one more than times can have if there is none."""
+        depths = [spec.depth for spec in self.operators if spec.relay is not None and spec.depth == spec.input_depth]
+        return min(depths, default=MOST_COORDINATES + 1)
 
     def validate(self) -> None:
         """Raise GraphError for a graph that cannot run. It must not change afterwards."""

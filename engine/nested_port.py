@@ -4,7 +4,7 @@ from typing import Any
 
 from engine.antichain import Antichain
 from engine.ports import InputPort
-from engine.timestamp import less_equal
+from engine.timestamp import as_time, less_equal
 
 
 class NestedInputPort(InputPort):
@@ -20,5 +20,9 @@ class NestedInputPort(InputPort):
         return Antichain(self._tracker.nested_frontier(self.location), less_equal)
 
     def finished(self, time: Any) -> bool:
-        """Whether no message at `time`, or at one that could result in it, can arrive here any more."""
+        """Whether no message at `time`, or at one that could result in it, can arrive here any more.
+        TypeError for what is no time of this scope.
+        """
+        if time.__class__ is not tuple or len(time) != self.depth:
+            as_time(time, self.depth)
         return not any(less_equal(element, time) for element in self._tracker.nested_frontier(self.location))

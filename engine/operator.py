@@ -19,6 +19,7 @@ class RunningOperator:
     __slots__ = (
         "call",
         "counts_tokens",
+        "in_loop",
         "index",
         "inputs",
         "is_due",
@@ -39,6 +40,8 @@ class RunningOperator:
         self.outputs: list[OutputPort] = []
         self.counts_tokens = notify == Notify.IF_TOKEN
         self.is_due = False
+        self.in_loop = False
+        """Whether it may be fed by what it sends: it runs in turn with others of its kind, after those that are not."""
         self.is_relay = False
         """Whether it is only an edge that changes times."""
         self.is_running = False

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.antichain import Antichain
 from engine.errors import GraphError
-from engine.timestamp import COMPLETE, less_equal
+from engine.timestamp import COMPLETE, as_time, less_equal
 
 if TYPE_CHECKING:
     from engine.tracker import Tracker
@@ -61,15 +61,15 @@ class Probe:
         return tracker.frontier(self.location)
 
     def less_than(self, time: Any) -> bool:
-        """Whether a time before `time` may still appear."""
+        """Whether a time before `time` may still appear. TypeError for what is no time of the stream's scope."""
         if self._depth > 1:
-            return bool(self.frontier.less_than(time))
+            return bool(self.frontier.less_than(as_time(time, self._depth)))
         return bool(self.frontier < time)
 
     def less_equal(self, time: Any) -> bool:
-        """Whether `time`, or one before it, may still appear."""
+        """Whether `time`, or one before it, may still appear. TypeError for what is no time of the stream's scope."""
         if self._depth > 1:
-            return bool(self.frontier.less_equal(time))
+            return bool(self.frontier.less_equal(as_time(time, self._depth)))
         return bool(self.frontier <= time)
 
     def done(self) -> bool:

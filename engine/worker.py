@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from heapq import heappop, heappush
+from itertools import count
 from time import monotonic_ns
 from typing import Any
 
@@ -33,6 +34,7 @@ from shm.segment import Segment
 
 _LONGEST_SLEEP_S = 0.2  # a wake-up cannot be lost; should one be all the same, it costs this much
 _OPERATORS_A_STEP = 64  # runs of operators within one step, so that sources get their turn
+_IN_TURN = 2**32  # operators of loops are due in turn, after all others: one that feeds itself lets others run
 _EXCHANGE_EVERY_NS = 5_000
 _STOP_CHECK_STEPS = 256
 _GARBAGE_LIMIT = 200_000  # young objects at which garbage is collected even though it is not quiet
@@ -64,7 +66,8 @@ class Worker:
         self._lot = lot
         self._stop_address = segment.address(segment.layout.stop)
         self.going_round: list[tuple[Any, Any, Any]] = []  # sent around loops, not counted yet: push, time, batch
-        self._due: list[int] = []
+        self._due: list[int] = []  # of indices; those of loops' operators plus multiples of _IN_TURN, ever larger
+        self._turns = count(_IN_TURN, _IN_TURN)
         self._next: list[RunningOperator] = []
         self._timers: list[tuple[int, int]] = []
         self._stepping = False
@@ -102,8 +105,8 @@ class Worker:
     def step(self) -> bool:
         """Do what there is to do now; False if there was nothing.
 
-        Due operators run in topological order. Whenever one took a while, progress is exchanged and new messages are
-        taken in before the next, so that peers wait for a part of a step only.
+        Due operators run in topological order, then those of loops in turn. Whenever one took a while, progress is
+        exchanged and new messages are taken in before the next, so that peers wait for a part of a step only.
         """
         if self._stepping:
             refuse_nested_step(self.operators)
@@ -125,7 +128,7 @@ class Worker:
             active = plane.look() > 0
         while due and budget:
             budget -= 1
-            operator = operators[heappop(due)]
+            operator = operators[heappop(due) % _IN_TURN]
             operator.is_due = False
             operator.run()
             if self.going_round:
@@ -165,7 +168,7 @@ class Worker:
     def _keep_waiting_messages(self) -> None:
         """The budget ended before some due operators: what waits for them must not be views into bytes given back."""
         for index in self._due:
-            for port in self.dataflows.operators[index].inputs:
+            for port in self.dataflows.operators[index % _IN_TURN].inputs:
                 port.end_call()
 
     def _exchange(self, sent: bool) -> int:
@@ -252,7 +255,7 @@ class Worker:
         """Run `operator` in this step if it is still to come, else in the next."""
         if not operator.is_due:
             operator.is_due = True
-            heappush(self._due, operator.index)
+            heappush(self._due, operator.index + next(self._turns) if operator.in_loop else operator.index)
 
     def activate(self, operator: RunningOperator) -> None:
         """Run `operator` in the next step."""
