@@ -1,4 +1,4 @@
-"""The example programs with loops print what plain references say, on groups of one to four workers."""
+"""The example programs with loops and path summaries print what plain references say, on one to four workers."""
 
 from __future__ import annotations
 
@@ -74,3 +74,15 @@ def test_pagerank(workers: str) -> None:
     *lines, total, _ = run("pagerank", *SIZE, "--workers", workers, "--seed", "3", "--rounds", "12")
     assert lines == [f"node {node}: {rank * NODES:.6f} times the average" for node, rank in best]
     assert total == f"sum of ranks: {sum(ranks.values()):.9f}"
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_diagnostics(workers: int) -> None:
+    assert run("diagnostics", "--workers", str(workers)) == [
+        line
+        for worker in range(workers)
+        for line in (
+            f"worker {worker}: data had got to 10 and answers to 0; then answers got to 10",
+            f"worker {worker}: questions answered: [{worker}]",
+        )
+    ]
