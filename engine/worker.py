@@ -60,8 +60,7 @@ class Worker:
         self.inputs: list[InputHandle] = self.dataflows.inputs
         self.steps = 0
         self.agreement = Agreement(segment, index, config.oversubscribed, self._while_waiting)
-        self.report: Callable[[Any], None] = _ignore
-        """Sends a JSON value to the launcher's `on_note` (progress of long work)."""
+        self.report: Callable[[Any], None] = _ignore  # sends a JSON value to the launcher's `on_note`
         self._segment = segment
         self._lot = lot
         self._stop_address = segment.address(segment.layout.stop)
