@@ -11,6 +11,8 @@ import numpy as np
 from engine import COLUMN, TABLE, WORDS, kernel, void
 
 _FIRST_CELLS = 64
+AT_ONCE = 16_384
+"""Keys to take at a time where most are known already: room for more would only make the table larger."""
 
 
 @kernel
@@ -81,9 +83,11 @@ class HashIndex:
 
     def slots(self, keys: np.ndarray) -> np.ndarray:
         """The slot of each of the int64 keys, int64 of the same shape; new ones are added."""
-        self.reserve(len(keys))
         slots: np.ndarray[Any, Any] = np.empty(len(keys), np.int64)
-        _slots(self.cells, self.size, keys, slots)
+        for start in range(0, len(keys), AT_ONCE):
+            stop = min(start + AT_ONCE, len(keys))
+            self.reserve(stop - start)
+            _slots(self.cells, self.size, keys[start:stop], slots[start:stop])
         return slots
 
     @property

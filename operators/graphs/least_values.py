@@ -24,7 +24,7 @@ from engine import (
     kernel,
 )
 from operators.graphs.adjacency import Adjacency
-from operators.hash_index import slot_of
+from operators.hash_index import AT_ONCE, slot_of
 
 NODE_VALUE = Schema("node value")
 _UNREACHED = 2**63 - 1
@@ -96,18 +96,24 @@ class _Part:
 
     def improve(self, batch: Batch) -> None:
         """Take in proposed values."""
+        nodes, values = batch.columns
         index = self.adjacency.index
-        index.reserve(batch.rows)
-        if index.capacity > len(self._state):
-            state = np.zeros((index.capacity, 2), np.int64)
-            state[:, 0] = _UNREACHED
-            state[: len(self._state)] = self._state
-            changed = np.empty(index.capacity, np.int64)
-            changed[: self._count] = self._changed[: self._count]
-            self._state, self._changed = state, changed
-        self._count = _improve(
-            index.cells, index.size, self._state, batch.columns[0], batch.columns[1], self._changed, self._count
-        )
+        for start in range(0, batch.rows, AT_ONCE):
+            stop = min(start + AT_ONCE, batch.rows)
+            index.reserve(stop - start)
+            if index.capacity > len(self._state):
+                self._make_room(index.capacity)
+            self._count = _improve(
+                index.cells, index.size, self._state, nodes[start:stop], values[start:stop], self._changed, self._count
+            )
+
+    def _make_room(self, capacity: int) -> None:
+        state = np.zeros((capacity, 2), np.int64)
+        state[:, 0] = _UNREACHED
+        state[: len(self._state)] = self._state
+        changed = np.empty(capacity, np.int64)
+        changed[: self._count] = self._changed[: self._count]
+        self._state, self._changed = state, changed
 
     def propose(self, step: int) -> Batch:
         """What the changed nodes' neighbours should hear of."""

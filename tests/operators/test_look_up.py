@@ -1,0 +1,80 @@
+"""look_up against a dictionary for each time, and concatenate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine import GraphError, Schema, Stream
+from operators import concatenate, look_up
+from tests.operators.helpers import bench
+
+ASKED, KNOWN = Schema("number key"), Schema("key value")
+Sides = tuple[list[tuple[int, int]], dict[int, int]]
+sides = st.tuples(
+    st.lists(st.tuples(st.integers(0, 99), st.integers(-5, 5)), max_size=12),
+    st.dictionaries(st.integers(-5, 5), st.integers(-(2**40), 2**40), max_size=6),
+)
+
+
+def columns(schema: Schema, rows: list[tuple[int, ...]]) -> dict[str, Any]:
+    return {name: [row[at] for row in rows] for at, name in enumerate(schema.names)}
+
+
+@settings(max_examples=40)
+@given(st.lists(sides, min_size=1, max_size=4), st.integers(1, 3), st.booleans())
+def test_each_row_gets_what_its_time_knows(times: list[Sides], workers: int, table_first: bool) -> None:
+    def declare(asked: Stream, known: Stream) -> Stream:
+        return look_up(asked, "key", known, "value")
+
+    with bench([ASKED, KNOWN], declare, workers) as made:
+        for time, (asked, known) in enumerate(times):
+            for worker in range(workers):
+                pair = [
+                    (0, columns(ASKED, asked[worker::workers])),
+                    (1, columns(KNOWN, list(known.items())[worker::workers])),
+                ]
+                for to, rows in reversed(pair) if table_first else pair:
+                    made.send(rows, worker=worker, to=to, time=time)
+        made.close()
+        assert made.sent() == sorted(
+            (time, number, key, known.get(key, 0)) for time, (asked, known) in enumerate(times) for number, key in asked
+        )
+
+
+def test_nothing_is_said_before_both_sides_are_finished() -> None:
+    with bench([ASKED, KNOWN], lambda asked, known: look_up(asked, "key", known, "value")) as made:
+        made.send({"number": [1], "key": [7]}, time=3)
+        made.inputs[0][0].advance_to(9)
+        made.settle()
+        assert made.sent() == []
+        made.send({"key": [7], "value": [70]}, to=1, time=3)
+        made.settle()
+        assert made.sent() == []
+        made.inputs[0][1].advance_to(4)
+        made.settle()
+        assert made.sent() == [(3, 1, 7, 70)]
+        made.send({"number": [2], "key": [7]}, time=9)
+        made.close()
+        assert made.sent() == [(9, 2, 7, 0)], "another time knows nothing of it"
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_concatenate(count: int) -> None:
+    with bench([KNOWN] * count, lambda *streams: concatenate(*streams)) as made:
+        for number in range(count):
+            made.send({"key": [number], "value": [0]}, to=number, time=5 + number)
+        made.close()
+        assert made.sent() == [(5 + number, number, 0) for number in range(count)]
+
+
+def test_concatenate_streams_of_two_scopes() -> None:
+    def declare(stream: Stream) -> Stream:
+        with stream.scope.loop("around") as loop:
+            return concatenate(stream, loop.enter(stream))
+
+    with pytest.raises(GraphError, match="operator 'concatenate'"), bench([KNOWN], declare):
+        pass
