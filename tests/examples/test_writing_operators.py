@@ -12,7 +12,7 @@ import pytest
 
 import engine.errors
 from engine import Batch, Exchange, Schema, TokenRingError, Worker, execute
-from operators import no_op, tumbling_max
+from operators import concatenate, no_op, tumbling_max
 from operators.mechanisms import mechanism
 from tests.engine.helpers import VALUE, Recorder, with_message
 from tests.examples.documents import Block, blocks, output
@@ -106,6 +106,42 @@ def connect_two(worker: Worker) -> None:
         scope.operator("joined").input(stream)
 
 
+def nest_too_deep(worker: Worker) -> None:
+    with worker.dataflow() as scope, scope.loop() as a, a.loop() as b, b.loop() as c, c.loop():
+        pass
+
+
+def leave_unconnected(worker: Worker) -> None:
+    with worker.dataflow() as scope, scope.loop() as loop:
+        loop.feedback(VALUE)
+
+
+def connect_twice(worker: Worker) -> None:
+    with worker.dataflow() as scope:
+        _, stream = scope.new_input(VALUE)
+        back = scope.feedback(VALUE)
+        back.connect(stream)
+        back.connect(stream)
+
+
+def stand_still(worker: Worker) -> None:
+    with worker.dataflow() as scope, scope.loop() as loop:
+        back = loop.feedback(VALUE, increment=0)
+        back.connect(concatenate(back.stream))
+
+
+def forget_to_enter(worker: Worker) -> None:
+    with worker.dataflow() as scope:
+        _, stream = scope.new_input(VALUE)
+        with scope.loop() as loop:
+            loop.operator("inside").input(stream)
+
+
+def feed_a_loop(worker: Worker) -> None:
+    with worker.dataflow() as scope, scope.loop() as loop:
+        loop.new_input(VALUE)
+
+
 def move_back(worker: Worker) -> None:
     with worker.dataflow() as scope:
         handle, _ = scope.new_input(VALUE)
@@ -146,6 +182,12 @@ IN_A_PROGRAM: dict[str, tuple[int, Callable[[Worker], None]]] = {
     "declare after the block": (1, declare_late),
     "feed an input inside the block": (1, feed_early),
     "connect two dataflows": (1, connect_two),
+    "nest loops too deep": (1, nest_too_deep),
+    "forget to connect a feedback": (1, leave_unconnected),
+    "connect a feedback twice": (1, connect_twice),
+    "go round without advancing": (1, stand_still),
+    "use a stream of another scope": (1, forget_to_enter),
+    "feed a loop by hand": (1, feed_a_loop),
     "move an input back": (1, move_back),
     "need a total order in a loop": (1, maxima_in_a_loop),
     "exchange where watermarks stay local": (1, exchange_marks),
