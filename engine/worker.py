@@ -40,10 +40,6 @@ _STOP_CHECK_STEPS = 256
 _GARBAGE_LIMIT = 200_000  # young objects at which garbage is collected even though it is not quiet
 
 
-def _ignore(_: Any) -> None:
-    """Where reports go when no launcher listens."""
-
-
 class Worker:
     """The engine's face inside a worker process: build dataflows, feed inputs, step, wait."""
 
@@ -60,7 +56,7 @@ class Worker:
         self.inputs: list[InputHandle] = self.dataflows.inputs
         self.steps = 0
         self.agreement = Agreement(segment, index, config.oversubscribed, self._while_waiting)
-        self.report: Callable[[Any], None] = _ignore  # sends a JSON value to the launcher's `on_note`
+        self.report: Callable[[Any], None] = lambda _: None  # to the launcher's `on_note`, if one listens
         self._segment = segment
         self._lot = lot
         self._stop_address = segment.address(segment.layout.stop)
