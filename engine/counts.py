@@ -63,8 +63,9 @@ STATE_WORDS = 20
 ) = range(20)
 LOCATION_WORDS = 24
 
-# Words of a dataflow. `ACTIVE_ADDRESS`: its locations with a positive count; `EAGER_ADDRESS`: those whose frontier is
-# brought up to date with every change; `ALL_DONE`: the operator to wake when its last count is gone, -1 if nobody.
+# Words of a dataflow. ACTIVE_ADDRESS: its locations with a positive count; EAGER_ADDRESS: those whose frontier is
+# brought up to date with every change; CHANGED_ADDRESS: those whose least times changed since then (all, in the
+# beginning: twice LOCATIONS words); ALL_DONE: the operator to wake when the last count is gone, -1 if nobody.
 (
     FIRST_LOCATION,
     LOCATIONS,
@@ -73,13 +74,15 @@ LOCATION_WORDS = 24
     ACTIVE_COUNT,
     EAGER_ADDRESS,
     EAGER_COUNT,
+    CHANGED_ADDRESS,
+    CHANGED_COUNT,
     GRAPH_IS_DIRTY,
     GRAPH_IS_NESTED,
     SUMMARIES_ADDRESS,
     SUMMARIES_COUNT,
     ALL_DONE,
-) = range(12)
-GRAPH_WORDS = 12
+) = range(14)
+GRAPH_WORDS = 14
 
 FIRST_REGION = 4  # entries of a location's first region
 

@@ -7,6 +7,8 @@ from engine.counts import (
     ALL_DONE,
     APPLIED,
     BROKEN_LOCATION,
+    CHANGED_ADDRESS,
+    CHANGED_COUNT,
     DIRTY_COUNT,
     DIRTY_GRAPHS,
     EAGER_ADDRESS,
@@ -17,6 +19,7 @@ from engine.counts import (
     GRAPH,
     GRAPH_CAPACITY,
     GRAPH_IS_DIRTY,
+    GRAPH_IS_NESTED,
     GRAPH_NONZERO,
     GRAPH_WORDS,
     GRAPHS_ADDRESS,
@@ -39,7 +42,7 @@ from engine.counts import (
     least_positive,
 )
 from engine.location import NOTIFY_CODES, Notify
-from engine.nested_frontiers import BACKWARDS, CHANGED, SAME, refresh_frontier, refresh_least
+from engine.nested_frontiers import BACKWARDS, CHANGED, NO_PATH, SAME, refresh_frontier, refresh_least
 from engine.timestamp import COMPLETE
 from shm.kernels import WORDS, boolean, int64, kernel, words_at
 
@@ -96,11 +99,27 @@ def _take_in_changes(state, locations, graphs, lists):  # type: ignore[no-untype
         state[DIRTY_COUNT] -= 1
         if changed:
             _set_active(locations, graphs, location, is_active)
+            listed = words_at(graphs[graph + CHANGED_ADDRESS], 2 * graphs[graph + LOCATIONS])
+            listed[graphs[graph + CHANGED_COUNT]] = location
+            graphs[graph + CHANGED_COUNT] += 1
         if (changed or graphs[graph + GRAPH_NONZERO] == 0) and graphs[graph + GRAPH_IS_DIRTY] == 0:
             graphs[graph + GRAPH_IS_DIRTY] = 1
             lists[capacity + state[DIRTY_GRAPHS]] = locations[at + GRAPH]
             state[DIRTY_GRAPHS] += 1
     return APPLIED
+
+
+@kernel
+def _is_concerned(locations, graphs, target):  # type: ignore[no-untyped-def]
+    """Whether a path leads from some changed location of the target's dataflow to the target."""
+    graph = locations[target * LOCATION_WORDS + GRAPH] * GRAPH_WORDS
+    no_path = NO_PATH if graphs[graph + GRAPH_IS_NESTED] else COMPLETE
+    row = words_at(locations[target * LOCATION_WORDS + ROW], graphs[graph + LOCATIONS])
+    changed = words_at(graphs[graph + CHANGED_ADDRESS], 2 * graphs[graph + LOCATIONS])
+    for i in range(graphs[graph + CHANGED_COUNT]):
+        if row[changed[i] - graphs[graph + FIRST_LOCATION]] != no_path:
+            return True
+    return False
 
 
 @kernel
@@ -182,15 +201,17 @@ def propagate(state):  # type: ignore[no-untyped-def]
                 locations[at + EAGER_AT] = -1
                 graphs[graph + EAGER_COUNT] -= 1
                 continue
+            i += 1
+            if not _is_concerned(locations, graphs, target):
+                continue
             status = _refresh(state, locations, graphs, target)
             if status != SAME and status != CHANGED:
                 return status
             if status == CHANGED and operators[operator + POLICY] != _NEVER:
                 _wake(state, operators, lists, locations[at + OPERATOR])
-            i += 1
         if graphs[graph + GRAPH_NONZERO] == 0 and graphs[graph + ALL_DONE] >= 0:
             _wake(state, operators, lists, graphs[graph + ALL_DONE])
-        graphs[graph + GRAPH_IS_DIRTY] = 0
+        graphs[graph + GRAPH_IS_DIRTY] = graphs[graph + CHANGED_COUNT] = 0
         state[DIRTY_GRAPHS] -= 1
     for i in range(state[WOKEN_COUNT]):
         operators[lists[2 * capacity + i] * OPERATOR_WORDS + IS_WOKEN] = 0

@@ -22,6 +22,7 @@ class GraphTables:
         self.is_nested = max(depths, default=1) > 1
         self.active = np.zeros(self.size, np.int64)
         self.eager = np.zeros(self.size, np.int64)
+        self.changed = np.arange(first, first + 2 * self.size)  # all, in the beginning
         self.rows: dict[int, np.ndarray] = {}
         self.summaries = np.zeros(0, np.int64)
         self.summary_numbers: dict[tuple[PathSummary, ...], int] = {}

@@ -87,6 +87,7 @@ class Tracker(Tables):
         words = self._graphs[number * GRAPH_WORDS : (number + 1) * GRAPH_WORDS]
         words[table.FIRST_LOCATION], words[table.LOCATIONS] = first, graph.size
         words[table.ACTIVE_ADDRESS], words[table.EAGER_ADDRESS] = address_of(graph.active), address_of(graph.eager)
+        words[table.CHANGED_ADDRESS], words[table.CHANGED_COUNT] = address_of(graph.changed), graph.size
         words[table.GRAPH_IS_NESTED] = graph.is_nested
         words[table.ALL_DONE] = all_done
         mine = self._locations.reshape(-1, LOCATION_WORDS)[first : first + graph.size]
