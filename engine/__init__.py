@@ -35,6 +35,8 @@ from engine.errors import (
     UsageError,
     WorkerError,
 )
+from engine.explanation import Explanation, Holder, Pointstamp
+from engine.hold import Hold
 from engine.input import InputHandle
 from engine.input_group import InputGroup
 from engine.launcher import execute
@@ -67,10 +69,13 @@ __all__ = [
     "Config",
     "ConfigError",
     "Exchange",
+    "Explanation",
     "Feedback",
     "Fusable",
     "GraphError",
     "GraphMismatchError",
+    "Hold",
+    "Holder",
     "InputGroup",
     "InputHandle",
     "InputPort",
@@ -84,6 +89,7 @@ __all__ = [
     "Pact",
     "PathSummary",
     "Pipeline",
+    "Pointstamp",
     "Probe",
     "ProbeGroup",
     "Schema",

@@ -28,7 +28,7 @@ def build_dataflow(worker: "Worker", scope: Scope) -> RunningDataflow:
     agree.
     """
     graph, tracker = scope.graph, worker.tracker
-    dataflow = RunningDataflow(worker.dataflows)
+    dataflow = RunningDataflow(worker.dataflows, graph.name)
     dataflow.number = tracker.add_operator(Notify.ALWAYS)
     first_location = tracker.locations_used
     running = dataflow.operators
@@ -132,7 +132,10 @@ def _construct(worker: "Worker", scope: Scope, running: list[RunningOperator]) -
         for output in operator.outputs:
             output.held += 1
             token = Token(output, first_time(spec.depth))
-            token.made_at(getattr(spec.constructor, "__code__", None))
+            if spec.manual is not None:
+                token.made_at(*spec.manual.declared)
+            else:
+                token.made_at(getattr(spec.constructor, "__code__", None))
             tokens.append(token)
             del token
         if spec.manual is not None:

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 class RunningDataflow:
     """One worker's instance of a dataflow."""
 
-    __slots__ = ("_all", "_is_complete", "channels", "done", "graph", "inputs", "number", "operators", "probes")
+    __slots__ = ("_all", "_is_complete", "channels", "done", "graph", "inputs", "name", "number", "operators", "probes")
 
-    def __init__(self, everything: "Dataflows") -> None:
+    def __init__(self, everything: "Dataflows", name: str) -> None:
+        self.name = name
         self.operators: list[RunningOperator] = []
         self.probes: list[Probe] = []
         self.inputs: list[InputHandle] = []
@@ -53,6 +54,11 @@ class Dataflows:
         self.finished: list[RunningDataflow] = []
         """Those to be forgotten."""
         self._operators_made = 0
+
+    @property
+    def running(self) -> list[RunningDataflow]:
+        """Those that are not forgotten, in the order they were declared."""
+        return [found for found in self.by_number.values() if isinstance(found, RunningDataflow)]
 
     def next_index(self) -> int:
         """The index of the operator that is made next."""

@@ -2,6 +2,7 @@
 """
 
 from collections.abc import Mapping
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from engine.batch import Batch, Schema
@@ -18,13 +19,15 @@ if TYPE_CHECKING:
 class InputHandle:
     """Feeds one input of a dataflow: `send` at the current time, `advance_to` a later one, `close`."""
 
-    __slots__ = ("_port", "_token", "group", "schema", "slot")
+    __slots__ = ("_port", "_token", "declared", "group", "schema", "slot")
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self.group: InputGroup | None = None
         """While it is in one, the group knows the time; the token is told when it is needed."""
         self.slot = 0
+        self.declared: tuple[CodeType | None, int] = None, 0
+        """The code and the line that declared it, for explanations."""
         self._port: OutputPort | None = None
         self._token: Token | None = None
 
@@ -58,6 +61,16 @@ class InputHandle:
         assert self._token is not None
         self.group = None
         self._token._time = time
+
+    @property
+    def port(self) -> "OutputPort | None":
+        """Its output, once built (for explanations)."""
+        return self._port
+
+    @property
+    def token(self) -> Token | None:
+        """Its token while it is built and open (for explanations)."""
+        return self._token
 
     @property
     def worker(self) -> "Worker":

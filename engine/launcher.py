@@ -19,6 +19,7 @@ from typing import Any
 import orjson
 
 from engine import errors
+from engine.answer import answer_questions
 from engine.config import Config, usable_cores
 from engine.errors import ConfigError, GroupStopped, OperatorError, TokenRingError, UsageError, WorkerError
 from engine.process import allow_tracing, die_with_parent
@@ -217,6 +218,7 @@ def _child(
         gc.freeze()
         gc.disable()
         worker = Worker(segment, lot, index, config)
+        answer_questions(worker, launcher)
         worker.report = lambda value: _write(pipe, {"kind": "note", "value": value})
         value = program(worker)
         worker.agreement.finish()

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from engine.errors import GroupStopped, OperatorError, TokenRingError, UsageError
 from engine.location import Notify
@@ -28,6 +28,7 @@ class RunningOperator:
         "name",
         "number",
         "outputs",
+        "view",
         "worker",
     )
 
@@ -46,6 +47,8 @@ class RunningOperator:
         """Whether it is only an edge that changes times."""
         self.is_running = False
         self.call: Callable[[], None] = _nothing
+        self.view: Callable[[], Any] | None = None
+        """Shows its state to whoever inspects it."""
 
     def set_logic(self, logic: Callable[..., None]) -> None:
         """Bind the logic to the ports."""
@@ -82,6 +85,7 @@ class RunningOperator:
             port.channels = []
         self.inputs, self.outputs = [], []
         self.call = _nothing
+        self.view = None
         self.is_due = True  # so that no late activation makes it due
 
     def frontier_moved(self) -> None:
@@ -143,6 +147,10 @@ class OperatorContext:
     def activate_after(self, delay_ns: int) -> None:
         """Run the operator again once `delay_ns` have passed (the worker may sleep until then)."""
         self._operator.worker.activate_after(self._operator, delay_ns)
+
+    def inspectable(self, view: Callable[[], Any]) -> None:
+        """Let `scope.inspect(name)` return `view()`: what an outsider may see of the operator's state."""
+        self._operator.view = view
 
     def __repr__(self) -> str:
         return f"OperatorContext({self.name!r}, worker {self.worker_index} of {self.peers})"

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.antichain import Antichain
 from engine.errors import GraphError
+from engine.location import Location
 from engine.timestamp import COMPLETE, as_time, less_equal
 
 if TYPE_CHECKING:
@@ -14,9 +15,11 @@ if TYPE_CHECKING:
 class Probe:
     """Watches the frontier of a stream. Usable once the dataflow is built."""
 
-    __slots__ = ("_depth", "_finished", "_listeners", "_tracker", "location", "number")
+    __slots__ = ("_depth", "_finished", "_listeners", "_tracker", "location", "number", "watched")
 
-    def __init__(self, depth: int = 1) -> None:
+    def __init__(self, watched: Location, depth: int = 1) -> None:
+        self.watched = watched
+        """The port, in the graph."""
         self._tracker: Tracker | None = None
         self.location = -1
         self._depth = depth
@@ -33,6 +36,11 @@ class Probe:
     def finish(self) -> None:
         """Its dataflow is finished: what the tracker knew of it is forgotten, but for COMPLETE (done by the engine)."""
         self._finished = True
+
+    @property
+    def finished(self) -> bool:
+        """Whether its dataflow is finished and forgotten."""
+        return self._finished
 
     def place(self) -> tuple["Tracker", int]:
         """The tracker, and the word of its `location_view` in which the frontier is (for groups of probes)."""

@@ -113,6 +113,10 @@ class Reachability:
         self._depths = depths or {}
         self._found: dict[int, dict[int, Antichain[PathSummary]]] = {}
 
+    def origins(self, target: int) -> list[int]:
+        """The locations with a link to `target`."""
+        return [origin for origin, _ in self._into.get(target, ())]
+
     def paths_to(self, target: int) -> dict[int, Antichain[PathSummary]]:
         """Every location with a path to `target`, itself included, with the antichain of least summaries."""
         if target not in self._found:

@@ -1,22 +1,28 @@
 """The scope of a dataflow under construction: where inputs, sources, operators, loops and probes are declared."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from engine.batch import Schema
 from engine.errors import GraphError, SchemaError
+from engine.explanation import Explanation
 from engine.graph import Graph
+from engine.hold import Hold
 from engine.input import InputHandle
+from engine.inspection import inspect, take_hold, why
 from engine.location import Notify, Source, Target
 from engine.operate import Constructor, OperatorSpec
 from engine.pact import Pipeline
+from engine.place import Named
 from engine.probe import Probe
 from engine.stream import OperatorBuilder, Stream
 from engine.timestamp import MOST_COORDINATES, PathSummary, enter_summary, feedback_summary, leave_summary
 
 if TYPE_CHECKING:
     from engine.dataflows import RunningDataflow
+    from engine.worker import Worker
 
 
 class Scope:
@@ -37,6 +43,40 @@ class Scope:
         workers. Its operators are not run any more, and what they kept is released.
         """
         return self.running is not None and self.running.done
+
+    @property
+    def root(self) -> "Scope":
+        """The scope that all others of the dataflow are in."""
+        return self
+
+    def why(self, place: Named, time: Any = None) -> Explanation:
+        """What keeps `time` from passing at the place, or, without a time, holds its frontier where it is: tokens, with
+        the code that made them, messages and where they wait, inputs never closed, holds. Of other workers only the
+        numbers are known here; `tokenring why` asks them too.
+
+        The place: a probe, a stream, an input handle, an operator's name, or (name, "input" or "output", number).
+        """
+        return why(*self._running(), place, time)
+
+    def hold(self, place: Named, time: Any) -> Hold:
+        """A breakpoint: no frontier passes `time` at the place, on any worker, before the hold is released. An input is
+        held at the output that feeds it, and so for all who read that. Steps go on meanwhile.
+
+        Raises TimeRegressionError if the time has passed, TokenError if this worker has no token to derive it from.
+        """
+        return take_hold(*self._running(), place, time)
+
+    def inspect(self, operator: str) -> Any:
+        """What the operator of that name shows of its state on this worker (`context.inspectable`)."""
+        return inspect(self._running()[1], operator)
+
+    def _running(self) -> tuple["Worker", list["RunningDataflow"]]:
+        running = self.root.running
+        if running is None:
+            raise GraphError(
+                f"dataflow {self.graph.name!r} is not built yet; ask after the `with worker.dataflow()` block"
+            )
+        return running.operators[0].worker, [running]
 
     def require_open(self) -> None:
         """Raise GraphError once the dataflow is built."""
@@ -94,6 +134,8 @@ class Scope:
         builder = OperatorBuilder(self, name, Notify.NEVER)
         stream = builder.output(schema)
         handle = InputHandle(schema) if handle is None else handle
+        frame = sys._getframe(1)
+        handle.declared = frame.f_code, frame.f_lineno
         self.graph.operators[-1].manual = handle
         return handle, stream
 
@@ -141,7 +183,7 @@ class Scope:
     def watch(self, location: Source | Target) -> Probe:
         """A handle to watch the frontier of a port: of an input, what has still to arrive or to be taken there."""
         operator = self.graph.operators[location.operator]
-        probe = Probe(operator.depth if isinstance(location, Source) else operator.input_depth)
+        probe = Probe(location, operator.depth if isinstance(location, Source) else operator.input_depth)
         self.graph.taps.append(location)
         self.probes.append(probe)
         return probe
@@ -175,6 +217,11 @@ class Loop(Scope):
         self.depth = parent.depth + 1
         self.name = name
         self._parent = parent
+
+    @property
+    def root(self) -> Scope:
+        """The scope that all others of the dataflow are in."""
+        return self._parent.root
 
     def require_open(self) -> None:
         """Raise GraphError once the dataflow is built."""

@@ -64,10 +64,12 @@ class Token:
         """Whether the token has not been dropped."""
         return self._live
 
-    def made_at(self, code: CodeType | None) -> None:
-        """Say that the token came into being for the sake of this code (initial tokens: their constructor)."""
+    def made_at(self, code: CodeType | None, line: int | None = None) -> None:
+        """Say that the token came into being for the sake of this code (initial tokens: their constructor, or where a
+        manual input was declared).
+        """
         if code is not None:
-            self._code, self._line = code, code.co_firstlineno
+            self._code, self._line = code, code.co_firstlineno if line is None else line
 
     @property
     def origin(self) -> str:

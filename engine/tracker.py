@@ -9,7 +9,7 @@ gets it computed then. So operators that have nothing to do cost nothing, howeve
 Safety: a frontier never passes a time that a counted token or message could still bring there; it never moves back.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -17,6 +17,7 @@ import numpy as np
 
 from engine import counts as table
 from engine import nested_frontiers
+from engine.antichain import Antichain
 from engine.counts import (
     GRAPH_WORDS,
     LOCATION_CAPACITY,
@@ -245,6 +246,15 @@ class Tracker(Tables):
         return self.state_view[table.NONZERO] == 0
 
     # Looking in
+
+    def paths_to(self, target: int) -> Mapping[int, Antichain[PathSummary]]:
+        """Every location with a path to `target`, itself included, with the least summaries of the ways."""
+        return self._graph_of(target).reachability.paths_to(target)
+
+    def feeding(self, target: int) -> int:
+        """The one location that an input or a probe is fed by."""
+        (origin,) = self._graph_of(target).reachability.origins(target)
+        return origin
 
     def entries(self, location: int) -> list[tuple[Any, int]]:
         """The nonzero (time, count) pairs at a location, in order."""

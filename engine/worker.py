@@ -20,8 +20,8 @@ from engine.config import EXHAUSTIVE, Config
 from engine.data_plane import DataPlane
 from engine.dataflows import Dataflows
 from engine.errors import GroupStopped
-from engine.explain import describe_frontiers
 from engine.input import InputHandle
+from engine.inspection import Inspectable
 from engine.lost_tokens import LostTokens
 from engine.operator import RunningOperator, refuse_nested_step
 from engine.progress_channel import APPLIED_ANY, INCOMING, PARKED, ProgressChannel
@@ -40,7 +40,7 @@ _STOP_CHECK_STEPS = 256
 _GARBAGE_LIMIT = 200_000  # young objects at which garbage is collected even though it is not quiet
 
 
-class Worker:
+class Worker(Inspectable):
     """The engine's face inside a worker process: build dataflows, feed inputs, step, wait."""
 
     def __init__(self, segment: Segment, lot: ParkingLot, index: int, config: Config) -> None:
@@ -69,11 +69,6 @@ class Worker:
         self._incoming = 0
         self.lost = LostTokens(self.log)
         self._spin_ns = 0 if config.oversubscribed else config.spin_us * 1000
-
-    @property
-    def operators(self) -> list[RunningOperator]:
-        """All operators of dataflows that are not finished, in topological order."""
-        return list(self.dataflows.operators.values())
 
     # Building
 
@@ -292,7 +287,3 @@ class Worker:
             raise GroupStopped(f"worker {self.index} was asked to stop")
         if gc.get_count()[0] > _GARBAGE_LIMIT:
             gc.collect(1)
-
-    def describe_frontiers(self) -> str:
-        """Where each operator stands, for explanations."""
-        return describe_frontiers(self.operators)

@@ -17,6 +17,7 @@ _SUBCOMMANDS: Final = {
     "stage": ("nexmark.stage_command", "stage", "Stage NEXMark events with Spark: generated ones, or your own."),
     "run": ("nexmark.run_command", "run", "Answer a NEXMark query over staged events, on all cores."),
     "profile": ("nexmark.profile_command", "profile", "Run a query under py-spy: flame graphs for every worker."),
+    "why": ("nexmark.why_command", "why", "Say what holds back the frontiers of a run that is under way."),
     "bench": ("nexmark.bench.command", "bench", "Repeat the paper's experiments: rows, tables and plots."),
 }
 _USAGE = 2

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from engine import COMPLETE, MAX_TIME, GraphError, InputGroup, InputHandle, ProbeGroup, Scope, Worker
 from engine.errors import DroppedTokenError, TimeRegressionError
+from engine.location import Source
 from engine.probe import Probe
 from tests.engine.helpers import VALUE, Recorder, build, settle, simulated
 
@@ -145,7 +146,7 @@ def test_what_a_group_refuses() -> None:
         with pytest.raises(GraphError, match="does more than move"):
             inputs.add(Loud(VALUE))
         with pytest.raises(GraphError, match="only after its dataflow is built"):
-            ProbeGroup([Probe()])
+            ProbeGroup([Probe(Source(0, 0))])
         with pytest.raises(GraphError, match="another worker"):
             ProbeGroup([probes[0], far[0]])
 

@@ -64,6 +64,18 @@ def test_average() -> None:
     ]
 
 
+def test_breakpoint() -> None:
+    *first, holder, last = run("breakpoint")
+    assert first == [
+        "held at 15; the frontier behind the query is 15",
+        "open windows: {20: 15, 30: 15, 40: 15}",
+        "operator 'windows' input 0 of dataflow 'clicks': its frontier is 15, held back by",
+        "  operator 'input' output 0, time 15:",
+    ]
+    assert re.fullmatch(r"    1 hold on worker 0, taken at examples/breakpoint\.py:\d+ \(program\)", holder)
+    assert last == "released: {10: 15, 20: 15, 30: 15, 40: 15}"
+
+
 @pytest.mark.parametrize("workers", ["1", "3"])
 def test_word_count(workers: str) -> None:
     lines = run("word_count", "--workers", workers, *"to be or not to be to".split())

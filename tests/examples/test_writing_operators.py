@@ -169,6 +169,27 @@ def mix_mechanisms(worker: Worker) -> None:
         no_op(stream, "value", way=mechanism("watermarks-X"))
 
 
+def ask_of_an_input(ask: Callable[[Any, Any, Worker], Any]) -> Callable[[Worker], None]:
+    def program(worker: Worker) -> None:
+        with worker.dataflow() as scope:
+            handle, _ = scope.new_input(VALUE)
+        ask(scope, handle, worker)
+
+    return program
+
+
+def hold_what_has_passed(scope: Any, handle: Any, worker: Worker) -> None:
+    handle.advance_to(5)
+    scope.hold("input", 4)
+
+
+def hold_without_a_right(scope: Any, handle: Any, worker: Worker) -> None:
+    if worker.index == 1:  # it has the right
+        worker.step_while(lambda: True)
+    handle.close()
+    scope.hold("input", 7)
+
+
 def disagree(worker: Worker) -> None:
     with worker.dataflow() as scope:
         scope.new_input(VALUE, f"input {worker.index}")
@@ -192,6 +213,10 @@ IN_A_PROGRAM: dict[str, tuple[int, Callable[[Worker], None]]] = {
     "need a total order in a loop": (1, maxima_in_a_loop),
     "exchange where watermarks stay local": (1, exchange_marks),
     "mix mechanisms": (1, mix_mechanisms),
+    "hold a time that has passed": (1, ask_of_an_input(hold_what_has_passed)),
+    "hold without a right": (2, ask_of_an_input(hold_without_a_right)),
+    "ask about a place that is not there": (1, ask_of_an_input(lambda scope, *_: scope.why("inptu"))),
+    "look at state that is not shown": (1, ask_of_an_input(lambda scope, *_: scope.inspect("input"))),
     "declare other dataflows on other workers": (2, disagree),
 }
 ROWS = re.findall(r"^\| ([^|]+) \| `(\w+Error)` \| (.+) \|$", (ROOT / PAGE).read_text(), flags=re.M)

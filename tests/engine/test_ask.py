@@ -1,0 +1,166 @@
+"""A running group answers questions from outside, whatever its workers are doing, and nothing is left of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from engine.answer import private_folder, question_folder, write_whole
+from engine.ask import Group, ask, running_groups
+from engine.errors import UsageError, WorkerError
+from tests.imports import ROOT
+
+WATCHDOG_S = 60
+STUCK = '''
+import sys
+import time
+
+from engine import Exchange, Schema, execute
+
+VALUE = Schema("value")
+
+
+def keeper(context, token):
+    token.drop()
+    kept = []
+
+    def logic(rows, output):
+        for reference, _ in rows:
+            kept.append(reference.retain())  # never dropped
+
+    return logic
+
+
+def asleep(worker, probe):
+    worker.step_while(lambda: probe.less_than(40))
+
+
+def spinning(worker, probe):
+    while True:
+        worker.step()
+
+
+def blocked(worker, probe):
+    for _ in range(20):
+        worker.step_or_park()
+    time.sleep(1000)
+
+
+def program(worker):
+    with worker.dataflow("stuck") as scope:
+        numbers, stream = scope.new_input(VALUE)
+        with scope.region("inner"):
+            kept = stream.unary("keeper", VALUE, keeper, Exchange("value"))
+        probe = kept.probe()
+    if worker.index == 1:
+        numbers.advance_to(3)
+        numbers.send({"value": range(100)})
+    numbers.advance_to(50)
+    while not worker.why("inner/keeper", 3).passed:
+        worker.step_or_park()
+    worker.report("ready")
+    globals()[sys.argv[1]](worker, probe)
+
+
+def note(worker, value):
+    print(value, flush=True)
+
+
+execute(program, workers=2, on_note=note)
+'''
+RETAINED_AT = STUCK.splitlines().index("            kept.append(reference.retain())  # never dropped") + 1
+
+
+@contextmanager
+def stuck(folder: Path, doing: str = "asleep") -> Iterator[tuple[Group, Path]]:
+    """A group of two whose tokens at time 3 are never dropped; ended with its launcher."""
+    program = folder / "stuck.py"
+    program.write_text(STUCK)
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    with subprocess.Popen([sys.executable, program, doing], env=environment, stdout=subprocess.PIPE) as launcher:
+        try:
+            assert launcher.stdout is not None
+            assert [launcher.stdout.readline() for _ in range(2)] == [b"ready\n"] * 2
+            (group,) = [group for group in running_groups() if group.launcher == launcher.pid]
+            yield group, program
+        finally:
+            launcher.kill()
+
+
+@pytest.mark.parametrize("doing", ["asleep", "spinning", "blocked"])
+def test_every_worker_names_its_tokens(doing: str, tmp_path: Path) -> None:
+    with stuck(tmp_path, doing) as (group, program):
+        assert len(group.workers) == 2
+        assert group.command.endswith(f"stuck.py {doing}")
+        for process in (group.launcher, group.workers[1]):
+            found = ask(process, timeout_s=WATCHDOG_S)
+            (explanation,) = found.explanations
+            assert explanation.place == "the probe of operator 'inner/keeper' output 0"
+            assert (explanation.frontier, explanation.workers, explanation.peers) == ((3,), (0, 1), 2)
+            (pointstamp,) = explanation.pointstamps
+            assert (pointstamp.operator, pointstamp.time, pointstamp.count) == ("inner/keeper", 3, 2)
+            assert [(holder.kind, holder.worker) for holder in pointstamp.holders] == [("token", 0), ("token", 1)]
+            assert {holder.origin for holder in pointstamp.holders} == {f"{program}:{RETAINED_AT} (logic)"}
+            assert found.at.keys() == {0, 1}
+            assert all(at.startswith(f"{program}:") for at in found.at.values())
+            assert found.problems == ()
+        assert not question_folder(group.launcher).exists()
+
+
+def test_one_place_and_time_can_be_asked_about(tmp_path: Path) -> None:
+    with stuck(tmp_path) as (group, _):
+        (explanation,) = ask(group.launcher, "inner/keeper", ("output", 0), 2, WATCHDOG_S).explanations
+        assert explanation.passed
+        (explanation,) = ask(group.launcher, "inner/keeper", ("output", 0), 3, WATCHDOG_S).explanations
+        assert not explanation.passed
+        found = ask(group.launcher, "keeper", timeout_s=WATCHDOG_S)
+        assert found.explanations == ()
+        assert found.problems[1] == "worker 1: no operator 'keeper' is running; there are: input, inner/keeper"
+
+
+def test_a_worker_that_does_not_answer_is_named(tmp_path: Path) -> None:
+    with stuck(tmp_path) as (group, _):
+        os.kill(group.workers[0], signal.SIGSTOP)
+        try:
+            with pytest.raises(WorkerError, match=rf"{group.workers[0]} of .* did not answer within 0\.3 s"):
+                ask(group.launcher, timeout_s=0.3)
+        finally:
+            os.kill(group.workers[0], signal.SIGCONT)
+        assert len(ask(group.launcher, timeout_s=WATCHDOG_S).explanations) == 1
+
+
+def test_what_a_killed_asker_left_is_cleared_and_a_living_one_waited_for(tmp_path: Path) -> None:
+    with stuck(tmp_path) as (group, _):
+        folder = question_folder(group.launcher)
+        private_folder().mkdir(mode=0o700, exist_ok=True)
+        folder.mkdir(mode=0o700)
+        write_whole(folder / "question.json", {"asker": os.getpid()})
+        with pytest.raises(UsageError, match="somebody else is asking"):
+            ask(group.launcher)
+        write_whole(folder / "question.json", {"asker": 2**22 + 1})
+        assert len(ask(group.launcher, timeout_s=WATCHDOG_S).explanations) == 1
+        assert not folder.exists()
+
+
+def test_a_process_without_a_group_is_left_alone() -> None:
+    with subprocess.Popen(["sleep", "1000"]) as other:  # SIGUSR1 would end it
+        with pytest.raises(UsageError, match=f"process {other.pid} runs no group"):
+            ask(other.pid)
+        assert other.poll() is None
+        other.kill()
+
+
+def test_a_folder_that_others_may_enter_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with stuck(tmp_path) as (group, _):
+        (tmp_path / "open").mkdir(mode=0o755)
+        for name in ("engine.ask", "engine.answer"):
+            monkeypatch.setattr(f"{name}.private_folder", lambda: tmp_path / "open")
+        with pytest.raises(UsageError, match="not a folder of this user alone"):
+            ask(group.launcher)
