@@ -6,6 +6,7 @@ from engine import Batch, Schema, Stream
 from operators.batches import filter_batches, map_batches
 from operators.concatenate import concatenate
 from operators.graphs.least_values import NODE_VALUE, least_values
+from operators.hash_index import HashIndex
 from operators.look_up import look_up
 
 COMPONENT = Schema("node component")
@@ -16,7 +17,10 @@ def ends(edges: Stream) -> Stream:
     """Rows (node, value): the nodes of edges (src, dst), each with itself as its value, a few times over."""
 
     def both(batch: Batch) -> dict[str, np.ndarray]:
-        nodes = np.unique(np.concatenate([batch["src"], batch["dst"]]))
+        index = HashIndex()
+        index.slots(batch["src"])
+        index.slots(batch["dst"])
+        nodes = index.keys()
         return {"node": nodes, "value": nodes}
 
     return map_batches(edges, NODE_VALUE, both, "ends")

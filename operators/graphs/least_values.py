@@ -28,6 +28,9 @@ from operators.hash_index import AT_ONCE, slot_of
 
 NODE_VALUE = Schema("node value")
 _UNREACHED = 2**63 - 1
+_ROUNDS_APART = 4
+"""Between seeds and those with a bit more. What little values reach, greater ones need not set out to; where nothing is
+under way, the frontier skips the rounds between."""
 
 
 @kernel(int64(TABLE, WORDS, TABLE, COLUMN, COLUMN, WORDS, int64))
@@ -80,8 +83,10 @@ class _Part:
         loop's own inputs, so it does not keep the loop from ending.
         """
         self.turn: Token | None = None
-        """The right to propose at the earliest round at which values have come that were not passed on yet."""
+        """The right to propose at the earliest round for which there are values to pass on, or seeds to let in."""
         self.adjacency = Adjacency()
+        self.seeds: list[Batch] = []
+        self._waiting: list[tuple[int, Batch]] = []  # seeds by round, the first one last
         self._state = np.empty((0, 2), np.int64)
         self._changed = np.empty(0, np.int64)
         self._count = 0
@@ -93,6 +98,19 @@ class _Part:
                 return
             self.turn.drop()
         self.turn = reference.retain(0)
+
+    def sow(self, at_round: int) -> int | None:
+        """Let in the seeds whose round has come, once all are there; returns the next round that some wait for."""
+        if self.seeds:
+            seeds, self.seeds = Batch.concatenate(self.seeds), []
+            lengths = np.maximum(np.frexp(seeds.columns[1].astype(np.float64))[1], 0)
+            for length in np.unique(lengths)[::-1].tolist():
+                chosen = lengths == length
+                columns = tuple([column[chosen] for column in seeds.columns])
+                self._waiting.append((length * _ROUNDS_APART, Batch.wrap(seeds.schema, columns, len(columns[0]))))
+        while self._waiting and self._waiting[-1][0] <= at_round:
+            self.improve(self._waiting.pop()[1])
+        return self._waiting[-1][0] if self._waiting else None
 
     def improve(self, batch: Batch) -> None:
         """Take in proposed values."""
@@ -140,9 +158,10 @@ def least_values(edges: Stream, seeds: Stream, step: int = 0, name: str = "least
 
     edges: (from, to); seeds: (node, value); both int64, under whatever names. A seed gives its node a value, and a node
     with value v gives v + step >= v to those its edges lead to. Nodes that nothing reaches are left out.
-    Rounds are a loop of its own. In each, nodes that got a lesser value tell their neighbours once; when no round has
-    anything under way, the time's outcome leaves. Exchanged by node. Memory: the edges and nodes of open times.
-    After Naiad's connected components (its section 6) and differential dataflow's `propagate`.
+    Rounds are a loop of its own. In each, nodes that got a lesser value tell their neighbours once; seeds are let in by
+    the number of their bits, small ones first; when no round has anything under way, the time's outcome leaves.
+    Exchanged by node. Memory: the edges and nodes of open times.
+    After Naiad's connected components (its section 6) and differential dataflow's `propagate_at`.
     """
     with edges.scope.loop(name) as loop:
         edges, seeds = loop.enter(edges), loop.enter(seeds)
@@ -179,17 +198,24 @@ def _logic(step: int) -> Callable[..., None]:
     ) -> None:
         for reference, batch in edges:
             part_of(reference).adjacency.add(batch)
-        for port in (seeds, proposed):
-            for reference, batch in port:
-                part = part_of(reference)
-                part.take_turn(reference)
-                part.improve(batch)
+        for reference, batch in seeds:
+            part = part_of(reference)
+            part.take_turn(reference)
+            part.seeds.append(batch.copy())
+        for reference, batch in proposed:
+            part = part_of(reference)
+            part.take_turn(reference)
+            part.improve(batch)
         for outer, part in list(parts.items()):
             turn = part.turn
             if turn is not None and all(port.finished(turn.time) for port in (edges, seeds, proposed)):
+                next_round = part.sow(turn.time[-1])
                 proposals.give(turn, part.propose(step))
-                turn.drop()
-                part.turn = None
+                if next_round is None:
+                    turn.drop()
+                    part.turn = None
+                else:
+                    turn.downgrade((*outer, next_round))
             last = (*outer, MAX_TIME)  # finished, if no round of this time can bring anything any more
             if part.turn is None and all(port.finished(last) for port in (edges, seeds, proposed)):
                 result.give(part.result, part.outcome())

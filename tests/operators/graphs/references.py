@@ -24,6 +24,20 @@ def distances(edges: Edges, root: int) -> dict[int, int]:
     return found
 
 
+def least(edges: Edges, seeds: list[tuple[int, int]], step: int) -> dict[int, int]:
+    """The least value that reaches each node: along every edge, again and again, until nothing changes."""
+    found: dict[int, int] = {}
+    for node, value in seeds:
+        found[node] = min(found.get(node, value), value)
+    before: dict[int, int] = {}
+    while before != found:
+        before = dict(found)
+        for src, dst in edges:
+            if src in found:
+                found[dst] = min(found.get(dst, found[src] + step), found[src] + step)
+    return found
+
+
 def components(edges: Edges) -> dict[int, int]:
     """The least node of each node's component (union and find)."""
     parent: dict[int, int] = {}

@@ -85,6 +85,27 @@ def test_distances(epochs: list[Edges], workers: int) -> None:
         assert values == (references.distances(edges, 3) if any(3 in edge for edge in edges) else {})
 
 
+seeds_of = st.lists(st.tuples(st.integers(0, 12), st.integers(-3, 300) | st.integers(2**40, 2**61)), max_size=8)
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(graphs, seeds_of), min_size=1, max_size=3), st.integers(1, 3), st.sampled_from([0, 1, 7]))
+def test_least_values(epochs: list[tuple[Edges, list[tuple[int, int]]]], workers: int, step: int) -> None:
+    """Seeds of all sizes, which come at their own rounds, and several of one node."""
+    with bench([EDGE, NODE_VALUE], lambda edges, seeds: least_values(edges, seeds, step), workers) as made:
+        for time, (edges, seeds) in enumerate(epochs):
+            for worker in range(workers):
+                for to, (names, rows) in enumerate(((EDGE.names, edges), (NODE_VALUE.names, seeds))):
+                    columns = {name: [row[at] for row in rows[worker::workers]] for at, name in enumerate(names)}
+                    made.send(columns, worker=worker, to=to, time=time)
+        made.close()
+        assert made.sent() == sorted(
+            (time, node, value)
+            for time, (edges, seeds) in enumerate(epochs)
+            for node, value in references.least(edges, seeds, step).items()
+        )
+
+
 @settings(max_examples=25)
 @given(st.lists(graphs.filter(bool), min_size=1, max_size=2), st.integers(1, 3), st.integers(0, 6))
 def test_ranks(epochs: list[Edges], workers: int, rounds: int) -> None:
