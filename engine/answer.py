@@ -21,7 +21,7 @@ from engine.errors import TokenRingError, UsageError
 from engine.explanation import Explanation
 from engine.inspection import Inspectable, why
 from engine.place import Named, Place, of_port, of_probe
-from engine.why import explain
+from engine.why import explain, live_tokens
 
 SIGNAL = signal.SIGUSR1
 _PLACES = 20  # that are explained where the question names none
@@ -90,9 +90,9 @@ def _explanations(worker: Inspectable, question: dict[str, Any]) -> Iterator[Exp
         named: Named = (question["operator"], side, number) if side else question["operator"]
         yield why(worker, worker.dataflows.running, named, time)
         return
-    found = 0
+    found, tokens = 0, live_tokens()
     for place in _places(worker):
-        explanation = explain(worker, place, time if place.depth == _depth(time) else None)
+        explanation = explain(worker, place, time if place.depth == _depth(time) else None, tokens)
         if explanation.frontier:
             yield explanation
             found += 1

@@ -87,6 +87,7 @@ class Explanation:
     dataflow: str
     place: str
     location: int
+    """Its number on every worker; negative if the dataflow is finished and forgotten."""
     time: Any
     """The time that was asked about; None: whatever the frontier is."""
     frontier: tuple[Any, ...]
@@ -108,6 +109,8 @@ class Explanation:
         return not any(less_equal(element, self.time) for element in self.frontier)
 
     def __str__(self) -> str:
+        if self.location < 0:
+            return f"{self.place}: its dataflow is finished, nothing can come any more"
         where = f"{self.place} of dataflow {self.dataflow!r}"
         stands = f"its frontier is {', '.join(map(str, self.frontier))}" if self.frontier else "it is complete"
         if self.passed:

@@ -10,11 +10,11 @@ from engine.errors import GraphError, TimeRegressionError, TokenError
 from engine.explain import describe_frontiers
 from engine.explanation import Explanation
 from engine.hold import HeldToken, Hold
-from engine.place import Named, Place, find, of_port, operator_called
+from engine.place import Named, Place, find, in_words, of_port, operator_called
 from engine.ports import OutputPort
 from engine.timestamp import as_time, less_equal, representable
 from engine.tracker import Tracker
-from engine.why import explain, tokens_of
+from engine.why import explain, live_tokens, tokens_of
 
 if TYPE_CHECKING:
     from engine.operator import RunningOperator
@@ -58,7 +58,7 @@ def why(worker: Inspectable, dataflows: Sequence[RunningDataflow], named: Named,
     """See `Scope.why`."""
     place = find(dataflows, named)
     if place is None:
-        return Explanation("finished", str(named), -1, time, (), (), 0, (worker.index,), worker.peers)
+        return Explanation("", in_words(named), -1, time, (), (), 0, (worker.index,), worker.peers)
     return explain(worker, place, None if time is None else _time_at(place, time))
 
 
@@ -66,13 +66,15 @@ def take_hold(worker: Inspectable, dataflows: Sequence[RunningDataflow], named: 
     """See `Scope.hold`, through which it is to be called: the hold is said to be taken where that was called."""
     place = find(dataflows, named)
     if place is None:
-        raise TimeRegressionError(f"cannot hold {named!r} at {time} on worker {worker.index}: its dataflow is finished")
+        raise TimeRegressionError(
+            f"cannot hold {in_words(named)} at {time} on worker {worker.index}: its dataflow is finished"
+        )
     time = _time_at(place, time)
     port = _source_of(worker, place)
     paths = worker.tracker.paths_to(port.location)
     if not any(
         (result := summary.results_in(at)) is not None and less_equal(result, time)
-        for _, origin, at in tokens_of(place.dataflow)
+        for _, origin, at in tokens_of(place.dataflow, live_tokens())
         for summary in paths.get(origin, ())
     ):
         _refuse_hold(worker, of_port(place.dataflow, port), time)

@@ -52,11 +52,13 @@ def of_probe(dataflow: "RunningDataflow", probe: Probe) -> Place:
     return Place(dataflow, probe.location, watched.depth, f"the probe of {watched.name}")
 
 
-def find(dataflows: Iterable["RunningDataflow"], named: Named) -> Place | None:
+def find(dataflows: Sequence["RunningDataflow"], named: Named) -> Place | None:
     """The place of that name in one of these dataflows; None if it belonged to one that is finished. Raises GraphError
     if there is none, or several.
     """
     running = [dataflow for dataflow in dataflows if not dataflow.done]
+    if dataflows and not running:
+        return None
     if isinstance(named, str | tuple):
         return _by_name(running, named)
     if isinstance(named, Probe):
@@ -67,16 +69,28 @@ def find(dataflows: Iterable["RunningDataflow"], named: Named) -> Place | None:
         built, finished = port is not None, port is not None and not port.operator.outputs
         place = next((of_port(found, port) for found in running if port and port.operator in found.operators), None)
     else:
+        if not isinstance(named, Stream):
+            raise GraphError(
+                f"{named!r} is no place; give a probe, a stream, an input handle, an operator's name, or (name, "
+                f'"input" or "output", number)'
+            )
         own = named.scope.root.running
         built, finished = own is not None, own is not None and own.done
         place = None
         if own in running:
             place = of_port(own, own.operators[named.source.operator].outputs[named.source.port])
     if not built:
-        raise GraphError(f"{named!r} is not built yet; ask after the `with worker.dataflow()` block")
+        raise GraphError(f"{in_words(named)} is not built yet; ask after the `with worker.dataflow()` block")
     if place is None and not finished:
-        raise GraphError(f"{named!r} belongs to another dataflow or worker than the one that was asked")
+        raise GraphError(f"{in_words(named)} belongs to another dataflow or worker than the one that was asked")
     return place
+
+
+def in_words(named: Named) -> str:
+    """What was given, where it is no place of a running dataflow."""
+    if isinstance(named, Probe):
+        return "a probe"
+    return named.describe() if isinstance(named, InputHandle) else repr(named)
 
 
 def operator_called(

@@ -5,6 +5,7 @@ Only reads, so that it may come between any two lines of the engine: a signal's 
 
 import gc
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from engine.antichain import Antichain
@@ -24,9 +25,11 @@ _LISTED = 100  # counts that one explanation lists
 _KINDS = (Token, HeldToken)  # by type, since asking isinstance of any object at all could run its code
 
 
-def explain(worker: "Inspectable", place: Place, time: Any = None) -> Explanation:
+def explain(
+    worker: "Inspectable", place: Place, time: Any = None, tokens: Sequence[Token] | None = None
+) -> Explanation:
     """What could still result in `time` at the place (None: in its frontier), by the counts as this worker knows them;
-    its own tokens and messages by name.
+    its own tokens (of `live_tokens()`, if those are known already) and messages by name.
     """
     frontier: Antichain[Any] = Antichain((), less_equal)
     counted = []
@@ -41,7 +44,7 @@ def explain(worker: "Inspectable", place: Place, time: Any = None) -> Explanatio
     ports: dict[int, InputPort | OutputPort] = {}
     for operator in place.dataflow.operators:
         ports |= {port.location: port for port in operator.inputs} | {port.location: port for port in operator.outputs}
-    mine = _own(worker, place.dataflow)
+    mine = _own(worker, place.dataflow, live_tokens() if tokens is None else tokens)
     found = []
     for origin, at, count, results in counted:
         to_blame = [result for result in results if (result in minimal if time is None else less_equal(result, time))]
@@ -75,11 +78,13 @@ def _notes(worker: "Inspectable", dataflow: "RunningDataflow") -> tuple[str, ...
     return ()
 
 
-def _own(worker: "Inspectable", dataflow: "RunningDataflow") -> dict[tuple[int, Any], list[Holder]]:
+def _own(
+    worker: "Inspectable", dataflow: "RunningDataflow", tokens: Sequence[Token]
+) -> dict[tuple[int, Any], list[Holder]]:
     """This worker's tokens and messages of a dataflow, by location and time."""
     alike: Counter[tuple[int, Any, str, str, str]] = Counter()  # location, time, kind, origin, target
     rows: Counter[tuple[int, Any, str, str, str]] = Counter()
-    for token, location, time in tokens_of(dataflow):
+    for token, location, time in tokens_of(dataflow, tokens):
         manual = any(token is handle.token for handle in dataflow.inputs)
         kind = HOLD if isinstance(token, HeldToken) else INPUT if manual else TOKEN
         alike[location, time, kind, token.origin, ""] += 1
@@ -104,14 +109,21 @@ def _own(worker: "Inspectable", dataflow: "RunningDataflow") -> dict[tuple[int, 
     return found
 
 
-def tokens_of(dataflow: "RunningDataflow") -> list[tuple[Token, int, Any]]:
-    """This worker's live tokens of a dataflow: (token, location, time). It asks the garbage collector, which knows all
-    objects: slow, and free for those who never ask.
+def live_tokens() -> list[Token]:
+    """All live tokens of this process. It asks the garbage collector, which knows all objects: slow, and free for those
+    who never ask.
     """
+    return [found for found in gc.get_objects() if type(found) in _KINDS and found.live]
+
+
+def tokens_of(dataflow: "RunningDataflow", tokens: Sequence[Token]) -> list[tuple[Token, int, Any]]:
+    """Those of a dataflow on this worker: (token, location, time)."""
     ports = {id(port): port.location for operator in dataflow.operators for port in operator.outputs}
-    grouped = {id(handle.token): handle.time for handle in dataflow.inputs if handle.group is not None}
+    grouped = {
+        id(handle.token): handle.group.time(handle.slot) for handle in dataflow.inputs if handle.group is not None
+    }
     return [
-        (found, ports[id(found._port)], grouped.get(id(found), found._time))
-        for found in gc.get_objects()
-        if type(found) in _KINDS and found.live and id(found._port) in ports
+        (token, ports[id(token._port)], grouped.get(id(token), token._time))
+        for token in tokens
+        if id(token._port) in ports
     ]

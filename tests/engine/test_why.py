@@ -75,6 +75,8 @@ def test_a_retained_token_is_named_with_the_line_that_retained_it() -> None:
         assert scope.done
         assert scope.why(probe).passed
         assert group.workers[0].why(probe, 3).passed
+        assert scope.why("after").passed
+        assert str(scope.why(probe)) == "a probe: its dataflow is finished, nothing can come any more"
 
 
 def test_an_input_that_is_not_closed_is_named_with_its_declaration() -> None:
@@ -252,4 +254,6 @@ def test_a_place_that_is_none_is_refused_with_the_names_there_are() -> None:
             scope.why(("join", "input", 2))
         with pytest.raises(GraphError, match="another dataflow"):
             other.why(handle)
+        with pytest.raises(GraphError, match="7 is no place; give a probe"):
+            scope.why(7)
         assert scope.why(("join", "input", 1)).frontier == (0,)
