@@ -130,7 +130,8 @@ class OperatorBuilder:
 
     def _require_earlier(self, stream: Stream) -> None:
         self._scope.require_own(stream, f"operator {self._spec.name!r}")
-        if stream.source.operator >= self.number:
+        behind = self._scope.graph.operators[stream.source.operator]
+        if stream.source.operator >= self.number and behind.relay is None:  # a relay runs nowhere, so it may come later
             whose = "its own output" if stream.source.operator == self.number else f"the output of the later {stream!r}"
             raise GraphError(
                 f"operator {self._spec.name!r} cannot consume {whose}: that makes a cycle, and a cycle must advance "

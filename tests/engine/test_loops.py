@@ -202,3 +202,22 @@ def test_where_a_counter_would_overflow_nothing_comes_round(depth: int, pact: Pa
         assert sorted(row for _, witness, _ in made for row in witness.rows) == [
             (time, value) for time in times for value in (1, 2, 3)
         ]
+
+
+def test_a_stream_may_enter_after_its_reader_was_begun() -> None:
+    def declare(worker: Worker, scope: Scope) -> Any:
+        handle, stream = scope.new_input(VALUE)
+        with scope.loop("late") as loop:
+            builder = loop.operator("reader", Notify.NEVER)
+            builder.input(loop.enter(stream))
+            recorder = Recorder()
+            builder.output(VALUE)
+            builder.build(recorder.unary)
+        return handle, recorder
+
+    with simulated(1) as group:
+        ((handle, recorder),) = build(group, declare)
+        handle.send({"value": [1, 2]})
+        settle(group)
+        assert recorder.rows == [((0, 0), 1), ((0, 0), 2)]
+        handle.close()
