@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -164,3 +165,65 @@ def test_a_folder_that_others_may_enter_is_not_used(monkeypatch: pytest.MonkeyPa
             monkeypatch.setattr(f"{name}.private_folder", lambda: tmp_path / "open")
         with pytest.raises(UsageError, match="not a folder of this user alone"):
             ask(group.launcher)
+
+
+BUSY = '''
+import sys
+from select import select
+
+from engine import Exchange, Schema, execute
+from tests.engine.test_hold import counting
+
+VALUE = Schema("value")
+
+
+def program(worker):
+    seen = []
+
+    def sink(context):
+        def logic(rows):
+            for _, batch in rows:
+                seen.extend(batch["value"].tolist())
+
+        return logic
+
+    with worker.dataflow("busy") as scope:
+        numbers, stream = scope.new_input(VALUE)
+        probe = stream.unary("count", VALUE, counting, Exchange("value")).sink("see", sink)
+    worker.report("ready")
+    time = 0
+    while not worker.ending or time < 500:
+        numbers.send({"value": range(100)})
+        time += 1
+        numbers.advance_to(time)
+        worker.step_while(lambda: probe.less_than(time - 8))
+        if sys.stdin in select([sys.stdin], [], [], 0)[0]:
+            worker.end_early()
+    numbers.close()
+    worker.run()
+    return [time, sum(seen)]
+
+
+print(execute(program, workers=2, on_note=lambda worker, value: print(value, flush=True)), flush=True)
+'''
+
+
+def test_questions_change_nothing_in_a_busy_run(tmp_path: Path) -> None:
+    program = tmp_path / "busy.py"
+    program.write_text(BUSY)
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, program]
+    with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as launcher:
+        try:
+            assert launcher.stdout is not None
+            assert launcher.stdin is not None
+            assert [launcher.stdout.readline() for _ in range(2)] == [b"ready\n"] * 2
+            for _ in range(60):
+                found = ask(launcher.pid, timeout_s=WATCHDOG_S)
+                assert found.at.keys() == {0, 1}
+            launcher.stdin.close()  # its end is what the workers look for
+            results = json.loads(launcher.stdout.readline())
+            assert launcher.wait(WATCHDOG_S) == 0
+        finally:
+            launcher.kill()
+    assert sum(counted for _, counted in results) == sum(100 * sent for sent, _ in results)
