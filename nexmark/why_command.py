@@ -27,7 +27,8 @@ def why(
     or of one of its workers; without it, the groups that run are listed.
 
     Every worker names its live tokens with the lines that made them, its messages and where they wait, inputs that were
-    never closed, holds. Without --operator, every probe that is not complete is explained. The run goes on meanwhile.
+    never closed, holds. Without --operator, the first 20 probes that are not complete are explained. The run goes on
+    meanwhile.
     """
     import orjson
 
