@@ -13,9 +13,9 @@ from typing import Any
 import click
 import orjson
 
-from nexmark.bench.files import require_writable
 from nexmark.bench.options import ListCommand
 from nexmark.errors import CommandError, OptionError
+from nexmark.files import require_writable
 from scripts.benchmarks.measure import ROOT, input_option, json_option, rounds_option, spread, take_turns, write_json
 from scripts.benchmarks.render import render
 
