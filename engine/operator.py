@@ -23,6 +23,7 @@ class RunningOperator:
         "index",
         "inputs",
         "is_due",
+        "is_indifferent",
         "is_relay",
         "is_running",
         "name",
@@ -40,6 +41,7 @@ class RunningOperator:
         self.inputs: list[InputPort] = []
         self.outputs: list[OutputPort] = []
         self.counts_tokens = notify == Notify.IF_TOKEN
+        self.is_indifferent = notify == Notify.NEVER
         self.is_due = False
         self.in_loop = False
         """Whether it may be fed by what it sends: it runs in turn with others of its kind, after those that are not."""

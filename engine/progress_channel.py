@@ -19,7 +19,6 @@ from engine.counts import (
     LOCATIONS_ADDRESS,
     NEEDS_ROOM,
     RESUME,
-    WOKEN_COUNT,
     apply_change,
 )
 from engine.nested_counts import COORDINATES, apply_nested_change
@@ -151,7 +150,6 @@ class ProgressChannel:
         """Publish what is logged, apply what others published; returns the flags (0: nothing happened)."""
         log = self._log
         tracker = self._tracker
-        tracker.state_view[WOKEN_COUNT] = 0
         flags: int = exchange(
             tracker.state,
             self.ring,
@@ -188,10 +186,6 @@ class ProgressChannel:
                 raise self._tracker.broken()
             flags = (flags & ~ROOM) | more
         return flags
-
-    def woken(self) -> list[int]:
-        """The operators woken by the last exchange."""
-        return self._tracker.woken()
 
     def next_parked(self, start: int) -> int:
         """The next sleeping worker from `start` on that we have undertaken to wake; -1 if none."""

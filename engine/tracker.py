@@ -43,6 +43,8 @@ from engine.tables import GraphTables, Tables
 from engine.timestamp import COMPLETE, PathSummary, Time, coordinates, from_coordinates
 from shm.kernels import address_of
 
+_NOBODY: list[int] = []
+
 
 class Tracker(Tables):
     """Owner of one worker's tables. Locations, operators and dataflows are numbered from 0 in the order they are added.
@@ -176,15 +178,18 @@ class Tracker(Tables):
 
     def propagate(self) -> list[int]:
         """Bring frontiers up to date; the operators woken by it."""
-        self.state[table.WOKEN_COUNT] = 0
         self._run(propagate)
         return self.woken()
 
     def woken(self) -> list[int]:
-        """The operators that the last propagation woke."""
-        count = self.state_view[table.WOKEN_COUNT]
-        start = 2 * self.state_view[LOCATION_CAPACITY]
-        return self.list_view[start : start + count].tolist() if count else []
+        """The operators woken since this was last asked."""
+        state = self.state_view
+        count = state[table.WOKEN_COUNT]
+        if not count:
+            return _NOBODY
+        state[table.WOKEN_COUNT] = 0
+        start = 2 * state[LOCATION_CAPACITY]
+        return self.list_view[start : start + count].tolist()
 
     def broken(self) -> BrokenInvariant:
         """The error for a frontier that would have moved back."""

@@ -66,6 +66,7 @@ class Worker(Inspectable):
         self._next: list[RunningOperator] = []
         self._timers: list[tuple[int, int]] = []
         self._stepping = False
+        self._is_alone = self.peers == 1
         self._incoming = 0
         self.lost = LostTokens(self.log)
         self._spin_ns = 0 if config.oversubscribed else config.spin_us * 1000
@@ -126,6 +127,8 @@ class Worker(Inspectable):
             if plane.uncommitted:
                 plane.commit()
             active = unpublished = True
+            if self._is_alone and due and operators[due[0] % _IN_TURN].is_indifferent:
+                continue  # nobody waits for what was done, and the next does not ask what time it is
             now_ns = monotonic_ns()
             if now_ns - exchanged_ns > _EXCHANGE_EVERY_NS:
                 exchanged_ns = now_ns
@@ -141,7 +144,8 @@ class Worker(Inspectable):
         plane.give_back()
         if plane.waiting and plane.retry():
             active = unpublished = True
-        active |= self._exchange(unpublished) != 0
+        if unpublished or not self._is_alone or self.log.offset or self.lost.waiting or self.going_round:
+            active |= self._exchange(unpublished) != 0
         if self.dataflows.finished:
             self.dataflows.forget_finished(self.tracker, self.plane, self.progress)
         self._stepping = False
@@ -170,8 +174,9 @@ class Worker(Inspectable):
         if flags:
             self._incoming = flags & INCOMING
             if flags & APPLIED_ANY:
-                for number in self.progress.woken():
-                    self.dataflows.by_number[number].frontier_moved()
+                by_number = self.dataflows.by_number
+                for number in self.tracker.woken():
+                    by_number[number].frontier_moved()
             if flags & PARKED:
                 self._wake_parked()
         else:
