@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from engine import Batch, Exchange, InputPort, Notify, OperatorContext, OutputPort, Pact, Pipeline, Probe, Scope, Stream
+from engine import (
+    Batch,
+    Exchange,
+    InputPort,
+    Notify,
+    OperatorContext,
+    OutputPort,
+    Pact,
+    Pipeline,
+    Probe,
+    Scope,
+    Stream,
+    TokenRef,
+)
 from engine.scope import Loop
 from operators import concatenate
 from tests.engine.helpers import VALUE
@@ -94,3 +107,31 @@ def walk(time: tuple[int, ...], value: int, levels: int, rows: list[tuple[Any, i
 
 
 EXCHANGE = Exchange("value")
+
+
+def around(scope: Scope, stream: Stream, again: Callable[[TokenRef], bool]) -> tuple[Loop, Stream]:
+    """A loop "around" whose operator "body" sends rows round once more while `again(reference)`; returns it and the
+    body's output.
+    """
+    with scope.loop("around") as loop:
+        feedback = loop.feedback(VALUE)
+        entered = loop.enter(stream)
+        body = loop.operator("body")
+        body.input(entered)
+        body.input(feedback.stream)
+        output = body.output(VALUE)
+
+        def construct(context: OperatorContext, token: Any) -> Callable[..., None]:
+            token.drop()
+
+            def logic(entering: InputPort, coming_back: InputPort, out: OutputPort) -> None:
+                for port in (entering, coming_back):
+                    for reference, batch in port:
+                        if again(reference):
+                            out.give(reference, batch)
+
+            return logic
+
+        body.build(construct)
+        feedback.connect(output)
+    return loop, output

@@ -12,6 +12,7 @@ from engine import Exchange, GraphError, Hold, InputPort, OperatorContext, Outpu
 from engine.config import EXHAUSTIVE
 from engine.errors import DroppedTokenError, TimeRegressionError, TokenError
 from tests.engine.helpers import VALUE, Recorder, build, nothing_left, settle, simulated
+from tests.engine.loops import around
 
 
 def counting(context: OperatorContext, token: Token) -> Callable[..., None]:
@@ -146,27 +147,7 @@ def test_operators_show_state_only_if_they_want() -> None:
 def test_loops_can_be_held_at_a_round() -> None:
     def declare(worker: Worker, scope: Scope) -> Any:
         handle, stream = scope.new_input(VALUE)
-        with scope.loop("around") as loop:
-            feedback = loop.feedback(VALUE)
-            entered = loop.enter(stream)
-            body = loop.operator("body")
-            body.input(entered)
-            body.input(feedback.stream)
-            output = body.output(VALUE)
-
-            def constructor(context: OperatorContext, token: Token) -> Callable[..., None]:
-                token.drop()
-
-                def logic(entering: InputPort, coming_back: InputPort, out: OutputPort) -> None:
-                    for port in (entering, coming_back):
-                        for reference, batch in port:
-                            if reference.time[1] < 5:
-                                out.give(reference, batch)
-
-                return logic
-
-            body.build(constructor)
-            feedback.connect(output)
+        loop, output = around(scope, stream, lambda reference: reference.time[1] < 5)
         return loop, handle, loop.leave(output).probe(), output
 
     with simulated(2, checks=EXHAUSTIVE) as group:

@@ -9,10 +9,22 @@ from typing import Any
 import orjson
 import pytest
 
-from engine import Exchange, GraphError, InputGroup, InputPort, OperatorContext, OutputPort, Scope, Token, Worker
+from engine import (
+    Exchange,
+    GraphError,
+    InputGroup,
+    InputPort,
+    OperatorContext,
+    OutputPort,
+    Scope,
+    Token,
+    TokenRef,
+    Worker,
+)
 from engine.errors import TokenError
 from engine.explanation import Explanation, Holder, merge
 from tests.engine.helpers import VALUE, Recorder, build, edge, key_for, settle, simulated
+from tests.engine.loops import around
 
 
 def keeper(context: OperatorContext, token: Token) -> Callable[..., None]:
@@ -152,33 +164,17 @@ def test_other_workers_tokens_are_counted_here_and_named_there() -> None:
 
 
 def test_loops_are_explained_with_times_of_several_coordinates() -> None:
+    def again(reference: TokenRef) -> bool:
+        if reference.time[1] < 3:
+            return True
+        held.append(reference.retain())
+        return False
+
     def declare(worker: Worker, scope: Scope) -> Any:
         handle, stream = scope.new_input(VALUE)
-        with scope.loop("around") as loop:
-            feedback = loop.feedback(VALUE)
-            entered = loop.enter(stream)
-            body = loop.operator("body")
-            body.input(entered)
-            body.input(feedback.stream)
-            output = body.output(VALUE)
-
-            def constructor(context: OperatorContext, token: Token) -> Callable[..., None]:
-                token.drop()
-
-                def logic(entering: InputPort, coming_back: InputPort, out: OutputPort) -> None:
-                    for port in (entering, coming_back):
-                        for reference, batch in port:
-                            if reference.time[1] < 3:
-                                out.give(reference, batch)
-                            else:
-                                held.append(reference.retain())
-
-                return logic
-
-            body.build(constructor)
-            feedback.connect(output)
-            left = loop.leave(output)
-            inner = output.probe()
+        loop, output = around(scope, stream, again)
+        left = loop.leave(output)
+        inner = output.probe()
         return scope, loop, handle, left.probe(), inner, output
 
     held: list[Token] = []
