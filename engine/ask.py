@@ -8,7 +8,7 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,7 @@ from shm.segment import NAME_PREFIX, SHM_FOLDER, process_start_ticks
 
 _MAPPED = re.compile(rf" {re.escape(SHM_FOLDER + NAME_PREFIX)}(\d+)-(\d+)-[0-9a-f]+ \(deleted\)$", re.M)
 _PAUSE_S = 0.01
+_LOOKS = 3  # for a group's workers: /proc is not read in one piece, so a look at a busy process may miss what it maps
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def ask(
 
     Raises UsageError for a process without a group, WorkerError if a worker does not answer in time.
     """
-    group = next((one for one in running_groups() if process in (one.launcher, *one.workers)), None)
+    group = _group_of(process)
     if group is None:
         raise UsageError(f"process {process} runs no group of this user; `tokenring why` lists those that do")
     if not group.workers:
@@ -78,10 +79,21 @@ def ask(
         identity = secrets.token_hex(8)
         question = {"id": identity, "asker": os.getpid(), "operator": operator, "port": port, "time": at}
         write_whole(folder / "question.json", question)
-        for worker in group.workers:
-            with suppress(ProcessLookupError):
-                os.kill(worker, SIGNAL)
-        return _together(group, list(_collect(folder, identity, group, timeout_s)))
+        answers: dict[int, dict[str, Any]] = {}
+        for _ in range(_LOOKS):
+            asked = {worker for worker in group.workers if worker not in answers}
+            for worker in asked:
+                with suppress(ProcessLookupError):
+                    os.kill(worker, SIGNAL)
+            answers.update(_collect(folder, identity, group.launcher, asked, timeout_s))
+            if answers and len(answers) == max(answer["peers"] for answer in answers.values()):
+                break
+            group = _group_of(group.launcher) or group
+        return _together(group, list(answers.values()))
+
+
+def _group_of(process: int) -> Group | None:
+    return next((one for one in running_groups() if process in (one.launcher, *one.workers)), None)
 
 
 def _launcher_of(process: int) -> int:
@@ -140,21 +152,23 @@ def _clear(folder: Path) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _collect(folder: Path, identity: str, group: Group, timeout_s: float) -> Iterator[dict[str, Any]]:
-    """The answers as they come, until every worker that lives has answered."""
+def _collect(
+    folder: Path, identity: str, launcher: int, asked: Set[int], timeout_s: float
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The processes' answers as they come, until every one asked that lives has answered."""
     deadline = time.monotonic() + timeout_s
-    waiting = set(group.workers)
+    waiting = set(asked)
     while waiting:
         for worker in sorted(waiting):
             lives = process_start_ticks(worker)
             path = folder / f"{identity}-{worker}.json"
             if path.exists():
-                yield orjson.loads(path.read_bytes())
+                yield worker, orjson.loads(path.read_bytes())
             if path.exists() or not lives:
                 waiting.discard(worker)
         if waiting and time.monotonic() > deadline:
             raise WorkerError(
-                f"process(es) {', '.join(map(str, sorted(waiting)))} of the group of process {group.launcher} did not "
+                f"process(es) {', '.join(map(str, sorted(waiting)))} of the group of process {launcher} did not "
                 f"answer within {timeout_s:g} s: stopped, or inside one long call into native code; try again, or with "
                 f"a longer --timeout"
             )

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import engine.ask
 from engine.answer import private_folder, question_folder, write_whole
 from engine.ask import Group, ask, running_groups
 from engine.errors import UsageError, WorkerError
@@ -156,6 +157,19 @@ def test_a_process_without_a_group_is_left_alone() -> None:
             ask(other.pid)
         assert other.poll() is None
         other.kill()
+
+
+def test_a_worker_that_the_first_look_missed_is_asked_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with stuck(tmp_path) as (group, _):
+        missed = [group.workers[0]]
+        launcher_of = engine.ask._launcher_of
+
+        def once_blind(process: int) -> int:
+            return 0 if missed and process == missed[0] and missed.pop() else launcher_of(process)
+
+        monkeypatch.setattr(engine.ask, "_launcher_of", once_blind)
+        assert ask(group.launcher).at.keys() == {0, 1}
+        assert not missed
 
 
 def test_a_folder_that_others_may_enter_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
