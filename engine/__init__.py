@@ -13,12 +13,12 @@
     execute(program, workers=2)
 
 Layers: pure (timestamp, antichain, location, change_batch, counts, nested_counts, nested_frontiers, reachability,
-propagation, tables, tracker, tokens, validation, batch, errors), graph
-(pact, operate, graph, stream, scope), runtime (everything else; only this part touches shm and the system).
+propagation, tables, tracker, tokens, validation, kinds, schema, batch, text, text_kernels, convert, arrow, errors),
+graph (pact, operate, graph, stream, scope), runtime (everything else; only this part touches shm and the system).
 """
 
 from engine.antichain import Antichain
-from engine.batch import Batch, Schema
+from engine.batch import Batch
 from engine.config import Config
 from engine.errors import (
     BrokenInvariant,
@@ -39,6 +39,7 @@ from engine.explanation import Explanation, Holder, Pointstamp
 from engine.hold import Hold
 from engine.input import InputHandle
 from engine.input_group import InputGroup
+from engine.kinds import Kind
 from engine.launcher import execute
 from engine.location import Notify
 from engine.operator import OperatorContext
@@ -46,14 +47,29 @@ from engine.pact import Broadcast, Exchange, Pact, Pipeline
 from engine.ports import InputPort, OutputPort, Session
 from engine.probe import Probe
 from engine.probe_group import ProbeGroup
+from engine.schema import Schema
 from engine.scope import Feedback, Loop, Scope
 from engine.signal import Signal
 from engine.stage import BatchFunction, Fusable
 from engine.stream import OperatorBuilder, Stream
+from engine.text import Strings
+from engine.text_kernels import text_equal, text_hash
 from engine.timestamp import COMPLETE, MAX_TIME, PathSummary, Time, less_equal
 from engine.tokens import Token, TokenRef
 from engine.worker import Worker
-from shm.kernels import COLUMN, TABLE, WORDS, address_of, boolean, int64, kernel, kernel_for_columns, void, words_at
+from shm.kernels import (
+    COLUMN,
+    TABLE,
+    WORDS,
+    address_of,
+    boolean,
+    bytes_at,
+    int64,
+    kernel,
+    kernel_for_columns,
+    void,
+    words_at,
+)
 
 __all__ = [
     "COLUMN",
@@ -79,6 +95,7 @@ __all__ = [
     "InputGroup",
     "InputHandle",
     "InputPort",
+    "Kind",
     "Loop",
     "Notify",
     "OperatorBuilder",
@@ -99,6 +116,7 @@ __all__ = [
     "Session",
     "Signal",
     "Stream",
+    "Strings",
     "Time",
     "TimeRegressionError",
     "Token",
@@ -110,11 +128,14 @@ __all__ = [
     "WorkerError",
     "address_of",
     "boolean",
+    "bytes_at",
     "execute",
     "int64",
     "kernel",
     "kernel_for_columns",
     "less_equal",
+    "text_equal",
+    "text_hash",
     "void",
     "words_at",
 ]

@@ -1,117 +1,124 @@
-"""Batches: what travels on an edge, equal-length numpy columns under a fixed schema."""
+"""Batches: what travels on an edge, equal-length columns under a fixed schema."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from engine.arrow import column_from, column_to
+from engine.convert import to_column
 from engine.errors import SchemaError
+from engine.kinds import Kind
+from engine.schema import Schema
+from engine.text import Strings, join_texts
 
-_KINDS = {"int64": np.dtype(np.int64), "uint64": np.dtype(np.uint64), "float64": np.dtype(np.float64)}
+if TYPE_CHECKING:
+    import pyarrow as pa
 
-
-def _fits(array: np.ndarray, dtype: np.dtype[Any]) -> bool:
-    """Whether converting loses nothing (numpy calls int64 to float64 safe; above 2**53 it is not)."""
-    if array.dtype.kind in "iu" and dtype.kind == "f":
-        return bool((array <= 2**53).all() and (array >= -(2**53)).all())
-    return np.can_cast(array.dtype, dtype, casting="safe")
-
-
-class Schema:
-    """Ordered column names with dtypes (int64, uint64 or float64: one 8-byte word a row).
-
-    `Schema("auction price")` names int64 columns; `Schema(price="float64", id="int64")` gives dtypes.
-    """
-
-    __slots__ = ("_text", "all_int64", "dtypes", "names", "positions")
-
-    def __init__(self, names: str = "", /, **dtypes: str) -> None:
-        kinds = dict.fromkeys(names.split(), "int64") | dtypes
-        if len(kinds) != len(names.split()) + len(dtypes):
-            raise SchemaError(f"a column is named twice: {', '.join([*names.split(), *dtypes])}")
-        if not kinds:
-            raise SchemaError("a schema needs at least one column")
-        for name, kind in kinds.items():
-            if kind not in _KINDS:
-                raise SchemaError(f"column {name!r}: dtype must be one of {', '.join(_KINDS)}, not {kind!r}")
-        self.names: tuple[str, ...] = tuple(kinds)
-        self.dtypes: tuple[np.dtype[Any], ...] = tuple(_KINDS[kind] for kind in kinds.values())
-        self.positions: dict[str, int] = {name: position for position, name in enumerate(self.names)}
-        self.all_int64 = all(dtype == np.int64 for dtype in self.dtypes)
-        self._text = f"Schema({', '.join(f'{name}={kind}' for name, kind in kinds.items())})"
-
-    def position(self, name: str) -> int:
-        """The index of a column; SchemaError if there is none of that name."""
-        try:
-            return self.positions[name]
-        except KeyError:
-            raise SchemaError(f"no column {name!r}; the columns are {', '.join(self.names)}") from None
-
-    def select(self, names: tuple[str, ...]) -> "Schema":
-        """The schema of these columns, in this order."""
-        return Schema(**{name: str(self.dtypes[self.position(name)]) for name in names})
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Schema) and self.names == other.names and self.dtypes == other.dtypes
-
-    def __hash__(self) -> int:
-        return hash((self.names, self.dtypes))
-
-    def __repr__(self) -> str:
-        return self._text
+Heaps = tuple[np.ndarray | None, ...]
+"""A heap for each column of text, None for others; () where a schema has no text."""
 
 
 class Batch:
-    """Equal-length columns. `batch["price"]` is a 1-D array of shape (rows,).
+    """Equal-length columns. `batch["price"]` is what users see of one, of shape (rows,):
 
-    A batch an operator receives may be a read-only view into a queue that is reused once the operator's call returns:
-    `copy` it to keep it.
+    int64, uint64, float64: a numpy array; with nulls a masked array (float64?: NaN where null). bool: a numpy bool
+    array. timestamp: datetime64[ns] (NaT where null). string, bytes: engine.Strings.
+
+    `words` gives the 8-byte words below that (engine/kinds.py), which is what kernels work on. A batch an operator
+    receives may be a read-only view into a queue that is reused once the operator's call returns: `copy` it to keep it.
     """
 
-    __slots__ = ("columns", "rows", "schema")
+    __slots__ = ("columns", "heaps", "rows", "schema")
 
     def __init__(self, schema: Schema, columns: Mapping[str, Any]) -> None:
-        """Check and wrap columns (converted to the schema's dtypes where that loses nothing)."""
+        """Check and wrap columns (converted to the schema's kinds where that loses nothing): arrays, sequences, masked
+        arrays, Arrow arrays, Strings.
+        """
         if not isinstance(columns, Mapping):
             raise SchemaError(f"rows are given as a mapping of column names to arrays, not {type(columns).__name__}")
         if set(columns) != set(schema.names):
-            raise SchemaError(f"columns {', '.join(columns)} given where {', '.join(schema.names)} are expected")
-        arrays = []
-        for name, dtype in zip(schema.names, schema.dtypes, strict=True):
-            array = np.asarray(columns[name])
-            if array.ndim != 1:
-                raise SchemaError(f"column {name!r} has shape {array.shape}, expected (rows,)")
-            if array.dtype != dtype:
-                if array.size and not _fits(array, dtype):
-                    raise SchemaError(
-                        f"column {name!r} has dtype {array.dtype}, expected {dtype}; convert it with .astype"
-                    )
-                array = array.astype(dtype)
-            arrays.append(np.ascontiguousarray(array))
+            raise SchemaError(
+                f"columns {', '.join(map(str, columns))} given where {', '.join(schema.names)} are expected"
+            )
+        arrays, heaps = [], []
+        for name, kind in zip(schema.names, schema.kinds, strict=True):
+            array, heap = to_column(name, kind, columns[name])
+            arrays.append(array)
+            heaps.append(heap)
             if len(array) != len(arrays[0]):
                 raise SchemaError(f"column {name!r} has {len(array)} rows, {schema.names[0]!r} has {len(arrays[0])}")
         self.schema = schema
         self.columns: tuple[np.ndarray, ...] = tuple(arrays)
+        """Words: contiguous arrays of the schema's dtypes."""
+        self.heaps: Heaps = tuple(heaps) if schema.has_text else ()
         self.rows = len(arrays[0])
 
     @classmethod
-    def wrap(cls, schema: Schema, columns: tuple[np.ndarray, ...], rows: int) -> "Batch":
-        """A batch of columns known to fit (contiguous, right dtypes, `rows` long): nothing is checked."""
+    def wrap(cls, schema: Schema, columns: tuple[np.ndarray, ...], rows: int, heaps: Heaps = ()) -> "Batch":
+        """A batch of words known to fit (contiguous, right dtypes, `rows` long): nothing is checked. A schema with text
+        needs `heaps`.
+        """
         batch = cls.__new__(cls)
         batch.schema = schema
         batch.columns = columns
+        batch.heaps = heaps
         batch.rows = rows
         return batch
 
-    def __getitem__(self, name: str) -> np.ndarray:
+    @classmethod
+    def from_arrow(cls, schema: Schema, source: "pa.Table | pa.RecordBatch") -> "Batch":
+        """The columns of an Arrow table or record batch that the schema names, others are left out; text and numbers
+        without nulls are not copied. SchemaError where a column is missing or does not fit.
+        """
+        columns, heaps = [], []
+        for name, kind in zip(schema.names, schema.kinds, strict=True):
+            if name not in source.schema.names:
+                raise SchemaError(f"no column {name!r}; Arrow's columns are {', '.join(source.schema.names)}")
+            try:
+                words, heap = column_from(kind, source.column(name))
+            except SchemaError as error:
+                raise SchemaError(f"column {name!r}: {error}") from None
+            columns.append(words)
+            heaps.append(heap)
+        return cls.wrap(schema, tuple(columns), source.num_rows, tuple(heaps) if schema.has_text else ())
+
+    def __getitem__(self, name: str) -> Any:
+        schema = self.schema
         try:
-            return self.columns[self.schema.positions[name]]
+            position = schema.positions[name]
         except KeyError:
-            self.schema.position(name)
+            schema.position(name)
             raise
+        words = self.columns[position]
+        return words if schema.is_plain else _seen(schema.kinds[position], words, self._heap(position))
+
+    def words(self, name: str) -> np.ndarray:
+        """A column's words: int64, uint64 or float64 of shape (rows,). Timestamps are ns since 1970."""
+        return self.columns[self.schema.position(name)]
+
+    def nulls(self, name: str) -> np.ndarray:
+        """Where a column is null: bool of shape (rows,)."""
+        position = self.schema.position(name)
+        return self.schema.kinds[position].nulls(self.columns[position])
+
+    def arrow(self, name: str) -> Any:
+        """A column as a pyarrow array, for pyarrow.compute."""
+        position = self.schema.position(name)
+        return column_to(self.schema.kinds[position], self.columns[position], self._heap(position))
+
+    def to_arrow(self) -> "pa.RecordBatch":
+        """All columns, with the schema's `to_arrow()`."""
+        import pyarrow as pa
+
+        arrays = [
+            column_to(kind, words, self._heap(position))
+            for position, (kind, words) in enumerate(zip(self.schema.kinds, self.columns, strict=True))
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema.to_arrow())
+
+    def _heap(self, position: int) -> np.ndarray | None:
+        return self.heaps[position] if self.heaps else None
 
     def __len__(self) -> int:
         return self.rows
@@ -119,22 +126,85 @@ class Batch:
     def __iter__(self) -> Iterator[np.ndarray]:
         return iter(self.columns)
 
+    def take(self, chosen: np.ndarray) -> "Batch":
+        """The rows of these numbers (any integers below `rows`), in that order."""
+        return Batch.wrap(self.schema, tuple([words[chosen] for words in self.columns]), len(chosen), self.heaps)
+
+    def filter(self, chosen: np.ndarray) -> "Batch":
+        """The rows where `chosen`, bool of shape (rows,), is true; the batch itself if all are."""
+        found = int(np.count_nonzero(chosen))
+        if found == self.rows:
+            return self
+        return Batch.wrap(self.schema, tuple([words[chosen] for words in self.columns]), found, self.heaps)
+
+    def slice(self, start: int, stop: int) -> "Batch":
+        """Rows start to stop - 1, without copying."""
+        columns = tuple([words[start:stop] for words in self.columns])
+        return Batch.wrap(self.schema, columns, len(columns[0]), self.heaps)
+
     def select(self, schema: Schema) -> "Batch":
         """The columns of `schema` alone, without copying."""
-        positions = self.schema.positions
-        return Batch.wrap(schema, tuple([self.columns[positions[name]] for name in schema.names]), self.rows)
+        positions = [self.schema.positions[name] for name in schema.names]
+        columns = tuple([self.columns[position] for position in positions])
+        heaps = tuple([self.heaps[position] for position in positions]) if schema.has_text else ()
+        return Batch.wrap(schema, columns, self.rows, heaps)
 
     def copy(self) -> "Batch":
-        """A batch that owns its columns."""
-        return Batch.wrap(self.schema, tuple([column.copy() for column in self.columns]), self.rows)
+        """A batch that owns its columns, and no more text than it needs."""
+        if not self.heaps:
+            return Batch.wrap(self.schema, tuple([column.copy() for column in self.columns]), self.rows)
+        columns, heaps = [], []
+        for words, heap in zip(self.columns, self.heaps, strict=True):
+            own = None if heap is None else Strings(words, heap).compact()
+            columns.append(words.copy() if own is None else own.words)
+            heaps.append(None if own is None else own.heap)
+        return Batch.wrap(self.schema, tuple(columns), self.rows, tuple(heaps))
 
     @classmethod
     def concatenate(cls, batches: Sequence["Batch"]) -> "Batch":
         """The rows of one or more batches of one schema, in order; a single batch is itself."""
         if len(batches) == 1:
             return batches[0]
-        columns = tuple([np.concatenate(parts) for parts in zip(*[batch.columns for batch in batches], strict=True)])
-        return cls.wrap(batches[0].schema, columns, sum(batch.rows for batch in batches))
+        rows = sum([batch.rows for batch in batches])
+        schema = batches[0].schema
+        if not schema.has_text:
+            parts = zip(*[batch.columns for batch in batches], strict=True)
+            return cls.wrap(schema, tuple([np.concatenate(part) for part in parts]), rows)
+        columns: list[np.ndarray] = []
+        heaps: list[np.ndarray | None] = []
+        for position, kind in enumerate(schema.kinds):
+            heap = None
+            if kind.is_text:
+                words, heap = join_texts([(one.columns[position], _present(one.heaps[position])) for one in batches])
+            else:
+                words = np.concatenate([batch.columns[position] for batch in batches])
+            columns.append(words)
+            heaps.append(heap)
+        return cls.wrap(schema, tuple(columns), rows, tuple(heaps))
 
     def __repr__(self) -> str:
         return f"Batch({self.rows} rows of {', '.join(self.schema.names)})"
+
+
+def _present(heap: np.ndarray | None) -> np.ndarray:
+    assert heap is not None
+    return heap
+
+
+def _seen(kind: Kind, words: np.ndarray, heap: np.ndarray | None) -> Any:
+    """What users see of a column."""
+    if heap is not None:
+        return Strings(words, heap, kind.name == "string")
+    if kind.name == "timestamp":
+        return words.view("datetime64[ns]")
+    values: Any = words if kind.name != "bool" else _truth(words)
+    if kind.nullable:
+        nulls = kind.nulls(words)
+        if kind.name != "float64":
+            return np.ma.MaskedArray(values, nulls)
+    return values
+
+
+def _truth(words: np.ndarray) -> np.ndarray:
+    """Words 0 and 1 as a view of booleans (null, 2, is made 0)."""
+    return np.asarray(words == 1)

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.batch import Batch, Schema
+from engine.batch import Batch
 from engine.change_batch import CHANGE_BYTES, ChangeLog, pack_change
 from engine.errors import ConfigError
 from engine.pact import Broadcast, Exchange, Pact
 from engine.ports import InputPort, OutputPort
+from engine.schema import Schema
 from engine.timestamp import PathSummary
 from shm.data_queue import HEADER_WORDS, PAD, STAMP, partition_for, send_for
 

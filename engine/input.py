@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-from engine.batch import Batch, Schema
+from engine.batch import Batch
 from engine.errors import DroppedTokenError, GraphError, TimeRegressionError
+from engine.schema import Schema
 from engine.timestamp import MAX_TIME, Time
 from engine.tokens import Token
 

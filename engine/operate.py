@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.batch import Schema
 from engine.errors import GraphError, SchemaError
 from engine.location import Notify, Source
 from engine.pact import Broadcast, Exchange, Pact, Pipeline
+from engine.schema import Schema
 from engine.signal import Signal
 from engine.stage import Stage
 from engine.timestamp import PathSummary, identity

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from engine.batch import Batch, Schema
+from engine.batch import Batch
 from engine.change_batch import CHANGE_BYTES, ChangeLog, pack_change
 from engine.errors import (
     DroppedTokenError,
@@ -14,6 +14,7 @@ from engine.errors import (
     TokenError,
     WrongOutputError,
 )
+from engine.schema import Schema
 from engine.timestamp import MAX_TIME, PathSummary, Time, as_time, less_equal, representable
 from engine.tokens import Token, TokenRef
 from engine.tracker import Tracker

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from engine.batch import Schema
 from engine.errors import GraphError, SchemaError
 from engine.explanation import Explanation
 from engine.graph import Graph
@@ -17,6 +16,7 @@ from engine.operate import Constructor, OperatorSpec
 from engine.pact import Pipeline
 from engine.place import Named
 from engine.probe import Probe
+from engine.schema import Schema
 from engine.stream import OperatorBuilder, Stream
 from engine.timestamp import MOST_COORDINATES, PathSummary, enter_summary, feedback_summary, leave_summary
 

@@ -8,8 +8,9 @@ receivers. Each output's stateless operators form a tree of stages, which `engin
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol, Self
 
-from engine.batch import Batch, Schema
+from engine.batch import Batch
 from engine.location import Source
+from engine.schema import Schema
 
 if TYPE_CHECKING:
     from engine.stage_run import StageRun

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from engine.batch import Batch, Schema
+from engine.batch import Batch
 from engine.errors import GroupStopped, OperatorError, SchemaError, TokenRingError
 from engine.location import Source
+from engine.schema import Schema
 from engine.stage import Stage
 from shm.errors import BrokenInvariant
 

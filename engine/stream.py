@@ -3,20 +3,23 @@ them.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from engine.batch import Schema
 from engine.errors import GraphError
 from engine.location import Notify, Source, Target
 from engine.operate import Constructor, InputSpec, OperatorSpec, arriving_schema
 from engine.pact import Pact, Pipeline
 from engine.probe import Probe
+from engine.schema import Schema
 from engine.signal import Signal
 from engine.stage import BatchFunction, Fusable, Stage
 from engine.timestamp import PathSummary
 
 if TYPE_CHECKING:
     from engine.scope import Scope
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Stream:
@@ -43,6 +46,12 @@ class Stream:
         stage = Stage(len(stages), scope.graph.region, name, schema, function, self.source, self.stage)
         stages.append(stage)
         return Stream(scope, self.source, schema, stage)
+
+    def pipe(self, operator: "Callable[Concatenate[Stream, P], R]", *arguments: P.args, **named: P.kwargs) -> R:
+        """`operator(self, *arguments, **named)`: so that a pipeline of library operators reads in the order in which
+        rows pass it.
+        """
+        return operator(self, *arguments, **named)
 
     def unary(
         self,

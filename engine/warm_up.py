@@ -5,12 +5,12 @@ this process.
 from collections.abc import Callable
 from functools import cache
 
-from engine.batch import Schema
 from engine.config import Config
 from engine.location import Notify
 from engine.operator import OperatorContext
 from engine.pact import Broadcast, Exchange
 from engine.ports import InputPort, OutputPort
+from engine.schema import Schema
 from engine.simulation import SimulatedGroup
 from engine.tokens import Token
 from shm.data_queue import partition_for, send_for

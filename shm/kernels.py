@@ -110,6 +110,12 @@ def words_at(address, count):  # type: ignore[no-untyped-def]
     return carray(_as_pointer(address), (count,), np.int64)
 
 
+@kernel
+def bytes_at(address, count):  # type: ignore[no-untyped-def]
+    """A kernel's view of `count` bytes at `address`; valid as long as their owner keeps them."""
+    return carray(_as_pointer(address), (count,), np.uint8)
+
+
 def address_of(array: np.ndarray, index: int = 0) -> int:
     """The byte address of word `index` of an int64 array."""
     return int(array.__array_interface__["data"][0]) + index * 8

@@ -19,14 +19,16 @@ MAY_IMPORT = {
 # The lower layers are small on purpose; what nexmark may use is what pyproject.toml declares (test_quality.py).
 MAY_USE = {
     "shm": {"numpy", "numba", "llvmlite", "posix_ipc"},  # llvmlite is how a numba intrinsic emits an atomic
-    "engine": {"numpy", "numba", "sortedcontainers", "orjson"},  # orjson: between processes, where pickle is barred
+    # orjson: between processes, where pickle is barred; pyarrow: what columns come from and go to
+    "engine": {"numpy", "numba", "sortedcontainers", "orjson", "pyarrow"},
     "operators": {"numpy", "numba", "sortedcontainers"},
 }
 # Order, counts and tokens: they run the same in a simulation of many workers as in a run, so they may know no machine.
 PURE = (
     *("timestamp", "antichain", "location", "change_batch", "counts", "reachability"),
     *("nested_counts", "nested_frontiers", "propagation", "tables", "tracker"),
-    *("tokens", "validation", "batch", "errors"),
+    *("tokens", "validation", "errors"),
+    *("kinds", "schema", "batch", "text", "text_kernels", "convert", "arrow"),
 )
 NO_MACHINE = (
     *("os", "time", "mmap", "shm", "posix_ipc"),

@@ -1,0 +1,130 @@
+"""Kinds of columns: what users give, what they see, nulls, text, and Arrow in both directions."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from engine import Batch, Schema, SchemaError, Strings
+
+ALL = Schema("a", b="bool?", t="timestamp?", f="float64?", i="int64?", u="uint64?", s="string?", y="bytes?")
+GIVEN: dict[str, Any] = {
+    "a": [1, 2, 3],
+    "b": [True, None, False],
+    "t": [datetime(2020, 1, 1, tzinfo=timezone(timedelta(hours=1))), None, np.datetime64("2021-01-01")],
+    "f": [1.5, None, 0.0],
+    "i": [None, 2, -(2**63) + 1],
+    "u": np.ma.MaskedArray([2**64 - 2, 2, 0], [False, True, False], np.uint64),
+    "s": ["x", None, "größe"],
+    "y": [b"", b"\xff\x00", None],
+}
+
+
+def test_what_users_see() -> None:
+    batch = Batch(ALL, GIVEN)
+    assert batch["b"].tolist() == [True, None, False]
+    assert batch["t"].dtype == "datetime64[ns]"
+    assert batch["t"][0] == np.datetime64("2019-12-31T23:00")
+    assert np.isnat(batch["t"][1])
+    assert batch["f"][0] == 1.5
+    assert np.isnan(batch["f"][1])
+    assert batch["i"].tolist() == [None, 2, -(2**63) + 1]
+    assert batch["u"].tolist() == [2**64 - 2, None, 0]
+    assert batch["s"].tolist() == ["x", None, "größe"]
+    assert batch["y"].tolist() == [b"", b"\xff\x00", None]
+    assert batch.nulls("s").tolist() == [False, True, False]
+    assert not batch.nulls("a").any()
+    assert all(column.dtype.itemsize == 8 and column.shape == (3,) for column in batch)
+    plain = Batch(Schema(b="bool", t="timestamp"), {"b": np.array([True, False]), "t": [5, 6]})
+    assert plain["b"].dtype == np.bool_
+    assert plain["t"].astype(int).tolist() == plain.words("t").tolist() == [5, 6]
+
+
+def test_a_nan_is_no_null() -> None:
+    batch = Batch(Schema(f="float64?"), {"f": np.array([np.nan, 1.0])})
+    assert batch.nulls("f").tolist() == [False, False]
+    assert Batch(Schema(f="float64?"), {"f": [None, 1.0]}).nulls("f").tolist() == [True, False]
+
+
+def test_rows_are_chosen_with_their_text() -> None:
+    batch = Batch(ALL, GIVEN)
+    assert batch.take(np.array([2, 0, 2]))["s"].tolist() == ["größe", "x", "größe"]
+    assert batch.filter(np.array([False, True, True]))["y"].tolist() == [b"\xff\x00", None]
+    assert batch.filter(np.ones(3, np.bool_)) is batch
+    assert batch.slice(1, 3)["s"].tolist() == [None, "größe"]
+    assert batch.select(ALL.select(("y", "a")))["y"].tolist() == batch["y"].tolist()
+    own = batch.slice(2, 3).copy()
+    assert own["s"].tolist() == ["größe"]
+    assert own["s"].heap.nbytes == len("größe".encode())
+    joined = Batch.concatenate([batch, own.select(ALL), batch.take(np.array([1]))])
+    assert joined["s"].tolist() == ["x", None, "größe", "größe", None]
+    assert joined["y"].tolist() == [b"", b"\xff\x00", None, None, b"\xff\x00"]
+    pieces = [batch.slice(0, 1), batch.slice(1, 3)]
+    assert Batch.concatenate(pieces)["s"].heap is batch["s"].heap
+
+
+def test_texts_compare() -> None:
+    texts = Strings.of(["a", None, "ab", "a", "", "x" * 1000])
+    assert (texts == "a").tolist() == [True, False, False, True, False, False]
+    assert (texts != "a").tolist() == [False, False, True, False, True, True]
+    others = Strings.of(["a", None, "a", "b", "", "x" * 999 + "y"])
+    assert (texts == others).tolist() == [True, False, False, False, True, False]
+    assert texts[-1] == "x" * 1000
+    assert texts[1] is None
+    assert repr(texts[:2]) == "Strings(2 rows: 'a', None)"
+
+
+def test_arrow_there_and_back() -> None:
+    batch = Batch(ALL, GIVEN)
+    arrow = batch.to_arrow()
+    assert arrow.schema == ALL.to_arrow()
+    assert arrow.column("t").to_pylist()[0] == datetime(2019, 12, 31, 23, tzinfo=UTC)
+    assert Batch.from_arrow(ALL, arrow).to_arrow().equals(arrow)
+    assert Schema.from_arrow(arrow) == Schema.of({name: str(ALL.kind(name)) for name in ALL.names})
+    table = pa.table({"s": pa.chunked_array([["x", "y"], ["z"]]), "n": pa.array([1, None, 3], pa.int8())})
+    found = Batch.from_arrow(Schema(s="string", n="int64?"), table.slice(1))
+    assert found["s"].tolist() == ["y", "z"]
+    assert found["n"].tolist() == [None, 3]
+    coded = pa.array(["x", "y", None, "x"]).dictionary_encode()
+    column = Batch(Schema(d="string?"), {"d": coded})["d"]
+    assert column.tolist() == ["x", "y", None, "x"]
+    assert column.words[0] == column.words[3]  # a dictionary's texts are there once
+    assert Schema.from_arrow(pa.schema([("d", coded.type), ("n", pa.int16())]), nullable=["d"]) == Schema.of(
+        {"d": "string?", "n": "int64"}
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "said"),
+    [
+        ("string", ["a", None], "'c' holds nulls, but its kind is string; make it string\\? or fill them"),
+        ("string", [1, 2], "'c': not all values are str"),
+        ("bytes", np.array(["a"]), "'c': numpy's <U1 where bytes is expected"),
+        ("bytes", Strings.of(["a"]), "'c' is bytes, not string"),
+        ("int64", np.ma.MaskedArray([1, 2], [True, False]), "'c' holds nulls"),
+        ("int64", pa.array([1, None]), "'c': 1 null\\(s\\) where the kind is int64"),
+        ("int64?", pa.array(["x"]), "'c': Arrow's large_string|'c': Arrow's string is not int64"),
+        ("bool", [0, 1], "'c' has dtype int64, expected bool; compare it"),
+        ("timestamp", [None], "'c' holds NaT"),
+        ("timestamp", ["soon"], "'c'"),
+        ("timestamp", np.array(["1000-01-01"], "datetime64[D]"), "'c' has times that nanoseconds .* do not reach"),
+        ("uint64", [-1], "'c' has dtype int64, expected uint64"),
+        ("int64?", [1.5, None], "'c' has dtype float64, expected int64"),
+    ],
+)
+def test_what_does_not_fit(kind: str, values: Any, said: str) -> None:
+    with pytest.raises(SchemaError, match=said):
+        Batch(Schema(c=kind), {"c": values})
+
+
+def test_arrow_types_without_a_kind_are_named() -> None:
+    with pytest.raises(SchemaError, match=r"'l' has Arrow's type list.*cast it, or leave it out"):
+        Schema.from_arrow(pa.schema([("l", pa.list_(pa.int64()))]))
+    with pytest.raises(SchemaError, match="no column 'z' to be nullable; the columns are a"):
+        Schema.from_arrow(pa.schema([("a", pa.int64())]), nullable="z")
+    with pytest.raises(SchemaError, match="no column 'b'; Arrow's columns are a"):
+        Batch.from_arrow(Schema("b"), pa.table({"a": [1]}))
