@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.errors import SchemaError
-from engine.kinds import LENGTH_BITS, LENGTH_MASK, TEXT_NULL, Kind, kind_of
+from engine.kinds import TEXT_NULL, Kind, kind_of
 from engine.text_kernels import NO_HEAP, heap_address, lay_out
+from shm.text_words import LENGTH_BITS, LENGTH_MASK
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -5,7 +5,7 @@ tokens.
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from engine.channel import Channel, FeedbackChannel, RelayChannel, RemoteChannel, SelectChannel, needs_queues
+from engine.channel import Channel, FeedbackChannel, RelayChannel, SelectChannel, needs_queues
 from engine.dataflows import RunningDataflow
 from engine.errors import GraphError, OperatorError, TokenRingError
 from engine.location import Notify, Source
@@ -14,8 +14,10 @@ from engine.operate import Constructor
 from engine.operator import OperatorContext, RunningOperator
 from engine.ports import InputPort, OutputPort
 from engine.reachability import Reachability
+from engine.remote_channel import RemoteChannel
 from engine.scope import Scope
 from engine.stage_run import compile_stages
+from engine.text_channel import TextChannel, needs_text_channel
 from engine.timestamp import first_time
 from engine.tokens import Token
 
@@ -94,7 +96,8 @@ def _connect_channels(worker: "Worker", scope: Scope, running: list[RunningOpera
             elif spec.relay is not None:
                 channel = RelayChannel(spec.relay, operator.outputs[0])
             elif needs_queues(declared.pact, worker.peers):
-                remote = RemoteChannel(worker, origin, carried, port, worker.plane, declared.pact)
+                kind = TextChannel if needs_text_channel(port.schema, declared.pact) else RemoteChannel
+                remote = kind(worker, origin, carried, port, worker.plane, declared.pact)
                 queued.setdefault(declared.origin, []).append(remote)
                 channel = remote
             elif port.schema != carried:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.change_batch import ChangeLog
-from engine.channel import RemoteChannel
 from engine.errors import BrokenInvariant
 from engine.progress_channel import ProgressChannel
 from engine.reachability import Reachability
+from engine.remote_channel import RemoteChannel
 from engine.timestamp import first_time, from_coordinates
 from engine.tracker import Tracker
 from engine.validation import PathsTo, Place, Pointstamp, Validator, differences, naive_frontier

@@ -102,6 +102,8 @@ def _words(name: str, kind: Kind, values: np.ndarray) -> np.ndarray:
         if values.size and values.dtype != np.bool_:
             raise SchemaError(f"column {name!r} has dtype {values.dtype}, expected bool; compare it with something")
         return values.astype(np.int64)
+    if kind.name == "timestamp" and values.dtype.kind == "U":
+        values = _instants(name, values)
     if kind.name == "timestamp" and values.dtype.kind == "M":
         converted = values.astype("datetime64[ns]")
         nothing = np.isnat(converted)

@@ -23,12 +23,13 @@ from shm.data_queue import (
 from shm.layout import WORKER_CONGESTED
 from shm.parking import any_set
 from shm.segment import Segment
+from shm.text_message import SCRATCH_ROWS
 
 if TYPE_CHECKING:
-    from engine.channel import RemoteChannel
+    from engine.remote_channel import RemoteChannel
     from engine.signal import Signal
 
-_MESSAGE = Struct("=7q8x").iter_unpack
+_MESSAGE = Struct("=8q").iter_unpack
 _INBOX_MESSAGES = 16  # per peer and step
 
 
@@ -46,7 +47,7 @@ class DataPlane:
         self._inbox_bytes = self.inbox.data.cast("B")
         self.message_limit_words = layout.queue_words // 4
         self.routes = np.zeros(self.message_limit_words, np.int64)
-        self.counts = np.zeros((3, layout.workers), np.int64)
+        self.counts = np.zeros((SCRATCH_ROWS, layout.workers), np.int64)
         self.channels: dict[int, RemoteChannel | Signal] = {}
         self.channels_made = 0
         self._waiting: list[RemoteChannel | Signal] = []
@@ -85,10 +86,11 @@ class DataPlane:
         if found:
             self.taken = True
             channels = self.channels
-            for queue, number, rows, _, stamp, offset, stride in _MESSAGE(self._inbox_bytes[: found * 8 * INBOX_WORDS]):
+            messages = _MESSAGE(self._inbox_bytes[: found * 8 * INBOX_WORDS])
+            for queue, number, rows, _, stamp, offset, stride, end in messages:
                 channel = channels.get(number)
                 if channel is not None:  # a signal may come late; nothing that is counted can
-                    channel.deliver(queue, rows, stamp, offset, stride)
+                    channel.deliver(queue, rows, stamp, offset, stride, end)
         return found
 
     def set_more_stamp(self, coordinates: tuple[int, ...]) -> None:

@@ -19,9 +19,6 @@ import numpy as np
 
 from engine.errors import SchemaError
 
-LENGTH_BITS: Final = 24
-LENGTH_MASK: Final = (1 << LENGTH_BITS) - 1
-"""The longest text, in bytes."""
 TEXT_NULL: Final = -1
 BOOL_NULL: Final = 2
 _LEAST: Final = -(2**63)

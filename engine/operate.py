@@ -66,14 +66,16 @@ def arriving_schema(schema: Schema, pact: Pact, name: str) -> Schema:
         return schema
     if not isinstance(pact, Exchange | Broadcast):
         raise GraphError(f"operator {name!r}: a pact is Pipeline(), Exchange(key) or Broadcast(), not {pact!r}")
-    arriving = schema if pact.columns is None else schema.select(tuple(pact.columns))
+    try:
+        arriving = schema if pact.columns is None else schema.select(tuple(pact.columns))
+    except SchemaError as error:
+        raise SchemaError(f"operator {name!r}: {error}") from None
     if isinstance(pact, Exchange):
-        if pact.key not in arriving.positions:
-            raise SchemaError(
-                f"operator {name!r}: exchange key {pact.key!r} is not among the columns {', '.join(arriving.names)}"
-            )
-        if arriving.dtypes[arriving.position(pact.key)].kind != "i":
-            raise SchemaError(
-                f"operator {name!r}: exchange key {pact.key!r} must be int64; add an int64 column to exchange by"
-            )
+        if not pact.keys:
+            raise SchemaError(f"operator {name!r}: an exchange needs at least one column as its key")
+        for key in pact.keys:
+            if key not in arriving.positions:
+                raise SchemaError(
+                    f"operator {name!r}: exchange key {key!r} is not among the columns {', '.join(arriving.names)}"
+                )
     return arriving

@@ -10,11 +10,17 @@ class Pipeline:
 
 @dataclass(frozen=True)
 class Exchange:
-    """Each row goes to the worker that owns the value of its int64 column `key`. Only `columns` (default: all) cross.
+    """Each row goes to the worker that owns the value of its column `key`, or of several columns together. Only
+    `columns` (default: all) cross. Integers, booleans and timestamps are quickest; text and several columns are hashed.
     """
 
-    key: str
+    key: str | tuple[str, ...]
     columns: tuple[str, ...] | None = None
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns of the key."""
+        return (self.key,) if isinstance(self.key, str) else tuple(self.key)
 
 
 @dataclass(frozen=True)

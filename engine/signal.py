@@ -15,9 +15,9 @@ import numpy as np
 from shm.data_queue import send_for
 
 if TYPE_CHECKING:
-    from engine.channel import RemoteChannel
     from engine.data_plane import DataPlane
     from engine.operator import RunningOperator
+    from engine.remote_channel import RemoteChannel
     from engine.worker import Worker
 
 
@@ -91,7 +91,7 @@ class Signal:
         self._plane.caught_up(8)
         return True
 
-    def deliver(self, queue: int, rows: int, time: int, offset: int, stride: int) -> None:
+    def deliver(self, queue: int, rows: int, time: int, offset: int, stride: int, end: int) -> None:
         """A word arrived: note it, and run the operator."""
         self.received[queue] = int(self._plane.words[queue][offset])
         self._worker.schedule(self._target)

@@ -6,10 +6,11 @@ chooses words. Only what leaves the process, or has to outlive a queue's bytes, 
 
 import numpy as np
 
-from engine.kinds import LENGTH_BITS, LENGTH_MASK
-from shm.kernels import COLUMN, WORDS, boolean, bytes_at, int64, kernel
+from shm.kernels import COLUMN, WORDS, boolean, bytes_at, int64, kernel, void, words_at
+from shm.text_words import LENGTH_BITS, LENGTH_MASK
 
 NO_HEAP = np.empty(0, np.uint8)
+_MINUS_ZERO = -(2**63)
 
 
 @kernel
@@ -125,6 +126,27 @@ def equal_rows(words, heap, others, other_heap, found):  # type: ignore[no-untyp
         found[i] = 1 if same else 0
         some |= same
     return some
+
+
+@kernel(void(WORDS, WORDS, WORDS, WORDS))
+def hash_keys(columns, heaps, floats, hashes):  # type: ignore[no-untyped-def]
+    """A hash of each row's key, equal for equal keys on every worker.
+
+    columns: int64 (columns,), their addresses; heaps: the same of those of text, 0 for others; floats: 1 for those of
+    floats, whose two zeros are one key; hashes: int64 (rows,).
+    """
+    for row in range(len(hashes)):
+        hashes[row] = 0
+    for column in range(len(columns)):
+        words, heap = words_at(columns[column], len(hashes)), heaps[column]
+        for row in range(len(hashes)):
+            word = words[row]
+            if heap != 0:
+                word = text_hash(word, heap)
+            elif floats[column] != 0 and word == _MINUS_ZERO:
+                word = 0
+            mixed = (np.uint64(hashes[row]) ^ np.uint64(word)) * np.uint64(0xBF58476D1CE4E5B9)
+            hashes[row] = np.int64(mixed ^ (mixed >> np.uint64(29)))
 
 
 def heap_address(heap: np.ndarray) -> int:

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from engine.antichain import Antichain
-from engine.channel import RemoteChannel
 from engine.explanation import HOLD, IN_HAND, INPUT, POSTPONED, TOKEN, WAITING, Explanation, Holder, Pointstamp, order
 from engine.hold import HeldToken
 from engine.place import Place, port_name
 from engine.ports import InputPort, OutputPort
+from engine.remote_channel import RemoteChannel
 from engine.timestamp import coordinates, less_equal
 from engine.tokens import Token
 

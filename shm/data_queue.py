@@ -2,7 +2,8 @@
 oneself.
 
     message: header (8 words: size | channel | rows | columns | stamp 0..3), then each column, padded to whole cache
-    lines skip:    header with channel -1: the buffer is unused up to its end, so that every column is contiguous
+    lines, then text if there is any (shm/text_message.py)
+    skip:    header with channel -1: the buffer is unused up to its end, so that every column is contiguous
 
 Contract
 1. Positions count words and only grow; position modulo capacity is an offset. One writer each: the sender's write
@@ -34,8 +35,8 @@ SKIP = -1
 PAD = 8  # columns start on cache lines
 
 # A delivered message in the inbox: which queue, channel, rows, columns, stamp, offset of the first column, words
-# between columns.
-INBOX_QUEUE, INBOX_CHANNEL, INBOX_ROWS, INBOX_COLUMNS, INBOX_STAMP, INBOX_OFFSET, INBOX_STRIDE = range(7)
+# between columns, offset of the first word behind the message (and behind the text that may follow the columns).
+INBOX_QUEUE, INBOX_CHANNEL, INBOX_ROWS, INBOX_COLUMNS, INBOX_STAMP, INBOX_OFFSET, INBOX_STRIDE, INBOX_END = range(8)
 INBOX_WORDS = 8
 
 
@@ -233,6 +234,7 @@ def receive(incoming, inbox):  # type: ignore[no-untyped-def]
                 inbox[at + INBOX_STAMP] = load_word(header + 8 * STAMP)
                 inbox[at + INBOX_OFFSET] = offset + HEADER_WORDS
                 inbox[at + INBOX_STRIDE] = (rows + PAD - 1) // PAD * PAD
+                inbox[at + INBOX_END] = offset + words
                 found += 1
                 left -= 1
             position += words

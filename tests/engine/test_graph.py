@@ -103,7 +103,7 @@ def _consume(pact: Any) -> Callable[[Worker, Scope], Any]:
     ("pact", "kind", "said"),
     [
         (Exchange("nokey"), SchemaError, "'consume'.*'nokey'.*key, amount"),
-        (Exchange("amount"), SchemaError, "'consume'.*'amount' must be int64"),
+        (Exchange(("key", "what")), SchemaError, "'consume'.*'what' is not among the columns key, amount"),
         (Exchange("key", ("amount",)), SchemaError, "'consume'.*'key' is not among the columns amount"),
         (Broadcast(("what",)), SchemaError, "'what'"),
         ("exchange", GraphError, "'consume'.*Exchange"),

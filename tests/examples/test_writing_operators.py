@@ -69,10 +69,10 @@ IN_A_CALL: dict[str, Callable[..., Any]] = {
 }
 
 
-def exchange_by_a_float(worker: Worker) -> None:
+def exchange_without_key(worker: Worker) -> None:
     with worker.dataflow() as scope:
-        _, stream = scope.new_input(Schema(value="float64"))
-        stream.sink("sum", Recorder().sink, Exchange("value"))
+        _, stream = scope.new_input(Schema("key value"))
+        stream.sink("sum", Recorder().sink, Exchange("key", ("value",)))
 
 
 def forget_to_build(worker: Worker) -> None:
@@ -197,7 +197,7 @@ def disagree(worker: Worker) -> None:
 
 # Mistakes in a program: (workers, program).
 IN_A_PROGRAM: dict[str, tuple[int, Callable[[Worker], None]]] = {
-    "exchange by a float": (1, exchange_by_a_float),
+    "exchange by a column that does not cross": (1, exchange_without_key),
     "forget to build an operator": (1, forget_to_build),
     "forget to return the logic": (1, forget_to_return),
     "declare after the block": (1, declare_late),

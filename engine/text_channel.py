@@ -1,0 +1,116 @@
+"""Channels between workers for what needs more than copying words: columns of text, and keys that have to be hashed."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engine.batch import Batch
+from engine.errors import ConfigError
+from engine.pact import Exchange, Pact
+from engine.ports import InputPort, OutputPort
+from engine.remote_channel import RemoteChannel
+from engine.schema import Schema
+from engine.text_kernels import hash_keys, heap_address
+from shm.data_queue import has_room
+from shm.kernels import address_of
+from shm.text_message import message_size, partition_texts, rows_that_fit, send_texts
+
+if TYPE_CHECKING:
+    from engine.data_plane import DataPlane
+    from engine.worker import Worker
+
+
+NO_KEYS = np.empty(0, np.int64)
+
+
+def needs_text_channel(schema: Schema, pact: Pact) -> bool:
+    """Whether an edge that carries `schema` across workers has text, or a key that is not one column of whole words."""
+    if schema.has_text or not isinstance(pact, Exchange):
+        return schema.has_text
+    return len(pact.keys) > 1 or schema.kind(pact.keys[0]).name == "float64"
+
+
+class _Rows:
+    """A batch as the kernels want it: addresses of columns and heaps, and the hash of each row's key."""
+
+    __slots__ = ("batch", "columns", "heaps", "keys")
+
+    def __init__(self, batch: Batch, keys: np.ndarray) -> None:
+        self.batch = batch  # keeps what the addresses point to
+        heaps = batch.heaps or (None,) * len(batch.columns)
+        self.columns = np.array([address_of(column) for column in batch.columns], np.int64)
+        self.heaps = np.array([0 if heap is None else heap_address(heap) for heap in heaps], np.int64)
+        self.keys = keys
+
+
+class TextChannel(RemoteChannel):
+    """An edge between workers that copies the text its rows point into behind their columns."""
+
+    def __init__(
+        self,
+        worker: "Worker",
+        origin: OutputPort,
+        carried: Schema,
+        target: InputPort,
+        plane: "DataPlane",
+        pact: Pact,
+    ) -> None:
+        super().__init__(worker, origin, carried, target, plane, pact)
+        keys = pact.keys if isinstance(pact, Exchange) else ()
+        self._keys = [self._schema.position(key) for key in keys]
+        kinds = [self._schema.kinds[position] for position in self._keys]
+        self._floats = np.array([kind.name == "float64" for kind in kinds], np.int64)
+        self._is_hashed = len(kinds) > 1 or any(kind.is_text or kind.name == "float64" for kind in kinds)
+
+    def push(self, time: Any, batch: Batch) -> None:
+        """Exchange the rows of a batch; count the messages that were made."""
+        batch = batch.select(self._schema)
+        if not all([column.flags.c_contiguous for column in batch.columns]):
+            batch = batch.copy()
+        self._push_pieces(_Rows(batch, self._keys_of(batch)), batch.rows, time)
+
+    def _keys_of(self, batch: Batch) -> np.ndarray:
+        if not self._keys:
+            return NO_KEYS
+        if not self._is_hashed:
+            return batch.columns[self._keys[0]].view(np.int64)
+        hashes = np.empty(batch.rows, np.int64)
+        columns = np.array([address_of(batch.columns[position]) for position in self._keys], np.int64)
+        heaps = [batch.heaps[position] if batch.heaps else None for position in self._keys]
+        addresses = np.array([0 if heap is None else heap_address(heap) for heap in heaps], np.int64)
+        hash_keys(columns, addresses, self._floats, hashes)
+        return hashes
+
+    def _piece(self, columns: _Rows, start: int, rows: int) -> int:
+        stop = min(rows, start + self._rows_limit)
+        limit_words = self._plane.message_limit_words
+        fitting = int(rows_that_fit(columns.columns, columns.heaps, start, stop, limit_words))
+        if fitting == start:
+            raise ConfigError(
+                f"{self.target.describe()}: a row's text does not fit queues of {8 * 4 * limit_words} bytes, of which "
+                f"a message may take a quarter; use larger ones (Config.queue_bytes)"
+            )
+        return fitting
+
+    def _write(self, columns: _Rows, start: int, stop: int, stamp: int) -> int:
+        plane = self._plane
+        if not self._broadcast:
+            return int(
+                partition_texts(
+                    columns.columns, columns.heaps, columns.keys, start, stop,
+                    plane.outgoing, plane.routes, plane.counts, self.number, stamp,
+                )
+            )  # fmt: skip
+        size = message_size(columns.columns, columns.heaps, start, stop)
+        if not all(has_room(queue, size) for queue in plane.outgoing):
+            return -1
+        for worker in range(len(plane.outgoing)):
+            send_texts(columns.columns, columns.heaps, start, stop, plane.outgoing, worker, self.number, stamp)
+        return len(plane.outgoing)
+
+    def _copied(self, columns: _Rows, start: int, stop: int) -> _Rows:
+        return _Rows(columns.batch.slice(start, stop).copy(), columns.keys[start:stop].copy())
+
+    def _size_bytes(self, columns: _Rows) -> int:
+        heaps = sum([heap.nbytes for heap in columns.batch.heaps if heap is not None])
+        return heaps + 8 * columns.batch.rows * len(columns.batch.columns)
