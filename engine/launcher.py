@@ -16,6 +16,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import orjson
 
 from engine import errors
@@ -23,6 +24,7 @@ from engine.answer import answer_questions
 from engine.config import Config, usable_cores
 from engine.errors import ConfigError, GroupStopped, OperatorError, TokenRingError, UsageError, WorkerError
 from engine.process import allow_tracing, die_with_parent
+from engine.text import Strings
 from engine.warm_up import warm_up
 from engine.worker import Worker
 from shm.atomics import poke
@@ -256,7 +258,16 @@ def _write_result(pipe: int, index: int, value: Any) -> None:
         ) from error
 
 
+def _in_json(value: Any) -> Any:
+    """What JSON has for numpy's scalars and for columns, None where null. (Of times, orjson would write NaT as one.)"""
+    if isinstance(value, np.ndarray) and value.dtype.kind == "M":
+        return [None if text == "NaT" else text for text in np.datetime_as_string(value).tolist()]
+    if isinstance(value, Strings | np.ndarray | np.generic):
+        return value.tolist()
+    raise TypeError(f"Type is not JSON serializable: {type(value).__name__}")
+
+
 def _write(pipe: int, message: dict[str, Any]) -> None:
-    data = memoryview(orjson.dumps(message, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS) + b"\n")
+    data = memoryview(orjson.dumps(message, _in_json, orjson.OPT_NON_STR_KEYS | orjson.OPT_APPEND_NEWLINE))
     while data:
         data = data[os.write(pipe, data) :]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from engine import (
+    Batch,
     Config,
     Exchange,
     InputPort,
@@ -72,6 +73,14 @@ def test_what_a_callback_raises_ends_the_group() -> None:
 def test_a_result_that_cannot_be_told() -> None:
     with pytest.raises(UsageError, match=r"worker 0.*not JSON serializable"):
         execute(lambda worker: object(), workers=1)
+
+
+def test_columns_of_every_kind_can_be_told() -> None:
+    schema = Schema("a", n="int64?", s="string?", b="bool", t="timestamp?")
+    rows = {"a": [1, 2], "n": [None, 5], "s": ["x", None], "b": [True, False], "t": ["2026-01-01T00:00", None]}
+    batch = Batch(schema, rows | {"t": np.array(rows["t"], "datetime64[s]")})
+    (told,) = execute(lambda worker: {name: batch[name] for name in schema.names} | {"gap": batch["a"][::2]}, workers=1)
+    assert told == rows | {"t": ["2026-01-01T00:00:00.000000000", None], "gap": [1]}
 
 
 def test_a_large_result() -> None:
