@@ -70,10 +70,13 @@ from shm.kernels import (
     void,
     words_at,
 )
+from shm.text_words import LENGTH_BITS, LENGTH_MASK
 
 __all__ = [
     "COLUMN",
     "COMPLETE",
+    "LENGTH_BITS",
+    "LENGTH_MASK",
     "MAX_TIME",
     "TABLE",
     "WORDS",
