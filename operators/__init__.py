@@ -1,5 +1,6 @@
 """Operators, one a file, written against the engine's public face: general, columnar, with kernels where a row costs.
 
+aggregate         counts, sums and so on by key: running, by tumbling or sliding windows
 best_offers       the highest offer within each interval, once it has closed
 running_average   the average so far of each key's values
 tumbling_max      the highest value of each tumbling window
@@ -17,6 +18,25 @@ graphs            loops over edges: searches, components, ranks
 mechanisms        ways to coordinate; operators take one as `way`
 """
 
+from operators.aggregates import (
+    DAY,
+    HOUR,
+    MICROSECOND,
+    MILLISECOND,
+    MINUTE,
+    SECOND,
+    Count,
+    CountDistinct,
+    First,
+    Last,
+    Max,
+    Mean,
+    Min,
+    Sliding,
+    Sum,
+    Tumbling,
+    aggregate,
+)
 from operators.arrange import Arrangement, arrange
 from operators.batches import filter_batches, map_batches
 from operators.best_offers import best_offers
@@ -31,9 +51,26 @@ from operators.where import where
 from operators.word_count import word_count
 
 __all__ = [
+    "DAY",
+    "HOUR",
+    "MICROSECOND",
+    "MILLISECOND",
+    "MINUTE",
+    "SECOND",
     "Arrangement",
     "Collected",
+    "Count",
+    "CountDistinct",
+    "First",
+    "Last",
     "Latest",
+    "Max",
+    "Mean",
+    "Min",
+    "Sliding",
+    "Sum",
+    "Tumbling",
+    "aggregate",
     "arrange",
     "best_offers",
     "collect",

@@ -20,10 +20,20 @@ from engine import (
     Scope,
     Stream,
     Time,
+    TimeRegressionError,
     Token,
 )
 from operators.mechanisms.logic import Answer, Take, TimedLogic
 from operators.mechanisms.mechanism import Constructor, Edge, Mechanism, Ports, Progress
+
+
+def late_rows(operator: str, time: Time, due: Time) -> TimeRegressionError:
+    """What rows raise whose result had to be sent before their message's time."""
+    return TimeRegressionError(
+        f"operator {operator!r}: rows came in a message at time {time} although what they are part of was due "
+        f"before it, at {due}. A message's time must not be later than its rows' own times: send such rows at earlier "
+        f"times; windows can allow lateness=..., or give late rows to a stream of their own with late=True"
+    )
 
 
 class TokenOutlet:
@@ -114,6 +124,8 @@ class Tokens(Mechanism):
                 for reference, batch in rows:
                     made = take(batch)
                     if made < pending:
+                        if made < reference.time:
+                            raise late_rows(context.name, reference.time, made)
                         pending = made
                         earlier = reference.retain()
                         earlier.downgrade(min(made, MAX_TIME))

@@ -1,0 +1,138 @@
+"""aggregate: counts, sums and so on by key, running or by window."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal, overload
+
+import numpy as np
+
+from engine import Batch, Exchange, GraphError, Notify, Pipeline, Schema, SchemaError, Stream
+from operators.aggregates.functions import Aggregate
+from operators.aggregates.late import fill_ends, split_late
+from operators.aggregates.panes import PANE, LocalPanes, Windows
+from operators.aggregates.plan import ALL, Plan
+from operators.aggregates.running import exchanged_by, running
+from operators.aggregates.windows import FOREVER, Panes, Session, Window, check_window, panes_of
+from operators.mechanisms import TOKENS, Mechanism
+
+
+def columns_of(by: str | Sequence[str]) -> tuple[str, ...]:
+    """Column names as a tuple: a string of names, or a sequence of them."""
+    return tuple(by.split()) if isinstance(by, str) else tuple(by)
+
+
+@overload
+def aggregate(
+    stream: Stream, by: str | Sequence[str] = ..., *, window: Window | None = ..., emit: str = ...,
+    late: Literal[False] = ..., lateness: int = ..., name: str = ..., way: Mechanism = ..., **aggregates: Aggregate,
+) -> Stream: ...  # fmt: skip
+
+
+@overload
+def aggregate(
+    stream: Stream, by: str | Sequence[str] = ..., *, window: Window, emit: str = ...,
+    late: Literal[True], lateness: int = ..., name: str = ..., way: Mechanism = ..., **aggregates: Aggregate,
+) -> tuple[Stream, Stream]: ...  # fmt: skip
+
+
+def aggregate(
+    stream: Stream,
+    by: str | Sequence[str] = (),
+    *,
+    window: Window | None = None,
+    emit: str = "changes",
+    late: bool = False,
+    lateness: int = 0,
+    name: str = "aggregate",
+    way: Mechanism = TOKENS,
+    **aggregates: Aggregate,
+) -> Any:
+    """Rows (the columns `by`, the aggregates by their names), one for each key; all rows are one key without `by`.
+
+    `aggregate(bids, by="auction", bids=Count(), top=Max("price"))`. What there is: operators/aggregates/functions.py.
+
+    Without a window, emit="changes": for each message the values so far of the keys in it, at its time; emit="end":
+    each key once, when the input has ended. Memory: each key, 24 bytes and 8 for each aggregate.
+
+    With a window (Tumbling, Sliding, Session), rows start with (window_start, window_end), of the kind of the window's
+    time. A window's rows are sent when no more can come for it, `lateness` after its end, at that time; a window
+    without rows sends nothing. Rows may come in any order. Each worker aggregates its own rows first, and what is
+    exchanged is a row for each key and window (pane); not so for sessions and CountDistinct. Memory: each key of each
+    window that is open (each pane of it). One token is held, at the least end.
+
+    A row is late if its window's end (its pane's, where windows slide), plus `lateness`, is not after its message's
+    time. late=True gives two streams, the second one with the late rows, in the input's schema. Otherwise a late row
+    counts if its window is open still, and raises TimeRegressionError (as OperatorError) if its result was sent.
+    Raises SchemaError, naming the operator, for columns that are not there or do not fit.
+    """
+    plan = Plan.of(name, stream.schema, columns_of(by), aggregates)
+    if not plan.names:
+        raise SchemaError(f"operator {name!r}: nothing to aggregate; give it n=Count() or the like")
+    if emit not in ("changes", "end"):
+        raise SchemaError(f"operator {name!r}: emit is 'changes' or 'end', not {emit!r}")
+    if window is None:
+        if late or lateness:
+            raise SchemaError(f"operator {name!r}: rows are late for windows only; give it a window")
+        return running(stream, plan, way) if emit == "changes" else _by_panes(stream, plan, FOREVER, way, "")
+    check_window(name, window, stream.schema, lateness)
+    for clash in {"window_start", "window_end"} & {*plan.by, *plan.names}:
+        raise SchemaError(f"operator {name!r}: the window has a column {clash!r} already; call yours otherwise")
+    if isinstance(window, Session):  # later
+        raise GraphError("not yet")
+    panes = panes_of(window, lateness)
+    late_rows = None
+    if late:
+        stream, late_rows = split_late(stream, name, lambda times: _due(times, panes), panes.time)
+    plan = plan.ordered_by(panes.time)
+    results = _by_panes(stream, plan, panes, way, str(stream.schema.kind(panes.time)))
+    return results if late_rows is None else (results, late_rows)
+
+
+def _due(times: np.ndarray, panes: Panes) -> np.ndarray:
+    due = np.empty(len(times), np.int64)
+    fill_ends(times, panes.step, panes.offset, panes.lateness, due)
+    return due
+
+
+def _by_panes(stream: Stream, plan: Plan, panes: Panes, way: Mechanism, time_kind: str) -> Stream:
+    name = plan.operator
+    window = {"window_start": time_kind, "window_end": time_kind} if time_kind else {}
+    schema = Schema.of(window | plan.keys | plan.result_kinds)
+    if not plan.merges:
+        return _exchanged_first(stream, plan, panes, schema, way)
+    together = {} if plan.by or panes.is_tumbling else {ALL: "int64"}  # panes of one window have to meet
+    partial = Schema.of({PANE: "int64"} | plan.keys | plan.partial_kinds() | together)
+    local = way.timed(
+        f"{name}.local", [(stream, Pipeline())], partial, lambda: LocalPanes(plan, panes, partial), Notify.IF_TOKEN
+    )
+    merging = plan.merging(partial)
+    pact = Exchange(exchanged_by(plan.by or tuple(together) or (PANE,)))
+    return way.timed(name, [(local, pact)], schema, lambda: Windows(merging, panes, schema, True), Notify.IF_TOKEN)
+
+
+def _exchanged_first(stream: Stream, plan: Plan, panes: Panes, schema: Schema, way: Mechanism) -> Stream:
+    """The rows themselves go to the owners of their keys, or all to one worker."""
+    needed = plan.needs()
+    if needed is not None:
+        needed = tuple(dict.fromkeys((*needed, *([panes.time] if panes.time else []))))
+    by = plan.by
+    if not by:
+        stream = everything_together(stream, way, plan.operator)
+        plan, by = replace(plan, schema=stream.schema), (ALL,)
+        needed = None if needed is None else (*needed, ALL)
+    if needed is not None:
+        plan = replace(plan, schema=stream.schema.select(needed))
+    edge = stream, Exchange(exchanged_by(by), needed)
+    return way.timed(plan.operator, [edge], schema, lambda: Windows(plan, panes, schema, False), Notify.IF_TOKEN)
+
+
+def everything_together(stream: Stream, way: Mechanism, name: str) -> Stream:
+    """The rows with a column more, to exchange by, that is 0 in all of them."""
+    schema = Schema.of(stream.schema.spec() | {ALL: "int64"})
+
+    def answer(batch: Batch) -> Batch:
+        zeros = np.zeros(batch.rows, np.int64)
+        heaps = (*batch.heaps, None) if schema.has_text else ()
+        return Batch.wrap(schema, (*batch.columns, zeros), batch.rows, heaps)
+
+    return way.respond(f"{name}.together", (stream, Pipeline()), schema, lambda: answer)

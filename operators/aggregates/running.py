@@ -1,0 +1,92 @@
+"""Running aggregates: what each message changed, at the message's time."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from engine import Batch, Exchange, Notify, Pipeline, Schema, SchemaError, Stream
+from operators.aggregates.accumulators import Accumulators, joined, wrapped
+from operators.aggregates.kernels import distinct_slots
+from operators.aggregates.plan import ALL, Plan
+from operators.keys import Keys, grown
+from operators.mechanisms import Mechanism
+
+_NOTHING: tuple[tuple[np.ndarray, ...], tuple[np.ndarray | None, ...]] = ((), ())
+
+
+def exchanged_by(by: tuple[str, ...]) -> str | tuple[str, ...]:
+    """The key of an exchange by these columns."""
+    return by[0] if len(by) == 1 else by
+
+
+def running(stream: Stream, plan: Plan, way: Mechanism) -> Stream:
+    """Rows (keys, results), for each message one for each key in it, at its time."""
+    name = plan.operator
+    schema = Schema.of(plan.keys | plan.result_kinds)
+    if plan.by:
+        pact = Exchange(exchanged_by(plan.by), plan.needs())
+        if pact.columns is not None:
+            plan = replace(plan, schema=stream.schema.select(pact.columns))
+        return way.respond(name, (stream, pact), schema, lambda: _changes(plan, schema))
+    if not plan.merges:
+        raise SchemaError(
+            f"operator {name!r}: CountDistinct of all rows has no running form; give by= or a window, or emit='end'"
+        )
+    if any(fold.keeps_rows and fold.order is None for fold in plan.folds):
+        raise SchemaError(
+            f"operator {name!r}: rows of several workers have no order of arrival; give First and Last order='column'"
+        )
+    partial = Schema.of({ALL: "int64"} | plan.partial_kinds())
+    local = way.respond(f"{name}.local", (stream, Pipeline()), partial, lambda: _one_row(plan, partial))
+    merging = plan.merging(partial)
+    return way.respond(name, (local, Exchange(ALL)), schema, lambda: _all_so_far(merging, schema), Notify.NEVER)
+
+
+def _changes(plan: Plan, schema: Schema) -> Callable[[Batch], Batch]:
+    keys = Keys(plan.schema, plan.by)
+    state = Accumulators(plan)
+    stamps = np.full(64, -1, np.int64)
+    calls = 0
+
+    def answer(batch: Batch) -> Batch:
+        nonlocal stamps, calls
+        slots = keys.slots(batch)
+        if len(keys.fresh):
+            state.reset(keys.fresh, keys.limit)
+            stamps = grown(stamps, keys.limit, -1)
+        state.take(batch, slots)
+        calls += 1
+        changed = np.empty(batch.rows, np.int64)
+        found = distinct_slots(slots, stamps, calls, changed)
+        changed = changed[:found]
+        return wrapped(schema, joined(keys.columns(changed), state.results(changed)), found)
+
+    return answer
+
+
+def _one_row(plan: Plan, schema: Schema) -> Callable[[Batch], Batch]:
+    state = Accumulators(plan)
+    only = np.zeros(1, np.int64)
+
+    def answer(batch: Batch) -> Batch:
+        state.reset(only, 1)
+        if state.quick:
+            state.take_runs(batch, 1, np.array([0, batch.rows]), only)
+        else:
+            state.take(batch, np.zeros(batch.rows, np.int64))
+        return wrapped(schema, joined(((np.zeros(1, np.int64),), (None,)), state.partials(only)), 1)
+
+    return answer
+
+
+def _all_so_far(plan: Plan, schema: Schema) -> Callable[[Batch], Batch]:
+    state = Accumulators(plan)
+    only = np.zeros(1, np.int64)
+    state.reset(only, 1)
+
+    def answer(batch: Batch) -> Batch:
+        state.take(batch, np.zeros(batch.rows, np.int64))
+        return wrapped(schema, joined(_NOTHING, state.results(only)), 1)
+
+    return answer

@@ -1,0 +1,1 @@
+"""Aggregation, against plain references."""

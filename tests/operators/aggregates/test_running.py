@@ -1,0 +1,130 @@
+"""Running aggregates: every kind, nulls, conditions, keys of text, several workers, overflow, mistakes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine import OperatorError, Schema, SchemaError, Stream
+from operators.aggregates import Count, CountDistinct, First, Last, Max, Mean, Sum, Tumbling, aggregate
+from tests.operators.aggregates.reference import ROW, ROWS, Rows, aggregates, as_columns, expected, groups, without_nan
+from tests.operators.helpers import bench
+
+EACH_TIME_ONCE = st.lists(ROW, min_size=1, max_size=25, unique_by=lambda row: row[0])
+
+
+@settings(max_examples=25)
+@given(rows=EACH_TIME_ONCE, workers=st.integers(1, 2), size=st.integers(1, 25))
+def test_the_last_change_of_each_key_is_its_aggregate(rows: Rows, workers: int, size: int) -> None:
+    def declare(stream: Stream) -> Stream:
+        return aggregate(stream, ("key", "side"), **aggregates(merging=False))
+
+    with bench([ROWS], declare, workers, queue_bytes=1 << 16) as made:
+        for number, start in enumerate(range(0, len(rows), size)):
+            made.send(as_columns(rows[start : start + size]), worker=number % workers)
+            made.settle()
+        made.close()
+        messages = [groups(rows[start : start + size], 1, 2) for start in range(0, len(rows), size)]
+        if workers == 1:
+            assert len(made.rows) == sum(map(len, messages)), "a row for each key of each message"
+        last = {row[2:4]: without_nan(row[4:]) for row in made.rows}
+        assert last == {key: expected(some, merging=False) for key, some in groups(rows, 1, 2).items()}
+
+
+@settings(max_examples=15)
+@given(rows=EACH_TIME_ONCE, workers=st.integers(1, 2), size=st.integers(1, 25))
+def test_of_all_rows(rows: Rows, workers: int, size: int) -> None:
+    with bench([ROWS], lambda stream: aggregate(stream, **aggregates()), workers, queue_bytes=1 << 16) as made:
+        for number, start in enumerate(range(0, len(rows), size)):
+            made.send(as_columns(rows[start : start + size]), worker=number % workers)
+            made.settle()
+        made.close()
+        assert without_nan(made.rows[-1][2:]) == expected(rows)
+
+
+@pytest.mark.parametrize("by", ["", "side"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_at_the_end(by: str, workers: int) -> None:
+    rows: Rows = [(at, "a", at % 3 == 0, at, 0.5, at, "x") for at in range(20)]
+
+    def declare(stream: Stream) -> Stream:
+        return aggregate(stream, by, emit="end", **aggregates(merging=bool(by)))
+
+    with bench([ROWS], declare, workers, queue_bytes=1 << 16) as made:
+        for worker in range(workers):
+            made.send(as_columns(rows[worker::workers]), worker=worker)
+        made.advance(1_000)
+        assert made.sent() == []
+        made.close()
+        found = {row[2:]: None for row in made.rows}
+        expects = groups(rows, 2) if by else {(): rows}
+        assert found == {(*key, *expected(some, merging=bool(by))): None for key, some in expects.items()}
+
+
+def test_first_and_last_by_arrival() -> None:
+    def declare(stream: Stream) -> Stream:
+        return aggregate(stream, "key", first=First("value"), last=Last("value"))
+
+    with bench([Schema("key value")], declare) as made:
+        made.send({"key": [1, 1, 2], "value": [5, 6, 7]})
+        made.send({"key": [2, 1], "value": [8, 4]})
+        made.close()
+        assert [row[2:] for row in made.rows] == [(1, 5, 6), (2, 7, 7), (2, 7, 8), (1, 5, 4)]
+
+
+@pytest.mark.parametrize("kind", ["int64", "uint64"])
+@pytest.mark.parametrize("by", ["", "key"])
+def test_a_sum_that_overflows_is_refused(kind: str, by: str) -> None:
+    most = 2**63 - 1 if kind == "int64" else 2**64 - 1
+    with bench([Schema("key", value=kind)], lambda stream: aggregate(stream, by, total=Sum("value"))) as made:
+        made.send({"key": [1, 1], "value": np.array([most - 3, 2], kind)})
+        made.send({"key": [1], "value": np.array([1], kind)})
+        made.settle()
+        assert made.sent()[-1][-1] == most
+        made.send({"key": [1], "value": np.array([1], kind)})
+        with pytest.raises(OperatorError, match="a sum of 'value' left the range of 64 bits; make the column float64"):
+            made.settle()
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"by": "nowhere", "n": Count()}, "operator 'aggregate': no column 'nowhere' to group by; the columns are at"),
+    ({"total": Sum("nowhere")}, "operator 'aggregate', total: no column 'nowhere'"),
+    ({"total": Sum("name")}, "operator 'aggregate', total: Sum of column 'name', which is string.; it takes int64"),
+    ({"mean": Mean("key")}, "Mean of column 'key'"),
+    ({"by": "at", "at": Count()}, "'at' is a column to group by"),
+    ({"total": sum}, "is no aggregate; give total=Count"),
+    ({}, "nothing to aggregate"),
+    ({"n": Count(), "emit": "sometimes"}, "emit is 'changes' or 'end', not 'sometimes'"),
+    ({"n": Count(), "late": True}, "rows are late for windows only"),
+    ({"n": CountDistinct("at")}, "CountDistinct of all rows has no running form"),
+    ({"n": First("at")}, "have no order of arrival"),
+    ({"n": First("at", order="share")}, "order='share' must be a column of int64 or timestamp"),
+    (
+        {"n": Count(), "window": Tumbling("name", 5)},
+        "the window's time 'name' is string.; it must be int64 or timestamp",
+    ),
+    ({"n": Count(), "window": Tumbling("at", 0)}, "a window's width is an integer of at least 1, not 0"),
+    ({"window_end": Count(), "window": Tumbling("at", 5)}, "the window has a column 'window_end' already"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), WRONG, ids=str)
+def test_mistakes(arguments: dict[str, Any], message: str) -> None:
+    def declare(stream: Stream) -> Stream:
+        with pytest.raises(SchemaError, match=message):
+            aggregate(stream, **arguments)
+        return stream
+
+    with bench([ROWS], declare):
+        pass
+
+
+def test_a_condition_that_is_none() -> None:
+    with bench([Schema("x")], lambda stream: aggregate(stream, n=Max("x", where=lambda batch: batch["x"]))) as made:
+        made.send({"x": [1]})
+        with pytest.raises(OperatorError, match=r"where= gave an array of int64 of shape .1,.; it must give a bool"):
+            made.settle()

@@ -1,0 +1,208 @@
+"""Tumbling and sliding windows: like lists of rows, out of order, several workers, late rows, the ends of time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine import MAX_TIME, OperatorError, Schema, SchemaError, Stream
+from operators.aggregates import Count, Last, Max, Min, Sliding, Sum, Tumbling, Window, aggregate
+from tests.operators.aggregates.reference import ROW, ROWS, Rows, aggregates, as_columns, expected, groups, without_nan
+from tests.operators.helpers import bench
+
+WINDOWS: list[Window] = [Tumbling("at", 10), Tumbling("at", 7, 3), Sliding("at", 12, 4), Sliding("at", 10, 4, 1)]
+
+
+def _windows(window: Any, at: int) -> list[tuple[int, int]]:
+    every = getattr(window, "every", window.width)
+    starts = range(-100 * every + window.offset, at + 1, every)
+    return [(start, start + window.width) for start in starts if start <= at < start + window.width]
+
+
+def _by_window(window: Any, rows: Rows) -> dict[tuple[int, int], Rows]:
+    found: dict[tuple[int, int], Rows] = {}
+    for row in rows:
+        for each in _windows(window, row[0]):
+            found.setdefault(each, []).append(row)
+    return found
+
+
+@settings(max_examples=30)
+@given(
+    rows=st.lists(ROW, min_size=1, max_size=25, unique_by=lambda row: row[0]),
+    window=st.sampled_from(WINDOWS),
+    by=st.sampled_from([(), (1,), (1, 2)]),
+    merging=st.booleans(),
+    workers=st.integers(1, 2),
+    size=st.integers(1, 25),
+)
+def test_like_lists(rows: Rows, window: Any, by: Any, merging: bool, workers: int, size: int) -> None:
+    names = [ROWS.names[at] for at in by]
+    with bench(
+        [ROWS],
+        lambda stream: aggregate(stream, names, window=window, **aggregates(merging)),
+        workers,
+        queue_bytes=1 << 16,
+    ) as made:
+        for number, start in enumerate(range(0, len(rows), size)):
+            made.send(as_columns(rows[start : start + size]), worker=number % workers)
+            made.settle()
+        made.close()
+        found = {row[1 : 3 + len(by)]: without_nan(row[3 + len(by) :]) for row in (sent[1:] for sent in made.rows)}
+        assert found == {
+            (*each, *key): expected(some, merging)
+            for each, inside in _by_window(window, rows).items()
+            for key, some in groups(inside, *by).items()
+        }
+
+
+@pytest.mark.parametrize("window", [Tumbling("at", 10), Sliding("at", 10, 5)], ids=str)
+@pytest.mark.parametrize("by", ["", "key"])
+def test_a_window_is_sent_at_its_end_and_nothing_stays(window: Window, by: str) -> None:
+    schema = Schema("at key")
+    with bench([schema], lambda stream: aggregate(stream, by, window=window, n=Count()), workers=2) as made:
+        operators = [o for worker in made.group.workers for o in worker.operators if o.name.startswith("aggregate")]
+        for start in range(0, 200, 20):
+            made.send({"at": [start + 9, start], "key": [1, 1]})
+            made.inputs[0][0].advance_to(start + 11)
+            made.settle()
+            assert made.sent() == [], "the other worker may have more"
+            made.inputs[1][0].advance_to(start + 11)
+            made.settle()
+            sent = [row[:3] + row[-1:] for row in made.sent()]
+            ends = [(start + 10, start, start + 10, 2)]
+            assert sent == (ends if isinstance(window, Tumbling) else [(start + 5, start - 5, start + 5, 1), *ends])
+            made.advance(start + 20)
+            made.sent()
+            assert sum(operator.held for operator in operators) == 0
+        made.close()
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_many_windows_in_one_batch(backwards: bool) -> None:
+    """More windows than a call of the kernel takes, and stretches long enough for its blocks."""
+    rows = [(at, (at * 7919) % 1000) for at in range(3_000)]
+    rows += [(50_000 + at % 10, at) for at in range(5_000)] + [(50_010, -1)]
+    if backwards:
+        rows.reverse()
+    by_end: dict[int, list[int]] = {}
+    for at, value in rows:
+        by_end.setdefault(at // 10 * 10 + 10, []).append(value)
+
+    def declare(stream: Stream) -> Stream:
+        window = Tumbling("at", 10)
+        return aggregate(stream, window=window, n=Count(), total=Sum("v"), low=Min("v"), high=Max("v"))
+
+    with bench([Schema("at v")], declare, queue_bytes=1 << 20) as made:
+        made.send({"at": [at for at, _ in rows], "v": [value for _, value in rows]})
+        made.close()
+        assert made.sent() == [
+            (end, end - 10, end, len(some), sum(some), min(some), max(some)) for end, some in sorted(by_end.items())
+        ]
+
+
+def test_sums_of_large_numbers_in_stretches() -> None:
+    large = 2**62
+    with bench([Schema("at v")], lambda s: aggregate(s, window=Tumbling("at", 10), total=Sum("v"))) as made:
+        made.send({"at": [1] * 4, "v": [large, -large, large, 5]})
+        made.close()
+        assert made.sent() == [(10, 0, 10, large + 5)]
+
+
+def test_a_sum_that_overflows_is_refused() -> None:
+    with bench([Schema("at v")], lambda s: aggregate(s, window=Tumbling("at", 10), total=Sum("v"))) as made:
+        made.send({"at": [1] * 2, "v": [2**63 - 1, 1]})
+        with pytest.raises(OperatorError, match="a sum of 'v' left the range"):
+            made.settle()
+
+
+@pytest.mark.parametrize("by", ["", "v"])
+def test_the_last_window_there_is(by: str) -> None:
+    with bench([Schema("at v")], lambda s: aggregate(s, by, window=Tumbling("at", 10), n=Count()), workers=2) as made:
+        made.send({"at": [MAX_TIME, MAX_TIME - 20], "v": [4, 4]}, worker=0)
+        made.send({"at": [MAX_TIME - 1], "v": [4]}, worker=1)
+        made.close()
+        last = (MAX_TIME // 10 + 1) * 10
+        assert [row[:3] + row[-1:] for row in made.sent()] == [
+            (last - 20, last - 30, last - 20, 1),
+            (MAX_TIME, last - 10, last, 2),
+        ]
+
+
+def test_timestamps_and_the_last_value_by_time() -> None:
+    schema = Schema("v", at="timestamp", name="string")
+
+    def declare(stream: Stream) -> Stream:
+        return aggregate(stream, window=Tumbling("at", 10), last=Last("name"))
+
+    with bench([schema], declare, workers=2) as made:
+        made.send({"v": [1], "at": [9], "name": ["late"]}, worker=0)
+        made.send({"v": [1], "at": [8], "name": ["early"]}, worker=1)
+        made.close()
+        (row,) = made.sent()
+        assert (row[0], row[3]) == (10, "late")
+
+
+LATE = Schema("at v")
+
+
+@pytest.mark.parametrize("window", [Tumbling("at", 10), Sliding("at", 20, 10)], ids=str)
+@pytest.mark.parametrize("lateness", [0, 5])
+def test_late_rows_go_to_a_stream_of_their_own(window: Window, lateness: int) -> None:
+    late: list[Any] = []
+
+    def declare(stream: Stream) -> Stream:
+        results, rows = aggregate(stream, window=window, n=Count(), late=True, lateness=lateness)
+        assert rows.schema == LATE
+
+        def construct(context: Any) -> Any:
+            def logic(port: Any) -> None:
+                late.extend([(reference.time, *row) for reference, batch in port for row in zip(*batch, strict=True)])
+
+            return logic
+
+        rows.sink("late", construct)
+        return results
+
+    with bench([LATE], declare, workers=2) as made:
+        made.send({"at": [3, 25], "v": [1, 2]}, time=0)
+        made.send({"at": [9, 10, 30], "v": [3, 4, 5]}, time=10 + lateness - 1)
+        made.send({"at": [9, 19, 12], "v": [6, 7, 8]}, time=10 + lateness)
+        made.settle()
+        made.close()
+        assert late == [(10 + lateness, 9, 6)]
+        counts = {row[2]: (row[0], row[3]) for row in (sent[1:] for sent in made.rows)}
+        if isinstance(window, Tumbling):
+            assert counts == {end: (end + lateness, n) for end, n in [(10, 2), (20, 3), (30, 1), (40, 1)]}
+        else:
+            assert counts == {end: (end + lateness, n) for end, n in [(10, 2), (20, 5), (30, 4), (40, 2), (50, 1)]}
+
+
+def test_a_late_row_is_never_lost_in_silence() -> None:
+    with bench([LATE], lambda stream: aggregate(stream, window=Tumbling("at", 10), n=Count())) as made:
+        made.send({"at": [3, 14], "v": [1, 2]}, time=2)
+        made.send({"at": [4], "v": [3]}, time=8)
+        made.advance(12)
+        made.send({"at": [13, 4], "v": [3, 3]}, time=12)
+        with pytest.raises(OperatorError, match=r"window that ended at 10 came .* frontier was at 12\. .*late=True"):
+            made.settle()
+
+
+def test_a_row_before_its_message_in_a_window_that_was_never_open() -> None:
+    with bench([LATE], lambda stream: aggregate(stream, window=Tumbling("at", 10), n=Count())) as made:
+        made.send({"at": [4], "v": [3]}, time=12)
+        with pytest.raises(OperatorError, match=r"message at time 12 although .* due before it, at 10\. .*late=True"):
+            made.settle()
+
+
+def test_windows_that_leave_gaps_are_refused() -> None:
+    def declare(stream: Stream) -> Stream:
+        with pytest.raises(SchemaError, match="every=7 leaves gaps between windows of 5"):
+            aggregate(stream, window=Sliding("at", 5, 7), n=Count())
+        return stream
+
+    with bench([LATE], declare):
+        pass
