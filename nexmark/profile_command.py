@@ -16,7 +16,8 @@ from typing import Any
 import click
 
 from nexmark.errors import InputError, OptionError
-from nexmark.run_command import RunError, plan_from, run_options
+from nexmark.run_command import plan_from, run_options
+from nexmark.run_query import RunError
 from nexmark.signals import ending_signals_raise
 
 _TOP = 15

@@ -12,7 +12,7 @@ _MOST_ROWS = 12
 
 def print_report(outcome: dict[str, Any], console: Console) -> None:
     """Print the JSON object of a run for people."""
-    loop = "closed loop" if outcome["rate"] is None else f"open loop, {_count(outcome['rate'])} events/s offered"
+    loop = "closed loop" if outcome["rate"] is None else f"open loop, {count(outcome['rate'])} events/s offered"
     console.print(
         f"[bold]{outcome['query']}[/bold]: {outcome['workers']} worker(s), {outcome['mechanism']}, {loop}",
         highlight=False,
@@ -24,7 +24,7 @@ def print_report(outcome: dict[str, Any], console: Console) -> None:
     summary.add_row(
         f"{outcome['events']:,}",
         f"{outcome['seconds']:.3f}",
-        _count(outcome["events_per_second"]),
+        count(outcome["events_per_second"]),
         f"{outcome['cpu_seconds']:.2f}",
         f"{outcome['peak_rss_mb']:.0f}",
         verified,
@@ -48,27 +48,31 @@ def _latency_table(outcome: dict[str, Any]) -> Table:
     for name in ("p50", "p99", "p99.9", "max"):
         table.add_column(name, justify="right")
     latency = outcome["latency_ms"]
-    table.add_row(outcome["query"], *(_ms(latency[name]) for name in ("p50", "p99", "p999", "max")))
+    table.add_row(outcome["query"], *(in_ms(latency[name]) for name in ("p50", "p99", "p999", "max")))
     for core, meter in enumerate(outcome["hiccups_ms"] or ()):
-        table.add_row(f"machine's hiccups, spinning process {core}", "", "", _ms(meter["p999"]), _ms(meter["max"]))
+        table.add_row(f"machine's hiccups, spinning process {core}", "", "", in_ms(meter["p999"]), in_ms(meter["max"]))
     return table
 
 
-def _result_table(outcome: dict[str, Any]) -> Table:
-    rows = outcome["result"]
-    table = Table(title=f"result ({len(rows)} rows)", title_justify="left")
+def _result_table(outcome: dict[str, Any]) -> Table | str:
+    rows, of = outcome["result"], outcome["result_rows"]
+    if rows is None:
+        return f"result: {'changes' if of is None else f'{of:,} rows'}, counted only; --out keeps the rows"
+    table = Table(title=f"result ({of:,} rows)", title_justify="left")
     for name in rows[0] if rows else ("(no rows)",):
         table.add_column(name, justify="right")
     for row in rows[:_MOST_ROWS]:
         table.add_row(*(str(value) for value in row.values()))
-    if len(rows) > _MOST_ROWS:
-        table.caption = f"... {len(rows) - _MOST_ROWS} more rows; --json or --out give them all"
+    if of > _MOST_ROWS:
+        table.caption = f"... {of - _MOST_ROWS:,} more rows; --out gives them all"
     return table
 
 
-def _count(value: float) -> str:
+def count(value: float) -> str:
+    """A number of events for people."""
     return f"{value / 1e6:.2f} M" if value >= 1e6 else f"{value:,.0f}"
 
 
-def _ms(value: float | None) -> str:
+def in_ms(value: float | None) -> str:
+    """A latency, or its absence."""
     return "-" if value is None else f"{value:.3f}"

@@ -1,35 +1,39 @@
-"""`tokenring run`: checks the options, runs the query, verifies it if asked, writes and prints the outcome."""
+"""`tokenring run`: checks the options, runs a query or all of them, verifies, writes and prints the outcome."""
 
 from __future__ import annotations
 
 import math
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from nexmark.errors import CommandError, InputError, OptionError
-from nexmark.files import replace, replace_by
+from nexmark.errors import OptionError
+from nexmark.files import replace
 from nexmark.signals import ending_signals_raise
 
 MAX_RATE = 1e12
 MAX_DURATION_S = 1e6
 MAX_WORKERS = 512
 MAX_MICRO_BATCH_MS = 1e9
+ALL_RATE = 1e6
+ALL_DURATION_S = 3.0
+_SHOWN = 5
 # As operators.mechanisms has them; named here too, since importing it costs every command a second.
 MECHANISMS = ("tokens", "notifications", "watermarks-X", "watermarks-P", "sequential")
 
 
-class RunError(CommandError):
-    """A run that did not complete; the text says which worker or operator failed, and how."""
+QUERIES = ("q0", "q4", "q7")  # as nexmark.queries has them, named for the same reason
+ALL = "all"
 
 
-def run_options(command: Any) -> Any:
+def run_options(command: Any, queries: tuple[str, ...] = QUERIES) -> Any:
     """The options that say what to run; shared with `tokenring profile`."""
     options = [
-        click.argument("query", type=click.Choice(["q4", "q7"])),
+        click.argument("query", type=click.Choice(queries)),
         click.option("--input", "input_folder", required=True, metavar="DIR", type=click.Path(path_type=Path),
                      help="A folder staged by `tokenring stage`."),
         click.option("--workers", type=click.IntRange(1, MAX_WORKERS), metavar="N",
@@ -84,13 +88,14 @@ def plan_from(**options: Any) -> Any:
 
 
 @click.command()
-@run_options
+@partial(run_options, queries=(*QUERIES, ALL))
 @click.option(
     "--json", "json_file", metavar="FILE", help="Write the outcome as one JSON object; - for standard output."
 )
 @click.option(
-    "--out", "out_file", metavar="FILE.parquet", type=click.Path(path_type=Path), help="Write the result's rows."
-)
+    "--out", "out_file", metavar="FILE", type=click.Path(path_type=Path),
+    help="Write the result's rows: as FILE.parquet, FILE.arrow or FILE.jsonl.",
+)  # fmt: skip
 @click.option("--verify", is_flag=True, help="Compare the result with Spark SQL's over the same events.")
 @click.option(
     "--checks",
@@ -105,17 +110,19 @@ def run(json_file: str | None, out_file: Path | None, verify: bool, checks: str 
     Without --rate as fast as it goes; with it, each event is due at its scheduled instant whatever the engine does, and
     latency is measured from that instant until the probe passes the event (the first second is left out). A run that
     falls one second behind is DNF. Exit status 0 only if the run completed, and was right where --verify asks.
+
+    Rows of large results are counted only, unless --verify or --out has them kept, which takes its time. QUERY "all"
+    runs every query that has the mechanism: as fast as it goes, in an open loop (--rate, by default 1e6; --duration, by
+    default 3), and again for --verify; one that fails does not stop the others.
     """
+    _require_folders(json_file, out_file)
+    if options["query"] == ALL:
+        if out_file is not None:
+            raise OptionError("--out is for one query's rows; leave it out, or name the query")
+        return _run_all(json_file, verify, checks, options)
     plan = plan_from(**options, checks=checks or "")
-    for target in (json_file, out_file):
-        if target is not None and target != "-" and not Path(target).resolve().parent.is_dir():
-            raise OptionError(f"{target}: its folder does not exist; make it first")
     with ending_signals_raise():
-        outcome = execute_plan(plan)
-        if verify:
-            _verify(plan, outcome)
-    if out_file is not None:
-        _write_parquet(out_file, outcome)
+        outcome = _run_one(plan, out_file, verify)
     if json_file is not None:
         _write_json(json_file, outcome)
     if json_file != "-":
@@ -123,47 +130,45 @@ def run(json_file: str | None, out_file: Path | None, verify: bool, checks: str 
     return 0 if not outcome["dnf"] and outcome["verified"] is not False else 1
 
 
-def execute_plan(plan: Any, on_start: Any = None) -> dict[str, Any]:
-    """Run a plan with a progress bar; the engine's errors become one line each."""
-    from engine import ConfigError, SegmentError, TokenRingError
-    from engine.errors import SharedMemoryError
-    from nexmark.progress import progress_line
-    from nexmark.runner import run_query
+def _require_folders(json_file: str | None, out_file: Path | None) -> None:
+    """Fail before a run rather than after it."""
+    for target in (json_file, out_file):
+        if target is not None and target != "-" and not Path(target).resolve().parent.is_dir():
+            raise OptionError(f"{target}: its folder does not exist; make it first")
+    if out_file is not None:
+        from nexmark.result_files import require_known
 
-    try:
-        with progress_line(f"{plan.query}") as progress:
-            return run_query(plan, on_progress=progress, on_start=on_start)
-    except (ConfigError, SegmentError) as error:
-        raise InputError(str(error)) from error
-    except (TokenRingError, SharedMemoryError) as error:
-        notes = "\n".join(getattr(error, "__notes__", ()))
-        if notes and os.environ.get("TOKENRING_TRACEBACK"):
-            click.echo(notes, err=True)
-        raise RunError(f"{error} (set TOKENRING_TRACEBACK=1 for the traceback)" if notes else str(error)) from error
+        require_known(out_file)
 
 
-def _verify(plan: Any, outcome: dict[str, Any]) -> None:
-    from nexmark.oracle import compare, oracle
+def _run_one(plan: Any, out_file: Path | None, is_verified: bool) -> dict[str, Any]:
+    """Run a plan, verify it and write its rows, as asked."""
+    from nexmark.result_files import write_rows
+    from nexmark.run_query import executed, verify
 
-    if outcome["dnf"]:
-        outcome["verified"] = False
-        click.echo("tokenring: not verified: the run did not finish", err=True)
-        return
-    differences = compare(outcome["result"], oracle(plan.query, plan.input_folder, events=outcome["events"]))
-    outcome["verified"] = not differences
-    for difference in differences[:5]:
-        click.echo(f"tokenring: differs from Spark SQL: {difference}", err=True)
+    beside = None if out_file is None else out_file.resolve().parent
+    with executed(plan, is_verified or out_file is not None, beside) as (outcome, rows):
+        if is_verified:
+            for difference in verify(plan, outcome, rows)[:_SHOWN]:
+                click.echo(f"tokenring: differs from Spark SQL: {difference}", err=True)
+        if out_file is not None:
+            write_rows(rows, out_file)
+    return outcome
 
 
-def _write_parquet(path: Path, outcome: dict[str, Any]) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+def _run_all(json_file: str | None, is_verified: bool, checks: str | None, options: dict[str, Any]) -> int:
+    """Run all queries; write and print their table."""
+    from nexmark.run_all import print_rows, run_all
 
-    from nexmark.queries import QUERIES
-
-    columns = QUERIES[outcome["query"]].columns
-    table = pa.table({name: pa.array([row[name] for row in outcome["result"]], pa.int64()) for name in columns})
-    replace_by(path, lambda temporary: pq.write_table(table, temporary))
+    options |= {"rate": options["rate"] or ALL_RATE, "duration": options["duration"] or ALL_DURATION_S}
+    plans = [plan_from(**{**options, "query": query}, checks=checks or "") for query in QUERIES]
+    with ending_signals_raise():
+        rows = run_all(plans, is_verified)
+    if json_file is not None:
+        _write_json(json_file, {"rows": rows})
+    if json_file != "-":
+        print_rows(rows)
+    return 1 if any(row["failed"] for row in rows) else 0
 
 
 def _write_json(target: str, outcome: dict[str, Any]) -> None:

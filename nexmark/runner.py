@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from engine import Config, Worker, execute
@@ -13,8 +14,10 @@ from nexmark.latency import Histogram
 from nexmark.memory import anonymous_mb, peak_rss_mb
 from nexmark.queries import QUERIES
 from nexmark.queries.query import Query
+from nexmark.result_rows import Rows, file_of, kept_rows
 from nexmark.source import Measurements, Pace, nexmark_source
 from nexmark.staged import StagedEvents
+from operators import collect
 from operators.mechanisms import mechanism
 
 CLOSED_BLOCK_EVENTS = 16_384
@@ -24,6 +27,7 @@ OPEN_TURN_S = 1e-3  # event time that a worker takes in turn
 OPEN_OUTSTANDING = 3
 DISCARD_S = 1.0
 HICCUP_S = 1.0
+SHOWN_ROWS = 1_000  # of a large result, in the outcome
 _HEAD_START_NS = 5_000_000
 
 
@@ -67,6 +71,12 @@ def prepare(plan: Plan) -> tuple[Query, StagedEvents, Config, Pace]:
     can put right: StagedError, ConfigError, OptionError."""
     query = QUERIES[plan.query]
     if plan.mechanism not in query.mechanisms:
+        if len(query.mechanisms) == 1:
+            both = " and ".join([name for name, other in QUERIES.items() if plan.mechanism in other.mechanisms])
+            raise OptionError(
+                f"{plan.query} is written for {query.mechanisms[0]} alone, not for {plan.mechanism}; leave --mechanism "
+                f"out, or ask for one that has it: {both or 'none has'}"
+            )
         raise OptionError(
             f"{plan.query} exchanges rows between workers, which {plan.mechanism} cannot; use "
             f"{', '.join(query.mechanisms[:-1])} or {query.mechanisms[-1]}"
@@ -85,10 +95,12 @@ def run_query(
     plan: Plan,
     on_progress: Callable[[int, int], None] | None = None,
     on_start: Callable[[list[int]], None] | None = None,
+    rows: Path | None = None,
 ) -> dict[str, Any]:
     """Run the plan; returns the JSON object of `tokenring run` (its `verified` is still None).
 
-    on_progress(offered, events) is called a few times a second; on_start(pids) when the workers are there.
+    on_progress(offered, events) is called a few times a second; on_start(pids) when the workers are there. rows: an
+    empty folder to keep the rows of a large result in (result_rows.kept_rows reads them); otherwise they are counted.
     """
     query, staged, config, pace = prepare(plan)
     hiccups = hiccups_ms(config.workers, HICCUP_S) if plan.rate is not None else None
@@ -100,31 +112,48 @@ def run_query(
             on_progress(sum(offered), pace.events)
 
     started_s = time.monotonic()
-    program = partial(_work, plan=plan, query=query, staged=staged, pace=pace)
+    program = partial(_work, plan=plan, query=query, staged=staged, pace=pace, rows=rows)
     parts = execute(program, config=config, on_note=note, on_start=on_start)
-    return _merge(plan, query, config, pace, parts) | {
-        "hiccups_ms": hiccups,
-        "wall_seconds": time.monotonic() - started_s,
-        "staged_events": staged.events,
-    }
+    return (
+        _merge(plan, query, config, pace, parts)
+        | _result(query, [part["result"] for part in parts], rows)
+        | {
+            "hiccups_ms": hiccups,
+            "wall_seconds": time.monotonic() - started_s,
+            "staged_events": staged.events,
+        }
+    )
 
 
 def declare(
-    worker: Worker, plan: Plan, query: Query, staged: StagedEvents, pace: Pace, measurements: Measurements
-) -> Callable[[], dict[str, Any]]:
-    """Declare a plan's dataflow on a worker; returns what gives this worker's part of the result."""
+    worker: Worker,
+    plan: Plan,
+    query: Query,
+    staged: StagedEvents,
+    pace: Pace,
+    measurements: Measurements,
+    rows: Path | None = None,
+) -> Callable[[], Any]:
+    """Declare a plan's dataflow on a worker; returns what gives this worker's part of the result once all is done: the
+    columns of a small one, else the number of rows, which are kept in the folder `rows` if there is one."""
     with worker.dataflow(query.name) as scope:
         way = mechanism(plan.mechanism)
         streams, attach = nexmark_source(worker, scope, staged, query.reads, pace, measurements, way)
-        probe, result = query.build(*streams, way=way)
-        attach(probe)
-    return result
+        stream, final = query.declare(streams, way)
+        if query.is_small:
+            attach(way.probe(stream))
+            return final.columns if final is not None else collect(stream, name="result").columns
+        kept = Rows(query, None if rows is None else file_of(rows, worker.index))
+        attach(kept.sink(stream))
+        return kept.close
 
 
-def _work(worker: Worker, plan: Plan, query: Query, staged: StagedEvents, pace: Pace) -> dict[str, Any]:
+def _work(
+    worker: Worker, plan: Plan, query: Query, staged: StagedEvents, pace: Pace, rows: Path | None
+) -> dict[str, Any]:
     """One worker's program."""
     measurements = Measurements()
-    result = declare(worker, plan, query, staged, pace, measurements)
+    result = declare(worker, plan, query, staged, pace, measurements, rows)
     measurements.start_ns = worker.barrier() + _HEAD_START_NS
     cpu_ns = time.process_time_ns()
     worker.run()
@@ -171,5 +200,14 @@ def _merge(plan: Plan, query: Query, config: Config, pace: Pace, parts: list[dic
         "block_events": pace.block,
         "steps": sum(part["steps"] for part in parts),
         "verified": None,
-        "result": query.merge([part["result"] for part in parts]),
     }
+
+
+def _result(query: Query, parts: list[Any], rows: Path | None) -> dict[str, Any]:
+    """What is told of the result: all rows of a small one; of a large one that was kept the first, else how many."""
+    if query.is_small:
+        result = query.merge(parts)
+        return {"result": result, "result_rows": len(result)}
+    if rows is None:
+        return {"result": None, "result_rows": None if query.key else sum(parts)}
+    return {"result": kept_rows(rows).slice(0, SHOWN_ROWS).to_pylist(), "result_rows": sum(parts)}

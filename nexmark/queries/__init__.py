@@ -1,8 +1,9 @@
 """NEXMark queries, one a file: each names the columns it reads and builds its dataflow from library operators."""
 
+from nexmark.queries.q0 import Q0
 from nexmark.queries.q4 import Q4
 from nexmark.queries.q7 import Q7
 from nexmark.queries.query import Query
 
-QUERIES: dict[str, Query] = {query.name: query for query in (Q4, Q7)}
+QUERIES: dict[str, Query] = {query.name: query for query in (Q0, Q4, Q7)}
 """By name, as on the command line."""

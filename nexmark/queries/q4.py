@@ -4,30 +4,28 @@ A bid is valid if price >= reserve and start <= bid time < expires; an auction c
 pass its expiry; each closed auction that had a valid bid updates the running integer average of its category.
 """
 
-from collections.abc import Callable
-from typing import Any
-
-from engine import Stream
-from nexmark.queries.query import Query
+from engine import Schema, Stream
+from nexmark.queries.query import EXCHANGING, Query
 from operators import Latest, best_offers, running_average
-from operators.mechanisms import TOKENS, Mechanism, Progress
+from operators.mechanisms import TOKENS, Mechanism
 
 
-def build(auctions: Stream, bids: Stream, way: Mechanism = TOKENS) -> tuple[Progress, Callable[[], dict[str, Any]]]:
+def build(auctions: Stream, bids: Stream, way: Mechanism = TOKENS) -> tuple[Stream, Latest]:
     """Closed auctions' winning prices, exchanged by category, averaged."""
     winners = best_offers(
         auctions, bids, key="id", start="date_time", end="expires", threshold="reserve", payload="category",
         offer_key="auction", offer_time="date_time", offer_value="price", name="winning_bids", way=way,
     )  # fmt: skip
     final = Latest(("category", "average", "count"))
-    averages = running_average(winners, "category", "price", name="average_by_category", final=final, way=way)
-    return way.probe(averages), final.columns
+    return running_average(winners, "category", "price", name="average_by_category", final=final, way=way), final
 
 
 Q4 = Query(
     name="q4",
     reads={"auction": ("id", "date_time", "expires", "reserve", "category"), "bid": ("auction", "date_time", "price")},
     build=build,
-    columns=("category", "average", "count"),
-    sort_by="category",
+    result=Schema("category average count"),
+    key=("category",),
+    sort_by=("category",),
+    mechanisms=EXCHANGING,
 )

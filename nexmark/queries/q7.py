@@ -1,28 +1,17 @@
-"""Q7: the highest price of each window of 10 s, reduced on each worker and then across workers (the paper's and
-Megaphone's meaning).
-"""
+"""Q7: the highest price of each window of 10 s, on each worker first and then across workers (the paper's meaning)."""
 
-from collections.abc import Callable
-from typing import Any
-
-from engine import Stream
-from nexmark.queries.query import Query
-from operators import collect, tumbling_max
-from operators.mechanisms import TOKENS, Mechanism, Progress
+from engine import Schema, Stream
+from nexmark.queries.query import EXCHANGING, Query
+from operators import tumbling_max
+from operators.mechanisms import TOKENS, Mechanism
 
 WINDOW_NS = 10_000_000_000
 
 
-def build(bids: Stream, way: Mechanism = TOKENS) -> tuple[Progress, Callable[[], dict[str, Any]]]:
+def build(bids: Stream, way: Mechanism = TOKENS) -> Stream:
     """Window maxima at their windows' ends."""
-    maxima = tumbling_max(bids, time="date_time", value="price", width=WINDOW_NS, way=way)
-    return way.probe(maxima), collect(maxima, name="result").columns
+    return tumbling_max(bids, time="date_time", value="price", width=WINDOW_NS, way=way)
 
 
-Q7 = Query(
-    name="q7",
-    reads={"bid": ("date_time", "price")},
-    build=build,
-    columns=("window_end", "price"),
-    sort_by="window_end",
-)
+Q7 = Query("q7", {"bid": ("date_time", "price")}, build, Schema("window_end price"), sort_by=("window_end",),
+           mechanisms=EXCHANGING)  # fmt: skip

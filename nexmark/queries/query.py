@@ -1,31 +1,45 @@
-"""What a query is to the runner: the columns it reads, its dataflow, and how the workers' parts make the result."""
+"""What a query is to the runner: the columns it reads, its dataflow, and which rows of its output are the result."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from engine import GraphError, Schema, Stream
 from nexmark.schema import FLOOR
-from operators.mechanisms import MECHANISMS, Progress
+from operators import Latest
+from operators.mechanisms import MECHANISMS, TOKENS, Mechanism
 
-Columns = dict[str, list[int]]
-"""One worker's part of a result: column name -> values."""
+EXCHANGING = tuple([name for name in MECHANISMS if name != "watermarks-P"])
+"""The mechanisms for queries that exchange rows between workers."""
+
+Columns = dict[str, list[Any]]
+"""One worker's part of a small result: column name -> values."""
 
 
 @dataclass(frozen=True)
 class Query:
     """One NEXMark query.
 
-    reads: stream -> columns, in the order in which `build` gets the streams. build(*streams, way=...) declares the
-    dataflow under a mechanism and returns the probe of its output and a function that gives this worker's part once all
-    is done. columns, sort_by: the result's shape. mechanisms: those it can be answered with.
+    reads: stream -> columns, in the order in which `build` gets the streams. build(*streams) declares the dataflow and
+    returns the stream of the answer's rows, of the schema `result`. key: the columns that name a row of a result that
+    changes, where the last row of each is what counts; all rows of one key must then come from one worker. () where
+    all rows are the result. sort_by: given for small results, which every run gathers, sorted so; rows of others are
+    counted, and kept for those who ask. mechanisms: those it can be answered with; where there is a choice, build gets
+    one as `way`, and may return a `Latest` of the result beside the stream, which an operator keeps up to date.
     """
 
     name: str
     reads: dict[str, tuple[str, ...]]
-    build: Callable[..., tuple[Progress, Callable[[], dict[str, Any]]]]
-    columns: tuple[str, ...]
-    sort_by: str
-    mechanisms: tuple[str, ...] = tuple(name for name in MECHANISMS if name != "watermarks-P")  # it exchanges nothing
+    build: Callable[..., Stream | tuple[Stream, Latest]]
+    result: Schema
+    key: tuple[str, ...] = ()
+    sort_by: tuple[str, ...] = ()
+    mechanisms: tuple[str, ...] = (TOKENS.name,)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether every run gathers the result."""
+        return bool(self.sort_by)
 
     @property
     def checked(self) -> dict[str, tuple[str, ...]]:
@@ -35,11 +49,22 @@ class Query:
             for stream, columns in self.reads.items()
         }
 
-    def merge(self, parts: list[Columns]) -> list[dict[str, int]]:
-        """The whole result: all parts' rows, sorted."""
+    def declare(self, streams: Iterable[Stream], way: Mechanism) -> tuple[Stream, Latest | None]:
+        """The stream of the answer's rows, and the result where an operator keeps it."""
+        built = self.build(*streams, way=way) if len(self.mechanisms) > 1 else self.build(*streams)
+        stream, final = built if isinstance(built, tuple) else (built, None)
+        if stream.schema != self.result:
+            raise GraphError(f"{self.name} promises {self.result}, but builds {stream}; correct the query's `result`")
+        return stream, final
+
+    def merge(self, parts: list[Columns]) -> list[dict[str, Any]]:
+        """The whole of a small result: all workers' rows, the last of each key, sorted."""
+        names = self.result.names
         rows = [
-            dict(zip(self.columns, values, strict=True))
+            dict(zip(names, values, strict=True))
             for part in parts
-            for values in zip(*(part[column] for column in self.columns), strict=True)
+            for values in zip(*(part[name] for name in names), strict=True)
         ]
-        return sorted(rows, key=lambda row: row[self.sort_by])
+        if self.key:
+            rows = list({tuple([row[name] for name in self.key]): row for row in rows}.values())
+        return sorted(rows, key=lambda row: tuple([row[name] for name in self.sort_by]))

@@ -222,6 +222,7 @@ def test_a_wrong_answer_is_said_and_fails(
         ("--nonsense", "--nonsense"),
         ("--json", "--json"),
         ("surplus", "surplus"),
+        ("--out rows.csv", ".jsonl"),
     ],
 )
 def test_a_bad_option_is_named(capsys: pytest.CaptureFixture[str], staged: Path, arguments: str, named: str) -> None:
@@ -229,7 +230,7 @@ def test_a_bad_option_is_named(capsys: pytest.CaptureFixture[str], staged: Path,
 
 
 def test_a_query_that_there_is_not(capsys: pytest.CaptureFixture[str], staged: Path) -> None:
-    _is_complaint(tokenring(capsys, "run", "q5", "--input", staged), 2, "q5", "q4", "q7")
+    _is_complaint(tokenring(capsys, "run", "q99", "--input", staged), 2, "q99", "q4", "q7", "all")
     _is_complaint(tokenring(capsys, "run", "q4"), 2, "--input")
 
 

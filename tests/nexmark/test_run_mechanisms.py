@@ -18,6 +18,7 @@ from nexmark.errors import OptionError
 from nexmark.generator import GeneratorConfig
 from nexmark.queries import QUERIES
 from nexmark.run_command import MECHANISMS as OFFERED
+from nexmark.run_command import QUERIES as OFFERED_QUERIES
 from nexmark.runner import Plan, prepare
 from nexmark.source import Measurements, Pace, nexmark_source
 from nexmark.staged import StagedEvents
@@ -51,6 +52,7 @@ def short_hiccup_meter(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_command_offers_what_there_is() -> None:
     assert OFFERED == MECHANISMS
+    assert tuple(QUERIES) == OFFERED_QUERIES
     assert set(QUERIES["q4"].mechanisms) == set(QUERIES["q7"].mechanisms) == set(MECHANISMS) - {"watermarks-P"}
 
 
@@ -116,6 +118,8 @@ def test_random_events_under_random_schedules(
 def test_a_pair_that_does_not_go_together_names_what_does(staged: Path) -> None:
     with pytest.raises(OptionError, match=r"q7 exchanges rows .* watermarks-P cannot; use tokens, .* or sequential"):
         prepare(Plan("q7", str(staged), mechanism="watermarks-P"))
+    with pytest.raises(OptionError, match=r"q0 is written for tokens alone, .* one that has it: q4 and q7"):
+        prepare(Plan("q0", str(staged), mechanism="notifications"))
 
 
 @pytest.mark.parametrize("width", [10**8, 10**9])

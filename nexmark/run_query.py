@@ -1,0 +1,84 @@
+"""A run on behalf of a command: progress shown, errors as one line, its rows at hand, compared with the oracle's."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nexmark.errors import CommandError, InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class RunError(CommandError):
+    """A run that did not complete; the text says which worker or operator failed, and how."""
+
+
+def execute_plan(plan: Any, on_start: Any = None, rows: Path | None = None) -> dict[str, Any]:
+    """Run a plan with a progress bar; the engine's errors become one line each."""
+    from engine import ConfigError, SegmentError, TokenRingError
+    from engine.errors import SharedMemoryError
+    from nexmark.progress import progress_line
+    from nexmark.runner import run_query
+
+    try:
+        with progress_line(f"{plan.query}") as progress:
+            return run_query(plan, on_progress=progress, on_start=on_start, rows=rows)
+    except (ConfigError, SegmentError) as error:
+        raise InputError(str(error)) from error
+    except (TokenRingError, SharedMemoryError) as error:
+        notes = "\n".join(getattr(error, "__notes__", ()))
+        if notes and os.environ.get("TOKENRING_TRACEBACK"):
+            click.echo(notes, err=True)
+        raise RunError(f"{error} (set TOKENRING_TRACEBACK=1 for the traceback)" if notes else str(error)) from error
+
+
+@contextmanager
+def executed(plan: Any, keep: bool, beside: Path | None = None) -> Iterator[tuple[dict[str, Any], pa.Table | None]]:
+    """Run a plan; yields the outcome and the result's rows: None if they are many and need not be kept. Within the
+    block they may be in files of a temporary folder, which is made in the folder `beside`."""
+    from nexmark.queries import QUERIES
+
+    query = QUERIES[plan.query]
+    if not keep:
+        yield execute_plan(plan), None
+    elif query.is_small:
+        import pyarrow as pa
+
+        outcome = execute_plan(plan)
+        yield outcome, pa.Table.from_pylist(outcome["result"], query.result.to_arrow())
+    else:
+        from nexmark.result_rows import kept_rows
+
+        with tempfile.TemporaryDirectory(prefix="tokenring-rows-", dir=beside) as folder:
+            yield execute_plan(plan, rows=Path(folder)), kept_rows(Path(folder))
+
+
+def verify(plan: Any, outcome: dict[str, Any], rows: pa.Table) -> list[str]:
+    """Compare a run's rows with Spark SQL's over the same events, and note in the outcome whether they are the same;
+    returns what differs in words."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from nexmark.compare import differences
+    from nexmark.oracle import oracle
+    from nexmark.queries import QUERIES
+
+    outcome["verified"] = False
+    if outcome["dnf"]:
+        return ["the run did not finish"]
+    query = QUERIES[plan.query]
+    with tempfile.TemporaryDirectory(prefix="tokenring-oracle-") as scratch:
+        expected = Path(scratch) / "answer.parquet"
+        answer = oracle(plan.query, plan.input_folder, events=outcome["events"])
+        pq.write_table(pa.Table.from_pylist(answer, rows.schema), expected)
+        found = differences(rows, expected, query.key or query.sort_by)
+    outcome["verified"] = not found
+    return found
