@@ -1,9 +1,13 @@
-"""What every test runs under: a leak check after each, numba warmed up first, no deadlines for hypothesis."""
+"""What every test runs under: a leak check after each, numba warmed up first, no deadlines for hypothesis.
+
+Spread over processes (`-n 2 --dist loadgroup`), a file stays in one of them, and so do all that share a Spark.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import numba
 import numpy as np
@@ -17,6 +21,29 @@ settings.register_profile("tokenring", deadline=None, derandomize="CI" in os.env
 settings.load_profile("tokenring")
 
 _FAILED = pytest.StashKey[bool]()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """In a process of several, those that share a Spark are one group, and first, since nothing else takes so long."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return
+    with_spark = [item for item in items if item.get_closest_marker("spark") or "resident_spark" in item.fixturenames]  # type: ignore[attr-defined]
+    for item in with_spark:
+        item.add_marker(pytest.mark.xdist_group("spark"))
+    items.sort(key=lambda item: item not in with_spark)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Hand out whole files, which share fixtures, or groups; in the order of collection."""
+    from xdist.scheduler import LoadGroupScheduling
+
+    class ByFile(LoadGroupScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            scope: str = super()._split_scope(nodeid)
+            return nodeid.split("::", 1)[0] if scope == nodeid else scope
+
+    return ByFile(config, log)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -8,6 +8,7 @@ import os
 import sys
 import time
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
@@ -31,6 +32,9 @@ GRACE_S = 3.0
 TOLERATED_PREFIXES = ("/dev/null", "/dev/urandom", "/dev/random", sys.prefix + "/", sys.base_prefix + "/")
 
 Process = tuple[int, float]  # pid, creation time: a pid alone may be used again
+
+KEPT: set[int] = set()
+"""Processes that a fixture of the session keeps from test to test, with all that descends from them; it ends them."""
 
 
 @dataclass(frozen=True)
@@ -114,12 +118,21 @@ def _descendants() -> dict[int, Process]:
     my_command = _read_proc(me.pid, "cmdline")
     pids.update(pid for pid in psutil.pids() if pid != me.pid and pid not in pids and _is_adopted(pid, my_command))
     family: dict[int, Process] = {}
-    for pid in pids - helpers:
+    for pid in pids - helpers - _kept():
         try:
             family[pid] = (pid, psutil.Process(pid).create_time())
         except psutil.NoSuchProcess:
             continue
     return family
+
+
+def _kept() -> set[int]:
+    """What a fixture of the session keeps and will end itself."""
+    pids = set(KEPT)
+    for pid in KEPT:
+        with suppress(psutil.NoSuchProcess):
+            pids |= {child.pid for child in psutil.Process(pid).children(recursive=True)}
+    return pids
 
 
 def _is_adopted(pid: int, my_command: bytes) -> bool:
@@ -129,7 +142,12 @@ def _is_adopted(pid: int, my_command: bytes) -> bool:
     if _read_proc(pid, "cmdline") != my_command:
         return False
     try:
-        return os.getsid(pid) == os.getsid(0) and psutil.Process(pid).ppid() != os.getppid()
+        if os.getsid(pid) != os.getsid(0):
+            return False
+        # Where tests are spread over processes, our siblings and what they fork look like us, but are nobody's orphans.
+        while _read_proc(pid, "cmdline") == my_command:
+            pid = psutil.Process(pid).ppid()
+        return pid != os.getppid()
     except (ProcessLookupError, psutil.NoSuchProcess):
         return False
 

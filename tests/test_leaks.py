@@ -22,6 +22,7 @@ CONFTEST = """
 from tests import leaks
 from tests.conftest import leaves_nothing_behind, pytest_runtest_makereport, warm_numba
 leaks.GRACE_S = 0.3
+leaks.SEGMENT_PREFIXES = tuple("selftest-" + prefix for prefix in leaks.SEGMENT_PREFIXES)
 """
 HEADER = """
 import multiprocessing, os, pathlib, signal, socket, subprocess, sys, threading
@@ -72,8 +73,8 @@ CLEAN = {
 
 @pytest.fixture
 def segment() -> Iterator[Path]:
-    """Name a segment that is gone afterwards, whatever a test did with it."""
-    path = Path(f"/dev/shm/tokenring-selftest-{uuid.uuid4().hex}")
+    """Name a segment that is gone afterwards, whatever a test did with it; only runs within these tests look for it."""
+    path = Path(f"/dev/shm/selftest-tokenring-{uuid.uuid4().hex}")
     yield path
     path.unlink(missing_ok=True)
 

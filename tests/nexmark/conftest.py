@@ -1,15 +1,40 @@
-"""Staged folders the tests share: one made by Spark, and small ones sealed without it."""
+"""What the tests share: a Spark that answers many of them, a folder staged by it, and a JVM that starts quickly."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from nexmark.generator import GeneratorConfig
 from nexmark.stage import stage_generated
+from tests.nexmark.resident_spark import ResidentSpark
 
 SHARED_EVENTS = 200_000
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_jvm() -> Iterator[None]:
+    """Jobs of seconds are over before the JVM's second compiler has earned what it costs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        yield
+
+
+@pytest.fixture(scope="session")
+def resident_spark(quick_jvm: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ResidentSpark]:
+    """The process that `spark` is about."""
+    resident = ResidentSpark(tmp_path_factory.mktemp("spark"))
+    yield resident
+    resident.close()
+
+
+@pytest.fixture
+def spark(resident_spark: ResidentSpark) -> Iterator[None]:
+    """Jobs that this test starts in its own process share one JVM with those of others."""
+    with resident_spark.at_hand():
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -19,8 +44,11 @@ def shared_config() -> GeneratorConfig:
 
 
 @pytest.fixture(scope="session")
-def shared_staged(tmp_path_factory: pytest.TempPathFactory, shared_config: GeneratorConfig) -> Path:
+def shared_staged(
+    resident_spark: ResidentSpark, tmp_path_factory: pytest.TempPathFactory, shared_config: GeneratorConfig
+) -> Path:
     """About 200 000 events, staged by Spark on three partitions; never written to by a test."""
     out = tmp_path_factory.mktemp("shared") / "events"
-    stage_generated(out, shared_config, master="local[2]", partitions=3)
+    with resident_spark.at_hand():
+        stage_generated(out, shared_config, master="local[2]", partitions=3)
     return out

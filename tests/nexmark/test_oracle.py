@@ -48,6 +48,7 @@ def generated_rows(config: GeneratorConfig, stream: str, events: int) -> list[di
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("query", ["q4", "q7"])
 def test_against_plain_python(shared_staged: Path, shared_config: GeneratorConfig, query: str) -> None:
     limit = 100_003
@@ -89,6 +90,7 @@ def by_hand(tmp_path: Path) -> Path:
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("spark")
 def test_an_example_worked_by_hand(by_hand: Path) -> None:
     assert oracle("q4", by_hand, master="local[1]") == [
         {"category": -12, "average": HUGE, "count": 2},

@@ -132,6 +132,7 @@ def in_order(events: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str
     return ordered
 
 
+@pytest.mark.usefixtures("spark")
 def test_foreign_events_in_three_layouts_are_the_same_events(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -191,6 +192,7 @@ def test_foreign_events_in_three_layouts_are_the_same_events(
     assert len(set(digests)) == 1
 
 
+@pytest.mark.usefixtures("spark")
 def test_no_events_at_all_and_staging_a_staged_folder(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     source = tmp_path / "src"
     source.mkdir()
