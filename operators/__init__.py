@@ -1,6 +1,6 @@
 """Operators, one a file, written against the engine's public face: general, columnar, with kernels where a row costs.
 
-aggregate         counts, sums and so on by key: running, by tumbling or sliding windows
+aggregate         counts, sums and so on by key: running, by tumbling, sliding or session windows
 best_offers       the highest offer within each interval, once it has closed
 running_average   the average so far of each key's values
 tumbling_max      the highest value of each tumbling window
@@ -32,6 +32,7 @@ from operators.aggregates import (
     Max,
     Mean,
     Min,
+    Session,
     Sliding,
     Sum,
     Tumbling,
@@ -67,6 +68,7 @@ __all__ = [
     "Max",
     "Mean",
     "Min",
+    "Session",
     "Sliding",
     "Sum",
     "Tumbling",

@@ -7,6 +7,7 @@ least end first; `pending` offers (key, time, value) whose interval is not here 
 import numpy as np
 
 from engine import COLUMN, TABLE, WORDS, boolean, int64, kernel, void
+from operators.heap import pop, push
 
 KEY, TAKEN, START, END, THRESHOLD, PAYLOAD, BEST, HAS_BEST = range(8)  # an interval: one cache line
 OPEN, PENDING, DUPLICATE = range(3)  # words of `meta`
@@ -47,35 +48,6 @@ def _remove(table, at):  # type: ignore[no-untyped-def]
     table[gap, TAKEN], table[gap, START] = 0, NEVER
 
 
-@kernel
-def _push(heap, size, end, key):  # type: ignore[no-untyped-def]
-    at = size
-    while at > 0 and heap[(at - 1) >> 1, 0] > end:
-        parent = (at - 1) >> 1
-        heap[at, 0], heap[at, 1] = heap[parent, 0], heap[parent, 1]
-        at = parent
-    heap[at, 0], heap[at, 1] = end, key
-
-
-@kernel
-def _pop(heap, size):  # type: ignore[no-untyped-def]
-    """Remove the least of `size` entries."""
-    end, key = heap[size - 1, 0], heap[size - 1, 1]
-    size -= 1
-    at = 0
-    while True:
-        child = 2 * at + 1
-        if child >= size:
-            break
-        if child + 1 < size and heap[child + 1, 0] < heap[child, 0]:
-            child += 1
-        if heap[child, 0] >= end:
-            break
-        heap[at, 0], heap[at, 1] = heap[child, 0], heap[child, 1]
-        at = child
-    heap[at, 0], heap[at, 1] = end, key
-
-
 @kernel(boolean(TABLE, TABLE, WORDS, COLUMN, COLUMN, COLUMN, COLUMN, COLUMN))
 def open_intervals(table, heap, meta, keys, starts, ends, thresholds, payloads):  # type: ignore[no-untyped-def]
     """Add intervals (columns of one length); False at a key that is open already (meta[DUPLICATE])."""
@@ -88,7 +60,7 @@ def open_intervals(table, heap, meta, keys, starts, ends, thresholds, payloads):
             return False
         table[at, KEY], table[at, TAKEN], table[at, START], table[at, END] = keys[i], 1, starts[i], ends[i]
         table[at, THRESHOLD], table[at, PAYLOAD], table[at, HAS_BEST] = thresholds[i], payloads[i], 0
-        _push(heap, meta[OPEN], ends[i], keys[i])
+        push(heap, meta[OPEN], ends[i], keys[i])
         meta[OPEN] += 1
     return True
 
@@ -143,7 +115,7 @@ def close_intervals(table, heap, meta, frontier, payloads, values):  # type: ign
             payloads[rows], values[rows] = table[at, PAYLOAD], table[at, BEST]
             rows += 1
         _remove(table, at)
-        _pop(heap, size)
+        pop(heap, size)
         size -= 1
     meta[OPEN] = size
     return rows

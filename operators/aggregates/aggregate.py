@@ -6,14 +6,15 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from engine import Batch, Exchange, GraphError, Notify, Pipeline, Schema, SchemaError, Stream
+from engine import Batch, Exchange, Notify, Pipeline, Schema, SchemaError, Stream
 from operators.aggregates.functions import Aggregate
 from operators.aggregates.late import fill_ends, split_late
 from operators.aggregates.panes import PANE, LocalPanes, Windows
 from operators.aggregates.plan import ALL, Plan
 from operators.aggregates.running import exchanged_by, running
+from operators.aggregates.sessions import Sessions
 from operators.aggregates.windows import FOREVER, Panes, Session, Window, check_window, panes_of
-from operators.mechanisms import TOKENS, Mechanism
+from operators.mechanisms import TOKENS, Edge, Mechanism
 
 
 def columns_of(by: str | Sequence[str]) -> tuple[str, ...]:
@@ -55,14 +56,15 @@ def aggregate(
     each key once, when the input has ended. Memory: each key, 24 bytes and 8 for each aggregate.
 
     With a window (Tumbling, Sliding, Session), rows start with (window_start, window_end), of the kind of the window's
-    time. A window's rows are sent when no more can come for it, `lateness` after its end, at that time; a window
-    without rows sends nothing. Rows may come in any order. Each worker aggregates its own rows first, and what is
-    exchanged is a row for each key and window (pane); not so for sessions and CountDistinct. Memory: each key of each
-    window that is open (each pane of it). One token is held, at the least end.
+    time. A window's rows are sent when no more can come for it, `lateness` after its end, at that time (sessions that
+    end together: at the first one's). Rows may come in any order; a window without rows sends nothing. Each worker
+    aggregates its own rows first, so that a row for each key and window (pane) crosses; not so for sessions and
+    CountDistinct. Memory: each key of each window (pane) that is open. One token is held, at the least end.
 
     A row is late if its window's end (its pane's, where windows slide), plus `lateness`, is not after its message's
-    time. late=True gives two streams, the second one with the late rows, in the input's schema. Otherwise a late row
-    counts if its window is open still, and raises TimeRegressionError (as OperatorError) if its result was sent.
+    time; for sessions, if its own time plus `lateness` is before it. late=True gives two streams, the second one with
+    the late rows, in the input's schema. Otherwise a late row counts while no result that it may be part of was sent,
+    and then raises TimeRegressionError (as OperatorError).
     Raises SchemaError, naming the operator, for columns that are not there or do not fit.
     """
     plan = Plan.of(name, stream.schema, columns_of(by), aggregates)
@@ -77,14 +79,17 @@ def aggregate(
     check_window(name, window, stream.schema, lateness)
     for clash in {"window_start", "window_end"} & {*plan.by, *plan.names}:
         raise SchemaError(f"operator {name!r}: the window has a column {clash!r} already; call yours otherwise")
-    if isinstance(window, Session):  # later
-        raise GraphError("not yet")
-    panes = panes_of(window, lateness)
+    panes = None if isinstance(window, Session) else panes_of(window, lateness)
     late_rows = None
     if late:
-        stream, late_rows = split_late(stream, name, lambda times: _due(times, panes), panes.time)
-    plan = plan.ordered_by(panes.time)
-    results = _by_panes(stream, plan, panes, way, str(stream.schema.kind(panes.time)))
+        due = (lambda times: times + 1 + lateness) if panes is None else (lambda times: _due(times, panes))
+        stream, late_rows = split_late(stream, name, due, window.time)
+    plan = plan.ordered_by(window.time)
+    time_kind = str(stream.schema.kind(window.time))
+    if isinstance(window, Session):
+        results = _by_sessions(stream, plan, window, lateness, way, time_kind)
+    else:
+        results = _by_panes(stream, plan, panes_of(window, lateness), way, time_kind)
     return results if late_rows is None else (results, late_rows)
 
 
@@ -111,10 +116,29 @@ def _by_panes(stream: Stream, plan: Plan, panes: Panes, way: Mechanism, time_kin
 
 
 def _exchanged_first(stream: Stream, plan: Plan, panes: Panes, schema: Schema, way: Mechanism) -> Stream:
-    """The rows themselves go to the owners of their keys, or all to one worker."""
+    """The rows themselves cross."""
+    edge, plan, _ = _to_owners(stream, plan, panes.time, way)
+    return way.timed(plan.operator, [edge], schema, lambda: Windows(plan, panes, schema, False), Notify.IF_TOKEN)
+
+
+def _by_sessions(stream: Stream, plan: Plan, window: Session, lateness: int, way: Mechanism, time_kind: str) -> Stream:
+    schema = Schema.of({"window_start": time_kind, "window_end": time_kind} | plan.keys | plan.result_kinds)
+    edge, plan, by = _to_owners(stream, plan, window.time, way)
+    return way.timed(
+        plan.operator,
+        [edge],
+        schema,
+        lambda: Sessions(plan, by, window.time, window.gap, lateness, schema),
+        Notify.IF_TOKEN,
+    )
+
+
+def _to_owners(stream: Stream, plan: Plan, time: str, way: Mechanism) -> tuple[Edge, Plan, tuple[str, ...]]:
+    """The rows, as far as needed, go to the owners of their keys, or all to one worker: the edge, the plan over what
+    arrives, and the key's columns there."""
     needed = plan.needs()
-    if needed is not None:
-        needed = tuple(dict.fromkeys((*needed, *([panes.time] if panes.time else []))))
+    if needed is not None and time:
+        needed = tuple(dict.fromkeys((*needed, time)))
     by = plan.by
     if not by:
         stream = everything_together(stream, way, plan.operator)
@@ -122,8 +146,7 @@ def _exchanged_first(stream: Stream, plan: Plan, panes: Panes, schema: Schema, w
         needed = None if needed is None else (*needed, ALL)
     if needed is not None:
         plan = replace(plan, schema=stream.schema.select(needed))
-    edge = stream, Exchange(exchanged_by(by), needed)
-    return way.timed(plan.operator, [edge], schema, lambda: Windows(plan, panes, schema, False), Notify.IF_TOKEN)
+    return (stream, Exchange(exchanged_by(by), needed)), plan, by
 
 
 def everything_together(stream: Stream, way: Mechanism, name: str) -> Stream:

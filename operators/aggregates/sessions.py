@@ -1,0 +1,121 @@
+"""One worker's part of session windows: open sessions of its keys, merged by rows that come between them."""
+
+import numpy as np
+
+from engine import COMPLETE, Batch, Schema, Time, TimeRegressionError
+from operators.aggregates.accumulators import Accumulators, joined, wrapped
+from operators.aggregates.plan import Plan
+from operators.aggregates.session_kernels import (
+    FRESH,
+    KEY,
+    LAST,
+    LIMIT,
+    MERGED,
+    START,
+    TIMERS,
+    end_sessions,
+    extend,
+    resolve,
+)
+from operators.keys import Keys, grown
+from operators.mechanisms import Give, distinct
+
+
+class Sessions:
+    """Output is pending at the ends of open sessions, plus the lateness that is allowed. `by`: the columns of the key
+    among those that arrive; the plan's are among the results."""
+
+    late = 0
+
+    def __init__(self, plan: Plan, by: tuple[str, ...], time: str, gap: int, lateness: int, schema: Schema) -> None:
+        self._plan, self._schema = plan, schema
+        self._gap, self._lateness = gap, lateness
+        self._time = plan.schema.position(time)
+        self._keys = Keys(plan.schema, by)
+        self._state = Accumulators(plan)
+        self._table = np.zeros((64, 5), np.int64)
+        self._timers = np.zeros((64, 2), np.int64)
+        self._free = np.zeros(64, np.int64)
+        self._heads = np.zeros(64, np.int64)
+        self._meta = np.zeros(5, np.int64)
+        self._counts = self._meta.data
+        self._closed: Time = -1
+        self.takes = (self._take,)
+
+    def _take(self, batch: Batch) -> Time:
+        times, counts, rows = batch.columns[self._time], self._counts, batch.rows
+        first = int(times.min())
+        if first + self._lateness < self._closed:
+            raise TimeRegressionError(
+                f"operator {self._plan.operator!r}: a row at {first} came when sessions that it may be part of were "
+                f"sent already: the frontier was at {self._closed}. Rows must not lie before their message's time: send "
+                f"such rows at earlier times, allow lateness=..., or take them with late=True"
+            )
+        slots = self._keys.slots(batch)
+        if len(self._heads) < self._keys.limit:
+            self._heads = grown(self._heads, self._keys.limit)
+        sessions, fresh = np.empty(rows, np.int64), np.empty(rows, np.int64)
+        merged = np.empty(rows + counts[LIMIT], np.int64)
+        counts[FRESH] = counts[MERGED] = done = 0
+        while True:
+            done = extend(
+                *(self._table, self._heads, self._free, self._timers, self._meta, times, slots, self._gap, done),
+                *(sessions, fresh, merged),
+            )
+            if done == rows:
+                break
+            self._grow()
+        fresh, merged = fresh[: counts[FRESH]], merged[: counts[MERGED]]
+        if len(fresh):
+            self._state.reset(fresh, counts[LIMIT])
+        if len(merged):
+            resolve(self._table, sessions)
+        self._state.take(batch, sessions)
+        if len(merged):
+            roots = merged.copy()
+            resolve(self._table, roots)
+            self._state.merge(self._state, merged, roots)
+            self._state.drop(merged)
+        return first + self._gap + self._lateness
+
+    def _grow(self) -> None:
+        length = 2 * len(self._free)
+        for table in ("_table", "_timers"):
+            before = getattr(self, table)
+            longer = np.zeros((length, before.shape[1]), np.int64)
+            longer[: len(before)] = before
+            setattr(self, table, longer)
+        self._free = grown(self._free, length)
+
+    def advance(self, frontier: Time) -> None:
+        """Nothing waits for anything but its session's end."""
+
+    def least(self) -> Time:
+        """The end of the session that ends first, or before it."""
+        return int(self._timers[0, 0]) + self._lateness if self._counts[TIMERS] else COMPLETE
+
+    def emit(self, upto: Time, give: Give) -> Time:
+        """Send the sessions that have ended, all in one message at the first one's end."""
+        self._closed = max(self._closed, upto)
+        ended = np.empty(self._counts[TIMERS], np.int64)
+        found = end_sessions(
+            *(self._table, self._heads, self._free, self._timers, self._meta, self._gap),
+            *(upto - self._lateness, ended),
+        )
+        if found:
+            ended = ended[:found]
+            about = self._table[ended]
+            ends, keys = about[:, LAST] + self._gap, about[:, KEY]
+            window = np.ascontiguousarray(about[:, START]), ends
+            columns, heaps = self._keys.columns(keys)
+            named = len(self._plan.by)
+            parts = joined((window, (None, None)), (columns[:named], heaps[:named]), self._state.results(ended))
+            give(int(ends[0]) + self._lateness, wrapped(self._schema, parts, found))
+            self._state.drop(ended)
+            gone = np.unique(keys)
+            self._keys.remove(gone[self._heads[gone] == 0])
+        return self.least()
+
+    def times(self, port: int, batch: Batch) -> list[Time]:
+        """The ends of the sessions that the rows would be alone."""
+        return distinct(batch.columns[self._time] + self._gap + self._lateness)
