@@ -48,8 +48,8 @@ class Sessions:
         if first + self._lateness < self._closed:
             raise TimeRegressionError(
                 f"operator {self._plan.operator!r}: a row at {first} came when sessions that it may be part of were "
-                f"sent already: the frontier was at {self._closed}. Rows must not lie before their message's time: send "
-                f"such rows at earlier times, allow lateness=..., or take them with late=True"
+                f"sent already: the frontier was at {self._closed}. Rows must not lie before their message's time: "
+                f"send such rows at earlier times, allow lateness=..., or take them with late=True"
             )
         slots = self._keys.slots(batch)
         if len(self._heads) < self._keys.limit:
