@@ -3,6 +3,7 @@
 aggregate         counts, sums and so on by key: running, by tumbling, sliding or session windows
 best_offers       the highest offer within each interval, once it has closed
 running_average   the average so far of each key's values
+average_of_last   the average of each key's last so many values
 tumbling_max      the highest value of each tumbling window
 tumbling_average  the paper's example of an operator
 word_count        the rolling count of each word
@@ -39,6 +40,7 @@ from operators.aggregates import (
     aggregate,
 )
 from operators.arrange import Arrangement, arrange
+from operators.average_of_last import average_of_last
 from operators.batches import filter_batches, map_batches
 from operators.best_offers import best_offers
 from operators.collect import Collected, Latest, collect, latest
@@ -74,6 +76,7 @@ __all__ = [
     "Tumbling",
     "aggregate",
     "arrange",
+    "average_of_last",
     "best_offers",
     "collect",
     "concatenate",

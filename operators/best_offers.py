@@ -23,6 +23,7 @@ from operators.intervals import (
 from operators.mechanisms import TOKENS, Give, Mechanism, distinct
 
 _CLOSED_AT_ONCE = 4096
+_NONE = np.empty(0, np.int64)
 
 
 def best_offers(
@@ -37,11 +38,12 @@ def best_offers(
     offer_key: str,
     offer_time: str,
     offer_value: str,
+    with_key: bool = False,
     name: str = "best_offers",
     way: Mechanism = TOKENS,
 ) -> Stream:
     """The highest counting offer of each interval that had one, as (payload, offer_value) int64 rows at the interval's
-    end.
+    end; with_key: as (payload, offer_value, key, end).
 
     The columns of `intervals` are named by key, start, end (times), threshold and payload; those of `offers` by
     offer_key, offer_time, offer_value; all int64. Both streams are exchanged by key, and nothing but these columns
@@ -53,7 +55,7 @@ def best_offers(
         (intervals, Exchange(key, crossing)),
         (offers, Exchange(offer_key, (offer_key, offer_time, offer_value))),
     ]
-    schema = Schema(f"{payload} {offer_value}")
+    schema = Schema(f"{payload} {offer_value}" + (f" {key} {end}" if with_key else ""))
     positions = [crossing.index(column) for column in (key, start, end, threshold, payload)]
     return way.timed(name, edges, schema, lambda: _BestOffers(schema, key, positions), Notify.ALWAYS)
 
@@ -61,12 +63,13 @@ def best_offers(
 class _BestOffers:
     """One worker's part. Output is pending at the ends of open intervals."""
 
-    __slots__ = ("_counts", "_key", "_meta", "_positions", "_schema", "_state", "takes")
+    __slots__ = ("_counts", "_key", "_meta", "_positions", "_schema", "_state", "_with_key", "takes")
 
     late = 0
 
     def __init__(self, schema: Schema, key: str, positions: list[int]) -> None:
         self._schema = schema
+        self._with_key = len(schema) > 2
         self._key = key
         self._positions = positions  # of key, start, end, threshold and payload among the columns that arrive
         self._state = Intervals()
@@ -79,9 +82,7 @@ class _BestOffers:
         state.reserve(batch.rows)
         columns = batch.columns
         if not open_intervals(state.table, state.heap, meta, *[columns[position] for position in self._positions]):
-            raise ValueError(
-                f"interval key {int(meta[DUPLICATE])} ({self._key}) was opened twice; keys must be unique"
-            )
+            raise ValueError(f"interval key {int(meta[DUPLICATE])} ({self._key}) was opened twice; keys must be unique")
         return state.least_end if self._counts[OPEN] else COMPLETE
 
     def _offer(self, batch: Batch) -> Time:
@@ -109,9 +110,11 @@ class _BestOffers:
         while rows == _CLOSED_AT_ONCE:
             room = min(_CLOSED_AT_ONCE, counts[OPEN])
             payloads, values = np.empty(room, np.int64), np.empty(room, np.int64)
-            rows = close_intervals(state.table, state.heap, self._meta, upto, payloads, values)
+            keys, ends = (np.empty(room, np.int64), np.empty(room, np.int64)) if self._with_key else (_NONE, _NONE)
+            rows = close_intervals(state.table, state.heap, self._meta, upto, payloads, values, keys, ends)
             if rows:
-                give(time, Batch.wrap(self._schema, (payloads[:rows], values[:rows]), rows))
+                columns = (payloads[:rows], values[:rows], keys[:rows], ends[:rows])
+                give(time, Batch.wrap(self._schema, columns if self._with_key else columns[:2], rows))
         return state.least_end if counts[OPEN] else COMPLETE
 
     def times(self, port: int, batch: Batch) -> list[Time]:

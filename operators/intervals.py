@@ -102,10 +102,10 @@ def settle_pending(table, pending, meta, frontier):  # type: ignore[no-untyped-d
     meta[PENDING] = kept
 
 
-@kernel(int64(TABLE, TABLE, WORDS, int64, WORDS, WORDS))
-def close_intervals(table, heap, meta, frontier, payloads, values):  # type: ignore[no-untyped-def]
+@kernel(int64(TABLE, TABLE, WORDS, int64, WORDS, WORDS, WORDS, WORDS))
+def close_intervals(table, heap, meta, frontier, payloads, values, keys, ends):  # type: ignore[no-untyped-def]
     """Close intervals whose end is at or before `frontier`, in order of their ends, until the outputs are full; returns
-    rows written.
+    rows written. keys, ends: empty where nobody asks for them.
     """
     rows = 0
     size = meta[OPEN]
@@ -113,6 +113,8 @@ def close_intervals(table, heap, meta, frontier, payloads, values):  # type: ign
         at = _find(table, heap[0, 1])
         if table[at, HAS_BEST] != 0:
             payloads[rows], values[rows] = table[at, PAYLOAD], table[at, BEST]
+            if len(keys) > 0:
+                keys[rows], ends[rows] = table[at, KEY], table[at, END]
             rows += 1
         _remove(table, at)
         pop(heap, size)

@@ -37,6 +37,20 @@ def _bench(workers: int = 1, **settings: Any) -> Iterator[Bench]:
         yield made
 
 
+def test_with_the_interval_itself() -> None:
+    def declare(intervals: Stream, offers: Stream) -> Stream:
+        return best_offers(
+            intervals, offers, key="key", start="start", end="end", threshold="least", payload="payload",
+            offer_key="item", offer_time="when", offer_value="price", with_key=True,
+        )  # fmt: skip
+
+    with bench([INTERVALS, OFFERS], declare) as made:
+        made.send(_columns(INTERVALS, [(7, 0, 9, 0, 70), (8, 1, 5, 0, 80)]))
+        made.send(_columns(OFFERS, [(7, 3, 300), (8, 4, 400), (7, 4, 200)]), to=1)
+        made.close()
+        assert [row[2:] for row in made.rows] == [(80, 400, 8, 5), (70, 300, 7, 9)]
+
+
 def _columns(schema: Schema, rows: list[Any]) -> dict[str, list[int]]:
     return {name: [row[at] for row in rows] for at, name in enumerate(schema.names)}
 

@@ -1,0 +1,40 @@
+"""The right answers to all queries by DuckDB, from the Parquet files, which the engine does not read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+
+from nexmark.schema import STREAMS
+
+_WINNERS = """
+    SELECT a.id, a.seller, a.category, a.expires, max(b.price) AS price FROM auction a JOIN bid b ON b.auction = a.id
+    WHERE b.price >= a.reserve AND a.date_time <= b.date_time AND b.date_time < a.expires GROUP BY ALL
+"""
+
+# Columns by their names in the query's result. Sums are of DuckDB's HUGEINT, so that none overflows; // cuts off, which
+# is rounding down for what is not negative.
+ANSWERS = {
+    "q0": "SELECT auction, bidder, price, date_time FROM bid",
+    "q4": f"""
+        SELECT category, sum(price) // count(*) AS average, count(*) AS count FROM ({_WINNERS}) GROUP BY category
+    """,
+    "q6": f"""
+        SELECT seller, sum(price) // count(*) AS average, count(*) AS count FROM (
+            SELECT *, row_number() OVER (PARTITION BY seller ORDER BY expires DESC, id DESC) AS back FROM ({_WINNERS}))
+        WHERE back <= 10 GROUP BY seller
+    """,
+    "q7": """
+        SELECT (date_time // 10_000_000_000 + 1) * 10_000_000_000 AS window_end, max(price) AS price FROM bid GROUP BY 1
+    """,
+}
+
+
+def write_answer(query: str, folder: Path, to: Path, events: int = 2**62) -> None:
+    """Write the right answer over the first events of a staged folder as a Parquet file."""
+    with duckdb.connect() as database:
+        for stream in STREAMS:
+            files = folder / f"{stream}.parquet" / "*.parquet"
+            database.execute(f"CREATE VIEW {stream} AS SELECT * FROM '{files}' WHERE event < {events}")
+        database.execute(f"COPY ({ANSWERS[query]}) TO '{to}' (FORMAT parquet)")

@@ -1,0 +1,79 @@
+"""Every query answers what DuckDB answers: closed and open loop, several numbers of workers, events in any order."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from nexmark import runner
+from nexmark.compare import differences
+from nexmark.generator import GeneratorConfig
+from nexmark.queries import QUERIES
+from nexmark.run_query import executed
+from nexmark.runner import Plan
+from tests.nexmark.answers import ANSWERS, write_answer
+from tests.nexmark.helpers import seal_generated
+
+EVENTS = 40_003
+NAMES = tuple(QUERIES)
+
+
+def _with(workers: tuple[int, ...]) -> list[tuple[str, int]]:
+    """The queries with numbers of workers in turn."""
+    return list(zip(NAMES, itertools.cycle(workers), strict=False))
+
+
+@pytest.fixture(scope="module")
+def staged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Some windows, thousands of auctions that close."""
+    return seal_generated(tmp_path_factory.mktemp("queries") / "events", GeneratorConfig(EVENTS, rate=1_000, seed=3))
+
+
+@pytest.fixture(scope="module")
+def disordered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    config = GeneratorConfig(EVENTS // 2, rate=500, seed=4, out_of_order_group_size=100)
+    return seal_generated(tmp_path_factory.mktemp("queries") / "disordered", config)
+
+
+@pytest.fixture(autouse=True)
+def short_hiccup_meter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the machine's hiccups are is not what these tests ask."""
+    monkeypatch.setattr(runner, "HICCUP_S", 0.02)
+
+
+def _check(tmp_path: Path, folder: Path, query: str, **plan: Any) -> None:
+    answer = tmp_path / "answer.parquet"
+    write_answer(query, folder, answer)
+    assert pq.read_metadata(answer).num_rows > 0, "a test with an empty answer proves little"
+    with executed(Plan(query, str(folder), **plan), keep=True) as (outcome, rows):
+        assert not outcome["dnf"]
+        assert outcome["events"] == outcome["planned_events"]
+        assert outcome["result_rows"] == rows.num_rows
+        assert differences(rows, answer, QUERIES[query].key) == []
+
+
+def test_every_query_has_an_answer_to_compare_with() -> None:
+    assert tuple(ANSWERS) == NAMES
+
+
+# Each query meets two numbers of workers; together they meet all of one to four.
+@pytest.mark.parametrize(("query", "workers"), _with((1, 2, 3, 4)))
+def test_closed_loop(tmp_path: Path, staged: Path, query: str, workers: int) -> None:
+    _check(tmp_path, staged, query, workers=workers, block=1_000)
+
+
+@pytest.mark.parametrize(("query", "workers"), _with((3, 4, 1, 2)))
+def test_open_loop_of_events_out_of_order(tmp_path: Path, disordered: Path, query: str, workers: int) -> None:
+    _check(tmp_path, disordered, query, workers=workers, rate=100_000)
+
+
+@pytest.mark.parametrize("query", NAMES)
+def test_rows_are_counted_where_nobody_asks_for_them(staged: Path, query: str) -> None:
+    outcome = runner.run_query(Plan(query, str(staged), workers=2, events=10_000))
+    chosen = QUERIES[query]
+    assert (outcome["result"] is None) == (not chosen.is_small)
+    assert (outcome["result_rows"] is None) == (bool(chosen.key) and not chosen.is_small)
