@@ -20,7 +20,7 @@ from operators.aggregates.kernels import (
     fold_words,
 )
 from operators.aggregates.plan import Plan
-from operators.keys import grown
+from operators.keys import Keys, grown
 from operators.row_store import RowStore
 
 _NO_WORDS = np.zeros(0, np.int64)
@@ -180,6 +180,15 @@ class Accumulators:
             columns.append(column)
             heaps.append(heap)
         return tuple(columns), tuple(heaps)
+
+    def output(self, keys: Keys, slots: np.ndarray) -> tuple[Columns, int]:
+        """The rows of a result: the keys' last columns, as many as the plan groups by, and the results."""
+        named = len(self._plan.by)
+        results = self.results(slots)
+        if named:
+            columns, heaps = keys.columns(slots)
+            results = joined((columns[-named:], heaps[-named:]), results)
+        return results, len(slots)
 
     def partials(self, slots: np.ndarray) -> Columns:
         """The state itself, as `Plan.partial_kinds` has it."""

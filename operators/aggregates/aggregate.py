@@ -1,25 +1,23 @@
 """aggregate: counts, sums and so on by key, running or by window."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Literal, overload
 
 import numpy as np
 
-from engine import Batch, Exchange, Notify, Pipeline, Schema, SchemaError, Stream
+from engine import Exchange, Notify, Pipeline, Schema, SchemaError, Stream
+from operators.aggregates.accumulators import Accumulators
 from operators.aggregates.functions import Aggregate
 from operators.aggregates.late import fill_ends, split_late
-from operators.aggregates.panes import PANE, LocalPanes, Windows
+from operators.aggregates.local_panes import LocalPanes
+from operators.aggregates.owners import columns_of, exchanged_by, to_owners
+from operators.aggregates.pane_state import PANE
 from operators.aggregates.plan import ALL, Plan
-from operators.aggregates.running import exchanged_by, running
+from operators.aggregates.running import running
 from operators.aggregates.sessions import Sessions
+from operators.aggregates.window_results import Windows
 from operators.aggregates.windows import FOREVER, Panes, Session, Window, check_window, panes_of
-from operators.mechanisms import TOKENS, Edge, Mechanism
-
-
-def columns_of(by: str | Sequence[str]) -> tuple[str, ...]:
-    """Column names as a tuple: a string of names, or a sequence of them."""
-    return tuple(by.split()) if isinstance(by, str) else tuple(by)
+from operators.mechanisms import TOKENS, Mechanism
 
 
 @overload
@@ -112,18 +110,22 @@ def _by_panes(stream: Stream, plan: Plan, panes: Panes, way: Mechanism, time_kin
     )
     merging = plan.merging(partial)
     pact = Exchange(exchanged_by(plan.by or tuple(together) or (PANE,)))
-    return way.timed(name, [(local, pact)], schema, lambda: Windows(merging, panes, schema, True), Notify.IF_TOKEN)
+    return way.timed(
+        name, [(local, pact)], schema, lambda: Windows(merging, panes, schema, True, Accumulators), Notify.IF_TOKEN
+    )
 
 
 def _exchanged_first(stream: Stream, plan: Plan, panes: Panes, schema: Schema, way: Mechanism) -> Stream:
     """The rows themselves cross."""
-    edge, plan, _ = _to_owners(stream, plan, panes.time, way)
-    return way.timed(plan.operator, [edge], schema, lambda: Windows(plan, panes, schema, False), Notify.IF_TOKEN)
+    edge, plan, _ = to_owners(stream, plan, panes.time, way)
+    return way.timed(
+        plan.operator, [edge], schema, lambda: Windows(plan, panes, schema, False, Accumulators), Notify.IF_TOKEN
+    )
 
 
 def _by_sessions(stream: Stream, plan: Plan, window: Session, lateness: int, way: Mechanism, time_kind: str) -> Stream:
     schema = Schema.of({"window_start": time_kind, "window_end": time_kind} | plan.keys | plan.result_kinds)
-    edge, plan, by = _to_owners(stream, plan, window.time, way)
+    edge, plan, by = to_owners(stream, plan, window.time, way)
     return way.timed(
         plan.operator,
         [edge],
@@ -131,31 +133,3 @@ def _by_sessions(stream: Stream, plan: Plan, window: Session, lateness: int, way
         lambda: Sessions(plan, by, window.time, window.gap, lateness, schema),
         Notify.IF_TOKEN,
     )
-
-
-def _to_owners(stream: Stream, plan: Plan, time: str, way: Mechanism) -> tuple[Edge, Plan, tuple[str, ...]]:
-    """The rows, as far as needed, go to the owners of their keys, or all to one worker: the edge, the plan over what
-    arrives, and the key's columns there."""
-    needed = plan.needs()
-    if needed is not None and time:
-        needed = tuple(dict.fromkeys((*needed, time)))
-    by = plan.by
-    if not by:
-        stream = everything_together(stream, way, plan.operator)
-        plan, by = replace(plan, schema=stream.schema), (ALL,)
-        needed = None if needed is None else (*needed, ALL)
-    if needed is not None:
-        plan = replace(plan, schema=stream.schema.select(needed))
-    return (stream, Exchange(exchanged_by(by), needed)), plan, by
-
-
-def everything_together(stream: Stream, way: Mechanism, name: str) -> Stream:
-    """The rows with a column more, to exchange by, that is 0 in all of them."""
-    schema = Schema.of(stream.schema.spec() | {ALL: "int64"})
-
-    def answer(batch: Batch) -> Batch:
-        zeros = np.zeros(batch.rows, np.int64)
-        heaps = (*batch.heaps, None) if schema.has_text else ()
-        return Batch.wrap(schema, (*batch.columns, zeros), batch.rows, heaps)
-
-    return way.respond(f"{name}.together", (stream, Pipeline()), schema, lambda: answer)

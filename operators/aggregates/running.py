@@ -8,16 +8,12 @@ import numpy as np
 from engine import Batch, Exchange, Notify, Pipeline, Schema, SchemaError, Stream
 from operators.aggregates.accumulators import Accumulators, joined, wrapped
 from operators.aggregates.kernels import distinct_slots
+from operators.aggregates.owners import exchanged_by
 from operators.aggregates.plan import ALL, Plan
 from operators.keys import Keys, grown
 from operators.mechanisms import Mechanism
 
 _NOTHING: tuple[tuple[np.ndarray, ...], tuple[np.ndarray | None, ...]] = ((), ())
-
-
-def exchanged_by(by: tuple[str, ...]) -> str | tuple[str, ...]:
-    """The key of an exchange by these columns."""
-    return by[0] if len(by) == 1 else by
 
 
 def running(stream: Stream, plan: Plan, way: Mechanism) -> Stream:

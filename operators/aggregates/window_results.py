@@ -1,0 +1,100 @@
+"""The last stage of windowed operators: panes put together to windows as they end."""
+
+from collections.abc import Callable
+
+import numpy as np
+from sortedcontainers import SortedSet
+
+from engine import COMPLETE, Batch, Schema, Time
+from operators.aggregates.accumulators import joined, wrapped
+from operators.aggregates.pane_state import PANE, PaneState, State, ends_of, too_late
+from operators.aggregates.plan import Plan
+from operators.aggregates.windows import Panes
+from operators.keys import Keys
+from operators.mechanisms import Give, distinct
+
+
+class Windows:
+    """The last stage: panes of keys that are this worker's, put together to windows as those end. Output is pending at
+    the ends of windows, plus the lateness that is allowed. `partial`: whether rows are states that a first stage sent,
+    stamped with their pane's end, or rows as they came. make: the state that rows are folded into."""
+
+    def __init__(self, plan: Plan, panes: Panes, schema: Schema, partial: bool, make: Callable[[Plan], State]) -> None:
+        self.late = int(partial)
+        self._plan, self._panes, self._schema = plan, panes, schema
+        self._partial = partial
+        self._keys_schema = Schema.of(plan.keys) if plan.by else schema
+        self._make = make
+        self._rows = PaneState(plan, panes, make(plan))
+        self._time = plan.schema.position(PANE if partial else panes.time) if partial or panes.time else -1
+        self._pending: SortedSet = SortedSet()  # ends of windows that have rows
+        self._closed: Time = -1
+        self.takes = (self._take,)
+
+    def _ends(self, batch: Batch) -> tuple[np.ndarray, Time]:
+        if not self._partial:
+            return ends_of(batch, self._time, self._panes)
+        ends = batch.columns[self._time]
+        return ends, int(ends.min(initial=COMPLETE))
+
+    def _take(self, batch: Batch) -> Time:
+        panes = self._panes
+        ends, least = self._ends(batch)
+        if least + panes.lateness <= self._closed:
+            raise too_late(self._plan.operator, panes, least + panes.lateness, self._closed)
+        for end in self._rows.take(batch, ends):
+            self._pending.update(panes.window_ends(end))
+        return self.least()
+
+    def advance(self, frontier: Time) -> None:
+        """Nothing waits for anything but its window's end."""
+
+    def least(self) -> Time:
+        """The least end of the windows that have rows."""
+        return self._pending[0] + self._panes.lateness if self._pending else COMPLETE
+
+    def emit(self, upto: Time, give: Give) -> Time:
+        """Close windows, a message each."""
+        panes, rows = self._panes, self._rows
+        self._closed = max(self._closed, upto)
+        while self._pending and self._pending[0] + panes.lateness <= upto:
+            end = self._pending.pop(0)
+            if panes.is_tumbling:
+                ((_, slots),) = rows.close(end)
+                give(end + panes.lateness, self._results(end, slots, rows.keys, rows.state))
+                rows.forget(slots)
+                continue
+            parts = [slots for at in rows.open.irange(end - panes.width + panes.step, end) for slots in rows.open[at]]
+            give(end + panes.lateness, self._put_together(end, np.concatenate(parts)))
+            for _, slots in rows.close(end - panes.width + panes.every):  # those of no later window
+                rows.forget(slots)
+        return self.least()
+
+    def _put_together(self, end: Time, slots: np.ndarray) -> Batch:
+        rows = self._rows
+        state = self._make(self._plan)
+        if not self._plan.by:
+            target = np.zeros(len(slots), np.int64)
+            state.reset(target[:1], 1)
+            state.merge(rows.state, slots, target)
+            return self._results(end, target[:1], rows.keys, state)  # of the keys, none is shown
+        keys = Keys(self._keys_schema, self._plan.by)
+        columns, heaps = rows.keys.columns(slots)
+        target = keys.slots(wrapped(self._keys_schema, (columns[1:], heaps[1:]), len(slots)))
+        state.reset(keys.fresh, keys.limit)
+        state.merge(rows.state, slots, target)
+        return self._results(end, np.arange(len(keys)), keys, state)
+
+    def _results(self, end: Time, slots: np.ndarray, keys: Keys, state: State) -> Batch:
+        """The rows of a window."""
+        parts, rows = state.output(keys, slots)
+        if self._panes.time:
+            window = np.full(rows, end - self._panes.width), np.full(rows, end)
+            parts = joined((window, (None, None)), parts)
+        return wrapped(self._schema, parts, rows)
+
+    def times(self, port: int, batch: Batch) -> list[Time]:
+        """The ends of the windows that the rows are in."""
+        ends = distinct(self._ends(batch)[0])
+        found = {end + self._panes.lateness for pane in ends for end in self._panes.window_ends(pane)}
+        return sorted(found)
