@@ -11,6 +11,11 @@ no_op             passes rows on, for chains of idle operators
 arrange           an index of what updates add up to; net updates once a time is finished
 where             rows whose column compares so with a constant; a thousand of them are one call
 concatenate       several streams as one
+count             how many rows of each key there are
+distinct          the first row of each key
+last_by           the last row of each key
+reduce            a function of all rows of each key, by window or at the end
+top               the best rows of each key, running or by window
 look_up           each row with the value that a table has for it at the same time
 map_batches, filter_batches  a Python function of a batch
 collect, latest   sinks: all rows, or the latest of each key
@@ -38,6 +43,11 @@ from operators.aggregates import (
     Sum,
     Tumbling,
     aggregate,
+    count,
+    distinct,
+    last_by,
+    reduce,
+    top,
 )
 from operators.arrange import Arrangement, arrange
 from operators.average_of_last import average_of_last
@@ -80,12 +90,17 @@ __all__ = [
     "best_offers",
     "collect",
     "concatenate",
+    "count",
+    "distinct",
     "filter_batches",
+    "last_by",
     "latest",
     "look_up",
     "map_batches",
     "no_op",
+    "reduce",
     "running_average",
+    "top",
     "tumbling_average",
     "tumbling_max",
     "where",

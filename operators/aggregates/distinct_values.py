@@ -9,23 +9,24 @@ _PAIR = ("slot", "value")
 
 
 @kernel(void(COLUMN, COLUMN, WORDS, WORDS))
-def _chain(pairs, slots, first, following):  # type: ignore[no-untyped-def]
-    """Put pairs at the head of their slots' chains; first, following: int64, pair + 1, 0 at the end."""
-    for i in range(len(pairs)):
-        following[pairs[i]] = first[slots[i]]
-        first[slots[i]] = pairs[i] + 1
+def chain(members, slots, first, following):  # type: ignore[no-untyped-def]
+    """Put members at the head of their slots' chains. first, by slot, and following, by member: int64, member + 1, 0 at
+    the end."""
+    for i in range(len(members)):
+        following[members[i]] = first[slots[i]]
+        first[slots[i]] = members[i] + 1
 
 
 @kernel(int64(COLUMN, WORDS, WORDS, WORDS, WORDS))
-def _pairs_of(slots, first, following, pairs, which):  # type: ignore[no-untyped-def]
-    """Write all pairs of slots, and the positions in `slots` they belong to, as far as there is room; returns how many
-    there are."""
+def _members(slots, first, following, members, which):  # type: ignore[no-untyped-def]
+    """Write all that is chained to slots, and the positions in `slots` it belongs to, as far as there is room; returns
+    how many there are."""
     found = 0
     for i in range(len(slots)):
         at = first[slots[i]]
         while at != 0:
-            if found < len(pairs):
-                pairs[found], which[found] = at - 1, i
+            if found < len(members):
+                members[found], which[found] = at - 1, i
             found += 1
             at = following[at - 1]
     return found
@@ -50,7 +51,7 @@ class DistinctValues:
         if len(new):
             self._first = grown(self._first, int(new.max()) + 1)
             self._following = grown(self._following, self._keys.limit)
-            _chain(pairs, new, self._first, self._following)
+            chain(pairs, new, self._first, self._following)
         return new
 
     def add_from(self, other: "DistinctValues", source: np.ndarray, target: np.ndarray) -> np.ndarray:
@@ -66,10 +67,15 @@ class DistinctValues:
 
     def _pairs(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         self._first = grown(self._first, int(slots.max(initial=0)) + 1)
-        room = 4 * len(slots) + 64
-        while True:
-            pairs, which = np.empty(room, np.int64), np.empty(room, np.int64)
-            found = _pairs_of(slots, self._first, self._following, pairs, which)
-            if found <= room:
-                return pairs[:found], which[:found]
-            room = found
+        return members_of(slots, self._first, self._following)
+
+
+def members_of(slots: np.ndarray, first: np.ndarray, following: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What is chained to slots, the last to come first; and the position in `slots` that each belongs to: int64."""
+    room = 4 * len(slots) + 64
+    while True:
+        members, which = np.empty(room, np.int64), np.empty(room, np.int64)
+        found = _members(slots, first, following, members, which)
+        if found <= room:
+            return members[:found], which[:found]
+        room = found

@@ -1,0 +1,79 @@
+"""distinct, last_by and count: operators that need little more than the numbering of keys."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine import Batch, Exchange, Stream
+from operators.aggregates.aggregate import aggregate
+from operators.aggregates.functions import Count
+from operators.aggregates.kernels import LAST, LEAST, fold_order
+from operators.aggregates.orders import ascending, check_order, ranked
+from operators.aggregates.owners import columns_of, exchanged_by
+from operators.aggregates.plan import Plan
+from operators.keys import Keys, grown
+from operators.mechanisms import TOKENS, Mechanism
+
+
+def distinct(
+    stream: Stream, by: str | Sequence[str] = (), *, name: str = "distinct", way: Mechanism = TOKENS
+) -> Stream:
+    """The first row of each key to arrive, at its time; of each different row without `by`. Others are dropped.
+
+    Rows are exchanged by key. Memory: each key ever seen.
+    """
+    names = columns_of(by) or stream.schema.names
+    plan = Plan.of(name, stream.schema, names, {})
+
+    def make() -> Callable[[Batch], Batch]:
+        keys = Keys(plan.schema, names)
+
+        def answer(batch: Batch) -> Batch:
+            keys.slots(batch)
+            return batch if len(keys.fresh_rows) == batch.rows else batch.take(keys.fresh_rows)
+
+        return answer
+
+    return way.respond(name, (stream, Exchange(exchanged_by(names))), stream.schema, make)
+
+
+def last_by(
+    stream: Stream, by: str | Sequence[str], *, order: str, name: str = "last_by", way: Mechanism = TOKENS
+) -> Stream:
+    """The rows that are the last of their key so far, by the column `order`: for each message, at its time, those that
+    replace an earlier one. The latest of each key is its last row: what deduplication keeps.
+
+    Of rows with equal `order` the last to arrive counts (`top` with k=1 has other ties); those where it is null or NaN
+    are left out. Rows are exchanged by key. Memory: each key, 32 bytes, not the rows. Raises SchemaError, naming the
+    operator, for columns that are not there or have no order.
+    """
+    names = columns_of(by)
+    plan = Plan.of(name, stream.schema, names, {})
+    check_order(name, stream.schema, (order,))
+
+    def make() -> Callable[[Batch], Batch]:
+        keys = Keys(plan.schema, names)
+        latest, held = np.full(64, LEAST, np.int64), np.zeros(64, np.int64)
+
+        def answer(batch: Batch) -> Batch:
+            nonlocal latest, held
+            chosen = ranked(batch, order)
+            if chosen is not None:
+                batch = batch.filter(chosen)
+            slots = keys.slots(batch)
+            latest, held = grown(latest, keys.limit, LEAST), grown(held, keys.limit)
+            orders = ascending(batch.schema.kind(order), batch.words(order))
+            winners = np.empty(2 * batch.rows, np.int64)
+            found = fold_order(LAST, slots, orders, latest, held, winners)
+            return batch.take(winners[batch.rows : batch.rows + found])
+
+        return answer
+
+    return way.respond(name, (stream, Exchange(exchanged_by(names))), stream.schema, make)
+
+
+def count(stream: Stream, by: str | Sequence[str] = (), *, name: str = "count", **settings: Any) -> Stream:
+    """Rows (the columns `by`, count), int64: how many rows there are; `aggregate` with Count and its settings."""
+    counted: Stream = aggregate(stream, by, name=name, count=Count(), **settings)
+    return counted

@@ -1,0 +1,78 @@
+"""top: the k best rows of each key, running or by window."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from engine import Batch, Pipeline, Schema, SchemaError, Stream
+from operators.aggregates.accumulators import wrapped
+from operators.aggregates.orders import check_order
+from operators.aggregates.owners import columns_of, to_owners
+from operators.aggregates.plan import Plan
+from operators.aggregates.top_state import TopState
+from operators.aggregates.windowed import windowed
+from operators.aggregates.windows import Sliding, Tumbling
+from operators.keys import Keys
+from operators.mechanisms import TOKENS, Mechanism
+
+
+def top(
+    stream: Stream,
+    by: str | Sequence[str] = (),
+    *,
+    order: str,
+    k: int,
+    largest: bool = True,
+    ties: str | Sequence[str] = (),
+    rank: str = "rank",
+    window: Tumbling | Sliding | None = None,
+    name: str = "top",
+    way: Mechanism = TOKENS,
+) -> Stream:
+    """The input's rows with a column `rank` more (int64, from 1): the k of each key with the largest (or smallest)
+    values of `order`; of all rows without `by`.
+
+    Of equal values, the one with the least values in the columns `ties` goes first, then the one that came first. Rows
+    whose `order` is null or NaN are left out. Without a window: for each message, at its time, what has changed: of
+    each key the ranks from the first on that has another row than before; the latest row of each (key, rank) is the
+    ranking. Memory: k rows a key.
+
+    With a window, rows start with (window_start, window_end) and are sent when the window has ended, as by `aggregate`;
+    late rows raise as they do there. Memory: k rows for each key of each open window (pane).
+    Raises SchemaError, naming the operator, for columns that are not there or do not fit.
+    """
+    ties = columns_of(ties)
+    plan = Plan.of(name, stream.schema, columns_of(by), {})
+    check_order(name, stream.schema, (order, *ties))
+    if not isinstance(k, int) or k < 1:
+        raise SchemaError(f"operator {name!r}: k is an integer of at least 1, not {k!r}")
+    if rank in stream.schema.positions:
+        raise SchemaError(f"operator {name!r}: there is a column {rank!r} already; give the rank another name by rank=")
+    rows = stream.schema
+    schema = Schema.of(rows.spec() | {rank: "int64"})
+
+    def state() -> TopState:
+        return TopState(rows, order, ties, k, largest)
+
+    if window is not None:
+        return windowed(stream, plan, window, schema, lambda _: state(), way)
+    if not plan.by:
+        stream = way.respond(f"{name}.local", (stream, Pipeline()), rows, lambda: _best(state()))
+    edge, plan, names = to_owners(stream, plan, "", way, whole=True)
+    return way.respond(name, edge, schema, lambda: _changes(Keys(plan.schema, names), state(), schema))
+
+
+def _best(state: TopState) -> Callable[[Batch], Batch]:
+    """A worker's own rows that can be among the best of all."""
+    state.reset(np.zeros(1, np.int64), 1)
+    return lambda batch: state.enter(batch, np.zeros(batch.rows, np.int64))[1]
+
+
+def _changes(keys: Keys, state: TopState, schema: Schema) -> Callable[[Batch], Batch]:
+    def answer(batch: Batch) -> Batch:
+        slots = keys.slots(batch)
+        if len(keys.fresh):
+            state.reset(keys.fresh, keys.limit)
+        return wrapped(schema, *state.shown(*state.changed_rows(state.changes(batch, slots))))
+
+    return answer
