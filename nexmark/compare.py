@@ -29,6 +29,7 @@ def differences(result: pa.Table, expected: Path, key: Sequence[str] = ()) -> li
     key: columns that name a row, for the words alone.
     """
     schema = pa.schema([(field.name, field.type) for field in result.schema])
+    key = [name for name in key if name in schema.names]
 
     def got() -> Iterator[pa.RecordBatch]:
         yield from result.to_batches(_BATCH_ROWS)

@@ -26,7 +26,7 @@ _SHOWN = 5
 MECHANISMS = ("tokens", "notifications", "watermarks-X", "watermarks-P", "sequential")
 
 
-QUERIES = ("q0", "q4", "q6", "q7")  # as nexmark.queries has them, named for the same reason
+QUERIES = ("q0", "q4", "q6", "q7", "q11", "q12")  # as nexmark.queries has them, named for the same reason
 ALL = "all"
 
 

@@ -20,7 +20,7 @@ from operators.mechanisms import TOKENS, Mechanism, Outlet, Progress
 
 NOT_YET = 2**62
 _REPORT_NS = 200_000_000
-_BEHIND_NS = 1_000_000_000
+BEHIND_NS = 1_000_000_000
 _SPIN_NS = 300_000
 
 
@@ -221,7 +221,7 @@ class _Feeder:
     def _give_up_if_behind(self, now_ns: int) -> bool:
         """End the run if the oldest event not yet done was due more than a second ago, or if another worker says so."""
         oldest = self._waiting[0][1] if self._waiting else self._event
-        if now_ns - oldest * self._ns_per_event > _BEHIND_NS:
+        if now_ns - oldest * self._ns_per_event > BEHIND_NS:
             self._measurements.dnf = True
             self._worker.end_early()
         if self._measurements.dnf or self._worker.ending:

@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine import GraphError, Schema, Stream
 from nexmark.schema import FLOOR
 from operators import Latest
 from operators.mechanisms import MECHANISMS, TOKENS, Mechanism
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 EXCHANGING = tuple([name for name in MECHANISMS if name != "watermarks-P"])
 """The mechanisms for queries that exchange rows between workers."""
@@ -26,6 +29,7 @@ class Query:
     all rows are the result. sort_by: given for small results, which every run gathers, sorted so; rows of others are
     counted, and kept for those who ask. mechanisms: those it can be answered with; where there is a choice, build gets
     one as `way`, and may return a `Latest` of the result beside the stream, which an operator keeps up to date.
+    checked_as: what of the result's rows is the same in all runs, where not all of it is.
     """
 
     name: str
@@ -35,6 +39,7 @@ class Query:
     key: tuple[str, ...] = ()
     sort_by: tuple[str, ...] = ()
     mechanisms: tuple[str, ...] = (TOKENS.name,)
+    checked_as: Callable[["pa.Table"], "pa.Table"] = lambda rows: rows
 
     @property
     def is_small(self) -> bool:

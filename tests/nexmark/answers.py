@@ -28,6 +28,18 @@ ANSWERS = {
     "q7": """
         SELECT (date_time // 10_000_000_000 + 1) * 10_000_000_000 AS window_end, max(price) AS price FROM bid GROUP BY 1
     """,
+    "q11": """
+        WITH bids AS (
+            SELECT *, coalesce(date_time - lag(date_time) OVER following >= 10_000_000_000, true) AS opens
+            FROM bid WINDOW following AS (PARTITION BY bidder ORDER BY date_time)
+        ), numbered AS (
+            SELECT *, sum(opens::int) OVER (PARTITION BY bidder ORDER BY date_time ROWS UNBOUNDED PRECEDING) AS session
+            FROM bids
+        )
+        SELECT min(date_time) AS window_start, max(date_time) + 10_000_000_000 AS window_end, bidder, count(*) AS bids
+        FROM numbered GROUP BY bidder, session
+    """,
+    "q12": "SELECT bidder, count(*) AS bids FROM bid GROUP BY bidder",
 }
 
 
