@@ -6,7 +6,7 @@ receivers. Each output's stateless operators form a tree of stages, which `engin
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol
 
 from engine.batch import Batch
 from engine.location import Source
@@ -25,9 +25,11 @@ class Fusable(Protocol):
     Its `repr` tells everything the function depends on, because workers compare it (the graph's digest).
     """
 
-    @classmethod
-    def fused(cls, parts: Sequence[Self]) -> BatchFunction:
-        """One function that does what these, one after the other, say; they carry one and the same schema."""
+    @property
+    def fused(self) -> Callable[[Sequence[Any]], BatchFunction]:
+        """Makes one function that does what these do, one after the other. Neighbours go together if they have one and
+        the same, so it is a static method; each may change the schema.
+        """
 
 
 class Stage:

@@ -33,12 +33,12 @@ class StageRun:
     def compile(self) -> None:
         """Turn the stages into steps; neighbours that can become one function do."""
         steps: list[_Step] = []
-        for kind, group in groupby(self.stages, _kind):
-            if kind is None:
+        for fused, group in groupby(self.stages, _fused):
+            if fused is None:
                 steps += [(stage.function, stage.schema, stage.label) for stage in group]
             else:
                 together = list(group)
-                function = kind[0].fused([stage.function for stage in together])
+                function = fused([stage.function for stage in together])
                 steps.append((function, together[-1].schema, _range(together)))
         self._steps = tuple(steps)
         self.stages = []
@@ -80,10 +80,9 @@ class StageRun:
         return batch
 
 
-def _kind(stage: Stage) -> tuple[type[Any], int] | None:
-    """Neighbours of one kind become one function; None: it is a function already."""
-    function = stage.function
-    return (type(function), id(stage.schema)) if hasattr(function, "fused") else None
+def _fused(stage: Stage) -> Any:
+    """What makes one function of neighbours; None: it is a function already."""
+    return getattr(stage.function, "fused", None)
 
 
 def _range(stages: Sequence[Stage]) -> str:

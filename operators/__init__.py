@@ -9,7 +9,8 @@ tumbling_average  the paper's example of an operator
 word_count        the rolling count of each word
 no_op             passes rows on, for chains of idle operators
 arrange           an index of what updates add up to; net updates once a time is finished
-where             rows whose column compares so with a constant; a thousand of them are one call
+where             rows for which a condition is true; a thousand of them are one call
+with_columns, select, rename, drop_columns  other columns, by expressions: col, lit, when, least, greatest
 concatenate       several streams as one
 count             how many rows of each key there are
 distinct          the first row of each key
@@ -54,7 +55,9 @@ from operators.average_of_last import average_of_last
 from operators.batches import filter_batches, map_batches
 from operators.best_offers import best_offers
 from operators.collect import Collected, Latest, collect, latest
+from operators.columns import drop_columns, rename, select, with_columns
 from operators.concatenate import concatenate
+from operators.expressions import Expression, col, greatest, least, lit, when
 from operators.look_up import look_up
 from operators.no_op import no_op
 from operators.running_average import running_average
@@ -76,6 +79,7 @@ __all__ = [
     "CountDistinct",
     "First",
     "Last",
+    "Expression",
     "Latest",
     "Max",
     "Mean",
@@ -88,21 +92,30 @@ __all__ = [
     "arrange",
     "average_of_last",
     "best_offers",
+    "col",
     "collect",
     "concatenate",
     "count",
     "distinct",
     "filter_batches",
     "last_by",
+    "drop_columns",
+    "greatest",
     "latest",
+    "least",
+    "lit",
     "look_up",
     "map_batches",
     "no_op",
     "reduce",
     "running_average",
     "top",
+    "rename",
+    "select",
     "tumbling_average",
     "tumbling_max",
+    "when",
     "where",
+    "with_columns",
     "word_count",
 ]

@@ -1,31 +1,73 @@
-"""where: the rows whose column compares so with a constant; neighbours become one kernel call over a table."""
+"""where: the rows for which a condition is true; neighbours become one kernel call."""
 
 from collections.abc import Sequence
 from math import inf, isnan
 from operator import index
 from struct import pack, unpack
-from typing import Self
+from typing import Any
 
 import numpy as np
 
 from engine import TABLE, WORDS, Batch, BatchFunction, Schema, SchemaError, Stream, int64, kernel_for_columns
+from operators.expressions import Computation, Expression, Part, Step, Term, col, column_term, typed
 
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 _KINDS = "iuf"  # of dtypes; the position is what the table holds
+_COMPARISONS = ("<", "<=", "==", "!=", ">=", ">")
 
 
-def where(stream: Stream, column: str, comparison: str, constant: float, name: str = "where") -> Stream:
-    """The rows whose `column` is <, <=, ==, !=, >= or > `constant`. A batch of which every row stays passes as it is.
+def where(
+    stream: Stream, condition: str | Expression, comparison: str = "", constant: Any = None, name: str = "where"
+) -> Stream:
+    """The rows for which the condition is true (not those for which it is null). A batch of which every row stays
+    passes as it is; text is never copied.
 
-    A stateless operator: however many follow each other, they are one call of a kernel, and some nanoseconds each for a
-    row. NaN is neither less than nor equal to nor greater than anything, so only != keeps it. Raises SchemaError for
-    another comparison, or a fraction compared with a column of whole numbers.
+    Written as an expression, `where(stream, (col("price") > 100) & col("channel").is_in(["Apple", "Google"]))`, or as a
+    column, one of <, <=, ==, !=, >=, > and a constant, `where(stream, "price", ">", 100)`, which is quicker to declare
+    by the million.
+
+    A stateless operator: however many follow each other, with `with_columns` and `select` among them, they are one call
+    of a kernel, and some nanoseconds each for a row. NaN is neither less than nor equal to nor greater than anything,
+    so only != keeps it. Raises SchemaError for another comparison, a fraction compared with a column of whole numbers,
+    a condition that is not bool.
     """
-    return stream.apply(name, stream.schema, Where(stream.schema, column, comparison, constant))
+    schema = stream.schema
+    if condition.__class__ is str and comparison:
+        if schema.kinds[schema.position(condition)].is_plain:
+            return stream.apply(name, schema, Where(schema, condition, comparison, constant))
+        condition = _compared(condition, comparison, constant)
+    term = typed(_expression(condition, name), schema, name)
+    if term.kind != "bool":
+        raise SchemaError(f"operator {name!r}: {condition!r} is {term.kind}, not bool; compare it with something")
+    return stream.apply(name, schema, Computation(schema, Step(term, _all_columns(schema), schema), repr(condition)))
 
 
-class Where:
-    """One comparison, as a range of the column's keys: integers in the order of its values (engine.Fusable)."""
+def _expression(condition: str | Expression, name: str) -> Expression:
+    if isinstance(condition, Expression):
+        return condition
+    raise SchemaError(
+        f'operator {name!r}: a condition is an expression, such as col("price") > 100, or a column, a comparison and a '
+        f'constant, not {condition!r}; a column of bool is col("…")'
+    )
+
+
+def _compared(column: str, comparison: str, constant: Any) -> Expression:
+    """The same as an expression, for columns that are not plain numbers."""
+    if comparison not in _COMPARISONS:
+        raise _no_comparison(column, comparison)
+    return Expression(comparison, (col(column), Expression("constant", (), constant)))
+
+
+def _no_comparison(column: str, comparison: str) -> SchemaError:
+    return SchemaError(f"column {column!r}: a comparison is <, <=, ==, !=, >= or >, not {comparison!r}")
+
+
+def _all_columns(schema: Schema) -> dict[str, Term]:
+    return {name: column_term(name, kind) for name, kind in zip(schema.names, schema.kinds, strict=True)}
+
+
+class Where(Part):
+    """One comparison of a plain number, as a range of the column's keys: integers in the order of its values."""
 
     __slots__ = ("_row", "_schema", "_text")
 
@@ -42,15 +84,24 @@ class Where:
         elif comparison in (">", ">="):
             first, last = low if comparison == ">=" else high + 1, most
         else:
-            raise SchemaError(f"column {column!r}: a comparison is <, <=, ==, !=, >= or >, not {comparison!r}")
+            raise _no_comparison(column, comparison)
         if low > high or first > last or first > most or last < least:
             first, last = 1, 0  # no key at all (none is beside NaN either)
         self._row = (position, kind, max(first, least), min(last, most), inside)
         self._schema = schema
         self._text = (column, comparison, constant)
 
+    def before(self) -> Schema:
+        return self._schema
+
+    def step(self) -> Step:
+        schema, (position, *key_range) = self._schema, self._row
+        column = column_term(schema.names[position], schema.kinds[position])
+        condition = Term("range", "bool", False, (column,), tuple(map(int, key_range)), repr(self))
+        return Step(condition, _all_columns(schema), schema)
+
     @classmethod
-    def fused(cls, parts: Sequence[Self]) -> BatchFunction:
+    def alone(cls, parts: Sequence[Any]) -> BatchFunction:
         """All comparisons in one kernel call: a row stays if it passes each."""
         schema = parts[0]._schema
         table = np.array([part._row for part in parts], np.int64)
@@ -72,7 +123,7 @@ class Where:
             if found == 0:
                 return None
             kept = chosen[:found]
-            return Batch.wrap(schema, tuple([column[kept] for column in source]), found)
+            return Batch.wrap(schema, tuple([column[kept] for column in source]), found, batch.heaps)
 
         return rows_that_pass
 

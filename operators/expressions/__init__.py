@@ -1,0 +1,31 @@
+"""Expressions over columns: what users write, its kinds, and the machine that computes it a block of rows at a time.
+
+tree          what `col`, `lit` and `when` make
+typed         the same with kinds, over a schema; the mistakes
+program       values and instructions of adjacent steps
+machine       the kernel that runs them; blocks and text_blocks are its operations
+texts         functions of text, between runs of the machine
+fuse          neighbouring operators as one function
+"""
+
+from operators.expressions.fuse import Computation, Part
+from operators.expressions.program import Step
+from operators.expressions.tree import Condition, Expression, When, col, greatest, least, lit, when
+from operators.expressions.typed import Term, column_term, typed
+
+__all__ = [
+    "Computation",
+    "Condition",
+    "Expression",
+    "Part",
+    "Step",
+    "Term",
+    "When",
+    "col",
+    "column_term",
+    "greatest",
+    "least",
+    "lit",
+    "typed",
+    "when",
+]

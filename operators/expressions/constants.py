@@ -1,0 +1,84 @@
+"""Constants of expressions: their kinds and words."""
+
+from datetime import UTC, datetime, timedelta
+from struct import pack, unpack
+from typing import Any
+
+import numpy as np
+
+from engine import Kind, Schema, SchemaError
+
+_KINDS: dict[str, Kind] = {}
+
+
+def kind_named(spelled: str) -> Kind:
+    """The kind that a schema spells so."""
+    if spelled not in _KINDS:
+        _KINDS[spelled] = Schema.of({"value": spelled}).kinds[0]
+    return _KINDS[spelled]
+
+
+def null_word(kind: str) -> int:
+    """The word that stands for null in a column of this kind, as an int64."""
+    return kind_named(f"{kind}?").null
+
+
+def bits(value: float) -> int:
+    """The bits of a float as an int64."""
+    word: int = unpack("=q", pack("=d", value))[0]
+    return word
+
+
+def constant(value: Any, beside: str | None) -> tuple[str, Any]:
+    """The kind of a constant and its word (of text, its bytes), where `beside` is the kind of what it is used with: a
+    whole number fits all kinds of numbers, text that reads so a timestamp. SchemaError if it fits none.
+    """
+    if isinstance(value, np.datetime64 | datetime):
+        return "timestamp", _instant(value)
+    if isinstance(value, np.timedelta64):
+        return "int64", int(value.astype("timedelta64[ns]").astype(np.int64))
+    if isinstance(value, timedelta):
+        return "int64", (value.days * 86_400_000_000 + value.seconds * 1_000_000 + value.microseconds) * 1_000
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None:
+        if beside is None:
+            raise SchemaError("a null beside nothing that has a kind")
+        return beside, null_word(beside) if beside not in ("string", "bytes") else None
+    if isinstance(value, bool):
+        return "bool", int(value)
+    if isinstance(value, int):
+        return _whole(value, beside)
+    if isinstance(value, float):
+        return "float64", bits(value)
+    if isinstance(value, str):
+        if beside == "timestamp":
+            return "timestamp", _instant(value)
+        return "string", value.encode()
+    if isinstance(value, bytes):
+        return "bytes", value
+    raise SchemaError(f"{value!r} is no constant that a column could hold")
+
+
+def _whole(value: int, beside: str | None) -> tuple[str, int]:
+    if beside == "float64":
+        if abs(value) > 2**53:
+            raise SchemaError(f"{value} is no float without loss; write {float(value)!r}")
+        return "float64", bits(float(value))
+    if beside == "uint64" or (beside is None and 2**63 <= value < 2**64):
+        if not 0 <= value < 2**64:
+            raise SchemaError(f"{value} does not fit uint64")
+        return "uint64", value - 2**64 if value >= 2**63 else value
+    if not -(2**63) <= value < 2**63:
+        raise SchemaError(f"{value} does not fit int64")
+    return "int64", value
+
+
+def _instant(value: Any) -> int:
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        value = value.astimezone(UTC).replace(tzinfo=None)
+    try:
+        instant = np.datetime64(value).astype("datetime64[ns]")
+    except ValueError as error:
+        raise SchemaError(f"{value!r} is no time: {error}") from None
+    return int(instant.astype(np.int64))

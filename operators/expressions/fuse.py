@@ -1,0 +1,198 @@
+"""Neighbouring stateless operators as one function of a batch: runs of the machine, and text made between them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from engine import Batch, BatchFunction, Schema, UsageError, address_of
+from operators.expressions.blocks import REAL_TO_INT
+from operators.expressions.machine import BLOCK, OPERATIONS, run, words_address
+from operators.expressions.program import Compiled, Program, Step
+from operators.expressions.texts import MakeText, without_text
+
+_DIVISIONS = {OPERATIONS[family + sign] for family in ("int", "uint") for sign in ("//", "%")}
+_WORD = np.dtype(np.int64)
+_NO_ROWS = np.empty(0, np.int64)
+
+
+class Part:
+    """A stateless operator that can become one function with others of its like (engine.Fusable)."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def fused(parts: Sequence["Part"]) -> BatchFunction:
+        """One function that does what these do, one after the other."""
+        kind = type(parts[0])
+        return kind.alone(parts) if all([type(part) is kind for part in parts]) else together(parts)
+
+    @classmethod
+    def alone(cls, parts: Sequence[Any]) -> BatchFunction:
+        """One function for parts of this class, which may know a better way."""
+        return together(parts)
+
+    def before(self) -> Schema:
+        """The schema of the rows that come in."""
+        raise NotImplementedError
+
+    def step(self) -> Step:
+        """What it does, in terms."""
+        raise NotImplementedError
+
+
+class Computation(Part):
+    """A step of any terms."""
+
+    __slots__ = ("_schema", "_step", "_text")
+
+    def __init__(self, schema: Schema, step: Step, text: str) -> None:
+        """schema: of the rows that come in; text: all that the step depends on."""
+        self._schema = schema
+        self._step = step
+        self._text = text
+
+    def before(self) -> Schema:
+        return self._schema
+
+    def step(self) -> Step:
+        return self._step
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def together(parts: Sequence[Part]) -> BatchFunction:
+    """Parts of any class as one function."""
+    schema = parts[0].before()
+    functions: list[BatchFunction] = []
+    waiting: list[Step] = []
+
+    def compile_waiting() -> None:
+        nonlocal schema
+        if waiting:
+            functions.append(_compiled(schema, waiting))
+            schema = waiting[-1].schema
+            waiting.clear()
+
+    for part in parts:
+        before = waiting[-1].schema if waiting else schema
+        for step in without_text(part.step(), before):
+            if isinstance(step, MakeText):
+                compile_waiting()
+                functions.append(step.function)
+                schema = step.schema
+            else:
+                waiting.append(step)
+    compile_waiting()
+    return functions[0] if len(functions) == 1 else _chain(functions)
+
+
+def _chain(functions: Sequence[BatchFunction]) -> BatchFunction:
+    def all_of_them(batch: Batch) -> Batch | None:
+        rows: Batch | None = batch
+        for function in functions:
+            if rows is None or not rows.rows:
+                return None
+            rows = function(rows)
+        return rows
+
+    return all_of_them
+
+
+def _compiled(before: Schema, steps: Sequence[Step]) -> BatchFunction:
+    """Steps without functions of text as one function of a batch."""
+    program = Program(before)
+    for step in steps:
+        program.add(step)
+    compiled = program.finish()
+    after = steps[-1].schema
+    if not program.has_filters and not compiled.outputs:
+        return _projection(compiled, after)
+    return _Machine(before, after, program, compiled)
+
+
+def _projection(compiled: Compiled, schema: Schema) -> BatchFunction:
+    """Columns by reference."""
+    positions = [at for _, at, _ in compiled.sources]
+
+    def project(batch: Batch) -> Batch:
+        heaps = tuple([batch.heaps[at] for at in positions]) if schema.has_text else ()
+        return Batch.wrap(schema, tuple([batch.columns[at] for at in positions]), batch.rows, heaps)
+
+    return project
+
+
+class _Machine:
+    """Runs a program on batches; registers and addresses are kept from batch to batch."""
+
+    def __init__(self, before: Schema, after: Schema, program: Program, compiled: Compiled) -> None:
+        self._schema = after
+        self._compiled = compiled
+        self._loads = compiled.loads
+        self._text_loads = [at for at in compiled.loads if before.kinds[at].is_text]
+        self._literals = np.frombuffer(bytes(program.literals) or b"\0", np.uint8)
+        self._columns = np.zeros(len(before) + 1, np.int64)
+        self._heaps = np.zeros(len(before) + 1, np.int64)
+        self._heaps[-1] = address_of(self._literals)
+        self._outputs = np.zeros(max(compiled.outputs, 1), np.int64)
+        self._scratch = np.zeros((3, max(BLOCK, len(compiled.registers))), np.int64)
+        self._pool = np.array(program.pool or [0], np.int64)
+        self._fault = np.zeros(1, np.int64)
+        self._filters = program.has_filters
+        identity = [(True, at, None) for at in range(len(before))]
+        self._keeps_all = after == before and compiled.sources == identity
+        self._dtypes = [_WORD] * compiled.outputs
+        for (came_in, at, _), dtype in zip(compiled.sources, after.dtypes, strict=True):
+            if not came_in:
+                self._dtypes[at] = dtype
+
+    def __call__(self, batch: Batch) -> Batch | None:
+        rows, columns = batch.rows, batch.columns
+        addresses = self._columns
+        for at in self._loads:
+            words = columns[at]
+            addresses[at] = words_address(words if words.dtype == _WORD else words.view(_WORD))
+        for at in self._text_loads:
+            heap = batch.heaps[at]
+            assert heap is not None
+            self._heaps[at] = address_of(heap)
+        outputs = [np.empty(rows, np.int64) for _ in self._dtypes]
+        for at, made in enumerate(outputs):
+            self._outputs[at] = words_address(made)
+        chosen = np.empty(rows, np.int64) if self._filters else _NO_ROWS
+        compiled = self._compiled
+        found: int = run(
+            *(compiled.program, addresses, self._heaps, self._outputs, compiled.registers, self._scratch, self._pool),
+            *(chosen, self._fault, rows),
+        )
+        if found < 0:
+            raise self._error(-1 - found)
+        if found == 0:
+            return None
+        if found < rows:
+            chosen = chosen[:found]
+            outputs = [made[:found] for made in outputs]
+        elif self._keeps_all:
+            return batch
+        final, heaps = [], []
+        for came_in, at, literal in compiled.sources:
+            if came_in:
+                final.append(columns[at] if found == rows else columns[at][chosen])
+                heaps.append(batch.heaps[at] if batch.heaps else None)
+            else:
+                final.append(outputs[at].view(self._dtypes[at]))
+                heaps.append(None if literal is None else self._literals)
+        return Batch.wrap(self._schema, tuple(final), found, tuple(heaps) if self._schema.has_text else ())
+
+    def _error(self, line: int) -> UsageError:
+        operation, text = int(self._compiled.program[line, 0]), self._compiled.texts[line]
+        if operation in _DIVISIONS:
+            why = "a division by zero, or beyond 64 bits; say when(… != 0).then(…) around it"
+        elif operation >= REAL_TO_INT:
+            why = "a value that does not fit the kind; say when(…).then(…) around the cast"
+        else:
+            why = "the result does not fit 64 bits; cast to float64 first"
+        return UsageError(f"{text}, row {self._fault[0]} of the batch: {why}")
+
+

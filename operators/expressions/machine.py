@@ -1,0 +1,226 @@
+"""The machine that computes expressions: a table of instructions, run over blocks of rows that stay in the cache.
+
+An instruction is a row (operation, target, first, second, c, d, output, guard): register numbers, two parameters, the
+output column that is written at once (or -1), and the register whose rows alone may raise (or -1). Registers hold
+`BLOCK` words; constants are registers that nobody writes. After a filter, registers that are still needed are
+compacted, and columns read later are gathered, so what follows works on the rows that are left and on nothing else.
+"""
+
+import numpy as np
+
+from engine import COLUMN, TABLE, WORDS, int64, kernel, words_at
+from operators.expressions.blocks import (
+    INT_ADD,
+    INT_EQ,
+    INT_GREATEST,
+    INT_TO_REAL,
+    REAL_ADD,
+    REAL_GREATEST,
+    REAL_LE,
+    UINT_ADD,
+    UINT_GREATEST,
+    UINT_TO_INT,
+    compare,
+    convert,
+    first_fault,
+    real,
+    unsigned,
+    whole,
+)
+from operators.expressions.calendar_blocks import calendar_field
+from operators.expressions.text_blocks import text_length, text_relation
+
+BLOCK = 512
+WIDTH = 8
+"""Words of an instruction."""
+LOAD, FILTER, COMPACT, COPY, AND, OR, NOT, AND_NULL, OR_NULL, NOT_NULL, NULLIFY, SELECT = range(38, 50)
+IS_NULL, IN, CALENDAR, KEY_RANGE, TEXT_EQ, TEXT_STARTS, TEXT_ENDS, TEXT_CONTAINS, TEXT_LENGTH = range(50, 59)
+_SIGN = -(2**63)
+_REST = 2**63 - 1
+
+OPERATIONS = {
+    **{f"int{sign}": INT_ADD + at for at, sign in enumerate(("+", "-", "*", "//", "%", "least", "greatest"))},
+    **{f"uint{sign}": UINT_ADD + at for at, sign in enumerate(("+", "-", "*", "//", "%", "least", "greatest"))},
+    **{f"float{sign}": REAL_ADD + at for at, sign in enumerate(("+", "-", "*", "/", "//", "%", "least", "greatest"))},
+    **{f"int{sign}": INT_EQ + at for at, sign in enumerate(("==", "!=", "<", "<="))},
+    **{f"uint{sign}": INT_EQ + 4 + at for at, sign in enumerate(("<", "<="))},
+    **{f"float{sign}": INT_EQ + 6 + at for at, sign in enumerate(("==", "!=", "<", "<="))},
+    **{
+        cast: INT_TO_REAL + at
+        for at, cast in enumerate(("int>float", "uint>float", "float>int", "float>uint", "int>uint", "uint>int"))
+    },
+    "in": IN,
+    "calendar": CALENDAR,
+    "range": KEY_RANGE,
+    "is_null": IS_NULL,
+    "text==": TEXT_EQ,
+    "starts_with": TEXT_STARTS,
+    "ends_with": TEXT_ENDS,
+    "contains": TEXT_CONTAINS,
+    "length": TEXT_LENGTH,
+}
+"""Of terms that are one instruction."""
+CHECKED = {
+    *(OPERATIONS[f"int{sign}"] for sign in ("+", "-", "*", "//", "%")),
+    *(OPERATIONS[f"uint{sign}"] for sign in ("+", "-", "*", "//", "%")),
+    *range(INT_TO_REAL + 2, UINT_TO_INT + 1),
+}
+"""Instructions that may raise."""
+
+
+@kernel
+def _logic(op, target, first, second, count):  # type: ignore[no-untyped-def]
+    """On 0, 1 and 2, which is null: null & False is False, null | True is True."""
+    t, a, b = words_at(target, count), words_at(first, count), words_at(second, count)
+    if op == AND:
+        for i in range(count):
+            t[i] = a[i] & b[i]
+    elif op == OR:
+        for i in range(count):
+            t[i] = a[i] | b[i]
+    elif op == NOT:
+        for i in range(count):
+            t[i] = a[i] ^ 1
+    elif op == AND_NULL:
+        for i in range(count):
+            t[i] = 0 if a[i] == 0 or b[i] == 0 else max(a[i], b[i])
+    elif op == OR_NULL:
+        for i in range(count):
+            t[i] = 1 if a[i] == 1 or b[i] == 1 else max(a[i], b[i])
+    else:
+        for i in range(count):
+            t[i] = 2 if a[i] == 2 else a[i] ^ 1
+
+
+@kernel
+def _choose(op, target, first, second, third, c, d, pool, count):  # type: ignore[no-untyped-def]
+    """Operations with constants, and the choice of `second` where `first` is 1, `third` elsewhere."""
+    t, a, b = words_at(target, count), words_at(first, count), words_at(second, count)
+    if op == SELECT:
+        other = words_at(third, count)
+        for i in range(count):
+            t[i] = b[i] if a[i] == 1 else other[i]
+    elif op == NULLIFY:
+        for i in range(count):
+            t[i] = d if b[i] == c else a[i]
+    elif op == IS_NULL:
+        for i in range(count):
+            t[i] = np.int64(a[i] == c)
+    elif op == COPY:
+        for i in range(count):
+            t[i] = a[i]
+    elif op == IN:
+        for i in range(count):
+            low, high = c, c + d
+            while low < high:
+                middle = (low + high) // 2
+                if pool[middle] < a[i]:
+                    low = middle + 1
+                else:
+                    high = middle
+            t[i] = np.int64(low < c + d and pool[low] == a[i])
+    elif op == CALENDAR:
+        for i in range(count):
+            t[i] = calendar_field(c, a[i])
+    else:  # KEY_RANGE
+        kind, inside = pool[c], pool[c + 3] != 0
+        for i in range(count):
+            key = a[i]
+            if kind == 1:
+                key ^= _SIGN
+            elif kind == 2 and key < 0:
+                key ^= _REST
+            t[i] = np.int64((pool[c + 1] <= key <= pool[c + 2]) == inside)
+
+
+@kernel(int64(COLUMN))
+def words_address(words):  # type: ignore[no-untyped-def]
+    """The address of a column of int64, several times quicker than numpy says it."""
+    return words.ctypes.data
+
+
+@kernel(int64(TABLE, WORDS, WORDS, WORDS, TABLE, TABLE, WORDS, WORDS, WORDS, int64))
+def run(program, columns, heaps, outputs, registers, scratch, pool, chosen, fault, rows):  # type: ignore[no-untyped-def]
+    """Run a program over `rows` rows. Returns how many are left; -1 - n if instruction n failed, at row `fault[0]`.
+
+    columns, heaps: addresses by number, heaps of text columns and of constants; outputs: addresses of columns to be
+    written, of `rows` words each; registers: int64 (registers, BLOCK), with constants filled in; scratch: int64 (2,
+    BLOCK) plus a row for register addresses; pool: constants of instructions; chosen: gets the rows' numbers, if there
+    are filters.
+    """
+    found = 0
+    addresses, numbers, kept = scratch[0], scratch[1], scratch[2]
+    base = registers.ctypes.data
+    for start in range(0, rows, BLOCK):
+        count = min(BLOCK, rows - start)
+        dense, dropped = True, False
+        for at in range(registers.shape[0]):
+            addresses[at] = base + at * BLOCK * 8
+        for line in range(program.shape[0]):
+            op, target, c, d = program[line, 0], program[line, 1], program[line, 4], program[line, 5]
+            if op == FILTER:
+                passed = words_at(addresses[program[line, 2]], count)
+                left = 0
+                for i in range(count):
+                    kept[left] = i
+                    left += passed[i] == 1
+                dropped = left < count
+                if dropped:
+                    for i in range(left):
+                        numbers[i] = start + kept[i] if dense else numbers[kept[i]]
+                    dense, count = False, left
+                    if count == 0:
+                        break
+                continue
+            if op == COMPACT:
+                if dropped:
+                    source = words_at(addresses[target], BLOCK)
+                    own = words_at(base + target * BLOCK * 8, BLOCK)
+                    for i in range(count):
+                        own[i] = source[kept[i]]
+                    addresses[target] = base + target * BLOCK * 8
+                continue
+            if op == LOAD:
+                if dense:
+                    addresses[target] = columns[c] + start * 8
+                else:
+                    column, own = words_at(columns[c], rows), words_at(base + target * BLOCK * 8, BLOCK)
+                    for i in range(count):
+                        own[i] = column[numbers[i]]
+                    addresses[target] = base + target * BLOCK * 8
+                continue
+            first, second = addresses[program[line, 2]], addresses[program[line, 3]]
+            output = program[line, 6]
+            own_address = base + target * BLOCK * 8 if output < 0 else outputs[output] + found * 8
+            addresses[target] = own_address
+            bad = False
+            if op <= INT_GREATEST:
+                bad = whole(op, own_address, first, second, count, c, d)
+            elif op <= UINT_GREATEST:
+                bad = unsigned(op, own_address, first, second, count)
+            elif op <= REAL_GREATEST:
+                real(op, own_address, first, second, count)
+            elif op <= REAL_LE:
+                compare(op, own_address, first, second, count)
+            elif op <= UINT_TO_INT:
+                bad = convert(op, own_address, first, count)
+            elif op <= NOT_NULL and op >= AND:
+                _logic(op, own_address, first, second, count)
+            elif op == TEXT_LENGTH:
+                text_length(own_address, first, heaps[c], d, count)
+            elif op >= TEXT_EQ:
+                text_relation(op - TEXT_EQ, own_address, first, second, heaps[c], heaps[d], count)
+            else:
+                third = addresses[c] if op == SELECT else first
+                _choose(op, own_address, first, second, third, c, d, pool, count)
+            if bad:
+                guard = addresses[program[line, 7]] if program[line, 7] >= 0 else 0
+                wrong = first_fault(op, first, second, guard, count)
+                if wrong >= 0:
+                    fault[0] = start + wrong if dense else numbers[wrong]
+                    return -1 - line
+        if len(chosen) > 0:
+            for i in range(count):
+                chosen[found + i] = start + i if dense else numbers[i]
+        found += count
+    return found

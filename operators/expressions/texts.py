@@ -1,0 +1,239 @@
+"""Functions of text, which make columns between runs of the machine: by pyarrow's kernels, or of words alone."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine import LENGTH_BITS, Batch, Schema, Strings
+from operators.expressions.constants import kind_named, null_word
+from operators.expressions.program import Step
+from operators.expressions.typed import Term, column_term
+
+_HIDDEN = "·"  # in the names of columns between steps; no user's column is called so
+
+
+@dataclass(frozen=True, slots=True)
+class MakeText:
+    """A step outside the machine: the rows with one more column."""
+
+    function: Callable[[Batch], Batch]
+    schema: Schema
+
+
+def without_text(step: Step, before: Schema) -> Iterator[Step | MakeText]:
+    """The step as several, of which those for the machine have no function of text in them."""
+    terms = [*([] if step.condition is None else [step.condition]), *step.columns.values()]
+    if not any(_has_text(term) for term in terms):
+        yield step
+        return
+    hoist = _Hoist(before)
+    condition = None if step.condition is None else hoist.plain(step.condition)
+    columns = {}
+    if condition is not None:
+        yield from hoist.steps()
+        kept = {name: column_term(name, kind) for name, kind in zip(before.names, before.kinds, strict=True)}
+        yield Step(condition, kept, before)
+        hoist = _Hoist(before)
+    columns = {name: hoist.plain(term) for name, term in step.columns.items()}
+    yield from hoist.steps()
+    yield Step(None, columns, step.schema)
+
+
+def _has_text(term: Term) -> bool:
+    return term.operation == "text" or any(_has_text(argument) for argument in term.arguments)
+
+
+class _Hoist:
+    """Takes functions of text out of terms: each becomes a hidden column, made by a step before."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._steps: list[Step | MakeText] = []
+        self._made: dict[Term, Term] = {}
+
+    def steps(self) -> Iterator[Step | MakeText]:
+        """What is to be done before the terms can be computed."""
+        return iter(self._steps)
+
+    def plain(self, term: Term) -> Term:
+        """The term with columns where functions of text were."""
+        if not term.arguments or term in self._made:
+            return self._made.get(term, term)
+        arguments = tuple([self.plain(argument) for argument in term.arguments])
+        if term.operation != "text":
+            return Term(term.operation, term.kind, term.nullable, arguments, term.value, term.text)
+        names = self._columns(arguments)
+        name, *parameters = term.value
+        made = _hidden(term, self._schema)
+        self._schema = _longer(self._schema, made)
+        self._steps.append(MakeText(_maker(_FUNCTIONS[name], names, parameters, made, self._schema), self._schema))
+        self._made[term] = made
+        return made
+
+    def _columns(self, arguments: tuple[Term, ...]) -> list[str]:
+        """The names of columns that hold these, made by a step of the machine if need be."""
+        schema, names = self._schema, []
+        kept = {name: column_term(name, kind) for name, kind in zip(schema.names, schema.kinds, strict=True)}
+        for term in arguments:
+            if term.operation != "column":
+                made = _hidden(term, schema)
+                kept[made.value] = term
+                schema = _longer(schema, made)
+                names.append(made.value)
+            else:
+                names.append(term.value)
+        if schema is not self._schema:
+            self._steps.append(Step(None, kept, schema))
+            self._schema = schema
+        return names
+
+
+def _hidden(term: Term, schema: Schema) -> Term:
+    return column_term(f"{_HIDDEN}{len(schema)}", kind_named(term.spelled))
+
+
+def _longer(schema: Schema, column: Term) -> Schema:
+    return Schema.of({**schema.spec(), column.value: column.spelled})
+
+
+def _maker(
+    function: Callable[..., Any], names: list[str], parameters: list[Any], made: Term, schema: Schema
+) -> Callable[[Batch], Batch]:
+    kind = kind_named(made.spelled)
+
+    def make(batch: Batch) -> Batch:
+        found = function(batch, names, *parameters)
+        words, heap = (found.words, found.heap) if isinstance(found, Strings) else (found, None)
+        if heap is None and kind.is_text:
+            raise AssertionError("a function of text makes text")
+        heaps = (*(batch.heaps or (None,) * len(batch.columns)), heap) if schema.has_text else ()
+        return Batch.wrap(schema, (*batch.columns, words), batch.rows, heaps)
+
+    return make
+
+
+def _arrow(name: str) -> Callable[..., Any]:
+    """A function of one column by pyarrow.compute, whose result is text."""
+
+    def function(batch: Batch, names: list[str]) -> Strings:
+        import pyarrow.compute as compute
+
+        return Strings.of(getattr(compute, name)(batch.arrow(names[0])))
+
+    return function
+
+
+def _words_of(values: Any, kind: str) -> np.ndarray:
+    """An Arrow array of numbers or booleans as words."""
+    made = Batch(Schema.of({"value": f"{kind}?"}), {"value": values})
+    return made.columns[0]
+
+
+def _matches(batch: Batch, names: list[str], pattern: str) -> np.ndarray:
+    import pyarrow.compute as compute
+
+    return _words_of(compute.match_substring_regex(batch.arrow(names[0]), pattern), "bool")
+
+
+def _count_of(batch: Batch, names: list[str], text: str) -> np.ndarray:
+    import pyarrow.compute as compute
+
+    return _words_of(compute.count_substring(batch.arrow(names[0]), text), "int64")
+
+
+def _extract(batch: Batch, names: list[str], pattern: str, group: int) -> Strings:
+    import pyarrow.compute as compute
+
+    found = compute.extract_regex(batch.arrow(names[0]), _named_groups(pattern))
+    return Strings.of(compute.struct_field(found, [group - 1]))
+
+
+def _named_groups(pattern: str) -> str:
+    """The pattern with a name for each group, which pyarrow asks for."""
+    named, at, in_class = "", 0, False
+    while at < len(pattern):
+        if pattern[at] == "\\":
+            named += pattern[at : at + 2]
+            at += 2
+            continue
+        in_class = pattern[at] == "[" or (in_class and pattern[at] != "]")
+        named += pattern[at]
+        if pattern[at] == "(" and not in_class and pattern[at + 1 : at + 2] != "?":
+            named += f"?P<group{len(named)}>"
+        at += 1
+    return named
+
+
+def _split_part(batch: Batch, names: list[str], separator: str, index: int) -> Strings:
+    text = batch[names[0]]
+    parts = [None if each is None else each.split(separator) for each in text.tolist()]
+    return Strings.of([None if each is None or len(each) <= index else each[index] for each in parts])
+
+
+def _concat(batch: Batch, names: list[str]) -> Strings:
+    import pyarrow as pa
+    import pyarrow.compute as compute
+
+    between = pa.scalar("", pa.large_string())
+    return Strings.of(compute.binary_join_element_wise(*[batch.arrow(name) for name in names], between))
+
+
+def _to_text(batch: Batch, names: list[str]) -> Strings:
+    import pyarrow as pa
+
+    return Strings.of(batch.arrow(names[0]).cast(pa.large_string()))
+
+
+def _to_number(batch: Batch, names: list[str], kind: str) -> np.ndarray:
+    read = float if kind == "float64" else int
+    least, most = {"int64": (-(2**63) + 1, 2**63 - 1), "uint64": (0, 2**64 - 2)}.get(kind, (-np.inf, np.inf))
+
+    def number(text: str | None) -> Any:
+        try:
+            value = read(text or "")
+        except ValueError:
+            return None
+        return value if value != value or least <= value <= most else None
+
+    numbers = [number(text) for text in batch[names[0]].tolist()]
+    null = np.array([null_word(kind)], np.int64).view(kind)[0]
+    return np.array([null if value is None else value for value in numbers], kind)
+
+
+def _format_time(batch: Batch, names: list[str], form: str) -> Strings:
+    import pyarrow.compute as compute
+
+    return Strings.of(compute.strftime(batch.arrow(names[0]), form))
+
+
+def _choose(batch: Batch, names: list[str]) -> Strings:
+    """The first text whose condition is 1, or the last; texts of several heaps are gathered into one."""
+    conditions = [batch.words(name) == 1 for name in names[:-1:2]]
+    texts = [batch[name] for name in [*names[1::2], names[-1]]]
+    choice = np.select(conditions, list(range(len(conditions))), len(conditions))
+    if len({id(text.heap) for text in texts}) > 1:
+        parts = [text[choice == at].compact() for at, text in enumerate(texts)]
+        heap = np.concatenate([part.heap for part in parts])
+        words, start = np.empty(batch.rows, np.int64), 0
+        for at, part in enumerate(parts):
+            words[choice == at] = np.where(part.words < 0, part.words, part.words + (start << LENGTH_BITS))
+            start += len(part.heap)
+        return Strings(words, heap, texts[0].is_text)
+    return Strings(np.choose(choice, [text.words for text in texts]), texts[0].heap, texts[0].is_text)
+
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "lower": _arrow("utf8_lower"),
+    "upper": _arrow("utf8_upper"),
+    "matches": _matches,
+    "count_of": _count_of,
+    "extract": _extract,
+    "split_part": _split_part,
+    "concat": _concat,
+    "to_text": _to_text,
+    "to_number": _to_number,
+    "format_time": _format_time,
+    "choose": _choose,
+}

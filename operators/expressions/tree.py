@@ -1,0 +1,300 @@
+"""Expressions: what a user writes of columns, `col("price") * 89 // 100`; a tree that no stream knows yet."""
+
+from collections.abc import Collection
+from datetime import timedelta
+from typing import Any
+
+from engine import UsageError
+
+
+class Expression:
+    """A value for each row, from columns, constants and operators; made by `col`, `lit`, `when`, used by `where`,
+    `with_columns`, `select`, `branch`.
+
+    Kinds are checked where it is used, against the stream's schema, and nothing is converted silently: a whole number
+    and a fraction meet by `cast("float64")`. What Python's numbers give is what comes out, or an error: `//` and `%`
+    round down, and a result beyond 64 bits, a division of whole numbers by zero, and a cast that does not fit raise
+    UsageError when such a row comes (rows that `where` dropped before, and branches of `when` that a row does not take,
+    are not such rows). Floats are IEEE's: x / 0 is inf or NaN. Of an operand that is null the result is null, but for
+    is_null, fill_null, and & and |, which know that `null & False` is False and `null | True` is True.
+    """
+
+    __slots__ = ("arguments", "operation", "value")
+
+    def __init__(self, operation: str, arguments: tuple["Expression", ...] = (), value: Any = None) -> None:
+        self.operation = operation
+        self.arguments = arguments
+        self.value = value
+
+    def __add__(self, other: Any) -> "Expression":
+        return _two("+", self, other)
+
+    def __radd__(self, other: Any) -> "Expression":
+        return _two("+", other, self)
+
+    def __sub__(self, other: Any) -> "Expression":
+        return _two("-", self, other)
+
+    def __rsub__(self, other: Any) -> "Expression":
+        return _two("-", other, self)
+
+    def __mul__(self, other: Any) -> "Expression":
+        return _two("*", self, other)
+
+    def __rmul__(self, other: Any) -> "Expression":
+        return _two("*", other, self)
+
+    def __floordiv__(self, other: Any) -> "Expression":
+        return _two("//", self, other)
+
+    def __rfloordiv__(self, other: Any) -> "Expression":
+        return _two("//", other, self)
+
+    def __mod__(self, other: Any) -> "Expression":
+        return _two("%", self, other)
+
+    def __rmod__(self, other: Any) -> "Expression":
+        return _two("%", other, self)
+
+    def __truediv__(self, other: Any) -> "Expression":
+        return _two("/", self, other)
+
+    def __rtruediv__(self, other: Any) -> "Expression":
+        return _two("/", other, self)
+
+    def __neg__(self) -> "Expression":
+        return _two("-", 0, self)
+
+    def __abs__(self) -> "Expression":
+        return greatest(self, -self)
+
+    def __lt__(self, other: Any) -> "Expression":
+        return _two("<", self, other)
+
+    def __le__(self, other: Any) -> "Expression":
+        return _two("<=", self, other)
+
+    def __gt__(self, other: Any) -> "Expression":
+        return _two(">", self, other)
+
+    def __ge__(self, other: Any) -> "Expression":
+        return _two(">=", self, other)
+
+    def __eq__(self, other: Any) -> "Expression":  # type: ignore[override]
+        return _two("==", self, other)
+
+    def __ne__(self, other: Any) -> "Expression":  # type: ignore[override]
+        return _two("!=", self, other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __and__(self, other: Any) -> "Expression":
+        return _two("&", self, other)
+
+    def __rand__(self, other: Any) -> "Expression":
+        return _two("&", other, self)
+
+    def __or__(self, other: Any) -> "Expression":
+        return _two("|", self, other)
+
+    def __ror__(self, other: Any) -> "Expression":
+        return _two("|", other, self)
+
+    def __invert__(self) -> "Expression":
+        return Expression("~", (self,))
+
+    def __bool__(self) -> bool:
+        raise UsageError(
+            f"{self!r} is a value for each row, neither true nor false; join conditions with &, | and ~, each in "
+            f"parentheses, not with and, or, not, or a < b < c"
+        )
+
+    def is_null(self) -> "Expression":
+        """Whether there is no value: bool. A NaN is a value."""
+        return Expression("is_null", (self,))
+
+    def is_not_null(self) -> "Expression":
+        """Whether there is a value: bool."""
+        return ~self.is_null()
+
+    def fill_null(self, value: Any) -> "Expression":
+        """This, or `value` where it is null."""
+        return Expression("fill_null", (self, lit(value)))
+
+    def between(self, least: Any, most: Any) -> "Expression":
+        """Whether least <= this <= most: bool."""
+        return (self >= least) & (self <= most)
+
+    def is_in(self, values: Collection[Any]) -> "Expression":
+        """Whether this is one of some constants: bool; null where this is null."""
+        return Expression("is_in", (self, *[lit(value) for value in values]))
+
+    def cast(self, kind: str) -> "Expression":
+        """Another kind: "int64", "uint64", "float64", "bool" (not 0), "timestamp" (of ns since 1970), "string".
+        Fractions are cut off towards zero; a number that does not fit is an error. Text becomes a number if all of it
+        is one; else it is null.
+        """
+        return Expression("cast", (self,), kind)
+
+    def truncate(self, width: int | timedelta) -> "Expression":
+        """The greatest multiple of `width` (ns, for timestamps) that is not greater than this; the kind stays."""
+        return self - self % width
+
+    def year(self) -> "Expression":
+        """Of a timestamp, in UTC, as int64; so are the others."""
+        return Expression("calendar", (self,), "year")
+
+    def month(self) -> "Expression":
+        """1 to 12."""
+        return Expression("calendar", (self,), "month")
+
+    def day(self) -> "Expression":
+        """1 to 31."""
+        return Expression("calendar", (self,), "day")
+
+    def hour(self) -> "Expression":
+        """0 to 23."""
+        return Expression("calendar", (self,), "hour")
+
+    def minute(self) -> "Expression":
+        """0 to 59."""
+        return Expression("calendar", (self,), "minute")
+
+    def second(self) -> "Expression":
+        """0 to 59."""
+        return Expression("calendar", (self,), "second")
+
+    def weekday(self) -> "Expression":
+        """0 (Monday) to 6."""
+        return Expression("calendar", (self,), "weekday")
+
+    def format_time(self, form: str) -> "Expression":
+        """A timestamp as text, as strftime has it: "%Y-%m-%d %H:%M" (%S with fractions of a second)."""
+        return _text("format_time", self, form)
+
+    def starts_with(self, text: str | bytes) -> "Expression":
+        """Whether text begins so: bool."""
+        return _two("starts_with", self, text)
+
+    def ends_with(self, text: str | bytes) -> "Expression":
+        """Whether text ends so: bool."""
+        return _two("ends_with", self, text)
+
+    def contains(self, text: str | bytes) -> "Expression":
+        """Whether text has this in it, literally: bool. For patterns see `matches`."""
+        return _two("contains", self, text)
+
+    def length(self) -> "Expression":
+        """Of a string, its characters (code points); of bytes, the bytes: int64."""
+        return Expression("length", (self,))
+
+    def lower(self) -> "Expression":
+        """The string in small letters."""
+        return _text("lower", self)
+
+    def upper(self) -> "Expression":
+        """The string in capitals."""
+        return _text("upper", self)
+
+    def matches(self, pattern: str) -> "Expression":
+        """Whether a regular expression (RE2) is found in the string: bool."""
+        return _text("matches", self, pattern)
+
+    def extract(self, pattern: str, group: int = 1) -> "Expression":
+        """What a group of a regular expression (RE2) found in the string; null where it was not found."""
+        return _text("extract", self, pattern, group)
+
+    def split_part(self, separator: str, index: int) -> "Expression":
+        """The part of that index, from 0, between separators; null where there are fewer parts."""
+        return _text("split_part", self, separator, index)
+
+    def count_of(self, text: str) -> "Expression":
+        """How often the string has this in it, without overlap: int64."""
+        return _text("count_of", self, text)
+
+    def __repr__(self) -> str:
+        operation, arguments = self.operation, self.arguments
+        if operation == "column":
+            return str(self.value)
+        if operation == "constant":
+            return repr(self.value)
+        if operation == "case":
+            *pairs, last = arguments
+            said = [f"when({a!r}).then({b!r})" for a, b in zip(pairs[::2], pairs[1::2], strict=True)]
+            return ".".join([*said, f"otherwise({last!r})"])
+        if operation == "calendar":
+            return f"{arguments[0]!r}.{self.value}()"
+        if operation == "text":
+            name, *given = self.value
+            return f"{arguments[0]!r}.{name}({', '.join([repr(each) for each in given])})"
+        if operation in ("least", "greatest", "~"):
+            return f"{operation}({', '.join([repr(each) for each in arguments])})"
+        if len(arguments) == 2 and not operation.isidentifier():
+            return f"({arguments[0]!r} {operation} {arguments[1]!r})"
+        given = [repr(each) for each in arguments[1:]] + ([] if self.value is None else [repr(self.value)])
+        return f"{arguments[0]!r}.{operation}({', '.join(given)})"
+
+
+class When(Expression):
+    """`when(condition).then(value)`, to which more may follow: `.when(…).then(…)`, and `.otherwise(…)`. Without that,
+    rows for which no condition is true are null. An expression itself.
+    """
+
+    __slots__ = ()
+
+    def when(self, condition: Any) -> "Condition":
+        """A condition for rows that met none so far."""
+        return Condition(self.arguments[:-1], lit(condition))
+
+    def otherwise(self, value: Any) -> Expression:
+        """The value of all other rows."""
+        return Expression("case", (*self.arguments[:-1], lit(value)))
+
+
+class Condition:
+    """`when(condition)`: what is still missing is `.then(value)`."""
+
+    __slots__ = ("_before", "_condition")
+
+    def __init__(self, before: tuple[Expression, ...], condition: Expression) -> None:
+        self._before = before
+        self._condition = condition
+
+    def then(self, value: Any) -> When:
+        """The value of rows for which the condition is true (not those for which it is null)."""
+        return When("case", (*self._before, self._condition, lit(value), lit(None)))
+
+
+def col(name: str) -> Expression:
+    """A column of the stream that the expression is used with."""
+    return Expression("column", (), name)
+
+
+def lit(value: Any) -> Expression:
+    """A constant: int, float, bool, str, bytes, None (null), a datetime, a timedelta (as ns). Expressions stay as they
+    are. Needed only where Python sees no expression beside it, as in `select(stream, one=lit(1))`.
+    """
+    return value if isinstance(value, Expression) else Expression("constant", (), value)
+
+
+def when(condition: Any) -> Condition:
+    """`when(condition).then(a).otherwise(b)`: a where the condition is true, b elsewhere."""
+    return Condition((), lit(condition))
+
+
+def least(first: Any, second: Any) -> Expression:
+    """The smaller of two; NaN if one is."""
+    return _two("least", first, second)
+
+
+def greatest(first: Any, second: Any) -> Expression:
+    """The greater of two; NaN if one is."""
+    return _two("greatest", first, second)
+
+
+def _two(operation: str, first: Any, second: Any) -> Expression:
+    return Expression(operation, (lit(first), lit(second)))
+
+
+def _text(name: str, argument: Expression, *parameters: Any) -> Expression:
+    return Expression("text", (argument,), (name, *parameters))

@@ -1,0 +1,246 @@
+"""Expressions: against Python's own arithmetic, row by row, in chains of where, with_columns and select."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from engine import Batch, Schema, Scope, Stream, UsageError
+from operators import Expression, col, greatest, least, lit, select, when, where, with_columns
+from operators.expressions.fuse import Part
+
+KINDS = {
+    "i": "int64",
+    "n": "int64?",
+    "u": "uint64",
+    "f": "float64",
+    "g": "float64?",
+    "b": "bool",
+    "m": "bool?",
+    "s": "string",
+    "z": "string?",
+    "t": "timestamp",
+}
+SCHEMA = Schema.of(KINDS)
+WHOLE = st.one_of(st.integers(-5, 5), st.sampled_from([-(2**63) + 9, 2**63 - 1, 2**40]))
+UNSIGNED = st.one_of(st.integers(0, 5), st.sampled_from([2**63, 2**64 - 1]))
+REAL = st.one_of(st.sampled_from([0.0, -0.0, 1.5, -2.5, math.inf, math.nan, 1e300]), st.integers(-5, 5).map(float))
+TEXT = st.sampled_from(["", "a", "ab", "abé", "b", "bab"])
+SECOND = 10**9
+INSTANT = st.one_of(st.integers(-(2**60), 2**60), st.sampled_from([0, -1, 951_782_400 * SECOND]))
+VALUES: dict[str, st.SearchStrategy[Any]] = {
+    "int64": WHOLE,
+    "uint64": UNSIGNED,
+    "float64": REAL,
+    "bool": st.booleans(),
+    "string": TEXT,
+    "timestamp": INSTANT,
+}
+
+
+def of_kind(kind: str) -> st.SearchStrategy[Any]:
+    values = VALUES[kind.removesuffix("?")]
+    return st.one_of(st.none(), values) if kind.endswith("?") else values
+
+
+ROWS = st.lists(st.tuples(*[of_kind(kind) for kind in KINDS.values()]), min_size=1, max_size=6)
+NUMBERS = ("int64", "uint64", "float64")
+ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "//": operator.floordiv,
+    "%": operator.mod,
+}
+COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    "==": operator.eq,
+    "!=": operator.ne,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+@st.composite
+def expressions(draw: Any, kind: str, depth: int = 3) -> Expression:
+    """An expression of a kind, over SCHEMA."""
+    names = [name for name, spelled in KINDS.items() if spelled.removesuffix("?") == kind]
+    if depth == 0 or draw(st.booleans()):
+        return col(draw(st.sampled_from(names)))
+    deeper = depth - 1
+    if draw(st.integers(0, 4)) == 0:
+        condition = draw(expressions("bool", deeper))
+        chosen = when(condition).then(draw(expressions(kind, deeper)))
+        return chosen.otherwise(draw(expressions(kind, deeper))) if draw(st.booleans()) else chosen
+    if kind in NUMBERS:
+        first, second = draw(expressions(kind, deeper)), draw(expressions(kind, deeper))
+        if draw(st.booleans()):
+            as_kind = {"int64": int, "uint64": np.uint64, "float64": float}[kind]
+            second = lit(as_kind(draw(st.sampled_from([1, 2, 3, 7]))))
+        return draw(
+            st.sampled_from([Expression(sign, (first, second)) for sign in ARITHMETIC])
+            | st.sampled_from([least(first, second), greatest(first, second), first.fill_null(3)])
+        )
+    if kind == "timestamp":
+        return draw(expressions(kind, deeper)).truncate(timedelta(seconds=10))
+    if kind == "string":
+        return draw(st.sampled_from([draw(expressions(kind, deeper)).upper(), draw(expressions(kind, deeper)) + "x"]))
+    return draw(conditions(deeper))
+
+
+@st.composite
+def conditions(draw: Any, deeper: int) -> Expression:
+    """A bool that is no column."""
+    a, b = draw(expressions("bool", deeper)), draw(expressions("bool", deeper))
+    kind = draw(st.sampled_from([*NUMBERS, "timestamp"]))
+    x, y = draw(expressions(kind, deeper)), draw(expressions(kind, deeper))
+    text = draw(expressions("string", deeper))
+    number = draw(expressions("int64", deeper))
+    compared = [Expression(sign, (x, y)) for sign in COMPARISONS]
+    texts = [text == "ab", text != col("z"), text.starts_with("a"), text.ends_with("b"), text.contains("é")]
+    return draw(
+        st.sampled_from([a & b, a | b, ~a, number.is_in([1, 2, 2**40]), text.is_in(["a", "bab"]), x.is_null()])
+        | st.sampled_from(compared)
+        | st.sampled_from([*texts, text.length() > 1, col("t").year() > 1990, col("t").weekday() == 2])
+    )
+
+
+class Fault(Exception):
+    """The row has no result."""
+
+
+def value_of(tree: Expression, row: dict[str, Any], kinds: dict[str, str]) -> Any:
+    """A row's value by Python's own arithmetic; None where null."""
+    operation = tree.operation
+    if operation == "column":
+        return row[tree.value]
+    if operation == "constant":
+        given = tree.value.item() if isinstance(tree.value, np.generic) else tree.value
+        return given // timedelta(microseconds=1) * 1000 if isinstance(given, timedelta) else given
+    if operation == "case":
+        *pairs, last = tree.arguments
+        for condition, chosen in zip(pairs[::2], pairs[1::2], strict=True):
+            if value_of(condition, row, kinds) is True:
+                return value_of(chosen, row, kinds)
+        return value_of(last, row, kinds)
+    values = [value_of(argument, row, kinds) for argument in tree.arguments]
+    if operation == "is_null":
+        return values[0] is None
+    if operation == "fill_null":
+        fill = float(values[1]) if kind_of(tree.arguments[0], kinds) == "float64" else values[1]
+        return fill if values[0] is None else values[0]
+    if operation in ("&", "|"):
+        stronger = operation == "|"
+        if stronger in values:
+            return stronger
+        return None if None in values else not stronger
+    return None if None in values else strict(tree, values, kinds)
+
+
+def strict(tree: Expression, values: Sequence[Any], kinds: dict[str, str]) -> Any:
+    operation, first, second = tree.operation, values[0], values[-1]
+    if operation in ARITHMETIC:
+        kind = kind_of(tree.arguments[0], kinds)
+        if kind == "string":
+            return first + second
+        if kind == "float64":
+            with np.errstate(all="ignore"):
+                ufunc = {"//": np.floor_divide, "%": np.remainder}.get(operation, ARITHMETIC[operation])
+                return float(ufunc(np.float64(first), np.float64(second)))
+        try:
+            result = ARITHMETIC[operation](first, second)
+        except ZeroDivisionError:
+            raise Fault from None
+        if not (0 <= result < 2**64 if kind == "uint64" else -(2**63) <= result < 2**63):
+            raise Fault
+        return result
+    if operation in COMPARISONS:
+        return COMPARISONS[operation](first, second)
+    if operation in ("least", "greatest"):
+        if math.nan in values or first != first or second != second:
+            return math.nan
+        return min(first, second) if operation == "least" else max(first, second)
+    if operation == "calendar":
+        at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=first // 1000)
+        return at.weekday() if tree.value == "weekday" else getattr(at, tree.value)
+    others: dict[str, Callable[[], Any]] = {
+        "~": lambda: not first,
+        "is_in": lambda: first in values[1:],
+        "starts_with": lambda: first.startswith(second),
+        "ends_with": lambda: first.endswith(second),
+        "contains": lambda: second in first,
+        "length": lambda: len(first),
+        "text": lambda: first.upper() if tree.value[0] == "upper" else first + second,
+    }
+    return others[operation]()
+
+
+def kind_of(tree: Expression, kinds: dict[str, str]) -> str:
+    if tree.operation == "column":
+        return kinds[tree.value].removesuffix("?")
+    if tree.operation == "case":
+        return kind_of(tree.arguments[1], kinds)
+    if tree.operation == "constant":
+        return {int: "int64", np.uint64: "uint64", float: "float64", str: "string"}.get(type(tree.value), "int64")
+    return "string" if tree.operation == "text" else kind_of(tree.arguments[0], kinds)
+
+
+def run(declare: Callable[[Stream], Stream], batch: Batch) -> tuple[Schema, Batch | None]:
+    """What a chain of stateless operators makes of a batch, as one function."""
+    scope = Scope("chain")
+    made = declare(scope.new_input(batch.schema)[1])
+    return made.schema, Part.fused([stage.function for stage in scope.graph.stages])(batch)  # type: ignore[misc]
+
+
+def listed(batch: Batch | None, names: Sequence[str]) -> list[tuple[Any, ...]]:
+    """Rows as Python has them; timestamps as ns."""
+    if batch is None:
+        return []
+    columns = []
+    for name in names:
+        kind, seen = batch.schema.kind(name), batch[name]
+        seen = seen.view(np.int64) if kind.name == "timestamp" else seen
+        nulls = batch.nulls(name).tolist()
+        columns.append([None if null else one for one, null in zip(seen.tolist(), nulls, strict=True)])
+    return list(zip(*columns, strict=True))
+
+
+@settings(max_examples=60)
+@given(ROWS, expressions("bool"), st.sampled_from(list(VALUES)).flatmap(expressions), expressions("bool", 2))
+@example([(1, 2, 3, 0.5, None, True, None, "a", None, 0)] * 900, col("i") > 0, col("n") * col("i"), ~col("z").is_null())
+def test_expressions_compute_what_python_does(
+    rows: list[Any], keep: Expression, made: Expression, late: Expression
+) -> None:
+    plain = [dict(zip(KINDS, row, strict=True)) for row in rows]
+    columns = {name: [row[name] for row in plain] for name in KINDS}
+    columns["t"] = np.array(columns["t"], np.int64).view("datetime64[ns]")
+    columns["u"] = np.array(columns["u"], np.uint64)
+    batch = Batch(SCHEMA, columns)
+
+    def declare(stream: Stream) -> Stream:
+        some = with_columns(where(stream, keep), made=made)
+        return select(where(some, late), "made", "z", i=col("n"))
+
+    try:
+        passed = [row for row in plain if value_of(keep, row, KINDS) is True]
+        computed = [(value_of(made, row, KINDS), row["z"], row["n"]) for row in passed]
+        expected = [
+            row
+            for row, before in zip(computed, passed, strict=True)
+            if value_of(late, before, KINDS) is True
+        ]
+    except Fault:
+        with pytest.raises(UsageError, match="row"):
+            run(declare, batch)
+        return
+    schema, result = run(declare, batch)
+    assert repr(listed(result, schema.names)) == repr(expected)
