@@ -22,11 +22,10 @@ MAX_MICRO_BATCH_MS = 1e9
 ALL_RATE = 1e6
 ALL_DURATION_S = 3.0
 _SHOWN = 5
-# As operators.mechanisms has them; named here too, since importing it costs every command a second.
+# As operators.mechanisms and nexmark.queries have them; named here too, since importing those costs every command a
+# second.
 MECHANISMS = ("tokens", "notifications", "watermarks-X", "watermarks-P", "sequential")
-
-
-QUERIES = ("q0", "q4", "q6", "q7", "q11", "q12")  # as nexmark.queries has them, named for the same reason
+QUERIES = ("q0", "q1", "q2", "q4", "q5", "q6", "q7", "q11", "q12")
 ALL = "all"
 
 

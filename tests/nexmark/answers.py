@@ -17,8 +17,17 @@ _WINNERS = """
 # is rounding down for what is not negative.
 ANSWERS = {
     "q0": "SELECT auction, bidder, price, date_time FROM bid",
+    "q1": "SELECT auction, bidder, price * 89 // 100 AS price, date_time FROM bid",
+    "q2": "SELECT auction, price FROM bid WHERE auction % 123 = 0",
     "q4": f"""
         SELECT category, sum(price) // count(*) AS average, count(*) AS count FROM ({_WINNERS}) GROUP BY category
+    """,
+    "q5": """
+        SELECT window_end, min(auction) FILTER (bids = most) AS auction, most AS bids FROM (
+            SELECT *, max(bids) OVER (PARTITION BY window_end) AS most FROM (
+                SELECT auction, (date_time // 1_000_000_000 + second) * 1_000_000_000 AS window_end, count(*) AS bids
+                FROM bid CROSS JOIN range(1, 61) AS seconds(second) GROUP BY ALL))
+        GROUP BY window_end, most
     """,
     "q6": f"""
         SELECT seller, sum(price) // count(*) AS average, count(*) AS count FROM (

@@ -1,0 +1,18 @@
+"""Q1: bids with their prices in euros, by whole numbers, rounded down (Megaphone's meaning)."""
+
+from engine import Schema, Stream
+from nexmark.queries.query import Query
+from operators import col, with_columns
+
+
+def build(bids: Stream) -> Stream:
+    """The bids, each price by 89/100."""
+    return with_columns(bids, price=col("price") * 89 // 100)
+
+
+Q1 = Query(
+    name="q1",
+    reads={"bid": ("auction", "bidder", "price", "date_time")},
+    build=build,
+    result=Schema("auction bidder price date_time"),
+)

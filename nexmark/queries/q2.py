@@ -1,0 +1,15 @@
+"""Q2: auctions and prices of the bids for one auction in 123 (Megaphone's meaning)."""
+
+from engine import Schema, Stream
+from nexmark.queries.query import Query
+from operators import col, where
+
+ONE_IN = 123
+
+
+def build(bids: Stream) -> Stream:
+    """The bids whose auction's number is divisible."""
+    return where(bids, col("auction") % ONE_IN == 0)
+
+
+Q2 = Query(name="q2", reads={"bid": ("auction", "price")}, build=build, result=Schema("auction price"))

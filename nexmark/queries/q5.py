@@ -1,0 +1,34 @@
+"""Q5: the auction with the most bids in each minute, every second (Megaphone's windows).
+
+Of auctions with equally many bids it is the one with the least number. Megaphone has each worker say its own best.
+"""
+
+import numpy as np
+
+from engine import Batch, Schema, Stream
+from nexmark.queries.query import Query
+from operators import SECOND, Count, Sliding, aggregate, filter_batches, select, top
+
+
+def build(bids: Stream) -> Stream:
+    """Bids counted by auction and window; of each window each worker's best, and of those the best of all."""
+    counts = aggregate(bids, "auction", window=Sliding("date_time", 60 * SECOND, SECOND), bids=Count())
+    hottest = top(filter_batches(counts, may_be_best), "window_end", order="bids", k=1, ties="auction")
+    return select(hottest, "window_end", "auction", "bids")
+
+
+def may_be_best(counts: Batch) -> np.ndarray:
+    """The rows with as many bids as any of their window in this batch, in which windows follow each other."""
+    starts = np.flatnonzero(np.diff(counts["window_end"], prepend=-1))
+    most = np.maximum.reduceat(counts["bids"], starts)
+    return np.asarray(counts["bids"] == np.repeat(most, np.diff(starts, append=counts.rows)))
+
+
+Q5 = Query(
+    name="q5",
+    reads={"bid": ("auction", "date_time")},
+    build=build,
+    result=Schema("window_end auction bids"),
+    key=("window_end",),
+    sort_by=("window_end",),
+)
