@@ -1,0 +1,166 @@
+"""What a join takes of both sides and makes of them: the columns that users name, checked when it is declared."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from engine import Batch, Schema, SchemaError
+from operators.row_store import RowStore
+
+LEFT, RIGHT = 0, 1
+SIDES = ("left", "right")
+
+On = str | Sequence[str] | Mapping[str, str]
+"""The columns that must be equal: names that both sides have ("id", "auction bidder", ("auction", "bidder")), or a
+mapping of the left side's to the right side's ({"seller": "id"})."""
+Chosen = str | Sequence[str] | Mapping[str, str] | None
+"""The columns of the result: names of either side's columns, "left.price" and "right.price" where both have one; or a
+mapping of the result's names to them ({"bid_price": "left.price"}). None: all of the left's, and the right's but its
+key."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The keys of both sides, and for each column of the result the side that has it, and its name there."""
+
+    operator: str
+    sides: tuple[Schema, Schema]
+    on: tuple[tuple[str, ...], tuple[str, ...]]
+    sources: tuple[tuple[int, str], ...]
+    schema: Schema
+
+    @classmethod
+    def of(
+        cls,
+        operator: str,
+        left: Schema,
+        right: Schema,
+        on: On,
+        chosen: Chosen,
+        nulls: bool = False,
+        first: Sequence[str] = (),
+    ) -> Self:
+        """nulls: the right side's columns may be null in the result. first: columns of the left side that come first in
+        every result. SchemaError, naming the operator and both sides, for names that are not there or clash, and for
+        keys that cannot be equal."""
+        pairs = dict(on) if isinstance(on, Mapping) else {name: name for name in names_of(on)}
+        if not pairs:
+            raise SchemaError(f"operator {operator!r}: nothing to join on; give on='column', of both sides")
+        for side, schema, names in ((LEFT, left, pairs.keys()), (RIGHT, right, pairs.values())):
+            for name in names:
+                require(operator, schema, name, f"of the {SIDES[side]} side to join on")
+        for mine, theirs in pairs.items():
+            if left.kind(mine).name != right.kind(theirs).name:
+                raise SchemaError(
+                    f"operator {operator!r}: {mine!r} of the left side is {left.kind(mine)}, {theirs!r} of the right "
+                    f"side is {right.kind(theirs)}; they are never equal: convert one of them first"
+                )
+        outputs = _chosen(operator, left, right, pairs, chosen, first)
+        kinds = {
+            name: str(left.kind(source))
+            if side == LEFT
+            else (f"{right.kind(source).name}?" if nulls else str(right.kind(source)))
+            for name, (side, source) in outputs.items()
+        }
+        on_both = tuple(pairs), tuple(pairs.values())
+        return cls(operator, (left, right), on_both, tuple(outputs.values()), Schema.of(kinds))
+
+    def kept(self, side: int) -> tuple[str, ...]:
+        """The columns of one side that are in the result, each once."""
+        return tuple(dict.fromkeys(name for at, name in self.sources if at == side))
+
+    def crossing(self, side: int, *more: str) -> tuple[str, ...]:
+        """The columns of one side that the join needs: its key, what is kept, and `more`."""
+        return tuple(dict.fromkeys((*self.on[side], *more, *self.kept(side))))
+
+    def key(self, side: int) -> str | tuple[str, ...]:
+        """What to exchange one side by."""
+        return self.on[side][0] if len(self.on[side]) == 1 else self.on[side]
+
+    def store(self, side: int) -> RowStore | None:
+        """Room for one side's rows; None where the result has none of its columns."""
+        names = self.kept(side)
+        return RowStore(self.sides[side].select(names)) if names else None
+
+
+def names_of(names: str | Sequence[str]) -> tuple[str, ...]:
+    """Column names as a tuple: of a string of names, or a sequence of them."""
+    return tuple(names.split()) if isinstance(names, str) else tuple(names)
+
+
+def require(operator: str, schema: Schema, name: str, what: str) -> None:
+    """SchemaError if there is no such column."""
+    if name not in schema.positions:
+        raise SchemaError(
+            f"operator {operator!r}: no column {name!r} {what}; the columns are {', '.join(schema.names)}"
+        )
+
+
+def require_time(operator: str, schema: Schema, name: str, what: str) -> None:
+    """SchemaError if a column is not there, or cannot be a time."""
+    require(operator, schema, name, what)
+    if str(schema.kind(name)) not in ("int64", "timestamp"):
+        raise SchemaError(
+            f"operator {operator!r}: {name!r} {what} is {schema.kind(name)}; it must be int64 or timestamp, without "
+            f"nulls"
+        )
+
+
+def present(batch: Batch, names: Sequence[str]) -> Batch:
+    """The rows whose key has no null: null is equal to nothing."""
+    for name in names:
+        if batch.schema.kind(name).nullable:
+            batch = batch.filter(~batch.nulls(name))
+    return batch
+
+
+def _chosen(
+    operator: str, left: Schema, right: Schema, pairs: Mapping[str, str], chosen: Chosen, first: Sequence[str]
+) -> dict[str, tuple[int, str]]:
+    """The result's columns by name: the side, and the name there."""
+    outputs = {name: (LEFT, name) for name in first}
+    if chosen is None:
+        keys = set(pairs.values())
+        everything = [(LEFT, name) for name in left.names if name not in first]
+        everything += [(RIGHT, name) for name in right.names if name not in keys]
+        wanted = [(name, (side, name)) for side, name in everything]
+    else:
+        spelled = dict(chosen) if isinstance(chosen, Mapping) else {_bare(name): name for name in names_of(chosen)}
+        if not isinstance(chosen, Mapping) and len(spelled) != len(names_of(chosen)):
+            raise _clash(operator, left, right, names_of(chosen))
+        wanted = [(name, _source(operator, left, right, pairs, source)) for name, source in spelled.items()]
+    for name, source in wanted:
+        if name in outputs:
+            raise _clash(operator, left, right, [name])
+        outputs[name] = source
+    return outputs
+
+
+def _bare(name: str) -> str:
+    side, dot, column = name.partition(".")
+    return column if dot and side in SIDES else name
+
+
+def _source(operator: str, left: Schema, right: Schema, pairs: Mapping[str, str], name: str) -> tuple[int, str]:
+    """The side that a column is of, and its name there."""
+    side, dot, column = name.partition(".")
+    if dot and side in SIDES:
+        require(operator, (left, right)[SIDES.index(side)], column, f"of the {side} side for the result")
+        return SIDES.index(side), column
+    if name in left.positions and name in right.positions and pairs.get(name) != name:
+        raise _clash(operator, left, right, [name])
+    if name not in left.positions and name not in right.positions:
+        raise SchemaError(
+            f"operator {operator!r}: no column {name!r} for the result; the left side has {', '.join(left.names)}, the "
+            f"right side {', '.join(right.names)}"
+        )
+    return (LEFT if name in left.positions else RIGHT), name
+
+
+def _clash(operator: str, left: Schema, right: Schema, names: Sequence[str]) -> SchemaError:
+    name = next((name for name in names if _bare(name) in left.positions and _bare(name) in right.positions), names[0])
+    return SchemaError(
+        f"operator {operator!r}: two columns of the result would be called {_bare(name)!r}: the left side has "
+        f"{', '.join(left.names)}, the right side {', '.join(right.names)}; choose with "
+        f"columns={{'mine': 'left.{_bare(name)}', 'theirs': 'right.{_bare(name)}'}}"
+    )

@@ -1,0 +1,90 @@
+"""A join as an operator: messages go to the matcher, frontiers say which rows may go; a token where nulls are due."""
+
+from collections.abc import Callable
+from functools import partial
+
+from engine import (
+    COMPLETE,
+    Batch,
+    Exchange,
+    GraphError,
+    InputPort,
+    Notify,
+    OperatorContext,
+    OutputPort,
+    Stream,
+    Time,
+    Token,
+    TokenRef,
+)
+from operators.joins.columns import LEFT, RIGHT, Columns
+from operators.joins.matcher import Extents, Matcher
+
+
+def declare(
+    columns: Columns,
+    sides: tuple[Stream, Stream],
+    needs: tuple[tuple[str, ...], tuple[str, ...]],
+    extents: Extents | None = None,
+    outer: bool = False,
+    unique: int = -1,
+) -> Stream:
+    """The operator of a join. needs: the columns of each side that cross. The rest: see Matcher."""
+    scope = sides[LEFT].scope
+    if scope.depth > 1:
+        raise GraphError(
+            f"operator {columns.operator!r} acts on times in their total order, which those in {scope.describe()} do "
+            f"not have; let its streams leave first"
+        )
+    builder = scope.operator(columns.operator, Notify.NEVER if extents is None else Notify.ALWAYS)
+    for side in (LEFT, RIGHT):
+        builder.input(sides[side], Exchange(columns.key(side), needs[side]))
+    made = builder.output(columns.schema)
+    arriving = sides[LEFT].schema.select(needs[LEFT]), sides[RIGHT].schema.select(needs[RIGHT])
+
+    def construct(context: OperatorContext, token: Token) -> Callable[..., None]:
+        token.drop()
+        matcher = Matcher(columns, arriving, extents, outer, unique)
+        context.inspectable(lambda: {"left": len(matcher.sides[LEFT]), "right": len(matcher.sides[RIGHT])})
+        held: Token | None = None
+        pending = COMPLETE  # the least time at which a row may turn out to match nothing: where the token is
+
+        def send_held(time: Time, rows: Batch) -> None:
+            assert held is not None
+            output.give(held, rows, time)
+
+        output: OutputPort
+
+        def logic(left: InputPort, right: InputPort, to: OutputPort) -> None:
+            nonlocal held, pending, output
+            output = to
+            for side, port in ((LEFT, left), (RIGHT, right)):
+                for reference, batch in port:
+                    matcher.take(side, batch, reference.time, partial(answer, to, reference))
+                    if matcher.least < pending:
+                        pending = matcher.least
+                        earlier = reference.retain()
+                        earlier.downgrade(pending)
+                        if held is not None:
+                            held.drop()
+                        held = earlier
+            if extents is None:
+                return
+            matcher.expire((left.frontier, right.frontier), send_held)
+            if held is not None and matcher.least > pending:
+                pending = matcher.least
+                if pending == COMPLETE:
+                    held.drop()
+                    held = None
+                else:
+                    held.downgrade(pending)
+
+        return logic
+
+    builder.build(construct)
+    return made
+
+
+def answer(output: OutputPort, reference: TokenRef, time: Time, rows: Batch) -> None:
+    """Send rows with the right of the message at hand, at its time or later."""
+    output.give(reference, rows, None if time == reference.time else time)

@@ -1,0 +1,78 @@
+"""join: pairs of rows of two streams with equal keys, at any times or within windows."""
+
+from typing import Any, Literal, overload
+
+from engine import SchemaError, Stream
+from operators.aggregates import Sliding, Tumbling
+from operators.joins.columns import SIDES, Chosen, Columns, On
+from operators.joins.driver import declare
+from operators.joins.windowed import windowed_join
+
+
+@overload
+def join(
+    left: Stream, right: Stream, *, on: On, columns: Chosen = ..., window: Tumbling | Sliding | None = ...,
+    right_time: str | None = ..., how: str = ..., unique: str | None = ..., late: Literal[False] = ..., name: str = ...,
+) -> Stream: ...  # fmt: skip
+
+
+@overload
+def join(
+    left: Stream, right: Stream, *, on: On, columns: Chosen = ..., window: Tumbling | Sliding,
+    right_time: str | None = ..., how: str = ..., unique: str | None = ..., late: Literal[True], name: str = ...,
+) -> tuple[Stream, Stream, Stream]: ...  # fmt: skip
+
+
+def join(
+    left: Stream,
+    right: Stream,
+    *,
+    on: On,
+    columns: Chosen = None,
+    window: Tumbling | Sliding | None = None,
+    right_time: str | None = None,
+    how: str = "inner",
+    unique: str | None = None,
+    late: bool = False,
+    name: str = "join",
+) -> Any:
+    """Each pair of a row of `left` and a row of `right` with equal keys, once, when the second of them arrives.
+
+    `join(auctions, persons, on={"seller": "id"}, columns="name city id")`. on: columns that both sides have, or a
+    mapping of the left's to the right's; of any kind, the same on both sides; null is equal to nothing. columns: those
+    of the result (see operators/joins/columns.py); all of the left's, and the right's but its key, unless given; only
+    what is needed crosses between workers and is kept. Both sides are exchanged by key. A pair is sent at the later of
+    its messages' times, so that what was sent up to a time is the join of what came up to then. (Differential dataflow,
+    CIDR 2013, section 4: join on insertions alone.)
+
+    Without a window both sides are kept for ever. Memory: 16 bytes and 8 for each column a row, texts, and the keys. A
+    side that has at most one row for each key should be named by `unique`="left" or "right": rows of the other side
+    then go as soon as they have matched, and are not even kept where their match is here. A second row raises
+    UsageError (as OperatorError).
+
+    With a window, pairs are of rows within the same Tumbling or Sliding window of the window's time column (the
+    right's may be called `right_time` there), once for each such window; results start with (window_start, window_end).
+    how="left": rows of the left side that match nothing in a window are sent too, with nulls, at the window's end, as
+    soon as that is certain; one token is held for that. Memory: rows of windows that are open on the other side.
+
+    A row is late if the first of its windows ended at or before its message's time. late=True gives three streams: the
+    pairs, the left side's late rows, the right side's. Otherwise a late row raises TimeRegressionError (as
+    OperatorError). Raises SchemaError for columns that are not there or do not fit, GraphError in loops.
+    """
+    if how not in ("inner", "left"):
+        raise SchemaError(f"operator {name!r}: how is 'inner' or 'left', not {how!r}")
+    if window is not None:
+        if unique is not None:
+            raise SchemaError(f"operator {name!r}: unique= is for joins without a window, whose rows stay for ever")
+        return windowed_join(left, right, on, columns, window, right_time or window.time, how == "left", late, name)
+    if how == "left" or late or right_time is not None:
+        what = "how='left'" if how == "left" else "late=True" if late else "right_time="
+        raise SchemaError(
+            f"operator {name!r}: {what} needs a window, since without one a match may come at any time: give "
+            f"window=Tumbling('time', width), or use enrich or temporal_join"
+        )
+    if unique not in (None, *SIDES):
+        raise SchemaError(f"operator {name!r}: unique is 'left', 'right' or None, not {unique!r}")
+    plan = Columns.of(name, left.schema, right.schema, on, columns)
+    needs = plan.crossing(0), plan.crossing(1)
+    return declare(plan, (left, right), needs, unique=-1 if unique is None else SIDES.index(unique))

@@ -1,0 +1,94 @@
+"""One side of a join on one worker: the rows kept, chained by key."""
+
+import numpy as np
+
+from engine import COMPLETE, Batch, Time
+from operators.joins.kernels import EXPIRING, FREE, LIMIT, add, add_bounded, expire, take_chains
+from operators.keys import grown
+from operators.row_store import RowStore
+
+_FIRST_PLACES = 256
+AT_ONCE = 16_384
+"""Pairs, or rows that go, to handle at a time: what a hot key finds is sent in messages of this size."""
+
+
+class Side:
+    """Rows by place: links between those of a key, and the columns that results need. Memory: 16 bytes a row and 8 for
+    each column, and texts; 72 where rows expire. Places of rows that went are used again.
+    """
+
+    __slots__ = ("_expiring", "_free", "_meta", "_sizes", "bounded", "heads", "links", "store")
+
+    def __init__(self, store: RowStore | None, bounded: bool) -> None:
+        self.store = store
+        self.bounded = bounded
+        self.heads = np.full(_FIRST_PLACES, -1, np.int64)
+        self.links = np.empty((_FIRST_PLACES, 7 if bounded else 2), np.int64)
+        self._free = np.empty(_FIRST_PLACES, np.int64)
+        self._expiring = np.empty((_FIRST_PLACES if bounded else 0, 2), np.int64)
+        self._meta = np.zeros(3, np.int64)
+        self._sizes = np.zeros(1, np.int64)
+
+    def reserve(self, rows: int) -> None:
+        """Room for so many more rows."""
+        needed = int(self._meta[LIMIT]) + max(0, rows - int(self._meta[FREE]))
+        if needed > len(self.links):
+            self._free = grown(self._free, needed)
+            self.links = _longer(self.links, len(self._free))
+            if self.bounded:
+                self._expiring = _longer(self._expiring, len(self._free))
+
+    def add(self, batch: Batch, slots: np.ndarray, chosen: np.ndarray, time: Time, unique: bool) -> int:
+        """Keep the rows `chosen` for ever; returns how many were: fewer if `unique` and a key has a row already."""
+        self.reserve(len(chosen))
+        places = np.empty(len(chosen), np.int64)
+        done: int = add(self.heads, self.links, self._free, self._meta, slots, chosen, time, unique, places)
+        if done == len(chosen):
+            self._put(places, batch, chosen)
+        return done
+
+    def add_bounded(
+        self, batch: Batch, slots: np.ndarray, extent: tuple[np.ndarray, ...], matched: np.ndarray, time: Time
+    ) -> None:
+        """Keep all rows. extent: (starts, ends, dues), each int64 (rows,)."""
+        self.reserve(batch.rows)
+        places = np.empty(batch.rows, np.int64)
+        meta, heap = self._meta, self._expiring
+        add_bounded(self.heads, self.links, self._free, meta, heap, slots, *extent, matched, time, places)
+        self._put(places, batch, np.arange(batch.rows))
+
+    def _put(self, places: np.ndarray, batch: Batch, rows: np.ndarray) -> None:
+        if self.store is not None:
+            self.store.put(places, batch.select(self.store.schema), rows)
+
+    def forget(self, slots: np.ndarray, count: int) -> None:
+        """Drop all rows of these keys, `count` in all."""
+        places = np.empty(count, np.int64)
+        take_chains(self.heads, self.links, self._free, self._meta, slots, places)
+        if self.store is not None:
+            self.store.drop(places)
+
+    @property
+    def least_due(self) -> Time:
+        """The frontier at which the first row goes; COMPLETE if there is none."""
+        return int(self._expiring[0, 0]) if self._meta[EXPIRING] else COMPLETE
+
+    def expire(self, other: "Side", horizon: Time) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Drop rows due by `horizon`, at most AT_ONCE: (places, dues, slots emptied on both sides), each int64. The
+        places can be read until rows are added."""
+        room = min(AT_ONCE, int(self._meta[EXPIRING]))
+        places, dues, emptied = np.empty((3, room), np.int64)
+        found = expire(
+            *(self.heads, other.heads, self.links, self._free, self._meta, self._expiring),
+            *(horizon, places, dues, emptied, self._sizes),
+        )
+        return places[:found], dues[:found], emptied[: self._sizes[0]]
+
+    def __len__(self) -> int:
+        return int(self._meta[LIMIT] - self._meta[FREE])
+
+
+def _longer(table: np.ndarray, rows: int) -> np.ndarray:
+    longer = np.empty((rows, table.shape[1]), np.int64)
+    longer[: len(table)] = table
+    return longer

@@ -1,0 +1,84 @@
+"""Joins within windows: each row once for each of its windows, which match where they are the same."""
+
+from typing import Any
+
+import numpy as np
+
+from engine import MAX_TIME, Batch, Schema, SchemaError, Stream, Time
+from operators.aggregates import Sliding, Tumbling
+from operators.aggregates.late import split_late
+from operators.aggregates.windows import check_window
+from operators.joins.columns import LEFT, RIGHT, Chosen, Columns, On, require_time
+from operators.joins.driver import declare
+from operators.joins.matcher import Extent, Extents
+from operators.mechanisms.tokens import late_rows as late_error
+
+START, END = "window_start", "window_end"
+
+
+def windowed_join(
+    left: Stream,
+    right: Stream,
+    on: On,
+    columns: Chosen,
+    window: Tumbling | Sliding,
+    right_time: str,
+    outer: bool,
+    late: bool,
+    name: str,
+) -> Any:
+    """See `join`."""
+    if not isinstance(window, Tumbling | Sliding):
+        raise SchemaError(f"operator {name!r}: windows of joins are Tumbling or Sliding, not {window!r}")
+    check_window(name, window, left.schema, 0)
+    require_time(name, right.schema, right_time, "for the right side's time")
+    for side, schema in (("left", left.schema), ("right", right.schema)):
+        for clash in {START, END} & set(schema.names):
+            raise SchemaError(
+                f"operator {name!r}: the {side} side has a column {clash!r} already, which the window's is called; "
+                f"rename it first"
+            )
+    late_rows: tuple[Stream, ...] = ()
+    if late:
+        left, late_left = split_late(left, f"{name}.left", lambda times: _ends(window, times)[0], window.time)
+        right, late_right = split_late(right, f"{name}.right", lambda times: _ends(window, times)[0], right_time)
+        late_rows = late_left, late_right
+    their_schema = right.schema
+    left, right = _by_window(left, window, window.time, name), _by_window(right, window, right_time, name)
+    plan = Columns.of(name, left.schema, their_schema, on, columns, nulls=outer, first=(START, END))
+    needs = plan.crossing(LEFT, END), plan.crossing(RIGHT, END)
+
+    def extent(batch: Batch, time: Time) -> Extent:
+        ends = batch.words(END)
+        if (least := int(ends.min())) <= time:
+            raise late_error(name, time, least)
+        return ends, ends, np.minimum(ends, MAX_TIME)
+
+    joined = declare(plan, (left, right), needs, Extents(extent, extent, exact=True), outer)
+    return (joined, *late_rows) if late else joined
+
+
+def _ends(window: Tumbling | Sliding, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The end of the first window that each time is in, and the number of windows it is in: int64 (rows,) each."""
+    every = getattr(window, "every", window.width)
+    last = (times - window.offset) // every
+    first = (times - window.offset - window.width) // every + 1
+    return first * every + window.offset + window.width, last - first + 1
+
+
+def _by_window(stream: Stream, window: Tumbling | Sliding, time: str, name: str) -> Stream:
+    """Each row once for each of its windows, with START and END, of the kind of the time."""
+    kind = str(stream.schema.kind(time))
+    schema = Schema.of(stream.schema.spec() | {START: kind, END: kind})
+    every = getattr(window, "every", window.width)
+
+    def expand(batch: Batch) -> Batch:
+        ends, counts = _ends(window, batch.words(time))
+        if isinstance(window, Sliding):
+            rows = np.repeat(np.arange(batch.rows), counts)
+            within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+            batch, ends = batch.take(rows), ends[rows] + within * every
+        heaps = (*batch.heaps, None, None) if schema.has_text else ()
+        return Batch.wrap(schema, (*batch.columns, ends - window.width, ends), batch.rows, heaps)
+
+    return stream.apply(f"{name}.windows", schema, expand)

@@ -1,0 +1,119 @@
+"""join without windows: every pair once, at the later of both times, whatever comes first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine import GraphError, OperatorError, Schema, SchemaError, Stream
+from operators import join
+from tests.operators.helpers import bench
+from tests.operators.joins.reference import COLUMNS, LEFT, ON, RIGHT, Row, feed, kept, messages, pairs
+
+
+def declare(left: Stream, right: Stream) -> Stream:
+    return join(left, right, on=ON, columns=COLUMNS)
+
+
+@settings(max_examples=30)
+@given(sent=messages(), size=st.integers(1, 12), workers=st.integers(1, 3))
+def test_like_nested_loops(sent: list[tuple[int, Row]], size: int, workers: int) -> None:
+    with bench([LEFT, RIGHT], declare, workers, queue_bytes=1 << 16) as made:
+        feed(made, sent, size, workers, 0)
+        made.close()
+        assert sorted([row[2:] for row in made.rows], key=repr) == pairs(sent, lambda left, right: True)
+
+
+def test_a_pair_is_sent_at_the_later_time_as_soon_as_it_is_there() -> None:
+    with bench([Schema("k a"), Schema("k b")], lambda left, right: join(left, right, on="k"), 2) as made:
+        made.send({"k": [1, 2], "a": [10, 20]}, time=7)
+        made.send({"k": [1], "a": [11]}, time=9)
+        made.send({"k": [1, 2, 3], "b": [5, 6, 7]}, to=1, worker=1, time=3)
+        made.settle()
+        assert made.sent() == [(7, 1, 10, 5), (7, 2, 20, 6), (9, 1, 11, 5)]
+        made.send({"k": [2, 1], "b": [8, 9]}, to=1, worker=1, time=8)
+        made.settle()
+        assert made.sent() == [(8, 1, 10, 9), (8, 2, 20, 8), (9, 1, 11, 9)]
+        made.close()
+
+
+def test_a_hot_key_and_many_rows() -> None:
+    """More pairs than one message of results holds, and stores that grow."""
+    many = 20_000
+    with bench(
+        [Schema("k a"), Schema("k b")], lambda left, right: join(left, right, on="k"), queue_bytes=1 << 20
+    ) as made:
+        made.send({"k": range(many), "a": range(many)})
+        made.send({"k": [5] * 200, "a": range(many, many + 200)})
+        made.send({"k": [5] * 200 + [many - 1], "b": range(201)}, to=1)
+        made.close()
+        assert len(made.rows) == len(set(made.rows)) == 201 * 200 + 1
+        assert (0, 0, many - 1, many - 1, 200) in made.rows
+
+
+@pytest.mark.parametrize("unique", ["left", "right"])
+def test_rows_go_once_they_have_met_the_only_one_of_their_key(unique: str) -> None:
+    sides = [Schema("k a", name="string"), Schema("k b", text="string")]
+    with bench(sides, lambda left, right: join(left, right, on="k", unique=unique), 2, queue_bytes=1 << 16) as made:
+        only = ("left", "right").index(unique)
+        many = 1 - only
+        names = [schema.names for schema in sides]
+        for start in range(0, 60, 20):
+            keys = range(start, start + 20)
+            rows = {many: ([*keys, *keys], range(40), [f"m{key}" for key in [*keys, *keys]])}
+            rows[only] = ([*keys], range(20), [f"o{key}" for key in keys])
+            for side in (only, many) if start == 20 else (many, only):
+                made.send(dict(zip(names[side], rows[side], strict=True)), to=side)
+                made.settle()
+            assert kept(made, "join")[only] == start + 20
+            assert kept(made, "join")[many] == 0
+        assert len(made.rows) == 120
+        texts = {row[2 + at] for row in made.rows for at in (2, 4)}
+        assert texts == {f"{side}{key}" for side in "mo" for key in range(60)}
+        made.send({"k": [7], names[only][1]: [1], names[only][2]: ["again"]}, to=only)
+        with pytest.raises(
+            OperatorError, match=f"operator 'join' on worker .: .*the {unique} side has a second row with k=7"
+        ):
+            made.settle()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"on": "when"}, "operator 'join': no column 'when' of the left side to join on; the columns are at, key"),
+        ({"on": {"key": "at"}}, "'key' of the left side is string\\?, 'at' of the right side is int64; they are never"),
+        ({"on": ()}, "nothing to join on"),
+        ({"on": ON}, "would be called 'at': the left side has at, .*={'mine': 'left.at', 'theirs': 'right.at'}"),
+        ({"on": ON, "columns": "left.at right.at"}, "would be called 'at'"),
+        ({"on": ON, "columns": "at"}, "would be called 'at'"),
+        ({"on": ON, "columns": "price"}, "no column 'price' for the result; the left side has at, .* side at"),
+        ({"on": ON, "columns": {"x": "left.code"}}, "no column 'code' of the left side for the result"),
+        ({"on": ON, "columns": "n", "how": "left"}, "how='left' needs a window"),
+        ({"on": ON, "columns": "n", "how": "outer"}, "how is 'inner' or 'left', not 'outer'"),
+        ({"on": ON, "columns": "n", "unique": "both"}, "unique is 'left', 'right' or None, not 'both'"),
+    ],
+)  # fmt: skip
+def test_mistakes(arguments: dict[str, Any], says: str) -> None:
+    def refused(left: Stream, right: Stream) -> Stream:
+        with pytest.raises(SchemaError, match=says):
+            join(left, right, **arguments)
+        return left
+
+    with bench([LEFT, RIGHT], refused):
+        pass
+
+
+def test_not_in_loops() -> None:
+    def refused(left: Stream, right: Stream) -> Stream:
+        with (
+            left.scope.loop("loop") as loop,
+            pytest.raises(GraphError, match="'join' acts on times in their total order"),
+        ):
+            join(loop.enter(left), loop.enter(right), on=ON, columns="n")
+        return left
+
+    with bench([LEFT, RIGHT], refused):
+        pass
