@@ -3,46 +3,37 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
-import xxhash
 
 from nexmark.draws import I64
 from nexmark.errors import SparkError
 from nexmark.schema import EVENT, FLOOR, Stream
+from nexmark.text_files import COLUMNS, WORD, RawFile, TextWriter
 
-COLUMNS = "columns"
 BATCH_ROWS = 1 << 18
-_DTYPE = np.dtype("<i8")
 
 
 class ColumnWriter:
-    """One raw column under way: appended to, hashed, counted."""
+    """One raw column of integers under way."""
 
     def __init__(self, folder: Path, stream: str, column: str) -> None:
-        self.file = f"{COLUMNS}/{stream}.{column}.i64"
-        self._out: BinaryIO = open(folder / self.file, "xb")  # noqa: SIM115 - closed by close()
-        self._hash = xxhash.xxh3_64()
-        self._bytes = 0
+        self._file = RawFile(folder, f"{stream}.{column}.i64")
 
-    def append(self, values: I64) -> None:
-        octets = np.ascontiguousarray(values, dtype=_DTYPE).view(np.uint8).data
-        self._out.write(octets)
-        self._hash.update(octets)
-        self._bytes += octets.nbytes
+    def append(self, values: pa.Array) -> None:
+        """values: Arrow int64; Spark's may have nulls, which would be a fault and must not pass as zeros."""
+        self.append_words(values.to_numpy(zero_copy_only=True))
+
+    def append_words(self, values: I64) -> None:
+        self._file.append(np.ascontiguousarray(values, dtype=WORD).view(np.uint8).data)
 
     def close(self) -> dict[str, Any]:
-        self._out.close()
-        return {
-            "file": self.file,
-            "dtype": _DTYPE.str,
-            "bytes": self._bytes,
-            "checksum": f"xxh3_64:{self._hash.hexdigest()}",
-        }
+        return {**self._file.close(), "dtype": WORD.str}
 
 
 def name_part_files(parquet: Path) -> list[Path]:
@@ -63,11 +54,13 @@ def write_columns(
     (folder / COLUMNS).mkdir(exist_ok=True)
     parquet = folder / f"{stream.name}.parquet"
     parts = name_part_files(parquet)
-    names = [*stream.integer_columns, EVENT]
-    writers = {name: ColumnWriter(folder, stream.name, name) for name in names}
+    writers: dict[str, ColumnWriter | TextWriter] = {
+        name: ColumnWriter(folder, stream.name, name) for name in (*stream.integer_columns, EVENT)
+    }
+    writers |= {name: TextWriter(folder, stream.name, name) for name in stream.string_columns}
     done, last_event, last_time, ordered = 0, -1, -1, True
-    for batch in _batches(parts, names):
-        event, time = batch[EVENT], batch["date_time"]
+    for batch in _batches(parts, list(writers), stream.string_columns):
+        event, time = batch[EVENT].to_numpy(), batch["date_time"].to_numpy()
         if not len(event):
             continue
         if event[0] <= last_event or not (np.diff(event) > 0).all():
@@ -76,8 +69,8 @@ def write_columns(
             )
         ordered = ordered and time[0] >= last_time and bool((np.diff(time) >= 0).all())
         last_event, last_time = int(event[-1]), int(time[-1])
-        for name, values in batch.items():
-            writers[name].append(values)
+        for name, writer in writers.items():
+            writer.append(batch[name])
         done += len(event)
         advanced(len(event))
     entries = {name: writer.close() for name, writer in writers.items()}
@@ -90,19 +83,17 @@ def write_columns(
     return {"rows": rows, "parquet": parquet.name, "columns": entries}
 
 
-def _batches(parts: list[Path], names: list[str]) -> Iterator[dict[str, I64]]:
+def _batches(parts: list[Path], names: list[str], texts: Sequence[str]) -> Iterator[pa.RecordBatch]:
     for part in parts:
-        with pq.ParquetFile(part) as file:
-            for batch in file.iter_batches(BATCH_ROWS, columns=names):
-                # Spark's bigint columns come back nullable; a null would be a fault and must not pass as a zero.
-                yield {name: batch.column(name).to_numpy(zero_copy_only=True) for name in names}
+        with pq.ParquetFile(part, read_dictionary=texts) as file:
+            yield from file.iter_batches(BATCH_ROWS, columns=names)
 
 
 def _write_floor(folder: Path, stream: str, rows: int) -> dict[str, Any]:
     """floor[i] = min(date_time[i:]): computed from the end, in a second column file that is then read forwards."""
-    times = np.memmap(folder / COLUMNS / f"{stream}.date_time.i64", _DTYPE, "r", shape=(rows,))
+    times = np.memmap(folder / COLUMNS / f"{stream}.date_time.i64", WORD, "r", shape=(rows,))
     floor = np.minimum.accumulate(times[::-1])[::-1]
     writer = ColumnWriter(folder, stream, FLOOR)
     for start in range(0, rows, BATCH_ROWS):
-        writer.append(floor[start : start + BATCH_ROWS])
+        writer.append_words(floor[start : start + BATCH_ROWS])
     return writer.close()

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from engine import TABLE, WORDS, Batch, Schema, address_of, int64, kernel, void, words_at
+from engine import LENGTH_BITS, TABLE, WORDS, Batch, Schema, address_of, int64, kernel, void, words_at
 from nexmark.schema import FLOOR
-from nexmark.staged import StagedEvents
+from nexmark.staged import StagedEvents, StagedStream
 
 _RELEASE_ROWS = 1 << 17  # how many rows are read before their pages are given back
 
@@ -82,28 +82,51 @@ def first_beyond(table, time):  # type: ignore[no-untyped-def]
     return stop if is_left else NEVER
 
 
-class _Column:
-    """One mapped column, whose pages are given back once they have been read, so that memory does not grow with the
-    stream.
+class _File:
+    """One mapped file of a column, whose pages are given back once they have been read, so that memory does not grow
+    with the stream.
     """
 
-    def __init__(self, path: Path, rows: int) -> None:
+    def __init__(self, path: Path, size: int) -> None:
         self._mapping: mmap.mmap | None = None
         self._released = 0
-        if rows == 0:
-            self.words = np.empty(0, np.int64)
-            return
-        with open(path, "rb") as file:
-            self._mapping = mmap.mmap(file.fileno(), rows * 8, access=mmap.ACCESS_READ)
-        self._mapping.madvise(mmap.MADV_SEQUENTIAL)
-        self.words = np.frombuffer(self._mapping, np.int64)
+        self.octets: np.ndarray = np.empty(0, np.uint8)
+        if size > 0:
+            with open(path, "rb") as file:
+                self._mapping = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
+            self.octets = np.frombuffer(self._mapping, np.uint8)
 
-    def release_before(self, row: int) -> None:
-        """Give back whole pages before `row`."""
-        done = row * 8 // mmap.PAGESIZE * mmap.PAGESIZE
+    def read_ahead(self) -> None:
+        """Tell the system that the file is read from its start to its end."""
+        if self._mapping is not None:
+            self._mapping.madvise(mmap.MADV_SEQUENTIAL)
+
+    def release_before(self, byte: int) -> None:
+        """Give back whole pages before `byte`; who looks there once more gets them from the page cache."""
+        done = byte // mmap.PAGESIZE * mmap.PAGESIZE
         if self._mapping is not None and done > self._released:
             self._mapping.madvise(mmap.MADV_DONTNEED, self._released, done - self._released)
             self._released = done
+
+
+class _Column:
+    """One column on one worker: its words, and the heap they point into if they are text."""
+
+    def __init__(self, stream: StagedStream, name: str) -> None:
+        self._file = _File(stream.path(name), stream.rows * 8)
+        self._file.read_ahead()
+        self.words = self._file.octets.view(np.int64)
+        self._heap = _File(*stream.heap_file(name)) if stream.is_text(name) else None
+        self.heap = None if self._heap is None else self._heap.octets
+        self._row = 0
+
+    def release_before(self, row: int) -> None:
+        """Give back what only rows before `row` need."""
+        if self._heap is not None and row > self._row:
+            # Texts stand in the heap in the order of the rows that have them first.
+            self._heap.release_before(int(self.words[self._row : row].max()) >> LENGTH_BITS)
+            self._row = row
+        self._file.release_before(row * 8)
 
 
 class Cursor:
@@ -114,8 +137,8 @@ class Cursor:
         rows = stream.rows
         floors = FLOOR if stream.has(FLOOR) else "date_time"
         names = dict.fromkeys((*columns, "date_time", "event", floors))
-        mapped = {column: _Column(stream.path(column), rows) for column in names}
-        self.schema = Schema(" ".join(columns))
+        mapped = {column: _Column(stream, column) for column in names}
+        self.schema = Schema.of({column: "string?" if stream.is_text(column) else "int64" for column in columns})
         self.at = 0
         self.row = [0] * CURSOR_WORDS
         self.row[ROWS], self.row[IS_SORTED] = rows, floors == "date_time"
@@ -123,16 +146,18 @@ class Cursor:
             self.row[word] = address_of(mapped[column].words)
         self._mapped = list(mapped.values())
         self._columns = tuple(mapped[column].words for column in columns)
+        self._heaps = tuple(mapped[column].heap for column in columns) if self.schema.has_text else ()
         self._release_at = _RELEASE_ROWS
 
     def take(self, stop: int) -> Batch:
-        """The rows from the cursor up to `stop`, which becomes the cursor."""
+        """The rows from the cursor up to `stop`, which becomes the cursor; text by reference to the whole heap."""
         start, self.at = self.at, stop
         if stop >= self._release_at:
             self._release_at = stop + _RELEASE_ROWS
             for column in self._mapped:
                 column.release_before(start)
-        return Batch.wrap(self.schema, tuple([column[start:stop] for column in self._columns]), stop - start)
+        columns = tuple([column[start:stop] for column in self._columns])
+        return Batch.wrap(self.schema, columns, stop - start, self._heaps)
 
 
 class Cursors:

@@ -11,7 +11,7 @@ import xxhash
 from nexmark.errors import StagedError
 
 FORMAT: Final = "tokenring-nexmark"
-VERSION: Final = 1
+VERSION: Final = 2
 NAME: Final = "manifest.json"
 BYTE_ORDER: Final = "little"
 
@@ -21,9 +21,10 @@ def content_digest(streams: dict[str, Any], events: int) -> str:
     content: list[Any] = [FORMAT, VERSION, events]
     for stream in sorted(streams):
         columns = streams[stream]["columns"]
-        content.append(
-            [stream, streams[stream]["rows"], [[name, columns[name]["checksum"]] for name in sorted(columns)]]
-        )
+        checksums = [
+            [name, columns[name]["checksum"], columns[name].get("heap", {}).get("checksum")] for name in sorted(columns)
+        ]
+        content.append([stream, streams[stream]["rows"], checksums])
     return xxhash.xxh3_64_hexdigest(orjson.dumps(content))
 
 

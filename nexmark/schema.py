@@ -79,6 +79,7 @@ AUCTION: Final = Stream(
         Column("expires", "time"),
         Column("seller", "int64"),
         Column("category", "int64"),
+        Column("extra", "string", required=False),
     ),
 )
 BID: Final = Stream(
@@ -88,7 +89,10 @@ BID: Final = Stream(
         Column("auction", "int64"),
         Column("bidder", "int64"),
         Column("price", "int64"),
+        Column("channel", "string", required=False),
+        Column("url", "string", required=False),
         Column("date_time", "time"),
+        Column("extra", "string", required=False),
     ),
 )
 

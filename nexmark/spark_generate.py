@@ -20,8 +20,7 @@ ROWS_PER_CHUNK = 1 << 16
 def chunk_batch(generator: Generator, stream: str, start: int, stop: int) -> pa.RecordBatch:
     """The rows start..stop-1 of one stream with all columns in schema order, then `event`."""
     columns: dict[str, Any] = dict(generator.columns(stream, start, stop))
-    if STREAMS[stream].string_columns:
-        columns |= string_columns(generator, stream, generator.numbers(stream, start, stop)[1])
+    columns |= string_columns(generator, stream, generator.numbers(stream, start, stop)[1])
     names = [column.name for column in STREAMS[stream].columns] + [EVENT]
     return pa.record_batch([pa.array(columns[name]) for name in names], names)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import xxhash
 
 from nexmark.draws import I64
@@ -39,44 +40,78 @@ class StagedStream:
         return column in self._columns
 
     def column(self, name: str) -> I64:
-        """The whole column as a read-only 1-D int64 map of its file (a plain empty array when there are no rows)."""
-        path = self.path(name)
-        if self.rows == 0:
-            empty = np.empty(0, _DTYPE)
+        """The whole column as a read-only 1-D int64 map of its file (a plain empty array when there are no rows); of
+        text, the words into its heap."""
+        return self._mapped(self.path(name), _DTYPE, self.rows)
+
+    def heap(self, name: str) -> npt.NDArray[np.uint8]:
+        """The bytes of a text column's heap, likewise."""
+        path, size = self.heap_file(name)
+        return self._mapped(path, np.dtype(np.uint8), size)
+
+    @staticmethod
+    def _mapped(path: Path, dtype: np.dtype[Any], count: int) -> Any:
+        if count == 0:
+            empty = np.empty(0, dtype)
             empty.flags.writeable = False
             return empty
-        return np.memmap(path, _DTYPE, "r", shape=(self.rows,))
+        return np.memmap(path, dtype, "r", shape=(count,))
 
-    def path(self, name: str) -> Path:
-        """The raw file of a column."""
+    def _entry(self, name: str) -> Mapping[str, Any]:
         if name not in self._columns:
             raise StagedError(
                 f"{self._folder}: stream {self.name} has no column {name!r}; it has {', '.join(self._columns)}"
             )
-        return self._folder / self._columns[name]["file"]
+        return self._columns[name]
+
+    def path(self, name: str) -> Path:
+        """The raw file of a column."""
+        return self._folder / str(self._entry(name)["file"])
+
+    def is_text(self, name: str) -> bool:
+        """Whether a column's words point into a heap."""
+        return "heap" in self._entry(name)
+
+    def heap_file(self, name: str) -> tuple[Path, int]:
+        """The raw file of a text column's heap, and its bytes."""
+        heap = self._entry(name)["heap"]
+        return self._folder / heap["file"], heap["bytes"]
 
     def check_size(self, name: str) -> None:
-        path, entry = self.path(name), self._columns[name]
+        """Compares the sizes of a column's files with the manifest."""
+        entry = self._entry(name)
         if entry["dtype"] != _DTYPE.str or entry["bytes"] != self.rows * _DTYPE.itemsize:
-            raise StagedError(f"{path}: column {name} is declared as {entry['dtype']} of {entry['bytes']} bytes, "
-                              f"not {self.rows} int64; {_AGAIN}")  # fmt: skip
-        try:
-            size = os.stat(path).st_size
-        except OSError as error:
-            raise StagedError(f"{path}: column {name} cannot be read ({error.strerror}); {_AGAIN}") from None
-        if size != entry["bytes"]:
-            raise StagedError(f"{path}: column {name} has {size} bytes, the manifest says {entry['bytes']}; {_AGAIN}")
+            raise StagedError(f"{self.path(name)}: column {name} is declared as {entry['dtype']} of {entry['bytes']} "
+                              f"bytes, not {self.rows} int64; {_AGAIN}")  # fmt: skip
+        for path, part in self._files(name):
+            try:
+                size = os.stat(path).st_size
+            except OSError as error:
+                raise StagedError(f"{path}: column {name} cannot be read ({error.strerror}); {_AGAIN}") from None
+            if size != part["bytes"]:
+                raise StagedError(
+                    f"{path}: column {name} has {size} bytes, the manifest says {part['bytes']}; {_AGAIN}"
+                )
 
     def check_content(self, name: str) -> None:
-        path, digest = self.path(name), xxhash.xxh3_64()
-        try:
-            with open(path, "rb", buffering=0) as file:
-                while piece := file.read(_HASH_BYTES):
-                    digest.update(piece)
-        except OSError as error:
-            raise StagedError(f"{path}: column {name} cannot be read ({error.strerror})") from None
-        if f"xxh3_64:{digest.hexdigest()}" != self._columns[name]["checksum"]:
-            raise StagedError(f"{path}: column {name} is not what was staged (its checksum does not hold); {_AGAIN}")
+        """Compares the content of a column's files with its checksums."""
+        for path, part in self._files(name):
+            digest = xxhash.xxh3_64()
+            try:
+                with open(path, "rb", buffering=0) as file:
+                    while piece := file.read(_HASH_BYTES):
+                        digest.update(piece)
+            except OSError as error:
+                raise StagedError(f"{path}: column {name} cannot be read ({error.strerror})") from None
+            if f"xxh3_64:{digest.hexdigest()}" != part["checksum"]:
+                raise StagedError(
+                    f"{path}: column {name} is not what was staged (its checksum does not hold); {_AGAIN}"
+                )
+
+    def _files(self, name: str) -> list[tuple[Path, Mapping[str, Any]]]:
+        """The raw files of a column, and what the manifest says of each."""
+        entry = self._entry(name)
+        return [(self._folder / part["file"], part) for part in (entry, entry.get("heap")) if part is not None]
 
 
 class StagedEvents:

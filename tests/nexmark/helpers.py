@@ -59,9 +59,11 @@ def seal_generated(folder: Path, config: GeneratorConfig) -> Path:
 
 
 def table(stream: str, rows: Sequence[Mapping[str, Any]], *, event: bool = False) -> pa.Table:
-    """Rows as a table of the stream's required columns (and `event`)."""
+    """Rows as a table of the stream's required columns; with `event`, as Spark leaves them: that and all texts too."""
     names = [c.name for c in STREAMS[stream].columns if c.required] + ([EVENT] if event else [])
-    return pa.table({name: pa.array([row[name] for row in rows], pa.int64()) for name in names})
+    columns = {name: pa.array([row[name] for row in rows], pa.int64()) for name in names}
+    texts = STREAMS[stream].string_columns if event else ()
+    return pa.table(columns | {name: pa.array([row.get(name) for row in rows], pa.string()) for name in texts})
 
 
 def auction(**changes: Any) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from nexmark.foreign_json import FLUSH_ROWS, iso_to_ns
 from nexmark.schema import TIME_LIMIT_NS
 from tests.nexmark.helpers import auction, bid, tokenring
 
-BID = {"auction": 1, "bidder": 8, "price": 300, "date_time": 2_000}
+BID = {"auction": 1, "bidder": 8, "price": 300, "date_time": 2_000, "channel": "Apple", "url": "u", "extra": None}
 CAMEL_AUCTION = {"id": 1, "itemName": "vase", "description": "old", "initialBid": 100, "reserve": 200}
 CAMEL_AUCTION |= {"dateTime": 1_000, "expires": 9_000, "seller": 7, "category": 10, "extra": "xyz"}
 PERSON = {"id": 7, "name": "Ann Lee", "emailAddress": "a@b.c", "creditCard": "1 2", "city": "Kent", "state": "WA"}
@@ -64,7 +64,7 @@ SHAPES = {
 def test_every_shape_is_read_alike(tmp_path: Path, shape: str) -> None:
     got = read(lines(tmp_path / "events.jsonl", *SHAPES[shape]), tmp_path / "normal")
     person = {"id": 7, "name": "Ann Lee", "email_address": "a@b.c", "credit_card": "1 2", "city": "Kent", "state": "WA"}
-    vase = auction(item_name="vase", description="old")
+    vase = auction(item_name="vase", description="old", extra="xyz")
     assert got == {"person": [person | {"date_time": 500}], "auction": [vase], "bid": [BID]}
 
 

@@ -18,6 +18,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
+from engine import Strings
 from nexmark.generator import Generator, GeneratorConfig
 from nexmark.schema import STREAMS
 from nexmark.staged import StagedEvents
@@ -109,8 +110,8 @@ def history() -> dict[str, list[dict[str, Any]]]:
         auctions.append(row | {"category": dice.choice([-3, 10, 2**62])})
     bids = [
         {"auction": dice.choice([*ids, 12345]), "bidder": dice.randrange(3), "price": dice.randrange(300)}
-        | {"date_time": dice.choice(moments)}
-        for _ in range(3_000)
+        | {"date_time": dice.choice(moments), "channel": f"c{n % 7}"}
+        for n in range(3_000)
     ]
     bids += bids[:50]
     persons = [{"id": dice.randrange(9), "date_time": dice.choice(moments), "city": f"c{n % 3}"} for n in range(40)]
@@ -184,6 +185,9 @@ def test_foreign_events_in_three_layouts_are_the_same_events(
             for column in (*stream.integer_columns, "event"):
                 values = staged.stream(name).column(column).tolist()
                 assert values == [row[column] for row in expected[name]], (origin, name, column)
+            for column in stream.string_columns:
+                texts = Strings(staged.stream(name).column(column), staged.stream(name).heap(column))
+                assert texts.tolist() == [row.get(column) for row in expected[name]], (origin, name, column)
             assert not staged.stream(name).has("floor")
         rows = ds.dataset(staged.stream("person").parquet).to_table()
         assert rows["city"].to_pylist() == [row["city"] for row in expected["person"]]

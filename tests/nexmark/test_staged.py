@@ -9,10 +9,13 @@ import numpy as np
 import orjson
 import pytest
 
+from engine import Schema, Strings
+from nexmark.cursors import Cursor
 from nexmark.errors import StagedError
 from nexmark.generator import Generator, GeneratorConfig
 from nexmark.manifest import manifest_checksum, read_manifest
 from nexmark.schema import STREAMS
+from nexmark.spark_generate import chunk_batch
 from nexmark.staged import StagedEvents
 from tests.nexmark.helpers import auction, bid, seal, seal_generated, table
 
@@ -33,14 +36,47 @@ def test_what_was_generated_is_what_is_read(folder: Path) -> None:
         stream, expected = staged.stream(name), Generator(CONFIG).columns(name, 0, 10**6)
         rows = Generator(CONFIG).rows(name)
         assert stream.rows == rows
-        assert set(stream.columns) == set(STREAMS[name].integer_columns) | {"event"}
+        assert set(stream.columns) == {column.name for column in STREAMS[name].columns} | {"event"}
         assert not stream.has("floor")
-        for column in stream.columns:
+        for column in (*STREAMS[name].integer_columns, "event"):
             values = stream.column(column)
             assert (values.dtype, values.ndim) == (np.dtype("<i8"), 1)
             np.testing.assert_array_equal(values, expected[column][:rows])
             with pytest.raises(ValueError, match="read-only"):
                 values[0] = 1
+
+
+def test_texts_are_read_and_few_of_them_take_few_bytes(folder: Path) -> None:
+    staged = StagedEvents.open(folder, {name: STREAMS[name].string_columns for name in STREAMS})
+    for name in STREAMS:
+        stream = staged.stream(name)
+        expected = chunk_batch(Generator(CONFIG), name, 0, stream.rows)
+        for column in STREAMS[name].string_columns:
+            heap = stream.heap(column)
+            assert Strings(stream.column(column), heap).tolist() == expected[column].to_pylist()
+            distinct = {text.encode() for text in expected[column].to_pylist()}
+            assert len(heap) == sum(len(text) for text in distinct)
+            with pytest.raises(ValueError, match="read-only"):
+                heap[0] = 1
+
+
+@pytest.mark.parametrize("part", ["str", "heap"])
+def test_a_changed_text_is_found_when_it_is_checked(folder: Path, part: str) -> None:
+    flip_last_byte(folder / "columns" / f"bid.channel.{part}")
+    with pytest.raises(StagedError, match=rf"bid\.channel\.{part}: column channel is not what was staged"):
+        StagedEvents.open(folder, {"bid": ["channel"]})
+    os.truncate(folder / "columns" / f"bid.channel.{part}", 8)
+    with pytest.raises(StagedError, match=rf"bid\.channel\.{part}: column channel has 8 bytes, the manifest says"):
+        StagedEvents.open(folder)
+
+
+def test_texts_that_the_events_do_not_have_are_null(tmp_path: Path) -> None:
+    tables = {"person": [], "auction": [auction(event=0)], "bid": [bid(event=1), bid(event=2, channel="Apple")]}
+    folder = seal(tmp_path / "few", {name: table(name, rows, event=True) for name, rows in tables.items()})
+    bids = Cursor(StagedEvents.open(folder), "bid", ("price", "url", "channel")).take(2)
+    assert bids.schema == Schema("price", url="string?", channel="string?")
+    assert bids["url"].tolist() == [None, None]
+    assert bids["channel"].tolist() == [None, "Apple"]
 
 
 def test_disorder_stages_a_floor(tmp_path: Path) -> None:
@@ -123,7 +159,7 @@ def test_any_changed_byte_of_the_manifest_is_found(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "told"),
     [
-        ("version", 2, "version 2, this TokenRing reads 1"),
+        ("version", 1, "version 1, this TokenRing reads 2; stage the events again"),
         ("format", "other", "not a manifest of staged events"),
         ("events", 4_999, "its checksum does not hold"),
     ],
