@@ -106,6 +106,12 @@ def require_time(operator: str, schema: Schema, name: str, what: str) -> None:
         )
 
 
+def require_how(operator: str, how: str) -> None:
+    """SchemaError for what is no way to join."""
+    if how not in ("inner", "left"):
+        raise SchemaError(f"operator {operator!r}: how is 'inner' or 'left', not {how!r}")
+
+
 def present(batch: Batch, names: Sequence[str]) -> Batch:
     """The rows whose key has no null: null is equal to nothing."""
     for name in names:

@@ -4,7 +4,7 @@ from typing import Any, Literal, overload
 
 from engine import SchemaError, Stream
 from operators.aggregates import Sliding, Tumbling
-from operators.joins.columns import SIDES, Chosen, Columns, On
+from operators.joins.columns import SIDES, Chosen, Columns, On, require_how
 from operators.joins.driver import declare
 from operators.joins.windowed import windowed_join
 
@@ -59,8 +59,7 @@ def join(
     pairs, the left side's late rows, the right side's. Otherwise a late row raises TimeRegressionError (as
     OperatorError). Raises SchemaError for columns that are not there or do not fit, GraphError in loops.
     """
-    if how not in ("inner", "left"):
-        raise SchemaError(f"operator {name!r}: how is 'inner' or 'left', not {how!r}")
+    require_how(name, how)
     if window is not None:
         if unique is not None:
             raise SchemaError(f"operator {name!r}: unique= is for joins without a window, whose rows stay for ever")
