@@ -15,6 +15,7 @@ from operators.aggregates.kernels import (
     SUM_FLOAT,
     SUM_UNSIGNED,
     fold_floats,
+    fold_inside,
     fold_order,
     fold_runs,
     fold_words,
@@ -140,6 +141,24 @@ class Accumulators:
             values = _NO_WORDS if fold.column is None else columns[positions[fold.column]]
             if not fold_runs(fold.operation, runs, starts, slots, values, self._state[at]):
                 raise self._overflow(at)
+
+    def take_inside(self, batch: Batch, times: np.ndarray, start: int, end: int, slot: int) -> int:
+        """Fold the first rows into one slot, as far as their times are seen to be in start .. end - 1 (most are in the
+        pane of those before them: one call looks and folds); returns how many."""
+        columns, positions = batch.columns, batch.schema.positions
+        folded = 0
+        for at, fold in enumerate(self._plan.folds):
+            values = _NO_WORDS if fold.column is None else columns[positions[fold.column]]
+            if at == 0:
+                folded = fold_inside(times, start, end, fold.operation, values, self._state[0], slot)
+                ok = folded >= 0
+                if folded == 0:
+                    break
+            else:
+                ok = fold_runs(fold.operation, 1, np.array([0, folded]), np.array([slot]), values, self._state[at])
+            if not ok:
+                raise self._overflow(at)
+        return folded
 
     def merge(self, other: "Accumulators", source: np.ndarray, target: np.ndarray) -> None:
         """Fold slots of another one of the same plan into slots of this one: both int64 (n,)."""

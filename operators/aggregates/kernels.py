@@ -11,7 +11,8 @@ from engine import COLUMN, WORDS, boolean, int64, kernel, void
 COUNT, SUM, SUM_UNSIGNED, SUM_FLOAT, MIN, MAX, MIN_FLOAT, MAX_FLOAT, FIRST, LAST, DISTINCT = range(11)
 """What a word of state is: see functions.py."""
 MOST, LEAST = 2**63 - 1, -(2**63)
-_BLOCK = 1024
+BLOCK = 1024
+"""Rows that are looked at together: they stay in the innermost cache meanwhile."""
 _SMALL = 2**52  # sums of a block of numbers below this stay in range
 _FLOATS = types.Array(types.float64, 1, "C", readonly=True)
 
@@ -113,33 +114,67 @@ def _total(values):  # type: ignore[no-untyped-def]
     return total
 
 
+@kernel
+def _fold_stretch(operation, values, start, stop, state, slot):  # type: ignore[no-untyped-def]
+    """Fold rows start .. stop - 1 into one slot, for COUNT, SUM, MIN and MAX: loops over whole arrays, so that LLVM
+    vectorises them. False if a sum left its range."""
+    if operation == COUNT:
+        state[slot] += stop - start
+    elif operation == MIN:
+        state[slot] = min(state[slot], _least(values[start:stop]))
+    elif operation == MAX:
+        state[slot] = max(state[slot], _greatest(values[start:stop]))
+    else:
+        while start < stop:
+            block = values[start : min(start + BLOCK, stop)]
+            start += len(block)
+            if _least(block) > -_SMALL and _greatest(block) < _SMALL:
+                total = _total(block)
+                if overflows(state[slot], total):
+                    return False
+                state[slot] += total
+                continue
+            for value in block:
+                if overflows(state[slot], value):
+                    return False
+                state[slot] += value
+    return True
+
+
 @kernel(boolean(int64, int64, WORDS, WORDS, COLUMN, WORDS))
 def fold_runs(operation, runs, starts, slots, values, state):  # type: ignore[no-untyped-def]
-    """Fold rows starts[r] .. starts[r + 1] - 1 into state[slots[r]], for COUNT, SUM, MIN and MAX: loops over whole
-    arrays, so that LLVM vectorises them. False if a sum left its range."""
+    """Fold rows starts[r] .. starts[r + 1] - 1 into state[slots[r]], for COUNT, SUM, MIN and MAX. False if a sum left
+    its range."""
     for r in range(runs):
-        start, stop, slot = starts[r], starts[r + 1], slots[r]
-        if operation == COUNT:
-            state[slot] += stop - start
-        elif operation == MIN:
-            state[slot] = min(state[slot], _least(values[start:stop]))
-        elif operation == MAX:
-            state[slot] = max(state[slot], _greatest(values[start:stop]))
-        else:
-            while start < stop:
-                block = values[start : min(start + _BLOCK, stop)]
-                start += len(block)
-                if _least(block) > -_SMALL and _greatest(block) < _SMALL:
-                    total = _total(block)
-                    if overflows(state[slot], total):
-                        return False
-                    state[slot] += total
-                    continue
-                for value in block:
-                    if overflows(state[slot], value):
-                        return False
-                    state[slot] += value
+        if not _fold_stretch(operation, values, starts[r], starts[r + 1], state, slots[r]):
+            return False
     return True
+
+
+@kernel
+def bounds(values):  # type: ignore[no-untyped-def]
+    """The least and the greatest; a loop over the whole array, so that LLVM vectorises it."""
+    low, high = values[0], values[0]
+    for i in range(len(values)):
+        low = min(low, values[i])
+        high = max(high, values[i])
+    return low, high
+
+
+@kernel(int64(COLUMN, int64, int64, int64, COLUMN, WORDS, int64))
+def fold_inside(times, start, end, operation, values, state, slot):  # type: ignore[no-untyped-def]
+    """Fold blocks of rows into one slot, as `fold_runs` does, as long as all times of a block are in start .. end - 1.
+    Returns how many rows were folded; -1 if a sum left its range."""
+    at = 0
+    while at < len(times):
+        stop = min(at + BLOCK, len(times))
+        low, high = bounds(times[at:stop])
+        if low < start or high >= end:
+            break
+        if not _fold_stretch(operation, values, at, stop, state, slot):
+            return -1
+        at = stop
+    return at
 
 
 @kernel(int64(COLUMN, WORDS, int64, WORDS))

@@ -5,22 +5,13 @@ from numba import types
 
 from engine import COLUMN, COMPLETE, WORDS, Batch, Schema, Time, int64, kernel
 from operators.aggregates.accumulators import Accumulators, joined, wrapped
+from operators.aggregates.kernels import BLOCK, bounds
 from operators.aggregates.pane_state import PaneState, ends_of, too_late
 from operators.aggregates.plan import ALL, Plan
 from operators.aggregates.windows import Panes
 from operators.mechanisms import Give, distinct
 
-_BLOCK = 1024
 _RUNS = 64
-
-
-@kernel
-def _bounds(times):  # type: ignore[no-untyped-def]
-    low, high = times[0], times[0]
-    for i in range(len(times)):
-        low = min(low, times[i])
-        high = max(high, times[i])
-    return low, high
 
 
 @kernel(types.UniTuple(int64, 2)(COLUMN, int64, int64, int64, WORDS, WORDS))
@@ -38,8 +29,8 @@ def _runs(times, at, step, offset, starts, ends):  # type: ignore[no-untyped-def
         starts[runs], ends[runs] = at, end
         runs += 1
         while at < rows:
-            stop = min(at + _BLOCK, rows)
-            low, high = _bounds(times[at:stop])
+            stop = min(at + BLOCK, rows)
+            low, high = bounds(times[at:stop])
             if start <= low and high < end:
                 at = stop
                 continue
@@ -64,7 +55,7 @@ class LocalPanes:
         self._quick = not plan.by and self._state.quick
         self._closed: Time = -1
         self._starts, self._ends = np.empty(_RUNS + 1, np.int64), np.empty(_RUNS, np.int64)
-        self._last = (-1, np.zeros(1, np.int64))  # the pane of the last run of all, and its slot
+        self._last = (-1, 0)  # the pane of the last run of all, and its slot
         self.takes = (self._take,)
 
     def _take(self, batch: Batch) -> Time:
@@ -82,19 +73,17 @@ class LocalPanes:
     def _take_runs(self, batch: Batch, times: np.ndarray) -> Time:
         """Fold rows, without keys, by stretches of one pane; returns the least pane end."""
         rows, starts, ends, panes = self._rows, self._starts, self._ends, self._panes
-        at, least = 0, COMPLETE
+        end, slot = self._last
+        at = 0 if end < 0 else self._state.take_inside(batch, times, end - panes.step, end, slot)
+        least = end if at else COMPLETE
         while at < batch.rows:
             runs, at = _runs(times, at, panes.step, panes.offset, starts, ends)
-            first = int(ends[0])
-            if runs == 1 and first == self._last[0]:
-                slots = self._last[1]
-            else:
-                slots = rows.keys.slots(Batch.wrap(rows.schema, (ends[:runs],), runs))
-                if len(rows.keys.fresh):
-                    rows.note_fresh()
-                self._last = int(ends[runs - 1]), slots[runs - 1 :]
+            slots = rows.keys.slots(Batch.wrap(rows.schema, (ends[:runs],), runs))
+            if len(rows.keys.fresh):
+                rows.note_fresh()
             self._state.take_runs(batch, runs, starts, slots)
-            least = min(least, first if runs == 1 else int(ends[:runs].min()))
+            self._last = int(ends[runs - 1]), int(slots[runs - 1])
+            least = min(least, int(ends[:runs].min()))
         return least
 
     def advance(self, frontier: Time) -> None:
@@ -117,7 +106,7 @@ class LocalPanes:
                 parts = joined(parts, ((np.zeros(len(slots), np.int64),), (None,)))
             give(time, wrapped(self._schema, parts, len(slots)))
             rows.forget(slots)
-            self._last = (-1, slots)
+            self._last = (-1, 0)
         return self.least()
 
     def times(self, port: int, batch: Batch) -> list[Time]:
