@@ -2,15 +2,14 @@
 
 from engine import Schema, Stream
 from nexmark.queries.query import EXCHANGING, Query
-from operators import tumbling_max
+from operators import SECOND, Max, Tumbling, aggregate
 from operators.mechanisms import TOKENS, Mechanism
-
-WINDOW_NS = 10_000_000_000
 
 
 def build(bids: Stream, way: Mechanism = TOKENS) -> Stream:
     """Window maxima at their windows' ends."""
-    return tumbling_max(bids, time="date_time", value="price", width=WINDOW_NS, way=way)
+    window = Tumbling("date_time", 10 * SECOND, start=None)
+    return aggregate(bids, window=window, price=Max("price"), name="maxima", way=way)
 
 
 Q7 = Query("q7", {"bid": ("date_time", "price")}, build, Schema("window_end price"), sort_by=("window_end",),

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from engine import Batch, Kind, Schema
+from engine import Batch, Kind
+from operators.aggregates.columns import Columns, joined
 from operators.aggregates.distinct_values import DistinctValues
 from operators.aggregates.functions import Fold
 from operators.aggregates.kernels import (
@@ -26,7 +27,6 @@ from operators.row_store import RowStore
 
 _NO_WORDS = np.zeros(0, np.int64)
 _FLOATS = (SUM_FLOAT, MIN_FLOAT, MAX_FLOAT)
-Columns = tuple[tuple[np.ndarray, ...], tuple[np.ndarray | None, ...]]
 
 
 class Accumulators:
@@ -242,13 +242,3 @@ class Accumulators:
             f"operator {self._plan.operator!r}: a sum of {column!r} left the range of 64 bits; "
             f"make the column float64, or divide it first"
         )
-
-
-def joined(*parts: Columns) -> Columns:
-    """Columns beside each other."""
-    return tuple([c for columns, _ in parts for c in columns]), tuple([h for _, heaps in parts for h in heaps])
-
-
-def wrapped(schema: Schema, parts: Columns, rows: int) -> Batch:
-    """A batch of columns that are known to fit."""
-    return Batch.wrap(schema, parts[0], rows, parts[1] if schema.has_text else ())

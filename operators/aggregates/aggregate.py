@@ -16,7 +16,7 @@ from operators.aggregates.plan import ALL, Plan
 from operators.aggregates.running import running
 from operators.aggregates.sessions import Sessions
 from operators.aggregates.window_results import Windows
-from operators.aggregates.windows import FOREVER, Panes, Session, Window, check_window, panes_of
+from operators.aggregates.windows import FOREVER, Panes, Session, Window, behind_window, check_window, panes_of
 from operators.mechanisms import TOKENS, Mechanism
 
 
@@ -73,21 +73,22 @@ def aggregate(
     if window is None:
         if late or lateness:
             raise SchemaError(f"operator {name!r}: rows are late for windows only; give it a window")
-        return running(stream, plan, way) if emit == "changes" else _by_panes(stream, plan, FOREVER, way, "")
+        schema = Schema.of(plan.keys | plan.result_kinds)
+        return (
+            running(stream, plan, schema, way) if emit == "changes" else _by_panes(stream, plan, FOREVER, schema, way)
+        )
     check_window(name, window, stream.schema, lateness)
-    for clash in {"window_start", "window_end"} & {*plan.by, *plan.names}:
-        raise SchemaError(f"operator {name!r}: the window has a column {clash!r} already; call yours otherwise")
+    schema = behind_window(name, window, stream.schema, plan.keys | plan.result_kinds)
     panes = None if isinstance(window, Session) else panes_of(window, lateness)
     late_rows = None
     if late:
         due = (lambda times: times + 1 + lateness) if panes is None else (lambda times: _due(times, panes))
         stream, late_rows = split_late(stream, name, due, window.time)
     plan = plan.ordered_by(window.time)
-    time_kind = str(stream.schema.kind(window.time))
     if isinstance(window, Session):
-        results = _by_sessions(stream, plan, window, lateness, way, time_kind)
+        results = _by_sessions(stream, plan, window, lateness, schema, way)
     else:
-        results = _by_panes(stream, plan, panes_of(window, lateness), way, time_kind)
+        results = _by_panes(stream, plan, panes_of(window, lateness), schema, way)
     return results if late_rows is None else (results, late_rows)
 
 
@@ -97,10 +98,8 @@ def _due(times: np.ndarray, panes: Panes) -> np.ndarray:
     return due
 
 
-def _by_panes(stream: Stream, plan: Plan, panes: Panes, way: Mechanism, time_kind: str) -> Stream:
+def _by_panes(stream: Stream, plan: Plan, panes: Panes, schema: Schema, way: Mechanism) -> Stream:
     name = plan.operator
-    window = {"window_start": time_kind, "window_end": time_kind} if time_kind else {}
-    schema = Schema.of(window | plan.keys | plan.result_kinds)
     if not plan.merges:
         return _exchanged_first(stream, plan, panes, schema, way)
     together = {} if plan.by or panes.is_tumbling else {ALL: "int64"}  # panes of one window have to meet
@@ -123,13 +122,12 @@ def _exchanged_first(stream: Stream, plan: Plan, panes: Panes, schema: Schema, w
     )
 
 
-def _by_sessions(stream: Stream, plan: Plan, window: Session, lateness: int, way: Mechanism, time_kind: str) -> Stream:
-    schema = Schema.of({"window_start": time_kind, "window_end": time_kind} | plan.keys | plan.result_kinds)
+def _by_sessions(stream: Stream, plan: Plan, window: Session, lateness: int, schema: Schema, way: Mechanism) -> Stream:
     edge, plan, by = to_owners(stream, plan, window.time, way)
     return way.timed(
         plan.operator,
         [edge],
         schema,
-        lambda: Sessions(plan, by, window.time, window.gap, lateness, schema),
+        lambda: Sessions(plan, by, window, lateness, schema),
         Notify.IF_TOKEN,
     )

@@ -4,7 +4,8 @@ import numpy as np
 from numba import types
 
 from engine import COLUMN, COMPLETE, WORDS, Batch, Schema, Time, int64, kernel
-from operators.aggregates.accumulators import Accumulators, joined, wrapped
+from operators.aggregates.accumulators import Accumulators
+from operators.aggregates.columns import joined, wrapped
 from operators.aggregates.kernels import BLOCK, bounds
 from operators.aggregates.pane_state import PaneState, ends_of, too_late
 from operators.aggregates.plan import ALL, Plan

@@ -6,7 +6,7 @@ import numpy as np
 from sortedcontainers import SortedDict
 
 from engine import Batch, Schema, Time, TimeRegressionError
-from operators.aggregates.accumulators import Columns
+from operators.aggregates.columns import Columns
 from operators.aggregates.late import fill_ends
 from operators.aggregates.plan import Plan
 from operators.aggregates.windows import Panes

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from engine import Batch, Schema, SchemaError, Stream
-from operators.aggregates.accumulators import Columns, joined
+from operators.aggregates.columns import Columns, joined
 from operators.aggregates.distinct_values import chain, members_of
 from operators.aggregates.owners import columns_of
 from operators.aggregates.plan import Plan

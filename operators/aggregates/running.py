@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from engine import Batch, Exchange, Notify, Pipeline, Schema, SchemaError, Stream
-from operators.aggregates.accumulators import Accumulators, joined, wrapped
+from operators.aggregates.accumulators import Accumulators
+from operators.aggregates.columns import joined, wrapped
 from operators.aggregates.kernels import distinct_slots
 from operators.aggregates.owners import exchanged_by
 from operators.aggregates.plan import ALL, Plan
@@ -16,10 +17,9 @@ from operators.mechanisms import Mechanism
 _NOTHING: tuple[tuple[np.ndarray, ...], tuple[np.ndarray | None, ...]] = ((), ())
 
 
-def running(stream: Stream, plan: Plan, way: Mechanism) -> Stream:
-    """Rows (keys, results), for each message one for each key in it, at its time."""
+def running(stream: Stream, plan: Plan, schema: Schema, way: Mechanism) -> Stream:
+    """Rows (keys, results), of `schema`, for each message one for each key in it, at its time."""
     name = plan.operator
-    schema = Schema.of(plan.keys | plan.result_kinds)
     if plan.by:
         pact = Exchange(exchanged_by(plan.by), plan.needs())
         if pact.columns is not None:

@@ -3,7 +3,8 @@
 import numpy as np
 
 from engine import COMPLETE, Batch, Schema, Time, TimeRegressionError
-from operators.aggregates.accumulators import Accumulators, joined, wrapped
+from operators.aggregates.accumulators import Accumulators
+from operators.aggregates.columns import joined, wrapped
 from operators.aggregates.plan import Plan
 from operators.aggregates.session_kernels import (
     FRESH,
@@ -17,6 +18,7 @@ from operators.aggregates.session_kernels import (
     extend,
     resolve,
 )
+from operators.aggregates.windows import Session, bounds_of, named
 from operators.keys import Keys, grown
 from operators.mechanisms import Give, distinct
 
@@ -27,10 +29,10 @@ class Sessions:
 
     late = 0
 
-    def __init__(self, plan: Plan, by: tuple[str, ...], time: str, gap: int, lateness: int, schema: Schema) -> None:
+    def __init__(self, plan: Plan, by: tuple[str, ...], window: Session, lateness: int, schema: Schema) -> None:
         self._plan, self._schema = plan, schema
-        self._gap, self._lateness = gap, lateness
-        self._time = plan.schema.position(time)
+        self._gap, self._lateness, self._named = window.gap, lateness, named(window)
+        self._time = plan.schema.position(window.time)
         self._keys = Keys(plan.schema, by)
         self._state = Accumulators(plan)
         self._table = np.zeros((64, 5), np.int64)
@@ -106,10 +108,10 @@ class Sessions:
             ended = ended[:found]
             about = self._table[ended]
             ends, keys = about[:, LAST] + self._gap, about[:, KEY]
-            window = np.ascontiguousarray(about[:, START]), ends
+            bounds = bounds_of(np.ascontiguousarray(about[:, START]), ends, self._named)
             columns, heaps = self._keys.columns(keys)
             named = len(self._plan.by)
-            parts = joined((window, (None, None)), (columns[:named], heaps[:named]), self._state.results(ended))
+            parts = joined(bounds, (columns[:named], heaps[:named]), self._state.results(ended))
             give(int(ends[0]) + self._lateness, wrapped(self._schema, parts, found))
             self._state.drop(ended)
             gone = np.unique(keys)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from engine import Batch, Pipeline, Schema, SchemaError, Stream
-from operators.aggregates.accumulators import wrapped
+from operators.aggregates.columns import wrapped
 from operators.aggregates.orders import check_order
 from operators.aggregates.owners import columns_of, to_owners
 from operators.aggregates.plan import Plan

@@ -3,7 +3,7 @@
 import numpy as np
 
 from engine import COLUMN, TABLE, WORDS, Batch, Schema, int64, kernel
-from operators.aggregates.accumulators import Columns, joined
+from operators.aggregates.columns import Columns, joined
 from operators.aggregates.orders import order_words, ranked
 from operators.keys import Keys, grown
 from operators.row_store import RowStore

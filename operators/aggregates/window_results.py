@@ -6,10 +6,10 @@ import numpy as np
 from sortedcontainers import SortedSet
 
 from engine import COMPLETE, Batch, Schema, Time
-from operators.aggregates.accumulators import joined, wrapped
+from operators.aggregates.columns import joined, wrapped
 from operators.aggregates.pane_state import PANE, PaneState, State, ends_of, too_late
 from operators.aggregates.plan import Plan
-from operators.aggregates.windows import Panes
+from operators.aggregates.windows import Panes, bounds_of
 from operators.keys import Keys
 from operators.mechanisms import Give, distinct
 
@@ -89,8 +89,8 @@ class Windows:
         """The rows of a window."""
         parts, rows = state.output(keys, slots)
         if self._panes.time:
-            window = np.full(rows, end - self._panes.width), np.full(rows, end)
-            parts = joined((window, (None, None)), parts)
+            start = end - self._panes.width
+            parts = joined(bounds_of(np.full(rows, start), np.full(rows, end), self._panes.named), parts)
         return wrapped(self._schema, parts, rows)
 
     def times(self, port: int, batch: Batch) -> list[Time]:

@@ -7,7 +7,7 @@ from operators.aggregates.owners import to_owners
 from operators.aggregates.pane_state import State
 from operators.aggregates.plan import Plan
 from operators.aggregates.window_results import Windows
-from operators.aggregates.windows import FOREVER, Sliding, Tumbling, check_window, panes_of
+from operators.aggregates.windows import FOREVER, Sliding, Tumbling, behind_window, check_window, panes_of
 from operators.mechanisms import Mechanism
 
 
@@ -19,7 +19,7 @@ def windowed(
     make: Callable[[Plan], State],
     way: Mechanism,
 ) -> Stream:
-    """What `make(plan)` outputs for each window, rows of `schema` behind (window_start, window_end); for all of time,
+    """What `make(plan)` outputs for each window, rows of `schema` behind its bounds; for all of time,
     without these columns, if there is no window. SchemaError, naming the operator, where that does not fit."""
     name = plan.operator
     if window is None:
@@ -29,10 +29,6 @@ def windowed(
             raise SchemaError(f"operator {name!r}: its window is Tumbling or Sliding, not {type(window).__name__}")
         check_window(name, window, stream.schema, 0)
         panes = panes_of(window, 0)
-        kind = str(stream.schema.kind(window.time))
-        columns = {"window_start": kind, "window_end": kind}
-        for clash in columns.keys() & set(schema.names):
-            raise SchemaError(f"operator {name!r}: the window has a column {clash!r} already; call yours otherwise")
-        schema = Schema.of(columns | schema.spec())
+        schema = behind_window(name, window, stream.schema, schema.spec())
     edge, plan, _ = to_owners(stream, plan, panes.time, way, whole=True)
     return way.timed(name, [edge], schema, lambda: Windows(plan, panes, schema, False, make), Notify.IF_TOKEN)

@@ -1,9 +1,13 @@
 """Windows: which stretches of time rows belong to, by a column of theirs."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import gcd
 
+import numpy as np
+
 from engine import MAX_TIME, Schema, SchemaError
+from operators.aggregates.columns import Columns
 
 MICROSECOND = 1_000
 MILLISECOND = 1_000_000
@@ -17,11 +21,13 @@ DAY = 24 * HOUR
 @dataclass(frozen=True)
 class Tumbling:
     """Windows [k * width + offset, (k + 1) * width + offset) of the column `time` (int64, or timestamp in ns): each row
-    is in one."""
+    is in one. start, end: what results call the window's bounds; None leaves one out."""
 
     time: str
     width: int
     offset: int = 0
+    start: str | None = "window_start"
+    end: str | None = "window_end"
 
 
 @dataclass(frozen=True)
@@ -33,6 +39,8 @@ class Sliding:
     width: int
     every: int
     offset: int = 0
+    start: str | None = "window_start"
+    end: str | None = "window_end"
 
 
 @dataclass(frozen=True)
@@ -42,6 +50,8 @@ class Session:
 
     time: str
     gap: int
+    start: str | None = "window_start"
+    end: str | None = "window_end"
 
 
 Window = Tumbling | Sliding | Session
@@ -57,7 +67,9 @@ class Panes:
     width: int
     every: int
     offset: int
-    lateness: int = 0
+    lateness: int
+    named: tuple[bool, bool]
+    """Whether results have the window's start, and its end."""
 
     def window_ends(self, pane_end: int) -> range:
         """The ends of the windows that a pane is part of."""
@@ -71,16 +83,39 @@ class Panes:
         return self.step == self.width == self.every
 
 
-FOREVER = Panes("", MAX_TIME + 1, MAX_TIME + 1, MAX_TIME + 1, 0)
+FOREVER = Panes("", MAX_TIME + 1, MAX_TIME + 1, MAX_TIME + 1, 0, 0, (False, False))
 """One window for all of time, without a column."""
 
 
 def panes_of(window: Tumbling | Sliding, lateness: int) -> Panes:
     """The panes of windows."""
-    if isinstance(window, Tumbling):
-        return Panes(window.time, window.width, window.width, window.width, window.offset, lateness)
-    step = gcd(window.width, window.every)
-    return Panes(window.time, step, window.width, window.every, window.offset, lateness)
+    every = window.every if isinstance(window, Sliding) else window.width
+    step = gcd(window.width, every)
+    return Panes(window.time, step, window.width, every, window.offset, lateness, named(window))
+
+
+def named(window: Window) -> tuple[bool, bool]:
+    """Whether results have the window's start, and its end."""
+    return window.start is not None, window.end is not None
+
+
+def behind_window(operator: str, window: Window, rows: Schema, results: Mapping[str, str]) -> Schema:
+    """The schema of results (names to kinds) behind their window's bounds, which are of the kind of its time in `rows`;
+    SchemaError, naming the operator, if they have columns of those names."""
+    kind = str(rows.kind(window.time))
+    bounds = {name: kind for name in (window.start, window.end) if name is not None}
+    for clash in bounds.keys() & results.keys():
+        raise SchemaError(
+            f"operator {operator!r}: the window has a column {clash!r} already; call yours otherwise, or the window's, "
+            f"by its start= or end="
+        )
+    return Schema.of(bounds | dict(results))
+
+
+def bounds_of(starts: np.ndarray, ends: np.ndarray, named: tuple[bool, bool]) -> Columns:
+    """Windows' bounds as columns of results, as far as they are named."""
+    chosen = tuple([bounds for bounds, wanted in zip((starts, ends), named, strict=True) if wanted])
+    return chosen, (None,) * len(chosen)
 
 
 def check_window(operator: str, window: Window, schema: Schema, lateness: int) -> None:
