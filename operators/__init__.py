@@ -4,7 +4,6 @@ aggregate         counts, sums and so on by key: running, by tumbling, sliding o
 best_offers       the highest offer within each interval, once it has closed
 running_average   the average so far of each key's values
 average_of_last   the average of each key's last so many values
-tumbling_max      the highest value of each tumbling window
 tumbling_average  the paper's example of an operator
 word_count        the rolling count of each word
 no_op             passes rows on, for chains of idle operators
@@ -65,7 +64,6 @@ from operators.look_up import look_up
 from operators.no_op import no_op
 from operators.running_average import running_average
 from operators.tumbling_average import tumbling_average
-from operators.tumbling_max import tumbling_max
 from operators.where import where
 from operators.word_count import word_count
 
@@ -118,7 +116,6 @@ __all__ = [
     "rename",
     "select",
     "tumbling_average",
-    "tumbling_max",
     "when",
     "where",
     "with_columns",

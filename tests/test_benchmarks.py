@@ -113,7 +113,7 @@ def test_the_budget_names_every_operator(figures: Path) -> None:
     ]
     wanted = {
         "q4": {"winning_bids", "average_by_category"},
-        "q7": {"tumbling_max.local", "tumbling_max", "result"},
+        "q7": {"maxima.local", "maxima", "result"},
     }
     for query in data["queries"]:
         parts = {part["part"]: part for part in query["parts"]}

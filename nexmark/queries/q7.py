@@ -5,10 +5,12 @@ from nexmark.queries.query import EXCHANGING, Query
 from operators import SECOND, Max, Tumbling, aggregate
 from operators.mechanisms import TOKENS, Mechanism
 
+WINDOW_NS = 10 * SECOND
+
 
 def build(bids: Stream, way: Mechanism = TOKENS) -> Stream:
     """Window maxima at their windows' ends."""
-    window = Tumbling("date_time", 10 * SECOND, start=None)
+    window = Tumbling("date_time", WINDOW_NS, start=None)
     return aggregate(bids, window=window, price=Max("price"), name="maxima", way=way)
 
 

@@ -15,11 +15,11 @@ from typing import Any
 
 import orjson
 
-from engine.channel import RemoteChannel
 from engine.data_plane import DataPlane
 from engine.operator import RunningOperator
 from engine.probe import Probe
 from engine.progress_channel import ProgressChannel
+from engine.remote_channel import RemoteChannel
 from engine.worker import Worker
 from nexmark.runner import Plan, run_query
 

@@ -12,7 +12,7 @@ import pytest
 
 import engine.errors
 from engine import Batch, Exchange, Schema, TokenRingError, Worker, execute
-from operators import concatenate, no_op, tumbling_max
+from operators import Max, Tumbling, aggregate, concatenate, no_op
 from operators.mechanisms import mechanism
 from tests.engine.helpers import VALUE, Recorder, with_message
 from tests.examples.documents import Block, blocks, output
@@ -153,7 +153,7 @@ def maxima_in_a_loop(worker: Worker) -> None:
     with worker.dataflow() as scope:
         _, stream = scope.new_input(VALUE)
         with scope.loop("around") as loop:
-            tumbling_max(loop.enter(stream), "value", "value", 10)
+            aggregate(loop.enter(stream), window=Tumbling("value", 10), value=Max("value"))
 
 
 def exchange_marks(worker: Worker) -> None:

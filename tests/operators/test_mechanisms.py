@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine import COMPLETE, GraphError, Schema, Stream, UsageError
-from operators import best_offers, no_op, running_average, tumbling_max, word_count
+from operators import Max, Tumbling, aggregate, best_offers, no_op, running_average, word_count
 from operators.mechanisms import MECHANISMS, Mechanism, mechanism
 from tests.operators.helpers import Bench, bench
 
@@ -112,7 +112,7 @@ def test_windows_have_their_maxima(way: str, script: Any, settle: bool) -> None:
         best[end] = max(value, best.get(end, value))
 
     def declare(stream: Stream, way: Mechanism) -> Stream:
-        return tumbling_max(stream, "at", "value", WIDTH, way=way)
+        return aggregate(stream, window=Tumbling("at", WIDTH, start=None), value=Max("value"), way=way)
 
     schema = Schema("value at")
     with bench([schema], declare, workers, way, ["at"]) as made:
