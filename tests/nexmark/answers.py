@@ -19,6 +19,10 @@ ANSWERS = {
     "q0": "SELECT auction, bidder, price, date_time FROM bid",
     "q1": "SELECT auction, bidder, price * 89 // 100 AS price, date_time FROM bid",
     "q2": "SELECT auction, price FROM bid WHERE auction % 123 = 0",
+    "q3": """
+        SELECT p.name, p.city, p.state, a.id FROM auction a JOIN person p ON a.seller = p.id
+        WHERE a.category = 10 AND p.state IN ('OR', 'ID', 'CA')
+    """,
     "q4": f"""
         SELECT category, sum(price) // count(*) AS average, count(*) AS count FROM ({_WINNERS}) GROUP BY category
     """,
@@ -49,6 +53,14 @@ ANSWERS = {
         FROM numbered GROUP BY bidder, session
     """,
     "q12": "SELECT bidder, count(*) AS bids FROM bid GROUP BY bidder",
+    "q14": """
+        SELECT auction, bidder, price * 908 // 1000 AS price, date_time, extra,
+            CASE WHEN hour BETWEEN 8 AND 18 THEN 'dayTime' WHEN hour <= 6 OR hour >= 20 THEN 'nightTime'
+                ELSE 'otherTime' END AS bid_time_type,
+            length(extra) - length(replace(extra, 'c', '')) AS c_counts
+        FROM (SELECT *, date_time // 3_600_000_000_000 % 24 AS hour FROM bid)
+        WHERE price * 908 > 1_000_000_000 AND price * 908 < 50_000_000_000
+    """,
 }
 
 

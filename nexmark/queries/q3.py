@@ -1,0 +1,23 @@
+"""Q3: who sells in one category from three states: names, cities, states and auctions (Megaphone's meaning)."""
+
+from engine import Schema, Stream
+from nexmark.queries.query import Query
+from operators import col, join, where
+
+CATEGORY = 10
+STATES = ("OR", "ID", "CA")
+
+
+def build(auctions: Stream, people: Stream) -> Stream:
+    """Auctions of the category joined with people of the states, whoever comes first."""
+    chosen = where(auctions, col("category") == CATEGORY)
+    sellers = where(people, col("state").is_in(STATES))
+    return join(chosen, sellers, on={"seller": "id"}, columns="name city state left.id", unique="right")
+
+
+Q3 = Query(
+    name="q3",
+    reads={"auction": ("id", "seller", "category"), "person": ("id", "name", "city", "state")},
+    build=build,
+    result=Schema.of({"name": "string?", "city": "string?", "state": "string?", "id": "int64"}),
+)
