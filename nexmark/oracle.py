@@ -1,132 +1,92 @@
-"""The oracle's answers to Q4 and Q7: computed by Spark SQL in a process of its own, and kept beside the events.
+"""The oracle: every query answered by Spark SQL in a process of its own; answers are kept beside the events.
 
 It shares no code with the engine and reads the Parquet files, which the engine does not.
-`python -m nexmark.oracle q4 DIR [N]` prints an answer as JSON.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
-from contextlib import suppress
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Final
 
-import orjson
+import xxhash
 
-from nexmark.errors import CommandError, OptionError
+from nexmark.errors import OptionError, SparkError
+from nexmark.manifest import read_manifest
+from nexmark.schema import STREAMS
 from nexmark.spark_process import plain_path, run_spark_job
-from nexmark.staged import StagedEvents
-
-Answer = list[dict[str, int]]
-
-QUERIES: Final = {"q4": ("category", "average", "count"), "q7": ("window_end", "price")}
-"""The columns of each query's answer; the first is its key."""
+from nexmark.sql import QUERIES, sql
 
 CACHE: Final = ".oracle"
-_CACHE_VERSION: Final = 1
-_SHOWN: Final = 5
+_VERSION: Final = 2
 
 
-def oracle(
-    query: str, staged_dir: str | os.PathLike[str], events: int | None = None, *, master: str = "local[*]"
-) -> Answer:
-    """The right answer over the events with `event < events` (default all), sorted by its first column.
+def answers(
+    queries: Sequence[str], staged_dir: str | os.PathLike[str], events: int | None = None, *, master: str = "local[*]"
+) -> dict[str, Path | SparkError]:
+    """The right answers to `queries` over the events with `event < events` (default all).
 
-    q4: [{category, average, count}]; a bid is valid when price >= reserve and auction.date_time <= bid.date_time <
-    expires; an auction's winning price is its greatest valid one; average is total // count.
-    q7: [{window_end, price}]; windows of 10 s aligned at 0, the greatest price of each window that has a bid.
+    Each is a folder of Parquet files, columns named as in nexmark/sql/, rows in no order: to be read, not changed. A
+    query that Spark cannot answer has its SparkError instead, and others go on. One Spark session answers all that are
+    not kept from before; kept are answers to the same text over the same events. OptionError for a query that is not
+    one, or a negative limit; StagedError for a folder without events; SparkError if Spark itself fails.
     """
-    if query not in QUERIES:
-        raise OptionError(f"query is {query!r}; the oracle answers {', '.join(QUERIES)}")
-    staged = StagedEvents.open(staged_dir)
-    limit = staged.events if events is None else min(events, staged.events)
+    unknown = [query for query in queries if query not in QUERIES]
+    if unknown:
+        raise OptionError(f"query is {unknown[0]!r}; the oracle answers {', '.join(QUERIES)}")
+    folder = Path(staged_dir)
+    manifest = read_manifest(folder)
+    limit = manifest["events"] if events is None else min(events, manifest["events"])
     if limit < 0:
         raise OptionError(f"events is {limit}; it must not be negative")
-    cache = staged.folder / CACHE / f"{query}-{limit}.json"
-    kept = _read_cache(cache, staged.digest)
-    if kept is not None:
-        return kept
-    with (
-        tempfile.TemporaryDirectory(prefix="tokenring-oracle-") as scratch,
-        plain_path(staged.folder.absolute()) as folder,
-    ):
+    cache = _cache(folder)
+    kept = {query: cache / f"{query}-{limit}-{_key(query, manifest['digest'])}" for query in queries}
+    asked = [query for query, answer in kept.items() if not answer.is_dir()]
+    failures = _ask(asked, folder, manifest["streams"], limit, master, kept) if asked else {}
+    return {query: failures.get(query, answer) for query, answer in kept.items()}
+
+
+def _ask(
+    queries: list[str], folder: Path, streams: dict[str, Any], limit: int, master: str, kept: dict[str, Path]
+) -> dict[str, SparkError]:
+    """Has Spark answer, and moves each whole answer to where it is kept; returns what went wrong."""
+    with ExitStack() as stack:
+        scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="tokenring-oracle-"))
+        # On the same file system as the answers' folders, to be moved there in one step.
+        out = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=kept[queries[0]].parent)))
+        plain = stack.enter_context(plain_path(folder.absolute()))
         arguments = {
-            "app": f"tokenring oracle {query}",
+            "app": "tokenring oracle",
             "master": master,
-            "query": query,
+            "queries": queries,
             "events": limit,
-            "parquet": {name: str(folder / staged.stream(name).parquet.name) for name in ("bid", "auction")},
-            "rows": staged.stream("bid").rows,
+            "parquet": {name: str(plain / streams[name]["parquet"]) for name in STREAMS},
+            "out": str(stack.enter_context(plain_path(out.absolute()))),
+            "rows": streams["bid"]["rows"],
         }
-        answer: Answer = run_spark_job("nexmark.oracle_job", arguments, Path(scratch))
-    _write_cache(cache, staged.digest, answer)
-    return answer
+        told: dict[str, str | None] = run_spark_job("nexmark.oracle_job", arguments, Path(scratch))
+        for query, failure in told.items():
+            if failure is None:
+                with suppress(OSError):  # somebody else has just put the same answer there
+                    os.replace(out / query, kept[query])
+        return {query: SparkError(f"Spark cannot answer {query}: {text}") for query, text in told.items() if text}
 
 
-def compare(result: list[dict[str, Any]], expected: Answer) -> list[str]:
-    """The first differences in words; empty when the answers are equal, row by row and in order."""
-    if result == expected:
-        return []
-    if not expected:
-        return [f"{len(result)} rows where none were expected, the first {result[0]}"]
-    key = next(iter(expected[0]))
-    wanted = {row[key]: row for row in expected}
-    got = {row.get(key): row for row in result}
-    differences = [f"{key} {k}: expected {row}, but it is missing" for k, row in wanted.items() if k not in got]
-    differences += [f"{key} {k}: {row} was not expected" for k, row in got.items() if k not in wanted]
-    differences += [
-        f"{key} {k}: {name} is {got[k].get(name)}, expected {value}"
-        for k, row in wanted.items()
-        if k in got
-        for name, value in row.items()
-        if got[k].get(name) != value
-    ]
-    if not differences:
-        differences = [f"the same {len(wanted)} keys, but repeated, with other columns, or not sorted by {key}"]
-    more = len(differences) - _SHOWN
-    return differences[:_SHOWN] + ([f"and {more} more differences"] if more > 0 else [])
+def _key(query: str, digest: str) -> str:
+    """Names an answer: equal for equal events and an equal text."""
+    return xxhash.xxh3_64_hexdigest(f"{_VERSION} {digest} {sql(query)}".encode())
 
 
-def _read_cache(path: Path, digest: str) -> Answer | None:
-    try:
-        kept = orjson.loads(path.read_bytes())
-    except (OSError, orjson.JSONDecodeError):
-        return None
-    if not isinstance(kept, dict) or (kept.get("version"), kept.get("digest")) != (_CACHE_VERSION, digest):
-        return None
-    answer: Answer = kept["answer"]
-    return answer
-
-
-def _write_cache(path: Path, digest: str, answer: Answer) -> None:
-    """Keeps the answer; a folder that cannot be written to just goes without."""
+def _cache(folder: Path) -> Path:
+    """Where answers are kept: beside the events, or in the user's cache if nothing can be written there."""
+    beside = folder / CACHE
     with suppress(OSError):
-        path.parent.mkdir(exist_ok=True)
-        kept = orjson.dumps({"version": _CACHE_VERSION, "digest": digest, "answer": answer})
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            file.write(kept)
-        os.replace(file.name, path)
-
-
-def main(arguments: list[str]) -> int:
-    """Prints the answer to `QUERY DIR [EVENTS]`."""
-    if len(arguments) not in (2, 3):
-        print("usage: python -m nexmark.oracle q4|q7 DIR [EVENTS]", file=sys.stderr)
-        return 2
-    try:
-        events = int(arguments[2]) if len(arguments) == 3 else None
-        answer = oracle(arguments[0], arguments[1], events)
-    except CommandError as error:
-        print(f"oracle: error: {error}", file=sys.stderr)
-        return error.exit_status
-    except ValueError:
-        print(f"oracle: error: EVENTS is {arguments[2]!r}; it must be an integer", file=sys.stderr)
-        return 2
-    sys.stdout.buffer.write(orjson.dumps(answer, option=orjson.OPT_INDENT_2) + b"\n")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+        beside.mkdir(exist_ok=True)
+    if beside.is_dir() and os.access(beside, os.W_OK):
+        return beside
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tokenring" / "oracle"
+    cache.mkdir(parents=True, exist_ok=True)
+    return cache

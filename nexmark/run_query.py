@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nexmark.errors import CommandError, InputError
+from nexmark.errors import CommandError, InputError, SparkError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -64,21 +64,17 @@ def executed(plan: Any, keep: bool, beside: Path | None = None) -> Iterator[tupl
 def verify(plan: Any, outcome: dict[str, Any], rows: pa.Table) -> list[str]:
     """Compare a run's rows with Spark SQL's over the same events, and note in the outcome whether they are the same;
     returns what differs in words."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     from nexmark.compare import differences
-    from nexmark.oracle import oracle
+    from nexmark.oracle import answers
     from nexmark.queries import QUERIES
 
     outcome["verified"] = False
     if outcome["dnf"]:
         return ["the run did not finish"]
     query = QUERIES[plan.query]
-    with tempfile.TemporaryDirectory(prefix="tokenring-oracle-") as scratch:
-        expected = Path(scratch) / "answer.parquet"
-        answer = oracle(plan.query, plan.input_folder, events=outcome["events"])
-        pq.write_table(pa.Table.from_pylist(answer, rows.schema), expected)
-        found = differences(query.checked_as(rows), expected, query.key or query.sort_by)
+    answer = answers([plan.query], plan.input_folder, outcome["events"])[plan.query]
+    if isinstance(answer, SparkError):
+        raise answer
+    found = differences(query.checked_as(rows), answer, query.key or query.sort_by)
     outcome["verified"] = not found
     return found

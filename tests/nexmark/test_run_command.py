@@ -17,6 +17,7 @@ from engine.validation import Validator
 from nexmark import runner
 from nexmark.generator import GeneratorConfig
 from nexmark.schema import STREAMS
+from tests.nexmark.answers import write_answer
 from tests.nexmark.helpers import Outcome, seal_generated, tokenring
 from tests.nexmark.run_helpers import expected, hand_made
 
@@ -180,8 +181,9 @@ def test_a_wrong_answer_is_said_and_fails(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, staged: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Bids that the oracle sees and the engine does not: the answer it keeps is one of another prefix."""
-    answer = expected("q7", staged, EVENTS // 2)
-    monkeypatch.setattr("nexmark.oracle.oracle", lambda *_, **__: answer)
+    answer = tmp_path / "answer.parquet"
+    write_answer("q7", staged, answer, EVENTS // 2)
+    monkeypatch.setattr("nexmark.oracle.answers", lambda *_, **__: {"q7": answer})
     file = tmp_path / "outcome.json"
     outcome = tokenring(capsys, "run", "q7", "--input", staged, "--verify", "--json", file)
     assert outcome.status == 1
