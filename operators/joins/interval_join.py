@@ -55,8 +55,8 @@ def interval_join(
     is bounded by what lies between the bounds, and by how far one side is ahead of the other.
 
     A row is late if its own time is before its message's. late=True gives three streams: the pairs, the left side's
-    late rows, the right side's. Otherwise a late row raises TimeRegressionError (as OperatorError). Raises SchemaError for
-    columns that are not there or do not fit, GraphError in loops.
+    late rows, the right side's. Otherwise a late row raises TimeRegressionError (as OperatorError). Raises SchemaError
+    for columns that are not there or do not fit, GraphError in loops.
     """
     require_how(name, how)
     require_time(name, left.schema, left_time, "for the left side's time")
