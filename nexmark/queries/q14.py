@@ -1,4 +1,4 @@
-"""Q14: bids of middling prices in euros, with the time of day and how many "c" their text has (nexmark-flink's meaning).
+"""Q14: bids of middling prices in euros, by time of day, and how many "c" their text has (nexmark-flink's meaning).
 
 Prices are compared exactly, in thousandths, and shown rounded down.
 """
