@@ -41,6 +41,10 @@ ANSWERS = {
     "q7": """
         SELECT (date_time // 10_000_000_000 + 1) * 10_000_000_000 AS window_end, max(price) AS price FROM bid GROUP BY 1
     """,
+    "q8": """
+        SELECT p.id AS person, a.id AS auction, a.date_time FROM person p JOIN auction a ON a.seller = p.id
+        WHERE a.date_time >= p.date_time AND a.date_time < p.date_time + 12 * 3_600_000_000_000
+    """,
     "q11": """
         WITH bids AS (
             SELECT *, coalesce(date_time - lag(date_time) OVER following >= 10_000_000_000, true) AS opens
