@@ -1,5 +1,7 @@
 """Accumulators: a worker's state of aggregates by slot; rows fold into it, results come out of it."""
 
+from typing import Any
+
 import numpy as np
 
 from engine import Batch, Kind
@@ -78,9 +80,9 @@ class Accumulators:
 
     def take(self, batch: Batch, slots: np.ndarray) -> None:
         """Fold rows into their slots, int64 (rows,). OverflowError if a sum leaves its range."""
-        masks: dict[tuple[int, str | None], np.ndarray | None] = {}
+        masks: dict[tuple[Any, str | None], np.ndarray | None] = {}
         for at, (fold, kind) in enumerate(zip(self._plan.folds, self._kinds, strict=True)):
-            asked = id(fold.where), fold.column if kind is not None and kind.nullable else None
+            asked = fold.where, fold.column if kind is not None and kind.nullable else None
             if asked not in masks:
                 masks[asked] = fold.mask(batch, kind)
             self._fold(at, fold, batch, slots, masks[asked])

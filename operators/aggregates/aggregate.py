@@ -7,6 +7,7 @@ import numpy as np
 
 from engine import Exchange, Notify, Pipeline, Schema, SchemaError, Stream
 from operators.aggregates.accumulators import Accumulators
+from operators.aggregates.conditions import with_conditions
 from operators.aggregates.functions import Aggregate
 from operators.aggregates.late import fill_ends, split_late
 from operators.aggregates.local_panes import LocalPanes
@@ -65,12 +66,14 @@ def aggregate(
     and then raises TimeRegressionError (as OperatorError).
     Raises SchemaError, naming the operator, for columns that are not there or do not fit.
     """
-    plan = Plan.of(name, stream.schema, columns_of(by), aggregates)
-    if not plan.names:
+    if not aggregates:
         raise SchemaError(f"operator {name!r}: nothing to aggregate; give it n=Count() or the like")
     if emit not in ("changes", "end"):
         raise SchemaError(f"operator {name!r}: emit is 'changes' or 'end', not {emit!r}")
+    names = columns_of(by)
     if window is None:
+        stream, planned = with_conditions(stream, name, aggregates)
+        plan = Plan.of(name, stream.schema, names, planned)
         if late or lateness:
             raise SchemaError(f"operator {name!r}: rows are late for windows only; give it a window")
         schema = Schema.of(plan.keys | plan.result_kinds)
@@ -78,13 +81,14 @@ def aggregate(
             running(stream, plan, schema, way) if emit == "changes" else _by_panes(stream, plan, FOREVER, schema, way)
         )
     check_window(name, window, stream.schema, lateness)
-    schema = behind_window(name, window, stream.schema, plan.keys | plan.result_kinds)
     panes = None if isinstance(window, Session) else panes_of(window, lateness)
     late_rows = None
     if late:
         due = (lambda times: times + 1 + lateness) if panes is None else (lambda times: _due(times, panes))
         stream, late_rows = split_late(stream, name, due, window.time)
-    plan = plan.ordered_by(window.time)
+    stream, planned = with_conditions(stream, name, aggregates)
+    plan = Plan.of(name, stream.schema, names, planned).ordered_by(window.time)
+    schema = behind_window(name, window, stream.schema, plan.keys | plan.result_kinds)
     if isinstance(window, Session):
         results = _by_sessions(stream, plan, window, lateness, schema, way)
     else:

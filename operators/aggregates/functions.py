@@ -1,9 +1,9 @@
 """What can be aggregated: Count, Sum, Mean, Min, Max, First, Last, CountDistinct; each says which words of state it
 folds rows into, and what it makes of them.
 
-Nulls do not count, as in SQL. `where` restricts an aggregate to some of the rows: an expression (anything with
-`mask(batch)` and `columns`), or a function of the batch; either gives a bool array of shape (rows,). Where an aggregate
-may have seen no value, because of a nullable column or a `where`, its result is null then (a count is 0).
+Nulls do not count, as in SQL. `where` restricts an aggregate to some of the rows: an expression, or a function of the
+batch that gives a bool array of shape (rows,). Where an aggregate may have seen no value, because of a nullable column
+or a `where`, its result is null then (a count is 0).
 """
 
 from collections.abc import Callable
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from engine import Batch, Kind, Schema, SchemaError
+from operators.aggregates.conditions import mask_of
 from operators.aggregates.kernels import (
     COUNT,
     DISTINCT,
@@ -30,7 +31,7 @@ from operators.aggregates.kernels import (
 )
 
 Condition = Any
-"""A function of a batch, or an object with `mask(batch)`; see above."""
+"""An expression or a function of a batch; once planned, a column's name or a function."""
 _NAN = int(np.array([np.nan]).view(np.int64)[0])
 
 
@@ -52,8 +53,8 @@ class Fold:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """Equal for folds that do the same. An expression's == makes expressions: identity has to do."""
-        return self.operation, self.column, id(self.where), self.order
+        """Equal for folds that do the same."""
+        return self.operation, self.column, self.where, self.order
 
     @property
     def initial(self) -> int:
@@ -76,20 +77,6 @@ class Fold:
             present = ~batch.nulls(self.column)
             chosen = present if chosen is None else chosen & present
         return chosen
-
-
-def mask_of(where: Condition, batch: Batch) -> np.ndarray:
-    """The rows for which a condition holds (null is no); SchemaError if it does not give a bool for each row."""
-    found = where.mask(batch) if hasattr(where, "mask") else where(batch)
-    if isinstance(found, np.ma.MaskedArray):
-        found = found.filled(False)
-    found = np.asarray(found)
-    if found.dtype != np.bool_ or found.shape != (batch.rows,):
-        raise SchemaError(
-            f"where= gave an array of {found.dtype} of shape {found.shape}; it must give a bool for each of the "
-            f"{batch.rows} rows"
-        )
-    return found
 
 
 Words = Callable[[int], np.ndarray]

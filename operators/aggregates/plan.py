@@ -98,9 +98,8 @@ class Plan:
         needed = dict.fromkeys(self.by)
         for fold in self.folds:
             needed |= dict.fromkeys(name for name in (fold.column, fold.order) if name is not None)
-            if fold.where is not None:
-                columns = getattr(fold.where, "columns", None)
-                if columns is None or callable(columns):
-                    return None
-                needed |= dict.fromkeys(columns)
+            if isinstance(fold.where, str):
+                needed[fold.where] = None
+            elif fold.where is not None:
+                return None
         return tuple(name for name in self.schema.names if name in needed)

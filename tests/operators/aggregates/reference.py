@@ -9,6 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from engine import Schema
+from operators import col
 from operators.aggregates import Aggregate, Count, CountDistinct, First, Last, Max, Mean, Min, Sum
 
 ROWS = Schema("at", key="string?", side="bool", value="int64?", share="float64", wide="uint64", name="string?")
@@ -41,11 +42,11 @@ def aggregates(merging: bool = True) -> dict[str, Aggregate]:
         "present": Count("value"),
         "on_side": Count(where=on_side),
         "total": Sum("value"),
-        "sided": Sum("value", where=on_side),
+        "sided": Sum("value", where=col("side")),
         "shares": Sum("share"),
         "mean": Mean("value"),
         "low": Min("value"),
-        "high": Max("value", where=on_side),
+        "high": Max("value", where=col("side") & (col("value") > -1000)),
         "top_share": Max("share"),
         "widest": Max("wide"),
         "narrowest": Min("wide"),

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine import OperatorError, Schema, SchemaError, Stream
+from operators import col
 from operators.aggregates import Count, CountDistinct, First, Last, Max, Mean, Sum, Tumbling, aggregate
 from tests.operators.aggregates.reference import ROW, ROWS, Rows, aggregates, as_columns, expected, groups, without_nan
 from tests.operators.helpers import bench
@@ -100,6 +101,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({}, "nothing to aggregate"),
     ({"n": Count(), "emit": "sometimes"}, "emit is 'changes' or 'end', not 'sometimes'"),
     ({"n": Count(), "late": True}, "rows are late for windows only"),
+    ({"n": Count(where=col("at") + 1)}, "where=.* is int64; a condition is bool"),
+    ({"n": Count(where=col("nowhere") > 1)}, "operator 'aggregate.where': no column 'nowhere'"),
     ({"n": CountDistinct("at")}, "CountDistinct of all rows has no running form"),
     ({"n": First("at")}, "have no order of arrival"),
     ({"n": First("at", order="share")}, "order='share' must be a column of int64 or timestamp"),
