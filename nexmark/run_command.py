@@ -25,7 +25,10 @@ _SHOWN = 5
 # As operators.mechanisms and nexmark.queries have them; named here too, since importing those costs every command a
 # second.
 MECHANISMS = ("tokens", "notifications", "watermarks-X", "watermarks-P", "sequential")
-QUERIES = ("q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "q8", "q11", "q12", "q14")
+QUERIES = (
+    "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "q8",
+    "q9", "q11", "q12", "q13", "q14", "q17", "q18", "q19", "q20",
+)  # fmt: skip
 ALL = "all"
 
 

@@ -65,6 +65,40 @@ ANSWERS = {
         FROM (SELECT *, date_time // 3_600_000_000_000 % 24 AS hour FROM bid)
         WHERE price * 908 > 1_000_000_000 AND price * 908 < 50_000_000_000
     """,
+    "q9": """
+        SELECT id, seller, category, reserve, initial_bid, date_time, expires, bidder, price, bid_time FROM (
+            SELECT a.*, b.bidder, b.price, b.date_time AS bid_time,
+                row_number() OVER (PARTITION BY a.id ORDER BY b.price DESC, b.date_time, b.event) AS place
+            FROM auction a JOIN bid b ON b.auction = a.id AND b.date_time BETWEEN a.date_time AND a.expires)
+        WHERE place = 1
+    """,
+    "q13": """
+        SELECT auction, bidder, price, date_time, concat('value-', auction % 10_000) AS value FROM bid
+    """,
+    "q17": """
+        SELECT auction, date_time // 86_400_000_000_000 AS day, count(*) AS total_bids,
+            count(*) FILTER (price < 10_000) AS rank1_bids,
+            count(*) FILTER (price >= 10_000 AND price < 1_000_000) AS rank2_bids,
+            count(*) FILTER (price >= 1_000_000) AS rank3_bids,
+            min(price) AS min_price, max(price) AS max_price, sum(price) AS sum_price,
+            sum(price) // count(*) AS avg_price
+        FROM bid GROUP BY ALL
+    """,
+    "q18": """
+        SELECT auction, bidder, price, channel, url, date_time FROM (
+            SELECT *, row_number() OVER (PARTITION BY bidder, auction ORDER BY date_time DESC, event) AS back FROM bid)
+        WHERE back = 1
+    """,
+    "q19": """
+        SELECT auction, rank, price, bidder, date_time FROM (
+            SELECT *, row_number() OVER (PARTITION BY auction ORDER BY price DESC, date_time, event) AS rank FROM bid)
+        WHERE rank <= 10
+    """,
+    "q20": """
+        SELECT b.auction, b.bidder, b.price, b.channel, b.url, b.date_time, a.item_name, a.description, a.initial_bid,
+            a.reserve, a.date_time AS auction_time, a.expires, a.seller, a.category
+        FROM bid b JOIN auction a ON b.auction = a.id WHERE a.category = 10
+    """,
 }
 
 
