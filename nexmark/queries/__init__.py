@@ -10,6 +10,7 @@ from nexmark.queries.q6 import Q6
 from nexmark.queries.q7 import Q7
 from nexmark.queries.q8 import Q8
 from nexmark.queries.q9 import Q9
+from nexmark.queries.q10 import Q10
 from nexmark.queries.q11 import Q11
 from nexmark.queries.q12 import Q12
 from nexmark.queries.q13 import Q13
@@ -18,13 +19,15 @@ from nexmark.queries.q17 import Q17
 from nexmark.queries.q18 import Q18
 from nexmark.queries.q19 import Q19
 from nexmark.queries.q20 import Q20
+from nexmark.queries.q21 import Q21
+from nexmark.queries.q22 import Q22
 from nexmark.queries.query import Query
 
 QUERIES: dict[str, Query] = {
     query.name: query
     for query in (
         Q0, Q1, Q2, Q3, Q4, Q5, Q6, Q7, Q8,
-        Q9, Q11, Q12, Q13, Q14, Q17, Q18, Q19, Q20,
+        Q9, Q10, Q11, Q12, Q13, Q14, Q17, Q18, Q19, Q20, Q21, Q22,
     )
 }  # fmt: skip
 """By name, as on the command line."""

@@ -99,6 +99,21 @@ ANSWERS = {
             a.reserve, a.date_time AS auction_time, a.expires, a.seller, a.category
         FROM bid b JOIN auction a ON b.auction = a.id WHERE a.category = 10
     """,
+    "q10": """
+        SELECT auction, bidder, price, date_time, extra, strftime(make_timestamp(date_time // 1000), '%Y-%m-%d') AS dt,
+            strftime(make_timestamp(date_time // 1000), '%H:%M') AS hm FROM bid
+    """,
+    "q21": """
+        SELECT auction, bidder, price, channel, CASE lower(channel)
+            WHEN 'apple' THEN '0' WHEN 'google' THEN '1' WHEN 'facebook' THEN '2' WHEN 'baidu' THEN '3'
+            ELSE regexp_extract(url, '(&|^)channel_id=([^&]*)', 2) END AS channel_id
+        FROM bid WHERE lower(channel) IN ('apple', 'google', 'facebook', 'baidu')
+            OR regexp_matches(url, '(&|^)channel_id=')
+    """,
+    "q22": """
+        SELECT auction, bidder, price, channel, parts[4] AS dir1, parts[5] AS dir2, parts[6] AS dir3
+        FROM (SELECT *, string_split(url, '/') AS parts FROM bid)
+    """,
 }
 
 
