@@ -18,6 +18,8 @@ reduce            a function of all rows of each key, by window or at the end
 top               the best rows of each key, running or by window
 join              pairs of rows of two streams with equal keys, at any times or within windows
 interval_join     pairs of rows with equal keys whose times lie within bounds of each other
+enrich            each row with what a table says about its key: given, or changing as rows come
+temporal_join     each row with the version of its key that was valid at the row's time
 look_up           each row with the value that a table has for it at the same time
 map_batches, filter_batches  a Python function of a batch
 collect, latest   sinks: all rows, or the latest of each key
@@ -59,7 +61,7 @@ from operators.collect import Collected, Latest, collect, latest
 from operators.columns import drop_columns, rename, select, with_columns
 from operators.concatenate import concatenate
 from operators.expressions import Expression, col, greatest, least, lit, when
-from operators.joins import interval_join, join
+from operators.joins import enrich, interval_join, join, temporal_join
 from operators.look_up import look_up
 from operators.no_op import no_op
 from operators.running_average import running_average
@@ -99,7 +101,9 @@ __all__ = [
     "count",
     "distinct",
     "filter_batches",
+    "enrich",
     "interval_join",
+    "temporal_join",
     "join",
     "last_by",
     "drop_columns",

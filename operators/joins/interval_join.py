@@ -76,12 +76,12 @@ def interval_join(
     plan = Columns.of(name, left.schema, right.schema, on, columns, nulls=how == "left")
 
     def of_left(batch: Batch, time: Time) -> Extent:
-        times = _in_time(name, batch.words(left_time), time)
+        times = in_time(name, batch.words(left_time), time)
         ends = batch.words(upper) if isinstance(upper, str) else times + upper
         return times + lower, ends, np.clip(np.minimum(ends, MAX_TIME) + 1, time, MAX_TIME)
 
     def of_right(batch: Batch, time: Time) -> Extent:
-        times = _in_time(name, batch.words(right_time), time)
+        times = in_time(name, batch.words(right_time), time)
         return times, times, np.clip(times + 1 - lower, time, MAX_TIME)
 
     needs = plan.crossing(LEFT, left_time, *of_upper), plan.crossing(RIGHT, right_time)
@@ -89,7 +89,8 @@ def interval_join(
     return (joined, late_left, late_right) if late else joined
 
 
-def _in_time(name: str, times: np.ndarray, time: Time) -> np.ndarray:
+def in_time(name: str, times: np.ndarray, time: Time) -> np.ndarray:
+    """The rows' own times, which may not be before their message's: TimeRegressionError."""
     least = int(times.min())
     if least < time:
         raise late_rows(name, time, least)

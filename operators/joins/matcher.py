@@ -8,6 +8,7 @@ import numpy as np
 from engine import COMPLETE, MAX_TIME, Batch, Schema, Time, UsageError
 from operators.joins.columns import LEFT, RIGHT, SIDES, Columns, present
 from operators.joins.kernels import LATEST, MATCHED, ROW, TIME, probe
+from operators.joins.results import Results, both
 from operators.joins.side import AT_ONCE, Side
 from operators.keys import Keys, grown
 from operators.row_store import RowStore
@@ -17,8 +18,6 @@ Send = Callable[[Time, Batch], None]
 Extent = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Of rows, int64 (rows,) each: (starts, ends), which match where they meet, and the frontier of the other side at which
 nothing can match them any more."""
-Part = tuple[Batch | RowStore | None, np.ndarray] | None
-"""Chosen rows of a side, from a message or from what is kept (None: the result has none of its columns)."""
 _NONE = np.zeros(0, np.int64)
 
 
@@ -40,7 +39,7 @@ class Matcher:
     """
 
     __slots__ = (
-        *("_columns", "_exact", "_extents", "_keys", "_outer", "_places", "_rows", "_sources", "_unique"),
+        *("_columns", "_exact", "_extents", "_keys", "_outer", "_places", "_results", "_rows", "_unique"),
         *("_cursor", "sides"),
     )
 
@@ -53,10 +52,7 @@ class Matcher:
         self._unique = unique
         self._keys = Keys(columns.sides[LEFT], columns.on[LEFT])
         self.sides = tuple([Side(columns.store(side), extents is not None) for side in (LEFT, RIGHT)])
-        # Where each column of the result is: the side, its position in that side's messages, and in its store.
-        self._sources = [
-            (side, arriving[side].position(name), columns.kept(side).index(name)) for side, name in columns.sources
-        ]
+        self._results = Results(columns, arriving)
         self._cursor = np.zeros(3, np.int64)
         self._rows, self._places = np.empty(AT_ONCE, np.int64), np.empty(AT_ONCE, np.int64)
 
@@ -118,29 +114,8 @@ class Matcher:
     def _send_pairs(
         self, side: int, batch: Batch, rows: np.ndarray, places: np.ndarray, time: Time, send: Send
     ) -> None:
-        mine, theirs = (batch, rows), (self.sides[1 - side].store, places)
-        send(time, self._joined((mine, theirs) if side == LEFT else (theirs, mine), len(rows)))
-
-    def _joined(self, parts: tuple[Part, Part], rows: int) -> Batch:
-        """Results of chosen rows of both sides, in their order; nulls for the side that is None."""
-        schema = self._columns.schema
-        columns: list[np.ndarray] = []
-        heaps: list[np.ndarray | None] = []
-        for (side, position, kept), kind in zip(self._sources, schema.kinds, strict=True):
-            part = parts[side]
-            heap = None
-            if part is None:
-                words = np.repeat(kind.null_word(), rows)
-                heap = np.zeros(1, np.uint8) if kind.is_text else None
-            elif isinstance(part[0], Batch):
-                words = part[0].columns[position][part[1]]
-                heap = part[0].heaps[position] if kind.is_text else None
-            else:
-                assert part[0] is not None
-                words, heap = part[0].column(kept, part[1])
-            columns.append(words)
-            heaps.append(heap)
-        return Batch.wrap(schema, tuple(columns), rows, tuple(heaps) if schema.has_text else ())
+        parts = both(side, (batch, rows), (self.sides[1 - side].store, places))
+        send(time, self._results.of(*parts, len(rows)))
 
     def _add_unique(self, side: int, batch: Batch, slots: np.ndarray, time: Time) -> None:
         done = self.sides[side].add(batch, slots, np.arange(batch.rows), time, True)
@@ -187,4 +162,4 @@ class Matcher:
         dues = np.maximum(dues, least)
         for due in np.unique(dues).tolist() if self._extents.exact else (int(dues.min()),):
             chosen = rows[dues == due] if self._extents.exact else rows
-            send(due, self._joined(((source, chosen), None), len(chosen)))
+            send(due, self._results.of((source, chosen), None, len(chosen)))

@@ -1,0 +1,80 @@
+"""enrich: each row with what a table says about its key: a table that is given, or one that changes as rows come."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from engine import Batch, Schema, SchemaError, Stream, Time
+from operators.joins.columns import LEFT, RIGHT, Chosen, Columns, On, present, require_how
+from operators.joins.results import Results, with_found
+from operators.joins.tables import batch_of
+from operators.joins.versioned import declare_versioned
+from operators.joins.versions import known
+from operators.keys import Keys
+
+
+def enrich(
+    rows: Stream,
+    table: Stream | Batch | Mapping[str, Any] | Any,
+    *,
+    on: On,
+    columns: Chosen = None,
+    how: str = "inner",
+    name: str = "enrich",
+) -> Stream:
+    """Each row with the table's row of its key; rows that have none are left out, or have nulls with how="left".
+
+    `enrich(bids, channels, on="channel", columns="auction channel_id")`. on, columns: as in `join`, rows being the left
+    side.
+
+    A table that is a stream may grow and change: its latest row of each key counts. A row sees what the table says up
+    to the time of the row's message, changes at that time included, so it waits until the table's frontier has passed
+    that time; it is sent at its message's time, with one token held at the least of these. Both streams are exchanged
+    by key. Memory: rows that wait, 24 bytes and 8 for each column a key, and older rows of a key that rows may still
+    see.
+
+    A table that is an Arrow table, a Batch, or a mapping of columns is read when the dataflow is declared, on each
+    worker, and has each key once. Rows then stay where they are, and are answered at once. Memory: the table, and its
+    keys.
+
+    Raises SchemaError for columns that are not there or do not fit, or if such a table has a key twice; GraphError in
+    loops, for a table that is a stream.
+    """
+    require_how(name, how)
+    if isinstance(table, Stream):
+        plan = Columns.of(name, rows.schema, table.schema, on, columns, nulls=how == "left")
+        needs = plan.crossing(LEFT), plan.crossing(RIGHT)
+        return declare_versioned(plan, (rows, table), needs, (_at_once, _at_once), how == "left")
+    given = batch_of(name, table)
+    plan = Columns.of(name, rows.schema, given.schema, on, columns, nulls=how == "left")
+    return rows.apply(name, plan.schema, _LookUp(plan, rows.schema, given, how == "left"))
+
+
+def _at_once(batch: Batch, time: Time) -> np.ndarray:
+    return np.full(batch.rows, time, np.int64)
+
+
+class _LookUp:
+    """What a given table makes of a message's rows."""
+
+    __slots__ = ("_keys", "_on", "_outer", "_results", "_table")
+
+    def __init__(self, plan: Columns, arriving: Schema, table: Batch, outer: bool) -> None:
+        self._table = present(table, plan.on[RIGHT])
+        self._keys = Keys(table.schema, plan.on[RIGHT])
+        slots = self._keys.slots(self._table)
+        if len(self._keys) < len(slots):
+            first = int(np.flatnonzero(slots != np.arange(len(slots)))[0])
+            key = ", ".join([f"{of}={self._table.slice(first, first + 1)[of].tolist()[0]!r}" for of in plan.on[RIGHT]])
+            raise SchemaError(
+                f"operator {plan.operator!r}: the table has {key} twice; leave one row for each key, or join with it"
+            )
+        self._results = Results(plan, (arriving, table.schema))
+        self._on = plan.on[LEFT]
+        self._outer = outer
+
+    def __call__(self, batch: Batch) -> Batch | None:
+        slots = known(self._keys, batch, self._on)  # which are the table's rows, as each has a key of its own
+        found = with_found(self._results, batch, self._table, slots, self._outer)
+        return found if found.rows else None

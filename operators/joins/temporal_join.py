@@ -1,0 +1,72 @@
+"""temporal_join: each row with the version of its key that was valid at the row's own time."""
+
+from typing import Any, Literal, overload
+
+import numpy as np
+
+from engine import Batch, Stream, Time
+from operators.aggregates.late import split_late
+from operators.joins.columns import LEFT, RIGHT, Chosen, Columns, On, require_how, require_time
+from operators.joins.interval_join import in_time
+from operators.joins.versioned import Times, declare_versioned
+
+
+@overload
+def temporal_join(
+    rows: Stream, versions: Stream, *, on: On, time: str, version_time: str, columns: Chosen = ..., how: str = ...,
+    late: Literal[False] = ..., name: str = ...,
+) -> Stream: ...  # fmt: skip
+
+
+@overload
+def temporal_join(
+    rows: Stream, versions: Stream, *, on: On, time: str, version_time: str, columns: Chosen = ..., how: str = ...,
+    late: Literal[True], name: str = ...,
+) -> tuple[Stream, Stream, Stream]: ...  # fmt: skip
+
+
+def temporal_join(
+    rows: Stream,
+    versions: Stream,
+    *,
+    on: On,
+    time: str,
+    version_time: str,
+    columns: Chosen = None,
+    how: str = "inner",
+    late: bool = False,
+    name: str = "temporal_join",
+) -> Any:
+    """Each row with the version of its key that was valid at its time: the one with the greatest version_time that is
+    not after it (of several the one that came last).
+
+    `temporal_join(orders, rates, on="currency", time="ordered_at", version_time="valid_from")`. time, version_time: the
+    rows' own times, int64 or timestamp. on, columns: as in `join`, rows being the left side. A row whose key has no
+    version then is left out, or has nulls with how="left". (SQL:2011's `for system_time as of`.)
+
+    A row is sent once the frontier of `versions` has passed its time, since a version of that time may come until then:
+    at its message's time if that has happened, else later, at its own time or before. One token is held for rows that
+    wait. Memory: rows that wait; of each key the versions that such rows or later ones may see, as of its last change.
+
+    A row or version is late if its own time is before its message's. late=True gives three streams: the results, late
+    rows, late versions. Otherwise a late one raises TimeRegressionError (as OperatorError). Raises SchemaError for
+    columns that are not there or do not fit, GraphError in loops.
+    """
+    require_how(name, how)
+    require_time(name, rows.schema, time, "for the rows' time")
+    require_time(name, versions.schema, version_time, "for the versions' time")
+    late_rows = late_versions = None
+    if late:
+        rows, late_rows = split_late(rows, f"{name}.rows", lambda times: times + 1, time)
+        versions, late_versions = split_late(versions, f"{name}.versions", lambda times: times + 1, version_time)
+    plan = Columns.of(name, rows.schema, versions.schema, on, columns, nulls=how == "left")
+
+    def of(column: str) -> Times:
+        def times(batch: Batch, at: Time) -> np.ndarray:
+            return in_time(name, batch.words(column), at)
+
+        return times
+
+    needs = plan.crossing(LEFT, time), plan.crossing(RIGHT, version_time)
+    results = declare_versioned(plan, (rows, versions), needs, (of(time), of(version_time)), how == "left")
+    return (results, late_rows, late_versions) if late else results

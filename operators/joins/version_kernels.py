@@ -1,0 +1,61 @@
+"""The kernels of joins with versions: for each key a chain of versions, the latest first.
+
+`heads`, int64 (slots,): the place of each key's latest version, -1 if it has none. `links`, int64 (places, 2). `free`:
+places to be used again. `meta`: counts.
+"""
+
+from engine import COLUMN, TABLE, WORDS, int64, kernel, void
+
+NEXT, TIME = range(2)
+"""Words of `links`: the place of the version before, -1 at the first; the time from which it is valid."""
+LIMIT, FREE = range(2)
+"""Words of `meta`: places ever handed out; entries of `free`."""
+
+
+@kernel(int64(WORDS, TABLE, WORDS, WORDS, COLUMN, COLUMN, int64, WORDS, WORDS))
+def add_versions(heads, links, free, meta, slots, times, horizon, places, dropped):  # type: ignore[no-untyped-def]
+    """Chain versions (of equal times the last one counts), and drop those that none at `horizon` or later can see.
+
+    Writes the rows' places, and those dropped; returns how many these are.
+    """
+    gone = 0
+    for i in range(len(slots)):
+        slot, time = slots[i], times[i]
+        if meta[FREE] > 0:
+            meta[FREE] -= 1
+            place = free[meta[FREE]]
+        else:
+            place = meta[LIMIT]
+            meta[LIMIT] += 1
+        before, at = -1, heads[slot]
+        while at >= 0 and links[at, TIME] > time:
+            before, at = at, links[at, NEXT]
+        links[place, NEXT], links[place, TIME] = at, time
+        if before >= 0:
+            links[before, NEXT] = place
+        else:
+            heads[slot] = place
+        places[i] = place
+        at = heads[slot]
+        while at >= 0 and links[at, TIME] > horizon:
+            at = links[at, NEXT]
+        if at >= 0:  # what rows at the horizon see: none before it is ever seen again
+            past = links[at, NEXT]
+            links[at, NEXT] = -1
+            while past >= 0:
+                free[meta[FREE]] = past
+                meta[FREE] += 1
+                dropped[gone] = past
+                gone += 1
+                past = links[past, NEXT]
+    return gone
+
+
+@kernel(void(COLUMN, TABLE, COLUMN, COLUMN, WORDS))
+def find_versions(heads, links, slots, times, places):  # type: ignore[no-untyped-def]
+    """Write the place of the version that is valid at each row's time, -1 if there is none; slots may be -1."""
+    for i in range(len(slots)):
+        at = heads[slots[i]] if slots[i] >= 0 else -1
+        while at >= 0 and links[at, TIME] > times[i]:
+            at = links[at, NEXT]
+        places[i] = at

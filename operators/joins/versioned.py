@@ -1,0 +1,137 @@
+"""A join with versions as an operator: rows wait until no version that they would see can come any more."""
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+
+import numpy as np
+
+from engine import (
+    COMPLETE,
+    Batch,
+    Exchange,
+    GraphError,
+    InputPort,
+    Notify,
+    OperatorContext,
+    OutputPort,
+    Stream,
+    Time,
+    Token,
+    TokenRef,
+)
+from operators.joins.columns import LEFT, RIGHT, Columns
+from operators.joins.results import Results, with_found
+from operators.joins.versions import Versions
+
+Times = Callable[[Batch, Time], np.ndarray]
+"""The times of a message's rows, int64 (rows,), given the message's; none is before that."""
+
+
+def declare_versioned(
+    columns: Columns,
+    sides: tuple[Stream, Stream],
+    needs: tuple[tuple[str, ...], tuple[str, ...]],
+    times: tuple[Times, Times],
+    outer: bool,
+) -> Stream:
+    """Rows of the left side with the right side's version of their time. needs: the columns of each side that cross.
+    outer: whether rows without a version are sent too."""
+    scope = sides[LEFT].scope
+    if scope.depth > 1:
+        raise GraphError(
+            f"operator {columns.operator!r} acts on times in their total order, which those in {scope.describe()} do "
+            f"not have; let its streams leave first"
+        )
+    builder = scope.operator(columns.operator, Notify.IF_TOKEN)
+    for side in (LEFT, RIGHT):
+        builder.input(sides[side], Exchange(columns.key(side), needs[side]))
+    made = builder.output(columns.schema)
+    arriving = sides[LEFT].schema.select(needs[LEFT]), sides[RIGHT].schema.select(needs[RIGHT])
+
+    def construct(context: OperatorContext, token: Token) -> Callable[..., None]:
+        token.drop()
+        versions = Versions(columns)
+        answers = _Answers(columns, versions, Results(columns, arriving), outer)
+        context.inspectable(lambda: {"left": answers.waiting_rows, "right": len(versions)})
+
+        def logic(rows: InputPort, changes: InputPort, output: OutputPort) -> None:
+            horizon = min(rows.frontier, answers.least)
+            for reference, batch in changes:
+                versions.add(batch, times[RIGHT](batch, reference.time), horizon)
+            certain = changes.frontier
+            for reference, batch in rows:
+                answers.take(batch, times[LEFT](batch, reference.time), reference, certain, output)
+            answers.release(certain, output)
+
+        return logic
+
+    builder.build(construct)
+    return made
+
+
+class _Answers:
+    """Rows that wait for versions, with one token, at the least of their times."""
+
+    __slots__ = ("_columns", "_held", "_number", "_outer", "_results", "_versions", "_waiting")
+
+    def __init__(self, columns: Columns, versions: Versions, results: Results, outer: bool) -> None:
+        self._columns = columns
+        self._versions = versions
+        self._results = results
+        self._outer = outer
+        self._held: Token | None = None
+        self._waiting: list[tuple[Time, int, Batch, np.ndarray]] = []
+        """A heap of pieces of messages: (least time, number, rows, their times)."""
+        self._number = 0
+
+    @property
+    def least(self) -> Time:
+        """The least time of a row that waits; COMPLETE if there is none."""
+        return self._waiting[0][0] if self._waiting else COMPLETE
+
+    @property
+    def waiting_rows(self) -> int:
+        """Rows that wait."""
+        return sum([batch.rows for _, _, batch, _ in self._waiting])
+
+    def take(self, batch: Batch, times: np.ndarray, reference: TokenRef, certain: Time, output: OutputPort) -> None:
+        """Answer rows before the time that is `certain`, at their message's time; keep the others."""
+        ready = times < certain
+        if ready.any():
+            output.give(reference, self._answer(batch.filter(ready), times[ready]))
+            if ready.all():
+                return
+        batch, times = batch.filter(~ready).copy(), times[~ready].copy()
+        if (least := self._wait(batch, times)) < (COMPLETE if self._held is None else self._held.time):
+            earlier = reference.retain()
+            earlier.downgrade(least)
+            if self._held is not None:
+                self._held.drop()
+            self._held = earlier
+
+    def _wait(self, batch: Batch, times: np.ndarray) -> Time:
+        least = int(times.min())
+        self._number += 1
+        heappush(self._waiting, (least, self._number, batch, times))
+        return least
+
+    def release(self, certain: Time, output: OutputPort) -> None:
+        """Answer rows that waited for this, those of one message at the least of their times."""
+        held = self._held
+        if held is None or self.least >= certain:
+            return
+        while self.least < certain:
+            least, _, batch, times = heappop(self._waiting)
+            ready = times < certain
+            output.give(held, self._answer(batch.filter(ready), times[ready]), least)
+            if not ready.all():
+                self._wait(batch.filter(~ready), times[~ready])
+        if self._waiting:
+            held.downgrade(self.least)
+        else:
+            held.drop()
+            self._held = None
+
+    def _answer(self, batch: Batch, times: np.ndarray) -> Batch:
+        places = self._versions.find(batch, self._columns.on[LEFT], times)
+        return with_found(self._results, batch, self._versions.store, places, self._outer)

@@ -1,0 +1,160 @@
+"""temporal_join and enrich with a table that changes: like a search through all versions, whatever comes first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine import GraphError, OperatorError, Schema, Stream
+from operators import enrich, temporal_join
+from tests.operators.helpers import bench
+from tests.operators.joins.reference import (
+    COLUMNS,
+    LEFT,
+    LEFT_ROW,
+    ON,
+    RIGHT,
+    RIGHT_ROW,
+    Row,
+    as_columns,
+    equal,
+    feed,
+    kept,
+    messages,
+)
+
+OURS = COLUMNS | {"code": "left.key"}
+A, B = Schema("at k a"), Schema("since k b", name="string")
+
+
+def found(left: Row, seen: list[Row], how: str) -> list[Row]:
+    """The result of a row that sees these versions, the valid one last."""
+    if seen:
+        return [(left[0], left[1], left[2], left[3], seen[-1][0], seen[-1][3])]
+    return [(left[0], left[1], left[2], left[3], None, None)] if how == "left" else []
+
+
+@settings(max_examples=40)
+@given(
+    sent=messages(),
+    size=st.integers(1, 12),
+    workers=st.integers(1, 2),
+    lag=st.sampled_from([0, 5]),
+    how=st.sampled_from(["inner", "left"]),
+)
+def test_like_a_search(sent: list[tuple[int, Row]], size: int, workers: int, lag: int, how: str) -> None:
+    def declare(left: Stream, right: Stream) -> Stream:
+        return temporal_join(left, right, on=ON, time="at", version_time="at", columns=OURS, how=how)
+
+    lefts, rights = ([row for side, row in sent if side == at] for at in (0, 1))
+    rights.sort(key=lambda row: row[0])
+    with bench([LEFT, RIGHT], declare, workers, queue_bytes=1 << 16) as made:
+        feed(made, sent, size, workers, lag)
+        made.close()
+        expected = [
+            row
+            for left in lefts
+            for row in found(left, [one for one in rights if equal(left, one) and one[0] <= left[0]], how)
+        ]
+        assert all(row[1] <= row[2] for row in made.rows), "a message's time is a lower bound of its rows' own"
+        assert sorted([row[2:] for row in made.rows], key=repr) == sorted(expected, key=repr)
+
+
+@settings(max_examples=40)
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 9), LEFT_ROW), max_size=15),
+    changes=st.lists(st.tuples(st.integers(0, 9), RIGHT_ROW), max_size=15),
+    table_first=st.booleans(),
+    workers=st.integers(1, 2),
+    how=st.sampled_from(["inner", "left"]),
+)
+def test_enrich_sees_what_is_known_up_to_a_rows_time(
+    rows: list[tuple[int, Row]], changes: list[tuple[int, Row]], table_first: bool, workers: int, how: str
+) -> None:
+    rows.sort(key=lambda one: one[0])
+    changes.sort(key=lambda one: one[0])
+
+    def declare(left: Stream, right: Stream) -> Stream:
+        return enrich(left, right, on=ON, columns=OURS, how=how)
+
+    with bench([LEFT, RIGHT], declare, workers, queue_bytes=1 << 16) as made:
+        sent = [(time, table_first, 1, row) for time, row in changes]
+        sent += [(time, not table_first, 0, row) for time, row in rows]
+        for number, (time, _, side, row) in enumerate(sorted(sent, key=lambda one: one[:2])):
+            for inputs in made.inputs:
+                inputs[side].advance_to(time)
+            made.send(as_columns((LEFT, RIGHT)[side], [row]), worker=number % workers if side == 0 else 0, to=side)
+            if number % 3:
+                made.settle()
+        made.close()
+        expected = [
+            (time, *row)
+            for time, left in rows
+            for row in found(left, [one for then, one in changes if then <= time and equal(left, one)], how)
+        ]
+        assert sorted([row[1:] for row in made.rows], key=repr) == sorted(expected, key=repr)
+
+
+def declare(left: Stream, right: Stream, **more: Any) -> Any:
+    return temporal_join(left, right, on="k", time="at", version_time="since", columns="at k a b name", **more)
+
+
+def test_rows_wait_for_versions_and_old_versions_go() -> None:
+    with bench([A, B], declare, 2, queue_bytes=1 << 16) as made:
+        made.send({"since": [1], "k": [7], "b": [1], "name": ["first"]}, to=1, time=1)
+        made.send({"at": [3, 6], "k": [7, 7], "a": [10, 20]}, time=3)
+        made.settle()
+        assert made.sent() == []
+        for inputs in made.inputs:
+            inputs[1].advance_to(5)
+        made.settle()
+        assert made.sent() == [(3, 3, 7, 10, 1, "first")]
+        made.send({"since": [6, 5], "k": [7, 7], "b": [3, 2], "name": ["third", "second"]}, to=1, worker=1)
+        made.settle()
+        assert made.sent() == []
+        assert kept(made, "temporal_join") == (1, 3)
+        made.advance(9)
+        assert made.sent() == [(6, 6, 7, 20, 3, "third")]
+        for at in range(9, 40):
+            made.send({"since": [at], "k": [7], "b": [at], "name": [f"at {at}"]}, to=1)
+            made.send({"at": [at], "k": [7], "a": [at]}, worker=1)
+            made.advance(at + 1)
+            assert made.sent() == [(at, at, 7, at, at, f"at {at}")]
+            assert kept(made, "temporal_join")[1] <= 2
+        made.close()
+
+
+def test_late_rows_and_versions() -> None:
+    late: list[Any] = []
+
+    def with_late(left: Stream, right: Stream) -> Stream:
+        results, *others = declare(left, right, late=True)
+        for stream, column in zip(others, ("at", "since"), strict=True):
+            assert stream.schema == (A if column == "at" else B)
+            stream.sink(f"late {column}", lambda _, column=column: lambda port: late.extend(
+                [(column, *batch[column].tolist()) for _, batch in port]))  # fmt: skip
+        return results  # type: ignore[no-any-return]
+
+    with bench([A, B], with_late, queue_bytes=1 << 16) as made:
+        made.send({"since": [4, 3], "k": [1, 1], "b": [1, 2], "name": ["x", "y"]}, to=1, time=4)
+        made.send({"at": [5, 4], "k": [1, 1], "a": [1, 2]}, time=5)
+        made.close()
+        assert made.sent() == [(5, 5, 1, 1, 1, "x")]
+        assert sorted(late) == [("at", 4), ("since", 3)]
+    with bench([A, B], declare, queue_bytes=1 << 16) as made:
+        made.send({"since": [3], "k": [1], "b": [1], "name": ["x"]}, to=1, time=4)
+        with pytest.raises(OperatorError, match=r"'temporal_join' on worker 0: .* at time 4 .* at 3\. .*late=True"):
+            made.settle()
+
+
+def test_not_in_loops() -> None:
+    def refused(left: Stream, right: Stream) -> Stream:
+        with left.scope.loop("loop") as loop, pytest.raises(GraphError, match="'enrich' acts on times"):
+            enrich(loop.enter(left), loop.enter(right), on="k", columns="a b")
+        return left
+
+    with bench([A, B], refused):
+        pass
