@@ -7,9 +7,11 @@ would never come.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
 
 from engine.errors import GraphMismatchError
+from engine.graph import Graph
 from shm.atomics import peek, poke
 from shm.layout import (
     WORKER_BARRIERS,
@@ -22,6 +24,7 @@ from shm.layout import (
 from shm.segment import Segment
 
 _OVERSUBSCRIBED_NAP_S = 0.0005
+_COMPARED = 10_000  # operators, stages and probes of which a worker tells when it does not agree
 
 
 class Agreement:
@@ -37,10 +40,11 @@ class Agreement:
         self.peers = range(segment.layout.workers)
         """Whom to wait for: everybody; nobody where one process builds for all (a simulated group)."""
 
-    def declare(self, digest: int, operators: str) -> None:
+    def declare(self, graph: Graph) -> None:
         """Wait until every worker has declared its next dataflow. Raises GraphMismatchError if theirs has another
-        digest.
+        digest; the launcher, to which all of them report, says where they differ.
         """
+        digest, operators = graph.digest(), graph.summary_text()
         parity = self._graphs % 2  # peers are at most one graph ahead, so two words are enough
         self._graphs += 1
         self._line(self._me)[WORKER_DIGEST_EVEN + parity] = digest
@@ -50,7 +54,8 @@ class Agreement:
                 raise GraphMismatchError(
                     f"worker {self._me} and worker {peer} built different dataflows (worker {self._me} has: "
                     f"{operators}); "
-                    "every worker must declare the same operators, schemas, pacts and probes in the same order"
+                    "every worker must declare the same operators, schemas, pacts and probes in the same order",
+                    graph.declared()[:_COMPARED],
                 )
 
     def built(self, name: str) -> None:
@@ -90,3 +95,16 @@ class Agreement:
                     )
                 self._meanwhile(stepping)
                 time.sleep(self._nap_s)
+
+
+def first_difference(declared: Mapping[int, Sequence[str]]) -> str:
+    """Where what two workers have declared parts ways, in words; "" if that cannot be told. By worker, as in
+    GraphMismatchError.
+    """
+    (one, mine), *others = sorted(declared.items())
+    for other, theirs in others:
+        for number, pair in enumerate(zip_longest(mine, theirs), 1):
+            if pair[0] != pair[1]:
+                here, there = (what or "nothing more" for what in pair)
+                return f"number {number} is {here} on worker {one}, but {there} on worker {other}"
+    return ""

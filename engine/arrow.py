@@ -168,7 +168,9 @@ def text_from(values: Any, is_text: bool) -> tuple[np.ndarray, np.ndarray]:
         try:
             values = pa.array(values, arrow_type(kind))
         except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, UnicodeError) as error:
-            raise SchemaError(f"not all values are {'str' if is_text else 'bytes'}: {error}") from None
+            raise SchemaError(
+                f"not all values are {'str' if is_text else 'bytes'} ({error}); convert them, or declare another kind"
+            ) from None
     words, heap = column_from(kind, values)
     assert heap is not None
     return words, heap

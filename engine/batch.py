@@ -38,8 +38,11 @@ class Batch:
         if not isinstance(columns, Mapping):
             raise SchemaError(f"rows are given as a mapping of column names to arrays, not {type(columns).__name__}")
         if set(columns) != set(schema.names):
+            wrong = [f"{name!r} is missing" for name in schema.names if name not in columns]
+            wrong += [f"{name!r} is too much" for name in columns if name not in schema.positions]
             raise SchemaError(
-                f"columns {', '.join(map(str, columns))} given where {', '.join(schema.names)} are expected"
+                f"columns {', '.join(map(str, columns))} given where {', '.join(schema.names)} are expected: "
+                f"{' and '.join(wrong)}"
             )
         arrays, heaps = [], []
         for name, kind in zip(schema.names, schema.kinds, strict=True):

@@ -13,6 +13,7 @@ from engine.nested_port import NestedInputPort
 from engine.operate import Constructor
 from engine.operator import OperatorContext, RunningOperator
 from engine.ports import InputPort, OutputPort
+from engine.raised import raised_at
 from engine.reachability import Reachability
 from engine.remote_channel import RemoteChannel
 from engine.scope import Scope
@@ -157,10 +158,16 @@ def _logic(operator: RunningOperator, constructor: Constructor, tokens: list[Tok
     where = f"the constructor of operator {operator.name!r} on worker {operator.worker.index}"
     try:
         logic = constructor(OperatorContext(operator), *tokens)
-    except TokenRingError:
-        raise
     except Exception as error:
-        raise OperatorError(f"{where} raised {type(error).__name__}: {error}") from error
+        for token in tokens:
+            if token.live:
+                token.drop()  # it is not lost, and nothing is to be said of it
+        if isinstance(error, TokenRingError):
+            raise
+        call = f"it is called with the context and a token for each of its {len(tokens)} output(s)"
+        raise OperatorError(
+            f"{where} raised {type(error).__name__}: {error}{raised_at(error, call)}"
+        ) from error
     if not callable(logic):
         raise GraphError(f"{where} returned {logic!r}; it must return the logic, a function of the ports")
     return logic

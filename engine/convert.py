@@ -49,8 +49,18 @@ def _number(name: str, kind: Kind, values: np.ndarray) -> np.ndarray:
     if values.dtype == kind.dtype:
         return values
     if values.size and not _fits(values, kind.dtype):
-        raise SchemaError(f"column {name!r} has dtype {values.dtype}, expected {kind.dtype}; convert it with .astype")
+        raise SchemaError(
+            f"column {name!r} has dtype {values.dtype}, expected {kind.dtype}; {_cure(kind, values.dtype.kind)}"
+        )
     return values.astype(kind.dtype)
+
+
+def _cure(kind: Kind, given: str) -> str:
+    if given == "U" or given == "S":
+        return "declare it as 'string' in the schema, or convert the text to numbers"
+    if given == "O":
+        return f"where there are nulls declare it as '{kind.name}?' in the schema, or fill them"
+    return "convert it with .astype, or declare it so in the schema"
 
 
 def _text(name: str, kind: Kind, values: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -15,6 +15,8 @@ TokenRingError
 shm.errors.BrokenInvariant  a protocol of ours was violated: a bug in TokenRing
 """
 
+from collections.abc import Sequence
+
 from shm.errors import BrokenInvariant, OutOfSharedMemory, SegmentError, SharedMemoryError
 
 __all__ = [
@@ -89,7 +91,11 @@ class OperatorError(TokenRingError):
 
 
 class GraphMismatchError(TokenRingError):
-    """Two workers of one group built different dataflow graphs."""
+    """Two workers of one group built different dataflow graphs. `declared` is what this worker's has, in order."""
+
+    def __init__(self, text: str, declared: Sequence[str] = ()) -> None:
+        super().__init__(text)
+        self.declared = declared
 
 
 class WorkerError(TokenRingError):

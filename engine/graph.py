@@ -130,6 +130,18 @@ class Graph:
         text.extend([stage.digest_text() for stage in self.stages])
         return int.from_bytes(hashlib.blake2b("\n".join(text).encode(), digest_size=8).digest(), "little") >> 1
 
+    def declared(self) -> list[str]:
+        """What was declared, one thing after the other, for the comparison between workers that do not agree."""
+        found = []
+        for operator in self.operators:
+            ports = [
+                f"input {at}: {self.describe(spec.origin)} by {spec.pact!r}" for at, spec in enumerate(operator.inputs)
+            ]
+            ports += [f"output {at}: {schema!r}" for at, schema in enumerate(operator.outputs)]
+            found.append(f"operator {operator.name!r} ({'; '.join([*ports, f'notify {operator.notify.name}'])})")
+        found += [f"stateless operator {stage.label!r} with {stage.schema!r}" for stage in self.stages]
+        return found + [f"a probe of {self.describe(tap)}" for tap in self.taps]
+
     def summary_text(self) -> str:
         """The operators' names, for messages, as far as they can be read."""
         names = [operator.name for operator in self.operators] + [stage.label for stage in self.stages[:_NAMES_SHOWN]]

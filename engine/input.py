@@ -6,7 +6,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from engine.batch import Batch
-from engine.errors import DroppedTokenError, GraphError, TimeRegressionError
+from engine.errors import DroppedTokenError, GraphError, SchemaError, TimeRegressionError
 from engine.schema import Schema
 from engine.timestamp import MAX_TIME, Time
 from engine.tokens import Token
@@ -43,7 +43,7 @@ class InputHandle:
                 f"cannot {verb} an input before its dataflow is built (after the `with worker.dataflow()` block)"
             )
         if self._token is None:
-            raise DroppedTokenError(f"cannot {verb} {self._port.describe()}: it is closed")
+            raise DroppedTokenError(f"cannot {verb} {self._port.describe()}: it is closed; close it after the last use")
         if self.group is not None:
             self._token._time = self.group.time(self.slot)
         return self._token
@@ -100,7 +100,10 @@ class InputHandle:
         token = self._open_token("send on")
         assert self._port is not None
         if not isinstance(batch, Batch):
-            batch = Batch(self.schema, batch)
+            try:
+                batch = Batch(self.schema, batch)
+            except SchemaError as error:
+                raise SchemaError(f"cannot send on {self._port.describe()}: {error}") from None
         self._port.give(token, batch, time)
         self._port.operator.worker.flush()
 
@@ -116,7 +119,10 @@ class InputHandle:
             )
         if time < token.time:
             assert self._port is not None
-            raise TimeRegressionError(f"cannot advance {self._port.describe()} from {token.time} back to {time}")
+            raise TimeRegressionError(
+                f"cannot advance {self._port.describe()} from {token.time} back to {time}: an input only moves "
+                f"to later times; send what belongs to {time} before"
+            )
         token.downgrade(time)
         if self.group is not None:
             self.group.moved(self.slot, token.time)

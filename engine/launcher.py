@@ -20,9 +20,18 @@ import numpy as np
 import orjson
 
 from engine import errors
+from engine.agreement import first_difference
 from engine.answer import answer_questions
 from engine.config import Config, usable_cores
-from engine.errors import ConfigError, GroupStopped, OperatorError, TokenRingError, UsageError, WorkerError
+from engine.errors import (
+    ConfigError,
+    GraphMismatchError,
+    GroupStopped,
+    OperatorError,
+    TokenRingError,
+    UsageError,
+    WorkerError,
+)
 from engine.process import allow_tracing, die_with_parent
 from engine.text import Strings
 from engine.warm_up import warm_up
@@ -176,7 +185,9 @@ class _Group:
         kind = getattr(errors, failure["type"], None)
         if kind is None or not issubclass(kind, Exception):
             kind = OperatorError
-        error: Exception = kind(failure["text"])
+        told = {at: found["declared"] for at, found in self._failures.items() if found.get("declared")}
+        difference = first_difference(told) if failure["type"] == GraphMismatchError.__name__ and told else ""
+        error: Exception = kind(f"{failure['text']}: {difference}" if difference else failure["text"])
         error.add_note(f"in worker process:\n{failure['traceback']}")
         return error
 
@@ -230,16 +241,28 @@ def _child(
     except GroupStopped as error:
         _write(pipe, {"kind": "stopped", "text": str(error)})
     except BaseException as error:
-        known = isinstance(error, TokenRingError | errors.SharedMemoryError)
-        text = str(error) if known else f"worker {index}: {type(error).__name__}: {error}"
         with contextlib.suppress(BaseException):
-            _write(
-                pipe, {"kind": "error", "type": type(error).__name__, "text": text, "traceback": traceback.format_exc()}
-            )
+            _write(pipe, _told(error, index))
     finally:
         with contextlib.suppress(BaseException):
             _flush_output()
         os._exit(status)
+
+
+def _told(error: BaseException, index: int) -> dict[str, Any]:
+    """What the launcher is to know of an error; its text names the worker, whether the error did or not."""
+    known, text = isinstance(error, TokenRingError | errors.SharedMemoryError), str(error)
+    if not known:
+        text = f"worker {index}: {type(error).__name__}: {text}"
+    elif f"worker {index}" not in text:
+        text = f"worker {index}: {text}"
+    return {
+        "kind": "error",
+        "type": type(error).__name__,
+        "text": text,
+        "traceback": traceback.format_exc(),
+        "declared": getattr(error, "declared", ()),
+    }
 
 
 def _flush_output() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from engine.errors import GraphError, SchemaError
 from engine.location import Notify, Source
 from engine.pact import Broadcast, Exchange, Pact, Pipeline
-from engine.schema import Schema
+from engine.schema import Schema, did_you_mean
 from engine.signal import Signal
 from engine.stage import Stage
 from engine.timestamp import PathSummary, identity
@@ -77,5 +77,6 @@ def arriving_schema(schema: Schema, pact: Pact, name: str) -> Schema:
             if key not in arriving.positions:
                 raise SchemaError(
                     f"operator {name!r}: exchange key {key!r} is not among the columns {', '.join(arriving.names)}"
+                    f"{did_you_mean(key, arriving.names)}"
                 )
     return arriving

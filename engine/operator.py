@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from engine.errors import GroupStopped, OperatorError, TokenRingError, UsageError
 from engine.location import Notify
 from engine.ports import InputPort, OutputPort
+from engine.raised import raised_at
 from shm.errors import BrokenInvariant
 
 if TYPE_CHECKING:
@@ -65,13 +66,15 @@ class RunningOperator:
             raise
         except TokenRingError as error:
             raise OperatorError(
-                f"operator {self.name!r} on worker {self.worker.index}: {type(error).__name__}: {error}"
+                f"operator {self.name!r} on worker {self.worker.index}: "
+                f"{type(error).__name__}: {error}{raised_at(error)}"
             ) from error
         except Exception as error:
             frontiers = ", ".join(f"input {port.index} at {port.frontier}" for port in self.inputs)
+            call = f"its logic is called with its {len(self.inputs)} input(s), then its {len(self.outputs)} output(s)"
             raise OperatorError(
                 f"operator {self.name!r} raised on worker {self.worker.index} ({frontiers or 'a source'}): "
-                f"{type(error).__name__}: {error}"
+                f"{type(error).__name__}: {error}{raised_at(error, call)}"
             ) from error
         finally:
             self.is_running = False

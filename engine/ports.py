@@ -237,7 +237,8 @@ class OutputPort:
                 raise WrongOutputError(f"{self.describe()} cannot send with a token of {right._port.describe()}")
             if not right._live:
                 raise DroppedTokenError(
-                    f"{self.describe()} cannot send with a token that was dropped (it was at time {right._time})"
+                    f"{self.describe()} cannot send with a token that was dropped (it was at time {right._time}); drop "
+                    f"it after the last use, or retain() another"
                 )
             least = right._time
         elif right.__class__ is TokenRef:
@@ -269,7 +270,8 @@ class OutputPort:
             raise TokenError(f"{self.describe()}: {error}") from None
         if not less_equal(least, time) or not representable(time):
             raise TimeRegressionError(
-                f"{self.describe()}: a {holder} at {least} cannot send at {time}; times go up to {MAX_TIME}"
+                f"{self.describe()}: a {holder} at {least} cannot send at {time}; "
+                + (f"times go up to {MAX_TIME}" if less_equal(least, time) else "keep a token that is early enough")
             )
         return time
 

@@ -31,6 +31,7 @@ from shm.progress_ring import (
     DELTA,
     LOCATION,
     RING_MASK,
+    RING_READ_POSITION,
     RING_WORKERS,
     TIME,
     advance,
@@ -191,6 +192,11 @@ class ProgressChannel:
         """The next sleeping worker from `start` on that we have undertaken to wake; -1 if none."""
         worker: int = next_parked(self._first_line, self._workers, start)
         return worker
+
+    @property
+    def position(self) -> int:
+        """How many records were applied so far, one's own included: it moves with whatever moves in the group."""
+        return int(self.ring[RING_READ_POSITION])
 
     @property
     def nothing_new(self) -> bool:

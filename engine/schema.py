@@ -1,6 +1,7 @@
 """Schemas: the ordered names and kinds of a stream's columns."""
 
 from collections.abc import Collection, Mapping, Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -71,7 +72,8 @@ class Schema:
         try:
             return self.positions[name]
         except KeyError:
-            raise SchemaError(f"no column {name!r}; the columns are {', '.join(self.names)}") from None
+            near = did_you_mean(name, self.names)
+            raise SchemaError(f"no column {name!r}; the columns are {', '.join(self.names)}{near}") from None
 
     def kind(self, name: str) -> Kind:
         """What a column holds; SchemaError if there is none of that name."""
@@ -98,3 +100,9 @@ class Schema:
 
     def __repr__(self) -> str:
         return self._text
+
+
+def did_you_mean(name: object, names: Sequence[str]) -> str:
+    """The end of an error about a name that is not among these: the one that is likely meant, if any."""
+    near = get_close_matches(name, names, 1) if isinstance(name, str) else []
+    return f"; did you mean {near[0]!r}?" if near else ""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from engine.batch import Batch
 from engine.errors import GroupStopped, OperatorError, SchemaError, TokenRingError
 from engine.location import Source
+from engine.raised import raised_at
 from engine.schema import Schema
 from engine.stage import Stage
 from shm.errors import BrokenInvariant
@@ -67,12 +68,13 @@ class StageRun:
                 raise
             except TokenRingError as error:
                 raise OperatorError(
-                    f"operator {label!r} on worker {self._worker}: {type(error).__name__}: {error}"
+                    f"operator {label!r} on worker {self._worker}: {type(error).__name__}: {error}{raised_at(error)}"
                 ) from error
             except Exception as error:
                 raise OperatorError(
                     f"operator {label!r} raised on worker {self._worker} (rows at time {time}): "
                     f"{type(error).__name__}: {error}"
+                    f"{raised_at(error, 'its function is called with a batch')}"
                 ) from error
             if not result.rows:
                 return None

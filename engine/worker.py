@@ -26,6 +26,7 @@ from engine.lost_tokens import LostTokens
 from engine.operator import RunningOperator, refuse_nested_step
 from engine.progress_channel import APPLIED_ANY, INCOMING, PARKED, ProgressChannel
 from engine.scope import Scope
+from engine.stall import StallWatch
 from engine.tracker import Tracker
 from shm.atomics import peek, poke
 from shm.data_queue import anything_waiting
@@ -64,11 +65,12 @@ class Worker(Inspectable):
         self._due: list[int] = []  # of indices; those of loops' operators plus multiples of _IN_TURN, ever larger
         self._turns = count(_IN_TURN, _IN_TURN)
         self._next: list[RunningOperator] = []
-        self._timers: list[tuple[int, int]] = []
+        self.timers: list[tuple[int, int]] = []
         self._stepping = False
         self._is_alone = self.peers == 1
         self._incoming = 0
         self.lost = LostTokens(self.log)
+        self._stall = StallWatch(self)
         self._spin_ns = 0 if config.oversubscribed else config.spin_us * 1000
 
     # Building
@@ -82,7 +84,7 @@ class Worker(Inspectable):
         yield scope
         scope.close()
         scope.graph.validate()
-        self.agreement.declare(scope.graph.digest(), scope.graph.summary_text())
+        self.agreement.declare(scope.graph)
         scope.running = build_dataflow(self, scope)
         self.agreement.built(name)  # nobody sends before all can receive
 
@@ -109,7 +111,7 @@ class Worker(Inspectable):
             for operator in self._next:
                 self.schedule(operator)
             self._next = []
-        if self._timers:
+        if self.timers:
             self._fire_timers()
         plane, due, operators = self.plane, self._due, self.dataflows.operators
         budget = _OPERATORS_A_STEP
@@ -259,12 +261,12 @@ class Worker(Inspectable):
 
     def activate_after(self, operator: RunningOperator, delay_ns: int) -> None:
         """Run `operator` once `delay_ns` have passed."""
-        heappush(self._timers, (time.monotonic_ns() + delay_ns, operator.index))
+        heappush(self.timers, (time.monotonic_ns() + delay_ns, operator.index))
 
     def _fire_timers(self) -> None:
         now_ns = time.monotonic_ns()
-        while self._timers and self._timers[0][0] <= now_ns:
-            index = heappop(self._timers)[1]
+        while self.timers and self.timers[0][0] <= now_ns:
+            index = heappop(self.timers)[1]
             if index in self.dataflows.operators:  # its dataflow may be finished
                 self.schedule(self.dataflows.operators[index])
 
@@ -278,14 +280,15 @@ class Worker(Inspectable):
         if gc.get_count()[0] > 1000:
             gc.collect(1)
         sleep_s = min(limit_s, _LONGEST_SLEEP_S)
-        if self._timers:
-            sleep_s = min(sleep_s, (self._timers[0][0] - time.monotonic_ns()) / 1e9 - 100e-6)
+        if self.timers:
+            sleep_s = min(sleep_s, (self.timers[0][0] - time.monotonic_ns()) / 1e9 - 100e-6)
         if sleep_s <= 0:
             return
         begin_parking(parked_address(self._segment, self.index))
         if self.progress.nothing_new and not anything_waiting(self.plane.incoming) and peek(self._stop_address) == 0:
             self._lot.wait(self.index, sleep_s)
         end_parking(self._segment, self.index)
+        self._stall.slept()
 
     def _check_stop(self) -> None:
         if peek(self._stop_address):  # SYNC stop: acquire, pairs with the launcher

@@ -1,0 +1,289 @@
+"""What a newcomer gets wrong, on two real workers: each error names operator, worker and cure; a run that hangs says
+why.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import engine.stall
+from engine import (
+    Exchange,
+    GraphMismatchError,
+    Notify,
+    OperatorError,
+    Schema,
+    SchemaError,
+    Scope,
+    Stream,
+    TimeRegressionError,
+    Worker,
+    execute,
+)
+from operators import collect, map_batches, running_average
+
+BID = Schema("auction price", channel="string")
+ROWS = {"auction": range(10), "price": range(10), "channel": ["web"] * 10}
+HERE = re.escape(__file__)
+
+
+def _pass_on(send: Callable[..., None]) -> Callable[..., Any]:
+    """An operator that calls `send(token, reference, batch, output)`; its own token is at time 10."""
+
+    def construct(context: Any, token: Any) -> Any:
+        token.downgrade(10)
+
+        def logic(rows: Any, output: Any) -> None:
+            for reference, batch in rows:
+                send(token, reference, batch, output)
+
+        return logic
+
+    return lambda worker, scope, stream: stream.unary("pass on", BID, construct)
+
+
+def _dropped(token: Any, reference: Any, batch: Any, output: Any) -> None:
+    token.drop()
+    output.give(token, batch)
+
+
+def _halved(token: Any, reference: Any, batch: Any, output: Any) -> None:
+    output.give(reference, {"auction": batch["auction"], "price": batch["price"] / 2, "channel": batch["channel"]})
+
+
+def _takes_rows(rows: Any) -> None:
+    """A logic for a sink."""
+
+
+def _different(worker: Worker, scope: Scope, stream: Stream) -> None:
+    key = ("auction", "price")[worker.index]
+    stream.sink("count", lambda context: lambda rows: None, Exchange(key), Notify.NEVER)
+
+
+def _too_early(worker: Worker, handle: Any) -> None:
+    handle.advance_to(7)
+    handle.advance_to(3)
+
+
+SINK = "operator 'count' on worker [01]: "
+MISTAKES: dict[str, tuple[Callable[..., Any], type[Exception], str]] = {
+    "wrong column of a library operator": (
+        lambda worker, scope, stream: running_average(stream, "aution", "price"),
+        SchemaError,
+        r"worker [01]: operator 'running_average': no column 'aution'; the columns are .*; did you mean 'auction'\?",
+    ),
+    "wrong key": (
+        lambda worker, scope, stream: stream.sink("count", lambda context: lambda rows: None, Exchange("acution")),
+        SchemaError,
+        r"worker [01]: operator 'count': exchange key 'acution' is not among the .*; did you mean 'auction'\?",
+    ),
+    "wrong column of a batch": (
+        lambda worker, scope, stream: map_batches(stream, BID, lambda batch: batch["prize"]),
+        OperatorError,
+        r"operator 'map_batches' on worker [01]: .*no column 'prize'; .* did you mean 'price'\? "
+        rf"\(at {HERE}:\d+ in <lambda>\)",
+    ),
+    "wrong dtype": (
+        _pass_on(_halved),
+        OperatorError,
+        r"operator 'pass on' on worker [01]: SchemaError: column 'price' has dtype float64, expected int64; convert "
+        rf"it with \.astype, or declare it so in the schema \(at {HERE}:\d+ in _halved\)",
+    ),
+    "send without a token": (
+        _pass_on(lambda token, reference, batch, output: output.give(None, batch)),
+        OperatorError,
+        r"operator 'pass on' on worker [01]: .*cannot send without a token: pass a Token, or the TokenRef of the .*"
+        rf"\(at {HERE}:\d+ in <lambda>\)",
+    ),
+    "send with a token that was dropped": (
+        _pass_on(_dropped),
+        OperatorError,
+        r"operator 'pass on' on worker [01]: .*dropped \(it was at time 10\); drop it after the last use, or retain",
+    ),
+    "send before the token's time": (
+        _pass_on(lambda token, reference, batch, output: output.give(token, batch, time=3)),
+        OperatorError,
+        r"operator 'pass on' on worker [01]: .*a token at 10 cannot send at 3; keep a token that is early enough",
+    ),
+    "two graphs": (
+        _different,
+        GraphMismatchError,
+        r"worker 0 and worker 1 built different .*every worker must declare the same .*number 2 is operator 'count' "
+        r"\(.*Exchange\(key='auction'.* on worker 0, but operator 'count' \(.*Exchange\(key='price'.* on worker 1",
+    ),
+    "an operator that raises": (
+        _pass_on(lambda token, reference, batch, output: 1 // int(batch["price"][0] * 0)),
+        OperatorError,
+        rf"operator 'pass on' raised on worker [01] .*: ZeroDivisionError: .* \(at {HERE}:\d+ in <lambda>\)",
+    ),
+    "a logic without its output": (
+        lambda worker, scope, stream: stream.unary("half", BID, lambda context, *tokens: tokens[0].drop() or _takes_rows),
+        OperatorError,
+        r"operator 'half' raised on worker [01] .*TypeError: .*; its logic is called with its 1 input\(s\), then its 1",
+    ),
+    "a constructor without its token": (
+        lambda worker, scope, stream: stream.unary("half", BID, lambda context: lambda rows, output: 0),
+        OperatorError,
+        r"the constructor of operator 'half' on worker [01] raised TypeError: .*; it is called with the context and a",
+    ),
+}
+FED: dict[str, tuple[Callable[..., Any], type[Exception], str]] = {
+    "wrong column": (
+        lambda worker, handle: handle.send({"auction": [1], "prize": [2], "channel": ["web"]}),
+        SchemaError,
+        r"cannot send on operator 'bids' output 0 on worker [01]: .*'price' is missing and 'prize' is too much",
+    ),
+    "text as a number": (
+        lambda worker, handle: handle.send(ROWS | {"auction": ["1"] * 10}),
+        SchemaError,
+        r"operator 'bids' .* on worker [01]: column 'auction' has dtype <U1, expected int64; declare it as 'string'",
+    ),
+    "nothing where no nulls are declared": (
+        lambda worker, handle: handle.send(ROWS | {"price": [None] * 10}),
+        SchemaError,
+        r"operator 'bids' .* on worker [01]: column 'price' .*; where there are nulls declare it as 'int64\?'",
+    ),
+    "later than it was promised": (
+        _too_early,
+        TimeRegressionError,
+        r"cannot advance operator 'bids' output 0 on worker [01] from 7 back to 3: an input only moves to later times",
+    ),
+}
+
+
+def _run(body: Callable[..., Any], feed: Callable[..., Any]) -> None:
+    def program(worker: Worker) -> None:
+        with worker.dataflow("newcomer's") as scope:
+            handle, stream = scope.new_input(BID, "bids")
+            body(worker, scope, stream)
+        feed(worker, handle)
+        handle.send(ROWS)
+
+    execute(program, workers=2)
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_in_a_dataflow(mistake: str, capfd: pytest.CaptureFixture[str]) -> None:
+    body, kind, said = MISTAKES[mistake]
+    with pytest.raises(kind, match=said) as caught:
+        _run(body, lambda worker, handle: None)
+    assert "\n" not in str(caught.value)
+    assert capfd.readouterr().err == "", "nothing else is said, of lost tokens above all"
+
+
+@pytest.mark.parametrize("mistake", FED)
+def test_at_an_input(mistake: str) -> None:
+    feed, kind, said = FED[mistake]
+    with pytest.raises(kind, match=said):
+        _run(lambda worker, scope, stream: None, feed)
+
+
+# A token never dropped
+
+
+def _retaining(kept: list[Any]) -> Callable[..., Any]:
+    def construct(context: Any, token: Any) -> Any:
+        token.drop()
+
+        def logic(rows: Any, output: Any) -> None:
+            for reference, _ in rows:
+                kept.append(reference.retain())
+
+        return logic
+
+    return construct
+
+
+RETAINED_AT = _retaining.__code__.co_firstlineno + 6
+
+
+def test_a_token_never_dropped_is_told_of(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(engine.stall, "STALLED_S", 0.2)
+
+    def program(worker: Worker) -> None:
+        kept: list[Any] = []
+        with worker.dataflow("newcomer's") as scope:
+            handle, stream = scope.new_input(BID, "bids")
+            probe = stream.unary("keeper", BID, _retaining(kept), Exchange("auction")).probe()
+        if worker.index == 0:
+            handle.send(ROWS)
+        handle.advance_to(5)
+        worker.step_while(lambda: probe.less_than(5) and not worker._stall._said)
+        kept.clear()  # the end of a test, not of a run
+
+    execute(program, workers=2)
+    said = capfd.readouterr().err
+    for worker in range(2):
+        assert re.search(
+            rf"tokenring: worker {worker}: nothing has moved for 0\.2 s, .*\n"
+            rf"  operator 'keeper' output 0 holds a token at time 0, made at {HERE}:{RETAINED_AT} \(logic\)\n"
+            r"  Later operators wait, .* Drop a token when it is not needed any more: .*\n.*tokenring why \d+\n",
+            said,
+        ), said
+
+
+def test_a_source_that_forgets_is_told_of(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(engine.stall, "STALLED_S", 0.2)
+
+    def program(worker: Worker) -> None:
+        tokens: list[Any] = []
+
+        def construct(context: Any, token: Any) -> Any:
+            tokens.append(token)
+            return lambda output: output.give(token, ROWS) if token.live else None
+
+        with worker.dataflow("newcomer's") as scope:
+            (stream,) = scope.source("ticks", (BID,), construct)
+            collect(stream)
+        worker.step_while(lambda: not worker._stall._said)
+        tokens[0].drop()
+
+    execute(program, workers=1)
+    said = capfd.readouterr().err
+    assert "operator 'ticks' output 0 holds a token at time 0" in said
+    assert "A source drops its token when it has no more to send" in said
+
+
+def test_who_waits_with_reason_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """An open window, a source that looks again, an open input: nothing of it is forgotten."""
+    monkeypatch.setattr(engine.stall, "STALLED_S", 0.1)
+
+    def window(context: Any, token: Any) -> Any:
+        token.downgrade(10)
+
+        def logic(rows: Any, output: Any) -> None:
+            for _ in rows:
+                pass
+            if rows.frontier >= 10 and token.live:
+                token.drop()
+
+        return logic
+
+    def program(worker: Worker) -> None:
+        end = time.monotonic() + 0.5
+
+        def poll(context: Any, token: Any) -> Any:
+            def logic(output: Any) -> None:
+                if time.monotonic() < end:
+                    context.activate_after(10**7)
+                elif token.live:
+                    token.drop()
+
+            return logic
+
+        with worker.dataflow("newcomer's") as scope:
+            handle, stream = scope.new_input(BID, "bids")
+            stream.unary("window", BID, window)
+            scope.source("poll", (BID,), poll)
+        handle.advance_to(5)
+        worker.step_while(lambda: time.monotonic() < end)
+
+    execute(program, workers=2)
+    assert capfd.readouterr().err == ""
