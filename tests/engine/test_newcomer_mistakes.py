@@ -122,7 +122,7 @@ MISTAKES: dict[str, tuple[Callable[..., Any], type[Exception], str]] = {
         rf"operator 'pass on' raised on worker [01] .*: ZeroDivisionError: .* \(at {HERE}:\d+ in <lambda>\)",
     ),
     "a logic without its output": (
-        lambda worker, scope, stream: stream.unary("half", BID, lambda context, *tokens: tokens[0].drop() or _takes_rows),
+        lambda worker, scope, stream: stream.unary("half", BID, lambda _, token: token.drop() or _takes_rows),
         OperatorError,
         r"operator 'half' raised on worker [01] .*TypeError: .*; its logic is called with its 1 input\(s\), then its 1",
     ),
