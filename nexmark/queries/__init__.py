@@ -15,6 +15,8 @@ from nexmark.queries.q11 import Q11
 from nexmark.queries.q12 import Q12
 from nexmark.queries.q13 import Q13
 from nexmark.queries.q14 import Q14
+from nexmark.queries.q15 import Q15
+from nexmark.queries.q16 import Q16
 from nexmark.queries.q17 import Q17
 from nexmark.queries.q18 import Q18
 from nexmark.queries.q19 import Q19
@@ -27,7 +29,7 @@ QUERIES: dict[str, Query] = {
     query.name: query
     for query in (
         Q0, Q1, Q2, Q3, Q4, Q5, Q6, Q7, Q8,
-        Q9, Q10, Q11, Q12, Q13, Q14, Q17, Q18, Q19, Q20, Q21, Q22,
+        Q9, Q10, Q11, Q12, Q13, Q14, Q15, Q16, Q17, Q18, Q19, Q20, Q21, Q22,
     )
 }  # fmt: skip
 """By name, as on the command line."""

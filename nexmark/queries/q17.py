@@ -2,9 +2,8 @@
 
 from engine import Schema, Stream
 from nexmark.queries.query import Query
+from nexmark.queries.ranks import of_each_rank
 from operators import DAY, Count, Max, Min, Sum, aggregate, col, select, with_columns
-
-LOW, HIGH = 10_000, 1_000_000
 
 
 def build(bids: Stream) -> Stream:
@@ -12,10 +11,7 @@ def build(bids: Stream) -> Stream:
     figures = aggregate(
         select(bids, "auction", "price", day=col("date_time") // DAY),
         "auction day",
-        total_bids=Count(),
-        rank1_bids=Count(where=col("price") < LOW),
-        rank2_bids=Count(where=(col("price") >= LOW) & (col("price") < HIGH)),
-        rank3_bids=Count(where=col("price") >= HIGH),
+        **of_each_rank("bids", lambda condition: Count(where=condition)),
         min_price=Min("price"),
         max_price=Max("price"),
         sum_price=Sum("price"),

@@ -8,6 +8,20 @@ import duckdb
 
 from nexmark.schema import STREAMS
 
+_DAY = 86_400_000_000_000
+_RANKS = {
+    "total": "true",
+    "rank1": "price < 10_000",
+    "rank2": "price >= 10_000 AND price < 1_000_000",
+    "rank3": "price >= 1_000_000",
+}
+_COUNTS = ", ".join(
+    f"{count} FILTER ({condition}) AS {rank}_{what}"
+    for what, count in {
+        "bids": "count(*)", "bidders": "count(DISTINCT bidder)", "auctions": "count(DISTINCT auction)"
+    }.items()
+    for rank, condition in _RANKS.items()
+)  # fmt: skip
 _WINNERS = """
     SELECT a.id, a.seller, a.category, a.expires, max(b.price) AS price FROM auction a JOIN bid b ON b.auction = a.id
     WHERE b.price >= a.reserve AND a.date_time <= b.date_time AND b.date_time < a.expires GROUP BY ALL
@@ -74,6 +88,11 @@ ANSWERS = {
     """,
     "q13": """
         SELECT auction, bidder, price, date_time, concat('value-', auction % 10_000) AS value FROM bid
+    """,
+    "q15": f"SELECT date_time // {_DAY} AS day, {_COUNTS} FROM bid GROUP BY day",
+    "q16": f"""
+        SELECT channel, date_time // {_DAY} AS day, max(date_time // 60_000_000_000 % 1440) AS minute, {_COUNTS}
+        FROM bid GROUP BY channel, day
     """,
     "q17": """
         SELECT auction, date_time // 86_400_000_000_000 AS day, count(*) AS total_bids,
