@@ -22,7 +22,12 @@ enrich            each row with what a table says about its key: given, or chang
 temporal_join     each row with the version of its key that was valid at the row's time
 look_up           each row with the value that a table has for it at the same time
 map_batches, filter_batches  a Python function of a batch
-collect, latest   sinks: all rows, or the latest of each key
+read_columns, read_arrow, read_parquet, read_json_lines  sources: streams of files and tables
+from_generator, from_callback  sources: streams of Python code, and live ones; Throttle bounds how far all of them run
+collect, latest   sinks: all rows, or the latest of each key; gather brings them to the launcher as one table
+to_parquet, to_arrow_files, to_json_lines  sinks: folders of files that appear whole
+for_each          a sink: a function of what arrives
+capture, replay   a stream's messages and frontiers to files, and again from there
 
 graphs            loops over edges: searches, components, ranks
 mechanisms        ways to coordinate; operators take one as `way`
@@ -57,6 +62,7 @@ from operators.arrange import Arrangement, arrange
 from operators.average_of_last import average_of_last
 from operators.batches import filter_batches, map_batches
 from operators.best_offers import best_offers
+from operators.capture import capture, replay
 from operators.collect import Collected, Latest, collect, latest
 from operators.columns import drop_columns, rename, select, with_columns
 from operators.concatenate import concatenate
@@ -65,12 +71,26 @@ from operators.joins import enrich, interval_join, join, temporal_join
 from operators.look_up import look_up
 from operators.no_op import no_op
 from operators.running_average import running_average
+from operators.sinks import for_each, gather, to_arrow_files, to_json_lines, to_parquet
+from operators.sources import (
+    ARRIVAL,
+    END_OF_STREAM,
+    Throttle,
+    from_callback,
+    from_generator,
+    read_arrow,
+    read_columns,
+    read_json_lines,
+    read_parquet,
+)
 from operators.tumbling_average import tumbling_average
 from operators.where import where
 from operators.word_count import word_count
 
 __all__ = [
+    "ARRIVAL",
     "DAY",
+    "END_OF_STREAM",
     "HOUR",
     "MICROSECOND",
     "MILLISECOND",
@@ -80,9 +100,9 @@ __all__ = [
     "Collected",
     "Count",
     "CountDistinct",
+    "Expression",
     "First",
     "Last",
-    "Expression",
     "Latest",
     "Max",
     "Mean",
@@ -90,35 +110,49 @@ __all__ = [
     "Session",
     "Sliding",
     "Sum",
+    "Throttle",
     "Tumbling",
     "aggregate",
     "arrange",
     "average_of_last",
     "best_offers",
+    "capture",
     "col",
     "collect",
     "concatenate",
     "count",
     "distinct",
-    "filter_batches",
+    "drop_columns",
     "enrich",
+    "filter_batches",
+    "for_each",
+    "from_callback",
+    "from_generator",
+    "gather",
+    "greatest",
     "interval_join",
-    "temporal_join",
     "join",
     "last_by",
-    "drop_columns",
-    "greatest",
     "latest",
     "least",
     "lit",
     "look_up",
     "map_batches",
     "no_op",
+    "read_arrow",
+    "read_columns",
+    "read_json_lines",
+    "read_parquet",
     "reduce",
-    "running_average",
-    "top",
     "rename",
+    "replay",
+    "running_average",
     "select",
+    "temporal_join",
+    "to_arrow_files",
+    "to_json_lines",
+    "to_parquet",
+    "top",
     "tumbling_average",
     "when",
     "where",

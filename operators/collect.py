@@ -1,39 +1,84 @@
 """Sinks that keep rows on the worker: all of them, or the latest of each key."""
 
 from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine import COLUMN, TABLE, WORDS, InputPort, Notify, OperatorContext, Stream, kernel_for_columns, void
+from engine import (
+    COLUMN,
+    TABLE,
+    WORDS,
+    Batch,
+    InputPort,
+    Notify,
+    OperatorContext,
+    Schema,
+    Stream,
+    UsageError,
+    kernel_for_columns,
+    void,
+)
 from operators.hash_index import HashIndex, slot_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class Collected:
-    """The rows that reached a sink on this worker, as columns by name; complete once the dataflow is."""
+    """The rows that reached a sink on this worker, in the order of arrival; complete once the dataflow is."""
 
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self.names = names
-        self._pieces: list[tuple[np.ndarray, ...]] = []
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self._pieces: list[Batch] = []
 
-    def add(self, columns: tuple[np.ndarray, ...]) -> None:
-        """Keep copies of columns."""
-        self._pieces.append(tuple([column.copy() for column in columns]))
+    def __len__(self) -> int:
+        return sum([piece.rows for piece in self._pieces])
 
-    def columns(self) -> dict[str, np.ndarray]:
-        """All rows in the order of arrival: name -> array of shape (rows,)."""
-        if not self._pieces:
-            return {name: np.empty(0, np.int64) for name in self.names}
-        return {name: np.concatenate([piece[at] for piece in self._pieces]) for at, name in enumerate(self.names)}
+    def add(self, batch: Batch) -> None:
+        """Keep a copy of rows."""
+        self._pieces.append(batch.copy())
+
+    def batch(self) -> Batch:
+        """All rows as one batch."""
+        pieces = self._pieces or [Batch(self.schema, {name: [] for name in self.schema.names})]
+        self._pieces = [Batch.concatenate(pieces)]
+        return self._pieces[0]
+
+    def columns(self) -> dict[str, Any]:
+        """All rows by column: name -> what `batch[name]` is for its kind, of shape (rows,)."""
+        rows = self.batch()
+        return {name: rows[name] for name in self.schema.names}
+
+    def to_arrow(self) -> "pa.Table":
+        """All rows as a pyarrow table, with `schema.to_arrow()`."""
+        import pyarrow as pa
+
+        return pa.Table.from_batches([self.batch().to_arrow()])
+
+    def to_pandas(self) -> Any:
+        """All rows as a pandas.DataFrame, as pyarrow makes one: integers with nulls become floats, text objects."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """All rows as a polars.DataFrame. UsageError where polars, which nothing here needs, is not installed."""
+        name = "polars"
+        try:
+            polars = import_module(name)
+        except ImportError:
+            raise UsageError("to_polars() needs polars: pip install polars, or take to_arrow()") from None
+        return polars.from_arrow(self.to_arrow())
 
 
 def collect(stream: Stream, name: str = "collect") -> Collected:
     """Keep every row that arrives on this worker. Memory: all of them; use it for small results and tests."""
-    collected = Collected(stream.schema.names)
+    collected = Collected(stream.schema)
 
     def construct(context: OperatorContext) -> Callable[[InputPort], None]:
         def logic(rows: InputPort) -> None:
             for _, batch in rows:
-                collected.add(batch.columns)
+                collected.add(batch)
 
         return logic
 

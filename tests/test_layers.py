@@ -21,7 +21,8 @@ MAY_USE = {
     "shm": {"numpy", "numba", "llvmlite", "posix_ipc"},  # llvmlite is how a numba intrinsic emits an atomic
     # orjson: between processes, where pickle is barred; pyarrow: what columns come from and go to
     "engine": {"numpy", "numba", "sortedcontainers", "orjson", "pyarrow"},
-    "operators": {"numpy", "numba", "sortedcontainers", "pyarrow"},
+    # pyarrow: columns of other kinds than numbers; orjson: sources and sinks of JSON lines
+    "operators": {"numpy", "numba", "sortedcontainers", "orjson", "pyarrow"},
 }
 # Order, counts and tokens: they run the same in a simulation of many workers as in a run, so they may know no machine.
 PURE = (

@@ -1,0 +1,10 @@
+"""Capture a stream to files, data and progress, and replay it, with the same frontiers, on any number of workers.
+
+capture  writes what arrives at it, and how its frontier moves
+replay   a source that does the same again
+"""
+
+from operators.capture.capture import capture
+from operators.capture.replay import replay
+
+__all__ = ["capture", "replay"]

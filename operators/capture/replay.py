@@ -1,0 +1,115 @@
+"""replay: a captured stream again, message by message and frontier by frontier."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from engine import COMPLETE, Batch, OperatorContext, OutputPort, Schema, Scope, Stream, Time, Token, UsageError
+from operators.capture.capture import FRONTIER, SUFFIX, TIME
+from operators.sinks.publication import leftovers
+from operators.sources.timing import require_root
+
+
+def replay(scope: Scope, folder: str | Path, *, unfinished: bool = False, name: str = "replay") -> Stream:
+    """The stream that `capture` wrote to `folder`: the same messages at the same times, and no frontier that the
+    captured stream did not have.
+
+    Captured parts, one of each worker of that time, are dealt to the workers of now, however many; a worker that has
+    several goes on with the slowest of them. The stream's frontier is that of the slowest part. Frontiers come as fast
+    as the dataflow takes them, so operators may see several moves as one. Memory: none; parts are mapped.
+
+    unfinished: read what a killed run has left of a capture to that folder, as far as it goes; the stream ends there.
+    Raises UsageError where there is no capture, SchemaError for one that was damaged, GraphError in a loop.
+    """
+    require_root(scope, f"source {name!r}")
+    parts = _parts(name, Path(os.path.abspath(folder)), unfinished)
+    schema = _schema(name, parts)
+
+    def construct(context: OperatorContext, token: Token) -> Callable[[OutputPort], None]:
+        playing = [_Part(path, schema, unfinished) for path in parts[context.worker_index :: context.peers]]
+
+        def logic(output: OutputPort) -> None:
+            if not token.live:
+                return
+            if not playing:
+                token.drop()
+                return
+            context.activate()
+            if context.congested:
+                return
+            slowest = min(playing, key=lambda part: part.frontier)
+            for time, batch in slowest.until_next_frontier():
+                output.give(token, batch, time)
+            if slowest.frontier == COMPLETE:
+                playing.remove(slowest)
+            if playing:
+                token.downgrade(min([part.frontier for part in playing]))
+            else:
+                token.drop()
+
+        return logic
+
+    (stream,) = scope.source(name, schema, construct)
+    return stream
+
+
+class _Part:
+    """One part, at the frontier up to which it has been played."""
+
+    def __init__(self, path: Path, schema: Schema, unfinished: bool) -> None:
+        self.frontier: Time = 0
+        self._path = path
+        self._schema = schema
+        self._events = _events(path, unfinished)
+
+    def until_next_frontier(self) -> Iterator[tuple[Time, Batch]]:
+        """The messages before the next frontier, which holds once they are sent."""
+        for frontier, time, rows in self._events:
+            if frontier is not None:
+                self.frontier = frontier
+                return
+            yield time, Batch.from_arrow(self._schema, rows)
+        self.frontier = COMPLETE
+
+
+def _events(path: Path, unfinished: bool) -> Iterator[tuple[Time | None, Time, Any]]:
+    """(frontier, 0, None) or (None, time, rows), in order. UsageError for a part that ends early, unless it may."""
+    import pyarrow as pa
+
+    with pa.memory_map(str(path)) as mapped:
+        try:
+            reader = pa.ipc.open_stream(mapped)
+            while True:
+                rows, said = reader.read_next_batch_with_custom_metadata()
+                if FRONTIER in said:
+                    yield int(said[FRONTIER]), 0, None
+                    if int(said[FRONTIER]) == COMPLETE:
+                        return
+                else:
+                    yield None, int(said[TIME]), rows
+        except (StopIteration, pa.ArrowInvalid, OSError) as error:
+            if not unfinished:
+                raise UsageError(f"{path} is damaged: {error or 'it has no end'}; capture again") from None
+
+
+def _parts(name: str, folder: Path, unfinished: bool) -> list[Path]:
+    """The parts of a capture in the order of their workers."""
+    found = sorted(folder.glob(f"*{SUFFIX}")) if folder.is_dir() else []
+    if not found and unfinished:
+        found = [path for path in leftovers(folder) if path.is_file()]
+        found.sort(key=lambda path: int(path.name.rpartition("-")[2]))
+    if not found:
+        cure = "" if unfinished else "; if its run was killed, unfinished=True reads what there is"
+        raise UsageError(f"source {name!r}: {folder} holds no finished capture{cure}")
+    return found
+
+
+def _schema(name: str, parts: list[Path]) -> Schema:
+    import pyarrow as pa
+
+    for path in parts:
+        with suppress(pa.ArrowInvalid, OSError), pa.memory_map(str(path)) as mapped:
+            return Schema.from_arrow(pa.ipc.open_stream(mapped).schema)
+    raise UsageError(f"source {name!r}: {parts[0]} does not begin as a capture does; capture again")

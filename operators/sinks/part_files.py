@@ -1,0 +1,144 @@
+"""to_parquet, to_arrow_files, to_json_lines: a stream's rows as a folder of files, one a worker."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from engine import Batch, Probe, Schema, SchemaError, Stream, Time
+from operators.sinks.publication import publish
+
+_ROWS_AT_ONCE = 1 << 17
+
+
+class _Gathering:
+    """Gathers small messages, and writes `rows_at_once` rows or more at a time."""
+
+    def __init__(self, rows_at_once: int) -> None:
+        self._rows_at_once = rows_at_once
+        self._batches: list[Batch] = []
+        self._rows = 0
+
+    def write(self, time: Time, batch: Batch) -> None:
+        """Keep a copy: what arrives dies with the call."""
+        self._batches.append(batch.copy())
+        self._rows += batch.rows
+        if self._rows >= self._rows_at_once:
+            self._flush()
+
+    def advance(self, frontier: Time) -> None:
+        """Files have no times."""
+
+    def close(self) -> None:
+        """Write the rest."""
+        self._flush()
+        self.finish()
+
+    def _flush(self) -> None:
+        if self._batches:
+            batches, self._batches, self._rows = self._batches, [], 0
+            self.put(Batch.concatenate(batches))
+
+    def put(self, batch: Batch) -> None:
+        """Write rows to the file."""
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        """End the file."""
+        raise NotImplementedError
+
+
+class _ArrowPart(_Gathering):
+    """A part that one of Arrow's own writers writes."""
+
+    def __init__(self, writer: Any, rows_at_once: int) -> None:
+        super().__init__(rows_at_once)
+        self._writer = writer
+
+    def put(self, batch: Batch) -> None:
+        self._writer.write_batch(batch.to_arrow())
+
+    def finish(self) -> None:
+        self._writer.close()
+
+
+class _JsonPart(_Gathering):
+    """A part of lines."""
+
+    def __init__(self, path: Path, rows_at_once: int) -> None:
+        super().__init__(rows_at_once)
+        self._file = open(path, "wb")  # noqa: SIM115 - closed by finish
+
+    def put(self, batch: Batch) -> None:
+        names = batch.schema.names
+        columns = [_json_values(batch, name) for name in names]
+        lines = [
+            orjson.dumps(dict(zip(names, row, strict=True)), option=orjson.OPT_APPEND_NEWLINE)
+            for row in zip(*columns, strict=True)
+        ]
+        self._file.write(b"".join(lines))
+
+    def finish(self) -> None:
+        self._file.close()
+
+
+def _json_values(batch: Batch, name: str) -> list[Any]:
+    """A column's values as JSON has them: times as ISO 8601 strings in UTC, None where null."""
+    kind = batch.schema.kind(name)
+    if kind.name == "timestamp":
+        texts = np.datetime_as_string(batch[name], timezone="UTC").tolist()
+        return [None if text.startswith("NaT") else text for text in texts]
+    return batch[name].tolist()
+
+
+def to_parquet(
+    stream: Stream,
+    folder: str | Path,
+    *,
+    row_group_rows: int = _ROWS_AT_ONCE,
+    compression: str = "snappy",
+    name: str = "to_parquet",
+) -> Probe:
+    """Write the stream's rows to `folder`, one Parquet file a worker (part-00000.parquet and so on), in order of
+    arrival, all kinds as `schema.to_arrow()` has them.
+
+    The folder, which must not exist or be empty, appears whole, when the stream has ended on all workers and every part
+    is on the disk; a run that fails leaves none, and what it left hidden is removed by the next one. The probe that is
+    returned is done once it is there. Memory: a row group. Raises UsageError for a folder that is not empty, GraphError
+    in a loop.
+    """
+
+    def writer(path: Path, schema: Schema) -> _ArrowPart:
+        import pyarrow.parquet as pq
+
+        return _ArrowPart(pq.ParquetWriter(path, schema.to_arrow(), compression=compression), row_group_rows)
+
+    return publish(stream, folder, name, ".parquet", writer)
+
+
+def to_arrow_files(
+    stream: Stream, folder: str | Path, *, rows_at_once: int = _ROWS_AT_ONCE, name: str = "to_arrow_files"
+) -> Probe:
+    """The same as Arrow IPC files, which can be mapped into memory. Memory: `rows_at_once` rows."""
+
+    def writer(path: Path, schema: Schema) -> _ArrowPart:
+        import pyarrow as pa
+
+        return _ArrowPart(pa.ipc.new_file(path, schema.to_arrow()), rows_at_once)
+
+    return publish(stream, folder, name, ".arrow", writer)
+
+
+def to_json_lines(
+    stream: Stream, folder: str | Path, *, rows_at_once: int = 1 << 12, name: str = "to_json_lines"
+) -> Probe:
+    """The same as a JSON object a line (.jsonl). Timestamps are ISO 8601 strings in UTC; NaN and infinities, which JSON
+    does not have, become null. SchemaError for columns of bytes. Memory: `rows_at_once` rows.
+    """
+    for column, kind in zip(stream.schema.names, stream.schema.kinds, strict=True):
+        if kind.name == "bytes":
+            raise SchemaError(f"operator {name!r}: column {column!r} is {kind}, which JSON cannot hold; leave it out")
+    writer: Callable[[Path, Schema], _JsonPart] = lambda path, schema: _JsonPart(path, rows_at_once)  # noqa: E731
+    return publish(stream, folder, name, ".jsonl", writer)

@@ -1,0 +1,173 @@
+"""Publication: every worker writes a part under a hidden name; a folder of all appears at once, when all are whole.
+
+Two operators. Each worker's writer holds its token until its part is closed and on the disk, and then sends one row
+that names the part. The publisher is whichever worker these rows go to; once its frontier is complete, every worker has
+closed its part, and it renames. So a run that fails or is killed before publishes nothing. What it leaves carries the
+pid and start time of its worker, by which the next run that writes to the same folder knows it for dead and removes it.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+from engine import (
+    COMPLETE,
+    Batch,
+    Exchange,
+    GraphError,
+    InputPort,
+    OperatorContext,
+    OutputPort,
+    Probe,
+    Schema,
+    Stream,
+    Time,
+    Token,
+    UsageError,
+)
+
+_PART = Schema("publisher worker pid started")
+
+
+class PartWriter(Protocol):
+    """Writes one worker's part."""
+
+    def write(self, time: Time, batch: Batch) -> None:
+        """Rows of one message, which may be views that die with the call."""
+
+    def advance(self, frontier: Time) -> None:
+        """Nothing before `frontier` comes any more. Called behind a call's rows if the frontier has moved."""
+
+    def close(self) -> None:
+        """Nothing comes any more: leave a whole file."""
+
+
+def publish(
+    stream: Stream, folder: str | Path, name: str, suffix: str, writer: Callable[[Path, Schema], PartWriter]
+) -> Probe:
+    """Write the stream's rows to parts of `folder`, which must not exist yet, or be empty. The probe is done once the
+    folder is there.
+    """
+    scope = stream.scope
+    if scope.depth > 1:
+        raise GraphError(f"operator {name!r} cannot write from {scope.describe()}: let the stream leave it first")
+    target = Path(os.path.abspath(folder))
+    _require_new(target, name)
+    schema = stream.schema
+
+    def write(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
+        remove_leftovers(target)
+        pid = os.getpid()
+        started = started_at(pid)
+        path = hidden(target, context.worker_index, pid, started)
+        part = writer(path, schema)
+        seen: Time = 0
+
+        def logic(rows: InputPort, parts: OutputPort) -> None:
+            nonlocal seen
+            for reference, batch in rows:
+                part.write(reference.time, batch)
+            frontier = rows.frontier
+            if frontier != seen:
+                seen = frontier
+                part.advance(frontier)
+            if frontier == COMPLETE and token.live:
+                part.close()
+                sync(path)
+                row = {"publisher": 0, "worker": context.worker_index, "pid": pid, "started": started}
+                parts.give(token, {column: [value] for column, value in row.items()})
+                token.drop()
+
+        return logic
+
+    def collect(context: OperatorContext) -> Callable[[InputPort], None]:
+        paths: list[tuple[int, Path]] = []
+
+        def logic(parts: InputPort) -> None:
+            for _, batch in parts:
+                for worker, pid, started in zip(*[words.tolist() for words in batch.columns[1:]], strict=True):
+                    paths.append((worker, hidden(target, worker, pid, started)))
+            if parts.frontier == COMPLETE and paths:
+                _put_in_place([path for _, path in sorted(paths)], target, suffix, name)
+                paths.clear()
+
+        return logic
+
+    written = stream.unary(name, _PART, write)
+    return written.sink(f"publish {name}", collect, Exchange("publisher"))
+
+
+def hidden(target: Path, worker: int | str, pid: int, started: int) -> Path:
+    """Where something of `target` is while it is being made, and by whom."""
+    return target.parent / f"{_mark(target)}{pid}-{started}-{worker}"
+
+
+def _mark(target: Path) -> str:
+    return f".{target.name}.tokenring-"
+
+
+def started_at(pid: int) -> int:
+    """When a process began, in clock ticks since boot; tells it from another one with its pid. 0 if it is gone."""
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+    except (OSError, IndexError):
+        return 0
+
+
+def leftovers(target: Path) -> list[Path]:
+    """What processes that are gone have left of `target`, hidden beside it."""
+    found = []
+    for entry in target.parent.iterdir() if target.parent.is_dir() else ():
+        if entry.name.startswith(_mark(target)):
+            with suppress(ValueError):  # not one of ours
+                pid, started, _ = entry.name.removeprefix(_mark(target)).split("-")
+                if started_at(int(pid)) != int(started):
+                    found.append(entry)
+    return sorted(found)
+
+
+def remove_leftovers(target: Path) -> None:
+    """Remove what processes that are gone have left of `target`."""
+    for entry in leftovers(target):
+        if entry.is_dir():
+            shutil.rmtree(entry, ignore_errors=True)
+        else:
+            entry.unlink(missing_ok=True)
+
+
+def sync(path: Path) -> None:
+    """Bring a file or folder to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _require_new(target: Path, name: str) -> None:
+    """Raise UsageError where there is something already; before any worker writes."""
+    if target.is_symlink() or (target.exists() and (not target.is_dir() or any(target.iterdir()))):
+        raise UsageError(f"operator {name!r}: {target} exists already; remove it, or choose another folder")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"operator {name!r}: cannot write to {target.parent}: {error.strerror}") from None
+
+
+def _put_in_place(parts: Sequence[Path], target: Path, suffix: str, name: str) -> None:
+    """Give the parts their names, in a folder that then gets its own."""
+    pid = os.getpid()
+    folder = hidden(target, "all", pid, started_at(pid))
+    folder.mkdir()
+    for number, part in enumerate(parts):
+        os.rename(part, folder / f"part-{number:05d}{suffix}")
+    sync(folder)
+    try:
+        os.rename(folder, target)
+    except OSError:
+        shutil.rmtree(folder)
+        raise UsageError(f"operator {name!r}: {target} has appeared meanwhile; choose another folder") from None
+    sync(target.parent)

@@ -1,0 +1,103 @@
+"""read_arrow: an Arrow table, or Arrow files mapped into memory, dealt to the workers in blocks of rows."""
+
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from engine import Batch, Schema, SchemaError, Scope, Stream, Time, UsageError
+from operators.sources.feeder import Piece, feed
+from operators.sources.files import Paths, files_of
+from operators.sources.throttle import Throttle
+from operators.sources.timing import Timing, block_minima, floors_after
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def read_arrow(
+    scope: Scope,
+    table: "pa.Table | Paths",
+    *,
+    schema: Schema | None = None,
+    columns: Sequence[str] | None = None,
+    time: str | Time = 0,
+    batch_rows: int = 1 << 14,
+    throttle: Throttle | None = None,
+    name: str = "read_arrow",
+) -> Stream:
+    """Rows of an Arrow table, or of Arrow IPC files (a file, a folder of .arrow and .feather, a pattern, a list).
+
+    The schema is Arrow's, of all columns or the named ones, nullable where there are nulls now; or the one given, to
+    which columns are converted. Every worker must be given the same table. Blocks of `batch_rows` rows are dealt to
+    workers in turn, one message each. time: a column of int64, uint64 or timestamp (ns); rows may be in any order,
+    since all times are looked at first; or one time for all rows. Memory: the times; files are mapped, not read.
+
+    Raises SchemaError for columns that no kind holds or that do not fit, naming them; UsageError for a file that is
+    missing or not Arrow's.
+    """
+    whole: Any = _mapped(name, table) if isinstance(table, str | Path | list | tuple) else table
+    nullable = [column for column, values in zip(whole.schema.names, whole.columns, strict=True) if values.null_count]
+    chosen = schema_of(name, whole.schema, schema, columns, nullable)
+    timing = Timing(name, chosen, time, None)
+
+    def pieces(worker: int, peers: int) -> Iterator[Piece]:
+        starts = range(worker * batch_rows, whole.num_rows, batch_rows * peers)
+        floors: list[Time | None] = [None] * len(starts)
+        if timing.column is not None:
+            times = Batch.from_arrow(chosen.select([timing.column]), whole).columns[0]
+            floors = [*floors_after(block_minima(times, batch_rows)[worker::peers])]
+        for start, floor in zip(starts, floors, strict=True):
+
+            def place(row: int, start: int = start) -> str:
+                return f"row {start + row}"
+
+            yield Piece(Batch.from_arrow(chosen, whole.slice(start, batch_rows)), floor, place)
+
+    return feed(scope, chosen, timing, pieces, throttle)
+
+
+def schema_of(
+    name: str,
+    arrow: "pa.Schema",
+    schema: Schema | None,
+    columns: Sequence[str] | None,
+    nullable: Collection[str],
+    where: str = "Arrow",
+) -> Schema:
+    """The schema as which a source reads Arrow's columns: the one given, or Arrow's own with these nullable."""
+    import pyarrow as pa
+
+    if schema is not None and columns is not None:
+        raise UsageError(f"source {name!r}: give schema= or columns=, not both")
+    chosen = list(schema.names if schema is not None else arrow.names if columns is None else columns)
+    for column in chosen:
+        if column not in arrow.names:
+            there = ", ".join(arrow.names)
+            raise SchemaError(f"source {name!r}: no column {column!r}; the columns of {where} are {there}")
+    if schema is not None:
+        return schema
+    fields = pa.schema([arrow.field(column) for column in chosen])
+    try:
+        return Schema.from_arrow(fields, nullable=set(chosen) & set(nullable))
+    except SchemaError as error:
+        raise SchemaError(f"source {name!r}: {error}") from None
+
+
+def _mapped(name: str, paths: "Paths") -> "pa.Table":
+    import pyarrow as pa
+
+    tables = []
+    for file in files_of(name, paths, (".arrow", ".feather")):
+        mapped = pa.memory_map(file)
+        try:
+            try:
+                tables.append(pa.ipc.open_file(mapped).read_all())
+            except pa.ArrowInvalid:
+                mapped.seek(0)
+                tables.append(pa.ipc.open_stream(mapped).read_all())
+        except (pa.ArrowInvalid, OSError) as error:
+            raise UsageError(f"source {name!r}: {file} is no Arrow file: {error}") from None
+    try:
+        return pa.concat_tables(tables)
+    except pa.ArrowInvalid as error:
+        raise SchemaError(f"source {name!r}: the files have different columns: {error}") from None

@@ -1,0 +1,112 @@
+"""read_columns: columns that lie in files as raw 8-byte words, mapped into memory and sent without being copied."""
+
+import mmap
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine import Batch, Schema, SchemaError, Scope, Stream, Time, UsageError
+from operators.sources.feeder import Piece, feed
+from operators.sources.throttle import Throttle
+from operators.sources.timing import NOTHING, Timing
+
+_RELEASE_ROWS = 1 << 20  # how many rows are read before their pages are given back
+
+
+def read_columns(
+    scope: Scope,
+    schema: Schema,
+    files: Mapping[str, str | Path],
+    *,
+    time: str | Time = 0,
+    disorder: int = 0,
+    floor: str | Path | None = None,
+    batch_rows: int = 1 << 14,
+    throttle: Throttle | None = None,
+    name: str = "read_columns",
+) -> Stream:
+    """Rows (`schema`; no text) whose columns lie in one file each: little-endian words as engine.Batch has them, raw or
+    as .npy. Timestamps are int64 ns, booleans int64.
+
+    Blocks of `batch_rows` rows are dealt to workers in turn, one message each, as views into the mapped file. time: a
+    column of int64, uint64 or timestamp (ns) by which rows come in order, up to `disorder`; or one time for all rows.
+    floor: for rows in any order, a file of int64 with the least time of each row and all behind it. Memory: none; pages
+    are given back once read.
+
+    Raises UsageError for a file that is missing or too short, SchemaError for rows that come too late, naming file and
+    row.
+    """
+    if schema.has_text:
+        raise SchemaError(f"source {name!r}: text cannot be read from raw columns; use read_arrow or read_parquet")
+    if set(files) != set(schema.names):
+        raise SchemaError(
+            f"source {name!r}: files for {', '.join(files)} given where {', '.join(schema.names)} are read"
+        )
+    timing = Timing(name, schema, time, None if floor is not None else disorder)
+    if floor is not None and timing.column is None:
+        raise UsageError(f"source {name!r}: floor= is for rows that have times of their own; give time=column")
+    columns = [_Mapped(name, files[column], schema.kind(column).dtype) for column in schema.names]
+    floors = None if floor is None else _Mapped(name, floor, np.dtype(np.int64))
+    mapped = columns if floors is None else [*columns, floors]
+    rows = len(columns[0].words)
+    for column in mapped:
+        if len(column.words) != rows:
+            raise UsageError(
+                f"source {name!r}: {column.path} has {len(column.words)} rows, {columns[0].path} has {rows}"
+            )
+
+    def pieces(worker: int, peers: int) -> Iterator[Piece]:
+        release_at = _RELEASE_ROWS
+        for start in range(worker * batch_rows, rows, batch_rows * peers):
+            stop = min(start + batch_rows, rows)
+            ahead = start + batch_rows * peers
+            least = None if floors is None else int(floors.words[ahead]) if ahead < rows else NOTHING
+            batch = Batch.wrap(schema, tuple([column.words[start:stop] for column in columns]), stop - start)
+
+            def place(row: int, start: int = start) -> str:
+                return f"{columns[0].path if timing.column is None else files[timing.column]} row {start + row}"
+
+            yield Piece(batch, least, place)
+            if stop >= release_at:
+                release_at = stop + _RELEASE_ROWS
+                for column in mapped:
+                    column.release_before(start)
+
+    return feed(scope, schema, timing, pieces, throttle)
+
+
+class _Mapped:
+    """One mapped column, whose pages are given back once they have been read."""
+
+    def __init__(self, name: str, path: str | Path, dtype: np.dtype[Any]) -> None:
+        self.path = path
+        self._released = 0
+        self._mapping: mmap.mmap | None = None
+        try:
+            if str(path).endswith(".npy"):
+                words = np.load(path, mmap_mode="r")
+            elif size := Path(path).stat().st_size:
+                if size % 8:
+                    raise UsageError(f"source {name!r}: {path} has {size} bytes, which are not words of 8")
+                words = np.memmap(path, dtype.newbyteorder("<"), "r")
+            else:
+                words = np.empty(0, dtype)
+        except (OSError, ValueError) as error:
+            raise UsageError(f"source {name!r}: cannot read {path}: {error}") from None
+        if words.dtype != dtype or words.ndim != 1:
+            raise SchemaError(
+                f"source {name!r}: {path} holds {words.dtype} of shape {words.shape}, expected {dtype} of shape (rows,)"
+            )
+        self._mapping = getattr(words, "_mmap", None)
+        if self._mapping is not None:
+            self._mapping.madvise(mmap.MADV_SEQUENTIAL)
+        self.words = np.asarray(words)
+
+    def release_before(self, row: int) -> None:
+        """Give back whole pages before `row`: they are read again from the file if somebody looks at them."""
+        done = row * 8 // mmap.PAGESIZE * mmap.PAGESIZE
+        if self._mapping is not None and done > self._released:
+            self._mapping.madvise(mmap.MADV_DONTNEED, self._released, done - self._released)
+            self._released = done

@@ -1,0 +1,50 @@
+"""The logic that bounded sources share: one piece a call, while queues have room and the throttle allows."""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from engine import Batch, OperatorContext, OutputPort, Schema, Scope, Stream, Time, Token
+from operators.sources.throttle import Throttle
+from operators.sources.timing import Place, Timing, require_root
+
+
+class Piece(NamedTuple):
+    """Rows that are sent at once, the least time of all that this worker sends after them (None: not known), and where
+    each row came from."""
+
+    batch: Batch
+    floor: Time | None
+    place: Place
+
+
+Pieces = Callable[[int, int], Iterator[Piece]]
+"""pieces(worker_index, peers): what one worker sends, in order. Called once a worker, when the dataflow is built."""
+
+
+def feed(scope: Scope, schema: Schema, timing: Timing, pieces: Pieces, throttle: Throttle | None) -> Stream:
+    """A source of every worker's pieces; it ends when they do."""
+    require_root(scope, f"source {timing.name!r}")
+
+    def construct(context: OperatorContext, token: Token) -> Callable[[OutputPort], None]:
+        mine = pieces(context.worker_index, context.peers)
+        clock = timing.clock(token)
+        under_way = None if throttle is None else throttle.attach(context.name, context.activate)
+
+        def logic(output: OutputPort) -> None:
+            if not token.live or (under_way is not None and under_way.is_full(token.time)):
+                return  # the probe will wake us
+            context.activate()
+            if context.congested:
+                return
+            piece = next(mine, None)
+            if piece is None:
+                token.drop()
+                return
+            greatest = clock.send(output, *piece)
+            if under_way is not None:
+                under_way.add(greatest)
+
+        return logic
+
+    (stream,) = scope.source(timing.name, schema, construct)
+    return stream

@@ -1,0 +1,32 @@
+"""Which files a path, a folder, a pattern or a list of them names."""
+
+import glob
+from collections.abc import Sequence
+from pathlib import Path
+
+from engine import UsageError
+
+Paths = str | Path | Sequence[str | Path]
+
+
+def files_of(name: str, paths: Paths, suffixes: tuple[str, ...]) -> list[str]:
+    """The files in order: of a folder those with a suffix in sorted order, hidden ones left out; a pattern's sorted.
+    UsageError if there are none, or one is not there.
+    """
+    listed = [paths] if isinstance(paths, str | Path) else list(paths)
+    found: list[str] = []
+    for each in listed:
+        path = Path(each)
+        if path.is_dir():
+            here = sorted(entry for entry in path.iterdir() if entry.suffix in suffixes and entry.name[0] not in "._")
+            found += [str(entry) for entry in here]
+        elif path.is_file():
+            found.append(str(path))
+        else:
+            matches = sorted(glob.glob(str(each), recursive=True))
+            if not matches:
+                raise UsageError(f"source {name!r}: there is no file {each}")
+            found += matches
+    if not found:
+        raise UsageError(f"source {name!r}: no file that ends in {', '.join(suffixes)} in {paths}")
+    return found

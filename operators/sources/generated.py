@@ -1,0 +1,42 @@
+"""from_generator: rows that a Python generator yields."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from engine import Batch, Schema, Scope, Stream, Time
+from operators.sources.feeder import Piece, feed
+from operators.sources.throttle import Throttle
+from operators.sources.timing import Timing
+
+Rows = Batch | Mapping[str, Any]
+
+
+def from_generator(
+    scope: Scope,
+    schema: Schema,
+    function: Callable[[int, int], Iterator[Rows]],
+    *,
+    time: str | Time = 0,
+    disorder: int = 0,
+    throttle: Throttle | None = None,
+    name: str = "from_generator",
+) -> Stream:
+    """Rows (`schema`) of `function(worker_index, peers)`, an iterator of batches or mappings, one message each.
+
+    The function is called once on each worker and must share the rows out itself. time: a column of int64, uint64 or
+    timestamp (ns) by which rows come in order, up to `disorder`; or one time for all rows. The iterator is asked for
+    more only while queues have room and the throttle allows; its end is the stream's. Memory: none.
+
+    Raises SchemaError for rows that do not fit the schema or come too late, naming worker and item.
+    """
+
+    def pieces(worker: int, peers: int) -> Iterator[Piece]:
+        for item, rows in enumerate(function(worker, peers)):
+            batch = rows if isinstance(rows, Batch) else Batch(schema, rows)
+
+            def place(row: int, item: int = item) -> str:
+                return f"item {item} of worker {worker}'s generator, row {row}"
+
+            yield Piece(batch, None, place)
+
+    return feed(scope, schema, Timing(name, schema, time, disorder), pieces, throttle)

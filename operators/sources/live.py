@@ -1,0 +1,108 @@
+"""from_callback: live data, from a function that is asked for what has arrived."""
+
+import time as clocks
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from engine import Batch, OperatorContext, OutputPort, Schema, SchemaError, Scope, Stream, Time, Token, UsageError
+from operators.sources.timing import TIME_KINDS, Timing, position_of, require_root
+
+
+class _Word(Enum):
+    ARRIVAL = "ARRIVAL"
+    END_OF_STREAM = "END_OF_STREAM"
+
+
+ARRIVAL: Final = _Word.ARRIVAL
+"""As `time` of from_callback: rows are of the time at which they arrived."""
+END_OF_STREAM: Final = _Word.END_OF_STREAM
+"""What a callback returns when this worker will get nothing more."""
+
+
+def from_callback(
+    scope: Scope,
+    schema: Schema,
+    poll: Callable[[], Any],
+    *,
+    time: str | Time | Literal[_Word.ARRIVAL] = ARRIVAL,
+    disorder: int = 0,
+    stamp: str | None = None,
+    idle_ns: int = 1_000_000,
+    name: str = "from_callback",
+) -> Stream:
+    """Rows (`schema`) that `poll()` returns: a batch or mapping that has arrived, None for nothing now, END_OF_STREAM.
+
+    poll is called on every worker, once a step while it has rows, every `idle_ns` while it has none, and not while
+    queues are full; it must not block. A worker that has nothing to read returns END_OF_STREAM, or it would hold the
+    frontier where rows' own times are used.
+
+    time=ARRIVAL: messages are at the wall clock's ns since 1970, never going back, and the frontier follows the clock
+    even while nothing arrives. time=column: rows' own times, in order up to `disorder`; the frontier waits for rows.
+    stamp: a column of the schema (timestamp, int64 or uint64) that poll leaves out of its mappings and the source fills
+    with the arrival time. Memory: none. Raises SchemaError for rows that do not fit or come too late.
+    """
+    require_root(scope, f"source {name!r}")
+    timing = None if time is ARRIVAL else Timing(name, schema, time, disorder)
+    if idle_ns <= 0:
+        raise UsageError(f"source {name!r}: idle_ns must be above 0, not {idle_ns}")
+    if stamp is not None:
+        position_of(name, schema, stamp)
+
+    def construct(context: OperatorContext, token: Token) -> Callable[[OutputPort], None]:
+        clock = None if timing is None else timing.clock(token)
+        arrived_ns = 0
+        taken = 0
+
+        def place(row: int) -> str:
+            return f"batch {taken} of worker {context.worker_index}'s callback, row {row}"
+
+        def logic(output: OutputPort) -> None:
+            nonlocal arrived_ns, taken
+            if not token.live:
+                return
+            if context.congested:
+                context.activate()
+                return
+            rows = poll()
+            if rows is END_OF_STREAM:
+                token.drop()
+                return
+            arrived_ns = max(arrived_ns, clocks.time_ns())
+            if clock is None:
+                token.downgrade(arrived_ns)
+            if rows is None:
+                context.activate_after(idle_ns)
+                return
+            context.activate()
+            batch = _batch(name, schema, rows, stamp, arrived_ns)
+            if clock is None:
+                output.give(token, batch)
+            else:
+                clock.send(output, batch, None, place)
+            taken += 1
+
+        return logic
+
+    (stream,) = scope.source(name, schema, construct)
+    return stream
+
+
+def _batch(name: str, schema: Schema, rows: Any, stamp: str | None, arrived_ns: int) -> Batch:
+    """What a callback returned, as a batch with its stamp."""
+    if isinstance(rows, Batch) and stamp is None:
+        return rows
+    if not isinstance(rows, Mapping):
+        raise SchemaError(
+            f"source {name!r}: the callback returned {type(rows).__name__}; it must return a mapping of columns"
+            f"{', a Batch' if stamp is None else ''}, None or END_OF_STREAM"
+        )
+    if stamp is None:
+        return Batch(schema, rows)
+    count = len(next(iter(rows.values()), ()))
+    arrived = np.full(count, arrived_ns, schema.kind(stamp).dtype)
+    if schema.kind(stamp).name == TIME_KINDS[2]:
+        arrived = arrived.view("datetime64[ns]")
+    return Batch(schema, {**rows, stamp: arrived})

@@ -1,0 +1,157 @@
+"""read_parquet: Parquet files, their row groups dealt to the workers and streamed."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from engine import Batch, Schema, SchemaError, Scope, Stream, Time, UsageError
+from operators.sources.arrow_tables import schema_of
+from operators.sources.feeder import Piece, feed
+from operators.sources.files import Paths, files_of
+from operators.sources.throttle import Throttle
+from operators.sources.timing import Timing, floors_after
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
+
+class _RowGroup(NamedTuple):
+    """One row group: where it is, its first row's number in its file, and the least time in it, if that is known."""
+
+    file: str
+    number: int
+    first_row: int
+    rows: int
+    least: Time | None
+
+
+def read_parquet(
+    scope: Scope,
+    path: Paths,
+    *,
+    schema: Schema | None = None,
+    columns: Sequence[str] | None = None,
+    time: str | Time = 0,
+    disorder: int | None = None,
+    batch_rows: int = 1 << 14,
+    throttle: Throttle | None = None,
+    name: str = "read_parquet",
+) -> Stream:
+    """Rows of Parquet files (a file, a folder of .parquet, a pattern, a list), row group by row group.
+
+    The schema is that of the files, of all columns or the named ones, nullable where their statistics say that there
+    are nulls or say nothing; or the one given, to which columns are converted. Row groups are dealt to workers in turn
+    and read in batches of `batch_rows`, one message each.
+
+    time: a column of int64, uint64 or timestamp (ns), or one time for all rows. Rows may be in any order where the
+    files' statistics have that column's least values (nearly all files do); else each worker's must be in order, up to
+    `disorder`, which may be given to say so. Memory: a batch, and the times of a row group.
+
+    Raises SchemaError for columns that no kind holds or that do not fit, and for rows that come too late, naming file
+    and row; UsageError for a file that is missing or not Parquet.
+    """
+    files = files_of(name, path, (".parquet", ".pq"))
+    footers = [_footer(name, file) for file in files]
+    nullable = {column for footer in footers for column in _nullable(footer)}
+    schemas = [
+        schema_of(name, footer.schema.to_arrow_schema(), schema, columns, nullable, file)
+        for file, footer in zip(files, footers, strict=True)
+    ]
+    for file, other in zip(files, schemas, strict=True):
+        if other != schemas[0]:
+            raise SchemaError(f"source {name!r}: {file} has {other!r}, {files[0]} has {schemas[0]!r}; give schema=")
+    chosen = schemas[0]
+    timing = Timing(name, chosen, time, disorder)
+    groups = [
+        group for file, footer in zip(files, footers, strict=True) for group in _row_groups(file, footer, timing.column)
+    ]
+    if timing.disorder is None and any(group.least is None for group in groups):
+        timing.disorder = 0
+
+    def pieces(worker: int, peers: int) -> Iterator[Piece]:
+        mine = groups[worker::peers]
+        known = [group.least for group in mine if group.least is not None]
+        floors: list[Time | None] = [None] * len(mine)
+        if timing.column is not None and len(known) == len(mine):
+            floors = [*floors_after(known)]
+        for group, floor in zip(mine, floors, strict=True):
+            yield from _read(group, chosen, timing.column, floor, batch_rows)
+
+    return feed(scope, chosen, timing, pieces, throttle)
+
+
+def _read(group: _RowGroup, schema: Schema, time: str | None, floor: Time | None, rows: int) -> Iterator[Piece]:
+    """One row group's pieces; `floor` is the least time behind it."""
+    import pyarrow.parquet as pq
+
+    # No threads: this worker has one core.
+    with pq.ParquetFile(group.file, memory_map=True, pre_buffer=False) as file:
+        ahead = None
+        if time is not None and floor is not None:
+            # A column more to read, but the frontier need not stand still for as long as a row group lasts.
+            times = file.read_row_group(group.number, columns=[time], use_threads=False)
+            ahead = np.minimum.accumulate(Batch.from_arrow(schema.select([time]), times).columns[0][::-1])[::-1]
+        start = 0
+        batches = file.iter_batches(rows, row_groups=[group.number], columns=[*schema.names], use_threads=False)
+        for arrow in batches:
+            stop = start + arrow.num_rows
+
+            def place(row: int, start: int = start) -> str:
+                return f"{group.file} row {group.first_row + start + row}"
+
+            try:
+                batch = Batch.from_arrow(schema, arrow)
+            except SchemaError as error:
+                raise SchemaError(f"{place(0)} and the {arrow.num_rows - 1} after it: {error}") from None
+            behind = floor
+            if ahead is not None and floor is not None and stop < len(ahead):
+                behind = min(int(ahead[stop]), floor)
+            yield Piece(batch, behind, place)
+            start = stop
+
+
+def _footer(name: str, file: str) -> "pq.FileMetaData":
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_metadata(file)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise UsageError(f"source {name!r}: {file} is no Parquet file: {error}") from None
+
+
+def _nullable(footer: "pq.FileMetaData") -> Iterator[str]:
+    """Columns that have nulls, or may have for all one can tell."""
+    for at in range(footer.num_columns):
+        column = footer.schema.column(at)
+        counts = []
+        for number in range(footer.num_row_groups):
+            statistics = footer.row_group(number).column(at).statistics
+            counts.append(statistics.null_count if statistics is not None and statistics.has_null_count else None)
+        if column.max_definition_level and any(count != 0 for count in counts):
+            yield column.path.partition(".")[0]
+
+
+def _row_groups(file: str, footer: "pq.FileMetaData", time: str | None) -> Iterator[_RowGroup]:
+    paths = [footer.schema.column(at).path for at in range(footer.num_columns)]
+    first_row = 0
+    for number in range(footer.num_row_groups):
+        group = footer.row_group(number)
+        least = None if time is None else _least(group.column(paths.index(time)).statistics)
+        yield _RowGroup(file, number, first_row, group.num_rows, least)
+        first_row += group.num_rows
+
+
+def _least(statistics: Any) -> Time | None:
+    """The least time of a row group in ns, or as the integer it is; None if its statistics do not say."""
+    if statistics is None or not statistics.has_min_max:
+        return None
+    least = statistics.min
+    if isinstance(least, int):
+        return least
+    if hasattr(least, "value"):  # a pandas.Timestamp, in ns
+        return int(least.value)
+    import pyarrow as pa
+
+    return int(pa.scalar(least).cast(pa.timestamp("ns")).value)

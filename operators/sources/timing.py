@@ -1,0 +1,136 @@
+"""Timing: at which times a source sends, from a column of its rows or one for all, and what it may promise."""
+
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+import numpy as np
+
+from engine import MAX_TIME, Batch, GraphError, OutputPort, Schema, SchemaError, Scope, Time, Token, UsageError
+
+NOTHING = MAX_TIME
+"""The floor behind a source's last rows."""
+
+Place = Callable[[int], str]
+"""Where a batch's row of that number came from, for messages."""
+
+TIME_KINDS = ("int64", "uint64", "timestamp")
+
+
+class Timing:
+    """What `time=` and `disorder=` of a source mean for its schema; raises SchemaError and UsageError at build time.
+
+    time: a column of kind int64, uint64 or timestamp (ns), or an integer, the time of all rows. disorder: how much
+    earlier than the greatest time before it a row may be, in the column's unit; None: as floors say.
+    """
+
+    def __init__(self, name: str, schema: Schema, time: str | Time, disorder: int | None) -> None:
+        self.name = name
+        self.column = time if isinstance(time, str) else None
+        self.constant = 0 if isinstance(time, str) else time
+        self.disorder = disorder
+        if disorder is not None and disorder < 0:
+            raise UsageError(f"source {name!r}: disorder must be at least 0, not {disorder}")
+        if self.column is None:
+            if isinstance(time, bool) or not isinstance(time, int) or not 0 <= time <= MAX_TIME:
+                raise UsageError(
+                    f"source {name!r}: time must be a column's name or an integer from 0 to {MAX_TIME}, not {time!r}"
+                )
+            return
+        self.position = position_of(name, schema, self.column)
+
+    def clock(self, token: Token) -> "Clock":
+        """For one worker's source, with its token."""
+        if self.constant:
+            token.downgrade(self.constant)
+        return Clock(self, token)
+
+
+def position_of(name: str, schema: Schema, column: str) -> int:
+    """The position of a source's time column; SchemaError if it cannot be one."""
+    if column not in schema.names:
+        raise SchemaError(
+            f"source {name!r}: no column {column!r} to take times from; the columns are {', '.join(schema.names)}"
+        )
+    kind = schema.kind(column)
+    if kind.name not in TIME_KINDS:
+        raise SchemaError(
+            f"source {name!r}: times are taken from a column of {', '.join(TIME_KINDS)}; {column!r} is {kind}"
+        )
+    return schema.position(column)
+
+
+class Clock:
+    """Sends one source's rows with its token, each batch at the latest time that is right, and moves the token on."""
+
+    __slots__ = ("_column", "_disorder", "_greatest", "_timing", "token")
+
+    def __init__(self, timing: Timing, token: Token) -> None:
+        self.token = token
+        self._timing = timing
+        self._column = -1 if timing.column is None else timing.position
+        self._disorder = timing.disorder
+        self._greatest = -1
+
+    def send(self, output: OutputPort, batch: Batch, floor: Time | None, place: Place) -> Time:
+        """Send rows. floor: the least time of all that come after them, None if it is not known. Returns the greatest
+        time sent so far. SchemaError names the row that is earlier than what was promised, or has no valid time.
+        """
+        token = self.token
+        if self._column < 0:
+            output.give(token, batch)
+            return self._timing.constant
+        promise = token.time
+        if batch.rows:
+            words = batch.columns[self._column]
+            least, greatest = int(words.min()), int(words.max())
+            if least < promise or greatest > MAX_TIME:
+                self._refuse(batch, place)
+            self._greatest = max(self._greatest, greatest)
+        if floor is not None:
+            promise = max(promise, floor)
+        if self._disorder is not None:
+            promise = max(promise, self._greatest - self._disorder)
+        if batch.rows:
+            token.downgrade(min(least, promise))
+            output.give(token, batch)
+        token.downgrade(min(promise, MAX_TIME))
+        return self._greatest
+
+    def _refuse(self, batch: Batch, place: Place) -> NoReturn:
+        """Say which row cannot be sent."""
+        timing, promise = self._timing, self.token.time
+        assert timing.column is not None
+        words = batch.columns[self._column]
+        row = int(np.flatnonzero((words < promise) | (words > MAX_TIME))[0])
+        time = int(words[row])
+        where = f"source {timing.name!r}: {place(row)}, column {timing.column!r}"
+        if batch.nulls(timing.column)[row]:
+            raise SchemaError(f"{where}: the time is null; leave such rows out, or fill them")
+        if not 0 <= time <= MAX_TIME:
+            raise SchemaError(f"{where}: the time is {time}; times go from 0 to {MAX_TIME}")
+        cure = f"sort the rows, or give disorder={promise - time + (timing.disorder or 0)} or more"
+        raise SchemaError(f"{where}: the time is {time}, although nothing before {promise} was to come; {cure}")
+
+
+def floors_after(minima: Sequence[Time]) -> list[Time]:
+    """For the least times of pieces in order: behind each, the least of those that follow; NOTHING behind the last."""
+    floors = [NOTHING] * len(minima)
+    for piece in range(len(minima) - 2, -1, -1):
+        floors[piece] = min(floors[piece + 1], minima[piece + 1])
+    return floors
+
+
+def block_minima(times: np.ndarray, rows: int) -> list[Time]:
+    """The least of each block of so many times, int64 or uint64 of shape (n,); the last block may be shorter."""
+    if not len(times):
+        return []
+    return np.minimum.reduceat(times, np.arange(0, len(times), rows)).tolist()
+
+
+def require_root(scope: Scope, what: str) -> None:
+    """Raise GraphError in a loop, where times are tuples, on behalf of a source or sink."""
+    if scope.depth > 1:
+        raise GraphError(
+            f"{what} cannot be declared in {scope.describe()}: declare it in the root scope; loop.enter(stream) and "
+            f"loop.leave(stream) bring streams over"
+        )

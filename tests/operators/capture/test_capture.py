@@ -1,0 +1,194 @@
+"""capture and replay: the same messages between the same frontiers, on as many workers or other ones."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine import (
+    COMPLETE,
+    GraphError,
+    InputPort,
+    OperatorContext,
+    OperatorError,
+    Schema,
+    Scope,
+    Stream,
+    UsageError,
+    Worker,
+    WorkerError,
+    execute,
+)
+from operators.capture import capture, replay
+from operators.capture.replay import _events
+from operators.sinks.publication import hidden, started_at
+from tests.engine.helpers import build, settle, simulated
+
+SCHEMA = Schema("value", name="string?")
+Seen = list[list[Any]]
+"""For each worker: what it saw, messages as (time, rows), frontiers as integers."""
+
+
+def watch(stream: Stream, seen: list[Any]) -> None:
+    def construct(context: OperatorContext) -> Callable[[InputPort], None]:
+        frontier = 0
+
+        def logic(rows: InputPort) -> None:
+            nonlocal frontier
+            for reference, batch in rows:
+                seen.append((reference.time, list(zip(batch["value"].tolist(), batch["name"].tolist(), strict=True))))
+            if rows.frontier > frontier:
+                frontier = rows.frontier
+                seen.append(frontier)
+
+        return logic
+
+    stream.sink("watch", construct)
+
+
+def captured(folder: Path) -> Seen:
+    """What the parts say, as `watch` puts it."""
+    said: Seen = []
+    for part in sorted(folder.iterdir()):
+        said.append([])
+        for frontier, time, rows in _events(part, False):
+            event = (time, [tuple(row.values()) for row in rows.to_pylist()]) if frontier is None else frontier
+            said[-1].append(event)
+    return said
+
+
+def messages(seen: Seen) -> list[Any]:
+    return sorted([event for events in seen for event in events if isinstance(event, tuple)], key=repr)
+
+
+def frontiers(seen: Seen) -> set[int]:
+    return {event for events in seen for event in events if isinstance(event, int)}
+
+
+def record(folder: Path, workers: int, moves: list[tuple[int, int, int]]) -> Seen:
+    """Moves: a worker, how much later its input goes, and how many rows it then sends."""
+    seen: Seen = [[] for _ in range(workers)]
+
+    def declare(worker: Worker, scope: Scope) -> Any:
+        handle, stream = scope.new_input(SCHEMA)
+        watch(stream, seen[worker.index])
+        capture(stream, folder)
+        return handle
+
+    with simulated(workers) as group:
+        handles = build(group, declare)
+        for number, (worker, later, rows) in enumerate(moves):
+            handle = handles[worker % workers]
+            handle.advance_to(handle.time + later)
+            if rows:
+                names = [None, *["x" * number] * (rows - 1)]
+                handle.send({"value": [number] * rows, "name": names}, handle.time + rows)
+            settle(group)
+        for handle in handles:
+            handle.close()
+        settle(group)
+    return seen
+
+
+def play(folder: Path, workers: int) -> Seen:
+    seen: Seen = [[] for _ in range(workers)]
+    with simulated(workers) as group:
+        build(group, lambda worker, scope: watch(replay(scope, folder), seen[worker.index]))
+        group.run()
+        settle(group)
+    return seen
+
+
+MOVES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(0, 3)), max_size=12)
+
+
+@settings(max_examples=8, deadline=None)
+@given(moves=MOVES)
+def test_one_worker_sees_exactly_what_was_seen(moves: list[tuple[int, int, int]], tmp_path_factory: Any) -> None:
+    folder = tmp_path_factory.mktemp("capture") / "one"
+    before = record(folder, 1, moves)
+    assert before[0][-1] == COMPLETE
+    after = play(folder, 1)
+    said = captured(folder)
+    # A message at hand holds its operator's frontier at its own time, whatever was promised of what comes behind it.
+    assert [event for event in after[0] if isinstance(event, tuple) or event in frontiers(said)] == said[0]
+    # Two operators need not have seen the same moves of the frontier, but the same messages in the same order.
+    assert [event for event in after[0] if isinstance(event, tuple)] == [
+        event for event in before[0] if isinstance(event, tuple)
+    ]
+
+
+@settings(max_examples=8, deadline=None)
+@given(moves=MOVES, workers=st.integers(1, 4))
+def test_any_workers_see_the_same_rows_and_no_other_frontiers(
+    moves: list[tuple[int, int, int]], workers: int, tmp_path_factory: Any
+) -> None:
+    folder = tmp_path_factory.mktemp("capture") / "three"
+    before = record(folder, 3, moves)
+    after = play(folder, workers)
+
+    assert messages(after) == messages(before)
+    assert frontiers(after) <= frontiers(captured(folder)) | {time for time, _ in messages(before)}
+    for events in after:  # nothing comes that a frontier had excluded
+        frontier = 0
+        for event in events:
+            if isinstance(event, int):
+                assert event >= frontier
+                frontier = event
+            else:
+                assert event[0] >= frontier
+
+
+def test_what_a_killed_run_captured_can_be_read(tmp_path: Path) -> None:
+    folder = tmp_path / "killed"
+
+    def program(worker: Worker) -> None:
+        with worker.dataflow() as scope:
+            handle, stream = scope.new_input(SCHEMA)
+            capture(stream, folder)
+        handle.send({"value": [worker.index], "name": ["a"]})
+        handle.advance_to(5)
+        part = hidden(folder, worker.index, os.getpid(), started_at(os.getpid()))
+        worker.step_while(lambda: 5 not in [frontier for frontier, *_ in _events(part, True)])
+        worker.barrier()
+        if worker.index == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        worker.step_while(lambda: True)
+
+    with pytest.raises(WorkerError, match="SIGKILL"):
+        execute(program, workers=2)
+    with pytest.raises(UsageError, match="holds no finished capture; if its run was killed, unfinished=True"):
+        play(folder, 1)
+    seen: Seen = [[]]
+    with simulated(1) as group:
+        build(group, lambda worker, scope: watch(replay(scope, folder, unfinished=True), seen[0]))
+        group.run()
+        settle(group)
+    assert sorted(seen[0][:2]) == [(0, [(0, "a")]), (0, [(1, "a")])]
+    assert 5 in seen[0]
+
+
+def test_mistakes_are_named(tmp_path: Path) -> None:
+    folder = tmp_path / "damaged"
+    record(folder, 1, [(0, 1, 2)])
+    with pytest.raises(UsageError, match="damaged exists already; remove it, or choose another folder"):
+        record(folder, 1, [])
+    part = folder / "part-00000.capture"
+    part.write_bytes(part.read_bytes()[:-200])
+    with pytest.raises(OperatorError, match=r"part-00000.capture is damaged: .*; capture again"):
+        play(folder, 1)
+
+    def in_a_loop(worker: Worker, scope: Scope) -> None:
+        _, stream = scope.new_input(SCHEMA)
+        with scope.loop("inner") as loop:
+            capture(loop.enter(stream), tmp_path / "loop")
+
+    with simulated(1) as group, pytest.raises(GraphError, match="operator 'capture' cannot write from loop 'inner'"):
+        build(group, in_a_loop)

@@ -1,0 +1,65 @@
+"""for_each and collect: rows for Python code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from engine import GraphError, Schema, Scope, Worker
+from operators import collect
+from operators.sinks import for_each
+from tests.engine.helpers import build, settle, simulated
+
+SCHEMA = Schema("value", name="string?")
+
+
+def test_rows_are_given_out_as_they_come_and_in_order_of_time() -> None:
+    came: list[Any] = []
+    ordered: list[Any] = []
+
+    def declare(worker: Worker, scope: Scope) -> Any:
+        handle, stream = scope.new_input(SCHEMA)
+        for_each(stream, lambda time, batch: came.append((time, batch["value"].tolist())))
+        for_each(stream, lambda time, batch: ordered.append((time, batch["name"].tolist())), in_order=True)
+        return handle
+
+    with simulated(1) as group:
+        (handle,) = build(group, declare)
+        for time, name in ((7, "late"), (3, "first"), (3, None), (0, "zero")):
+            handle.send({"value": [time], "name": [name]}, time=time)
+        settle(group)
+        assert came == [(7, [7]), (3, [3]), (3, [3]), (0, [0])]
+        assert ordered == []
+        handle.advance_to(4)
+        settle(group)
+        assert ordered == [(0, ["zero"]), (3, ["first", None])]
+        handle.close()
+        settle(group)
+        assert ordered[2:] == [(7, ["late"])]
+
+
+def test_a_loop_has_no_order() -> None:
+    def declare(worker: Worker, scope: Scope) -> None:
+        _, stream = scope.new_input(SCHEMA)
+        with scope.loop("inner") as loop:
+            for_each(loop.enter(stream), print, in_order=True)
+
+    with simulated(1) as group, pytest.raises(GraphError, match="operator 'for_each' acts on times in order"):
+        build(group, declare)
+
+
+def test_collected_rows_become_tables() -> None:
+    with simulated(1) as group:
+        ((handle, rows),) = build(
+            group, lambda worker, scope: (lambda made: (made[0], collect(made[1])))(scope.new_input(SCHEMA))
+        )
+        assert len(rows) == 0
+        assert rows.to_arrow().schema == SCHEMA.to_arrow()
+        handle.send({"value": [1], "name": ["a"]})
+        handle.send({"value": [2], "name": [None]})
+        settle(group)
+        assert len(rows) == 2
+        assert rows.columns()["name"].tolist() == ["a", None]
+        assert rows.to_arrow().to_pylist() == [{"value": 1, "name": "a"}, {"value": 2, "name": None}]
+        assert rows.to_pandas()["value"].tolist() == [1, 2]

@@ -1,0 +1,117 @@
+"""to_parquet, to_arrow_files, to_json_lines, gather: what was written is what arrived; a failed run shows nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from engine import GraphError, OperatorError, Schema, SchemaError, Stream, UsageError, Worker, execute
+from operators import collect
+from operators.sinks import gather, to_arrow_files, to_json_lines, to_parquet
+from operators.sinks.publication import hidden, started_at
+
+SCHEMA = Schema("id", at="timestamp?", name="string?", on="bool?", score="float64")
+AT = "2026-01-01T00:00:00.000000001"
+
+
+def rows_of(worker: int) -> dict[str, Any]:
+    return {
+        "id": [worker, 10 + worker],
+        "at": [AT, None],
+        "name": ["é\n", None],
+        "on": [None, True],
+        "score": [0.5, 1.5],
+    }
+
+
+def write_all(folder: Path, break_off: bool = False) -> Callable[[Worker], None]:
+    """Each worker sends its rows to all three sinks, in two messages; or dies behind them."""
+
+    def program(worker: Worker) -> None:
+        with worker.dataflow("write") as scope:
+            handle, stream = scope.new_input(SCHEMA)
+            probes = [
+                to_parquet(stream, folder / "parquet", row_group_rows=1),
+                to_arrow_files(stream, folder / "arrow"),
+                to_json_lines(stream, folder / "json", rows_at_once=3),
+            ]
+        for _ in range(2):
+            handle.send(rows_of(worker.index))
+        handle.advance_to(5)
+        worker.step_while(worker.step)  # so that it is taken
+        assert not (folder / "parquet").exists()
+        if break_off:
+            raise UsageError("broken off")
+        handle.close()
+        worker.step_while(lambda: not all(probe.done() for probe in probes))
+        assert len(list((folder / "parquet").iterdir())) == 2
+
+    return program
+
+
+def test_folders_appear_whole_with_what_arrived(tmp_path: Path) -> None:
+    dead = hidden(tmp_path / "json", 0, 1, started_at(1) + 1)
+    dead.touch()  # left by a process that had another one's pid
+    with pytest.raises(UsageError, match="broken off"):
+        execute(write_all(tmp_path, break_off=True), workers=2)
+    left = sorted(tmp_path.iterdir())
+    assert len(left) >= 3  # at least one worker's
+    assert all(path.name.startswith(".") and path != dead for path in left)
+    execute(write_all(tmp_path), workers=2)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["arrow", "json", "parquet"]
+    expected = []
+    for worker in range(2):
+        columns = rows_of(worker)
+        expected += 2 * [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    texts = [part.read_bytes() for part in sorted((tmp_path / "json").iterdir())]
+    lines = [orjson.loads(line) for text in texts for line in text.splitlines()]
+    assert lines == [row | {"at": row["at"] and row["at"] + "Z"} for row in expected]
+    parquet = pq.read_table(tmp_path / "parquet")
+    assert [field.type for field in parquet.schema] == [field.type for field in SCHEMA.to_arrow()]
+    assert parquet.drop(["at"]).to_pylist() == [{name: row[name] for name in row if name != "at"} for row in expected]
+    assert parquet["at"].cast(pa.int64()).to_pylist() == [1767225600000000001, None] * 4
+    parts = [pa.ipc.open_file(path).read_all() for path in sorted((tmp_path / "arrow").iterdir())]
+    assert pa.concat_tables(parts).to_pylist() == parquet.to_pylist()
+    with pytest.raises(UsageError, match="parquet exists already; remove it, or choose another folder"):
+        execute(write_all(tmp_path), workers=2)
+
+
+def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    def program(sink: Callable[[Stream], Any], in_loop: bool) -> Callable[[Worker], None]:
+        def run(worker: Worker) -> None:
+            with worker.dataflow() as scope:
+                _, stream = scope.new_input(Schema(raw="bytes"))
+                with scope.loop("inner") as loop:
+                    sink(loop.enter(stream) if in_loop else stream)
+
+        return run
+
+    with pytest.raises(GraphError, match=r"'to_parquet' cannot write from loop 'inner': let the stream leave it"):
+        execute(program(lambda stream: to_parquet(stream, tmp_path / "new"), True), workers=1)
+    with pytest.raises(SchemaError, match="column 'raw' is bytes, which JSON cannot hold"):
+        execute(program(lambda stream: to_json_lines(stream, tmp_path / "new"), False), workers=1)
+
+
+def test_results_are_gathered_as_one_table() -> None:
+    def program(worker: Worker) -> Any:
+        with worker.dataflow() as scope:
+            handle, stream = scope.new_input(SCHEMA)
+            collected = collect(stream)
+        if worker.index == 0:
+            handle.send(rows_of(7))
+        return collected
+
+    table = gather(program, workers=2)
+    assert table.schema == SCHEMA.to_arrow()
+    assert table["id"].to_pylist() == [7, 17]
+    assert table["name"].to_pylist() == ["é\n", None]
+    with pytest.raises(OperatorError, match="division"):
+        gather(lambda worker: 1 / 0, workers=1)  # type: ignore[arg-type,return-value]
+    with pytest.raises(UsageError, match="returns what collect"):
+        gather(lambda worker: 5, workers=1)  # type: ignore[arg-type,return-value]

@@ -1,0 +1,1 @@
+"""Tests of sources: every row once, promises that hold, bad input named."""

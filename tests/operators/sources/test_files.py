@@ -1,0 +1,161 @@
+"""read_columns, read_arrow, read_parquet: every row to one worker, in any order of times, none promised away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from engine import OperatorError, Schema, SchemaError, Scope, Stream, UsageError
+from operators.sources import Throttle, read_arrow, read_columns, read_parquet
+from tests.operators.sources.helpers import run
+
+ROWS = 1000
+RANDOM = np.random.default_rng(7)
+AT = np.arange(ROWS) * 10 + RANDOM.integers(0, 95, ROWS)  # up to 94 early
+TABLE = pa.table(
+    {
+        "id": np.arange(ROWS),
+        "at": AT,
+        "name": pa.array([None if row % 7 == 0 else f"n{row}" for row in range(ROWS)]),
+    }
+)
+EXPECTED = sorted(TABLE.to_pylist(), key=lambda row: row["id"])
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("files")
+    half = ROWS // 2 + 3
+    pq.write_table(TABLE.slice(0, half), folder / "a.parquet", row_group_size=100)
+    pq.write_table(TABLE.slice(half), folder / "b.parquet", row_group_size=100)
+    with pa.ipc.new_file(folder / "whole.arrow", TABLE.schema) as file:
+        file.write_table(TABLE, max_chunksize=300)
+    AT.astype("<i8").tofile(folder / "at.i64")
+    np.save(folder / "id.npy", np.arange(ROWS))
+    np.minimum.accumulate(AT[::-1])[::-1].astype("<i8").tofile(folder / "floor.i64")
+    return folder
+
+
+def parquet(scope: Scope, folder: Path, **more: Any) -> Stream:
+    return read_parquet(scope, folder, batch_rows=40, **more)
+
+
+def arrow(scope: Scope, folder: Path, **more: Any) -> Stream:
+    return read_arrow(scope, folder / "whole.arrow", batch_rows=40, **more)
+
+
+def raw(scope: Scope, folder: Path, **more: Any) -> Stream:
+    columns = {"id": folder / "id.npy", "at": folder / "at.i64"}
+    return read_columns(scope, Schema("id at"), columns, floor=folder / "floor.i64", batch_rows=40, **more)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("read", [parquet, arrow, raw])
+def test_every_row_arrives_once_at_or_after_its_message_s_time(
+    read: Callable[..., Stream], workers: int, files: Path
+) -> None:
+    sent = run(lambda scope: read(scope, files, time="at"), workers)
+    expected = [tuple(row.values()) for row in EXPECTED]
+    assert sorted(sent.values) == [row[:2] if read is raw else row for row in expected]
+    assert {worker for worker, _, _ in sent.rows} == set(range(workers))
+    assert all(time <= at for _, time, (_, at, *_) in sent.rows)
+    # The frontier follows: it does not wait for the end, nor for row groups.
+    assert max(at - time for _, time, (_, at, *_) in sent.rows) < 800 * workers
+    assert len(set(sent.frontiers)) > 5
+
+
+def test_columns_are_chosen_and_nulls_found_in_the_data(files: Path) -> None:
+    schemas = []
+
+    def declare(scope: Scope) -> Stream:
+        stream = read_parquet(scope, [files / "b.parquet"], columns=("name", "id"))
+        schemas.append(stream.schema)
+        return stream
+
+    sent = run(declare)
+    assert schemas == [Schema.of({"name": "string?", "id": "int64"})]
+    assert sent.values[:1] == [(EXPECTED[503]["name"], 503)]
+    assert {time for _, time, _ in sent.rows} == {0}
+
+
+def test_timestamps_of_any_unit_are_times_in_ns(tmp_path: Path) -> None:
+    for unit in ("ms", "us", "ns"):
+        at = pa.array([30, 10, 20], pa.timestamp(unit, "UTC"))
+        pq.write_table(pa.table({"at": at}), tmp_path / "t.parquet", row_group_size=1)
+        sent = run(lambda scope: read_parquet(scope, tmp_path, time="at"))
+        factor = {"ms": 10**6, "us": 10**3, "ns": 1}[unit]
+        assert [time for _, time, _ in sent.rows] == [10 * factor, 10 * factor, 20 * factor]
+
+
+def test_without_statistics_order_is_asked_for(tmp_path: Path) -> None:
+    file = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"at": [10, 40, 25, 50]}), file, row_group_size=2, write_statistics=False)
+    sent = run(lambda scope: read_parquet(scope, file, schema=Schema("at"), time="at", disorder=15))
+    assert sorted(sent.values) == [(10,), (25,), (40,), (50,)]
+    late = r"t.parquet row 2, column 'at': the time is 25, although nothing before 40 was to come.* disorder=15"
+    with pytest.raises(OperatorError, match=late):
+        run(lambda scope: read_parquet(scope, file, schema=Schema("at"), time="at"))
+
+
+def test_a_throttle_bounds_what_is_under_way() -> None:
+    """An operator that lets nothing through before nothing has come for a while sees how much comes until then."""
+    table = pa.table({"at": np.arange(64)})
+    under_way = []
+
+    def declare(scope: Scope) -> Stream:
+        throttle = Throttle(batches=3)
+        stream = read_arrow(scope, table, time="at", batch_rows=2, throttle=throttle)
+
+        def construct(context: Any, token: Any) -> Callable[..., None]:
+            kept: list[Any] = []
+            calls = came = 0
+            token.drop()
+
+            def logic(rows: Any, output: Any) -> None:
+                nonlocal calls, came
+                calls += 1
+                before = len(kept)
+                kept.extend((reference.retain(), batch.copy()) for reference, batch in rows)
+                came = calls if len(kept) > before else came
+                if kept and calls > came + 10:
+                    under_way.append(len(kept))
+                    for held, batch in kept:
+                        output.give(held, batch)
+                        held.drop()
+                    kept.clear()
+                elif kept:
+                    context.activate()
+
+            return logic
+
+        late = stream.unary("slow", stream.schema, construct)
+        throttle.watch(late.probe())
+        return late
+
+    assert [row for row, in run(declare).values] == list(range(64))
+    assert max(under_way) == 3
+
+
+def test_mistakes_are_named(files: Path, tmp_path: Path) -> None:
+    def refused(kind: type[Exception], text: str, declare: Callable[[Scope], Stream]) -> None:
+        with pytest.raises(kind, match=text):
+            run(declare)
+
+    (tmp_path / "bad.parquet").write_bytes(b"no parquet")
+    (tmp_path / "short.i64").write_bytes(b"123")
+    columns = {"id": files / "id.npy", "at": tmp_path / "short.i64"}
+    refused(UsageError, "there is no file", lambda scope: read_parquet(scope, tmp_path / "none.parquet"))
+    refused(UsageError, r"bad.parquet is no Parquet file", lambda scope: read_parquet(scope, tmp_path))
+    no_price = "no column 'price'; .*a.parquet are id, at, name"
+    refused(SchemaError, no_price, lambda scope: parquet(scope, files, columns=["price"]))
+    refused(SchemaError, "no column 'then' to take times from", lambda scope: arrow(scope, files, time="then"))
+    refused(SchemaError, "'name' is string", lambda scope: arrow(scope, files, time="name"))
+    refused(OperatorError, "'name': .*null", lambda scope: read_arrow(scope, TABLE, schema=Schema(name="string")))
+    refused(UsageError, "has 3 bytes", lambda scope: read_columns(scope, Schema("id at"), columns))
+    refused(UsageError, "time must be", lambda scope: arrow(scope, files, time=-1))

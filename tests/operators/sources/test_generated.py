@@ -1,0 +1,75 @@
+"""from_generator and from_callback: rows from Python code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from engine import GraphError, OperatorError, Schema, SchemaError, UsageError
+from operators.sources import ARRIVAL, END_OF_STREAM, Throttle, from_callback, from_generator
+from tests.operators.sources.helpers import run
+
+SCHEMA = Schema("at value")
+YEAR_2020_NS = 1_577_836_800_000_000_000
+
+
+def test_each_worker_s_generator_is_read_to_its_end() -> None:
+    def count(worker: int, peers: int) -> Iterator[dict[str, Any]]:
+        for at in range(worker, 12, peers):
+            yield {"at": [at * 10], "value": [worker]}
+
+    sent = run(lambda scope: from_generator(scope, SCHEMA, count, time="at"), 3)
+    assert sorted(sent.rows) == sorted((at % 3, at * 10, (at * 10, at % 3)) for at in range(12))
+    assert len(set(sent.frontiers)) > 3
+
+
+def test_rows_may_be_early_by_the_disorder_only() -> None:
+    def rows(worker: int, peers: int) -> Iterator[dict[str, Any]]:
+        yield {"at": [10, 50], "value": [0, 0]}
+        yield {"at": [60, 30], "value": [0, 0]}
+
+    sent = run(lambda scope: from_generator(scope, SCHEMA, rows, time="at", disorder=20))
+    assert [time for _, time, _ in sent.rows] == [10, 10, 30, 30]
+    late = r"item 1 of worker 0's generator, row 1, column 'at': the time is 30, although nothing.* 31 .*disorder=20"
+    with pytest.raises(OperatorError, match=late):
+        run(lambda scope: from_generator(scope, SCHEMA, rows, time="at", disorder=19))
+
+
+def test_a_source_that_cannot_be_is_refused() -> None:
+    def nothing(worker: int, peers: int) -> Iterator[dict[str, Any]]:
+        return iter(())
+
+    def in_a_loop(scope: Any) -> Any:
+        with scope.loop("inner") as loop:
+            return from_generator(loop, SCHEMA, nothing)
+
+    with pytest.raises(GraphError, match=r"source 'from_generator' cannot be declared in loop 'inner'"):
+        run(in_a_loop)
+    with pytest.raises(GraphError, match=r"its throttle watches nothing; call throttle.watch"):
+        run(lambda scope: from_generator(scope, SCHEMA, nothing, throttle=Throttle()))
+    with pytest.raises(UsageError, match="disorder must be at least 0"):
+        run(lambda scope: from_generator(scope, SCHEMA, nothing, disorder=-1))
+
+
+def test_live_rows_are_of_the_time_at_which_they_arrive() -> None:
+    waiting: list[Any] = [{"value": [1, 2]}, None, {"value": [3]}, END_OF_STREAM]
+    sent = run(
+        lambda scope: from_callback(scope, SCHEMA, lambda: waiting.pop(0), time=ARRIVAL, stamp="at", idle_ns=1000)
+    )
+    assert [value for _, value in sent.values] == [1, 2, 3]
+    times = [time for _, time, _ in sent.rows]
+    assert times == [at for at, _ in sent.values]
+    assert YEAR_2020_NS < times[0] == times[1] <= times[2]
+    assert all(frontier > YEAR_2020_NS for frontier in sent.frontiers[1:])
+
+
+def test_live_rows_may_have_times_of_their_own() -> None:
+    waiting: list[Any] = [{"at": [5], "value": [1]}, {"at": [4], "value": [1]}]
+    with pytest.raises(OperatorError, match="batch 1 of worker 0's callback, row 0, column 'at': the time is 4"):
+        run(lambda scope: from_callback(scope, SCHEMA, lambda: waiting.pop(0), time="at"))
+    with pytest.raises(OperatorError, match="the callback returned list; it must return a mapping"):
+        run(lambda scope: from_callback(scope, SCHEMA, lambda: [1]))
+    with pytest.raises(SchemaError, match="no column 'then'"):
+        run(lambda scope: from_callback(scope, SCHEMA, lambda: None, stamp="then"))
