@@ -154,7 +154,10 @@ def _source(operator: str, left: Schema, right: Schema, pairs: Mapping[str, str]
         require(operator, (left, right)[SIDES.index(side)], column, f"of the {side} side for the result")
         return SIDES.index(side), column
     if name in left.positions and name in right.positions and pairs.get(name) != name:
-        raise _clash(operator, left, right, [name])
+        raise SchemaError(
+            f"operator {operator!r}: {name!r} is a column of both sides, the left's {', '.join(left.names)} and the "
+            f"right's {', '.join(right.names)}; say 'left.{name}' or 'right.{name}'"
+        )
     if name not in left.positions and name not in right.positions:
         raise SchemaError(
             f"operator {operator!r}: no column {name!r} for the result; the left side has {', '.join(left.names)}, the "

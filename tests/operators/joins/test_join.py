@@ -88,7 +88,7 @@ def test_rows_go_once_they_have_met_the_only_one_of_their_key(unique: str) -> No
         ({"on": ()}, "nothing to join on"),
         ({"on": ON}, "would be called 'at': the left side has at, .*={'mine': 'left.at', 'theirs': 'right.at'}"),
         ({"on": ON, "columns": "left.at right.at"}, "would be called 'at'"),
-        ({"on": ON, "columns": "at"}, "would be called 'at'"),
+        ({"on": ON, "columns": "at"}, "'at' is a column of both sides, the left's at, .*; say 'left.at' or 'right.at'"),
         ({"on": ON, "columns": "price"}, "no column 'price' for the result; the left side has at, .* side at"),
         ({"on": ON, "columns": {"x": "left.code"}}, "no column 'code' of the left side for the result"),
         ({"on": ON, "columns": "n", "how": "left"}, "how='left' needs a window"),
