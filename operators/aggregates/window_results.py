@@ -7,6 +7,7 @@ from sortedcontainers import SortedSet
 
 from engine import COMPLETE, Batch, Schema, Time
 from operators.aggregates.columns import joined, wrapped
+from operators.aggregates.groups import Groups
 from operators.aggregates.pane_state import PANE, PaneState, State, ends_of, too_late
 from operators.aggregates.plan import Plan
 from operators.aggregates.windows import Panes, bounds_of
@@ -23,9 +24,9 @@ class Windows:
         self.late = int(partial)
         self._plan, self._panes, self._schema = plan, panes, schema
         self._partial = partial
-        self._keys_schema = Schema.of(plan.keys) if plan.by else schema
-        self._make = make
         self._rows = PaneState(plan, panes, make(plan))
+        self._groups = Groups(Schema.of(plan.keys)) if plan.by and not panes.is_tumbling else None
+        self._window = make(plan)  # the state of one window at a time, by group
         self._time = plan.schema.position(PANE if partial else panes.time) if partial or panes.time else -1
         self._pending: SortedSet = SortedSet()  # ends of windows that have rows
         self._closed: Time = -1
@@ -42,8 +43,11 @@ class Windows:
         ends, least = self._ends(batch)
         if least + panes.lateness <= self._closed:
             raise too_late(self._plan.operator, panes, least + panes.lateness, self._closed)
-        for end in self._rows.take(batch, ends):
+        rows = self._rows
+        for end in rows.take(batch, ends):
             self._pending.update(panes.window_ends(end))
+        if self._groups is not None and len(rows.keys.fresh):
+            self._groups.add(rows.keys, rows.keys.fresh)
         return self.least()
 
     def advance(self, frontier: Time) -> None:
@@ -67,23 +71,24 @@ class Windows:
             parts = [slots for at in rows.open.irange(end - panes.width + panes.step, end) for slots in rows.open[at]]
             give(end + panes.lateness, self._put_together(end, np.concatenate(parts)))
             for _, slots in rows.close(end - panes.width + panes.every):  # those of no later window
+                if self._groups is not None:
+                    self._groups.forget(slots)
                 rows.forget(slots)
         return self.least()
 
     def _put_together(self, end: Time, slots: np.ndarray) -> Batch:
-        rows = self._rows
-        state = self._make(self._plan)
-        if not self._plan.by:
+        rows, groups, state = self._rows, self._groups, self._window
+        if groups is None:  # one group; of the keys, none is shown
             target = np.zeros(len(slots), np.int64)
-            state.reset(target[:1], 1)
-            state.merge(rows.state, slots, target)
-            return self._results(end, target[:1], rows.keys, state)  # of the keys, none is shown
-        keys = Keys(self._keys_schema, self._plan.by)
-        columns, heaps = rows.keys.columns(slots)
-        target = keys.slots(wrapped(self._keys_schema, (columns[1:], heaps[1:]), len(slots)))
-        state.reset(keys.fresh, keys.limit)
+            distinct, keys, limit = target[:1], rows.keys, 1
+        else:
+            target, distinct = groups.of(slots)
+            keys, limit = groups.keys, groups.keys.limit
+        state.reset(distinct, limit)
         state.merge(rows.state, slots, target)
-        return self._results(end, np.arange(len(keys)), keys, state)
+        results = self._results(end, distinct, keys, state)
+        state.drop(distinct)
+        return results
 
     def _results(self, end: Time, slots: np.ndarray, keys: Keys, state: State) -> Batch:
         """The rows of a window."""
