@@ -23,12 +23,14 @@ from tests.nexmark.helpers import seal_generated
 EVENTS = 60_000
 TINY = {
     "nexmark": ("--workers", "1", "2", "--rounds", "2"),
+    "queries": ("--workers", "2", "--rounds", "1", "--query", "q1", "q7"),
     "latency": ("--workers", "1", "--rates", "50000", "--duration", "0.5", "--rounds", "1"),
     "step": ("--workers", "2", "--rates", "100000", "--duration", "0.5"),
     "memory": ("--rate", "60000", "--duration", "0.6", "--rounds", "1", "--idle", "0.1"),
 }
 KEYS = {
     "nexmark": {"verified", "figures", "ratios"},
+    "queries": {"rows"},
     "latency": {"figures", "held"},
     "step": {"kernels", "queries", "floors"},
     "memory": {"memory", "oversubscribed", "idle"},

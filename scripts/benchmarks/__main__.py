@@ -13,6 +13,7 @@ from nexmark.signals import Ended, ending_signals_raise
 
 _VERBS = {
     "nexmark": "Q4 and Q7 as fast as they go, against DuckDB over the same columns.",
+    "queries": "All queries as fast as they go, against DuckDB over the same columns.",
     "latency": "Q4 and Q7 in an open loop at several rates, against the floor.",
     "step": "The budget of a step: what each part of it costs.",
     "memory": "A worker's memory over a long run, more workers than cores, an idle group.",

@@ -1,7 +1,7 @@
 """DuckDB as a reference, in a process of its own: in-memory tables filled beforehand, only the query timed.
 
-`python -m scripts.benchmarks.duckdb_reference FOLDER EVENTS` answers JSON lines:
-{"query", "threads"} -> {"seconds", "result"}.
+`python -m scripts.benchmarks.duckdb_reference FOLDER EVENTS QUERY...` answers JSON lines:
+{"query", "threads"} -> {"seconds", "rows", "result"}, the result only of small ones. It is asked what the tests ask it.
 """
 
 from __future__ import annotations
@@ -10,41 +10,27 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import orjson
+import pyarrow as pa
 
 from nexmark.errors import CommandError, OptionError
+from nexmark.queries.query import Query
+from nexmark.schema import EVENT, STREAMS
 from nexmark.staged import StagedEvents
 from scripts.benchmarks.measure import ROOT
 
-_TABLES = {"bid": "auction, price, date_time", "auction": "id, category, reserve, date_time, expires"}
-_QUERIES = {
-    "q4": """
-        SELECT category, sum(price) AS total, count(*) AS auctions
-        FROM (
-            SELECT auction.id, auction.category, max(bid.price) AS price
-            FROM auction JOIN bid ON bid.auction = auction.id
-            WHERE bid.price >= auction.reserve
-              AND bid.date_time >= auction.date_time AND bid.date_time < auction.expires
-            GROUP BY auction.id, auction.category
-        )
-        GROUP BY category ORDER BY category
-    """,
-    "q7": """
-        SELECT (date_time // 10000000000 + 1) * 10000000000 AS window_end, max(price) AS price
-        FROM bid GROUP BY window_end ORDER BY window_end
-    """,
-}
-
+_BATCH_ROWS = 1 << 16
 
 class DuckDB:
     """A running reference; use it in a `with` block."""
 
-    def __init__(self, folder: Path, events: int) -> None:
+    def __init__(self, folder: Path, events: int, queries: Sequence[str]) -> None:
         if find_spec("duckdb") is None:
             raise OptionError("duckdb is not installed; pip install 'tokenring[bench]', or run ./scripts/benchmark")
         self._arguments = [
@@ -53,6 +39,7 @@ class DuckDB:
             "scripts.benchmarks.duckdb_reference",
             str(folder.resolve()),
             str(events),
+            *queries,
         ]
 
     def __enter__(self) -> DuckDB:
@@ -83,14 +70,19 @@ class DuckDB:
         return answer
 
 
-def serve(folder: Path, events: int) -> None:
-    """Fill the tables, then answer what is asked on standard input until it ends."""
+def serve(folder: Path, events: int, queries: Sequence[str]) -> None:
+    """Fill the tables with what the queries read, then answer what is asked on standard input until it ends."""
     import duckdb
+
+    from nexmark.queries import QUERIES
+    from tests.nexmark.answers import ANSWERS
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches us too; whoever asks us ends us
     staged = StagedEvents.open(folder)
     with duckdb.connect(":memory:") as database:
-        for name, columns in _TABLES.items():
+        for name in staged.streams:
+            read = [column for query in queries for column in QUERIES[query].reads.get(name, ())]
+            columns = ", ".join(dict.fromkeys((*STREAMS[name].integer_columns, EVENT, *read)))
             files = str(staged.stream(name).parquet / "*.parquet")
             database.execute(
                 f"CREATE TABLE {name} AS SELECT {columns} FROM read_parquet(?) WHERE event < ?", [files, events]
@@ -98,17 +90,24 @@ def serve(folder: Path, events: int) -> None:
         _say({"ready": True})
         for line in sys.stdin.buffer:
             asked = orjson.loads(line)
+            query = QUERIES[asked["query"]]
             database.execute(f"SET threads = {int(asked['threads'])}")
             start_s = time.monotonic()
-            rows = database.execute(_QUERIES[asked["query"]]).fetchall()
+            reader = database.execute(ANSWERS[query.name]).to_arrow_reader(_BATCH_ROWS)
+            rows, kept = 0, []
+            for batch in reader:
+                rows += batch.num_rows
+                kept += [batch] if query.is_small else []
             seconds = time.monotonic() - start_s
-            _say({"seconds": seconds, "result": _result(asked["query"], rows)})
+            _say({"seconds": seconds, "rows": rows, "result": _result(query, kept)})
 
 
-def _result(query: str, rows: list[tuple[int, ...]]) -> list[dict[str, int]]:
-    if query == "q7":
-        return [{"window_end": end, "price": price} for end, price in rows]
-    return [{"category": category, "average": total // count, "count": count} for category, total, count in rows]
+def _result(query: Query, batches: list[pa.RecordBatch]) -> list[dict[str, Any]]:
+    """The rows as a run's outcome has them."""
+    schema = query.result.to_arrow()
+    tables = [pa.Table.from_batches([batch]).select(query.result.names).cast(schema) for batch in batches]
+    rows = pa.concat_tables([schema.empty_table(), *tables]).to_pylist()
+    return sorted(rows, key=lambda row: [row[name] for name in query.sort_by])
 
 
 def _say(message: dict[str, Any]) -> None:
@@ -117,4 +116,4 @@ def _say(message: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    serve(Path(sys.argv[1]), int(sys.argv[2]))
+    serve(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])

@@ -64,6 +64,24 @@ def _nexmark(data: dict[str, Any]) -> list[str]:
     ]
 
 
+def _queries(data: dict[str, Any]) -> list[str]:
+    rows = [
+        [
+            row["query"].upper(),
+            str(row["workers"]),
+            ranged(row["events_per_second"], 1e6),
+            ranged(row["duckdb_events_per_second"], 1e6),
+            ranged(row["over_duckdb"]),
+        ]
+        for row in data["rows"]
+    ]
+    asked = data["parameters"]
+    return [
+        f"{asked['events']:,} events; median (least – greatest) of {asked['rounds']} rounds; M events/s.",
+        table(["query", "workers or threads", "TokenRing", "DuckDB", "ratio, paired round by round"], rows),
+    ]
+
+
 def _spread(seconds: list[float]) -> dict[str, float]:
     ordered, half = sorted(seconds), len(seconds) // 2
     median = ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
@@ -227,6 +245,7 @@ def _earlier(data: dict[str, Any]) -> list[str]:
 
 RENDERERS: dict[str, Callable[[dict[str, Any]], list[str]]] = {
     "nexmark": _nexmark,
+    "queries": _queries,
     "latency": _latency,
     "step": _step,
     "memory": _memory,
