@@ -53,13 +53,18 @@ def write_manifest(folder: Path, events: int, streams: dict[str, Any], origin: d
 def read_manifest(folder: Path) -> dict[str, Any]:
     """Reads and checks a manifest: that it is one, of this version, and unchanged since it was written."""
     path = folder / NAME
-    again = "stage the events again with `tokenring stage`"
     try:
         raw = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         raise StagedError(f"{folder} holds no staged events (no {NAME}); make them with `tokenring stage`") from None
     except OSError as error:
         raise StagedError(f"{path}: cannot be read ({error.strerror})") from None
+    return parse_manifest(raw, str(path))
+
+
+def parse_manifest(raw: bytes | str, path: str) -> dict[str, Any]:
+    """The same of what has been read from `path`."""
+    again = "stage the events again with `tokenring stage`"
     try:
         manifest = orjson.loads(raw)
     except orjson.JSONDecodeError as error:

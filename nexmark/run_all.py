@@ -43,7 +43,7 @@ def _answer(plans: Sequence[Plan]) -> None:
 
 
 def _run(open_loop: Plan, closed: Plan, is_verified: bool) -> Row:
-    row: Row = {"query": closed.query, "mechanism": closed.mechanism, "rate": open_loop.rate}
+    row: Row = {"query": closed.query, "engine": "tokenring", "mechanism": closed.mechanism, "rate": open_loop.rate}
     row |= dict.fromkeys(("workers", "events", "seconds", "events_per_second", "result_rows"))
     row |= dict.fromkeys(("p50_ms", "p99_ms", "p999_ms", "max_ms", "dnf", "verified", "error"))
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import sys
 from functools import partial
 from pathlib import Path
@@ -30,13 +29,15 @@ QUERIES = (
     "q9", "q10", "q11", "q12", "q13", "q14", "q15", "q16", "q17", "q18", "q19", "q20", "q21", "q22",
 )  # fmt: skip
 ALL = "all"
+# Options that mean nothing to Spark.
+_OURS = ("workers", "rate", "duration", "mechanism", "micro_batch", "batch", "queue_kib", "checks")
 
 
 def run_options(command: Any, queries: tuple[str, ...] = QUERIES) -> Any:
     """The options that say what to run; shared with `tokenring profile`."""
     options = [
         click.argument("query", type=click.Choice(queries)),
-        click.option("--input", "input_folder", required=True, metavar="DIR", type=click.Path(path_type=Path),
+        click.option("--input", "input_folder", required=True, metavar="DIR",
                      help="A folder staged by `tokenring stage`."),
         click.option("--workers", type=click.IntRange(1, MAX_WORKERS), metavar="N",
                      help="Worker processes.  [default: one per usable core]"),
@@ -76,7 +77,7 @@ def plan_from(**options: Any) -> Any:
         raise OptionError(f"--queue-kib is {kib}; it must be a power of two")
     return Plan(
         query=options["query"],
-        input_folder=os.fspath(options["input_folder"]),
+        input_folder=options["input_folder"],
         workers=options["workers"] or 0,
         mechanism=options["mechanism"],
         rate=options["rate"],
@@ -106,7 +107,12 @@ def plan_from(**options: Any) -> Any:
     help="exhaustive: doubt every step of the progress protocol; many times slower.  "
     "[default: $TOKENRING_CHECKS, else normal]",
 )
-def run(json_file: str | None, out_file: Path | None, verify: bool, checks: str | None, **options: Any) -> int:
+@click.option("--engine", type=click.Choice(["tokenring", "spark"]), default="tokenring", show_default=True,
+              help="spark: the same query by Spark SQL, for events beyond one machine: docs/scale-out.md.")
+@click.option("--master", metavar="URL", help="Spark's master, for --engine spark.  [default: local[*]]")
+@click.option("--streaming", is_flag=True, help="Spark's Structured Streaming instead of a batch, for --engine spark.")
+def run(json_file: str | None, out_file: Path | None, verify: bool, checks: str | None, engine: str,
+        master: str | None, streaming: bool, **options: Any) -> int:
     """Answer QUERY over staged events on all cores.
 
     Without --rate as fast as it goes; with it, each event is due at its scheduled instant whatever the engine does, and
@@ -116,11 +122,18 @@ def run(json_file: str | None, out_file: Path | None, verify: bool, checks: str 
     Rows of large results are counted only, unless --verify or --out has them kept, which takes its time. QUERY "all"
     runs every query that has the mechanism: as fast as it goes, in an open loop (--rate, by default 1e6; --duration, by
     default 3), and again for --verify; one that fails does not stop the others.
+
+    With --engine spark DIR may be any folder that Hadoop reads, as hdfs://host/events, and --verify compares with
+    TokenRing's own result.
     """
     _require_folders(json_file, out_file)
+    if options["query"] == ALL and out_file is not None:
+        raise OptionError("--out is for one query's rows; leave it out, or name the query")
+    if engine == "spark":
+        return _run_on_spark(json_file, out_file, verify, master, streaming, options | {"checks": checks})
+    if master is not None or streaming:
+        raise OptionError(f"{'--streaming' if streaming else '--master'} is for Spark; give --engine spark with it")
     if options["query"] == ALL:
-        if out_file is not None:
-            raise OptionError("--out is for one query's rows; leave it out, or name the query")
         return _run_all(json_file, verify, checks, options)
     plan = plan_from(**options, checks=checks or "")
     with ending_signals_raise():
@@ -170,6 +183,32 @@ def _run_all(json_file: str | None, is_verified: bool, checks: str | None, optio
         _write_json(json_file, {"rows": rows})
     if json_file != "-":
         print_rows(rows)
+    return 1 if any(row["failed"] for row in rows) else 0
+
+
+def _run_on_spark(
+    json_file: str | None, out_file: Path | None, is_verified: bool, master: str | None, streaming: bool,
+    options: dict[str, Any],
+) -> int:  # fmt: skip
+    """Run one query or all on Spark; write and print."""
+    from nexmark.run_spark import print_runs, run_queries
+    from nexmark.spark_engine import LOCAL, SparkPlan
+    from nexmark.sql import STREAMED
+
+    for name in _OURS:
+        if options[name] is not None and (name, options[name]) != ("mechanism", "tokens"):
+            raise OptionError(f"--{name.replace('_', '-')} is for TokenRing's own engine; leave --engine spark out")
+    is_all = options["query"] == ALL
+    queries: tuple[str, ...] = (options["query"],)
+    if is_all:
+        queries = tuple([query for query in QUERIES if query in STREAMED or not streaming])
+    plan = SparkPlan(queries, options["input_folder"], master or LOCAL, streaming, options["events"])
+    with ending_signals_raise():
+        rows = run_queries(plan, out_file, is_verified)
+    if json_file is not None:
+        _write_json(json_file, {"rows": rows} if is_all else rows[0])
+    if json_file != "-":
+        print_runs(rows)
     return 1 if any(row["failed"] for row in rows) else 0
 
 

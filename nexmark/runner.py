@@ -183,6 +183,7 @@ def _merge(plan: Plan, query: Query, config: Config, pace: Pace, parts: list[dic
         latency = {name: histogram.quantile_ms(share) for name, share in shares.items()} | {"max": histogram.max_ms}
     return {
         "query": query.name,
+        "engine": "tokenring",
         "workers": config.workers,
         "mechanism": plan.mechanism,
         "rate": pace.rate,

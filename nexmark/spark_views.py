@@ -27,6 +27,14 @@ def batch_views(session: SparkSession, parquet: Mapping[str, str], events: int) 
         make_view(STREAMS[name], session.read.parquet(path), events)
 
 
+def streaming_views(session: SparkSession, parquet: Mapping[str, str], events: int) -> None:
+    """The same as streams that come a file of each at a time."""
+    for name, path in parquet.items():
+        schema = session.read.parquet(path).schema
+        files = session.readStream.schema(schema).option("maxFilesPerTrigger", 1)
+        make_view(STREAMS[name], files.parquet(path), events)
+
+
 def make_view(stream: Stream, rows: DataFrame, events: int) -> None:
     """One view; text that the events lack is null in it."""
     for column in stream.string_columns:
