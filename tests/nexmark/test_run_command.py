@@ -57,6 +57,7 @@ def test_the_json_object(
     outcome = orjson.loads(file.read_bytes())
     kinds: dict[str, Any] = {
         "query": str,
+        "engine": str,
         "workers": int,
         "mechanism": str,
         "events": int,
