@@ -2,7 +2,18 @@
 
 import numpy as np
 
-from engine import LENGTH_BITS, LENGTH_MASK, bytes_at, kernel, text_equal, words_at
+from engine import (
+    COLUMN,
+    LENGTH_BITS,
+    LENGTH_MASK,
+    WORDS,
+    bytes_at,
+    int64,
+    kernel,
+    text_equal,
+    void,
+    words_at,
+)
 
 
 @kernel
@@ -55,3 +66,30 @@ def text_length(target, first, heap, is_text, count):  # type: ignore[no-untyped
                 if text[j] & 0xC0 == 0x80:
                     found -= 1
         t[i] = found
+
+
+@kernel(void(COLUMN, int64, COLUMN, int64, WORDS))
+def split_part(words, heap, separator, index, parts):  # type: ignore[no-untyped-def]
+    """Words into the same heap of the parts of that index, from 0, between separators; null where there are fewer.
+    separator: int64 (2,), the address and length of its bytes; an empty one separates nothing.
+    """
+    width = separator[1]
+    between = bytes_at(separator[0], width)
+    for i in range(len(words)):
+        word = words[i]
+        parts[i] = -1
+        if word >= 0:
+            length = word & LENGTH_MASK
+            text = bytes_at(heap + (word >> LENGTH_BITS), length)
+            start, stop, part = 0, 0, 0
+            while stop < length and part <= index:
+                if width > 0 and stop + width <= length and _same(text, stop, between, width):
+                    if part == index:
+                        break
+                    part += 1
+                    stop += width
+                    start = stop
+                else:
+                    stop += 1
+            if part == index:
+                parts[i] = word + (start << LENGTH_BITS) + (stop - start) - length

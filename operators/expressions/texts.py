@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from engine import LENGTH_BITS, Batch, Schema, Strings
+from engine import LENGTH_BITS, Batch, Schema, Strings, address_of
 from operators.expressions.constants import kind_named, null_word
 from operators.expressions.program import Step
+from operators.expressions.remembered import Made, Remembered, parts_of
+from operators.expressions.text_blocks import split_part
 from operators.expressions.typed import Term, column_term
 
 _HIDDEN = "·"  # in the names of columns between steps; no user's column is called so
@@ -68,7 +70,7 @@ class _Hoist:
         name, *parameters = term.value
         made = _hidden(term, self._schema)
         self._schema = _longer(self._schema, made)
-        self._steps.append(MakeText(_maker(_FUNCTIONS[name], names, parameters, made, self._schema), self._schema))
+        self._steps.append(MakeText(_maker(name, names, parameters, made, self._schema), self._schema))
         self._made[term] = made
         return made
 
@@ -98,14 +100,16 @@ def _longer(schema: Schema, column: Term) -> Schema:
     return Schema.of({**schema.spec(), column.value: column.spelled})
 
 
-def _maker(
-    function: Callable[..., Any], names: list[str], parameters: list[Any], made: Term, schema: Schema
-) -> Callable[[Batch], Batch]:
-    kind = kind_named(made.spelled)
+def _maker(name: str, names: list[str], parameters: list[Any], made: Term, schema: Schema) -> Callable[[Batch], Batch]:
+    kind, function = kind_named(made.spelled), _FUNCTIONS[name]
+
+    def made_of(batch: Batch) -> Made:
+        return parts_of(function(batch, names, *parameters))
+
+    compute = Remembered(made_of, names[0]) if name in _DEAR else made_of
 
     def make(batch: Batch) -> Batch:
-        found = function(batch, names, *parameters)
-        words, heap = (found.words, found.heap) if isinstance(found, Strings) else (found, None)
+        words, heap = compute(batch)
         if heap is None and kind.is_text:
             raise AssertionError("a function of text makes text")
         heaps = (*(batch.heaps or (None,) * len(batch.columns)), heap) if schema.has_text else ()
@@ -167,9 +171,11 @@ def _named_groups(pattern: str) -> str:
 
 
 def _split_part(batch: Batch, names: list[str], separator: str, index: int) -> Strings:
-    text = batch[names[0]]
-    parts = [None if each is None else each.split(separator) for each in text.tolist()]
-    return Strings.of([None if each is None or len(each) <= index else each[index] for each in parts])
+    text, octets = batch[names[0]], np.frombuffer(separator.encode() or b"\0", np.uint8)
+    parts = np.empty(batch.rows, np.int64)
+    between = np.array([address_of(octets), len(separator.encode())])
+    split_part(text.words, address_of(text.heap), between, index, parts)
+    return Strings(parts, text.heap)
 
 
 def _concat(batch: Batch, names: list[str]) -> Strings:
@@ -237,3 +243,6 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "format_time": _format_time,
     "choose": _choose,
 }
+
+_DEAR = {"lower", "upper", "matches", "count_of", "extract", "to_text", "to_number", "format_time"}
+"""Functions of one column that are dearer than remembering what they gave."""
