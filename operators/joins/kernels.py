@@ -2,15 +2,16 @@
 
 `heads`, int64 (slots,): the place of each key's newest row, -1 if it has none. `links`, int64 (places, words): a row a
 place; of the words below only the first two where rows stay for ever. `free`: places to be used again. `heap`: the
-places of rows that go, by when. `meta`: counts.
+first places of rows that go together, by when. `meta`: counts.
 """
 
 from engine import COLUMN, TABLE, WORDS, boolean, int64, kernel, void
 from operators.heap import pop, push
 
-NEXT, TIME, START, END, PREVIOUS, SLOT, MATCHED = range(7)
+NEXT, TIME, START, END, PREVIOUS, SLOT, MATCHED, TOGETHER = range(8)
 """Words of `links`: the next place of the chain, -1 at its end; the time of the row's message; the extent in which rows
-match (they do where extents meet); the place before, -1 at the head; the key's slot; whether it ever matched."""
+match (they do where extents meet); the place before, -1 at the head; the key's slot; whether it ever matched; the
+next place of those that came together and go together, -1 at the last."""
 LIMIT, FREE, EXPIRING = range(3)
 """Words of `meta`: places ever handed out; entries of `free`; entries of `heap`."""
 ROW, PLACE, LATEST = range(3)
@@ -81,8 +82,12 @@ def add_bounded(heads, links, free, meta, heap, slots, starts, ends, dues, match
         if after >= 0:
             links[after, PREVIOUS] = place
         heads[slot] = place
-        push(heap, meta[EXPIRING], dues[i], place)
-        meta[EXPIRING] += 1
+        links[place, TOGETHER] = -1
+        if i > 0 and dues[i] == dues[i - 1]:  # windows' rows mostly are: this spares the heap
+            links[places[i - 1], TOGETHER] = place
+        else:
+            push(heap, meta[EXPIRING], dues[i], place)
+            meta[EXPIRING] += 1
         places[i] = place
 
 
@@ -111,8 +116,11 @@ def expire(heads, others, links, free, meta, heap, horizon, places, dues, emptie
     found, sizes[0] = 0, 0
     while meta[EXPIRING] > 0 and heap[0, 0] <= horizon and found < len(places):
         due, place = heap[0, 0], heap[0, 1]
-        pop(heap, meta[EXPIRING])
-        meta[EXPIRING] -= 1
+        if links[place, TOGETHER] >= 0:
+            heap[0, 1] = links[place, TOGETHER]
+        else:
+            pop(heap, meta[EXPIRING])
+            meta[EXPIRING] -= 1
         slot, before, after = links[place, SLOT], links[place, PREVIOUS], links[place, NEXT]
         if before >= 0:
             links[before, NEXT] = after

@@ -14,7 +14,7 @@ AT_ONCE = 16_384
 
 class Side:
     """Rows by place: links between those of a key, and the columns that results need. Memory: 16 bytes a row and 8 for
-    each column, and texts; 72 where rows expire. Places of rows that went are used again.
+    each column, and texts; 80 where rows expire. Places of rows that went are used again.
     """
 
     __slots__ = ("_expiring", "_free", "_meta", "_sizes", "bounded", "heads", "links", "store")
@@ -23,7 +23,7 @@ class Side:
         self.store = store
         self.bounded = bounded
         self.heads = np.full(_FIRST_PLACES, -1, np.int64)
-        self.links = np.empty((_FIRST_PLACES, 7 if bounded else 2), np.int64)
+        self.links = np.empty((_FIRST_PLACES, 8 if bounded else 2), np.int64)
         self._free = np.empty(_FIRST_PLACES, np.int64)
         self._expiring = np.empty((_FIRST_PLACES if bounded else 0, 2), np.int64)
         self._meta = np.zeros(3, np.int64)
@@ -76,7 +76,7 @@ class Side:
     def expire(self, other: "Side", horizon: Time) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Drop rows due by `horizon`, at most AT_ONCE: (places, dues, slots emptied on both sides), each int64. The
         places can be read until rows are added."""
-        room = min(AT_ONCE, int(self._meta[EXPIRING]))
+        room = min(AT_ONCE, len(self))
         places, dues, emptied = np.empty((3, room), np.int64)
         found = expire(
             *(self.heads, other.heads, self.links, self._free, self._meta, self._expiring),

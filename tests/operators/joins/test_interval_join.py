@@ -60,21 +60,23 @@ def declare(left: Stream, right: Stream, **more: Any) -> Any:
 
 
 def test_bounds_in_a_column_and_rows_that_go() -> None:
-    with bench([A, B], declare, 2) as made:
+    with bench([A, B], declare) as made:
         made.send({"at": [10, 10], "k": [1, 2], "last": [12, 90]}, time=10)
-        made.send({"when": [10, 13, 11], "k": [1, 1, 2], "b": [5, 6, 7]}, to=1, worker=1, time=9)
+        made.send({"when": [10, 13, 11], "k": [1, 1, 2], "b": [5, 6, 7]}, to=1, time=9)
         made.settle()
         assert made.sent() == [(10, 1, 10, 10, 5), (10, 2, 10, 11, 7)]
         assert kept(made, "interval_join") == (2, 3)
         made.advance(12)
-        assert kept(made, "interval_join") == (2, 1)
+        assert kept(made, "interval_join") == (2, 3)
         made.advance(13)
-        assert kept(made, "interval_join") == (1, 1)
-        made.send({"when": [90, 91], "k": [2, 2], "b": [8, 9]}, to=1, worker=1, time=80)
+        assert kept(made, "interval_join") == (1, 3)
+        made.advance(14)
+        assert kept(made, "interval_join") == (1, 0)
+        made.send({"when": [90, 91], "k": [2, 2], "b": [8, 9]}, to=1, time=80)
         made.settle()
         assert made.sent() == [(80, 2, 10, 90, 8)]
         made.advance(91)
-        assert kept(made, "interval_join") == (0, 1)
+        assert kept(made, "interval_join") == (0, 2)
         made.advance(92)
         assert kept(made, "interval_join") == (0, 0)
         made.close()

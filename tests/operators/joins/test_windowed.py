@@ -97,6 +97,19 @@ def test_rows_go_with_their_windows() -> None:
         made.close()
 
 
+def test_a_window_of_many_rows() -> None:
+    """More than go at a time."""
+    many = 40_000
+    with bench([A, B], lambda left, right: declare(left, right, how="left"), queue_bytes=1 << 20) as made:
+        made.send({"at": [5] * many, "k": range(many), "a": range(many)})
+        made.send({"when": [6], "k": [many - 1], "b": [7]}, to=1)
+        made.advance(10)
+        assert kept(made, "join") == (0, 0)
+        assert {row[4] for row in made.rows} == set(range(many)) and len(made.rows) == many
+        assert [row for row in made.rows if row[-1] is not None] == [(0, 0, 0, 10, many - 1, many - 1, 7)]
+        made.close()
+
+
 def test_the_last_window_there_is() -> None:
     with bench([A, B], lambda left, right: declare(left, right, how="left")) as made:
         made.send({"at": [MAX_TIME, MAX_TIME], "k": [1, 2], "a": [1, 2]})
