@@ -28,7 +28,9 @@ def feed(scope: Scope, schema: Schema, timing: Timing, pieces: Pieces, throttle:
     def construct(context: OperatorContext, token: Token) -> Callable[[OutputPort], None]:
         mine = pieces(context.worker_index, context.peers)
         clock = timing.clock(token)
-        under_way = None if throttle is None else throttle.attach(context.name, context.activate)
+        under_way = None
+        if throttle is not None and timing.column is not None:  # a constant time passes only at the end
+            under_way = throttle.attach(context.name, context.activate)
 
         def logic(output: OutputPort) -> None:
             if not token.live or (under_way is not None and under_way.is_full(token.time)):
