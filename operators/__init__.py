@@ -11,6 +11,11 @@ arrange           an index of what updates add up to; net updates once a time is
 where             rows for which a condition is true; a thousand of them are one call
 with_columns, select, rename, drop_columns  other columns, by expressions: col, lit, when, least, greatest
 concatenate       several streams as one
+branch, partition  one stream as several
+exchange, broadcast  rows to the worker of their key, or to all
+inspect           a look at what passes
+delay             rows at later times
+iterate           a loop in one call
 count             how many rows of each key there are
 distinct          the first row of each key
 last_by           the last row of each key
@@ -28,6 +33,8 @@ collect, latest   sinks: all rows, or the latest of each key; gather brings them
 to_parquet, to_arrow_files, to_json_lines  sinks: folders of files that appear whole
 for_each          a sink: a function of what arrives
 capture, replay   a stream's messages and frontiers to files, and again from there
+map_rows, flat_map_rows, filter_rows  one of a row, for when nothing else is left
+collect, latest   sinks: all rows, or the latest of each key
 
 graphs            loops over edges: searches, components, ranks
 mechanisms        ways to coordinate; operators take one as `way`
@@ -62,14 +69,20 @@ from operators.arrange import Arrangement, arrange
 from operators.average_of_last import average_of_last
 from operators.batches import filter_batches, map_batches
 from operators.best_offers import best_offers
+from operators.branch import branch, partition
 from operators.capture import capture, replay
 from operators.collect import Collected, Latest, collect, latest
 from operators.columns import drop_columns, rename, select, with_columns
 from operators.concatenate import concatenate
+from operators.delay import delay
+from operators.exchange import broadcast, exchange
 from operators.expressions import Expression, col, greatest, least, lit, when
+from operators.inspect import inspect
+from operators.iterate import iterate
 from operators.joins import enrich, interval_join, join, temporal_join
 from operators.look_up import look_up
 from operators.no_op import no_op
+from operators.rows import RowwiseWarning, filter_rows, flat_map_rows, map_rows
 from operators.running_average import running_average
 from operators.sinks import for_each, gather, to_arrow_files, to_json_lines, to_parquet
 from operators.sources import (
@@ -89,6 +102,17 @@ from operators.word_count import word_count
 
 __all__ = [
     "ARRIVAL",
+    "branch",
+    "broadcast",
+    "delay",
+    "exchange",
+    "filter_rows",
+    "flat_map_rows",
+    "inspect",
+    "iterate",
+    "map_rows",
+    "partition",
+    "RowwiseWarning",
     "DAY",
     "END_OF_STREAM",
     "HOUR",

@@ -9,37 +9,43 @@ from engine import Batch, Schema, SchemaError, Stream
 
 
 def map_batches(
-    stream: Stream, schema: Schema, function: Callable[[Batch], Mapping[str, Any] | None], name: str = "map_batches"
+    stream: Stream,
+    schema: Schema,
+    function: Callable[[Batch], Mapping[str, Any] | Batch | None],
+    name: str = "map_batches",
 ) -> Stream:
-    """`function(batch)` for each batch: a mapping of the columns of `schema` to arrays of any one length, or None.
+    """`function(batch)` for each batch: a mapping of the columns of `schema` to arrays of any one length (so it is a
+    flat map too), a batch of that schema, or None.
 
-    It may return the arrays it got, but must not write into them.
+    Columns may be whatever `Batch` takes: arrays, lists, Strings, Arrow arrays. It may return the arrays it got, but
+    must not write into them. Stateless, keeps nothing; SchemaError (as OperatorError, in the run) for columns that do
+    not fit. What expressions can say is quicker as `with_columns` and `select`.
     """
 
     def apply(batch: Batch) -> Batch | None:
         columns = function(batch)
-        return None if columns is None else Batch(schema, columns)
+        return columns if columns is None or isinstance(columns, Batch) else Batch(schema, columns)
 
     return stream.apply(name, schema, apply)
 
 
 def filter_batches(stream: Stream, keep: Callable[[Batch], np.ndarray], name: str = "filter_batches") -> Stream:
-    """The rows for which `keep(batch)`, a boolean array of shape (rows,), is true; a whole batch passes as it is.
-
-    Comparisons with constants are quicker as `where`.
+    """The rows for which `keep(batch)`, a boolean array of shape (rows,), is true (not masked, which is null); a whole
+    batch passes as it is. What expressions can say is quicker as `where`.
     """
-    schema = stream.schema
 
     def apply(batch: Batch) -> Batch | None:
-        chosen = np.asarray(keep(batch))
-        if chosen.shape != (batch.rows,) or chosen.dtype != np.bool_:
-            raise SchemaError(
-                f"the function returned {chosen.dtype} of shape {chosen.shape}; it must return bool of shape "
-                f"({batch.rows},)"
-            )
-        found = int(np.count_nonzero(chosen))
-        if found == batch.rows:
-            return batch
-        return Batch.wrap(schema, tuple([column[chosen] for column in batch.columns]), found)
+        return batch.filter(mask_of(keep(batch), batch))
 
-    return stream.apply(name, schema, apply)
+    return stream.apply(name, stream.schema, apply)
+
+
+def mask_of(found: Any, batch: Batch) -> np.ndarray:
+    """What a function returned as bool of shape (rows,), null as False; SchemaError if it is no such thing."""
+    chosen = np.asarray(found.filled(False) if np.ma.isMaskedArray(found) else found)
+    if chosen.shape != (batch.rows,) or chosen.dtype != np.bool_:
+        raise SchemaError(
+            f"the function returned {chosen.dtype} of shape {chosen.shape}; it must return bool of shape "
+            f"({batch.rows},)"
+        )
+    return chosen

@@ -3,14 +3,18 @@
 from collections.abc import Callable
 from typing import Any
 
-from engine import Notify, OperatorContext, Stream, Token
+from engine import Notify, OperatorContext, SchemaError, Stream, Token
 
 
 def concatenate(first: Stream, *others: Stream, name: str = "concatenate") -> Stream:
-    """The rows of all streams, which have one schema and belong to one scope, by reference and in no order.
-
-    At the head of a loop: what enters and what comes round.
+    """The rows of all streams, which have one schema and belong to one scope, at their times, by reference and in no
+    order. Keeps nothing. At the head of a loop: what enters and what comes round. SchemaError for different schemas.
     """
+    for stream in others:
+        if stream.schema != first.schema:
+            raise SchemaError(
+                f"operator {name!r}: {first.schema!r} and {stream.schema!r} are not one; select and rename what fits"
+            )
     builder = first.scope.operator(name, Notify.NEVER)
     for stream in (first, *others):
         builder.input(stream)

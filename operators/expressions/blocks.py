@@ -1,8 +1,9 @@
 """The machine's operations on numbers: kernels over one block of words, each a loop that the compiler vectorises.
 
 Registers are addresses of int64 words. `target`, `first`, `second` are addresses of `count` words; results may overlap
-their operands. What may go wrong with a row (overflow, division by zero, a cast that does not fit) is noticed roughly,
-`True` for "perhaps", without stopping; `first_fault` then looks which row it was.
+their operands. Where int64 may overflow it is computed as uint64: the compiler takes for granted that int64 does not
+(numba's sums and products are "nsw"). What may go wrong with a row (overflow, division by zero, a cast that does not
+fit) is noticed roughly, `True` for "perhaps", without stopping; `first_fault` then looks which row it was.
 """
 
 import numpy as np
@@ -48,7 +49,8 @@ def divide(first, divisor, target, count, magic, shift, wants_rest):  # type: ig
         other = (middle & low) + u_low * magic_high
         upper = u_high * magic_high + (middle >> half) + (other >> half)
         quotient = np.int64(upper >> steps) ^ sign
-        target[i] = value - quotient * divisor if wants_rest else quotient
+        rest = np.int64(np.uint64(value) - np.uint64(quotient) * np.uint64(divisor))
+        target[i] = rest if wants_rest else quotient
 
 
 def magic_for(divisor: int) -> tuple[int, int]:
@@ -68,19 +70,19 @@ def whole(op, target, first, second, count, constant, magic):  # type: ignore[no
     bad = np.int64(0)
     if op == INT_ADD:
         for i in range(count):
-            r = a[i] + b[i]
+            r = np.int64(np.uint64(a[i]) + np.uint64(b[i]))
             bad |= (a[i] ^ r) & (b[i] ^ r)
             t[i] = r
     elif op == INT_SUB:
         for i in range(count):
-            r = a[i] - b[i]
+            r = np.int64(np.uint64(a[i]) - np.uint64(b[i]))
             bad |= (a[i] ^ b[i]) & (a[i] ^ r)
             t[i] = r
     elif op == INT_MUL:
         if magnitude(a, count) + magnitude(b, 1 if constant != 0 else count) > 62:
             bad = np.int64(-1)
         for i in range(count):
-            t[i] = a[i] * b[i]
+            t[i] = np.int64(np.uint64(a[i]) * np.uint64(b[i]))
     elif op == INT_LEAST:
         for i in range(count):
             t[i] = min(a[i], b[i])
@@ -94,7 +96,7 @@ def whole(op, target, first, second, count, constant, magic):  # type: ignore[no
             x, y = a[i], b[i]
             if y == 0 or y == -1:  # what the processor traps on
                 bad |= np.int64(-1) if y == 0 or (x == LEAST and op == INT_DIV) else np.int64(0)
-                t[i] = -x if op == INT_DIV and y == -1 else 0
+                t[i] = np.int64(-np.uint64(x)) if op == INT_DIV and y == -1 else 0
             elif op == INT_DIV:
                 t[i] = x // y
             else:
@@ -253,13 +255,14 @@ def first_fault(op, first, second, guard, count):  # type: ignore[no-untyped-def
         ux, uy = np.uint64(x), np.uint64(y)
         real_x = a.view(np.float64)[i]
         if op == INT_ADD:
-            bad = ((x ^ (x + y)) & (y ^ (x + y))) < 0
+            r = np.int64(ux + uy)
+            bad = ((x ^ r) & (y ^ r)) < 0
         elif op == INT_SUB:
-            bad = ((x ^ y) & (x ^ (x - y))) < 0
+            bad = ((x ^ y) & (x ^ np.int64(ux - uy))) < 0
         elif op == INT_MUL:
-            bad = abs(np.float64(x) * np.float64(y)) >= 9.2e18 and (
-                (x == -1 and y == LEAST) or (x != -1 and x != 0 and (x * y) // x != y)
-            )
+            size_x, size_y = ux if x >= 0 else -ux, uy if y >= 0 else -uy
+            most = np.uint64(2**63) if (x < 0) != (y < 0) else np.uint64(2**63 - 1)
+            bad = x != 0 and size_y > most // size_x
         elif op == INT_DIV:
             bad = y == 0 or (x == LEAST and y == -1)
         elif op in (INT_MOD, UINT_DIV, UINT_MOD):

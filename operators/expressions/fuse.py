@@ -5,11 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from engine import Batch, BatchFunction, Schema, UsageError, address_of
+from engine import Batch, BatchFunction, Schema, SchemaError, UsageError, address_of
 from operators.expressions.blocks import REAL_TO_INT
 from operators.expressions.machine import BLOCK, OPERATIONS, run, words_address
+from operators.expressions.node import Node
 from operators.expressions.program import Compiled, Program, Step
 from operators.expressions.texts import MakeText, without_text
+from operators.expressions.typed import typed
 
 _DIVISIONS = {OPERATIONS[family + sign] for family in ("int", "uint") for sign in ("//", "%")}
 _WORD = np.dtype(np.int64)
@@ -196,3 +198,22 @@ class _Machine:
         return UsageError(f"{text}, row {self._fault[0]} of the batch: {why}")
 
 
+
+
+class Masks:
+    """Where a condition over rows of one schema is true; called with a batch."""
+
+    __slots__ = ("_function", "schema")
+
+    def __init__(self, condition: Node, schema: Schema) -> None:
+        term = typed(condition, schema, "mask")
+        if term.kind != "bool":
+            raise SchemaError(f"{condition!r} is {term.kind}, not bool; compare it with something")
+        self.schema = schema
+        step = Step(None, {"mask": term}, Schema.of({"mask": term.spelled}))
+        self._function = together([Computation(schema, step, repr(condition))])
+
+    def __call__(self, batch: Batch) -> np.ndarray:
+        """bool of shape (rows,)."""
+        found = self._function(batch) if batch.rows else None
+        return np.zeros(0, np.bool_) if found is None else found.columns[0] == 1

@@ -4,10 +4,14 @@ from collections.abc import Collection
 from datetime import timedelta
 from typing import Any
 
-from engine import UsageError
+import numpy as np
+
+from engine import Batch, UsageError
+from operators.expressions.fuse import Masks
+from operators.expressions.node import Node
 
 
-class Expression:
+class Expression(Node):
     """A value for each row, from columns, constants and operators; made by `col`, `lit`, `when`, used by `where`,
     `with_columns`, `select`, `branch`.
 
@@ -19,12 +23,19 @@ class Expression:
     is_null, fill_null, and & and |, which know that `null & False` is False and `null | True` is True.
     """
 
-    __slots__ = ("arguments", "operation", "value")
+    __slots__ = ("_masks",)
 
-    def __init__(self, operation: str, arguments: tuple["Expression", ...] = (), value: Any = None) -> None:
-        self.operation = operation
-        self.arguments = arguments
-        self.value = value
+    def __init__(self, operation: str, arguments: tuple[Node, ...] = (), value: Any = None) -> None:
+        super().__init__(operation, arguments, value)
+        self._masks: Masks | None = None
+
+    def mask(self, batch: Batch) -> np.ndarray:
+        """Where this, a condition, is true (and not null) in a batch: bool of shape (rows,). What `columns` names is
+        all that it looks at. For functions of batches; `where` is quicker.
+        """
+        if self._masks is None or self._masks.schema is not batch.schema:
+            self._masks = Masks(self, batch.schema)
+        return self._masks(batch)
 
     def __add__(self, other: Any) -> "Expression":
         return _two("+", self, other)
@@ -212,28 +223,6 @@ class Expression:
         """How often the string has this in it, without overlap: int64."""
         return _text("count_of", self, text)
 
-    def __repr__(self) -> str:
-        operation, arguments = self.operation, self.arguments
-        if operation == "column":
-            return str(self.value)
-        if operation == "constant":
-            return repr(self.value)
-        if operation == "case":
-            *pairs, last = arguments
-            said = [f"when({a!r}).then({b!r})" for a, b in zip(pairs[::2], pairs[1::2], strict=True)]
-            return ".".join([*said, f"otherwise({last!r})"])
-        if operation == "calendar":
-            return f"{arguments[0]!r}.{self.value}()"
-        if operation == "text":
-            name, *given = self.value
-            return f"{arguments[0]!r}.{name}({', '.join([repr(each) for each in given])})"
-        if operation in ("least", "greatest", "~"):
-            return f"{operation}({', '.join([repr(each) for each in arguments])})"
-        if len(arguments) == 2 and not operation.isidentifier():
-            return f"({arguments[0]!r} {operation} {arguments[1]!r})"
-        given = [repr(each) for each in arguments[1:]] + ([] if self.value is None else [repr(self.value)])
-        return f"{arguments[0]!r}.{operation}({', '.join(given)})"
-
 
 class When(Expression):
     """`when(condition).then(value)`, to which more may follow: `.when(…).then(…)`, and `.otherwise(…)`. Without that,
@@ -256,7 +245,7 @@ class Condition:
 
     __slots__ = ("_before", "_condition")
 
-    def __init__(self, before: tuple[Expression, ...], condition: Expression) -> None:
+    def __init__(self, before: tuple[Node, ...], condition: Node) -> None:
         self._before = before
         self._condition = condition
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from engine import Kind, Schema, SchemaError
 from operators.expressions.constants import constant
-from operators.expressions.tree import Expression
+from operators.expressions.node import Node
 
 CLASSES = {"int64": "int", "uint64": "uint", "float64": "float", "timestamp": "int", "bool": "int"}
 """Which operations of the machine are for words of a kind; text has its own."""
@@ -55,10 +55,10 @@ def column_term(name: str, kind: Kind) -> Term:
     return Term("column", kind.name, kind.nullable, (), name, name)
 
 
-def typed(expression: Expression, schema: Schema, who: str) -> Term:
+def typed(expression: Node, schema: Schema, who: str) -> Term:
     """The expression over columns of `schema`; SchemaError naming the operator `who`, what does not fit, and the cure.
     """
-    if not isinstance(expression, Expression):
+    if not isinstance(expression, Node):
         raise SchemaError(f'operator {who!r}: an expression is expected, such as col("price") > 1, not {expression!r}')
     return _Typing(schema, who).term(expression)
 
@@ -67,12 +67,12 @@ class _Typing:
     def __init__(self, schema: Schema, who: str) -> None:
         self._schema = schema
         self._who = who
-        self._at: Expression | None = None
+        self._at: Node | None = None
 
     def _refuse(self, fault: str) -> SchemaError:
         return SchemaError(f"operator {self._who!r}, in {self._at!r}: {fault}")
 
-    def term(self, tree: Expression, beside: str | None = None) -> Term:
+    def term(self, tree: Node, beside: str | None = None) -> Term:
         """The tree's term; a constant takes the kind of what stands `beside` it where that loses nothing."""
         operation = tree.operation
         if operation == "column":
@@ -107,7 +107,7 @@ class _Typing:
             return self._comparison(tree, operation, first, second)
         return self._arithmetic(tree, operation, first, second)
 
-    def _together(self, tree: Expression) -> list[Term]:
+    def _together(self, tree: Node) -> list[Term]:
         """The arguments: constants take the kind of an argument that is none."""
         beside = None
         terms: list[Term | None] = []
@@ -123,12 +123,12 @@ class _Typing:
         return [term for term in terms if term is not None]
 
     def _make(
-        self, tree: Expression, operation: str, kind: str, arguments: tuple[Term, ...], value: Any = None
+        self, tree: Node, operation: str, kind: str, arguments: tuple[Term, ...], value: Any = None
     ) -> Term:
         nullable = any([term.nullable for term in arguments])
         return Term(operation, kind, nullable, arguments, value, repr(tree))
 
-    def _one(self, tree: Expression, argument: Term) -> Term:
+    def _one(self, tree: Node, argument: Term) -> Term:
         operation, kind = tree.operation, argument.kind
         if operation == "cast":
             return self._cast(tree, argument)
@@ -153,7 +153,7 @@ class _Typing:
         made = self._make(tree, "text", _TEXT_RESULTS.get(name, "string"), (argument,), tree.value)
         return made if name not in ("extract", "split_part") else _nullable(made)
 
-    def _cast(self, tree: Expression, argument: Term) -> Term:
+    def _cast(self, tree: Node, argument: Term) -> Term:
         before, after = argument.kind, tree.value
         if before == after:
             return argument
@@ -170,7 +170,7 @@ class _Typing:
             raise self._refuse(f"a cast leads from {before} to {', '.join(ways) or 'nothing else'}, not to {after!r}")
         return self._make(tree, _CASTS[before, after], after, (argument,))
 
-    def _logical(self, tree: Expression, operation: str, first: Term, second: Term) -> Term:
+    def _logical(self, tree: Node, operation: str, first: Term, second: Term) -> Term:
         for term in (first, second):
             if term.kind != "bool":
                 raise self._refuse(
@@ -179,7 +179,7 @@ class _Typing:
                 )
         return self._make(tree, operation, "bool", (first, second))
 
-    def _comparison(self, tree: Expression, operation: str, first: Term, second: Term) -> Term:
+    def _comparison(self, tree: Node, operation: str, first: Term, second: Term) -> Term:
         if operation in _SWAPPED:
             operation, first, second = _SWAPPED[operation], second, first
         kind = first.kind
@@ -196,7 +196,7 @@ class _Typing:
             family = "int"
         return self._make(tree, family + operation, "bool", (first, second))
 
-    def _arithmetic(self, tree: Expression, operation: str, first: Term, second: Term) -> Term:
+    def _arithmetic(self, tree: Node, operation: str, first: Term, second: Term) -> Term:
         kinds = first.kind, second.kind
         if operation == "/" and kinds[0] in NUMBERS and kinds[1] in NUMBERS:
             return self._make(tree, "float/", "float64", (self._real(first), self._real(second)))
@@ -223,13 +223,13 @@ class _Typing:
             return term
         return Term(_CASTS[term.kind, "float64"], "float64", term.nullable, (term,), None, term.text)
 
-    def _case(self, tree: Expression) -> Term:
+    def _case(self, tree: Node) -> Term:
         conditions = [self.term(each) for each in tree.arguments[:-1:2]]
         self._at = tree
         for term in conditions:
             if term.kind != "bool":
                 raise self._refuse(f"{term.text} is {term.kind}; a condition must be bool: compare it with something")
-        values = self._together(Expression("case", (*tree.arguments[1::2], tree.arguments[-1])))
+        values = self._together(Node("case", (*tree.arguments[1::2], tree.arguments[-1])))
         self._at = tree
         kind = values[0].kind
         for term in values[1:]:
@@ -239,13 +239,13 @@ class _Typing:
                 )
         return self._choice(tree, conditions, values)
 
-    def _choice(self, tree: Expression, conditions: Sequence[Term], values: Sequence[Term]) -> Term:
+    def _choice(self, tree: Node, conditions: Sequence[Term], values: Sequence[Term]) -> Term:
         arguments = [term for pair in zip(conditions, values, strict=False) for term in pair]
         kind, nullable = values[0].kind, any([term.nullable for term in values])
         operation, value = ("text", ("choose",)) if kind in TEXTS else ("case", None)
         return Term(operation, kind, nullable, (*arguments, values[-1]), value, repr(tree))
 
-    def _fill_null(self, tree: Expression) -> Term:
+    def _fill_null(self, tree: Node) -> Term:
         value, fill = self._together(tree)
         self._at = tree
         if value.kind != fill.kind:
@@ -256,7 +256,7 @@ class _Typing:
         made = self._choice(tree, [there], [value, fill])
         return made if fill.nullable else Term(made.operation, made.kind, False, made.arguments, made.value, made.text)
 
-    def _is_in(self, tree: Expression) -> Term:
+    def _is_in(self, tree: Node) -> Term:
         value, *constants = self._together(tree)
         self._at = tree
         for term in constants:

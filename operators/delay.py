@@ -1,0 +1,60 @@
+"""delay: rows at later times."""
+
+from collections.abc import Callable
+
+from sortedcontainers import SortedDict
+
+from engine import (
+    Batch,
+    GraphError,
+    InputPort,
+    Notify,
+    OperatorContext,
+    OutputPort,
+    PathSummary,
+    Stream,
+    Token,
+    UsageError,
+)
+
+
+def delay(stream: Stream, by: int, name: str = "delay") -> Stream:
+    """The rows, `by` later (in units of the stream's times, so ns in most): those of time t are sent at t + by, once no
+    earlier ones can come, so that they leave in order of time.
+
+    Frontiers behind it are what they are before it, plus `by`; a token is held for each time that waits. Memory: the
+    rows that wait. UsageError for a negative `by`, GraphError in a loop, whose times have no total order.
+    """
+    if by < 0:
+        raise UsageError(f"operator {name!r}: rows cannot be sent {-by} before their times; by must be 0 or more")
+    scope = stream.scope
+    if scope.depth > 1:
+        raise GraphError(
+            f"operator {name!r} acts on times in their total order, which those in {scope.describe()} do not have; "
+            f"let its streams leave first"
+        )
+    builder = scope.operator(name, Notify.IF_TOKEN)
+    builder.input(stream)
+    output = builder.output(stream.schema, {0: PathSummary(by)})
+    builder.build(_construct)
+    return output
+
+
+def _construct(context: OperatorContext, token: Token) -> Callable[..., None]:
+    token.drop()
+    waiting: SortedDict = SortedDict()  # the time they leave at -> its token, batches
+
+    def logic(rows: InputPort, output: OutputPort) -> None:
+        for reference, batch in rows:
+            held: Token = reference.retain()
+            if held.time in waiting:
+                waiting[held.time][1].append(batch.copy())
+                held.drop()
+            else:
+                waiting[held.time] = (held, [batch.copy()])
+        while waiting and waiting.peekitem(0)[0] <= rows.frontier:
+            held, batches = waiting.popitem(0)[1]
+            output.give(held, Batch.concatenate(batches))
+            held.drop()
+
+    return logic

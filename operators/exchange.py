@@ -1,0 +1,32 @@
+"""exchange, broadcast: rows to the worker that owns their key, or to every worker."""
+
+from collections.abc import Callable, Sequence
+
+from engine import Broadcast, Exchange, InputPort, Notify, OperatorContext, OutputPort, Pact, Stream, Token
+
+
+def exchange(stream: Stream, by: str | Sequence[str], name: str = "exchange") -> Stream:
+    """The rows, at their times, on the worker that owns the value of the column `by`, or of several columns, of any
+    kind: rows of equal keys meet. Rows of one worker stay in order. Operators with a key exchange by themselves.
+
+    All columns cross, so `select` what is needed before. Keeps nothing. SchemaError for a column that is not there.
+    """
+    return _passed_on(stream, Exchange(by if isinstance(by, str) else tuple(by)), name)
+
+
+def broadcast(stream: Stream, name: str = "broadcast") -> Stream:
+    """Every row, at its time, on every worker. Keeps nothing."""
+    return _passed_on(stream, Broadcast(), name)
+
+
+def _passed_on(stream: Stream, pact: Pact, name: str) -> Stream:
+    def construct(context: OperatorContext, token: Token) -> Callable[..., None]:
+        token.drop()
+
+        def logic(rows: InputPort, output: OutputPort) -> None:
+            for reference, batch in rows:
+                output.give(reference, batch)
+
+        return logic
+
+    return stream.unary(name, stream.schema, construct, pact, Notify.NEVER)

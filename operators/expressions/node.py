@@ -1,0 +1,48 @@
+"""Nodes of expressions: an operation, what it is applied to, and how it is said."""
+
+from collections.abc import Iterator
+from typing import Any
+
+
+class Node:
+    """A tree over columns ("column", with the name as value) and constants ("constant", with the value)."""
+
+    __slots__ = ("arguments", "operation", "value")
+
+    def __init__(self, operation: str, arguments: "tuple[Node, ...]" = (), value: Any = None) -> None:
+        self.operation = operation
+        self.arguments = arguments
+        self.value = value
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns that it reads."""
+        return tuple(dict.fromkeys(self._columns()))
+
+    def _columns(self) -> Iterator[str]:
+        if self.operation == "column":
+            yield self.value
+        for argument in self.arguments:
+            yield from argument._columns()
+
+    def __repr__(self) -> str:
+        operation, arguments = self.operation, self.arguments
+        if operation == "column":
+            return str(self.value)
+        if operation == "constant":
+            return repr(self.value)
+        if operation == "case":
+            *pairs, last = arguments
+            said = [f"when({a!r}).then({b!r})" for a, b in zip(pairs[::2], pairs[1::2], strict=True)]
+            return ".".join([*said, f"otherwise({last!r})"])
+        if operation == "calendar":
+            return f"{arguments[0]!r}.{self.value}()"
+        if operation == "text":
+            name, *given = self.value
+            return f"{arguments[0]!r}.{name}({', '.join([repr(each) for each in given])})"
+        if operation in ("least", "greatest", "~"):
+            return f"{operation}({', '.join([repr(each) for each in arguments])})"
+        if len(arguments) == 2 and not operation.isidentifier():
+            return f"({arguments[0]!r} {operation} {arguments[1]!r})"
+        given = [repr(each) for each in arguments[1:]] + ([] if self.value is None else [repr(self.value)])
+        return f"{arguments[0]!r}.{operation}({', '.join(given)})"
