@@ -108,7 +108,7 @@ def conditions(draw: Any, deeper: int) -> Expression:
     compared = [Expression(sign, (x, y)) for sign in COMPARISONS]
     texts = [text == "ab", text != col("z"), text.starts_with("a"), text.ends_with("b"), text.contains("é")]
     return draw(
-        st.sampled_from([a & b, a | b, ~a, number.is_in([1, 2, 2**40]), text.is_in(["a", "bab"]), x.is_null()])
+        st.sampled_from([a & b, a | b, ~a, number.is_in([1, 2, 2**40]), text.is_in(["a", "bab"]), col("n").is_null()])
         | st.sampled_from(compared)
         | st.sampled_from([*texts, text.length() > 1, col("t").year() > 1990, col("t").weekday() == 2])
     )
