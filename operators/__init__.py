@@ -27,14 +27,13 @@ enrich            each row with what a table says about its key: given, or chang
 temporal_join     each row with the version of its key that was valid at the row's time
 look_up           each row with the value that a table has for it at the same time
 map_batches, filter_batches  a Python function of a batch
+map_rows, flat_map_rows, filter_rows  one of a row, for when nothing else is left
 read_columns, read_arrow, read_parquet, read_json_lines  sources: streams of files and tables
 from_generator, from_callback  sources: streams of Python code, and live ones; Throttle bounds how far all of them run
 collect, latest   sinks: all rows, or the latest of each key; gather brings them to the launcher as one table
 to_parquet, to_arrow_files, to_json_lines  sinks: folders of files that appear whole
 for_each          a sink: a function of what arrives
 capture, replay   a stream's messages and frontiers to files, and again from there
-map_rows, flat_map_rows, filter_rows  one of a row, for when nothing else is left
-collect, latest   sinks: all rows, or the latest of each key
 
 graphs            loops over edges: searches, components, ranks
 mechanisms        ways to coordinate; operators take one as `way`
