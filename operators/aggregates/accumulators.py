@@ -185,6 +185,16 @@ class Accumulators:
             elif not fold_words(SUM if fold.operation == COUNT else fold.operation, target, words, state):
                 raise self._overflow(at)
 
+    @property
+    def reversible(self) -> bool:
+        """Whether `take_away` undoes `merge`, exactly."""
+        return all(fold.operation in (COUNT, SUM, SUM_UNSIGNED) for fold in self._plan.folds)
+
+    def take_away(self, other: "Accumulators", source: np.ndarray, target: np.ndarray) -> None:
+        """Undo a merge; all of `target` are different."""
+        for state, words in zip(self._state, other._state, strict=True):
+            state[target] -= words[source]
+
     def results(self, slots: np.ndarray) -> Columns:
         """The results' columns and heaps for slots, int64 (n,)."""
         columns, heaps = [], []

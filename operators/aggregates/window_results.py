@@ -6,10 +6,12 @@ import numpy as np
 from sortedcontainers import SortedSet
 
 from engine import COMPLETE, Batch, Schema, Time
+from operators.aggregates.accumulators import Accumulators
 from operators.aggregates.columns import joined, wrapped
 from operators.aggregates.groups import Groups
 from operators.aggregates.pane_state import PANE, PaneState, State, ends_of, too_late
 from operators.aggregates.plan import Plan
+from operators.aggregates.put_together import Merged, Moved
 from operators.aggregates.windows import Panes, bounds_of
 from operators.keys import Keys
 from operators.mechanisms import Give, distinct
@@ -24,9 +26,12 @@ class Windows:
         self.late = int(partial)
         self._plan, self._panes, self._schema = plan, panes, schema
         self._partial = partial
-        self._rows = PaneState(plan, panes, make(plan))
+        state = make(plan)
+        self._rows = PaneState(plan, panes, state)
         self._groups = Groups(Schema.of(plan.keys)) if plan.by and not panes.is_tumbling else None
-        self._window = make(plan)  # the state of one window at a time, by group
+        self._together: Merged | Moved = Merged(panes, self._rows, self._groups, make(plan))
+        if self._groups is not None and isinstance(state, Accumulators) and state.reversible:
+            self._together = Moved(panes, self._rows, self._groups, state, Accumulators(plan))
         self._time = plan.schema.position(PANE if partial else panes.time) if partial or panes.time else -1
         self._pending: SortedSet = SortedSet()  # ends of windows that have rows
         self._closed: Time = -1
@@ -68,27 +73,15 @@ class Windows:
                 give(end + panes.lateness, self._results(end, slots, rows.keys, rows.state))
                 rows.forget(slots)
                 continue
-            parts = [slots for at in rows.open.irange(end - panes.width + panes.step, end) for slots in rows.open[at]]
-            give(end + panes.lateness, self._put_together(end, np.concatenate(parts)))
-            for _, slots in rows.close(end - panes.width + panes.every):  # those of no later window
+            keys, slots, state = self._together.window(end)
+            give(end + panes.lateness, self._results(end, slots, keys, state))
+            start = end - panes.width + panes.every  # of the next window
+            self._together.leave(start)
+            for _, slots in rows.close(start):
                 if self._groups is not None:
                     self._groups.forget(slots)
                 rows.forget(slots)
         return self.least()
-
-    def _put_together(self, end: Time, slots: np.ndarray) -> Batch:
-        rows, groups, state = self._rows, self._groups, self._window
-        if groups is None:  # one group; of the keys, none is shown
-            target = np.zeros(len(slots), np.int64)
-            distinct, keys, limit = target[:1], rows.keys, 1
-        else:
-            target, distinct = groups.of(slots)
-            keys, limit = groups.keys, groups.keys.limit
-        state.reset(distinct, limit)
-        state.merge(rows.state, slots, target)
-        results = self._results(end, distinct, keys, state)
-        state.drop(distinct)
-        return results
 
     def _results(self, end: Time, slots: np.ndarray, keys: Keys, state: State) -> Batch:
         """The rows of a window."""

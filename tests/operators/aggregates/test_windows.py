@@ -206,3 +206,28 @@ def test_windows_that_leave_gaps_are_refused() -> None:
 
     with bench([LATE], declare):
         pass
+
+
+@settings(max_examples=25)
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 300), st.integers(0, 4), st.integers(-9, 9)), min_size=1, max_size=60),
+    step=st.integers(1, 80),
+    window=st.sampled_from([Sliding("at", 60, 5), Sliding("at", 50, 20)]),
+)
+def test_counts_and_sums_move_on_with_the_window(rows: list[tuple[int, int, int]], step: int, window: Any) -> None:
+    """Keys that come, go, and come again, in windows of many panes, with gaps between."""
+    rows = sorted(row if row[0] < 100 else (row[0] + 500, *row[1:]) for row in rows)
+    with bench([Schema("at key v")], lambda s: aggregate(s, "key", window=window, n=Count(), total=Sum("v"))) as made:
+        for start in range(0, 900, step):
+            some = [row for row in rows if start <= row[0] < start + step]
+            if some:
+                made.send({name: [row[at] for row in some] for at, name in enumerate(("at", "key", "v"))})
+            made.advance(start + step)
+        made.close()
+        found: dict[Any, list[int]] = {}
+        for at, key, value in rows:
+            for each in _windows(window, at):
+                found.setdefault((*each, key), []).append(value)
+        assert sorted(row[2:] for row in made.rows) == sorted(
+            (*place, len(values), sum(values)) for place, values in found.items()
+        )
