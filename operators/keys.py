@@ -27,12 +27,19 @@ _NONE = np.zeros(0, np.int64)
 _NO_SOURCES = np.zeros((0, 3), np.int64)
 
 
-def grown(array: np.ndarray, length: int, fill: Any = 0) -> np.ndarray:
-    """`array` if its last dimension is `length` or more; otherwise a copy at least twice as long, new places `fill`."""
+def grown(array: np.ndarray, length: int, fill: int | None = 0) -> np.ndarray:
+    """`array` if its last dimension is `length` or more; otherwise a copy at least twice as long, new places `fill`
+    (None: anything, which leaves memory untouched that is not used yet; so does 0).
+    """
     before = array.shape[-1]
     if before >= length:
         return array
-    longer = np.full((*array.shape[:-1], max(length, 2 * before)), fill, array.dtype)
+    shape = *array.shape[:-1], max(length, 2 * before)
+    longer: np.ndarray[Any, Any]
+    if fill is None:
+        longer = np.empty(shape, array.dtype)
+    else:
+        longer = np.full(shape, fill, array.dtype) if fill else np.zeros(shape, array.dtype)
     longer[..., :before] = array
     return longer
 
@@ -134,11 +141,11 @@ class Keys:
             move_cells(self._cells, cells)
             self._cells = cells
         if counts[FREE] == 0 and counts[LIMIT] == self._stored.shape[1]:
-            self._stored = grown(self._stored, counts[LIMIT] + 1)
-            self._tags = self._stored[0] if self._exact else grown(self._tags, counts[LIMIT] + 1)
-            self._free = grown(self._free, counts[LIMIT] + 1)
+            self._stored = grown(self._stored, counts[LIMIT] + 1, None)
+            self._tags = self._stored[0] if self._exact else grown(self._tags, counts[LIMIT] + 1, None)
+            self._free = grown(self._free, counts[LIMIT] + 1, None)
         if counts[TEXT] + counts[NEEDED] > len(self._heap):
-            self._heap = grown(self._heap, counts[TEXT] + counts[NEEDED])
+            self._heap = grown(self._heap, counts[TEXT] + counts[NEEDED], None)
 
     def remove(self, slots: np.ndarray) -> None:
         """Forget live keys, each named once: int64 (keys,). Their slots are handed out again."""

@@ -49,7 +49,7 @@ class RowStore:
             return
         needed = int(places.max()) + 1
         for at, words in enumerate(batch.columns):
-            self._columns[at] = stored = grown(self._columns[at], needed, -1)
+            self._columns[at] = stored = grown(self._columns[at], needed, -1 if self._texts[at] else None)
             if self._texts[at]:
                 self._reserve(_bytes_of(words, rows))
                 heap = batch.heaps[at]
@@ -70,7 +70,7 @@ class RowStore:
                 at = move_texts(stored, places, address_of(self._heap), address_of(heap), at)
         self._used = at
         self._limit = 2 * (at + length) + _FIRST_BYTES
-        self._heap = grown(heap, self._limit)
+        self._heap = grown(heap, self._limit, None)
 
     def drop(self, places: np.ndarray) -> None:
         """What is stored there is not needed any more (its text's memory comes back in time)."""

@@ -65,7 +65,7 @@ class Accumulators:
     def reset(self, slots: np.ndarray, limit: int) -> None:
         """Slots start anew: int64 (n,), all below `limit`."""
         if self._state.shape[1] < limit:
-            self._state = grown(self._state, limit)
+            self._state = grown(self._state, limit, None)
             self._held = grown(self._held, limit) if len(self._held) else self._held
         self._state[:, slots] = self._initial
 

@@ -50,7 +50,7 @@ class DistinctValues:
         pairs, new = self._keys.fresh, slots[self._keys.fresh_rows]
         if len(new):
             self._first = grown(self._first, int(new.max()) + 1)
-            self._following = grown(self._following, self._keys.limit)
+            self._following = grown(self._following, self._keys.limit, None)
             chain(pairs, new, self._first, self._following)
         return new
 

@@ -3,16 +3,14 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from engine import Batch, Exchange, Stream
 from operators.aggregates.aggregate import aggregate
+from operators.aggregates.best import Best
 from operators.aggregates.functions import Count
-from operators.aggregates.kernels import LAST, LEAST, fold_order
-from operators.aggregates.orders import ascending, check_order, ranked
+from operators.aggregates.orders import check_order
 from operators.aggregates.owners import columns_of, exchanged_by
 from operators.aggregates.plan import Plan
-from operators.keys import Keys, grown
+from operators.keys import Keys
 from operators.mechanisms import TOKENS, Mechanism
 
 
@@ -52,25 +50,8 @@ def last_by(
     plan = Plan.of(name, stream.schema, names, {})
     check_order(name, stream.schema, (order,))
 
-    def make() -> Callable[[Batch], Batch]:
-        keys = Keys(plan.schema, names)
-        latest, held = np.full(64, LEAST, np.int64), np.zeros(64, np.int64)
-
-        def answer(batch: Batch) -> Batch:
-            nonlocal latest, held
-            chosen = ranked(batch, order)
-            if chosen is not None:
-                batch = batch.filter(chosen)
-            slots = keys.slots(batch)
-            latest, held = grown(latest, keys.limit, LEAST), grown(held, keys.limit)
-            orders = ascending(batch.schema.kind(order), batch.words(order))
-            winners = np.empty(2 * batch.rows, np.int64)
-            found = fold_order(LAST, slots, orders, latest, held, winners)
-            return batch.take(winners[batch.rows : batch.rows + found])
-
-        return answer
-
-    return way.respond(name, (stream, Exchange(exchanged_by(names))), stream.schema, make)
+    edge = stream, Exchange(exchanged_by(names))
+    return way.respond(name, edge, stream.schema, lambda: Best(plan.schema, names, order, (), True, True).winners)
 
 
 def count(stream: Stream, by: str | Sequence[str] = (), *, name: str = "count", **settings: Any) -> Stream:

@@ -87,7 +87,7 @@ class Sessions:
             longer = np.zeros((length, before.shape[1]), np.int64)
             longer[: len(before)] = before
             setattr(self, table, longer)
-        self._free = grown(self._free, length)
+        self._free = grown(self._free, length, None)
 
     def advance(self, frontier: Time) -> None:
         """Nothing waits for anything but its session's end."""

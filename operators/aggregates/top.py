@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from engine import Batch, Pipeline, Schema, SchemaError, Stream
+from operators.aggregates.best import Best
 from operators.aggregates.columns import wrapped
 from operators.aggregates.orders import check_order
 from operators.aggregates.owners import columns_of, to_owners
@@ -35,7 +36,7 @@ def top(
     Of equal values, the one with the least values in the columns `ties` goes first, then the one that came first. Rows
     whose `order` is null or NaN are left out. Without a window: for each message, at its time, what has changed: of
     each key the ranks from the first on that has another row than before; the latest row of each (key, rank) is the
-    ranking. Memory: k rows a key.
+    ranking. Memory: k rows a key; with k=1 not the rows.
 
     With a window, rows start with (window_start, window_end) and are sent when the window has ended, as by `aggregate`;
     late rows raise as they do there. Memory: k rows for each key of each open window (pane).
@@ -59,7 +60,21 @@ def top(
     if not plan.by:
         stream = way.respond(f"{name}.local", (stream, Pipeline()), rows, lambda: _best(state()))
     edge, plan, names = to_owners(stream, plan, "", way, whole=True)
+    if k == 1:
+        best = (plan.schema, names, order, ties, largest, False)
+        return way.respond(name, edge, schema, lambda: _first(Best(*best), rows, schema))
     return way.respond(name, edge, schema, lambda: _changes(Keys(plan.schema, names), state(), schema))
+
+
+def _first(best: Best, rows: Schema, schema: Schema) -> Callable[[Batch], Batch]:
+    """The rows that are first now, with their rank: nothing else changes, so rows need not be kept."""
+
+    def answer(batch: Batch) -> Batch:
+        found = best.winners(batch).select(rows)
+        heaps = (*found.heaps, None) if schema.has_text else ()
+        return Batch.wrap(schema, (*found.columns, np.ones(found.rows, np.int64)), found.rows, heaps)
+
+    return answer
 
 
 def _best(state: TopState) -> Callable[[Batch], Batch]:

@@ -84,7 +84,7 @@ class TopState:
         if len(self._counts) < limit:
             self._counts, self._changed = grown(self._counts, limit), grown(self._changed, limit)
             rows = self._most * len(self._counts)
-            self._places = grown(self._places, rows)
+            self._places = grown(self._places, rows, None)
             kept = np.empty((rows, self._kept.shape[1]), np.int64)
             kept[: len(self._kept)] = self._kept
             self._kept = kept
