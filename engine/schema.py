@@ -72,8 +72,12 @@ class Schema:
         try:
             return self.positions[name]
         except KeyError:
-            near = did_you_mean(name, self.names)
-            raise SchemaError(f"no column {name!r}; the columns are {', '.join(self.names)}{near}") from None
+            raise SchemaError(self.missing(name)) from None
+
+    def missing(self, name: str, purpose: str = "") -> str:
+        """What to say of a column that is not there: `purpose` is what it was wanted for, such as "to group by"."""
+        what = f"no column {name!r} {purpose}".rstrip()
+        return f"{what}; the columns are {', '.join(self.names)}{did_you_mean(name, self.names)}"
 
     def kind(self, name: str) -> Kind:
         """What a column holds; SchemaError if there is none of that name."""

@@ -56,7 +56,7 @@ def _kept(schema: Schema, names: tuple[str, ...], who: str) -> dict[str, Any]:
         if not isinstance(name, str):
             raise SchemaError(f'operator {who!r}: give an expression a name, such as euro=col("price") * 89')
         if name not in schema.positions:
-            raise SchemaError(f"operator {who!r}: no column {name!r}; the columns are {', '.join(schema.names)}")
+            raise SchemaError(f"operator {who!r}: {schema.missing(name)}")
     return {name: col(name) for name in names}
 
 

@@ -33,8 +33,11 @@ def where(
     """
     schema = stream.schema
     if condition.__class__ is str and comparison:
-        if schema.kinds[schema.position(condition)].is_plain:
-            return stream.apply(name, schema, Where(schema, condition, comparison, constant))
+        try:
+            if schema.kinds[schema.position(condition)].is_plain:
+                return stream.apply(name, schema, Where(schema, condition, comparison, constant))
+        except SchemaError as error:
+            raise SchemaError(f"operator {name!r}: {error}") from None
         condition = _compared(condition, comparison, constant)
     term = typed(_expression(condition, name), schema, name)
     if term.kind != "bool":

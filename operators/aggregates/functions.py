@@ -110,7 +110,7 @@ class Aggregate:
     def _kind(self, schema: Schema, name: str, allowed: str) -> Kind:
         assert self.column is not None
         if self.column not in schema.positions:
-            raise SchemaError(f"{name}: no column {self.column!r}; the columns are {', '.join(schema.names)}")
+            raise SchemaError(f"{name}: {schema.missing(self.column)}")
         kind = schema.kind(self.column)
         if kind.name not in allowed.split():
             raise SchemaError(

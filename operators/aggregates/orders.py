@@ -12,9 +12,7 @@ def check_order(operator: str, schema: Schema, names: tuple[str, ...]) -> None:
     """SchemaError, naming the operator, for a column that is not there or has no order."""
     for name in names:
         if name not in schema.positions:
-            raise SchemaError(
-                f"operator {operator!r}: no column {name!r} to order by; the columns are {', '.join(schema.names)}"
-            )
+            raise SchemaError(f"operator {operator!r}: {schema.missing(name, 'to order by')}")
         if schema.kind(name).name not in _ORDERED:
             raise SchemaError(
                 f"operator {operator!r}: column {name!r} to order by is {schema.kind(name)}; it must be one of "

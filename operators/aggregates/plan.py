@@ -27,9 +27,7 @@ class Plan:
         """SchemaError, naming the operator, for columns that are not there or do not fit, and names that clash."""
         for name in by:
             if name not in schema.positions:
-                raise SchemaError(
-                    f"operator {operator!r}: no column {name!r} to group by; the columns are {', '.join(schema.names)}"
-                )
+                raise SchemaError(f"operator {operator!r}: {schema.missing(name, 'to group by')}")
         folds: list[Fold] = []
         known: dict[object, int] = {}
 

@@ -121,10 +121,8 @@ def bounds_of(starts: np.ndarray, ends: np.ndarray, named: tuple[bool, bool]) ->
 def check_window(operator: str, window: Window, schema: Schema, lateness: int) -> None:
     """SchemaError, naming the operator, for a time column that does not fit or a width that is none."""
     if window.time not in schema.positions:
-        raise SchemaError(
-            f"operator {operator!r}: no column {window.time!r} for the window's time; the columns are "
-            f"{', '.join(schema.names)}"
-        )
+        absent = schema.missing(window.time, "for the window's time")
+        raise SchemaError(f"operator {operator!r}: {absent}")
     if str(schema.kind(window.time)) not in ("int64", "timestamp"):
         raise SchemaError(
             f"operator {operator!r}: the window's time {window.time!r} is {schema.kind(window.time)}; it must be int64 "

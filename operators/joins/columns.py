@@ -91,9 +91,7 @@ def names_of(names: str | Sequence[str]) -> tuple[str, ...]:
 def require(operator: str, schema: Schema, name: str, what: str) -> None:
     """SchemaError if there is no such column."""
     if name not in schema.positions:
-        raise SchemaError(
-            f"operator {operator!r}: no column {name!r} {what}; the columns are {', '.join(schema.names)}"
-        )
+        raise SchemaError(f"operator {operator!r}: {schema.missing(name, what)}")
 
 
 def require_time(operator: str, schema: Schema, name: str, what: str) -> None:

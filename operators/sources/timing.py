@@ -48,9 +48,7 @@ class Timing:
 def position_of(name: str, schema: Schema, column: str) -> int:
     """The position of a source's time column; SchemaError if it cannot be one."""
     if column not in schema.names:
-        raise SchemaError(
-            f"source {name!r}: no column {column!r} to take times from; the columns are {', '.join(schema.names)}"
-        )
+        raise SchemaError(f"source {name!r}: {schema.missing(column, 'to take times from')}")
     kind = schema.kind(column)
     if kind.name not in TIME_KINDS:
         raise SchemaError(
