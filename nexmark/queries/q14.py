@@ -24,7 +24,7 @@ def build(bids: Stream) -> Stream:
         bid_time_type=part.otherwise("otherTime"),
         date_time=col("date_time"),
         extra=col("extra"),
-        c_counts=col("extra").count_of("c"),
+        c_counts=col("extra").count_of("c").fill_null(0),
     )
 
 
@@ -34,6 +34,6 @@ Q14 = Query(
     build=build,
     result=Schema.of(
         Schema("auction bidder price", bid_time_type="string", date_time="int64").spec()
-        | {"extra": "string?", "c_counts": "int64?"}
+        | {"extra": "string?", "c_counts": "int64"}
     ),
 )

@@ -15,7 +15,7 @@ from nexmark.files import replace
 from nexmark.progress import progress_line
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = (ROOT / "docs" / "performance.md", ROOT / "docs" / "experiments.md")
+DOCUMENTS = tuple([ROOT / "docs" / f"{name}.md" for name in ("performance", "experiments", "scale-out")])
 RESULTS = ROOT / "docs" / "benchmarks"
 
 Case = TypeVar("Case")

@@ -9,6 +9,7 @@ from nexmark.bench.markdown import figure, machine_text, rate_text, table
 from nexmark.bench.tables import RENDERERS as EXPERIMENT_RENDERERS
 from nexmark.bench.tables import render as render_experiment
 from scripts.benchmarks.goals import Figures, goals
+from scripts.benchmarks.scale_tables import render_scale
 
 _NAMES = {
     "tokenring": "TokenRing",
@@ -250,4 +251,5 @@ RENDERERS: dict[str, Callable[[dict[str, Any]], list[str]]] = {
     "step": _step,
     "memory": _memory,
     "earlier": _earlier,
+    "scale": render_scale,
 }

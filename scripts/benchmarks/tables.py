@@ -28,7 +28,7 @@ _MARKED = re.compile(r"(<!-- begin ([\w-]+): made by scripts/benchmark tables --
     multiple=True,
     type=click.Path(path_type=Path, dir_okay=False),
     default=DOCUMENTS,
-    help="[default: docs/performance.md and docs/experiments.md]",
+    help="[default: docs/performance.md, docs/experiments.md and docs/scale-out.md]",
 )
 @click.option(
     "--figures", type=click.Path(path_type=Path, file_okay=False), default=RESULTS, help="[default: docs/benchmarks]"

@@ -75,7 +75,7 @@ ANSWERS = {
         SELECT auction, bidder, price * 908 // 1000 AS price, date_time, extra,
             CASE WHEN hour BETWEEN 8 AND 18 THEN 'dayTime' WHEN hour <= 6 OR hour >= 20 THEN 'nightTime'
                 ELSE 'otherTime' END AS bid_time_type,
-            length(extra) - length(replace(extra, 'c', '')) AS c_counts
+            coalesce(length(extra) - length(replace(extra, 'c', '')), 0) AS c_counts
         FROM (SELECT *, date_time // 3_600_000_000_000 % 24 AS hour FROM bid)
         WHERE price * 908 > 1_000_000_000 AND price * 908 < 50_000_000_000
     """,
