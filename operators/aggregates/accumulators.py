@@ -6,7 +6,7 @@ import numpy as np
 
 from engine import Batch, Kind
 from operators.aggregates.columns import Columns, joined
-from operators.aggregates.distinct_values import DistinctValues
+from operators.aggregates.distinct_values import MOST_SETS, DistinctValues
 from operators.aggregates.functions import Fold
 from operators.aggregates.kernels import (
     COUNT,
@@ -47,10 +47,7 @@ class Accumulators:
         self._kept: list[RowStore | None] = [
             RowStore(plan.schema.select((fold.column or "",))) if fold.keeps_rows else None for fold in folds
         ]
-        self._sets = [
-            DistinctValues(plan.schema.kind(fold.column or "")) if fold.operation == DISTINCT else None
-            for fold in folds
-        ]
+        self._sets = _sets_of(plan)
         self._held = np.zeros(64 if any(fold.keeps_rows for fold in folds) else 0, np.int64)
         self._arrived = 0  # rows taken so far: the order of arrival
         self._quick = all(
@@ -74,19 +71,31 @@ class Accumulators:
         for store in self._kept:
             if store is not None:
                 store.drop(slots)
-        for values in self._sets:
-            if values is not None:
-                values.drop(slots)
+        for values, _, _ in self._sets:
+            values.drop(slots)
 
     def take(self, batch: Batch, slots: np.ndarray) -> None:
         """Fold rows into their slots, int64 (rows,). OverflowError if a sum leaves its range."""
         masks: dict[tuple[Any, str | None], np.ndarray | None] = {}
+        chosen = []
         for at, (fold, kind) in enumerate(zip(self._plan.folds, self._kinds, strict=True)):
             asked = fold.where, fold.column if kind is not None and kind.nullable else None
             if asked not in masks:
                 masks[asked] = fold.mask(batch, kind)
-            self._fold(at, fold, batch, slots, masks[asked])
+            chosen.append(masks[asked])
+            if fold.operation != DISTINCT:
+                self._fold(at, fold, batch, slots, masks[asked])
+        for values, column, numbers in self._sets:
+            position = batch.schema.positions[column]
+            heap = batch.heaps[position] if batch.heaps else None
+            new = values.add(slots, batch.columns[position], heap, [chosen[at] for at in numbers])
+            self._count(numbers, new)
         self._arrived += batch.rows
+
+    def _count(self, numbers: list[int], new: list[np.ndarray]) -> None:
+        """Values that are new to sets: the slots of each fold's."""
+        for at, slots in zip(numbers, new, strict=True):
+            fold_words(COUNT, slots, _NO_WORDS, self._state[at])
 
     def _fold(self, at: int, fold: Fold, batch: Batch, slots: np.ndarray, mask: np.ndarray | None) -> None:
         state = self._state[at]
@@ -103,12 +112,7 @@ class Accumulators:
         values = batch.columns[position]
         if mask is not None:
             values = values[mask]
-        if fold.operation == DISTINCT:
-            found = self._sets[at]
-            assert found is not None
-            heap = batch.heaps[position] if batch.heaps else None
-            fold_words(COUNT, found.add(slots, values, heap), _NO_WORDS, state)
-        elif fold.operation in _FLOATS:
+        if fold.operation in _FLOATS:
             fold_floats(fold.operation, slots, values.view(np.float64), state.view(np.float64))
         else:
             values = values.view(np.int64)
@@ -176,14 +180,13 @@ class Accumulators:
                 taken = theirs.batch(source[some][winners[len(some) : len(some) + found]])
                 mine.put(winners[:found], taken, np.arange(found))
             elif fold.operation == DISTINCT:
-                mine_set, their_set = self._sets[at], other._sets[at]
-                assert mine_set is not None
-                assert their_set is not None
-                fold_words(COUNT, mine_set.add_from(their_set, source, target), _NO_WORDS, state)
+                continue  # below
             elif fold.operation in _FLOATS:
                 fold_floats(fold.operation, target, words.view(np.float64), state.view(np.float64))
             elif not fold_words(SUM if fold.operation == COUNT else fold.operation, target, words, state):
                 raise self._overflow(at)
+        for (mine_set, _, numbers), (their_set, _, _) in zip(self._sets, other._sets, strict=True):
+            self._count(numbers, mine_set.add_from(their_set, source, target))
 
     @property
     def reversible(self) -> bool:
@@ -254,3 +257,14 @@ class Accumulators:
             f"operator {self._plan.operator!r}: a sum of {column!r} left the range of 64 bits; "
             f"make the column float64, or divide it first"
         )
+
+
+def _sets_of(plan: Plan) -> list[tuple[DistinctValues, str, list[int]]]:
+    """For the folds that count different values: the sets of a column that several share, the column, their numbers."""
+    numbers: dict[str, list[int]] = {}
+    for at, fold in enumerate(plan.folds):
+        if fold.operation == DISTINCT and fold.column is not None:
+            numbers.setdefault(fold.column, []).append(at)
+    pieces = [(column, found[at : at + MOST_SETS]) for column, found in numbers.items()
+              for at in range(0, len(found), MOST_SETS)]  # fmt: skip
+    return [(DistinctValues(plan.schema.kind(column), len(piece)), column, piece) for column, piece in pieces]
