@@ -15,8 +15,8 @@ COLUMNS = {name: f"left.{name}" for name in BID} | {
 
 def build(bids: Stream, auctions: Stream) -> Stream:
     """Each bid, once its auction is known."""
-    chosen = where(auctions, "category", "==", CATEGORY)
-    return join(bids, chosen, on={"auction": "id"}, columns=COLUMNS, unique="right", name="expanded")
+    expanded = join(bids, auctions, on={"auction": "id"}, columns=COLUMNS, unique="right", name="expanded")
+    return where(expanded, "category", "==", CATEGORY)  # not before: bids on other auctions would wait for them for ever
 
 
 Q20 = Query(

@@ -58,7 +58,8 @@ def declare(
         def logic(left: InputPort, right: InputPort, to: OutputPort) -> None:
             nonlocal held, pending, output
             output = to
-            for side, port in ((LEFT, left), (RIGHT, right)):
+            ports = ((LEFT, left), (RIGHT, right))
+            for side, port in ports if unique != RIGHT else ports[::-1]:  # rows that find their match are not kept
                 for reference, batch in port:
                     matcher.take(side, batch, reference.time, partial(answer, to, reference))
                     if matcher.least < pending:
