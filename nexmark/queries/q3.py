@@ -12,7 +12,7 @@ def build(auctions: Stream, people: Stream) -> Stream:
     """Auctions of the category joined with people of the states, whoever comes first."""
     chosen = where(auctions, col("category") == CATEGORY)
     sellers = where(people, col("state").is_in(STATES))
-    return join(chosen, sellers, on={"seller": "id"}, columns="name city state left.id", unique="right")
+    return join(chosen, sellers, on={"seller": "id"}, columns="name city state left.id")
 
 
 Q3 = Query(

@@ -87,7 +87,8 @@ ANSWERS = {
         WHERE place = 1
     """,
     "q13": """
-        SELECT auction, bidder, price, date_time, concat('value-', auction % 10_000) AS value FROM bid
+        SELECT auction, bidder, price, date_time, concat('value-', (auction % 10_000 + 10_000) % 10_000) AS value
+        FROM bid
     """,
     "q15": f"SELECT date_time // {_DAY} AS day, {_COUNTS} FROM bid GROUP BY day",
     "q16": f"""
