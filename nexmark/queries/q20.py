@@ -16,7 +16,7 @@ COLUMNS = {name: f"left.{name}" for name in BID} | {
 def build(bids: Stream, auctions: Stream) -> Stream:
     """Each bid, once its auction is known."""
     expanded = join(bids, auctions, on={"auction": "id"}, columns=COLUMNS, unique="right", name="expanded")
-    return where(expanded, "category", "==", CATEGORY)  # not before: bids on other auctions would wait for them for ever
+    return where(expanded, "category", "==", CATEGORY)  # not before: other auctions' bids would wait for ever
 
 
 Q20 = Query(
