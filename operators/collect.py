@@ -59,7 +59,7 @@ class Collected:
 
     def to_pandas(self) -> Any:
         """All rows as a pandas.DataFrame, as pyarrow makes one: integers with nulls become floats, text objects."""
-        return self.to_arrow().to_pandas()
+        return self.to_arrow().to_pandas(use_threads=False)
 
     def to_polars(self) -> Any:
         """All rows as a polars.DataFrame. UsageError where polars, which nothing here needs, is not installed."""

@@ -80,7 +80,7 @@ def _events(path: Path, unfinished: bool) -> Iterator[tuple[Time | None, Time, A
 
     with pa.memory_map(str(path)) as mapped:
         try:
-            reader = pa.ipc.open_stream(mapped)
+            reader = pa.ipc.open_stream(mapped, options=pa.ipc.IpcReadOptions(use_threads=False))
             while True:
                 rows, said = reader.read_next_batch_with_custom_metadata()
                 if FRONTIER in said:

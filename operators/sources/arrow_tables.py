@@ -87,14 +87,14 @@ def _mapped(name: str, paths: "Paths") -> "pa.Table":
     import pyarrow as pa
 
     tables = []
+    options = pa.ipc.IpcReadOptions(use_threads=False)
     for file in files_of(name, paths, (".arrow", ".feather")):
-        mapped = pa.memory_map(file)
         try:
+            mapped = pa.memory_map(file).read_buffer()  # as a file, Arrow would read it by threads
             try:
-                tables.append(pa.ipc.open_file(mapped).read_all())
+                tables.append(pa.ipc.open_file(mapped, options=options).read_all())
             except pa.ArrowInvalid:
-                mapped.seek(0)
-                tables.append(pa.ipc.open_stream(mapped).read_all())
+                tables.append(pa.ipc.open_stream(mapped, options=options).read_all())
         except (pa.ArrowInvalid, OSError) as error:
             raise UsageError(f"source {name!r}: {file} is no Arrow file: {error}") from None
     try:

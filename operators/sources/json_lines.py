@@ -27,7 +27,7 @@ def read_json_lines(
     *,
     time: str | Time = 0,
     disorder: int = 0,
-    block_bytes: int = 1 << 20,
+    block_bytes: int = 1 << 18,
     throttle: Throttle | None = None,
     name: str = "read_json_lines",
 ) -> Stream:

@@ -24,7 +24,7 @@ def rows_of(worker: int) -> dict[str, Any]:
     return {
         "id": [worker, 10 + worker],
         "at": [AT, None],
-        "name": ["é\n", None],
+        "name": ["é\n  },\n  {\n    ", None],
         "on": [None, True],
         "score": [0.5, 1.5],
     }
@@ -110,7 +110,7 @@ def test_results_are_gathered_as_one_table() -> None:
     table = gather(program, workers=2)
     assert table.schema == SCHEMA.to_arrow()
     assert table["id"].to_pylist() == [7, 17]
-    assert table["name"].to_pylist() == ["é\n", None]
+    assert table["name"].to_pylist() == rows_of(7)["name"]
     with pytest.raises(OperatorError, match="division"):
         gather(lambda worker: 1 / 0, workers=1)  # type: ignore[arg-type,return-value]
     with pytest.raises(UsageError, match="returns what collect"):
