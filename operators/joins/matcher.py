@@ -75,7 +75,9 @@ class Matcher:
         elif self._unique < 0:
             self.sides[side].add(batch, slots, np.arange(batch.rows), time, False)
         elif side != self._unique:
-            self.sides[side].add(batch, slots, np.flatnonzero(matched == 0), time, False)
+            alone = np.flatnonzero(matched == 0)
+            if len(alone):
+                self.sides[side].add(batch, slots, alone, time, False)
         else:
             self._add_unique(side, batch, slots, time)
             if pairs:
