@@ -40,6 +40,12 @@ class SparkPlan:
     streaming: bool = False
     events: int | None = None
 
+    @property
+    def of_site(self) -> bool:
+        """Whether other machines have a part in it, and Spark's and Hadoop's settings for them are to hold."""
+        scheme = _URI.match(self.folder)
+        return not self.master.startswith("local") or (scheme is not None and scheme.group() != "file:")
+
     def __post_init__(self) -> None:
         for query in self.queries:
             if self.streaming and query in NOT_STREAMED:
@@ -62,6 +68,7 @@ def run_on_spark(plan: SparkPlan, keep: bool = False) -> Iterator[list[tuple[dic
         arguments = {
             "app": f"tokenring run {' '.join(plan.queries)}",
             "master": plan.master,
+            "of_site": plan.of_site,
             "input": stack.enter_context(_readable(plan.folder)),
             "queries": plan.queries,
             "streaming": plan.streaming,

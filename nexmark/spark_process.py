@@ -24,12 +24,17 @@ _SHOWN_LINES = 4
 _SHOWN_CHARACTERS = 200
 _GRACE_SECONDS = 10.0
 _POLL_SECONDS = 0.05
-_FOREIGN_VARIABLES = ("SPARK_HOME", "SPARK_CONF_DIR", "SPARK_DIST_CLASSPATH", "HADOOP_CONF_DIR", "PYSPARK_SUBMIT_ARGS")
+_FOREIGN_VARIABLES = ("SPARK_HOME", "SPARK_DIST_CLASSPATH")
+_SITE_VARIABLES = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "PYSPARK_SUBMIT_ARGS")
 
 
-def spark_environment() -> dict[str, str]:
-    """The job's environment: our Java, our Python, our pyspark, loopback only, no settings of another installation."""
-    environment = {k: v for k, v in os.environ.items() if k not in _FOREIGN_VARIABLES}
+def spark_environment(master: str = "local", of_site: bool = False) -> dict[str, str]:
+    """The job's environment: our Java, our Python, our pyspark, loopback only where Spark is local, no settings of
+    another installation; those for the machines of a site are kept where the job is `of_site`."""
+    foreign = (*_FOREIGN_VARIABLES, *(() if of_site else _SITE_VARIABLES))
+    environment = {k: v for k, v in os.environ.items() if k not in foreign}
+    if master.startswith("local"):
+        environment["SPARK_LOCAL_IP"] = "127.0.0.1"
     root = str(Path(__file__).resolve().parent.parent)
     paths = [root, *filter(None, [environment.get("PYTHONPATH")])]
     return environment | {
@@ -37,7 +42,6 @@ def spark_environment() -> dict[str, str]:
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join(paths),
-        "SPARK_LOCAL_IP": "127.0.0.1",
         "TOKENRING_PARENT_PID": str(os.getpid()),
     }
 
@@ -45,7 +49,10 @@ def spark_environment() -> dict[str, str]:
 def run_spark_job(
     module: str, arguments: dict[str, Any], scratch: Path, progress: Callable[[float, float], None] | None = None
 ) -> Any:
-    """Runs `python -m module`, hands it the arguments, returns its result; `scratch` must exist and is the caller's."""
+    """Runs `python -m module`, hands it the arguments, returns its result; `scratch` must exist and is the caller's.
+
+    Of the arguments, `master` and `of_site` (default false) say in what environment: see spark_environment.
+    """
     line = orjson.dumps(arguments | {"scratch": str(scratch)}) + b"\n"
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
@@ -53,7 +60,7 @@ def run_spark_job(
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
-            env=spark_environment(),
+            env=spark_environment(arguments["master"], arguments.get("of_site", False)),
             start_new_session=True,  # Ctrl-C reaches us alone, and we end the job
         )
         assert process.stdin is not None and process.stdout is not None

@@ -12,6 +12,7 @@ import pytest
 from nexmark.generator import GeneratorConfig
 from nexmark.queries import QUERIES
 from nexmark.spark_engine import SparkPlan, run_on_spark
+from nexmark.spark_process import spark_environment
 from nexmark.sql import NOT_STREAMED, STREAMED
 from nexmark.sql import QUERIES as TEXTS
 from tests.nexmark.helpers import seal_generated, tokenring
@@ -112,3 +113,15 @@ def test_verifying_needs_the_events_here(capsys: pytest.CaptureFixture[str]) -> 
     told = tokenring(capsys, "run", "q4", "--input", "hdfs://name/events", "--engine", "spark", "--verify")
     assert told.status == 2
     assert "a folder of this machine" in told.err
+
+
+def test_settings_of_a_site_hold_where_it_has_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not SparkPlan(("q4",), "/data/events").of_site
+    assert not SparkPlan(("q4",), "file:///data/events", "local[4]").of_site
+    assert SparkPlan(("q4",), "/data/events", "spark://host:7077").of_site
+    assert SparkPlan(("q4",), "s3a://bucket/events").of_site
+    monkeypatch.setenv("HADOOP_CONF_DIR", "/etc/hadoop")
+    monkeypatch.delenv("SPARK_LOCAL_IP", raising=False)
+    assert "HADOOP_CONF_DIR" not in spark_environment("local[2]")
+    there = spark_environment("spark://host:7077", of_site=True)
+    assert (there["HADOOP_CONF_DIR"], "SPARK_LOCAL_IP" in there) == ("/etc/hadoop", False)
