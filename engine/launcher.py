@@ -44,6 +44,7 @@ from shm.segment import Segment
 Program = Callable[[Worker], Any]
 
 _GRACE_S = 0.5  # how long workers get to notice that the group stops
+_AGREEMENT_S = 5.0  # and to tell what they have declared, if that is not what others have: all of them notice at once
 
 
 def execute(
@@ -171,7 +172,8 @@ class _Group:
     def _failure(self, selector: selectors.BaseSelector) -> Exception:
         """Stop the others, then make the exception for the most telling failure."""
         self._stop()
-        deadline = time.monotonic() + _GRACE_S
+        disagree = any("declared" in failure for failure in self._failures.values())
+        deadline = time.monotonic() + (_AGREEMENT_S if disagree else _GRACE_S)
         while self._pipes and time.monotonic() < deadline:
             for key, _ in selector.select(max(0.0, deadline - time.monotonic())):
                 if not self._read(key.data):
@@ -185,8 +187,8 @@ class _Group:
         kind = getattr(errors, failure["type"], None)
         if kind is None or not issubclass(kind, Exception):
             kind = OperatorError
-        told = {at: found["declared"] for at, found in self._failures.items() if found.get("declared")}
-        difference = first_difference(told) if failure["type"] == GraphMismatchError.__name__ and told else ""
+        told = {at: found["declared"] for at, found in self._failures.items() if "declared" in found}
+        difference = first_difference(told) if "declared" in failure else ""
         error: Exception = kind(f"{failure['text']}: {difference}" if difference else failure["text"])
         error.add_note(f"in worker process:\n{failure['traceback']}")
         return error
@@ -261,8 +263,7 @@ def _told(error: BaseException, index: int) -> dict[str, Any]:
         "type": type(error).__name__,
         "text": text,
         "traceback": traceback.format_exc(),
-        "declared": getattr(error, "declared", ()),
-    }
+    } | ({"declared": error.declared} if isinstance(error, GraphMismatchError) and error.declared else {})
 
 
 def _flush_output() -> None:

@@ -7,8 +7,7 @@ import gc
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from heapq import heappop, heappush
-from itertools import count
+from heapq import heappop
 from time import monotonic_ns
 from typing import Any
 
@@ -23,8 +22,9 @@ from engine.errors import GroupStopped
 from engine.input import InputHandle
 from engine.inspection import Inspectable
 from engine.lost_tokens import LostTokens
-from engine.operator import RunningOperator, refuse_nested_step
+from engine.operator import refuse_nested_step
 from engine.progress_channel import APPLIED_ANY, INCOMING, PARKED, ProgressChannel
+from engine.scheduling import IN_TURN, Scheduling
 from engine.scope import Scope
 from engine.stall import StallWatch
 from engine.tracker import Tracker
@@ -35,16 +35,16 @@ from shm.segment import Segment
 
 _LONGEST_SLEEP_S = 0.2  # a wake-up cannot be lost; should one be all the same, it costs this much
 _OPERATORS_A_STEP = 64  # runs of operators within one step, so that sources get their turn
-_IN_TURN = 2**32  # operators of loops are due in turn, after all others: one that feeds itself lets others run
 _EXCHANGE_EVERY_NS = 5_000
 _STOP_CHECK_STEPS = 256
 _GARBAGE_LIMIT = 200_000  # young objects at which garbage is collected even though it is not quiet
 
 
-class Worker(Inspectable):
+class Worker(Inspectable, Scheduling):
     """The engine's face inside a worker process: build dataflows, feed inputs, step, wait."""
 
     def __init__(self, segment: Segment, lot: ParkingLot, index: int, config: Config) -> None:
+        Scheduling.__init__(self)
         self.index = index
         self.peers = config.workers
         self.config = config
@@ -62,10 +62,6 @@ class Worker(Inspectable):
         self._lot = lot
         self._stop_address = segment.address(segment.layout.stop)
         self.going_round: list[tuple[Any, Any, Any]] = []  # sent around loops, not counted yet: push, time, batch
-        self._due: list[int] = []  # of indices; those of loops' operators plus multiples of _IN_TURN, ever larger
-        self._turns = count(_IN_TURN, _IN_TURN)
-        self._next: list[RunningOperator] = []
-        self.timers: list[tuple[int, int]] = []
         self._stepping = False
         self._is_alone = self.peers == 1
         self._incoming = 0
@@ -121,7 +117,7 @@ class Worker(Inspectable):
             active = plane.look() > 0
         while due and budget:
             budget -= 1
-            operator = operators[heappop(due) % _IN_TURN]
+            operator = operators[heappop(due) % IN_TURN]
             operator.is_due = False
             operator.run()
             if self.going_round:
@@ -129,7 +125,7 @@ class Worker(Inspectable):
             if plane.uncommitted:
                 plane.commit()
             active = unpublished = True
-            if self._is_alone and due and operators[due[0] % _IN_TURN].is_indifferent:
+            if self._is_alone and due and operators[due[0] % IN_TURN].is_indifferent:
                 continue  # nobody waits for what was done, and the next does not ask what time it is
             now_ns = monotonic_ns()
             if now_ns - exchanged_ns > _EXCHANGE_EVERY_NS:
@@ -164,7 +160,7 @@ class Worker(Inspectable):
     def _keep_waiting_messages(self) -> None:
         """The budget ended before some due operators: what waits for them must not be views into bytes given back."""
         for index in self._due:
-            for port in self.dataflows.operators[index % _IN_TURN].inputs:
+            for port in self.dataflows.operators[index % IN_TURN].inputs:
                 port.end_call()
 
     def _exchange(self, sent: bool) -> int:
@@ -245,30 +241,6 @@ class Worker(Inspectable):
     def ending(self) -> bool:
         """Whether some worker asked for an early end."""
         return bool(peek(self._segment.address(self._segment.layout.ending)))
-
-    # Scheduling
-
-    def schedule(self, operator: RunningOperator) -> None:
-        """Run `operator` in this step if it is still to come, else in the next."""
-        if not operator.is_due:
-            operator.is_due = True
-            heappush(self._due, operator.index + next(self._turns) if operator.in_loop else operator.index)
-
-    def activate(self, operator: RunningOperator) -> None:
-        """Run `operator` in the next step."""
-        if operator not in self._next:
-            self._next.append(operator)
-
-    def activate_after(self, operator: RunningOperator, delay_ns: int) -> None:
-        """Run `operator` once `delay_ns` have passed."""
-        heappush(self.timers, (time.monotonic_ns() + delay_ns, operator.index))
-
-    def _fire_timers(self) -> None:
-        now_ns = time.monotonic_ns()
-        while self.timers and self.timers[0][0] <= now_ns:
-            index = heappop(self.timers)[1]
-            if index in self.dataflows.operators:  # its dataflow may be finished
-                self.schedule(self.dataflows.operators[index])
 
     # Sleeping and stopping
 

@@ -25,7 +25,7 @@ MARK = uuid.uuid4().hex
 os.environ[MARK_NAME] = os.environ.get(MARK_NAME, "") + ":" + MARK
 
 # What has just been told to stop may need a moment: a worker on its way out, a segment that a launcher unlinks.
-GRACE_S = 3.0
+GRACE_S = 10.0
 
 # What a library may open at its first use and keep. Only regular files and these devices are ever tolerated:
 # a socket, a pipe, shared memory or an anonymous descriptor that stays open is a leak.
