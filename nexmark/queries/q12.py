@@ -26,7 +26,7 @@ def arrive(bids: Batch) -> dict[str, object]:
 
 def whole_counts(rows: "pa.Table") -> "pa.Table":
     """(bidder, bids) over all windows."""
-    return rows.group_by("bidder").aggregate([("bids", "sum")]).rename_columns({"bids_sum": "bids"})
+    return rows.group_by("bidder", use_threads=False).aggregate([("bids", "sum")]).rename_columns({"bids_sum": "bids"})
 
 
 def build(bids: Stream) -> Stream:
