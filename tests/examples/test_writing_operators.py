@@ -12,7 +12,7 @@ import pytest
 
 import engine.errors
 from engine import Batch, Exchange, Schema, TokenRingError, Worker, execute
-from operators import Max, Tumbling, aggregate, concatenate, no_op
+from operators import Max, Sum, Tumbling, aggregate, concatenate, no_op
 from operators.mechanisms import mechanism
 from tests.engine.helpers import VALUE, Recorder, with_message
 from tests.examples.documents import Block, blocks, output
@@ -156,6 +156,22 @@ def maxima_in_a_loop(worker: Worker) -> None:
             aggregate(loop.enter(stream), window=Tumbling("value", 10), value=Max("value"))
 
 
+def sum_text(worker: Worker) -> None:
+    with worker.dataflow() as scope:
+        _, stream = scope.new_input(Schema(name="string"))
+        aggregate(stream, total=Sum("name"))
+
+
+def come_too_late(worker: Worker) -> None:
+    with worker.dataflow() as scope:
+        handle, stream = scope.new_input(VALUE)
+        probe = aggregate(stream, window=Tumbling("value", 10), rows=Max("value")).probe()
+    handle.send({"value": [4]})
+    handle.advance_to(12)
+    worker.step_while(lambda: probe.less_than(12))
+    handle.send({"value": [7]})
+
+
 def exchange_marks(worker: Worker) -> None:
     way = mechanism("watermarks-P")
     with worker.dataflow() as scope:
@@ -211,6 +227,8 @@ IN_A_PROGRAM: dict[str, tuple[int, Callable[[Worker], None]]] = {
     "feed a loop by hand": (1, feed_a_loop),
     "move an input back": (1, move_back),
     "need a total order in a loop": (1, maxima_in_a_loop),
+    "sum what is no number": (1, sum_text),
+    "give a window rows that come too late": (1, come_too_late),
     "exchange where watermarks stay local": (1, exchange_marks),
     "mix mechanisms": (1, mix_mechanisms),
     "hold a time that has passed": (1, ask_of_an_input(hold_what_has_passed)),

@@ -52,7 +52,15 @@ def aggregates(merging: bool = True) -> dict[str, Aggregate]:
         "narrowest": Min("wide"),
         "first": First("name", order="at"),
         "last": Last("value", where=on_side, order="at"),
-    } | ({} if merging else {"different": CountDistinct("value"), "names": CountDistinct("name", where=on_side)})
+    } | (
+        {}
+        if merging
+        else {
+            "different": CountDistinct("value"),
+            "names": CountDistinct("name", where=on_side),
+            "sided_different": CountDistinct("value", where=col("side")),
+        }
+    )
 
 
 def expected(rows: Rows, merging: bool = True) -> Row:
@@ -79,7 +87,11 @@ def expected(rows: Rows, merging: bool = True) -> Row:
         min(named, key=lambda pair: pair[0])[1] if named else None,
         max(reversed(ordered), key=lambda pair: pair[0])[1] if ordered else None,
     )
-    return found if merging else (*found, len(set(values)), len(set(_some(row[6] for row in sided))))
+    return (
+        found
+        if merging
+        else (*found, len(set(values)), len(set(_some(row[6] for row in sided))), len(set(sided_values)))
+    )
 
 
 def _some(values: Iterable[Any]) -> list[Any]:
