@@ -1,6 +1,6 @@
-"""Word count: rows are exchanged by key, so that one worker alone counts each word.
+"""Word count: rows are exchanged by word, so that one worker alone counts each.
 
-Columns are numbers, so words travel as their places in a vocabulary that every worker inherits.
+`operators.count` is this in one line; here it is written out, to show what an operator of one's own looks like.
 
     python examples/word_count.py --workers 3 to be or not to be
 """
@@ -8,26 +8,25 @@ Columns are numbers, so words travel as their places in a vocabulary that every 
 import argparse
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
-import numpy as np
+from engine import Exchange, InputPort, Notify, OperatorContext, OutputPort, Schema, Token, Worker, execute
+from operators import collect
 
-from engine import Batch, Exchange, InputPort, Notify, OperatorContext, OutputPort, Schema, Token, Worker, execute
-from operators import latest
-
-WORD = Schema("word")
-COUNT = Schema("word count")
+WORD = Schema(word="string")
+COUNT = Schema(word="string", count="int64")
 
 
 def count_words(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
     token.drop()
-    totals: Counter[int] = Counter()
+    totals: Counter[str] = Counter()
 
     def logic(words: InputPort, counts: OutputPort) -> None:
         for reference, batch in words:
-            seen, times = np.unique(batch["word"], return_counts=True)
-            for word, count in zip(seen.tolist(), times.tolist(), strict=True):
-                totals[word] += count
-            counts.give(reference, Batch(COUNT, {"word": seen, "count": [totals[word] for word in seen.tolist()]}))
+            seen = batch["word"].tolist()
+            totals.update(seen)
+            changed = sorted(set(seen))
+            counts.give(reference, {"word": changed, "count": [totals[word] for word in changed]})
 
     return logic
 
@@ -37,21 +36,20 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("words", nargs="*", default="the cat and the dog and the bird".split())
     options = parser.parse_args()
-    vocabulary = sorted(set(options.words))
-    ids = [vocabulary.index(word) for word in options.words]
 
-    def program(worker: Worker) -> dict[str, np.ndarray]:
+    def program(worker: Worker) -> dict[str, Any]:
         with worker.dataflow("word count") as scope:
             words, stream = scope.new_input(WORD)
             counts = stream.unary("count", COUNT, count_words, Exchange("word"), Notify.NEVER)
-            kept = latest(counts, key="word")
-        words.send({"word": ids[worker.index :: worker.peers]})  # each worker feeds its share
+            kept = collect(counts)
+        words.send({"word": options.words[worker.index :: worker.peers]})  # each worker feeds its share
         worker.run()
         return kept.columns()
 
     for index, part in enumerate(execute(program, workers=options.workers)):
-        for word, count in sorted(zip(part["word"], part["count"], strict=True)):
-            print(f"worker {index}: {vocabulary[word]} {count}")
+        final = dict(zip(part["word"], part["count"], strict=True))  # a word's last count is what it comes to
+        for word in sorted(final):
+            print(f"worker {index}: {word} {final[word]}")
 
 
 if __name__ == "__main__":
