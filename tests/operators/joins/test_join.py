@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -78,6 +79,27 @@ def test_rows_go_once_they_have_met_the_only_one_of_their_key(unique: str) -> No
             OperatorError, match=f"operator 'join' on worker .: .*the {unique} side has a second row with k=7"
         ):
             made.settle()
+
+
+@pytest.mark.parametrize(
+    ("kind", "ours", "theirs"),
+    [
+        ("timestamp", [5, 6], [6, 7]),
+        ("float64?", [-0.0, None], [1.5, 0.0]),
+        ("uint64", np.array([1, 2**63 + 1], np.uint64), np.array([2**63 + 1, 2], np.uint64)),
+        ("bool?", [True, None], [True, None]),
+        ("bytes", [b"", b"x"], [b"xx", b""]),
+    ],
+)
+def test_keys_of_any_kind(kind: str, ours: Any, theirs: Any) -> None:
+    """Of two rows on each side one of each has an equal key; null is equal to nothing."""
+    sides = [Schema("a", k=kind), Schema("b", k=kind)]
+    with bench(sides, lambda left, right: join(left, right, on="k", columns="a b"), 2, queue_bytes=1 << 16) as made:
+        made.send({"a": [0, 1], "k": ours})
+        made.send({"b": [0, 1], "k": theirs}, to=1, worker=1)
+        made.close()
+        matching = [(0, a, b) for a in (0, 1) for b in (0, 1) if ours[a] == theirs[b] and ours[a] is not None]
+        assert made.sent() == matching and len(matching) == 1
 
 
 @pytest.mark.parametrize(
