@@ -106,7 +106,13 @@ def _maker(name: str, names: list[str], parameters: list[Any], made: Term, schem
     def made_of(batch: Batch) -> Made:
         return parts_of(function(batch, names, *parameters))
 
-    compute = Remembered(made_of, names[0]) if name in _DEAR else made_of
+    if name in _DEAR:
+        import pyarrow.compute
+
+        pyarrow.array([])  # the first brings in pandas, which takes a while, so not when the first rows come
+        compute: Callable[[Batch], Made] = Remembered(made_of, names[0])
+    else:
+        compute = made_of
 
     def make(batch: Batch) -> Batch:
         words, heap = compute(batch)
