@@ -39,7 +39,8 @@ def gather(program: Callable[[Worker], Collected], workers: int = 0, config: Con
 
     try:
         execute(run, workers, config)
-        files = sorted(folder.iterdir())
-        return pa.concat_tables([pa.ipc.open_file(pa.memory_map(str(file))).read_all() for file in files])
+        # Mapped as buffers: as files, Arrow would read them by threads, which do not go well with later forks.
+        parts = [pa.memory_map(str(file)).read_buffer() for file in sorted(folder.iterdir())]
+        return pa.concat_tables([pa.ipc.open_file(part).read_all() for part in parts])
     finally:
         shutil.rmtree(folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from engine import GraphError, OperatorError, Schema, SchemaError, Stream, UsageError, Worker, execute
-from operators import collect
+from operators import collect, read_arrow, read_parquet
 from operators.sinks import gather, to_arrow_files, to_json_lines, to_parquet
 from operators.sinks.publication import hidden, started_at
 
@@ -51,6 +52,7 @@ def write_all(folder: Path, break_off: bool = False) -> Callable[[Worker], None]
         handle.close()
         worker.step_while(lambda: not all(probe.done() for probe in probes))
         assert len(list((folder / "parquet").iterdir())) == 2
+        assert len(os.listdir("/proc/self/task")) == 1  # a worker has one core, and Arrow would gladly use more
 
     return program
 
@@ -96,6 +98,21 @@ def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
         execute(program(lambda stream: to_parquet(stream, tmp_path / "new"), True), workers=1)
     with pytest.raises(SchemaError, match="column 'raw' is bytes, which JSON cannot hold"):
         execute(program(lambda stream: to_json_lines(stream, tmp_path / "new"), False), workers=1)
+
+
+def test_files_are_read_without_threads(tmp_path: Path) -> None:
+    table = pa.table({"at": list(range(1000)), "name": ["x"] * 1000})
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=100)
+    with pa.ipc.new_file(tmp_path / "t.arrow", table.schema) as file:
+        file.write_table(table)
+
+    def program(worker: Worker) -> tuple[int, int]:
+        with worker.dataflow() as scope:
+            rows = [collect(read_parquet(scope, tmp_path, time="at")), collect(read_arrow(scope, tmp_path, time="at"))]
+        worker.run()
+        return sum(map(len, rows)), len(os.listdir("/proc/self/task"))
+
+    assert execute(program, workers=1) == [[2000, 1]]
 
 
 def test_results_are_gathered_as_one_table() -> None:
