@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,6 @@ def without_text(step: Step, before: Schema) -> Iterator[Step | MakeText]:
         return
     hoist = _Hoist(before)
     condition = None if step.condition is None else hoist.plain(step.condition)
-    columns = {}
     if condition is not None:
         yield from hoist.steps()
         kept = {name: column_term(name, kind) for name, kind in zip(before.names, before.kinds, strict=True)}
@@ -101,6 +101,7 @@ def _longer(schema: Schema, column: Term) -> Schema:
 
 
 def _maker(name: str, names: list[str], parameters: list[Any], made: Term, schema: Schema) -> Callable[[Batch], Batch]:
+    import_module("pyarrow.compute")  # while building: it takes a while, and no batch should wait for it
     kind, function = kind_named(made.spelled), _FUNCTIONS[name]
 
     def made_of(batch: Batch) -> Made:

@@ -18,9 +18,10 @@ class Expression(Node):
     Kinds are checked where it is used, against the stream's schema, and nothing is converted silently: a whole number
     and a fraction meet by `cast("float64")`. What Python's numbers give is what comes out, or an error: `//` and `%`
     round down, and a result beyond 64 bits, a division of whole numbers by zero, and a cast that does not fit raise
-    UsageError when such a row comes (rows that `where` dropped before, and branches of `when` that a row does not take,
-    are not such rows). Floats are IEEE's: x / 0 is inf or NaN. Of an operand that is null the result is null, but for
-    is_null, fill_null, and & and |, which know that `null & False` is False and `null | True` is True.
+    UsageError when such a row comes. Rows that `where` dropped before, and branches of `when` that a row does not take,
+    are not such rows; what nothing needs is not computed. Floats are IEEE's: x / 0 is inf or NaN. Of an operand that is
+    null the result is null, but for is_null, fill_null, and & and |, which know that `null & False` is False and
+    `null | True` is True.
     """
 
     __slots__ = ("_masks",)
