@@ -14,14 +14,14 @@ import pytest
 from nexmark import oracle as oracle_module
 from nexmark.compare import differences
 from nexmark.errors import InputError, SparkError
-from nexmark.generator import GeneratorConfig
 from nexmark.oracle import CACHE, answers
 from nexmark.sql import QUERIES, sql
 from tests.nexmark.answers import ANSWERS, write_answer
-from tests.nexmark.helpers import SECOND_NS, auction, bid, seal, seal_generated, table
+from tests.nexmark.foreign_events import seal_foreign
+from tests.nexmark.helpers import SECOND_NS, auction, bid, seal, table
 from tests.nexmark.resident_spark import ResidentSpark
 
-LIMIT = 5_003
+LIMIT = 4_003
 
 
 def rows_of(answer: Path | SparkError, key: str) -> list[dict[str, Any]]:
@@ -31,27 +31,26 @@ def rows_of(answer: Path | SparkError, key: str) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Events out of order within windows, sessions that end, thousands of auctions that close."""
-    config = GeneratorConfig(6_000, rate=125, seed=3, out_of_order_group_size=10)
-    return seal_generated(tmp_path_factory.mktemp("oracle") / "events, generated", config)
+def foreign(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Events as no generator makes them, in a folder that Spark would take for several."""
+    return seal_foreign(tmp_path_factory.mktemp("oracle") / "events, foreign")
 
 
 @pytest.fixture(scope="module")
-def answered(generated: Path, resident_spark: ResidentSpark) -> Mapping[str, Path | SparkError]:
+def answered(foreign: Path, resident_spark: ResidentSpark) -> Mapping[str, Path | SparkError]:
     """All that DuckDB has an answer to, in one session."""
     with resident_spark.at_hand():
-        return answers(tuple(ANSWERS), generated, LIMIT, master="local[2]")
+        return answers(tuple(ANSWERS), foreign, LIMIT, master="local[2]")
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("query", ANSWERS)
 def test_duckdb_says_the_same(
-    generated: Path, answered: Mapping[str, Path | SparkError], tmp_path: Path, query: str
+    foreign: Path, answered: Mapping[str, Path | SparkError], tmp_path: Path, query: str
 ) -> None:
     answer = answered[query]
     assert isinstance(answer, Path), answer
-    write_answer(query, generated, tmp_path / "answer.parquet", LIMIT)
+    write_answer(query, foreign, tmp_path / "answer.parquet", LIMIT)
     fields = [
         (field.name, {"string": pa.large_string()}.get(str(field.type), field.type))
         for field in pq.read_schema(next(answer.glob("*.parquet")))
