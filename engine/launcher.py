@@ -14,6 +14,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -288,6 +289,8 @@ def _in_json(value: Any) -> Any:
         return [None if text == "NaT" else text for text in np.datetime_as_string(value).tolist()]
     if isinstance(value, Strings | np.ndarray | np.generic):
         return value.tolist()
+    if isinstance(value, datetime):  # pandas' kind of it, which Arrow gives for nanoseconds
+        return value.isoformat()
     raise TypeError(f"Type is not JSON serializable: {type(value).__name__}")
 
 

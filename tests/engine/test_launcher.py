@@ -79,7 +79,9 @@ def test_columns_of_every_kind_can_be_told() -> None:
     schema = Schema("a", n="int64?", s="string?", b="bool", t="timestamp?")
     rows = {"a": [1, 2], "n": [None, 5], "s": ["x", None], "b": [True, False], "t": ["2026-01-01T00:00", None]}
     batch = Batch(schema, rows | {"t": np.array(rows["t"], "datetime64[s]")})
-    (told,) = execute(lambda worker: {name: batch[name] for name in schema.names} | {"gap": batch["a"][::2]}, workers=1)
+    columns = {name: batch[name] for name in schema.names} | {"gap": batch["a"][::2]}
+    told, rows_told = execute(lambda worker: [columns, batch.to_arrow().to_pylist()], workers=1)[0]
+    assert [row["t"] for row in rows_told] == ["2026-01-01T00:00:00+00:00", None]
     assert told == rows | {"t": ["2026-01-01T00:00:00.000000000", None], "gap": [1]}
 
 
