@@ -73,6 +73,14 @@ def test_a_session_is_sent_once_nothing_can_prolong_it() -> None:
         assert made.sent() == [(25, 20, 25, 2, 1, 3, 3)]
 
 
+def test_rows_a_gap_apart_are_in_different_sessions() -> None:
+    with bench([Schema("at key v")], _declare) as made:
+        made.send({"at": [0, GAP, 3 * GAP - 1, 2 * GAP], "key": [1] * 4, "v": [1, 2, 3, 4]})
+        made.close()
+        ends = [(GAP, 1), (2 * GAP, 1), (4 * GAP - 1, 2)]
+        assert [(row[3], row[5]) for row in made.rows] == ends
+
+
 def test_memory_is_used_again() -> None:
     with bench([Schema("at key v")], _declare, queue_bytes=1 << 16) as made:
         for turn in range(30):
