@@ -139,7 +139,9 @@ class Graph:
             ]
             ports += [f"output {at}: {schema!r}" for at, schema in enumerate(operator.outputs)]
             found.append(f"operator {operator.name!r} ({'; '.join([*ports, f'notify {operator.notify.name}'])})")
-        found += [f"stateless operator {stage.label!r} with {stage.schema!r}" for stage in self.stages]
+        for stage in self.stages:
+            what = f" ({stage.function!r})" if hasattr(stage.function, "fused") else ""
+            found.append(f"stateless operator {stage.label!r}{what} with {stage.schema!r}")
         return found + [f"a probe of {self.describe(tap)}" for tap in self.taps]
 
     def summary_text(self) -> str:
