@@ -6,6 +6,7 @@ from engine import (
     COLUMN,
     LENGTH_BITS,
     LENGTH_MASK,
+    TABLE,
     WORDS,
     bytes_at,
     int64,
@@ -93,3 +94,39 @@ def split_part(words, heap, separator, index, parts):  # type: ignore[no-untyped
                     stop += 1
             if part == index:
                 parts[i] = word + (start << LENGTH_BITS) + (stop - start) - length
+
+
+@kernel(int64(TABLE, WORDS))
+def choose(sources, chosen):  # type: ignore[no-untyped-def]
+    """Fill `chosen` with each row's first source whose condition is 1, or the last; returns the bytes of their texts.
+    sources: int64 (n, 3), the addresses of a source's conditions (not the last's), of its words, and of its heap.
+    """
+    rows, last, total = len(chosen), len(sources) - 1, 0
+    for i in range(rows):
+        chosen[i] = last
+    for at in range(last - 1, -1, -1):
+        conditions = words_at(sources[at, 0], rows)
+        for i in range(rows):
+            if conditions[i] == 1:
+                chosen[i] = at
+    for i in range(rows):
+        word = words_at(sources[chosen[i], 1], rows)[i]
+        total += word & LENGTH_MASK if word >= 0 else 0
+    return total
+
+
+@kernel(void(TABLE, COLUMN, WORDS, int64))
+def take_chosen(sources, chosen, words, target):  # type: ignore[no-untyped-def]
+    """The words of the chosen sources' texts, which are copied to a heap at address `target`; not if that is 0."""
+    rows, at = len(chosen), 0
+    for i in range(rows):
+        source = chosen[i]
+        word = words_at(sources[source, 1], rows)[i]
+        if word >= 0 and target != 0:
+            length = word & LENGTH_MASK
+            text, copy = bytes_at(sources[source, 2] + (word >> LENGTH_BITS), length), bytes_at(target + at, length)
+            for j in range(length):
+                copy[j] = text[j]
+            word = at << LENGTH_BITS | length
+            at += length
+        words[i] = word

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from engine import LENGTH_BITS, Batch, Schema, Strings, address_of
+from engine import Batch, Schema, Strings, address_of
 from operators.expressions.constants import kind_named, null_word
+from operators.expressions.machine import words_address
 from operators.expressions.program import Step
 from operators.expressions.remembered import Made, Remembered, parts_of
-from operators.expressions.text_blocks import split_part
+from operators.expressions.text_blocks import choose, split_part, take_chosen
 from operators.expressions.typed import Term, column_term
 
 _HIDDEN = "·"  # in the names of columns between steps; no user's column is called so
@@ -223,18 +224,17 @@ def _format_time(batch: Batch, names: list[str], form: str) -> Strings:
 
 def _choose(batch: Batch, names: list[str]) -> Strings:
     """The first text whose condition is 1, or the last; texts of several heaps are gathered into one."""
-    conditions = [batch.words(name) == 1 for name in names[:-1:2]]
     texts = [batch[name] for name in [*names[1::2], names[-1]]]
-    choice = np.select(conditions, list(range(len(conditions))), len(conditions))
-    if len({id(text.heap) for text in texts}) > 1:
-        parts = [text[choice == at].compact() for at, text in enumerate(texts)]
-        heap = np.concatenate([part.heap for part in parts])
-        words, start = np.empty(batch.rows, np.int64), 0
-        for at, part in enumerate(parts):
-            words[choice == at] = np.where(part.words < 0, part.words, part.words + (start << LENGTH_BITS))
-            start += len(part.heap)
-        return Strings(words, heap, texts[0].is_text)
-    return Strings(np.choose(choice, [text.words for text in texts]), texts[0].heap, texts[0].is_text)
+    conditions = [*[words_address(batch.words(name)) for name in names[:-1:2]], 0]
+    places = [(words_address(text.words), address_of(text.heap)) for text in texts]
+    sources = np.array([(one, *place) for one, place in zip(conditions, places, strict=True)])
+    chosen, words = np.empty(batch.rows, np.int64), np.empty(batch.rows, np.int64)
+    heap, size = texts[0].heap, choose(sources, chosen)
+    is_one_heap = all([text.heap is heap for text in texts])
+    if not is_one_heap:
+        heap = np.empty(max(size, 1), np.uint8)
+    take_chosen(sources, chosen, words, 0 if is_one_heap else address_of(heap))
+    return Strings(words, heap, texts[0].is_text)
 
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {

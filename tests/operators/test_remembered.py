@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from engine import Batch, Schema, Strings, address_of
+from engine import Batch, Schema, Strings
 from operators.expressions import remembered
 from operators.expressions.remembered import Made, Remembered
-from operators.expressions.text_blocks import split_part
 
 TEXT = Schema.of({"text": "string?"})
 
@@ -79,17 +76,3 @@ def test_it_is_given_up_where_few_words_come_again(monkeypatch: pytest.MonkeyPat
     for places in ([*range(10)] * uses, [*range(10, 15)] * 2 * uses, [*range(5)] * 2 * uses):
         assert seen(function(rows(texts, places))) == [f"TEXT {place}" * 2 for place in places]
     assert upper.rows == computed
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    st.lists(st.none() | st.text("ab/ä", max_size=8), max_size=8),
-    st.sampled_from("/ a ab ä //".split()),
-    st.integers(0, 4),
-)
-def test_split_part_is_pythons(values: list[str | None], separator: str, index: int) -> None:
-    texts, octets = Strings.of(values), np.frombuffer(separator.encode(), np.uint8)
-    parts = np.empty(len(values), np.int64)
-    split_part(texts.words, address_of(texts.heap), np.array([address_of(octets), len(octets)]), index, parts)
-    cut = [None if text is None else text.split(separator)[index : index + 1] for text in values]
-    assert Strings(parts, texts.heap).tolist() == [part[0] if part else None for part in cut]
