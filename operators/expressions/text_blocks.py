@@ -76,6 +76,7 @@ def split_part(words, heap, separator, index, parts):  # type: ignore[no-untyped
     """
     width = separator[1]
     between = bytes_at(separator[0], width)
+    first = np.int64(between[0]) if width > 0 else -1
     for i in range(len(words)):
         word = words[i]
         parts[i] = -1
@@ -84,14 +85,14 @@ def split_part(words, heap, separator, index, parts):  # type: ignore[no-untyped
             text = bytes_at(heap + (word >> LENGTH_BITS), length)
             start, stop, part = 0, 0, 0
             while stop < length and part <= index:
-                if width > 0 and stop + width <= length and _same(text, stop, between, width):
-                    if part == index:
-                        break
+                if text[stop] != first or stop + width > length or not _same(text, stop, between, width):
+                    stop += 1
+                elif part == index:
+                    break
+                else:
                     part += 1
                     stop += width
                     start = stop
-                else:
-                    stop += 1
             if part == index:
                 parts[i] = word + (start << LENGTH_BITS) + (stop - start) - length
 
