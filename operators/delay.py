@@ -6,7 +6,6 @@ from sortedcontainers import SortedDict
 
 from engine import (
     Batch,
-    GraphError,
     InputPort,
     Notify,
     OperatorContext,
@@ -16,6 +15,7 @@ from engine import (
     Token,
     UsageError,
 )
+from operators.total_order import require_total_order
 
 
 def delay(stream: Stream, by: int, name: str = "delay") -> Stream:
@@ -28,11 +28,7 @@ def delay(stream: Stream, by: int, name: str = "delay") -> Stream:
     if by < 0:
         raise UsageError(f"operator {name!r}: rows cannot be sent {-by} before their times; by must be 0 or more")
     scope = stream.scope
-    if scope.depth > 1:
-        raise GraphError(
-            f"operator {name!r} acts on times in their total order, which those in {scope.describe()} do not have; "
-            f"let its streams leave first"
-        )
+    require_total_order(name, scope)
     builder = scope.operator(name, Notify.IF_TOKEN)
     builder.input(stream)
     output = builder.output(stream.schema, {0: PathSummary(by)})

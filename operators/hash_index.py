@@ -49,7 +49,8 @@ def _slots(cells, size, keys, slots):  # type: ignore[no-untyped-def]
 
 
 @kernel(void(TABLE, TABLE))
-def _copy_cells(old, new):  # type: ignore[no-untyped-def]
+def move_cells(old, new):  # type: ignore[no-untyped-def]
+    """Enter all of `old` into the empty `new`."""
     mask = new.shape[0] - 1
     for i in range(old.shape[0]):
         if old[i, 1] != 0:
@@ -77,7 +78,7 @@ class HashIndex:
         while self._used[0] + keys > self._capacity:
             self._capacity *= 2
         cells = np.zeros((2 * self._capacity, 2), np.int64)
-        _copy_cells(self.cells, cells)
+        move_cells(self.cells, cells)
         self.cells = cells
         return True
 

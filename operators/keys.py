@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from engine import Batch, Schema, SchemaError, address_of
+from operators.hash_index import move_cells
 from operators.keys_kernels import (
     DEAD,
     FREE,
@@ -15,7 +16,6 @@ from operators.keys_kernels import (
     NEEDED,
     TEXT,
     add_to_tags,
-    move_cells,
     move_texts,
     number,
     remove,

@@ -137,18 +137,6 @@ def number(cells, stored, tags, free, meta, sources, heap, room, wanted, start, 
     return rows
 
 
-@kernel(void(TABLE, TABLE))
-def move_cells(old, new):  # type: ignore[no-untyped-def]
-    """Enter all of `old` into the empty `new`."""
-    mask = new.shape[0] - 1
-    for i in range(old.shape[0]):
-        if old[i, 1] != 0:
-            at = np.int64(mixed(old[i, 0])) & mask
-            while new[at, 1] != 0:
-                at = (at + 1) & mask
-            new[at, 0], new[at, 1] = old[i, 0], old[i, 1]
-
-
 @kernel(void(TABLE, TABLE, WORDS, WORDS, WORDS, COLUMN, COLUMN))
 def remove(cells, stored, tags, free, meta, text_columns, slots):  # type: ignore[no-untyped-def]
     """Forget live slots, each named once, and close the gaps in their probe sequences (no tombstones)."""

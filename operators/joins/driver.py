@@ -7,7 +7,6 @@ from engine import (
     COMPLETE,
     Batch,
     Exchange,
-    GraphError,
     InputPort,
     Notify,
     OperatorContext,
@@ -19,6 +18,7 @@ from engine import (
 )
 from operators.joins.columns import LEFT, RIGHT, Columns
 from operators.joins.matcher import Extents, Matcher
+from operators.total_order import require_total_order
 
 
 def declare(
@@ -31,11 +31,7 @@ def declare(
 ) -> Stream:
     """The operator of a join. needs: the columns of each side that cross. The rest: see Matcher."""
     scope = sides[LEFT].scope
-    if scope.depth > 1:
-        raise GraphError(
-            f"operator {columns.operator!r} acts on times in their total order, which those in {scope.describe()} do "
-            f"not have; let its streams leave first"
-        )
+    require_total_order(columns.operator, scope)
     builder = scope.operator(columns.operator, Notify.NEVER if extents is None else Notify.ALWAYS)
     for side in (LEFT, RIGHT):
         builder.input(sides[side], Exchange(columns.key(side), needs[side]))

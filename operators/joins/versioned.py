@@ -9,7 +9,6 @@ from engine import (
     COMPLETE,
     Batch,
     Exchange,
-    GraphError,
     InputPort,
     Notify,
     OperatorContext,
@@ -22,6 +21,7 @@ from engine import (
 from operators.joins.columns import LEFT, RIGHT, Columns
 from operators.joins.results import Results, with_found
 from operators.joins.versions import Versions
+from operators.total_order import require_total_order
 
 Times = Callable[[Batch, Time], np.ndarray]
 """The times of a message's rows, int64 (rows,), given the message's; none is before that."""
@@ -37,11 +37,7 @@ def declare_versioned(
     """Rows of the left side with the right side's version of their time. needs: the columns of each side that cross.
     outer: whether rows without a version are sent too."""
     scope = sides[LEFT].scope
-    if scope.depth > 1:
-        raise GraphError(
-            f"operator {columns.operator!r} acts on times in their total order, which those in {scope.describe()} do "
-            f"not have; let its streams leave first"
-        )
+    require_total_order(columns.operator, scope)
     builder = scope.operator(columns.operator, Notify.IF_TOKEN)
     for side in (LEFT, RIGHT):
         builder.input(sides[side], Exchange(columns.key(side), needs[side]))

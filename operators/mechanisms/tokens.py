@@ -10,7 +10,6 @@ from engine import (
     COMPLETE,
     MAX_TIME,
     Batch,
-    GraphError,
     InputHandle,
     InputPort,
     Notify,
@@ -25,6 +24,7 @@ from engine import (
 )
 from operators.mechanisms.logic import Answer, Take, TimedLogic
 from operators.mechanisms.mechanism import Constructor, Edge, Mechanism, Ports, Progress
+from operators.total_order import require_total_order
 
 
 def late_rows(operator: str, time: Time, due: Time) -> TimeRegressionError:
@@ -89,11 +89,7 @@ class Tokens(Mechanism):
     ) -> Stream:
         """See Mechanism."""
         scope = inputs[0][0].scope
-        if scope.depth > 1:
-            raise GraphError(
-                f"operator {name!r} acts on times in their total order, which those in {scope.describe()} do not have; "
-                f"let its streams leave first"
-            )
+        require_total_order(name, scope)
         builder = scope.operator(name, notify)
         for stream, pact in inputs:
             builder.input(stream, pact)

@@ -13,6 +13,7 @@ import orjson
 from nexmark.bench.machine import machine
 from nexmark.files import replace
 from nexmark.progress import progress_line
+from nexmark.staged import StagedEvents
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = tuple([ROOT / "docs" / f"{name}.md" for name in ("performance", "experiments", "scale-out")])
@@ -88,6 +89,12 @@ def median_of(values: Iterable[float | None]) -> float | None:
     """The median of those that are there."""
     kept = [value for value in values if value is not None]
     return statistics.median(kept) if kept else None
+
+
+def of_events(staged: StagedEvents, events: int, rounds: int) -> dict[str, Any]:
+    """The parameters that say what was measured, and how often."""
+    made = {"staged_rate": staged.manifest.get("rate"), "seed": staged.manifest.get("seed")}
+    return {"events": events, "rounds": rounds, **made}
 
 
 def write_json(path: Path, benchmark: str, parameters: dict[str, Any], figures: dict[str, Any]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from scripts.benchmarks.measure import (
     events_option,
     input_option,
     json_option,
+    of_events,
     rounds_option,
     spread,
     take_turns,
@@ -82,13 +83,7 @@ def command(input_folder: Path, workers: tuple[int, ...], rounds: int, events: i
 
         outcomes = take_turns("nexmark", cases, rounds, measure)
     require_equal(cases, outcomes)
-    parameters = {
-        "events": events,
-        "rounds": rounds,
-        "staged_rate": staged.manifest.get("rate"),
-        "seed": staged.manifest.get("seed"),
-    }
-    data = write_json(json_file, "nexmark", parameters, summarise(cases, outcomes, events))
+    data = write_json(json_file, "nexmark", of_events(staged, events, rounds), summarise(cases, outcomes, events))
     click.echo(render(data))
 
 

@@ -19,6 +19,7 @@ from scripts.benchmarks.measure import (
     events_option,
     input_option,
     json_option,
+    of_events,
     rounds_option,
     spread,
     take_turns,
@@ -76,13 +77,8 @@ def command(
 
         outcomes = take_turns("queries", cases, rounds, measure)
     require_alike(cases, outcomes)
-    parameters = {
-        "events": events,
-        "rounds": rounds,
-        "staged_rate": staged.manifest.get("rate"),
-        "seed": staged.manifest.get("seed"),
-    }
-    data = write_json(json_file, "queries", parameters, {"rows": summarise(cases, outcomes, events)})
+    rows = summarise(cases, outcomes, events)
+    data = write_json(json_file, "queries", of_events(staged, events, rounds), {"rows": rows})
     click.echo(render(data))
 
 
