@@ -93,7 +93,7 @@ def serve(folder: Path, events: int, queries: Sequence[str]) -> None:
             query = QUERIES[asked["query"]]
             database.execute(f"SET threads = {int(asked['threads'])}")
             start_s = time.monotonic()
-            reader = database.execute(ANSWERS[query.name]).to_arrow_reader(_BATCH_ROWS)
+            reader = database.sql(ANSWERS[query.name]).to_arrow_reader(_BATCH_ROWS)
             rows, kept = 0, []
             for batch in reader:
                 rows += batch.num_rows

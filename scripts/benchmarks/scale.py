@@ -19,6 +19,7 @@ from nexmark.schema import EVENT, FLOOR
 from nexmark.spark_engine import LOCAL, SparkPlan, run_on_spark
 from nexmark.staged import StagedEvents
 from scripts.benchmarks.measure import input_option, json_option, write_json
+from scripts.benchmarks.memory import anonymous_mb
 from scripts.benchmarks.render import render
 
 Row = dict[str, Any]
@@ -42,8 +43,8 @@ def command(
     """Where to switch to Spark: closed loops on all cores beside Spark batches on as many.
 
     Spark starts anew for each query and size, and is timed with its start and without. Memory is what the processes
-    have for themselves: of TokenRing at the run's end, the largest worker's for all of them, and shared segments; of
-    Spark the JVM's greatest.
+    have for themselves: of TokenRing the greatest sum over its workers that was seen, several times a second, and
+    shared segments; of Spark the JVM's greatest.
     """
     require_writable(json_file)
     staged = StagedEvents.open(input_folder)
@@ -65,7 +66,13 @@ def command(
 
 def _measure(query: str, events: int, staged: StagedEvents, folder: str, master: str) -> Row:
     """One query over so many events on both."""
-    own = run_query(Plan(query, folder, events=events))
+    pids: list[int] = []
+    sampled_mb = [0.0]
+
+    def sample(_offered: int, _events: int) -> None:
+        sampled_mb.append(sum([anonymous_mb(pid) for pid in pids]))
+
+    own = run_query(Plan(query, folder, events=events), on_progress=sample, on_start=pids.extend)
     with run_on_spark(SparkPlan((query,), folder, master, events=events)) as ((spark, _),):
         if spark["error"] is not None:
             raise CommandError(f"Spark failed in {query}: {spark['error']}; nothing was written")
@@ -79,7 +86,7 @@ def _measure(query: str, events: int, staged: StagedEvents, folder: str, master:
         "workers": own["workers"],
         "tokenring_seconds": own["seconds"],
         "tokenring_wall_seconds": own["wall_seconds"],
-        "tokenring_mb": own["anonymous_mb"] * own["workers"] + own["shared_mb"],
+        "tokenring_mb": max(*sampled_mb, own["anonymous_mb"] * own["workers"]) + own["shared_mb"],
         "read_bytes_per_event": _read_bytes(query, staged) / staged.events,
         "spark_seconds": spark["seconds"],
         "spark_wall_seconds": spark["wall_seconds"],
