@@ -70,7 +70,7 @@ from shm.kernels import (
     void,
     words_at,
 )
-from shm.text_words import LENGTH_BITS, LENGTH_MASK
+from shm.text_words import LENGTH_BITS, LENGTH_MASK, copy_text
 
 __all__ = [
     "COLUMN",
@@ -132,6 +132,7 @@ __all__ = [
     "address_of",
     "boolean",
     "bytes_at",
+    "copy_text",
     "execute",
     "int64",
     "kernel",

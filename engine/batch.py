@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.arrow import column_from, column_to
+from engine.arrow import column_to
 from engine.convert import to_column
 from engine.errors import SchemaError
 from engine.kinds import Kind
@@ -78,10 +78,7 @@ class Batch:
         for name, kind in zip(schema.names, schema.kinds, strict=True):
             if name not in source.schema.names:
                 raise SchemaError(f"no column {name!r}; Arrow's columns are {', '.join(source.schema.names)}")
-            try:
-                words, heap = column_from(kind, source.column(name))
-            except SchemaError as error:
-                raise SchemaError(f"column {name!r}: {error}") from None
+            words, heap = to_column(name, kind, source.column(name))
             columns.append(words)
             heaps.append(heap)
         return cls.wrap(schema, tuple(columns), source.num_rows, tuple(heaps) if schema.has_text else ())
@@ -200,14 +197,7 @@ def _seen(kind: Kind, words: np.ndarray, heap: np.ndarray | None) -> Any:
         return Strings(words, heap, kind.name == "string")
     if kind.name == "timestamp":
         return words.view("datetime64[ns]")
-    values: Any = words if kind.name != "bool" else _truth(words)
-    if kind.nullable:
-        nulls = kind.nulls(words)
-        if kind.name != "float64":
-            return np.ma.MaskedArray(values, nulls)
+    values: Any = words == 1 if kind.name == "bool" else words
+    if kind.nullable and kind.name != "float64":
+        return np.ma.MaskedArray(values, kind.nulls(words))
     return values
-
-
-def _truth(words: np.ndarray) -> np.ndarray:
-    """Words 0 and 1 as a view of booleans (null, 2, is made 0)."""
-    return np.asarray(words == 1)

@@ -1,11 +1,13 @@
 """Channels between workers for what needs more than copying words: columns of text, and keys that have to be hashed."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from engine.batch import Batch
 from engine.errors import ConfigError
+from engine.kinds import Kind
 from engine.pact import Exchange, Pact
 from engine.ports import InputPort, OutputPort
 from engine.remote_channel import RemoteChannel
@@ -27,15 +29,20 @@ def needs_text_channel(schema: Schema, pact: Pact) -> bool:
     """Whether an edge that carries `schema` across workers has text, or a key that is not one column of whole words."""
     if schema.has_text or not isinstance(pact, Exchange):
         return schema.has_text
-    return len(pact.keys) > 1 or schema.kind(pact.keys[0]).name == "float64"
+    return _is_hashed([schema.kind(key) for key in pact.keys])
+
+
+def _is_hashed(keys: Sequence[Kind]) -> bool:
+    """Whether equal keys may be of different words: texts, floats' two zeros, several columns."""
+    return len(keys) > 1 or any([kind.is_text or kind.name == "float64" for kind in keys])
 
 
 class _Rows:
-    """A batch as the kernels want it: addresses of columns and heaps, and the hash of each row's key."""
+    """A batch as the kernels want it: addresses of columns and heaps, and what each row is routed by."""
 
     __slots__ = ("batch", "columns", "heaps", "keys")
 
-    def __init__(self, batch: Batch, keys: np.ndarray) -> None:
+    def __init__(self, batch: Batch, keys: np.ndarray = NO_KEYS) -> None:
         self.batch = batch  # keeps what the addresses point to
         heaps = batch.heaps or (None,) * len(batch.columns)
         self.columns = np.array([address_of(column) for column in batch.columns], np.int64)
@@ -60,26 +67,20 @@ class TextChannel(RemoteChannel):
         self._keys = [self._schema.position(key) for key in keys]
         kinds = [self._schema.kinds[position] for position in self._keys]
         self._floats = np.array([kind.name == "float64" for kind in kinds], np.int64)
-        self._is_hashed = len(kinds) > 1 or any(kind.is_text or kind.name == "float64" for kind in kinds)
+        self._is_hashed = _is_hashed(kinds)
 
     def push(self, time: Any, batch: Batch) -> None:
         """Exchange the rows of a batch; count the messages that were made."""
         batch = batch.select(self._schema)
         if not all([column.flags.c_contiguous for column in batch.columns]):
             batch = batch.copy()
-        self._push_pieces(_Rows(batch, self._keys_of(batch)), batch.rows, time)
-
-    def _keys_of(self, batch: Batch) -> np.ndarray:
-        if not self._keys:
-            return NO_KEYS
-        if not self._is_hashed:
-            return batch.columns[self._keys[0]].view(np.int64)
-        hashes = np.empty(batch.rows, np.int64)
-        columns = np.array([address_of(batch.columns[position]) for position in self._keys], np.int64)
-        heaps = [batch.heaps[position] if batch.heaps else None for position in self._keys]
-        addresses = np.array([0 if heap is None else heap_address(heap) for heap in heaps], np.int64)
-        hash_keys(columns, addresses, self._floats, hashes)
-        return hashes
+        rows = _Rows(batch)
+        if self._is_hashed:
+            rows.keys = np.empty(batch.rows, np.int64)
+            hash_keys(rows.columns[self._keys], rows.heaps[self._keys], self._floats, rows.keys)
+        elif self._keys:
+            rows.keys = batch.columns[self._keys[0]].view(np.int64)
+        self._push_pieces(rows, batch.rows, time)
 
     def _piece(self, columns: _Rows, start: int, rows: int) -> int:
         stop = min(rows, start + self._rows_limit)

@@ -7,7 +7,7 @@ chooses words. Only what leaves the process, or has to outlive a queue's bytes, 
 import numpy as np
 
 from shm.kernels import COLUMN, WORDS, boolean, bytes_at, int64, kernel, void, words_at
-from shm.text_words import LENGTH_BITS, LENGTH_MASK
+from shm.text_words import LENGTH_BITS, LENGTH_MASK, copy_text
 
 NO_HEAP = np.empty(0, np.uint8)
 _MINUS_ZERO = -(2**63)
@@ -77,12 +77,8 @@ def gather(words, heap, gathered, target, at):  # type: ignore[no-untyped-def]
         if word < 0:
             meant = word
         elif word != before:
-            length = word & LENGTH_MASK
-            source, copy = bytes_at(heap + (word >> LENGTH_BITS), length), bytes_at(target + at, length)
-            for j in range(length):
-                copy[j] = source[j]
-            meant = at << LENGTH_BITS | length
-            at += length
+            meant = copy_text(word, heap, target, at)
+            at += word & LENGTH_MASK
         before = word
         gathered[i] = meant
     return at
@@ -96,12 +92,9 @@ def lay_out(words, heap, offsets, target):  # type: ignore[no-untyped-def]
     for i in range(len(words)):
         offsets[i] = at
         if words[i] >= 0:
-            length = words[i] & LENGTH_MASK
             if target != 0:
-                source, copy = bytes_at(heap + (words[i] >> LENGTH_BITS), length), bytes_at(target + at, length)
-                for j in range(length):
-                    copy[j] = source[j]
-            at += length
+                copy_text(words[i], heap, target, at)
+            at += words[i] & LENGTH_MASK
     offsets[len(words)] = at
     return at
 

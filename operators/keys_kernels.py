@@ -10,12 +10,11 @@ import numpy as np
 
 from engine import (
     COLUMN,
-    LENGTH_BITS,
     LENGTH_MASK,
     TABLE,
     WORDS,
     boolean,
-    bytes_at,
+    copy_text,
     int64,
     kernel,
     text_equal,
@@ -38,17 +37,6 @@ def add_to_tags(tags, words, heap, is_text):  # type: ignore[no-untyped-def]
     for i in range(len(tags)):
         word = text_hash(words[i], heap) if is_text else words[i]
         tags[i] = np.int64(mixed(tags[i] ^ word))
-
-
-@kernel
-def copy_text(word, heap, target, at):  # type: ignore[no-untyped-def]
-    """Copy a text that is not null from the heap at address `heap` to byte `at` of the one at `target`; returns its
-    word there."""
-    length = word & LENGTH_MASK
-    source, copy = bytes_at(heap + (word >> LENGTH_BITS), length), bytes_at(target + at, length)
-    for i in range(length):
-        copy[i] = source[i]
-    return at << LENGTH_BITS | length
 
 
 @kernel

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from engine import COLUMN, LENGTH_MASK, WORDS, Batch, Schema, address_of, int64, kernel
+from engine import COLUMN, LENGTH_MASK, WORDS, Batch, Schema, address_of, copy_text, int64, kernel
 from operators.keys import grown
-from operators.keys_kernels import copy_text, move_texts
+from operators.keys_kernels import move_texts
 
 _FIRST_BYTES = 4096
 

@@ -7,8 +7,8 @@ serves all schemas: next to copying text, looking up an address costs nothing.
 
 from shm.atomics import load_word, store_word
 from shm.data_queue import HEADER_WORDS, PAD, begin, has_room, message_words, route
-from shm.kernels import COLUMN, TABLE, WORDS, boolean, bytes_at, int64, kernel
-from shm.text_words import LENGTH_BITS, LENGTH_MASK
+from shm.kernels import COLUMN, TABLE, WORDS, boolean, int64, kernel
+from shm.text_words import LENGTH_MASK, copy_text
 
 SCRATCH_ROWS = 6
 """Rows of `counts`: rows, next word's address, words between columns, bytes of text, the heap's and the columns' start.
@@ -54,16 +54,6 @@ def message_size(columns, heaps, start, stop):  # type: ignore[no-untyped-def]
     return message_words(stop - start, len(columns)) + _text_words(octets)
 
 
-@kernel
-def _copy_text(word, heap, start, at):  # type: ignore[no-untyped-def]
-    """Copy a text to byte `at` behind address `start`; returns its word there."""
-    length = word & LENGTH_MASK
-    source, target = bytes_at(heap + (word >> LENGTH_BITS), length), bytes_at(start + at, length)
-    for i in range(length):
-        target[i] = source[i]
-    return at << LENGTH_BITS | length
-
-
 @kernel(int64(WORDS, WORDS, COLUMN, int64, int64, TABLE, WORDS, TABLE, int64, int64))
 def partition_texts(columns, heaps, keys, start, stop, outgoing, routes, counts, channel, stamp):  # type: ignore[no-untyped-def]
     """Exchange rows start..stop by `keys`, as `partition_for` does: all of them or none (-1).
@@ -105,7 +95,7 @@ def partition_texts(columns, heaps, keys, start, stop, outgoing, routes, counts,
             if heap != 0 and word >= 0:
                 at = counts[_BYTES, worker]
                 counts[_BYTES, worker] = at + (word & LENGTH_MASK)
-                word = _copy_text(word, heap, counts[_HEAP, worker], at)
+                word = copy_text(word, heap, counts[_HEAP, worker], at)
             store_word(counts[_AT, worker], word)
             counts[_AT, worker] += 8
     return sent
@@ -128,7 +118,7 @@ def send_texts(columns, heaps, start, stop, outgoing, worker, channel, stamp):  
             word = load_word(source + 8 * row)
             if heap != 0 and word >= 0:
                 length = word & LENGTH_MASK
-                word = _copy_text(word, heap, target, end)
+                word = copy_text(word, heap, target, end)
                 end += length
             store_word(at, word)
             at += 8

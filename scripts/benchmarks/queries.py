@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,16 +25,8 @@ from scripts.benchmarks.measure import (
     workers_option,
     write_json,
 )
+from scripts.benchmarks.nexmark import Case
 from scripts.benchmarks.render import render
-
-
-@dataclass(frozen=True)
-class Case:
-    """One thing to measure."""
-
-    system: str
-    query: str
-    workers: int
 
 
 @click.command(cls=ListCommand)
