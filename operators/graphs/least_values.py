@@ -148,8 +148,8 @@ class _Part:
     def outcome(self) -> Batch:
         """Each node that was reached, and its value."""
         nodes = self.adjacency.index.keys()
-        values = self._state[: len(nodes), 0]
-        reached = np.flatnonzero(values != _UNREACHED) if len(values) == len(nodes) else np.empty(0, np.int64)
+        values = self._state[: len(nodes), 0]  # slots beyond have edges only: no value has come to them
+        reached = np.flatnonzero(values != _UNREACHED)
         return Batch.wrap(NODE_VALUE, (nodes[reached], values[reached]), len(reached))
 
 

@@ -85,6 +85,28 @@ def test_distances(epochs: list[Edges], workers: int) -> None:
         assert values == (references.distances(edges, 3) if any(3 in edge for edge in edges) else {})
 
 
+@pytest.mark.parametrize("step", [0, 1])
+@pytest.mark.parametrize("nodes", [31, 32, 33, 63, 64, 65, 99, 127, 128, 129, 255, 256, 257, 1023, 1024, 1025])
+def test_sizes_around_the_growth_of_the_index(nodes: int, step: int) -> None:
+    """Small values come before the edges have filled the index, greater ones after it: a path, seeded at its start, its
+    end, in its middle, or beside it, one case a time.
+    """
+    path = [(node, node + 1) for node in range(1, nodes)]
+    places = (1, nodes, nodes // 2, -7)
+    seeds = [[(place, value)] for place in places for value in (0, 5)] + [[(-7, 0), (nodes - 3, 2), (1, 40)], []]
+    with bench([EDGE, NODE_VALUE], lambda edges, seeds: least_values(edges, seeds, step)) as made:
+        for time, seeded in enumerate(seeds):
+            made.send({"src": [src for src, _ in path], "dst": [dst for _, dst in path]}, time=time)
+            made.send({"node": [node for node, _ in seeded], "value": [value for _, value in seeded]}, to=1, time=time)
+        made.close()
+        found = made.sent()
+    assert found == sorted(
+        (time, node, value)
+        for time, seeded in enumerate(seeds)
+        for node, value in references.least(path, seeded, step).items()
+    )
+
+
 seeds_of = st.lists(st.tuples(st.integers(0, 12), st.integers(-3, 300) | st.integers(2**40, 2**61)), max_size=8)
 
 
