@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
 import re
-import secrets
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -16,6 +14,7 @@ from typing import Any
 import click
 
 from nexmark.errors import InputError, OptionError
+from nexmark.files import PathOption, replace
 from nexmark.run_command import plan_from, run_options
 from nexmark.run_query import RunError
 from nexmark.signals import ending_signals_raise
@@ -26,7 +25,7 @@ _WORKER_FILE = re.compile(r"worker-\d+\.(svg|speedscope\.json)")
 
 @click.command()
 @run_options
-@click.option("--out", "out_folder", required=True, metavar="FOLDER", type=click.Path(path_type=Path),
+@click.option("--out", "out_folder", required=True, metavar="FOLDER", type=PathOption(),
               help="Where the files go; those of an earlier profile there are replaced.")  # fmt: skip
 @click.option("--seconds", type=click.FloatRange(0.1, 3600), default=10.0, show_default=True, metavar="S",
               help="Repeat the run for so long.")  # fmt: skip
@@ -106,7 +105,7 @@ def _folder(out: Path) -> Iterator[None]:
 
 
 def _write(out: Path, query: str, repeated: Any, recordings: list[Any]) -> list[Path]:
-    """Make all texts, then put them into place under names that appear whole; returns the files."""
+    """Make all texts, then write the files, each whole; returns them."""
     from nexmark.flame_graph import flame_graph
     from nexmark.stacks import labelled, speedscope
 
@@ -119,21 +118,15 @@ def _write(out: Path, query: str, repeated: Any, recordings: list[Any]) -> list[
     merged = labelled(recordings)
     texts["merged.svg"] = flame_graph(merged.stacks, run, _subtitle(repeated, merged)).encode()
     texts["merged.speedscope.json"] = speedscope(run, [merged, *recordings])
-    temporary = {out / name: out / f".{name}.{secrets.token_hex(4)}" for name in texts}
+    for name, text in texts.items():
+        replace(out / name, text)
     try:
-        for path, aside in temporary.items():
-            aside.write_bytes(texts[path.name])
         for path in out.iterdir():
             if _WORKER_FILE.fullmatch(path.name) and path.name not in texts:
                 path.unlink()  # of an earlier profile with more workers
-        for path, aside in temporary.items():
-            os.replace(aside, path)
     except OSError as error:
         raise OptionError(f"--out {out}: cannot be written ({error.strerror}); choose another folder") from error
-    finally:
-        for aside in temporary.values():
-            aside.unlink(missing_ok=True)
-    return list(temporary)
+    return [out / name for name in texts]
 
 
 def _subtitle(repeated: Any, recording: Any) -> str:

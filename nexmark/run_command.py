@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from nexmark.errors import OptionError
-from nexmark.files import replace
+from nexmark.files import STANDARD_OUTPUT, PathOption, is_special, replace, require_writable
 from nexmark.signals import ending_signals_raise
 
 MAX_RATE = 1e12
@@ -92,11 +92,10 @@ def plan_from(**options: Any) -> Any:
 
 @click.command()
 @partial(run_options, queries=(*QUERIES, ALL))
+@click.option("--json", "json_file", metavar="FILE", type=PathOption(),
+              help="Write the outcome as one JSON object; - for standard output.")  # fmt: skip
 @click.option(
-    "--json", "json_file", metavar="FILE", help="Write the outcome as one JSON object; - for standard output."
-)
-@click.option(
-    "--out", "out_file", metavar="FILE", type=click.Path(path_type=Path),
+    "--out", "out_file", metavar="FILE", type=PathOption(),
     help="Write the result's rows: as FILE.parquet, FILE.arrow or FILE.jsonl.",
 )  # fmt: skip
 @click.option("--verify", is_flag=True, help="Compare the result with Spark SQL's over the same events.")
@@ -107,12 +106,25 @@ def plan_from(**options: Any) -> Any:
     help="exhaustive: doubt every step of the progress protocol; many times slower.  "
     "[default: $TOKENRING_CHECKS, else normal]",
 )
-@click.option("--engine", type=click.Choice(["tokenring", "spark"]), default="tokenring", show_default=True,
-              help="spark: the same query by Spark SQL, for events beyond one machine: docs/scale-out.md.")
+@click.option(
+    "--engine",
+    type=click.Choice(["tokenring", "spark"]),
+    default="tokenring",
+    show_default=True,
+    help="spark: the same query by Spark SQL, for events beyond one machine: docs/scale-out.md.",
+)
 @click.option("--master", metavar="URL", help="Spark's master, for --engine spark.  [default: local[*]]")
 @click.option("--streaming", is_flag=True, help="Spark's Structured Streaming instead of a batch, for --engine spark.")
-def run(json_file: str | None, out_file: Path | None, verify: bool, checks: str | None, engine: str,
-        master: str | None, streaming: bool, **options: Any) -> int:
+def run(
+    json_file: Path | None,
+    out_file: Path | None,
+    verify: bool,
+    checks: str | None,
+    engine: str,
+    master: str | None,
+    streaming: bool,
+    **options: Any,
+) -> int:
     """Answer QUERY over staged events on all cores.
 
     Without --rate as fast as it goes; with it, each event is due at its scheduled instant whatever the engine does, and
@@ -126,7 +138,7 @@ def run(json_file: str | None, out_file: Path | None, verify: bool, checks: str 
     With --engine spark DIR may be any folder that Hadoop reads, as hdfs://host/events, and --verify compares with
     TokenRing's own result.
     """
-    _require_folders(json_file, out_file)
+    _require_targets(json_file, out_file)
     if options["query"] == ALL and out_file is not None:
         raise OptionError("--out is for one query's rows; leave it out, or name the query")
     if engine == "spark":
@@ -140,20 +152,20 @@ def run(json_file: str | None, out_file: Path | None, verify: bool, checks: str 
         outcome = _run_one(plan, out_file, verify)
     if json_file is not None:
         _write_json(json_file, outcome)
-    if json_file != "-":
+    if json_file != STANDARD_OUTPUT:
         _print(plan, outcome)
     return 0 if not outcome["dnf"] and outcome["verified"] is not False else 1
 
 
-def _require_folders(json_file: str | None, out_file: Path | None) -> None:
+def _require_targets(json_file: Path | None, out_file: Path | None) -> None:
     """Fail before a run rather than after it."""
-    for target in (json_file, out_file):
-        if target is not None and target != "-" and not Path(target).resolve().parent.is_dir():
-            raise OptionError(f"{target}: its folder does not exist; make it first")
+    if json_file not in (None, STANDARD_OUTPUT):
+        require_writable(json_file)
     if out_file is not None:
         from nexmark.result_files import require_known
 
         require_known(out_file)
+        require_writable(out_file, "--out")
 
 
 def _run_one(plan: Any, out_file: Path | None, is_verified: bool) -> dict[str, Any]:
@@ -161,7 +173,7 @@ def _run_one(plan: Any, out_file: Path | None, is_verified: bool) -> dict[str, A
     from nexmark.result_files import write_rows
     from nexmark.run_query import executed, verify
 
-    beside = None if out_file is None else out_file.resolve().parent
+    beside = None if out_file is None or is_special(out_file) else out_file.resolve().parent
     with executed(plan, is_verified or out_file is not None, beside) as (outcome, rows):
         if is_verified:
             for difference in verify(plan, outcome, rows)[:_SHOWN]:
@@ -171,7 +183,7 @@ def _run_one(plan: Any, out_file: Path | None, is_verified: bool) -> dict[str, A
     return outcome
 
 
-def _run_all(json_file: str | None, is_verified: bool, checks: str | None, options: dict[str, Any]) -> int:
+def _run_all(json_file: Path | None, is_verified: bool, checks: str | None, options: dict[str, Any]) -> int:
     """Run all queries; write and print their table."""
     from nexmark.run_all import print_rows, run_all
 
@@ -181,13 +193,13 @@ def _run_all(json_file: str | None, is_verified: bool, checks: str | None, optio
         rows = run_all(plans, is_verified)
     if json_file is not None:
         _write_json(json_file, {"rows": rows})
-    if json_file != "-":
+    if json_file != STANDARD_OUTPUT:
         print_rows(rows)
     return 1 if any(row["failed"] for row in rows) else 0
 
 
 def _run_on_spark(
-    json_file: str | None, out_file: Path | None, is_verified: bool, master: str | None, streaming: bool,
+    json_file: Path | None, out_file: Path | None, is_verified: bool, master: str | None, streaming: bool,
     options: dict[str, Any],
 ) -> int:  # fmt: skip
     """Run one query or all on Spark; write and print."""
@@ -207,20 +219,20 @@ def _run_on_spark(
         rows = run_queries(plan, out_file, is_verified)
     if json_file is not None:
         _write_json(json_file, {"rows": rows} if is_all else rows[0])
-    if json_file != "-":
+    if json_file != STANDARD_OUTPUT:
         print_runs(rows)
     return 1 if any(row["failed"] for row in rows) else 0
 
 
-def _write_json(target: str, outcome: dict[str, Any]) -> None:
+def _write_json(target: Path, outcome: dict[str, Any]) -> None:
     import orjson
 
     data = orjson.dumps(outcome, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-    if target == "-":
+    if target == STANDARD_OUTPUT:
         sys.stdout.buffer.write(data)
         sys.stdout.flush()
     else:
-        replace(Path(target), data)
+        replace(target, data)
 
 
 def _print(plan: Any, outcome: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from nexmark.errors import OptionError
+from nexmark.files import PathOption
 from nexmark.signals import ending_signals_raise
 
 _CONNECT_SECONDS = 5.0
@@ -22,16 +23,14 @@ _MASTER = re.compile(r"local(\[(\*|[1-9]\d{0,3})(,[1-9]\d*)?\])?|spark://\S+")
 
 
 @click.command()
-@click.option(
-    "--out", required=True, metavar="DIR", type=click.Path(path_type=Path), help="Folder to stage into; appears whole."
-)
+@click.option("--out", required=True, metavar="DIR", type=PathOption(), help="Folder to stage into; appears whole.")
 @click.option("--events", type=click.IntRange(1, MAX_EVENTS), metavar="N", help="How many events to generate.")
 @click.option("--rate", type=click.IntRange(1, MAX_RATE), metavar="EVENTS_PER_S",
               help="Generated events per second of event time.  [default: 1000000]")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0, MAX_SEED), metavar="S", help="Seed of the generator.  [default: 1]")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
               help="Another generator parameter, e.g. out_of_order_group_size=100; may be repeated.")  # fmt: skip
-@click.option("--from", "source", metavar="SRC", type=click.Path(path_type=Path),
+@click.option("--from", "source", metavar="SRC", type=PathOption(),
               help="Stage these events instead: a folder with bid.parquet, auction.parquet and optionally "
               "person.parquet (files or folders of part files), or nexmark JSON lines (*.jsonl).")  # fmt: skip
 @click.option("--time-unit", type=click.Choice(["ns", "us", "ms"]),

@@ -37,7 +37,7 @@ def staging_folder(target: Path, force: bool, needed_bytes: int) -> Iterator[Pat
     try:
         remove_leftovers(target.parent)
         check_space(target.parent, needed_bytes)
-        building = target.parent / f"{_MARK}{target.name}-{secrets.token_hex(8)}"
+        building = target.parent / f"{_MARK}{secrets.token_hex(8)}"
         building.mkdir(mode=0o755)
         with _locked(building):
             yield building
@@ -177,7 +177,7 @@ def _exchange(one: Path, other: Path) -> None:
     code = ctypes.get_errno()
     if code not in (errno.EINVAL, errno.ENOSYS):
         raise OSError(code, os.strerror(code), str(other))
-    aside = other.with_name(f"{_MARK}{other.name}-{secrets.token_hex(8)}")
+    aside = other.with_name(f"{_MARK}{secrets.token_hex(8)}")
     os.rename(other, aside)
     os.rename(one, other)
     os.rename(aside, one)

@@ -14,6 +14,7 @@ import click
 
 from nexmark.bench.options import ListCommand
 from nexmark.errors import OptionError
+from nexmark.files import STANDARD_OUTPUT, PathOption, require_writable
 from nexmark.run_command import MAX_DURATION_S, MAX_RATE, MAX_WORKERS, MECHANISMS
 from nexmark.signals import ending_signals_raise
 
@@ -72,6 +73,7 @@ _json = click.option(
     "--json",
     "json_file",
     metavar="FILE",
+    type=PathOption(),
     help="Write the figures as JSON, and beside it, with the same stem, the table (.md) and the plot (.svg); "
     "- for JSON on standard output alone.",
 )
@@ -79,7 +81,7 @@ _input = click.option(
     "--input",
     "input_folder",
     metavar="DIR",
-    type=click.Path(path_type=Path),
+    type=PathOption(),
     help="A folder staged by `tokenring stage`.  [default: just enough events, staged for this]",
 )
 
@@ -127,7 +129,7 @@ def bench() -> None:
 @_duration
 @_quick
 @_json
-def wordcount(json_file: str | None, quick: bool, **options: Any) -> int:
+def wordcount(json_file: Path | None, quick: bool, **options: Any) -> int:
     """A rolling word count: latency by timestamp quantum, load and workers (the paper's figures 6 and 7)."""
     chosen = _chosen("wordcount", quick, options)
     return _conduct("wordcount", _wordcount_jobs(chosen), {"quick": quick, **chosen}, json_file)
@@ -142,7 +144,7 @@ def wordcount(json_file: str | None, quick: bool, **options: Any) -> int:
 @_duration
 @_quick
 @_json
-def chain(json_file: str | None, quick: bool, **options: Any) -> int:
+def chain(json_file: Path | None, quick: bool, **options: Any) -> int:
     """A tick of time through a chain of idle operators, by its length (the paper's figure 8)."""
     chosen = _chosen("chain", quick, options)
     return _conduct("chain", _chain_jobs(chosen), {"quick": quick, **chosen}, json_file)
@@ -163,7 +165,7 @@ def chain(json_file: str | None, quick: bool, **options: Any) -> int:
 @_quick
 @_json
 def idle(
-    json_file: str | None, quick: bool, dataflows: tuple[int, ...], operators: tuple[int, ...], **options: Any
+    json_file: Path | None, quick: bool, dataflows: tuple[int, ...], operators: tuple[int, ...], **options: Any
 ) -> int:
     """Many idle dataflows: one update, all inputs advanced, all probes confirmed (the article's experiment)."""
     chosen = _chosen("idle", quick, options)
@@ -181,7 +183,7 @@ def idle(
 @_duration
 @_quick
 @_json
-def nexmark(json_file: str | None, quick: bool, input_folder: Path | None, **options: Any) -> int:
+def nexmark(json_file: Path | None, quick: bool, input_folder: Path | None, **options: Any) -> int:
     """NEXMark Q4 and Q7: latency by rate, workers and mechanism (the paper's table)."""
     chosen = _chosen("nexmark", quick, options)
     with ExitStack() as stack:
@@ -194,7 +196,7 @@ def nexmark(json_file: str | None, quick: bool, input_folder: Path | None, **opt
 @_workers
 @_quick
 @_json
-def everything(json_file: str | None, quick: bool, input_folder: Path | None, workers: tuple[int, ...]) -> int:
+def everything(json_file: Path | None, quick: bool, input_folder: Path | None, workers: tuple[int, ...]) -> int:
     """Every experiment with its own defaults; with --quick in less than ten minutes on two cores."""
     given = {"workers": workers}
     chosen = {name: _chosen(name, quick, given) for name in _QUICK}
@@ -240,16 +242,15 @@ def _nexmark_jobs(chosen: dict[str, Any], folder: Path | None, stack: ExitStack)
     return queries.jobs(staged, *(chosen[name] for name in ("query", "rate", "workers", "mechanism", "duration")))
 
 
-def _conduct(name: str, jobs: list[Job], parameters: dict[str, Any], json_file: str | None) -> int:
+def _conduct(name: str, jobs: list[Job], parameters: dict[str, Any], json_file: Path | None) -> int:
     """Measure, print, write; whoever interrupts keeps what was measured, marked as incomplete."""
     from nexmark.bench.sweep import measure_all
-    from nexmark.files import require_writable
     from nexmark.progress import progress_line
 
-    if json_file not in (None, "-"):
-        if Path(json_file).suffix in (".md", ".svg"):
+    if json_file not in (None, STANDARD_OUTPUT):
+        if json_file.suffix in (".md", ".svg"):
             raise OptionError(f"--json {json_file}: .md and .svg are written beside it; name it .json")
-        require_writable(Path(json_file))
+        require_writable(json_file)
     rows: list[Row] = []
     with ending_signals_raise():
         try:
@@ -264,7 +265,7 @@ def _conduct(name: str, jobs: list[Job], parameters: dict[str, Any], json_file: 
     return 1 if failed else 0
 
 
-def _publish(name: str, rows: list[Row], complete: bool, parameters: dict[str, Any], json_file: str | None) -> None:
+def _publish(name: str, rows: list[Row], complete: bool, parameters: dict[str, Any], json_file: Path | None) -> None:
     import orjson
 
     from nexmark.bench import publish
@@ -278,10 +279,10 @@ def _publish(name: str, rows: list[Row], complete: bool, parameters: dict[str, A
         "parameters": parameters,
         "rows": rows,
     }
-    if json_file == "-":
+    if json_file == STANDARD_OUTPUT:
         sys.stdout.buffer.write(orjson.dumps(data, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
         sys.stdout.flush()
         return
     click.echo(render(data))
     if json_file is not None:
-        publish.write(Path(json_file), data)
+        publish.write(json_file, data)

@@ -10,12 +10,14 @@ import orjson
 from nexmark.bench.plots import plot
 from nexmark.bench.sweep import Row
 from nexmark.bench.tables import render
-from nexmark.files import replace
+from nexmark.files import is_special, replace
 
 
 def write(path: Path, data: dict[str, Any]) -> None:
-    """Write `path` and what stands beside it. Each file is whole or not there."""
+    """Write `path` and what stands beside it. Each file is whole or not there; beside a FIFO stands nothing."""
     replace(path, orjson.dumps(data, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    if is_special(path):
+        return
     plots = write_plots(path, data)
     shown = [f"![{name}]({file.name})" for name, file in plots.items()]
     replace(path.with_suffix(".md"), "\n\n".join([f"# {data['benchmark']}", render(data), *shown, ""]).encode())

@@ -11,7 +11,7 @@ import click
 import orjson
 
 from nexmark.bench.machine import machine
-from nexmark.files import replace
+from nexmark.files import PathOption, replace
 from nexmark.progress import progress_line
 from nexmark.staged import StagedEvents
 
@@ -50,7 +50,7 @@ json_option = click.option(
     "json_file",
     required=True,
     metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=PathOption(),
     help="Where the figures go.",
 )
 

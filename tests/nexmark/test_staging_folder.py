@@ -73,7 +73,7 @@ def test_a_killed_builders_leftover_is_removed_by_the_next_and_a_living_ones_is_
             (building / "manifest.json").write_text("new")
         names = sorted(path.name for path in tmp_path.iterdir())
         assert len(names) == 2
-        assert names[0].startswith(".tokenring-staging-living-")
+        assert names[0].startswith(".tokenring-staging-")
         assert names[1] == "events"
         assert remove_leftovers(tmp_path) == []
     finally:
