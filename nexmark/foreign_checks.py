@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from engine import LENGTH_MASK
 from nexmark.draws import I64
 from nexmark.errors import ForeignDataError
 from nexmark.schema import STREAMS, TIME_LIMIT_NS, Stream
@@ -35,6 +36,15 @@ def time_to_ns(path: Path, column: str, ticks: I64, unit: str, where: Where) -> 
         fault = "is negative" if ticks[row] < 0 else f"overflows: valid times are below 2**62 ns = {TIME_LIMIT_NS}"
         refuse(path, column, where(row), f"the time {int(ticks[row])} {unit} {fault}; is --time-unit right?")
     return ticks * factor
+
+
+def check_texts(path: Path, column: str, lengths: I64, where: Where) -> None:
+    """Refuses a text that no raw column holds. lengths: bytes of each row's text."""
+    wrong = np.flatnonzero(lengths > LENGTH_MASK)
+    if len(wrong):
+        row = int(wrong[0])
+        fault = f"the text has {int(lengths[row]):,} bytes; at most {LENGTH_MASK:,} can be staged, so shorten it"
+        refuse(path, column, where(row), fault)
 
 
 def check_rows(path: Path, stream: Stream, columns: dict[str, Any], where: Where) -> None:

@@ -17,14 +17,17 @@ from typing import Any, Final
 
 import numpy as np
 import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from nexmark.draws import I64
 from nexmark.errors import ForeignDataError
-from nexmark.foreign_checks import TIME_UNITS_NS, Intake, refuse, time_to_ns
+from nexmark.foreign_checks import TIME_UNITS_NS, Intake, check_texts, refuse, time_to_ns
 from nexmark.schema import STREAMS, TIME_LIMIT_NS, Column, Stream
 
 SUFFIXES: Final = (".jsonl", ".ndjson")
 FLUSH_ROWS: Final = 1 << 16
+FLUSH_BYTES: Final = 1 << 28
 _TAGS: Final = ("event_type", "eventType", "type", "kind", "stream", "event")
 _OWN_KEYS: Final = STREAMS | {f"new{name}": stream for name, stream in STREAMS.items()}  # Beam says newPerson
 _BY_NUMBER: Final = {stream.rank: stream for stream in STREAMS.values()}
@@ -56,6 +59,7 @@ class _Rows:
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
         self.lines: list[int] = []
+        self.bytes = 0
         self.values: dict[str, list[Any]] = {column.name: [] for column in stream.columns}
 
     def flush(self, path: Path, unit: str, intake: Intake) -> None:
@@ -70,7 +74,9 @@ class _Rows:
         for column in self.stream.columns:
             values = self.values[column.name]
             if column.kind == "string":
-                columns[column.name] = values
+                texts = pa.array(values, pa.string())
+                check_texts(path, column.name, pc.binary_length(texts).fill_null(0).to_numpy(), where)
+                columns[column.name] = texts
             elif column.kind == "int64":
                 columns[column.name] = np.array(values, dtype=np.int64)
             else:
@@ -97,7 +103,8 @@ def read_json_lines(path: Path, unit: str, intake: Intake, advanced: Callable[[i
             into = rows[stream.name]
             _append(path, number, stream, row, into.values)
             into.lines.append(number)
-            if len(into.lines) >= FLUSH_ROWS:
+            into.bytes += len(line)
+            if len(into.lines) >= FLUSH_ROWS or into.bytes >= FLUSH_BYTES:
                 into.flush(path, unit, intake)
                 advanced(seen_bytes)
                 seen_bytes = 0

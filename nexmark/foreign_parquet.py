@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,11 @@ import pyarrow.parquet as pq
 
 from nexmark.draws import I64
 from nexmark.errors import ForeignDataError
-from nexmark.foreign_checks import Intake, Where, refuse, time_to_ns
+from nexmark.foreign_checks import Intake, Where, check_texts, refuse, time_to_ns
 from nexmark.schema import Column, Stream
 
 BATCH_ROWS = 1 << 17
+TEXT_BYTES = 1 << 28
 _READ_ERRORS = (pa.ArrowException, OSError)
 
 
@@ -50,14 +52,15 @@ def read_parquet(files: list[Path], stream: Stream, unit: str, intake: Intake, a
             columns = _check_schema(path, file.schema_arrow, stream)
             start = 0
             for batch in _batches(path, file, [column.name for column in columns]):
-                intake.take(path, stream, *_normalise(path, batch, columns, unit, start))
-                start += batch.num_rows
-                advanced(batch.num_rows)
+                for piece in _pieces(path, batch, columns, start):
+                    intake.take(path, stream, *_normalise(path, piece, columns, unit, start))
+                    start += piece.num_rows
+                    advanced(piece.num_rows)
 
 
 def _opened(path: Path) -> pq.ParquetFile:
     try:
-        return pq.ParquetFile(path)
+        return pq.ParquetFile(path, page_checksum_verification=True)
     except _READ_ERRORS as error:
         raise ForeignDataError(f"{path}: not a whole Parquet file (truncated or damaged): {_brief(error)}") from None
 
@@ -70,6 +73,55 @@ def _batches(path: Path, file: pq.ParquetFile, names: list[str]) -> Iterator[pa.
             yield batch
     except _READ_ERRORS as error:
         raise ForeignDataError(f"{path}: damaged after row {start}: {_brief(error)}") from None
+
+
+def _pieces(path: Path, batch: pa.RecordBatch, columns: list[Column], start: int) -> Iterator[pa.RecordBatch]:
+    """The batch in pieces whose texts, written out, have at most TEXT_BYTES: a dictionary says much with few bytes."""
+    octets = np.zeros(batch.num_rows, np.int64)
+    for column in columns:
+        if not column.is_integer:
+            lengths = _text_lengths(batch.column(column.name))
+            check_texts(path, column.name, lengths, _where(start))
+            octets += lengths
+    piece_of = (np.cumsum(octets) - octets) // TEXT_BYTES
+    starts = [*np.flatnonzero(np.diff(piece_of, prepend=-1)).tolist(), batch.num_rows]
+    for begin, end in itertools.pairwise(starts):
+        yield batch.slice(begin, end - begin)
+
+
+def _text_lengths(values: pa.Array) -> I64:
+    """Bytes of each text, 0 for null."""
+    if pa.types.is_dictionary(values.type):
+        lengths = pc.binary_length(values.dictionary).take(values.indices)
+    else:
+        lengths = pc.binary_length(values)
+    return np.asarray(lengths.cast(pa.int64()).fill_null(0))
+
+
+def _where(start: int) -> Where:
+    def where(row: int) -> str:
+        return f"row {start + row} (counted from 0)"
+
+    return where
+
+
+def _to_text(path: Path, column: Column, values: pa.Array, where: Where) -> pa.Array:
+    """Strings. Only well-formed ones: what else stands there is damage, or another encoding."""
+    texts = values.cast(pa.string())
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        wrong = np.flatnonzero([not _is_utf8(text) for text in texts.cast(pa.binary()).to_pylist()])
+        refuse(path, column.name, where(int(wrong[0])), "the text is not UTF-8")
+    return texts
+
+
+def _is_utf8(octets: bytes | None) -> bool:
+    try:
+        (octets or b"").decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _brief(error: BaseException) -> str:
@@ -104,14 +156,12 @@ def _is_text(kind: pa.DataType) -> bool:
 def _normalise(
     path: Path, batch: pa.RecordBatch, columns: list[Column], unit: str, start: int
 ) -> tuple[dict[str, Any], Where]:
-    def where(row: int) -> str:
-        return f"row {start + row} (counted from 0)"
-
+    where = _where(start)
     normal: dict[str, Any] = {}
     for column in columns:
         values = batch.column(column.name)
         if not column.is_integer:
-            normal[column.name] = values.cast(pa.string())
+            normal[column.name] = _to_text(path, column, values, where)
             continue
         _check_type(path, column, values, where)
         if values.null_count:

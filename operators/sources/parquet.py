@@ -86,7 +86,7 @@ def _read(group: _RowGroup, schema: Schema, time: str | None, floor: Time | None
     import pyarrow.parquet as pq
 
     # No threads: this worker has one core.
-    with pq.ParquetFile(group.file, memory_map=True, pre_buffer=False) as file:
+    with pq.ParquetFile(group.file, memory_map=True, pre_buffer=False, page_checksum_verification=True) as file:
         ahead = None
         if time is not None and floor is not None:
             # A column more to read, but the frontier need not stand still for as long as a row group lasts.

@@ -159,3 +159,14 @@ def test_mistakes_are_named(files: Path, tmp_path: Path) -> None:
     refused(OperatorError, "'name': .*null", lambda scope: read_arrow(scope, TABLE, schema=Schema(name="string")))
     refused(UsageError, "has 3 bytes", lambda scope: read_columns(scope, Schema("id at"), columns))
     refused(UsageError, "time must be", lambda scope: arrow(scope, files, time=-1))
+
+
+def test_a_page_that_its_checksum_disowns_is_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "events.parquet"
+    pq.write_table(pa.table({"id": [0x0123456789ABCDEF]}), file, compression="none", use_dictionary=False,
+                   write_statistics=False, write_page_checksum=True)  # fmt: skip
+    octets = bytearray(file.read_bytes())
+    octets[octets.index((0x0123456789ABCDEF).to_bytes(8, "little"))] ^= 1
+    file.write_bytes(octets)
+    with pytest.raises(OperatorError, match=r"read_parquet.*CRC"):
+        run(lambda scope: read_parquet(scope, file))
