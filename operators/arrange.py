@@ -22,6 +22,7 @@ from engine import (
     kernel,
 )
 from operators.hash_index import HashIndex, slot_of
+from operators.total_order import require_total_order
 
 
 @kernel(int64(TABLE, WORDS, TABLE, COLUMN, COLUMN, WORDS, WORDS))
@@ -78,8 +79,9 @@ def arrange(stream: Stream, key: str, change: str, name: str = "arrange") -> tup
 
     Exchanged by `key`. While a time is open its rows are kept with a token; otherwise the operator holds none, and is
     not run when time advances. Memory: a cell for each key ever seen, and the rows of open times. After differential
-    dataflow's operator, without its past versions. In root scopes, whose times are integers.
+    dataflow's operator, without its past versions. GraphError in loops, whose times have no total order.
     """
+    require_total_order(name, stream.scope)
     arrangement = Arrangement(key, change)
 
     def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:

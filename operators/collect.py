@@ -21,6 +21,7 @@ from engine import (
     void,
 )
 from operators.hash_index import HashIndex, slot_of
+from operators.total_order import require_total_order
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -118,8 +119,9 @@ class Latest:
 
 def latest(stream: Stream, key: str, name: str = "latest") -> Latest:
     """Keep the latest row of each key that arrives on this worker (exchange by the key first if keys are spread).
-    Memory: one row a key.
+    Memory: one row a key. GraphError in a loop: rows of several epochs come in no order there.
     """
+    require_total_order(name, stream.scope)
     kept = Latest(stream.schema.names)
     position = stream.schema.position(key)
 

@@ -6,6 +6,7 @@ from engine import COLUMN, TABLE, WORDS, Batch, Exchange, Schema, SchemaError, S
 from operators.collect import Latest
 from operators.hash_index import HashIndex, slot_of
 from operators.mechanisms import TOKENS, Answer, Mechanism
+from operators.total_order import require_total_order
 
 _MOST, _LEAST = 2**63 - 1, -(2**63)
 
@@ -40,10 +41,13 @@ def running_average(
     `average` is the sum of the key's values so far divided by their count, rounded down. Exchanged by `key`. Rows are
     not held back for order: where several times are under way at once, intermediate averages depend on arrival, the
     last one does not. `final`, a Latest of the output's columns, is kept as the sink `latest` behind this stream would
-    keep it, without an operator of its own. Raises OverflowError (as OperatorError) if a sum leaves the range of int64.
+    keep it, without an operator of its own. In a loop averages are by epoch, in the order of rounds. Raises
+    OverflowError (as OperatorError) if a sum leaves the range of int64.
     """
     if key == value:
         raise SchemaError(f"{name}: key and value are the same column {key!r}")
+    if final is not None:
+        require_total_order(f"{name}, final=", stream.scope)
     schema = Schema(f"{key} average count")
 
     def make() -> Answer:

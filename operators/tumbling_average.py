@@ -11,14 +11,16 @@ import numpy as np
 from sortedcontainers import SortedDict
 
 from engine import Batch, InputPort, Notify, OperatorContext, OutputPort, Pact, Pipeline, Schema, Stream, Token
+from operators.total_order import require_total_order
 
 
 def tumbling_average(stream: Stream, time: str, value: str, width: int, pact: Pact | None = None) -> Stream:
     """Rows (window_end int64, average float64), one for each window of `width` that had rows, at the window's end.
 
     A row at time t belongs to the window that ends at (t // width + 1) * width; rows may come in any order.
-    Without a pact, each worker averages its own rows.
+    Without a pact, each worker averages its own rows. GraphError in a loop, whose times have no total order.
     """
+    require_total_order("tumbling_average", stream.scope)
     schema = Schema(window_end="int64", average="float64")
 
     def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:

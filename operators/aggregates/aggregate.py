@@ -52,7 +52,8 @@ def aggregate(
     `aggregate(bids, by="auction", bids=Count(), top=Max("price"))`. What there is: operators/aggregates/functions.py.
 
     Without a window, emit="changes": for each message the values so far of the keys in it, at its time; emit="end":
-    each key once, when the input has ended. Memory: each key, 24 bytes and 8 for each aggregate.
+    each key once, when the input has ended. Memory: each key, 24 bytes and 8 for each aggregate. In a loop "changes"
+    are by epoch and finished round, and everything else is refused by GraphError.
 
     With a window (Tumbling, Sliding, Session), rows start with (window_start, window_end), of the kind of the window's
     time. A window's rows are sent when no more can come for it, `lateness` after its end, at that time (sessions that

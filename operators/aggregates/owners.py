@@ -47,4 +47,4 @@ def everything_together(stream: Stream, way: Mechanism, name: str) -> Stream:
         heaps = (*batch.heaps, None) if schema.has_text else ()
         return Batch.wrap(schema, (*batch.columns, zeros), batch.rows, heaps)
 
-    return way.respond(f"{name}.together", (stream, Pipeline()), schema, lambda: answer)
+    return way.respond(f"{name}.together", (stream, Pipeline()), schema, lambda: answer, remembers=False)

@@ -19,7 +19,8 @@ def distinct(
 ) -> Stream:
     """The first row of each key to arrive, at its time; of each different row without `by`. Others are dropped.
 
-    Rows are exchanged by key. Memory: each key ever seen.
+    Rows are exchanged by key. Memory: each key ever seen. In a loop the first row of each epoch, by round: rows wait
+    until their round is finished, and an epoch's keys go with it.
     """
     names = columns_of(by) or stream.schema.names
     plan = Plan.of(name, stream.schema, names, {})
@@ -43,8 +44,8 @@ def last_by(
     replace an earlier one. The latest of each key is its last row: what deduplication keeps.
 
     Of rows with equal `order` the last to arrive counts (`top` with k=1 has other ties); those where it is null or NaN
-    are left out. Rows are exchanged by key. Memory: each key, 32 bytes, not the rows. Raises SchemaError, naming the
-    operator, for columns that are not there or have no order.
+    are left out. In a loop: of each epoch, once its round is finished. Rows are exchanged by key. Memory: each key, 32
+    bytes, not the rows. Raises SchemaError, naming the operator, for columns that are not there or have no order.
     """
     names = columns_of(by)
     plan = Plan.of(name, stream.schema, names, {})

@@ -34,7 +34,8 @@ def running(stream: Stream, plan: Plan, schema: Schema, way: Mechanism) -> Strea
             f"operator {name!r}: rows of several workers have no order of arrival; give First and Last order='column'"
         )
     partial = Schema.of({ALL: "int64"} | plan.partial_kinds())
-    local = way.respond(f"{name}.local", (stream, Pipeline()), partial, lambda: _one_row(plan, partial))
+    edge = stream, Pipeline()
+    local = way.respond(f"{name}.local", edge, partial, lambda: _one_row(plan, partial), remembers=False)
     merging = plan.merging(partial)
     return way.respond(name, (local, Exchange(ALL)), schema, lambda: _all_so_far(merging, schema), Notify.NEVER)
 

@@ -36,7 +36,7 @@ def top(
     Of equal values, the one with the least values in the columns `ties` goes first, then the one that came first. Rows
     whose `order` is null or NaN are left out. Without a window: for each message, at its time, what has changed: of
     each key the ranks from the first on that has another row than before; the latest row of each (key, rank) is the
-    ranking. Memory: k rows a key; with k=1 not the rows.
+    ranking. Memory: k rows a key; with k=1 not the rows. In a loop: by epoch, for each round once it is finished.
 
     With a window, rows start with (window_start, window_end) and are sent when the window has ended, as by `aggregate`;
     late rows raise as they do there. Memory: k rows for each key of each open window (pane).

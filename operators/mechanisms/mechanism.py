@@ -81,9 +81,17 @@ class Mechanism(ABC):
 
     @abstractmethod
     def respond(
-        self, name: str, edge: Edge, schema: Schema, make: Callable[[], Answer], notify: Notify = Notify.NEVER
+        self,
+        name: str,
+        edge: Edge,
+        schema: Schema,
+        make: Callable[[], Answer],
+        notify: Notify = Notify.NEVER,
+        remembers: bool = True,
     ) -> Stream:
-        """An operator that answers each message at the message's time: `make()` gives each worker its function."""
+        """An operator that answers each message at the message's time: `make()` gives each worker its function.
+        `remembers`: whether an answer depends on earlier messages. In a loop each epoch then has a function of its own,
+        which is called with each round's rows, in order, once the round is finished."""
 
     @abstractmethod
     def probe(self, stream: Stream) -> Progress:

@@ -24,6 +24,7 @@ from engine import (
 )
 from operators.mechanisms.logic import Answer, Take, TimedLogic
 from operators.mechanisms.mechanism import Constructor, Edge, Mechanism, Ports, Progress
+from operators.mechanisms.rounds import by_rounds
 from operators.total_order import require_total_order
 
 
@@ -146,10 +147,18 @@ class Tokens(Mechanism):
         return logic
 
     def respond(
-        self, name: str, edge: Edge, schema: Schema, make: Callable[[], Answer], notify: Notify = Notify.NEVER
+        self,
+        name: str,
+        edge: Edge,
+        schema: Schema,
+        make: Callable[[], Answer],
+        notify: Notify = Notify.NEVER,
+        remembers: bool = True,
     ) -> Stream:
         """See Mechanism."""
         stream, pact = edge
+        if remembers and stream.scope.depth > 1:
+            return stream.unary(name, schema, by_rounds(make), pact, Notify.ALWAYS)  # to let an epoch's state go
 
         def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
             token.drop()

@@ -138,7 +138,13 @@ class Watermarks(Mechanism):
         return output
 
     def respond(
-        self, name: str, edge: Edge, schema: Schema, make: Callable[[], Answer], notify: Notify = Notify.NEVER
+        self,
+        name: str,
+        edge: Edge,
+        schema: Schema,
+        make: Callable[[], Answer],
+        notify: Notify = Notify.NEVER,
+        remembers: bool = True,
     ) -> Stream:
         """See Mechanism."""
         scope = edge[0].scope

@@ -1,0 +1,233 @@
+"""Every operator of the library in a loop: the same answers however epochs, rounds and workers interleave, or refused.
+
+An operator that is exported is in one of the tables below: a new one is classified, or a test fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import operators
+from engine import GraphError, Schema, Scope, Stream, Worker
+from operators import (
+    Count,
+    CountDistinct,
+    First,
+    Last,
+    Latest,
+    Max,
+    Mean,
+    Session,
+    Sliding,
+    Sum,
+    Tumbling,
+    aggregate,
+    col,
+    concatenate,
+    distinct,
+    graphs,
+    iterate,
+    select,
+    where,
+    with_columns,
+)
+from operators.mechanisms import mechanism
+from tests.engine.helpers import build, settle, simulated
+
+ROW = Schema("node left at")
+ROWS = pa.table({name: [1] for name in ROW.names})
+
+
+def edges(rows: Stream) -> Stream:
+    return select(rows, src=col("node"), dst=col("left") % 5)
+
+
+def other(rows: Stream) -> Stream:
+    return select(rows, "node", weight=col("left"))
+
+
+def twice(batch: Any) -> Any:
+    return {name: np.repeat(batch[name], 2) for name in ROW.names}
+
+
+ANSWERS: dict[str, Callable[[Stream], Stream]] = {
+    # Stateless, or nothing but time: each message is answered by itself.
+    "branch": lambda s: concatenate(*operators.branch(s, col("left") > 2)),
+    "partition": lambda s: operators.partition(s, 2, col("at") % 2)[1],
+    "broadcast": operators.broadcast,
+    "exchange": lambda s: operators.exchange(s, ("node", "left")),
+    "concatenate": lambda s: concatenate(s, s),
+    "filter_batches": lambda s: operators.filter_batches(s, lambda batch: batch["left"] > 1),
+    "map_batches": lambda s: operators.map_batches(s, ROW, twice),
+    "filter_rows": lambda s: operators.filter_rows(s, lambda row: row["left"] > 1),
+    "map_rows": lambda s: operators.map_rows(s, ROW, lambda row: {**row, "at": -row["at"]}),
+    "flat_map_rows": lambda s: operators.flat_map_rows(s, ROW, lambda row: [row, row]),
+    "where": lambda s: where(s, "left", ">", 1),
+    "with_columns": lambda s: with_columns(s, x=col("left") * 2),
+    "select": lambda s: select(s, "left"),
+    "rename": lambda s: operators.rename(s, node="key"),
+    "drop_columns": lambda s: operators.drop_columns(s, "left"),
+    "inspect": lambda s: operators.inspect(s, lambda batch, time: None),
+    "no_op": lambda s: operators.no_op(s, "node"),
+    "enrich": lambda s: operators.enrich(s, {"node": [0, 2], "weight": [5, 6]}, on="node", how="left"),
+    "iterate": lambda s: iterate(s, lambda rows: tuple(operators.branch(rows, col("left") < 0))),  # type: ignore[arg-type,return-value]
+    # State by epoch; rounds in order.
+    "distinct": lambda s: select(distinct(s, "node"), "node"),
+    "distinct of rows": distinct,
+    "last_by": lambda s: operators.last_by(s, "node", order="at"),
+    "top": lambda s: operators.top(s, "node", order="left", k=2, ties="at"),
+    "top of one": lambda s: operators.top(s, "node", order="left", k=1, ties="at"),
+    "top of all": lambda s: operators.top(s, order="left", k=2, ties="at"),
+    "count": lambda s: operators.count(s, "node"),
+    "aggregate": lambda s: aggregate(
+        s, "node", n=Count(), total=Sum("left"), most=Max("left"), mean=Mean("left"), kinds=CountDistinct("left"),
+        first=First("left", order="at"), last=Last("left", order="at"),
+    ),
+    "running_average": lambda s: select(operators.running_average(s, "node", "left"), "node", "count"),
+    # By each time, however it compares with others.
+    "look_up": lambda s: operators.look_up(select(s, "node"), "node", distinct(select(s, "node", x=col("node"))), "x"),
+    "connected_components": lambda s: graphs.connected_components(edges(s)),
+    "strongly_connected_components": lambda s: graphs.strongly_connected_components(edges(s)),
+    "ends": lambda s: distinct(graphs.ends(edges(s))),
+    "least_values": lambda s: graphs.least_values(edges(s), other(s)),
+    "page_rank": lambda s: operators.map_batches(
+        graphs.page_rank(edges(s), 5, 3), Schema("x y"), lambda b: {"x": b["node"], "y": (b["rank"] * 1e6).astype(int)}
+    ),
+}  # fmt: skip
+
+SINKS = {"collect", "for_each"}
+"""They keep or show rows of any times as they come: test_sinks_in_a_loop."""
+
+REFUSED: dict[str, Callable[[Stream], Any]] = {
+    "aggregate of all": lambda s: aggregate(s, n=Count(), emit="end"),
+    "aggregate by window": lambda s: aggregate(s, "node", window=Sliding("at", 4, 2), n=Count()),
+    "aggregate by session": lambda s: aggregate(s, "node", window=Session("at", 4), n=Count(), late=True),
+    "top by window": lambda s: operators.top(s, "node", order="left", k=2, window=Tumbling("at", 4)),
+    "reduce": lambda s: operators.reduce(s, "node", lambda rows, starts: {"x": starts}, Schema("x")),
+    "arrange": lambda s: operators.arrange(s, "node", "left"),
+    "average_of_last": lambda s: operators.average_of_last(s, "node", "left", rows=2, order="at"),
+    "best_offers": lambda s: operators.best_offers(
+        s, s, key="at", start="left", end="at", threshold="left", payload="node",
+        offer_key="node", offer_time="at", offer_value="left",
+    ),
+    "delay": lambda s: operators.delay(s, 1),
+    "enrich by a stream": lambda s: operators.enrich(s, other(s), on="node"),
+    "join": lambda s: operators.join(s, other(s), on="node"),
+    "join by window": lambda s: operators.join(s, s, on="node", columns="node", window=Tumbling("at", 5)),
+    "interval_join": lambda s: operators.interval_join(
+        s, s, on="node", left_time="at", right_time="at", upper=3, columns="node"
+    ),
+    "temporal_join": lambda s: operators.temporal_join(
+        s, other(s), on="node", time="at", version_time="weight", late=True
+    ),
+    "no_op under watermarks": lambda s: operators.no_op(s, "node", way=mechanism("watermarks-X")),
+    "latest": lambda s: operators.latest(s, "node"),
+    "running_average with final": lambda s: operators.running_average(
+        s, "node", "left", final=Latest(("node", "average", "count"))
+    ),
+    "tumbling_average": lambda s: operators.tumbling_average(s, "at", "left", 5),
+    "word_count": lambda s: operators.word_count(s, "node", "at"),
+    "for_each in order": lambda s: operators.for_each(s, lambda time, batch: None, in_order=True),
+    "capture": lambda s: operators.capture(s, "/nowhere"),
+    "to_parquet": lambda s: operators.to_parquet(s, "/nowhere"),
+    "to_arrow_files": lambda s: operators.to_arrow_files(s, "/nowhere"),
+    "to_json_lines": lambda s: operators.to_json_lines(s, "/nowhere"),
+    "replay": lambda s: operators.replay(s.scope, "/nowhere"),
+    "read_arrow": lambda s: operators.read_arrow(s.scope, ROWS, time="at"),
+    "read_columns": lambda s: operators.read_columns(s.scope, ROW, {name: "rows.npy" for name in ROW.names}, time="at"),
+    "read_json_lines": lambda s: operators.read_json_lines(s.scope, "rows.jsonl", ROW, time="at"),
+    "read_parquet": lambda s: operators.read_parquet(s.scope, "rows.parquet", time="at"),
+    "from_callback": lambda s: operators.from_callback(s.scope, ROW, lambda: None),
+    "from_generator": lambda s: operators.from_generator(s.scope, ROW, lambda worker, peers: iter(()), time="at"),
+}  # fmt: skip
+
+NO_OPERATORS = {
+    "ARRIVAL", "END_OF_STREAM", "RowwiseWarning", "Throttle", "gather", "random_edges",
+    "DAY", "HOUR", "MICROSECOND", "MILLISECOND", "MINUTE", "SECOND",
+    "Count", "CountDistinct", "First", "Last", "Max", "Mean", "Min", "Sum", "Session", "Sliding", "Tumbling",
+    "Arrangement", "Collected", "Latest", "Expression", "col", "greatest", "least", "lit", "when",
+}  # fmt: skip
+
+
+def test_every_operator_is_classified() -> None:
+    classified = {name.split()[0] for name in (*ANSWERS, *REFUSED, *SINKS)} | NO_OPERATORS
+    assert classified == {*operators.__all__, *graphs.__all__}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_in_a_loop(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.save("rows.npy", np.zeros(1, np.int64))
+    pq.write_table(ROWS, "rows.parquet")
+    Path("rows.jsonl").write_text('{"node": 1, "left": 1, "at": 1}\n')
+    scope = Scope("refusing")
+    stream = scope.new_input(ROW)[1]
+    with scope.loop("round") as loop, pytest.raises(GraphError):
+        REFUSED[name](loop.enter(stream))
+
+
+Epochs = list[list[tuple[int, int]]]
+
+
+def answers(
+    declare: Callable[[Stream], Stream], epochs: dict[int, list[tuple[int, int]]], workers: int, order: list[int]
+) -> list[tuple[Any, ...]]:
+    """(time, *row) of all that the operator sends in a loop whose rows go round, changing worker, while `left` > 0.
+    order: workers that step between the sending of one epoch's rows and the next's."""
+    found: list[tuple[Any, ...]] = []
+
+    def on_worker(worker: Worker, scope: Scope) -> Any:
+        handle, stream = scope.new_input(ROW)
+
+        def body(rows: Stream) -> tuple[Stream, Stream]:
+            def record(time: Any, batch: Any) -> None:
+                columns = [batch[name].tolist() for name in batch.schema.names]
+                found.extend((time, *row) for row in zip(*columns, strict=True))
+
+            operators.for_each(declare(rows), record, name="record")
+            more = where(rows, "left", ">", 0)
+            again = with_columns(more, node=(col("node") * 3 + col("left")) % 5, left=col("left") - 1)
+            return operators.exchange(again, ("node", "left")), rows
+
+        iterate(stream, body)
+        return handle
+
+    with simulated(workers) as group:
+        handles = build(group, on_worker)
+        for epoch, rows in epochs.items():
+            for worker, handle in enumerate(handles):
+                mine = rows[worker::workers]
+                at = range(1000 * epoch + worker, 1000 * epoch + len(rows), workers)
+                handle.advance_to(epoch)
+                handle.send({"node": [row[0] for row in mine], "left": [row[1] for row in mine], "at": [*at]})
+            for worker in order:
+                group.workers[worker % workers].step()
+        for handle in handles:
+            handle.close()
+        settle(group, 20_000)
+        assert all(worker.complete for worker in group.workers)
+    return sorted(found)
+
+
+@pytest.mark.filterwarnings("ignore::operators.RowwiseWarning")
+@pytest.mark.parametrize("name", ANSWERS)
+@settings(max_examples=8)
+@given(
+    epochs=st.lists(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 5)), max_size=8), min_size=2, max_size=3),
+    workers=st.integers(1, 4),
+    order=st.lists(st.integers(0, 3), max_size=30),
+)
+def test_answers_in_a_loop(name: str, epochs: Epochs, workers: int, order: list[int]) -> None:
+    """All epochs at once, on some workers in some order, are what each epoch is alone on one worker."""
+    alone = [answers(ANSWERS[name], {epoch: rows}, 1, []) for epoch, rows in enumerate(epochs)]
+    expected = sorted(row for rows in alone for row in rows for _ in range(workers if name == "broadcast" else 1))
+    assert answers(ANSWERS[name], dict(enumerate(epochs)), workers, order) == expected
