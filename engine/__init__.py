@@ -44,11 +44,12 @@ from engine.launcher import execute
 from engine.location import Notify
 from engine.operator import OperatorContext
 from engine.pact import Broadcast, Exchange, Pact, Pipeline
-from engine.ports import InputPort, OutputPort, Session
+from engine.ports import InputPort, OutputPort
 from engine.probe import Probe
 from engine.probe_group import ProbeGroup
 from engine.schema import Schema
 from engine.scope import Feedback, Loop, Scope
+from engine.session import Session
 from engine.signal import Signal
 from engine.stage import BatchFunction, Fusable
 from engine.stream import OperatorBuilder, Stream

@@ -160,6 +160,18 @@ class ChangeLog:
         if offset >= self.limit:
             self.make_room()
 
+    def room_for(self, count: int) -> int:
+        """Let `count` changes be written into `words`; returns the number of the first. `wrote` ends it."""
+        if self.offset + count * CHANGE_BYTES > self.limit:
+            self._grow(2 * (self.offset // CHANGE_BYTES + count + 4))
+        return self.offset // CHANGE_BYTES
+
+    def wrote(self, count: int) -> None:
+        """So many changes stand where `room_for` said."""
+        self.offset += count * CHANGE_BYTES
+        if self.offset >= self.limit:
+            self.make_room()
+
     def make_room(self) -> None:
         """Net what is there, and double the buffer if that does not help."""
         count = net(self.words, self.offset // CHANGE_BYTES, self.scratch)
@@ -176,12 +188,10 @@ class ChangeLog:
         """Log the move of one token at each of the first `count` locations from its time to `time`, and note that in
         `times`. Returns -1, or the number of the first token that is beyond `time` already (then nothing is logged).
         """
-        if self.offset + 2 * count * CHANGE_BYTES > self.limit:
-            self._grow(2 * (self.offset // CHANGE_BYTES + 2 * count + 4))
-        moved: int = _log_moves(self.words, self.offset // CHANGE_BYTES, locations, times, count, time)
+        moved: int = _log_moves(self.words, self.room_for(2 * count), locations, times, count, time)
         if moved < 0:
             return -1 - moved
-        self.offset += moved * CHANGE_BYTES
+        self.wrote(moved)
         return -1
 
     def changes(self) -> list[tuple[int, tuple[int, ...], int]]:

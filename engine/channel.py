@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from engine.batch import Batch
+from engine.burst import Burst
 from engine.change_batch import CHANGE_BYTES, ChangeLog, pack_change
 from engine.pact import Broadcast, Exchange, Pact
 from engine.ports import InputPort, OutputPort
@@ -35,6 +36,13 @@ class Channel:
         target.queue.append((time, batch, True))  # it may be a view that came in through another channel
         self.worker.schedule(target.operator)
 
+    def push_each(self, burst: Burst, batch: Batch) -> None:
+        """Count all messages of a burst and hand them over as one entry."""
+        target = self.target
+        burst.log_each(self.log, target.location, 1)
+        target.queue.append((burst, batch, True))
+        self.worker.schedule(target.operator)
+
 
 class SelectChannel(Channel):
     """An edge within a worker that passes only some columns (an exchange on a group of one)."""
@@ -46,6 +54,10 @@ class SelectChannel(Channel):
     def push(self, time: Any, batch: Batch) -> None:
         """Hand over the selected columns."""
         super().push(time, batch.select(self._schema))
+
+    def push_each(self, burst: Burst, batch: Batch) -> None:
+        """Hand over the selected columns."""
+        super().push_each(burst, batch.select(self._schema))
 
 
 class RelayChannel:
@@ -61,6 +73,11 @@ class RelayChannel:
         if time is not None:
             for channel in self._channels:
                 channel.push(time, batch)
+
+    def push_each(self, burst: Burst, batch: Batch) -> None:
+        """Hand over one message after the other: across the border their times are other ones."""
+        for time, rows in burst.messages(batch):
+            self.push(time, rows)
 
 
 class FeedbackChannel(RelayChannel):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from engine.burst import messages_of
 from engine.change_batch import ChangeLog
 from engine.errors import BrokenInvariant
 from engine.progress_channel import ProgressChannel
@@ -39,7 +40,8 @@ class _Arrivals(deque[Any]):
 
     def append(self, message: Any) -> None:
         """A message arrives."""
-        self._validator.received(self._location, message[0])
+        for time, _ in messages_of(*message[:2]):
+            self._validator.received(self._location, time)
         super().append(message)
 
 
@@ -96,7 +98,12 @@ class CheckedProgressChannel(ProgressChannel):
     def exchange(self, sent: bool) -> int:
         """Exchange progress as ever, between a look at what goes out and a look at what came of it."""
         before = self._logged()
-        waiting = Counter((port.location, message[0]) for port in self._inputs for message in port.queue)
+        waiting = Counter(
+            (port.location, time)
+            for port in self._inputs
+            for stamp, batch, _ in port.queue
+            for time, _ in messages_of(stamp, batch)
+        )
         self._validator.check_batch(differences(before, self._left), waiting)
         self._check_held()
         flags = super().exchange(sent)

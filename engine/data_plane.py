@@ -26,7 +26,7 @@ from shm.segment import Segment
 from shm.text_message import SCRATCH_ROWS
 
 if TYPE_CHECKING:
-    from engine.remote_channel import RemoteChannel
+    from engine.remote_channel import BurstEnd, RemoteChannel
     from engine.signal import Signal
 
 _MESSAGE = Struct("=8q").iter_unpack
@@ -48,7 +48,7 @@ class DataPlane:
         self.message_limit_words = layout.queue_words // 4
         self.routes = np.zeros(self.message_limit_words, np.int64)
         self.counts = np.zeros((SCRATCH_ROWS, layout.workers), np.int64)
-        self.channels: dict[int, RemoteChannel | Signal] = {}
+        self.channels: dict[int, RemoteChannel | BurstEnd | Signal] = {}
         self.channels_made = 0
         self._waiting: list[RemoteChannel | Signal] = []
         self.uncommitted = False
@@ -62,7 +62,7 @@ class DataPlane:
         self._first_congested_address = segment.address(layout.worker(0) + WORKER_CONGESTED)
         self._workers = layout.workers
 
-    def add_channel(self, channel: "RemoteChannel | Signal") -> int:
+    def add_channel(self, channel: "RemoteChannel | BurstEnd | Signal") -> int:
         """Let messages for a channel be delivered; returns the number they carry."""
         number = self.channels_made
         self.channels[number] = channel

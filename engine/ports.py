@@ -4,7 +4,10 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from engine.batch import Batch
+from engine.burst import OWN_TIMES, Burst, is_ascending, messages_of
 from engine.change_batch import CHANGE_BYTES, ChangeLog, pack_change
 from engine.errors import (
     DroppedTokenError,
@@ -15,6 +18,7 @@ from engine.errors import (
     WrongOutputError,
 )
 from engine.schema import Schema
+from engine.session import Session
 from engine.timestamp import MAX_TIME, PathSummary, Time, as_time, less_equal, representable
 from engine.tokens import Token, TokenRef
 from engine.tracker import Tracker
@@ -31,6 +35,7 @@ class InputPort:
     __slots__ = (
         "_frontier_word",
         "_tracker",
+        "_whole_bursts",
         "current",
         "depth",
         "index",
@@ -58,7 +63,9 @@ class InputPort:
         self.depth = depth
         self.schema = schema
         self.log = log
-        self.queue: deque[tuple[Any, Batch, bool]] = deque()  # time, batch, whether it is a view into a queue
+        # Time (or Burst), batch, whether it is a view into a queue.
+        self.queue: deque[tuple[Any, Batch, bool]] = deque()
+        self._whole_bursts = False
         self.summaries: list[PathSummary | None] = []
         self._tracker = tracker
         self._frontier_word = tracker.frontier_word(location)
@@ -90,7 +97,7 @@ class InputPort:
         queue = self.queue
         if not queue:
             raise StopIteration
-        time, batch, _ = queue.popleft()
+        time, batch, view = queue.popleft()
         log = self.log
         if time.__class__ is int:
             offset = log.offset
@@ -98,19 +105,36 @@ class InputPort:
             log.offset = offset = offset + CHANGE_BYTES
             if offset >= log.limit:
                 log.make_room()
+        elif time.__class__ is Burst:
+            if not self._whole_bursts:
+                queue.extendleft(reversed([(at, rows, view) for at, rows in time.messages(batch)]))
+                return self.__next__()
+            time.log_each(log, self.location, -1)
+            time = time.least
         else:
             log.add(self.location, time, -1)
         self.current = reference = TokenRef(self, time)
         return reference, batch
+
+    def in_bursts(self) -> "InputPort":
+        """From now on take what was sent in one call (`OutputPort.give_each`) in one turn, as one batch: all its
+        messages are consumed, and the reference is that of the earliest. For operators that know rows' times from a
+        column; others get each message by itself.
+        """
+        self._whole_bursts = True
+        return self
 
     def by_time(self) -> Iterator[tuple[TokenRef, Batch]]:
         """Take all waiting messages, those of one time as one batch: (token reference, batch) pairs in order of first
         arrival. For operators that answer each message with one: around a loop, ever smaller pieces would add up.
         """
         waiting: dict[Any, list[Batch]] = {}
+        messages = 0
         for time, batch, _ in self.queue:
-            waiting.setdefault(time, []).append(batch)
-        if len(waiting) < len(self.queue):
+            for at, rows in messages_of(time, batch):
+                waiting.setdefault(at, []).append(rows)
+                messages += 1
+        if len(waiting) < messages or messages > len(self.queue):
             self.queue.clear()
             self.queue.extend([(time, Batch.concatenate(batches), True) for time, batches in waiting.items()])
             for time, batches in waiting.items():
@@ -126,7 +150,7 @@ class InputPort:
             self.current = None
         for position, (time, batch, view) in enumerate(self.queue):
             if view:
-                self.queue[position] = (time, batch.copy(), False)
+                self.queue[position] = (time.copy() if time.__class__ is Burst else time, batch.copy(), False)
 
     def reach(self, output: int) -> tuple["OutputPort", PathSummary]:
         """The output port of that number and the summary of the way there; WrongOutputError if there is no path."""
@@ -146,48 +170,6 @@ class InputPort:
     def describe(self) -> str:
         """Operator, input and worker, for messages."""
         return f"operator {self.operator.name!r} input {self.index} on worker {self.operator.worker.index}"
-
-
-class Session:
-    """Sends batches at one time, or later ones, while its token is pinned. To be used once, in a `with` block."""
-
-    __slots__ = ("_open", "_port", "_right", "_time")
-
-    def __init__(self, port: "OutputPort", right: Token | TokenRef, time: Any) -> None:
-        self._port = port
-        self._right: Token | TokenRef | None = right
-        self._time: Any = time
-        self._open = False
-
-    def __enter__(self) -> "Session":
-        right = self._right
-        if right is None or self._open:
-            raise TokenError(f"{self._port.describe()}: a session is entered once; ask the output for another")
-        self._time = self._port.allowed(right, self._time)
-        if right.__class__ is Token:
-            right._pins += 1
-        self._open = True
-        return self
-
-    def give(self, batch: Batch | Mapping[str, Any], time: Any = None) -> None:
-        """Send rows at the session's time, or at a later `time`. The arrays must not change afterwards."""
-        port = self._port
-        right = self._right
-        if not self._open or right is None:
-            raise TokenError(f"{port.describe()}: a session sends only inside its `with` block")
-        if not right._live:
-            right.refuse()  # type: ignore[union-attr]  # tokens are pinned; only a reference can have expired
-        time = self._time if time is None else port.later(self._time, time, "session")
-        port.push(time, batch if isinstance(batch, Batch) else Batch(port.schema, batch))
-
-    def __exit__(self, *_: object) -> None:
-        if self._right.__class__ is Token:
-            self._right._pins -= 1
-        self._right = None
-        self._open = False
-
-    def __reduce__(self) -> str:
-        raise TokenError(f"a session of {self._port.describe()} cannot be copied; ask the output for another")
 
 
 class OutputPort:
@@ -227,6 +209,26 @@ class OutputPort:
         else:
             time = self.allowed(right, time)
         self.push(time, batch)
+
+    def give_each(self, right: Token | TokenRef, batch: Batch, keys: np.ndarray, timed: bool = True) -> None:
+        """Send a message for each distinct value of `keys`, int64 (rows,), ascending, in one call: at that value as
+        time, or all at the right's own where not `timed`. To whom they come, and to progress, they are messages like
+        any others. Raises TokenErrors as `give` does, and for keys that do not fit.
+        """
+        least = self.allowed(right, None)
+        if batch.rows:
+            if self.depth > 1 or len(keys) != batch.rows or keys.dtype != np.int64 or not is_ascending(keys):
+                raise TokenError(
+                    f"{self.describe()}: give_each needs a key for each row, int64 and ascending, and integer times: "
+                    f"sort the rows by their times first; in a loop use give"
+                )
+            if timed:
+                self.later(least, int(keys[0]), "token")
+                self.later(least, int(keys[-1]), "token")
+            self._require_schema(batch)
+            burst = Burst(keys, OWN_TIMES if timed else least)
+            for channel in self.channels:
+                channel.push_each(burst, batch)
 
     def allowed(self, right: Token | TokenRef, time: Any) -> Any:
         """The time at which `right` lets this output send, at `time` if that is given and late enough; raises
@@ -277,11 +279,15 @@ class OutputPort:
 
     def push(self, time: Any, batch: Batch) -> None:
         """Hand a batch to the channels (after the right to send was checked)."""
-        if batch.schema is not self.schema and batch.schema != self.schema:
-            raise SchemaError(f"{self.describe()} carries {self.schema!r}, not {batch.schema!r}")
+        if batch.schema is not self.schema:
+            self._require_schema(batch)
         if batch.rows:
             for channel in self.channels:
                 channel.push(time, batch)
+
+    def _require_schema(self, batch: Batch) -> None:
+        if batch.schema != self.schema:
+            raise SchemaError(f"{self.describe()} carries {self.schema!r}, not {batch.schema!r}")
 
     def lost(self, token: Token) -> None:
         """Release a token that was garbage-collected while live, and report it."""

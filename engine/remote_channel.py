@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.batch import Batch, Heaps
+from engine.burst import Burst
 from engine.change_batch import CHANGE_BYTES, pack_change
 from engine.channel import Channel
 from engine.errors import ConfigError
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from engine.data_plane import DataPlane
     from engine.worker import Worker
 
+BURST_COLUMNS = 8  # of the exchange kernels that are compiled ahead (engine/warm_up.py); wider bursts are split
 Rows = Any
 """What a kind of channel keeps of a batch to send pieces of it: here a tuple of columns of words, all int64."""
 
@@ -49,7 +51,7 @@ class RemoteChannel(Channel):
         self._schema = schema
         self._select = tuple(carried.position(name) for name in schema.names)
         self._key = schema.position(pact.keys[0]) if isinstance(pact, Exchange) else -1
-        self._broadcast = isinstance(pact, Broadcast)
+        self.is_broadcast = isinstance(pact, Broadcast)
         self._partition = partition_for(len(schema))
         self._copy = send_for(len(schema))
         self._all_int64 = schema.all_int64
@@ -64,6 +66,7 @@ class RemoteChannel(Channel):
                 f"(Config.queue_bytes)"
             )
         self.pending: deque[tuple[Any, Rows, int, int]] = deque()
+        self._bursts = BurstEnd(self, plane)
 
     def push(self, time: Any, batch: Batch) -> None:
         """Exchange the rows of a batch; count the messages that were made."""
@@ -78,6 +81,23 @@ class RemoteChannel(Channel):
                 self._count(time, sent)
                 return
         self._push_pieces(columns, rows, time)
+
+    def push_each(self, burst: Burst, batch: Batch) -> None:
+        """Exchange the rows of many messages in as few pieces as fit, and count each message. What does not fit goes
+        one message after the other, as single ones do."""
+        source = batch.columns
+        columns = tuple([source[position] for position in self._select])
+        if not self._all_int64:
+            columns = tuple([column.view(np.int64) for column in columns])
+        start, rows = 0, batch.rows
+        while start < rows and not self.pending:
+            stop = min(rows, start + self._bursts.rows_limit)
+            if stop == start or not self._bursts.send(columns, self._key, burst, start, stop):
+                break
+            start = stop
+        if start < rows:
+            for time, left in burst.slice(start, rows).messages(batch.slice(start, rows)):
+                self.push(time, left)
 
     def _push_pieces(self, columns: Rows, rows: int, time: Any) -> None:
         """Send rows in pieces that fit, and keep those from the first that does not."""
@@ -119,7 +139,7 @@ class RemoteChannel(Channel):
 
     def _write(self, columns: Rows, start: int, stop: int, stamp: int) -> int:
         plane = self._plane
-        if self._broadcast:
+        if self.is_broadcast:
             return plane.broadcast(self._copy, columns, start, stop, self.number, stamp)
         sent = self._partition(
             columns, self._key, start, stop, plane.outgoing, plane.routes, plane.counts, self.number, stamp
@@ -164,6 +184,11 @@ class RemoteChannel(Channel):
         if target.depth > 1:
             more = offset - HEADER_WORDS + STAMP + 1
             time = (time, *words[more : more + target.depth - 1].tolist())
+        self.take_in(words, rows, time, offset, stride, end)
+
+    def take_in(self, words: np.ndarray, rows: int, time: Any, offset: int, stride: int, end: int) -> None:
+        """Hand on the columns that begin at `offset` of a queue's words; `time` may be a burst."""
+        target = self.target
         if self._all_int64:
             columns = tuple([words[at : at + rows] for at in range(offset, offset + stride * self._width, stride)])
         else:
@@ -181,6 +206,46 @@ class RemoteChannel(Channel):
             heaps = tuple([heap if kind.is_text else None for kind in self._schema.kinds])
         target.queue.append((time, Batch.wrap(self._schema, columns, rows, heaps), True))
         self.worker.schedule(target.operator)
+
+
+class BurstEnd:
+    """Where the bursts of a channel leave and arrive: they travel as one message of the queue, with their keys as one
+    more column, under a number of their own."""
+
+    def __init__(self, channel: RemoteChannel, plane: "DataPlane") -> None:
+        self._channel = channel
+        self._plane = plane
+        self._number = plane.add_channel(self)
+        width = len(channel.target.schema) + 1
+        self.rows_limit = (plane.message_limit_words - HEADER_WORDS) // width // PAD * PAD
+        """Rows of a piece; 0 where bursts do not travel as such."""
+        if width > BURST_COLUMNS or channel.is_broadcast or channel.target.schema.has_text:
+            self.rows_limit = 0
+        else:
+            self._partition = partition_for(width)
+
+    def send(self, columns: Rows, key: int, burst: Burst, start: int, stop: int) -> bool:
+        """Write rows start..stop into the queues of those that get them and count their messages; False, and nothing
+        done, if one lacks room."""
+        plane = self._plane
+        plane.uncommitted = True
+        keys = burst.keys
+        sent = self._partition(
+            (*columns, keys), key, start, stop,
+            plane.outgoing, plane.routes, plane.counts, self._number, burst.time,
+        )  # fmt: skip
+        if sent < 0:
+            return False
+        channel = self._channel
+        burst.slice(start, stop).log_routed(channel.log, channel.target.location, plane.routes, plane.counts[0])
+        return True
+
+    def deliver(self, queue: int, rows: int, time: int, offset: int, stride: int, end: int) -> None:
+        """A piece of a burst arrived."""
+        channel = self._channel
+        words = self._plane.words[queue]
+        keys = offset + stride * len(channel.target.schema)
+        channel.take_in(words, rows, Burst(words[keys : keys + rows], time), offset, stride, end)
 
 
 def _power_of_two_from(value: int) -> int:

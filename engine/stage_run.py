@@ -5,6 +5,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from engine.batch import Batch
+from engine.burst import Burst
 from engine.errors import GroupStopped, OperatorError, SchemaError, TokenRingError
 from engine.location import Source
 from engine.raised import raised_at
@@ -55,6 +56,12 @@ class StageRun:
                     channel.push(time, left)
                 for child in reversed(run.children):
                     pending.append((child, left))
+
+    def push_each(self, burst: Burst, batch: Batch) -> None:
+        """Run the stages on one message of a burst after the other: a stage may leave rows out, and messages with them.
+        """
+        for time, rows in burst.messages(batch):
+            self.push(time, rows)
 
     def _through(self, time: Any, batch: Batch) -> Batch | None:
         for function, schema, label in self._steps:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.batch import Batch
+from engine.burst import Burst
 from engine.errors import ConfigError
 from engine.kinds import Kind
 from engine.pact import Exchange, Pact
@@ -82,6 +83,11 @@ class TextChannel(RemoteChannel):
             rows.keys = batch.columns[self._keys[0]].view(np.int64)
         self._push_pieces(rows, batch.rows, time)
 
+    def push_each(self, burst: Burst, batch: Batch) -> None:
+        """Exchange one message after the other."""
+        for time, rows in burst.messages(batch):
+            self.push(time, rows)
+
     def _piece(self, columns: _Rows, start: int, rows: int) -> int:
         stop = min(rows, start + self._rows_limit)
         limit_words = self._plane.message_limit_words
@@ -95,7 +101,7 @@ class TextChannel(RemoteChannel):
 
     def _write(self, columns: _Rows, start: int, stop: int, stamp: int) -> int:
         plane = self._plane
-        if not self._broadcast:
+        if not self.is_broadcast:
             return int(
                 partition_texts(
                     columns.columns, columns.heaps, columns.keys, start, stop,

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from engine.antichain import Antichain
+from engine.burst import messages_of
 from engine.explanation import HOLD, IN_HAND, INPUT, POSTPONED, TOKEN, WAITING, Explanation, Holder, Pointstamp, order
 from engine.hold import HeldToken
 from engine.place import Place, port_name
@@ -92,9 +93,10 @@ def _own(
         for port in operator.inputs:
             if port.current is not None:
                 alike[port.location, port.current.time, IN_HAND, "", ""] += 1
-            for time, batch, _ in port.queue:
-                alike[port.location, time, WAITING, "", ""] += 1
-                rows[port.location, time, WAITING, "", ""] += batch.rows
+            for stamp, batch, _ in port.queue:
+                for time, of_time in messages_of(stamp, batch):
+                    alike[port.location, time, WAITING, "", ""] += 1
+                    rows[port.location, time, WAITING, "", ""] += of_time.rows
     for number in dataflow.channels:
         channel = worker.plane.channels.get(number)
         if isinstance(channel, RemoteChannel):

@@ -28,7 +28,8 @@ _SPIN_NS = 300_000
 class Pace:
     """How events are offered. rate: events a second over all workers, None for as fast as they go. block: consecutive
     events a worker takes in turn, and the most it sends at once. discard_ns: start of an open-loop run that is not
-    measured. micro_batch_ns: event time that is let in at once, where the mechanism lets one time in after another."""
+    measured. micro_batch_ns: event time that is let in at once, where the mechanism lets one time in after another.
+    each_time: a message for each distinct event time, though the mechanism needs it not."""
 
     events: int
     block: int
@@ -36,6 +37,7 @@ class Pace:
     rate: float | None = None
     discard_ns: int = 1_000_000_000
     micro_batch_ns: int = 1_000_000
+    each_time: bool = False
 
 
 class Measurements:
@@ -68,7 +70,8 @@ def nexmark_source(
         return _Feeder(context, worker, ahead, outlets, pace, measurements, probes[0], batches)
 
     schemas = tuple(cursor.schema for cursor in cursors)
-    return way.source(scope, "nexmark", schemas, construct, ("date_time",) * len(schemas)), probes.append
+    times = ("date_time",) * len(schemas)
+    return way.source(scope, "nexmark", schemas, construct, times, pace.each_time), probes.append
 
 
 class _Feeder:

@@ -1,7 +1,7 @@
 """Words as an open loop: made beforehand, sent when they are due, timed until the probe passes the time they carry.
 
-What is due goes out as one batch, whose message stands at the least time in it; the mechanism says whether that is one
-message (an interval batch) or one for each distinct time.
+What is due is sent at once: batched, as one message at the least time in it (an interval batch), or each time, as a
+message for each distinct time. Mechanisms that know of rows' times by their messages' alone do so in either case.
 """
 
 from __future__ import annotations
@@ -42,16 +42,22 @@ class WordMeasurements:
 
 
 def word_source(
-    worker: Worker, scope: Scope, way: Mechanism, schedule: Schedule, discard_ns: int, measurements: WordMeasurements
+    worker: Worker,
+    scope: Scope,
+    way: Mechanism,
+    schedule: Schedule,
+    discard_ns: int,
+    measurements: WordMeasurements,
+    each_time: bool = False,
 ) -> tuple[Stream, Callable[[Progress], None]]:
     """A stream (word, time), and a function to be given the probe that tells when words are done. discard_ns: start of
-    the run that is not measured."""
+    the run that is not measured. each_time: a message for each distinct time."""
     probes: list[Progress] = []
 
     def construct(context: OperatorContext, outlet: Outlet) -> Callable[[OutputPort], None]:
         return _Feeder(context, worker, outlet, schedule, discard_ns, measurements, probes[0], way.one_at_a_time)
 
-    (stream,) = way.source(scope, "words", (WORDS_SCHEMA,), construct, times=("time",))
+    (stream,) = way.source(scope, "words", (WORDS_SCHEMA,), construct, ("time",), each_time)
     return stream, probes.append
 
 

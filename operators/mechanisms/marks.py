@@ -15,6 +15,7 @@ from engine import (
     TimeRegressionError,
     Token,
 )
+from operators.mechanisms.logic import in_order
 
 
 class Marks:
@@ -40,11 +41,13 @@ class Marks:
 
 
 class MarkOutlet:
-    """A source's outlet: a token at time 0, and marks."""
+    """A source's outlet: a token at time 0, and marks. `column`: of rows' own times, each of which is to be one
+    message; "" for one message whatever their times."""
 
-    __slots__ = ("_marks", "_token", "_where")
+    __slots__ = ("_column", "_marks", "_token", "_where")
 
-    def __init__(self, context: OperatorContext, token: Token, marks: Marks) -> None:
+    def __init__(self, context: OperatorContext, token: Token, marks: Marks, column: str) -> None:
+        self._column = column
         self._where = f"{context!r}"
         self._token = token
         self._marks = marks
@@ -60,8 +63,12 @@ class MarkOutlet:
         return self._token.live
 
     def send(self, output: OutputPort, batch: Batch) -> None:
-        """One message; its rows' times are `time` or later."""
-        output.give(self._token, batch)
+        """One message, or one for each distinct time, all at time 0; the rows' times are `time` or later."""
+        if self._column:
+            batch = in_order(batch, self._column)
+            output.give_each(self._token, batch, batch.words(self._column), timed=False)
+        else:
+            output.give(self._token, batch)
 
     def advance(self, time: Time) -> None:
         """Send a mark."""

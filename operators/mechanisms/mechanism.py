@@ -4,8 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from engine import Batch, InputHandle, Notify, OutputPort, Pact, Schema, Scope, Stream, Time
-from operators.mechanisms.logic import Answer, TimedLogic
+from engine import Batch, InputHandle, InputPort, Notify, OutputPort, Pact, Schema, Scope, Stream, Time
+from operators.mechanisms.logic import Answer, Take, TimedLogic
 
 Edge = tuple[Stream, Pact]
 """An input: where its rows come from, and how they are spread."""
@@ -64,9 +64,11 @@ class Mechanism(ABC):
         schemas: tuple[Schema, ...],
         constructor: Callable[..., Callable[..., None]],
         times: tuple[str, ...],
+        each_time: bool = False,
     ) -> tuple[Stream, ...]:
         """An operator without inputs: `constructor(context, *outlets)` returns `logic(*outputs)`, as `Scope.source`
-        has it, with an Outlet in place of each token. `times` names each output's column of rows' own times."""
+        has it, with an Outlet in place of each token. `times` names each output's column of rows' own times;
+        `each_time`: each distinct one is sent as a message of its own, though the mechanism needs it not."""
 
     @abstractmethod
     def new_input(self, scope: Scope, schema: Schema, time: str, name: str = "input") -> tuple[InputHandle, Stream]:
@@ -101,3 +103,9 @@ class Mechanism(ABC):
 Constructor = Callable[..., Callable[..., None]]
 Ports = Any
 """The inputs and then the output, as the engine hands them to a logic."""
+
+
+def taken_by(operator: TimedLogic, ports: Sequence[InputPort]) -> tuple[tuple[Take, InputPort], ...]:
+    """What takes each input's rows, and the input, which gives the messages of a burst together: rows' own times are in
+    a column."""
+    return tuple([(take, port.in_bursts()) for take, port in zip(operator.takes, ports, strict=True)])

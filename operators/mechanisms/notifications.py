@@ -28,37 +28,19 @@ from engine import (
     Time,
     Token,
 )
-from operators.mechanisms.logic import Take, TimedLogic
-from operators.mechanisms.mechanism import Constructor, Ports
-from operators.mechanisms.tokens import TokenOutlet, Tokens
+from operators.mechanisms.logic import Take, TimedLogic, in_order
+from operators.mechanisms.mechanism import Constructor, Ports, taken_by
+from operators.mechanisms.tokens import EachTimeOutlet, Tokens
 
 
 def by_time(batch: Batch, column: str) -> Iterator[tuple[Time, Batch]]:
     """The rows of each distinct time, in order of time; rows of one time keep theirs. Slices, unless out of order."""
-    times, columns = batch[column], batch.columns
-    if batch.rows > 1 and not bool((times[1:] >= times[:-1]).all()):
-        order = np.argsort(times, kind="stable")
-        times, columns = times[order], tuple([each[order] for each in columns])
+    batch = in_order(batch, column)
+    times = batch.words(column)
     starts = [0, *(np.flatnonzero(times[1:] != times[:-1]) + 1).tolist(), batch.rows]
     for start, stop in pairwise(starts):
         if stop > start:
-            pieces = tuple([each[start:stop] for each in columns])
-            yield int(times[start]), Batch.wrap(batch.schema, pieces, stop - start)
-
-
-class TimesOutlet(TokenOutlet):
-    """A token that sends each distinct time by itself."""
-
-    __slots__ = ("column",)
-
-    def __init__(self, token: Token, column: str) -> None:
-        super().__init__(token)
-        self.column = column
-
-    def send(self, output: OutputPort, batch: Batch) -> None:
-        """A message for each distinct time."""
-        for time, piece in by_time(batch, self.column):
-            output.give(self.token, piece, time)
+            yield int(times[start]), batch.slice(start, stop)
 
 
 class TimesInput(InputHandle):
@@ -83,12 +65,18 @@ class Notifications(Tokens):
     name = "notifications"
 
     def source(
-        self, scope: Scope, name: str, schemas: tuple[Schema, ...], constructor: Constructor, times: tuple[str, ...]
+        self,
+        scope: Scope,
+        name: str,
+        schemas: tuple[Schema, ...],
+        constructor: Constructor,
+        times: tuple[str, ...],
+        each_time: bool = False,
     ) -> tuple[Stream, ...]:
-        """See Mechanism."""
+        """See Mechanism. Whatever is asked for, a message for each time: it is all that Naiad knows of rows."""
 
         def construct(context: OperatorContext, *tokens: Token) -> Callable[..., None]:
-            return constructor(context, *map(TimesOutlet, tokens, times))
+            return constructor(context, *map(EachTimeOutlet, tokens, times))
 
         return scope.source(name, schemas, construct)
 
@@ -111,10 +99,10 @@ class Notifications(Tokens):
         def logic(*ports: Ports) -> None:
             nonlocal seen, held, inputs, port
             if not inputs:  # the first call: ports are always the same
-                inputs, port = tuple(zip(operator.takes, ports[:-1], strict=True)), ports[-1]
+                inputs, port = taken_by(operator, ports[:-1]), ports[-1]
             frontier = COMPLETE
             for index, (take, rows) in enumerate(inputs):
-                for reference, batch in rows:
+                for reference, batch in rows:  # of a burst all at once: each of its times is asked for all the same
                     for time in operator.times(index, batch):
                         if time not in requests:
                             requests[time] = request = reference.retain()

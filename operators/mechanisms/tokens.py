@@ -22,8 +22,8 @@ from engine import (
     TimeRegressionError,
     Token,
 )
-from operators.mechanisms.logic import Answer, Take, TimedLogic
-from operators.mechanisms.mechanism import Constructor, Edge, Mechanism, Ports, Progress
+from operators.mechanisms.logic import Answer, Take, TimedLogic, in_order
+from operators.mechanisms.mechanism import Constructor, Edge, Mechanism, Ports, Progress, taken_by
 from operators.mechanisms.rounds import by_rounds
 from operators.total_order import require_total_order
 
@@ -66,18 +66,42 @@ class TokenOutlet:
             self.token.drop()
 
 
+class EachTimeOutlet(TokenOutlet):
+    """A token that sends each distinct time of the rows as a message of its own."""
+
+    __slots__ = ("column",)
+
+    def __init__(self, token: Token, column: str) -> None:
+        super().__init__(token)
+        self.column = column
+
+    def send(self, output: OutputPort, batch: Batch) -> None:
+        """A message for each distinct time, at that time."""
+        batch = in_order(batch, self.column)
+        output.give_each(self.token, batch, batch.words(self.column))
+
+
 class Tokens(Mechanism):
     """Tokens, as the paper proposes them."""
 
     name = "tokens"
 
     def source(
-        self, scope: Scope, name: str, schemas: tuple[Schema, ...], constructor: Constructor, times: tuple[str, ...]
+        self,
+        scope: Scope,
+        name: str,
+        schemas: tuple[Schema, ...],
+        constructor: Constructor,
+        times: tuple[str, ...],
+        each_time: bool = False,
     ) -> tuple[Stream, ...]:
-        """See Mechanism."""
+        """See Mechanism. Where one time is let in after another, the rows at hand have one time, and are one message.
+        """
 
         def construct(context: OperatorContext, *tokens: Token) -> Callable[..., None]:
-            return constructor(context, *[TokenOutlet(token) for token in tokens])
+            if each_time and not self.one_at_a_time:
+                return constructor(context, *map(EachTimeOutlet, tokens, times))
+            return constructor(context, *map(TokenOutlet, tokens))
 
         return scope.source(name, schemas, construct)
 
@@ -101,7 +125,7 @@ class Tokens(Mechanism):
     def _drive(self, context: OperatorContext, token: Token, operator: TimedLogic) -> Callable[..., None]:
         """The logic on one worker."""
         token.drop()
-        takes, late, advance, emit = operator.takes, operator.late, operator.advance, operator.emit
+        late, advance, emit = operator.late, operator.advance, operator.emit
         held: Token | None = None
         pending = COMPLETE  # the least time at which output is pending: where the token is
         seen = -1
@@ -115,7 +139,7 @@ class Tokens(Mechanism):
         def logic(*ports: Ports) -> None:
             nonlocal held, pending, seen, inputs, port
             if not inputs:  # the first call: ports are always the same
-                inputs, port = tuple(zip(takes, ports[:-1], strict=True)), ports[-1]
+                inputs, port = taken_by(operator, ports[:-1]), ports[-1]
             frontier = COMPLETE
             for take, rows in inputs:
                 for reference, batch in rows:

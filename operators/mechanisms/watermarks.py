@@ -35,7 +35,7 @@ from engine import (
 )
 from operators.mechanisms.logic import Answer, Take, TimedLogic
 from operators.mechanisms.marks import MarkedInput, MarkOutlet, MarkProgress, Marks
-from operators.mechanisms.mechanism import Constructor, Edge, Mechanism, Ports, Progress
+from operators.mechanisms.mechanism import Constructor, Edge, Mechanism, Ports, Progress, taken_by
 
 
 class Watermarks(Mechanism):
@@ -47,14 +47,21 @@ class Watermarks(Mechanism):
         self._marks: dict[tuple[Scope, object], Marks] = {}  # by stream: its scope and place
 
     def source(
-        self, scope: Scope, name: str, schemas: tuple[Schema, ...], constructor: Constructor, times: tuple[str, ...]
+        self,
+        scope: Scope,
+        name: str,
+        schemas: tuple[Schema, ...],
+        constructor: Constructor,
+        times: tuple[str, ...],
+        each_time: bool = False,
     ) -> tuple[Stream, ...]:
         """See Mechanism."""
+        columns = times if each_time else ("",) * len(times)
         marks = [Marks() for _ in schemas]
 
         def construct(context: OperatorContext, *tokens: Token) -> Callable[..., None]:
             return constructor(
-                context, *[MarkOutlet(context, token, each) for token, each in zip(tokens, marks, strict=True)]
+                context, *[MarkOutlet(context, *of_one) for of_one in zip(tokens, marks, columns, strict=True)]
             )
 
         streams = scope.source(name, schemas, construct)
@@ -115,7 +122,7 @@ class Watermarks(Mechanism):
             def logic(*ports: Ports) -> None:
                 nonlocal seen, inputs, port
                 if not inputs:  # the first call: ports are always the same
-                    inputs, port = tuple(zip(operator.takes, ports[:-1], strict=True)), ports[-1]
+                    inputs, port = taken_by(operator, ports[:-1]), ports[-1]
                 for take, rows in inputs:
                     for _, batch in rows:
                         take(batch)

@@ -125,7 +125,9 @@ class Behaviour:
             self._send(out, held.output, held.token, batch, held.time)
         if self.run.draining:
             choice = 0.5 + choice / 2
-        if choice < 0.25:
+        if choice < 0.06 and len(held.time) == 1:
+            self._send_burst(out, held)
+        elif choice < 0.25:
             with out.session(held.token) as session:
                 for _ in range(self.rng.randint(1, 3)):
                     fresh, time = self._fresh(), later(self.rng, held.time, [0, 0, 2])
@@ -159,6 +161,15 @@ class Behaviour:
     def _send(self, out: OutputPort, output: int, right: Token | TokenRef, batch: Batch, time: When) -> None:
         if self._count(output, batch, time):
             out.give(right, batch, to_engine(time))
+
+    def _send_burst(self, out: OutputPort, held: Held) -> None:
+        """Many messages in one call: a time for each row, of which the oracle is told by itself."""
+        batch = self._fresh()
+        times = sorted(self.rng.choice([0, 0, 1, 2, 7]) + held.time[0] for _ in range(batch.rows))
+        if self.run.spend(batch.rows):
+            for row, time in zip(batch["row"].tolist(), times, strict=True):
+                self.run.oracle.sent(("out", self.number, held.output), [row], (time,))
+            out.give_each(held.token, batch, np.array(times, np.int64))
 
     def _hold(self, held: Held) -> None:
         self.held.append(held)

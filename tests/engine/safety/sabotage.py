@@ -6,6 +6,7 @@ from typing import Any
 
 from engine.change_batch import ChangeLog
 from engine.channel import FeedbackChannel
+from engine.remote_channel import RemoteChannel
 from engine.timestamp import identity
 from tests.engine.safety.schedule import Run
 
@@ -68,4 +69,5 @@ def counts_waiting_rows_as_messages(run: Run) -> None:
     """The wait for room is counted at the target: its support is not strictly before what it lets be sent (A7)."""
     for worker in run.group.workers:
         for channel in worker.plane.channels.values():
-            channel.source_location = channel.target.location
+            if isinstance(channel, RemoteChannel):
+                channel.source_location = channel.target.location

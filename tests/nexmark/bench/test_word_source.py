@@ -69,7 +69,10 @@ def test_shares_cover_all_words() -> None:
 @pytest.mark.parametrize("quantum", [2, 9, 20])
 @pytest.mark.parametrize("name", MECHANISMS)
 @pytest.mark.parametrize("workers", [1, 2])
-def test_every_word_is_counted_once(name: str, workers: int, quantum: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("each_time", [False, True])
+def test_every_word_is_counted_once(
+    name: str, workers: int, quantum: int, each_time: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """4000 words of 8 us: all are due at once, so batches are as large as they may be, which is 50 words here."""
     monkeypatch.setattr(module, "_LARGEST_TURN", 50)
     monkeypatch.setattr(module, "_BEHIND_NS", 2**62)  # however slow this machine is
@@ -82,7 +85,7 @@ def test_every_word_is_counted_once(name: str, workers: int, quantum: int, monke
             schedule = Schedule(5e8, quantum, words, worker.index, workers)
             with group.building(worker), worker.dataflow("words") as scope:
                 way = mechanism(name)
-                stream, attach = word_source(worker, scope, way, schedule, 0, measurements)
+                stream, attach = word_source(worker, scope, way, schedule, 0, measurements, each_time)
                 counts = word_count(stream, "word", "time", way=way, local=name == "watermarks-P")
                 attach(way.probe(counts))
                 found.append(collect(counts).columns)
@@ -98,6 +101,41 @@ def test_every_word_is_counted_once(name: str, workers: int, quantum: int, monke
         last = Counter(part["word"])
         assert all(max(c for w, c in zip(part["word"], part["count"], strict=True) if w == word) == count
                    for word, count in last.most_common(20))  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("each_time", [False, True])
+def test_a_source_sends_as_many_messages_as_it_says(
+    name: str, each_time: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Batched, tokens, watermarks and sequential send few; each time, all but sequential (which lets one time in at
+    once) send as many as there are times, and so do notifications always: counted where progress counts them."""
+    monkeypatch.setattr(module, "_BEHIND_NS", 2**62)
+    messages = [0]
+    with simulated(1, queue_bytes=1 << 16, ring_records=1 << 12, checks="exhaustive") as group:
+        (worker,) = group.workers
+        validator = worker.progress._validator
+        received = validator.received
+
+        def counting(location: int, time: int) -> None:
+            if location == stream_location:
+                messages[0] += 1
+            received(location, time)
+
+        validator.received = counting
+        measurements = WordMeasurements()
+        measurements.start_ns = time.monotonic_ns() - 10**9
+        schedule = Schedule(1e9, 1, 300, 0, 1)  # 150 times
+        with group.building(worker), worker.dataflow("words") as scope:
+            way = mechanism(name)
+            stream, attach = word_source(worker, scope, way, schedule, 0, measurements, each_time)
+            attach(way.probe(word_count(stream, "word", "time", way=way, local=name == "watermarks-P")))
+        stream_location = next(
+            operator.inputs[0].location for operator in worker.operators if operator.name == "word_count"
+        )
+        group.run([])
+    few = not each_time and name != "notifications"
+    assert messages[0] < 30 if few and name != "sequential" else messages[0] == 150
 
 
 @pytest.mark.parametrize(("name", "most"), [("tokens", 3), ("sequential", 1)])
