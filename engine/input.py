@@ -20,17 +20,31 @@ if TYPE_CHECKING:
 class InputHandle:
     """Feeds one input of a dataflow: `send` at the current time, `advance_to` a later one, `close`."""
 
-    __slots__ = ("_port", "_token", "declared", "group", "schema", "slot")
+    __slots__ = ("_port", "_token", "declared", "group", "name", "schema", "slot")
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self.group: InputGroup | None = None
         """While it is in one, the group knows the time; the token is told when it is needed."""
         self.slot = 0
+        self.name = ""
+        """Of the input that it feeds, once declared."""
         self.declared: tuple[CodeType | None, int] = None, 0
         """The code and the line that declared it, for explanations."""
         self._port: OutputPort | None = None
         self._token: Token | None = None
+
+    def require_new(self, schema: Schema, name: str) -> None:
+        """Raise GraphError if it feeds an input already (the first would lose its token), SchemaError if it is for
+        other columns; `name` is the input that it is to feed.
+        """
+        if self.declared[0] is not None:
+            raise GraphError(
+                f"input {name!r}: the handle feeds input {self.name!r} already; a handle is for one input, so make "
+                f"another InputHandle"
+            )
+        if self.schema != schema:
+            raise SchemaError(f"input {name!r}: the handle is for {self.schema!r}, not {schema!r}")
 
     def attach(self, port: "OutputPort", token: Token) -> None:
         """Bind to a running dataflow (done by the engine)."""

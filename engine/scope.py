@@ -127,15 +127,18 @@ class Scope:
         self, schema: Schema, name: str = "input", handle: InputHandle | None = None
     ) -> tuple[InputHandle, Stream]:
         """A manual input: a handle to feed it from outside the dataflow (or the `handle` given, of a class that does
-        more when it is moved), and its stream.
+        more when it is moved), and its stream. GraphError for a handle that feeds an input already.
         """
         if not isinstance(schema, Schema):
             raise SchemaError(f'input {name!r}: give a Schema, such as Schema("value"), not {schema!r}')
+        if handle is not None:
+            handle.require_new(schema, name)
         builder = OperatorBuilder(self, name, Notify.NEVER)
         stream = builder.output(schema)
         handle = InputHandle(schema) if handle is None else handle
         frame = sys._getframe(1)
         handle.declared = frame.f_code, frame.f_lineno
+        handle.name = name
         self.graph.operators[-1].manual = handle
         return handle, stream
 

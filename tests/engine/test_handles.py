@@ -1,0 +1,36 @@
+"""What can be done wrong with an input's handle outside of any operator."""
+
+import pytest
+
+from engine import GraphError, InputHandle, Schema, SchemaError
+from tests.engine.helpers import VALUE, simulated
+
+
+def test_a_handle_feeds_one_input() -> None:
+    """A second input would take the token of the first, and complete it at once."""
+    with simulated() as group:
+        (worker,) = group.workers
+        with group.building(worker), worker.dataflow() as scope:
+            handle, stream = scope.new_input(VALUE, "one")
+            with pytest.raises(GraphError, match=r"input 'two': the handle feeds input 'one' already; .* InputHandle"):
+                scope.new_input(VALUE, "two", handle)
+            probe = stream.probe()
+        handle.advance_to(3)
+        assert probe.frontier == 3
+        with (
+            pytest.raises(GraphError, match="'again': the handle feeds input 'one'"),
+            group.building(worker),
+            worker.dataflow() as scope,
+        ):
+            scope.new_input(VALUE, "again", handle)
+
+
+def test_a_handle_has_the_schema_of_its_input() -> None:
+    with simulated() as group:
+        (worker,) = group.workers
+        with (
+            pytest.raises(SchemaError, match=r"input 'one': the handle is for Schema\(.*other.*, not Schema\(.*value"),
+            group.building(worker),
+            worker.dataflow() as scope,
+        ):
+            scope.new_input(VALUE, "one", InputHandle(Schema("other")))
