@@ -158,11 +158,11 @@ def _logic(operator: RunningOperator, constructor: Constructor, tokens: list[Tok
     where = f"the constructor of operator {operator.name!r} on worker {operator.worker.index}"
     try:
         logic = constructor(OperatorContext(operator), *tokens)
-    except Exception as error:
+    except BaseException as error:
         for token in tokens:
             if token.live:
                 token.drop()  # it is not lost, and nothing is to be said of it
-        if isinstance(error, TokenRingError):
+        if isinstance(error, TokenRingError | KeyboardInterrupt):
             raise
         call = f"it is called with the context and a token for each of its {len(tokens)} output(s)"
         raise OperatorError(

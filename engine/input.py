@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.batch import Batch
 from engine.errors import DroppedTokenError, GraphError, SchemaError, TimeRegressionError
+from engine.failure import refuse_step
 from engine.schema import Schema
 from engine.timestamp import MAX_TIME, Time
 from engine.tokens import Token
@@ -118,8 +119,18 @@ class InputHandle:
                 batch = Batch(self.schema, batch)
             except SchemaError as error:
                 raise SchemaError(f"cannot send on {self._port.describe()}: {error}") from None
-        self._port.give(token, batch, time)
-        self._port.operator.worker.flush()
+        worker = self._port.operator.worker
+        if worker.failure is not None:
+            refuse_step(worker)
+        at = self._port.allowed(token, time)
+        try:
+            self._port.push(at, batch)
+        except SchemaError:
+            raise
+        except BaseException as error:  # some of those who read the stream have the rows, some have not
+            worker.fail(error)
+            raise
+        worker.flush()
 
     def advance_to(self, time: Time) -> None:
         """Promise to send nothing before `time`; takes effect at once. Raises TimeRegressionError for an earlier time.

@@ -1,10 +1,10 @@
 """A running operator: its ports, its logic, and the context through which the logic asks to be run again."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from engine.errors import GroupStopped, OperatorError, TokenRingError, UsageError
+from engine.errors import GroupStopped, OperatorError, TokenRingError
 from engine.location import Notify
 from engine.ports import InputPort, OutputPort
 from engine.raised import raised_at
@@ -58,18 +58,18 @@ class RunningOperator:
         self.call = partial(logic, *self.inputs, *self.outputs)
 
     def run(self) -> None:
-        """Run the logic once; what it raises is raised as OperatorError naming the operator and the worker."""
+        """Run the logic once; whatever it raises is raised as OperatorError naming the operator and the worker."""
         self.is_running = True
         try:
             self.call()
-        except (GroupStopped, BrokenInvariant, OperatorError):  # the last: of a stateless operator, which it names
-            raise
+        except (GroupStopped, BrokenInvariant, OperatorError, KeyboardInterrupt):
+            raise  # an OperatorError: of a stateless operator, which it names
         except TokenRingError as error:
             raise OperatorError(
                 f"operator {self.name!r} on worker {self.worker.index}: "
                 f"{type(error).__name__}: {error}{raised_at(error)}"
             ) from error
-        except Exception as error:
+        except BaseException as error:  # SystemExit too: an operator does not end its worker without a word
             frontiers = ", ".join(f"input {port.index} at {port.frontier}" for port in self.inputs)
             call = f"its logic is called with its {len(self.inputs)} input(s), then its {len(self.outputs)} output(s)"
             raise OperatorError(
@@ -101,16 +101,6 @@ class RunningOperator:
     def held(self) -> int:
         """Tokens held for all outputs."""
         return sum(port.held for port in self.outputs)
-
-
-def refuse_nested_step(operators: Iterable[RunningOperator]) -> None:
-    """Raise UsageError if one of them is in the middle of its call: a step would publish half of what it does."""
-    for operator in operators:
-        if operator.is_running:
-            raise UsageError(
-                f"operator {operator.name!r} on worker {operator.worker.index}: a logic cannot step its worker or wait "
-                f"for a probe; return, and call context.activate() to be run again"
-            )
 
 
 def _nothing() -> None:

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from engine.antichain import Antichain
-from engine.errors import GraphError
+from engine.errors import BrokenInvariant, GraphError, GroupStopped, OperatorError
 from engine.location import Location
+from engine.raised import raised_at
 from engine.timestamp import COMPLETE, as_time, less_equal
 
 if TYPE_CHECKING:
@@ -89,6 +90,14 @@ class Probe:
         self._listeners.append(listener)
 
     def frontier_moved(self) -> None:
-        """Tell the listeners (done by the engine)."""
+        """Tell the listeners (done by the engine). OperatorError for whatever one of them raises."""
         for listener in self._listeners:
-            listener()
+            try:
+                listener()
+            except (GroupStopped, BrokenInvariant, KeyboardInterrupt):
+                raise
+            except BaseException as error:
+                raise OperatorError(
+                    f"a probe's listener raised {type(error).__name__}: {error}"
+                    f"{raised_at(error, 'it is called without arguments')}"
+                ) from error

@@ -71,13 +71,13 @@ class StageRun:
                     return None
                 if result.__class__ is not Batch or result.schema is not schema:
                     _require(result, schema)
-            except (GroupStopped, BrokenInvariant):
+            except (GroupStopped, BrokenInvariant, KeyboardInterrupt):
                 raise
             except TokenRingError as error:
                 raise OperatorError(
                     f"operator {label!r} on worker {self._worker}: {type(error).__name__}: {error}{raised_at(error)}"
                 ) from error
-            except Exception as error:
+            except BaseException as error:
                 raise OperatorError(
                     f"operator {label!r} raised on worker {self._worker} (rows at time {time}): "
                     f"{type(error).__name__}: {error}"

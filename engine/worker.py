@@ -19,10 +19,10 @@ from engine.config import EXHAUSTIVE, Config
 from engine.data_plane import DataPlane
 from engine.dataflows import Dataflows
 from engine.errors import GroupStopped
+from engine.failure import refuse_step
 from engine.input import InputHandle
 from engine.inspection import Inspectable
 from engine.lost_tokens import LostTokens
-from engine.operator import refuse_nested_step
 from engine.progress_channel import APPLIED_ANY, INCOMING, PARKED, ProgressChannel
 from engine.scheduling import IN_TURN, Scheduling
 from engine.scope import Scope
@@ -62,7 +62,9 @@ class Worker(Inspectable, Scheduling):
         self._lot = lot
         self._stop_address = segment.address(segment.layout.stop)
         self.going_round: list[tuple[Any, Any, Any]] = []  # sent around loops, not counted yet: push, time, batch
-        self._stepping = False
+        self._stepping = False  # stays True after a failure
+        self.failure: BaseException | None = None
+        """What ended a step in the middle: this worker publishes nothing more."""
         self._is_alone = self.peers == 1
         self._incoming = 0
         self.lost = LostTokens(self.log)
@@ -76,17 +78,25 @@ class Worker(Inspectable, Scheduling):
         """Declare a dataflow inside the block; it runs from the block's end on. All workers must declare the same ones
         in one order.
         """
+        if self._stepping:
+            refuse_step(self)
         scope = Scope(name)
         yield scope
         scope.close()
         scope.graph.validate()
         self.agreement.declare(scope.graph)
-        scope.running = build_dataflow(self, scope)
+        try:
+            scope.running = build_dataflow(self, scope)
+        except BaseException as error:
+            self.fail(error)
+            raise
         self.agreement.built(name)  # nobody sends before all can receive
 
     def barrier(self) -> int:
         """Wait until every worker of the group is here, stepping meanwhile; returns when the last one came, the same
         number on every worker (time.monotonic_ns), so that clocks can start together."""
+        if self._stepping:
+            refuse_step(self)
         return self.agreement.barrier()
 
     # Running
@@ -98,54 +108,58 @@ class Worker(Inspectable, Scheduling):
         exchanged and new messages are taken in before the next, so that peers wait for a part of a step only.
         """
         if self._stepping:
-            refuse_nested_step(self.operators)
+            refuse_step(self)
         self._stepping = True
-        self.steps += 1
-        if self.steps % _STOP_CHECK_STEPS == 0:
-            self._check_stop()
-        if self._next:
-            for operator in self._next:
-                self.schedule(operator)
-            self._next = []
-        if self.timers:
-            self._fire_timers()
-        plane, due, operators = self.plane, self._due, self.dataflows.operators
-        budget = _OPERATORS_A_STEP
-        active = unpublished = False
-        exchanged_ns = 0
-        if self._incoming:
-            active = plane.look() > 0
-        while due and budget:
-            budget -= 1
-            operator = operators[heappop(due) % IN_TURN]
-            operator.is_due = False
-            operator.run()
-            if self.going_round:
-                self._send_round()
-            if plane.uncommitted:
-                plane.commit()
-            active = unpublished = True
-            if self._is_alone and due and operators[due[0] % IN_TURN].is_indifferent:
-                continue  # nobody waits for what was done, and the next does not ask what time it is
-            now_ns = monotonic_ns()
-            if now_ns - exchanged_ns > _EXCHANGE_EVERY_NS:
-                exchanged_ns = now_ns
-                unpublished = False
-                self._exchange(True)
-                if self._incoming:
+        try:
+            self.steps += 1
+            if self.steps % _STOP_CHECK_STEPS == 0:
+                self._check_stop()
+            if self._next:
+                for operator in self._next:
+                    self.schedule(operator)
+                self._next = []
+            if self.timers:
+                self._fire_timers()
+            plane, due, operators = self.plane, self._due, self.dataflows.operators
+            budget = _OPERATORS_A_STEP
+            active = unpublished = False
+            exchanged_ns = 0
+            if self._incoming:
+                active = plane.look() > 0
+            while due and budget:
+                budget -= 1
+                operator = operators[heappop(due) % IN_TURN]
+                operator.is_due = False
+                operator.run()
+                if self.going_round:
+                    self._send_round()
+                if plane.uncommitted:
+                    plane.commit()
+                active = unpublished = True
+                if self._is_alone and due and operators[due[0] % IN_TURN].is_indifferent:
+                    continue  # nobody waits for what was done, and the next does not ask what time it is
+                now_ns = monotonic_ns()
+                if now_ns - exchanged_ns > _EXCHANGE_EVERY_NS:
+                    exchanged_ns = now_ns
+                    unpublished = False
+                    self._exchange(True)
+                    if self._incoming:
+                        plane.look()
+                if not due and plane.channels:
+                    plane.give_back()
                     plane.look()
-            if not due and plane.channels:
-                plane.give_back()
-                plane.look()
-        if due:
-            self._keep_waiting_messages()
-        plane.give_back()
-        if plane.waiting and plane.retry():
-            active = unpublished = True
-        if unpublished or not self._is_alone or self.log.offset or self.lost.waiting or self.going_round:
-            active |= self._exchange(unpublished) != 0
-        if self.dataflows.finished:
-            self.dataflows.forget_finished(self.tracker, self.plane, self.progress)
+            if due:
+                self._keep_waiting_messages()
+            plane.give_back()
+            if plane.waiting and plane.retry():
+                active = unpublished = True
+            if unpublished or not self._is_alone or self.log.offset or self.lost.waiting or self.going_round:
+                active |= self._exchange(unpublished) != 0
+            if self.dataflows.finished:
+                self.dataflows.forget_finished(self.tracker, self.plane, self.progress)
+        except BaseException as error:
+            self.fail(error)
+            raise
         self._stepping = False
         return active or bool(due) or bool(self._next)
 
@@ -168,6 +182,8 @@ class Worker(Inspectable, Scheduling):
             self._send_round()
         if self.lost.waiting:
             self.lost.release()
+        if self.plane.uncommitted:  # likewise
+            self.plane.commit()
         flags = self.progress.exchange(sent)
         if flags:
             self._incoming = flags & INCOMING
@@ -189,9 +205,21 @@ class Worker(Inspectable, Scheduling):
 
     def flush(self) -> None:
         """Publish logged changes at once, unless a step is under way and will."""
-        if not self._stepping:
-            self.plane.commit()
+        if self._stepping:
+            return
+        self._stepping = True  # nor may a listener that is called in it
+        try:
             self._exchange(True)
+        except BaseException as error:
+            self.fail(error)
+            raise
+        self._stepping = False
+
+    def fail(self, error: BaseException) -> None:
+        """Go on no more: what was in hand is lost, and to publish that it was consumed would pass its time."""
+        if self.failure is None:
+            self.failure = error
+        self._stepping = True
 
     def step_or_park(self, limit_s: float = _LONGEST_SLEEP_S) -> bool:
         """Step; with nothing to do, spin a little, then sleep until there is something, a timer fires or time is up."""
@@ -214,6 +242,8 @@ class Worker(Inspectable, Scheduling):
     def run(self) -> None:
         """Close the manual inputs and run until nothing can happen any more: all tokens dropped, all messages consumed.
         """
+        if self._stepping:
+            refuse_step(self)
         for handle in self.inputs:
             handle.close()
         # Whoever is due still learns that its frontiers are complete.
@@ -227,7 +257,7 @@ class Worker(Inspectable, Scheduling):
 
     def _while_waiting(self, stepping: bool) -> None:
         """What is done while peers are waited for: steps, so that they are not held up."""
-        if stepping and not self._stepping and self.dataflows.operators:
+        if stepping and self.dataflows.operators:
             self.step()
         self._check_stop()
 

@@ -1,0 +1,198 @@
+"""After an error in the middle of a step a worker does not go on: rows that were taken would be lost without a word."""
+
+import contextlib
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from engine import Exchange, OperatorError, Scope, UsageError, Worker, execute
+from engine.errors import GroupStopped
+from operators import map_batches
+from tests.engine.helpers import VALUE, build, settle, simulated
+
+
+class Unusual(BaseException):
+    """What no operator is expected to raise."""
+
+
+@pytest.mark.parametrize("kind", [ValueError, SystemExit, Unusual, MemoryError])
+@pytest.mark.parametrize("is_stage", [False, True])
+def test_rows_taken_by_an_operator_that_raises_are_not_passed(kind: type[BaseException], is_stage: bool) -> None:
+    def fail() -> None:
+        raise kind("broken here")
+
+    def declare(worker: Worker, scope: Scope) -> Any:
+        handle, stream = scope.new_input(VALUE)
+        if is_stage:
+            stream = map_batches(stream.unary("pass on", VALUE, _pass_on), VALUE, lambda batch: fail(), name="raiser")
+        else:
+            stream = stream.unary("raiser", VALUE, _pass_on_after(fail))
+        return handle, stream.probe()
+
+    with simulated() as group:
+        ((handle, probe),) = build(group, declare)
+        (worker,) = group.workers
+        settle(group)
+        handle.send({"value": [1]})
+        handle.advance_to(5)
+        with pytest.raises(OperatorError, match=rf"operator 'raiser' raised on .*{kind.__name__}: broken here"):
+            worker.step()
+        told = rf"worker 0 cannot go on after: operator 'raiser' raised .*{kind.__name__}: broken here.* catch it where"
+        for go_on in (worker.step, worker.run, worker.barrier, lambda: handle.send({"value": [2]})):
+            with pytest.raises(UsageError, match=told):
+                go_on()
+        with pytest.raises(UsageError, match=told), worker.dataflow("another"):
+            pass
+        handle.close()  # says nothing: it is what a `with` block does while the error passes through it
+        assert probe.frontier == 0, "what was taken was not passed on, so its time is not over"
+
+
+def _pass_on(context: Any, token: Any) -> Any:
+    return _pass_on_after(lambda: None)(context, token)
+
+
+def _pass_on_after(act: Callable[[], None]) -> Any:
+    def construct(context: Any, token: Any) -> Any:
+        token.drop()
+
+        def logic(rows: Any, output: Any) -> None:
+            for reference, batch in rows:
+                act()
+                output.give(reference, batch)
+
+        return logic
+
+    return construct
+
+
+def test_an_error_swallowed_by_the_program_ends_the_run() -> None:
+    def fail() -> None:
+        raise ValueError("broken here")
+
+    def program(worker: Worker) -> str:
+        with worker.dataflow() as scope:
+            handle, stream = scope.new_input(VALUE)
+            probe = stream.unary("raiser", VALUE, _pass_on_after(fail), Exchange("value")).probe()
+        handle.send({"value": [1]})
+        handle.advance_to(1)
+        with contextlib.suppress(OperatorError):
+            worker.step_while(lambda: probe.less_than(1))
+        return "all well"
+
+    with pytest.raises((OperatorError, UsageError), match=r"operator 'raiser' raised on worker [01].*broken here"):
+        execute(program, workers=2)
+
+
+def test_a_group_that_is_stopped_stays_stopped() -> None:
+    with simulated() as group:
+        (worker,) = group.workers
+        build(group, lambda worker, scope: scope.new_input(VALUE)[1].probe())
+        worker._check_stop = lambda: (_ for _ in ()).throw(GroupStopped("worker 0 was asked to stop"))  # type: ignore[method-assign]
+        worker.steps = -1
+        for _ in range(2):
+            with pytest.raises(GroupStopped):
+                worker.step()
+
+
+# Listeners of probes
+
+
+def _listening(act: Callable[[Worker, Any], None]) -> tuple[Any, list[str]]:
+    """Run a dataflow whose probe has a listener that acts; what it raised."""
+    seen: list[str] = []
+
+    def declare(worker: Worker, scope: Scope) -> Any:
+        handle, stream = scope.new_input(VALUE)
+        probe = stream.unary("pass on", VALUE, _pass_on).probe()
+
+        def listener() -> None:
+            try:
+                act(worker, handle)
+            except UsageError as error:
+                seen.append(str(error))
+
+        probe.on_advance(listener)
+        return handle, probe
+
+    with simulated() as group:
+        ((handle, probe),) = build(group, declare)
+        settle(group)
+        for time in range(1, 5):
+            handle.send({"value": [time]})
+            handle.advance_to(time)
+            settle(group)
+            assert probe.frontier == time
+        handle.close()
+        settle(group)
+        assert probe.done()
+    return probe, seen
+
+
+@pytest.mark.parametrize("verb", ["step", "run", "step_or_park"])
+def test_a_listener_cannot_step_its_worker(verb: str) -> None:
+    _, seen = _listening(lambda worker, handle: getattr(worker, verb)())
+    assert len(seen) >= 4
+    assert all(re.search(r"worker 0 cannot step within a step.* context\.activate\(\)", said) for said in seen)
+
+
+def test_a_listener_cannot_wait_at_a_barrier_nor_build() -> None:
+    def build_another(worker: Worker, handle: Any) -> None:
+        with worker.dataflow("another"):
+            pass
+
+    for act in (lambda worker, handle: worker.barrier(), build_another):
+        _, seen = _listening(act)
+        assert "cannot step within a step" in seen[0]
+
+
+def test_what_a_listener_raises_names_the_probe() -> None:
+    def fail() -> None:
+        raise ValueError("broken here")
+
+    def declare(worker: Worker, scope: Scope) -> Any:
+        handle, stream = scope.new_input(VALUE)
+        stream.probe().on_advance(fail)
+        return handle
+
+    with simulated() as group:
+        (handle,) = build(group, declare)
+        with pytest.raises(OperatorError, match=r"a probe's listener raised ValueError: broken here \(at .*in fail\)"):
+            handle.advance_to(1)
+        with pytest.raises(UsageError, match="worker 0 cannot go on after: a probe's listener raised ValueError"):
+            group.workers[0].step()
+
+
+def test_rows_sent_by_a_listener_arrive_on_other_workers() -> None:
+    """Between operators' calls: nobody else is there to show them to the receivers."""
+
+    def declare(worker: Worker, scope: Scope) -> Any:
+        first, stream = scope.new_input(VALUE, "first")
+        second, others = scope.new_input(VALUE, "second")
+        seen: list[int] = []
+        others.sink("sink", _keep(seen), Exchange("value"))
+        if worker.index == 0:
+            stream.probe().on_advance(lambda: second.closed or second.send({"value": list(range(20))}))
+        else:
+            stream.probe()
+        return first, second, seen
+
+    with simulated(2) as group:
+        made = build(group, declare)
+        settle(group)
+        for first, _, _ in made:
+            first.advance_to(1)
+        settle(group)
+        assert sorted(made[0][2] + made[1][2]) == list(range(20))
+
+
+def _keep(seen: list[int]) -> Any:
+    def construct(context: Any) -> Any:
+        def logic(rows: Any) -> None:
+            for _, batch in rows:
+                seen.extend(batch["value"].tolist())
+
+        return logic
+
+    return construct

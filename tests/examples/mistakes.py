@@ -1,0 +1,209 @@
+"""The mistakes in a program that docs/writing-operators.md names, each as a program that makes it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+from engine import Exchange, InputHandle, OperatorError, Schema, Worker
+from operators import Max, Sum, Tumbling, aggregate, concatenate, no_op
+from operators.mechanisms import mechanism
+from tests.engine.helpers import VALUE, Recorder
+
+
+def exchange_without_key(worker: Worker) -> None:
+    with worker.dataflow() as scope:
+        _, stream = scope.new_input(Schema("key value"))
+        stream.sink("sum", Recorder().sink, Exchange("key", ("value",)))
+
+
+def forget_to_build(worker: Worker) -> None:
+    with worker.dataflow() as scope:
+        scope.operator("empty")
+
+
+def forget_to_return(worker: Worker) -> None:
+    with worker.dataflow() as scope:
+        _, stream = scope.new_input(VALUE)
+        stream.sink("empty", lambda context: None)  # type: ignore[arg-type,return-value]
+
+
+def declare_late(worker: Worker) -> None:
+    with worker.dataflow() as scope:
+        _, stream = scope.new_input(VALUE)
+    stream.sink("late", Recorder().sink)
+
+
+def feed_early(worker: Worker) -> None:
+    with worker.dataflow() as scope:
+        handle, _ = scope.new_input(VALUE)
+        handle.send({"value": [1]})
+
+
+def connect_two(worker: Worker) -> None:
+    with worker.dataflow() as scope:
+        _, stream = scope.new_input(VALUE)
+    with worker.dataflow() as scope:
+        scope.new_input(VALUE)
+        scope.operator("joined").input(stream)
+
+
+def nest_too_deep(worker: Worker) -> None:
+    with worker.dataflow() as scope, scope.loop() as a, a.loop() as b, b.loop() as c, c.loop():
+        pass
+
+
+def leave_unconnected(worker: Worker) -> None:
+    with worker.dataflow() as scope, scope.loop() as loop:
+        loop.feedback(VALUE)
+
+
+def connect_twice(worker: Worker) -> None:
+    with worker.dataflow() as scope:
+        _, stream = scope.new_input(VALUE)
+        back = scope.feedback(VALUE)
+        back.connect(stream)
+        back.connect(stream)
+
+
+def stand_still(worker: Worker) -> None:
+    with worker.dataflow() as scope, scope.loop() as loop:
+        back = loop.feedback(VALUE, increment=0)
+        back.connect(concatenate(back.stream))
+
+
+def forget_to_enter(worker: Worker) -> None:
+    with worker.dataflow() as scope:
+        _, stream = scope.new_input(VALUE)
+        with scope.loop() as loop:
+            loop.operator("inside").input(stream)
+
+
+def feed_a_loop(worker: Worker) -> None:
+    with worker.dataflow() as scope, scope.loop() as loop:
+        loop.new_input(VALUE)
+
+
+def move_back(worker: Worker) -> None:
+    with worker.dataflow() as scope:
+        handle, _ = scope.new_input(VALUE)
+    handle.advance_to(5)
+    handle.advance_to(4)
+
+
+def maxima_in_a_loop(worker: Worker) -> None:
+    with worker.dataflow() as scope:
+        _, stream = scope.new_input(VALUE)
+        with scope.loop("around") as loop:
+            aggregate(loop.enter(stream), window=Tumbling("value", 10), value=Max("value"))
+
+
+def sum_text(worker: Worker) -> None:
+    with worker.dataflow() as scope:
+        _, stream = scope.new_input(Schema(name="string"))
+        aggregate(stream, total=Sum("name"))
+
+
+def come_too_late(worker: Worker) -> None:
+    with worker.dataflow() as scope:
+        handle, stream = scope.new_input(VALUE)
+        probe = aggregate(stream, window=Tumbling("value", 10), rows=Max("value")).probe()
+    handle.send({"value": [4]})
+    handle.advance_to(12)
+    worker.step_while(lambda: probe.less_than(12))
+    handle.send({"value": [7]})
+
+
+def exchange_marks(worker: Worker) -> None:
+    way = mechanism("watermarks-P")
+    with worker.dataflow() as scope:
+        _, stream = way.new_input(scope, VALUE, time="value")
+        no_op(stream, "value", way=way)
+
+
+def mix_mechanisms(worker: Worker) -> None:
+    with worker.dataflow() as scope:
+        _, stream = scope.new_input(VALUE)
+        no_op(stream, "value", way=mechanism("watermarks-X"))
+
+
+def ask_of_an_input(ask: Callable[[Any, Any, Worker], Any]) -> Callable[[Worker], None]:
+    def program(worker: Worker) -> None:
+        with worker.dataflow() as scope:
+            handle, _ = scope.new_input(VALUE)
+        ask(scope, handle, worker)
+
+    return program
+
+
+def hold_what_has_passed(scope: Any, handle: Any, worker: Worker) -> None:
+    handle.advance_to(5)
+    scope.hold("input", 4)
+
+
+def hold_without_a_right(scope: Any, handle: Any, worker: Worker) -> None:
+    if worker.index == 1:  # it has the right
+        worker.step_while(lambda: True)
+    handle.close()
+    scope.hold("input", 7)
+
+
+def listen(listener: Callable[[Worker], Any]) -> Callable[[Worker], None]:
+    def program(worker: Worker) -> None:
+        with worker.dataflow() as scope:
+            handle, stream = scope.new_input(VALUE)
+            stream.probe().on_advance(lambda: listener(worker))
+        handle.advance_to(1)
+
+    return program
+
+
+def go_on(worker: Worker) -> None:
+    with contextlib.suppress(OperatorError):
+        listen(lambda _: 1 // 0)(worker)
+    worker.step()
+
+
+def feed_two(worker: Worker) -> None:
+    with worker.dataflow() as scope:
+        handle = InputHandle(VALUE)
+        scope.new_input(VALUE, "one", handle)
+        scope.new_input(VALUE, "two", handle)
+
+
+def disagree(worker: Worker) -> None:
+    with worker.dataflow() as scope:
+        scope.new_input(VALUE, f"input {worker.index}")
+
+
+# Mistakes in a program: (workers, program).
+IN_A_PROGRAM: dict[str, tuple[int, Callable[[Worker], None]]] = {
+    "exchange by a column that does not cross": (1, exchange_without_key),
+    "forget to build an operator": (1, forget_to_build),
+    "forget to return the logic": (1, forget_to_return),
+    "declare after the block": (1, declare_late),
+    "feed an input inside the block": (1, feed_early),
+    "connect two dataflows": (1, connect_two),
+    "nest loops too deep": (1, nest_too_deep),
+    "forget to connect a feedback": (1, leave_unconnected),
+    "connect a feedback twice": (1, connect_twice),
+    "go round without advancing": (1, stand_still),
+    "use a stream of another scope": (1, forget_to_enter),
+    "feed a loop by hand": (1, feed_a_loop),
+    "move an input back": (1, move_back),
+    "need a total order in a loop": (1, maxima_in_a_loop),
+    "sum what is no number": (1, sum_text),
+    "give a window rows that come too late": (1, come_too_late),
+    "exchange where watermarks stay local": (1, exchange_marks),
+    "mix mechanisms": (1, mix_mechanisms),
+    "step, wait or build in a probe's listener": (1, listen(lambda worker: worker.step())),
+    "raise in a probe's listener": (1, listen(lambda _: 1 // 0)),
+    "go on after an error that ended a step": (1, go_on),
+    "give a handle to two inputs": (1, feed_two),
+    "hold a time that has passed": (1, ask_of_an_input(hold_what_has_passed)),
+    "hold without a right": (2, ask_of_an_input(hold_without_a_right)),
+    "ask about a place that is not there": (1, ask_of_an_input(lambda scope, *_: scope.why("inptu"))),
+    "look at state that is not shown": (1, ask_of_an_input(lambda scope, *_: scope.inspect("input"))),
+    "declare other dataflows on other workers": (2, disagree),
+}
