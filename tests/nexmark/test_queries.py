@@ -16,7 +16,7 @@ from nexmark.queries import QUERIES
 from nexmark.run_query import executed
 from nexmark.runner import Plan
 from tests.nexmark.answers import ANSWERS, write_answer
-from tests.nexmark.foreign_events import seal_foreign
+from tests.nexmark.foreign_events import seal_edges, seal_foreign
 from tests.nexmark.helpers import seal_generated
 
 EVENTS = 40_003
@@ -43,6 +43,16 @@ def disordered(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def foreign(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return seal_foreign(tmp_path_factory.mktemp("queries") / "foreign")
+
+
+@pytest.fixture(scope="module")
+def edges_by_time(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return seal_edges(tmp_path_factory.mktemp("queries") / "edges", by_time=True)
+
+
+@pytest.fixture(scope="module")
+def edges_in_any_order(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return seal_edges(tmp_path_factory.mktemp("queries") / "edges", by_time=False)
 
 
 @pytest.fixture(autouse=True)
@@ -81,6 +91,15 @@ def test_open_loop_of_events_out_of_order(tmp_path: Path, disordered: Path, quer
 @pytest.mark.parametrize(("query", "workers"), _with((2, 3)))
 def test_events_from_elsewhere(tmp_path: Path, foreign: Path, query: str, workers: int) -> None:
     _check(tmp_path, foreign, query, workers=workers, block=200)
+
+
+# In the order of their times, and in any other, where nothing closes before the end; each with two numbers of workers.
+@pytest.mark.parametrize(("query", "workers"), [*_with((1, 2)), *_with((2, 3))])
+@pytest.mark.parametrize("edges", ["edges_by_time", "edges_in_any_order"])
+def test_events_at_the_edges(
+    tmp_path: Path, request: pytest.FixtureRequest, edges: str, query: str, workers: int
+) -> None:
+    _check(tmp_path, request.getfixturevalue(edges), query, workers=workers, block=40)
 
 
 @pytest.mark.parametrize("query", ["q10", "q14", "q16", "q18", "q20", "q21", "q22"])
