@@ -57,6 +57,7 @@ from engine.text import Strings
 from engine.text_kernels import text_equal, text_hash
 from engine.timestamp import COMPLETE, MAX_TIME, PathSummary, Time, less_equal
 from engine.tokens import Token, TokenRef
+from engine.updates import Updates
 from engine.worker import Worker
 from shm.kernels import (
     COLUMN,
@@ -124,6 +125,7 @@ __all__ = [
     "Time",
     "TimeRegressionError",
     "Token",
+    "Updates",
     "TokenError",
     "TokenRef",
     "TokenRingError",

@@ -248,6 +248,7 @@ class Loop(Scope):
         summary = enter_summary(self._parent.depth)
         number, entered = _relay(self, stream.schema, f"enter {self.name}", summary, self._parent.depth)
         self._connect(number, stream)
+        entered.updates = stream.updates
         return entered
 
     def leave(self, stream: Stream) -> Stream:
@@ -256,6 +257,7 @@ class Loop(Scope):
         summary = leave_summary(self.depth)
         number, left = _relay(self._parent, stream.schema, f"leave {self.name}", summary, self.depth)
         self._connect(number, stream)
+        left.updates = stream.updates
         return left
 
     def _connect(self, number: int, stream: Stream) -> None:

@@ -14,6 +14,7 @@ from engine.schema import Schema
 from engine.signal import Signal
 from engine.stage import BatchFunction, Fusable, Stage
 from engine.timestamp import PathSummary
+from engine.updates import Updates
 
 if TYPE_CHECKING:
     from engine.scope import Scope
@@ -26,13 +27,15 @@ class Stream:
     """The output of an operator in a dataflow under construction, seen through stateless operators if `stage` is one.
     """
 
-    __slots__ = ("schema", "scope", "source", "stage")
+    __slots__ = ("schema", "scope", "source", "stage", "updates")
 
     def __init__(self, scope: "Scope", source: Source, schema: Schema, stage: Stage | None = None) -> None:
         self.scope = scope
         self.source = source
         self.schema = schema
         self.stage = stage
+        self.updates: Updates | None = None
+        """Whether rows take the places of earlier ones (operators/updates.py)."""
 
     def apply(self, name: str, schema: Schema, function: BatchFunction | Fusable) -> "Stream":
         """A stateless operator: `function(batch)` returns the batch of `schema` that is sent in its stead, or None.
@@ -45,7 +48,10 @@ class Stream:
         stages = scope.graph.stages
         stage = Stage(len(stages), scope.graph.region, name, schema, function, self.source, self.stage)
         stages.append(stage)
-        return Stream(scope, self.source, schema, stage)
+        made = Stream(scope, self.source, schema, stage)
+        if self.updates is not None:
+            made.updates = self.updates.unknown()
+        return made
 
     def pipe(self, operator: "Callable[Concatenate[Stream, P], R]", *arguments: P.args, **named: P.kwargs) -> R:
         """`operator(self, *arguments, **named)`: so that a pipeline of library operators reads in the order in which

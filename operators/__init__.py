@@ -17,6 +17,7 @@ inspect           a look at what passes
 delay             rows at later times
 iterate           a loop in one call
 count             how many rows of each key there are
+as_rows           updates (such as counts so far) as rows of their own
 distinct          the first row of each key
 last_by           the last row of each key
 reduce            a function of all rows of each key, by window or at the end
@@ -96,11 +97,13 @@ from operators.sources import (
     read_parquet,
 )
 from operators.tumbling_average import tumbling_average
+from operators.updates import as_rows
 from operators.where import where
 from operators.word_count import word_count
 
 __all__ = [
     "ARRIVAL",
+    "as_rows",
     "branch",
     "broadcast",
     "delay",

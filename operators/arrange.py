@@ -23,6 +23,7 @@ from engine import (
 )
 from operators.hash_index import HashIndex, slot_of
 from operators.total_order import require_total_order
+from operators.updates import require_rows
 
 
 @kernel(int64(TABLE, WORDS, TABLE, COLUMN, COLUMN, WORDS, WORDS))
@@ -82,6 +83,7 @@ def arrange(stream: Stream, key: str, change: str, name: str = "arrange") -> tup
     dataflow's operator, without its past versions. GraphError in loops, whose times have no total order.
     """
     require_total_order(name, stream.scope)
+    require_rows(name, stream)
     arrangement = Arrangement(key, change)
 
     def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:

@@ -22,6 +22,7 @@ from engine import (
 )
 from operators.hash_index import HashIndex, slot_of
 from operators.mechanisms import TOKENS, Give, Mechanism, distinct
+from operators.updates import require_rows
 
 _MOST, _LEAST = 2**63 - 1, -(2**63)
 _COUNT, _TOTAL, _VALUES = range(3)  # words of a slot: how many values it has seen, their sum, then the last ones
@@ -70,6 +71,7 @@ def average_of_last(
     Memory: `rows` words a key, and the rows that wait. Raises OverflowError (as OperatorError) if a sum leaves the
     range of int64; SchemaError for columns that are not there or do not fit. NEXMark's Q6 is made of it.
     """
+    require_rows(name, stream)
     ordered = tuple(order.split()) if isinstance(order, str) else tuple(order)
     needed = tuple(dict.fromkeys((key, value, *ordered)))
     if key == value:

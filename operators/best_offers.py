@@ -21,6 +21,7 @@ from operators.intervals import (
     settle_pending,
 )
 from operators.mechanisms import TOKENS, Give, Mechanism, distinct
+from operators.updates import require_rows
 
 _CLOSED_AT_ONCE = 4096
 _NONE = np.empty(0, np.int64)
@@ -50,6 +51,7 @@ def best_offers(
     crosses. Memory: open intervals, and offers whose interval may still come. Raises ValueError (as OperatorError) for
     a key that is opened twice.
     """
+    require_rows(name, intervals, offers)
     crossing = tuple(dict.fromkeys((key, start, end, threshold, payload)))
     edges = [
         (intervals, Exchange(key, crossing)),

@@ -1,6 +1,6 @@
 """branch, partition: one stream as several, by conditions or by number: filters, none of them an operator."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ def branch(stream: Stream, *conditions: Condition, name: str = "branch") -> tupl
             return _with_numbers(batch, numbers, numbered)
 
         marked = stream.apply(name, numbered, mark)
-    return _parts(marked, schema, len(conditions) + 1, name)
+    return _parts(stream, conditions, marked, len(conditions) + 1, name)
 
 
 def partition(
@@ -81,7 +81,7 @@ def partition(
             return _with_numbers(batch, np.ascontiguousarray(numbers, np.int64), numbered)
 
         marked = stream.apply(name, numbered, mark)
-    return _parts(marked, schema, parts, name)
+    return _parts(stream, (function,), marked, parts, name)
 
 
 def _longer(schema: Schema) -> Schema:
@@ -103,14 +103,25 @@ def _with_numbers(batch: Batch, numbers: np.ndarray, numbered: Schema) -> Batch:
     return Batch.wrap(numbered, (*batch.columns, numbers), batch.rows, heaps)
 
 
-def _parts(marked: Stream, schema: Schema, count: int, name: str) -> tuple[Stream, ...]:
-    """The rows of each number, without it."""
+def _parts(
+    stream: Stream, conditions: Sequence[Condition], marked: Stream, count: int, name: str
+) -> tuple[Stream, ...]:
+    """The stream's rows of each number, without it."""
+    schema = stream.schema
     before, columns = marked.schema, _all(schema)
+    updates = stream.updates
+    if updates is not None:
+        for condition in conditions:
+            if isinstance(condition, Expression):
+                updates = updates.filtered(*condition.columns)
+            else:
+                updates = updates.unknown()
     parts = []
     for at in range(count):
-        condition = col(_NUMBER) == at
-        step = Step(typed(condition, before, name), columns, schema)
-        parts.append(marked.apply(f"{name} {at}", schema, Computation(before, step, repr(condition))))
+        chosen = col(_NUMBER) == at
+        step = Step(typed(chosen, before, name), columns, schema)
+        parts.append(marked.apply(f"{name} {at}", schema, Computation(before, step, repr(chosen))))
+        parts[-1].updates = updates
     return tuple(parts)
 
 

@@ -22,6 +22,7 @@ from engine import (
 )
 from operators.hash_index import HashIndex, slot_of
 from operators.total_order import require_total_order
+from operators.updates import require_newest
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -122,6 +123,7 @@ def latest(stream: Stream, key: str, name: str = "latest") -> Latest:
     Memory: one row a key. GraphError in a loop: rows of several epochs come in no order there.
     """
     require_total_order(name, stream.scope)
+    require_newest(name, stream, (key,))
     kept = Latest(stream.schema.names)
     position = stream.schema.position(key)
 

@@ -63,6 +63,7 @@ def _kept(schema: Schema, names: tuple[str, ...], who: str) -> dict[str, Any]:
 def _computed(stream: Stream, who: str, columns: Mapping[str, Any]) -> Stream:
     schema = stream.schema
     terms: dict[str, Term] = {}
+    kept: dict[str, str] = {}
     for name, value in columns.items():
         if isinstance(value, str):
             raise SchemaError(
@@ -72,13 +73,17 @@ def _computed(stream: Stream, who: str, columns: Mapping[str, Any]) -> Stream:
         expression = lit(value)
         if expression.operation == "column" and expression.value in schema.positions:
             terms[name] = column_term(expression.value, schema.kind(expression.value))
+            kept[expression.value] = name
         else:
             terms[name] = typed(expression, schema, who)
     if not terms:
         raise SchemaError(f"operator {who!r}: no column would be left")
     after = Schema.of({name: term.spelled for name, term in terms.items()})
     step = Step(None, terms, schema if after == schema else after)
-    return stream.apply(who, step.schema, Computation(schema, step, _said(columns)))
+    made = stream.apply(who, step.schema, Computation(schema, step, _said(columns)))
+    if stream.updates is not None:
+        made.updates = stream.updates.named(kept)
+    return made
 
 
 def _said(columns: Mapping[str, Any]) -> str:

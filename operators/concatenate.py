@@ -19,6 +19,9 @@ def concatenate(first: Stream, *others: Stream, name: str = "concatenate") -> St
     for stream in (first, *others):
         builder.input(stream)
     output = builder.output(first.schema)
+    for stream in (first, *others):
+        if stream.updates is not None:
+            output.updates = stream.updates.unknown()
 
     def construct(context: OperatorContext, token: Token) -> Callable[..., None]:
         token.drop()

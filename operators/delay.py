@@ -33,6 +33,7 @@ def delay(stream: Stream, by: int, name: str = "delay") -> Stream:
     builder.input(stream)
     output = builder.output(stream.schema, {0: PathSummary(by)})
     builder.build(_construct)
+    output.updates = stream.updates
     return output
 
 

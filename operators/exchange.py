@@ -29,4 +29,6 @@ def _passed_on(stream: Stream, pact: Pact, name: str) -> Stream:
 
         return logic
 
-    return stream.unary(name, stream.schema, construct, pact, Notify.NEVER)
+    passed = stream.unary(name, stream.schema, construct, pact, Notify.NEVER)
+    passed.updates = stream.updates
+    return passed

@@ -30,7 +30,9 @@ def inspect(stream: Stream, function: Callable[[Batch, Any], None] | None = None
 
         return logic
 
-    return stream.unary(name, stream.schema, construct, notify=Notify.NEVER)
+    passed = stream.unary(name, stream.schema, construct, notify=Notify.NEVER)
+    passed.updates = stream.updates
+    return passed
 
 
 def table(batch: Batch, rows: int = _ROWS_SHOWN) -> str:

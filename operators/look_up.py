@@ -17,6 +17,7 @@ from engine import (
     Token,
 )
 from operators.hash_index import HashIndex
+from operators.updates import require_rows
 
 
 def look_up(rows: Stream, key: str, table: Stream, value: str, name: str = "look_up") -> Stream:
@@ -27,6 +28,7 @@ def look_up(rows: Stream, key: str, table: Stream, value: str, name: str = "look
     any depth: times are only compared with the frontiers. Memory: both sides of the times that are not finished, each
     with a token.
     """
+    require_rows(name, rows, table)
     schema = Schema(" ".join((*rows.schema.names, value)))
     table_key, table_value = table.schema.names
     builder = rows.scope.operator(name, Notify.IF_TOKEN)

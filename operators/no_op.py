@@ -10,7 +10,9 @@ def no_op(stream: Stream, key: str, *, local: bool = False, name: str = "no_op",
     token, which it never does: idle, it is never run. Under watermarks it is run for each, to forward it.
     """
     pact = Pipeline() if local else Exchange(key)
-    return way.respond(name, (stream, pact), stream.schema, lambda: _same, Notify.IF_TOKEN, remembers=False)
+    passed = way.respond(name, (stream, pact), stream.schema, lambda: _same, Notify.IF_TOKEN, remembers=False)
+    passed.updates = stream.updates
+    return passed
 
 
 def _same(batch: Batch) -> Batch:

@@ -7,6 +7,7 @@ from operators.collect import Latest
 from operators.hash_index import HashIndex, slot_of
 from operators.mechanisms import TOKENS, Answer, Mechanism
 from operators.total_order import require_total_order
+from operators.updates import require_rows, updates_by
 
 _MOST, _LEAST = 2**63 - 1, -(2**63)
 
@@ -46,6 +47,7 @@ def running_average(
     """
     if key == value:
         raise SchemaError(f"{name}: key and value are the same column {key!r}")
+    require_rows(name, stream)
     if final is not None:
         require_total_order(f"{name}, final=", stream.scope)
     schema = Schema(f"{key} average count")
@@ -69,4 +71,4 @@ def running_average(
 
         return answer
 
-    return way.respond(name, (stream, Exchange(key, (key, value))), schema, make)
+    return updates_by(way.respond(name, (stream, Exchange(key, (key, value))), schema, make), name, (key,))

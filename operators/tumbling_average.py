@@ -12,6 +12,7 @@ from sortedcontainers import SortedDict
 
 from engine import Batch, InputPort, Notify, OperatorContext, OutputPort, Pact, Pipeline, Schema, Stream, Token
 from operators.total_order import require_total_order
+from operators.updates import require_rows
 
 
 def tumbling_average(stream: Stream, time: str, value: str, width: int, pact: Pact | None = None) -> Stream:
@@ -21,6 +22,7 @@ def tumbling_average(stream: Stream, time: str, value: str, width: int, pact: Pa
     Without a pact, each worker averages its own rows. GraphError in a loop, whose times have no total order.
     """
     require_total_order("tumbling_average", stream.scope)
+    require_rows("tumbling_average", stream)
     schema = Schema(window_end="int64", average="float64")
 
     def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:

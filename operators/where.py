@@ -35,14 +35,21 @@ def where(
     if condition.__class__ is str and comparison:
         try:
             if schema.kinds[schema.position(condition)].is_plain:
-                return stream.apply(name, schema, Where(schema, condition, comparison, constant))
+                made = stream.apply(name, schema, Where(schema, condition, comparison, constant))
+                if stream.updates is not None:
+                    made.updates = stream.updates.filtered(condition)
+                return made
         except SchemaError as error:
             raise SchemaError(f"operator {name!r}: {error}") from None
         condition = _compared(condition, comparison, constant)
-    term = typed(_expression(condition, name), schema, name)
+    expression = _expression(condition, name)
+    term = typed(expression, schema, name)
     if term.kind != "bool":
         raise SchemaError(f"operator {name!r}: {condition!r} is {term.kind}, not bool; compare it with something")
-    return stream.apply(name, schema, Computation(schema, Step(term, _all_columns(schema), schema), repr(condition)))
+    made = stream.apply(name, schema, Computation(schema, Step(term, _all_columns(schema), schema), repr(condition)))
+    if stream.updates is not None:
+        made.updates = stream.updates.filtered(*expression.columns)
+    return made
 
 
 def _expression(condition: str | Expression, name: str) -> Expression:

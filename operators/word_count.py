@@ -20,6 +20,7 @@ from engine import (
 )
 from operators.hash_index import HashIndex, slot_of
 from operators.mechanisms import TOKENS, Give, Mechanism, distinct
+from operators.updates import require_rows
 
 _FIRST_ROOM = 4096
 _BEGIN, _END = range(2)
@@ -88,6 +89,7 @@ def word_count(
     A row is counted once its time is finished, so what is emitted does not depend on the order of arrival. Exchanged
     by word; `local` counts each worker's rows by themselves instead. Memory: a cell a word, and rows not finished yet.
     """
+    require_rows(name, stream)
     schema = Schema(f"{word} {time} count")
     pact = Pipeline() if local else Exchange(word, (word, time))
     return way.timed(name, [(stream, pact)], schema, lambda: _WordCount(schema, word, time), Notify.IF_TOKEN)

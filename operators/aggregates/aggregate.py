@@ -19,6 +19,7 @@ from operators.aggregates.sessions import Sessions
 from operators.aggregates.window_results import Windows
 from operators.aggregates.windows import FOREVER, Panes, Session, Window, behind_window, check_window, panes_of
 from operators.mechanisms import TOKENS, Mechanism
+from operators.updates import require_rows, updates_by
 
 
 @overload
@@ -71,6 +72,7 @@ def aggregate(
         raise SchemaError(f"operator {name!r}: nothing to aggregate; give it n=Count() or the like")
     if emit not in ("changes", "end"):
         raise SchemaError(f"operator {name!r}: emit is 'changes' or 'end', not {emit!r}")
+    require_rows(name, stream)
     names = columns_of(by)
     if window is None:
         stream, planned = with_conditions(stream, name, aggregates)
@@ -78,9 +80,9 @@ def aggregate(
         if late or lateness:
             raise SchemaError(f"operator {name!r}: rows are late for windows only; give it a window")
         schema = Schema.of(plan.keys | plan.result_kinds)
-        return (
-            running(stream, plan, schema, way) if emit == "changes" else _by_panes(stream, plan, FOREVER, schema, way)
-        )
+        if emit == "end":
+            return _by_panes(stream, plan, FOREVER, schema, way)
+        return updates_by(running(stream, plan, schema, way), name, names)
     check_window(name, window, stream.schema, lateness)
     panes = None if isinstance(window, Session) else panes_of(window, lateness)
     late_rows = None

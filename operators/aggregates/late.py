@@ -42,6 +42,7 @@ def split_late(stream: Stream, name: str, due: Callable[[np.ndarray], np.ndarray
     builder = stream.scope.operator(f"{name}.late", Notify.NEVER)
     builder.input(stream)
     in_time, late = builder.output(stream.schema), builder.output(stream.schema)
+    in_time.updates = late.updates = None if stream.updates is None else stream.updates.unknown()
 
     def construct(context: OperatorContext, to_time: Token, to_late: Token) -> Callable[..., None]:
         to_time.drop()

@@ -15,6 +15,7 @@ from operators.aggregates.windows import Sliding, Tumbling
 from operators.keys import Keys, grown
 from operators.mechanisms import TOKENS, Mechanism
 from operators.row_store import RowStore
+from operators.updates import require_rows
 
 Function = Callable[[Batch, np.ndarray], Mapping[str, Any]]
 
@@ -39,6 +40,7 @@ def reduce(
     when the input has ended. Rows are exchanged by key and kept until then: that is the memory. Where `aggregate` can
     do it, it needs far less. Raises SchemaError, naming the operator, for columns that are not there or do not fit.
     """
+    require_rows(name, stream)
     plan = Plan.of(name, stream.schema, columns_of(by), {})
     for clash in set(plan.by) & set(schema.names):
         raise SchemaError(f"operator {name!r}: {clash!r} is a column to group by; call the result otherwise")

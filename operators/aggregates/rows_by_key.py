@@ -12,6 +12,7 @@ from operators.aggregates.owners import columns_of, exchanged_by
 from operators.aggregates.plan import Plan
 from operators.keys import Keys
 from operators.mechanisms import TOKENS, Mechanism
+from operators.updates import require_newest, require_rows, updates_by
 
 
 def distinct(
@@ -23,6 +24,8 @@ def distinct(
     until their round is finished, and an epoch's keys go with it.
     """
     names = columns_of(by) or stream.schema.names
+    if stream.updates is None or not set(stream.schema.names) <= set(stream.updates.by or ()):
+        require_rows(name, stream)  # updates of which nothing is left but their keys are equal rows
     plan = Plan.of(name, stream.schema, names, {})
 
     def make() -> Callable[[Batch], Batch]:
@@ -48,11 +51,13 @@ def last_by(
     bytes, not the rows. Raises SchemaError, naming the operator, for columns that are not there or have no order.
     """
     names = columns_of(by)
+    require_newest(name, stream, names)
     plan = Plan.of(name, stream.schema, names, {})
     check_order(name, stream.schema, (order,))
 
     edge = stream, Exchange(exchanged_by(names))
-    return way.respond(name, edge, stream.schema, lambda: Best(plan.schema, names, order, (), True, True).winners)
+    newest = way.respond(name, edge, stream.schema, lambda: Best(plan.schema, names, order, (), True, True).winners)
+    return updates_by(newest, name, names)
 
 
 def count(stream: Stream, by: str | Sequence[str] = (), *, name: str = "count", **settings: Any) -> Stream:

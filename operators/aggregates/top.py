@@ -15,6 +15,7 @@ from operators.aggregates.windowed import windowed
 from operators.aggregates.windows import Sliding, Tumbling
 from operators.keys import Keys
 from operators.mechanisms import TOKENS, Mechanism
+from operators.updates import require_rows, updates_by
 
 
 def top(
@@ -42,6 +43,7 @@ def top(
     late rows raise as they do there. Memory: k rows for each key of each open window (pane).
     Raises SchemaError, naming the operator, for columns that are not there or do not fit.
     """
+    require_rows(name, stream)
     ties = columns_of(ties)
     plan = Plan.of(name, stream.schema, columns_of(by), {})
     check_order(name, stream.schema, (order, *ties))
@@ -62,8 +64,10 @@ def top(
     edge, plan, names = to_owners(stream, plan, "", way, whole=True)
     if k == 1:
         best = (plan.schema, names, order, ties, largest, False)
-        return way.respond(name, edge, schema, lambda: _first(Best(*best), rows, schema))
-    return way.respond(name, edge, schema, lambda: _changes(Keys(plan.schema, names), state(), schema))
+        firsts = way.respond(name, edge, schema, lambda: _first(Best(*best), rows, schema))
+        return updates_by(firsts, name, columns_of(by))
+    changes = way.respond(name, edge, schema, lambda: _changes(Keys(plan.schema, names), state(), schema))
+    return updates_by(changes, name, (*columns_of(by), rank))
 
 
 def _first(best: Best, rows: Schema, schema: Schema) -> Callable[[Batch], Batch]:

@@ -25,6 +25,7 @@ from engine import (
 )
 from operators.graphs.adjacency import Adjacency
 from operators.hash_index import AT_ONCE, slot_of
+from operators.updates import require_rows
 
 NODE_VALUE = Schema("node value")
 _UNREACHED = 2**63 - 1
@@ -163,6 +164,7 @@ def least_values(edges: Stream, seeds: Stream, step: int = 0, name: str = "least
     Exchanged by node. Memory: the edges and nodes of open times.
     After Naiad's connected components (its section 6) and differential dataflow's `propagate_at`.
     """
+    require_rows(name, edges, seeds)
     with edges.scope.loop(name) as loop:
         edges, seeds = loop.enter(edges), loop.enter(seeds)
         back = loop.feedback(NODE_VALUE)

@@ -22,6 +22,7 @@ from engine import (
 )
 from operators.graphs.adjacency import Adjacency
 from operators.graphs.components import ends
+from operators.updates import require_rows
 
 RANK = Schema(node="int64", rank="float64")
 _FLOATS = types.float64[::1]
@@ -76,6 +77,7 @@ def page_rank(edges: Stream, nodes: int, rounds: int, damping: float = 0.85) -> 
     on the order of arrival, in its last bits. Exchanged by node; memory: the edges and nodes of open times.
     Source: Page, Brin, Motwani, Winograd, "The PageRank Citation Ranking" (1999), section 2.
     """
+    require_rows("page_rank", edges)
     with edges.scope.loop("page_rank") as loop:
         entered, names = loop.enter(edges), loop.enter(ends(edges))
         back = loop.feedback(RANK)

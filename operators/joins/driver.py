@@ -19,6 +19,7 @@ from engine import (
 from operators.joins.columns import LEFT, RIGHT, Columns
 from operators.joins.matcher import Extents, Matcher
 from operators.total_order import require_total_order
+from operators.updates import require_rows
 
 
 def declare(
@@ -32,6 +33,7 @@ def declare(
     """The operator of a join. needs: the columns of each side that cross. The rest: see Matcher."""
     scope = sides[LEFT].scope
     require_total_order(columns.operator, scope)
+    require_rows(columns.operator, *sides)
     builder = scope.operator(columns.operator, Notify.NEVER if extents is None else Notify.ALWAYS)
     for side in (LEFT, RIGHT):
         builder.input(sides[side], Exchange(columns.key(side), needs[side]))

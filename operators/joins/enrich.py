@@ -9,7 +9,7 @@ from engine import Batch, Schema, SchemaError, Stream, Time
 from operators.joins.columns import LEFT, RIGHT, Chosen, Columns, On, present, require_how
 from operators.joins.results import Results, with_found
 from operators.joins.tables import batch_of
-from operators.joins.versioned import declare_versioned
+from operators.joins.versioned import answered, declare_versioned
 from operators.joins.versions import known
 from operators.keys import Keys
 
@@ -48,7 +48,9 @@ def enrich(
         return declare_versioned(plan, (rows, table), needs, (_at_once, _at_once), how == "left")
     given = batch_of(name, table)
     plan = Columns.of(name, rows.schema, given.schema, on, columns, nulls=how == "left")
-    return rows.apply(name, plan.schema, _LookUp(plan, rows.schema, given, how == "left"))
+    enriched = rows.apply(name, plan.schema, _LookUp(plan, rows.schema, given, how == "left"))
+    enriched.updates = answered(plan, rows, how == "left")
+    return enriched
 
 
 def _at_once(batch: Batch, time: Time) -> np.ndarray:

@@ -17,11 +17,13 @@ from engine import (
     Time,
     Token,
     TokenRef,
+    Updates,
 )
 from operators.joins.columns import LEFT, RIGHT, Columns
 from operators.joins.results import Results, with_found
 from operators.joins.versions import Versions
 from operators.total_order import require_total_order
+from operators.updates import require_newest
 
 Times = Callable[[Batch, Time], np.ndarray]
 """The times of a message's rows, int64 (rows,), given the message's; none is before that."""
@@ -38,6 +40,7 @@ def declare_versioned(
     outer: whether rows without a version are sent too."""
     scope = sides[LEFT].scope
     require_total_order(columns.operator, scope)
+    require_newest(columns.operator, sides[RIGHT], columns.on[RIGHT])
     builder = scope.operator(columns.operator, Notify.IF_TOKEN)
     for side in (LEFT, RIGHT):
         builder.input(sides[side], Exchange(columns.key(side), needs[side]))
@@ -62,7 +65,17 @@ def declare_versioned(
         return logic
 
     builder.build(construct)
+    made.updates = answered(columns, sides[LEFT], outer)
     return made
+
+
+def answered(columns: Columns, rows: Stream, outer: bool) -> Updates | None:
+    """What rows of the left side are, with the right side's columns: updates, if they were."""
+    if rows.updates is None:
+        return None
+    names = {source: name for (side, source), name in zip(columns.sources, columns.schema.names, strict=True)
+             if side == LEFT}  # fmt: skip
+    return (rows.updates if outer else rows.updates.filtered(*columns.on[LEFT])).named(names)
 
 
 class _Answers:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from engine import Exchange, InputHandle, OperatorError, Schema, Worker
-from operators import Max, Sum, Tumbling, aggregate, concatenate, no_op
+from operators import Max, Sum, Tumbling, aggregate, concatenate, count, no_op
 from operators.mechanisms import mechanism
 from tests.engine.helpers import VALUE, Recorder
 
@@ -97,6 +97,12 @@ def maxima_in_a_loop(worker: Worker) -> None:
         _, stream = scope.new_input(VALUE)
         with scope.loop("around") as loop:
             aggregate(loop.enter(stream), window=Tumbling("value", 10), value=Max("value"))
+
+
+def count_counts(worker: Worker) -> None:
+    with worker.dataflow() as scope:
+        _, stream = scope.new_input(VALUE)
+        count(count(stream, "value"), "count", name="times")
 
 
 def sum_text(worker: Worker) -> None:
@@ -193,6 +199,7 @@ IN_A_PROGRAM: dict[str, tuple[int, Callable[[Worker], None]]] = {
     "feed a loop by hand": (1, feed_a_loop),
     "move an input back": (1, move_back),
     "need a total order in a loop": (1, maxima_in_a_loop),
+    "aggregate or join what changes": (1, count_counts),
     "sum what is no number": (1, sum_text),
     "give a window rows that come too late": (1, come_too_late),
     "exchange where watermarks stay local": (1, exchange_marks),

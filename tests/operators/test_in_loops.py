@@ -79,6 +79,7 @@ ANSWERS: dict[str, Callable[[Stream], Stream]] = {
     "inspect": lambda s: operators.inspect(s, lambda batch, time: None),
     "no_op": lambda s: operators.no_op(s, "node"),
     "enrich": lambda s: operators.enrich(s, {"node": [0, 2], "weight": [5, 6]}, on="node", how="left"),
+    "as_rows": operators.as_rows,
     "iterate": lambda s: iterate(s, lambda rows: tuple(operators.branch(rows, col("left") < 0))),  # type: ignore[arg-type,return-value]
     # State by epoch; rounds in order.
     "distinct": lambda s: select(distinct(s, "node"), "node"),

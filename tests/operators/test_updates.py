@@ -1,0 +1,240 @@
+"""Streams of updates, such as counts so far: who makes them, hands them on, keeps the newest, or refuses them.
+
+An operator that is exported is in one of the tables below: a new one is classified, or a test fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import operators
+from engine import GraphError, Schema, Scope, Stream, Updates
+from operators import (
+    Count,
+    Tumbling,
+    aggregate,
+    as_rows,
+    col,
+    concatenate,
+    count,
+    distinct,
+    graphs,
+    last_by,
+    latest,
+    select,
+    where,
+)
+from tests.operators.helpers import bench
+
+ROW = Schema("key other value")
+Declare = Callable[[Stream], Any]
+
+MAKES: dict[str, tuple[Declare, tuple[str, ...]]] = {
+    "aggregate": (lambda s: aggregate(s, "key other", n=Count()), ("key", "other")),
+    "aggregate of all": (lambda s: aggregate(s, n=Count()), ()),
+    "count": (lambda s: count(s, "key"), ("key",)),
+    "top": (lambda s: operators.top(s, "key", order="value", k=2), ("key", "rank")),
+    "top of one": (lambda s: operators.top(s, "key", order="value", k=1), ("key",)),
+    "last_by": (lambda s: last_by(s, "key", order="value"), ("key",)),
+    "running_average": (lambda s: operators.running_average(s, "key", "value"), ("key",)),
+}
+
+SAYS_ONCE: dict[str, Declare] = {
+    "aggregate at the end": lambda s: aggregate(s, "key", n=Count(), emit="end"),
+    "aggregate by window": lambda s: aggregate(s, "key", n=Count(), window=Tumbling("value", 5)),
+    "top by window": lambda s: operators.top(s, "key", order="value", k=2, window=Tumbling("value", 5)),
+    "distinct": lambda s: distinct(s, "key"),
+    "as_rows": lambda s: as_rows(count(s, "key")),
+}
+
+HANDS_ON: dict[str, tuple[Declare, tuple[str, ...] | None]] = {
+    "where of the key": (lambda s: where(s, (col("key") > 3) & (col("key") < 9)), ("key",)),
+    "where of the key alone": (lambda s: where(s, "key", ">", 3), ("key",)),
+    "where": (lambda s: where(s, col("value") > 3), None),
+    "where alone": (lambda s: where(s, "value", ">", 3), None),
+    "branch of the key": (lambda s: operators.branch(s, col("key") > 3)[1], ("key",)),
+    "branch": (lambda s: operators.branch(s, col("key") > 3, col("value") > 3)[0], None),
+    "branch by a function": (lambda s: operators.branch(s, lambda batch: batch["key"] > 3)[0], None),
+    "partition": (lambda s: operators.partition(s, 2, col("value") % 2)[0], None),
+    "select": (lambda s: select(s, "value", k=col("key")), ("k",)),
+    "select without the key": (lambda s: select(s, "value"), None),
+    "with_columns": (lambda s: operators.with_columns(s, x=col("value") + 1), ("key",)),
+    "with_columns for the key": (lambda s: operators.with_columns(s, key=col("key") // 2), None),
+    "rename": (lambda s: operators.rename(s, key="k"), ("k",)),
+    "drop_columns": (lambda s: operators.drop_columns(s, "key"), None),
+    "exchange": (lambda s: operators.exchange(s, "value"), ("key",)),
+    "broadcast": (operators.broadcast, ("key",)),
+    "inspect": (lambda s: operators.inspect(s, lambda batch, time: None), ("key",)),
+    "delay": (lambda s: operators.delay(s, 3), ("key",)),
+    "no_op": (lambda s: operators.no_op(s, "key"), ("key",)),
+    "concatenate": (lambda s: concatenate(s, s), None),
+    "map_batches": (lambda s: operators.map_batches(s, ROW, lambda batch: batch), None),
+    "filter_batches": (lambda s: operators.filter_batches(s, lambda batch: batch["key"] > 1), None),
+    "map_rows": (lambda s: operators.map_rows(s, ROW, lambda row: row), None),
+    "flat_map_rows": (lambda s: operators.flat_map_rows(s, ROW, lambda row: [row]), None),
+    "filter_rows": (lambda s: operators.filter_rows(s, lambda row: True), None),
+    "enrich": (lambda s: operators.enrich(s, {"value": [1], "x": [1]}, on="value"), None),
+    "enrich by the key": (lambda s: operators.enrich(s, {"key": [1], "x": [1]}, on="key"), ("key",)),
+    "enrich from the left": (lambda s: operators.enrich(s, {"value": [1], "x": [1]}, on="value", how="left"), ("key",)),
+    "temporal_join": (lambda s: operators.temporal_join(s, s, on="key", time="value", version_time="value",
+                                                        columns="key left.value"), ("key",)),
+    "iterate": (lambda s: operators.iterate(s, lambda rows: (where(rows, "key", "<", 0), rows)), None),
+}  # fmt: skip
+
+KEEPS_THE_NEWEST: dict[str, Callable[[Stream, str], Any]] = {
+    "latest": latest,
+    "last_by": lambda s, by: last_by(s, by, order="value"),
+    "enrich by a stream": lambda s, by: operators.enrich(as_rows(s), s, on=by, columns="left.key"),
+    "temporal_join": lambda s, by: operators.temporal_join(
+        as_rows(s), s, on=by, time="value", version_time="value", columns="left.key"
+    ),
+}
+
+REFUSES: dict[str, Declare] = {
+    "aggregate": lambda s: aggregate(s, "value", n=Count()),
+    "aggregate by window": lambda s: aggregate(s, "key", n=Count(), window=Tumbling("value", 5), late=True),
+    "count": lambda s: count(s),
+    "distinct": lambda s: distinct(s, "key"),
+    "reduce": lambda s: operators.reduce(s, "key", lambda rows, starts: {"x": starts}, Schema("x")),
+    "top": lambda s: operators.top(s, "key", order="value", k=3),
+    "arrange": lambda s: operators.arrange(s, "key", "value"),
+    "average_of_last": lambda s: operators.average_of_last(s, "key", "value", rows=2, order="value"),
+    "best_offers": lambda s: operators.best_offers(
+        s, s, key="key", start="value", end="other", threshold="value", payload="key",
+        offer_key="key", offer_time="other", offer_value="value",
+    ),
+    "join": lambda s: operators.join(s, as_rows(s), on="key", columns="key"),
+    "join by window": lambda s: operators.join(as_rows(s), s, on="key", columns="key", window=Tumbling("value", 5)),
+    "interval_join": lambda s: operators.interval_join(
+        as_rows(s), s, on="key", left_time="value", right_time="value", upper=3, columns="key", late=True
+    ),
+    "look_up": lambda s: operators.look_up(as_rows(s), "key", select(s, "key", "value"), "x"),
+    "running_average": lambda s: operators.running_average(s, "key", "value"),
+    "tumbling_average": lambda s: operators.tumbling_average(s, "value", "key", 5),
+    "word_count": lambda s: operators.word_count(s, "key", "value"),
+    "least_values": lambda s: graphs.least_values(s, as_rows(s)),
+    "page_rank": lambda s: graphs.page_rank(select(s, src=col("key"), dst=col("value")), 5, 3),
+    "ends": lambda s: distinct(graphs.ends(select(s, src=col("key"), dst=col("value")))),
+    "connected_components": lambda s: graphs.connected_components(select(s, src=col("key"), dst=col("value"))),
+    "strongly_connected_components": lambda s: graphs.strongly_connected_components(
+        select(s, src=col("key"), dst=col("value"))
+    ),
+}  # fmt: skip
+
+TAKES_WHAT_COMES: dict[str, Callable[[Stream, Path], Any]] = {
+    "collect": lambda s, folder: operators.collect(s),
+    "for_each": lambda s, folder: operators.for_each(s, lambda time, batch: None, in_order=True),
+    "capture": lambda s, folder: operators.capture(s, folder / "a"),
+    "to_parquet": lambda s, folder: operators.to_parquet(s, folder / "b"),
+    "to_arrow_files": lambda s, folder: operators.to_arrow_files(s, folder / "c"),
+    "to_json_lines": lambda s, folder: operators.to_json_lines(s, folder / "d"),
+}
+
+NO_OPERATORS = {
+    "ARRIVAL", "END_OF_STREAM", "RowwiseWarning", "Throttle", "gather", "random_edges",
+    "DAY", "HOUR", "MICROSECOND", "MILLISECOND", "MINUTE", "SECOND",
+    "Count", "CountDistinct", "First", "Last", "Max", "Mean", "Min", "Sum", "Session", "Sliding", "Tumbling",
+    "Arrangement", "Collected", "Latest", "Expression", "col", "greatest", "least", "lit", "when",
+}  # fmt: skip
+SOURCES = {"replay", "read_arrow", "read_columns", "read_json_lines", "read_parquet", "from_callback", "from_generator"}
+
+
+def rows() -> Stream:
+    return Scope("rows").new_input(ROW)[1]
+
+
+def updates() -> Stream:
+    """Updates by key."""
+    return last_by(rows(), "key", order="value")
+
+
+def test_every_operator_is_classified() -> None:
+    tables = (MAKES, SAYS_ONCE, HANDS_ON, KEEPS_THE_NEWEST, REFUSES, TAKES_WHAT_COMES)
+    classified = {name.split()[0] for table in tables for name in table} | NO_OPERATORS | SOURCES
+    assert classified == {*operators.__all__, *graphs.__all__}
+
+
+@pytest.mark.parametrize("name", MAKES)
+def test_who_makes_updates(name: str) -> None:
+    declare, by = MAKES[name]
+    assert declare(rows()).updates == Updates(name.split()[0], by)
+
+
+@pytest.mark.parametrize("name", SAYS_ONCE)
+def test_who_says_each_row_once(name: str) -> None:
+    assert SAYS_ONCE[name](rows()).updates is None
+
+
+@pytest.mark.filterwarnings("ignore::operators.RowwiseWarning")
+@pytest.mark.parametrize("name", HANDS_ON)
+def test_who_hands_updates_on(name: str) -> None:
+    declare, by = HANDS_ON[name]
+    assert declare(updates()).updates == Updates("last_by", by)
+    assert declare(rows()).updates is None
+
+
+@pytest.mark.parametrize("name", KEEPS_THE_NEWEST)
+def test_who_keeps_the_newest(name: str) -> None:
+    declare = KEEPS_THE_NEWEST[name]
+    declare(updates(), "key")
+    declare(rows(), "other")
+    with pytest.raises(GraphError, match=r"newest row by other, but .*'last_by'.* same key\. .*as_rows"):
+        declare(updates(), "other")
+    with pytest.raises(GraphError, match="was left out behind it"):
+        declare(where(updates(), "value", ">", 3), "key")
+
+
+@pytest.mark.parametrize("name", REFUSES)
+def test_who_refuses_updates(name: str) -> None:
+    with pytest.raises(GraphError, match=r"takes each row for a new one.* are updates: .*'last_by'"):
+        REFUSES[name](updates())
+    REFUSES[name](as_rows(updates()))
+
+
+@pytest.mark.parametrize("name", TAKES_WHAT_COMES)
+def test_who_takes_what_comes(name: str, tmp_path: Path) -> None:
+    TAKES_WHAT_COMES[name](updates(), tmp_path)
+
+
+def test_a_loop_hands_them_in_and_out() -> None:
+    stream = updates()
+    with stream.scope.loop() as loop:
+        entered = loop.enter(stream)
+    assert entered.updates == stream.updates
+    assert loop.leave(entered).updates == stream.updates
+
+
+def test_counts_of_counts() -> None:
+    """1, 1, 2: key 1 came twice, key 2 once. What was replaced would be counted as well."""
+    rows = {name: [1, 1, 2] for name in ROW.names}
+    made: list[Any] = []
+
+    def declare(stream: Stream) -> Stream:
+        counts = count(stream, "key")
+        with pytest.raises(GraphError, match=r"operator 'aggregate' .*'count' takes the place of .* same key"):
+            aggregate(counts, "count", times=Count())
+        made.append(latest(counts, "key"))
+        return aggregate(count(stream, "key", emit="end"), "count", times=Count(), emit="end")
+
+    with bench([ROW], declare) as run:
+        run.send({name: rows[name][:1] for name in ROW.names})
+        run.send({name: rows[name][1:] for name in ROW.names})
+        run.close()
+        assert [row[1:] for row in run.sent()] == [(1, 1), (2, 1)]
+        kept = made[0].columns()
+        assert np.stack([kept["key"], kept["count"]]).T.tolist() == [[1, 2], [2, 1]]
+    with bench([ROW], lambda stream: aggregate(as_rows(count(stream, "key")), "key", changes=Count())) as run:
+        run.send({name: rows[name][:1] for name in ROW.names})
+        run.send({name: rows[name][1:] for name in ROW.names})
+        run.close()
+        assert (0, 1, 2) in run.sent()
+    with bench([ROW], lambda stream: distinct(select(count(stream, "key"), "key"))) as run:
+        run.send(rows)
+        run.send(rows)
+        run.close()
+        assert run.sent() == [(0, 1), (0, 2)]
