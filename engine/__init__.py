@@ -13,7 +13,8 @@
     execute(program, workers=2)
 
 Layers: pure (timestamp, antichain, location, change_batch, counts, nested_counts, nested_frontiers, reachability,
-propagation, tables, tracker, tokens, validation, kinds, schema, batch, text, text_kernels, convert, arrow, errors),
+propagation, tables, tracker, tokens, validation, kinds, schema, batch, text, text_kernels, convert, arrow,
+from_arrow, offered, errors),
 graph (pact, operate, graph, stream, scope), runtime (everything else; only this part touches shm and the system).
 """
 
@@ -42,6 +43,7 @@ from engine.input_group import InputGroup
 from engine.kinds import Kind
 from engine.launcher import execute
 from engine.location import Notify
+from engine.offered import columns_of, table_of
 from engine.operator import OperatorContext
 from engine.pact import Broadcast, Exchange, Pact, Pipeline
 from engine.ports import InputPort, OutputPort
@@ -135,12 +137,14 @@ __all__ = [
     "address_of",
     "boolean",
     "bytes_at",
+    "columns_of",
     "copy_text",
     "execute",
     "int64",
     "kernel",
     "kernel_for_columns",
     "less_equal",
+    "table_of",
     "text_equal",
     "text_hash",
     "void",

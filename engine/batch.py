@@ -9,6 +9,7 @@ from engine.arrow import column_to
 from engine.convert import to_column
 from engine.errors import SchemaError
 from engine.kinds import Kind
+from engine.offered import columns_of, table_of
 from engine.schema import Schema
 from engine.text import Strings, join_texts
 
@@ -31,12 +32,12 @@ class Batch:
 
     __slots__ = ("columns", "heaps", "rows", "schema")
 
-    def __init__(self, schema: Schema, columns: Mapping[str, Any]) -> None:
+    def __init__(self, schema: Schema, columns: Mapping[str, Any] | Any) -> None:
         """Check and wrap columns (converted to the schema's kinds where that loses nothing): arrays, sequences, masked
-        arrays, Arrow arrays, Strings.
+        arrays, Strings, and what offers itself as Arrow (columns of Arrow, pandas and Polars); or a table of them.
         """
         if not isinstance(columns, Mapping):
-            raise SchemaError(f"rows are given as a mapping of column names to arrays, not {type(columns).__name__}")
+            columns = columns_of(columns)
         if set(columns) != set(schema.names):
             wrong = [f"{name!r} is missing" for name in schema.names if name not in columns]
             wrong += [f"{name!r} is too much" for name in columns if name not in schema.positions]
@@ -70,10 +71,12 @@ class Batch:
         return batch
 
     @classmethod
-    def from_arrow(cls, schema: Schema, source: "pa.Table | pa.RecordBatch") -> "Batch":
-        """The columns of an Arrow table or record batch that the schema names, others are left out; text and numbers
-        without nulls are not copied. SchemaError where a column is missing or does not fit.
+    def from_arrow(cls, schema: Schema, source: "pa.Table | pa.RecordBatch | Any") -> "Batch":
+        """The columns that the schema names of an Arrow table or record batch, or of what offers itself as one; others
+        are left out; text and numbers without nulls are not copied. SchemaError where a column is missing or does not
+        fit.
         """
+        source = table_of(source)
         columns, heaps = [], []
         for name, kind in zip(schema.names, schema.kinds, strict=True):
             if name not in source.schema.names:

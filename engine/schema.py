@@ -53,13 +53,14 @@ class Schema:
 
     @classmethod
     def from_arrow(
-        cls, source: "pa.Schema | pa.Table | pa.RecordBatch", nullable: Collection[str] | None = None
+        cls, source: "pa.Schema | pa.Table | pa.RecordBatch | Any", nullable: Collection[str] | None = None
     ) -> Self:
-        """The schema that holds Arrow's columns. nullable: those that may have nulls (default: as Arrow's fields say,
-        which is all of them unless somebody said otherwise).
+        """The schema that holds the columns of Arrow, or of a table that offers them (pandas, Polars). nullable: those
+        that may have nulls (default: as Arrow's fields say, which is all of them unless somebody said otherwise).
 
         Integers of any width, floats, booleans, timestamps and dates, strings, binaries, and dictionaries of them have
-        kinds here; SchemaError for others, naming the column and the cure.
+        kinds here; SchemaError for others, naming the column and the cure. Decimals have none of their own: a schema
+        says whether they are to be float64, int64 or string.
         """
         return cls.of(kinds_of_arrow(source, nullable))
 

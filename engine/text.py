@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.arrow import text_array, text_from
+from engine.arrow import text_array
+from engine.from_arrow import text_from
 from engine.text_kernels import equal_rows, equal_to, gather, heap_address, text_bytes
 from shm.text_words import LENGTH_BITS, LENGTH_MASK
 

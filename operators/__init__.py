@@ -29,7 +29,7 @@ temporal_join     each row with the version of its key that was valid at the row
 look_up           each row with the value that a table has for it at the same time
 map_batches, filter_batches  a Python function of a batch
 map_rows, flat_map_rows, filter_rows  one of a row, for when nothing else is left
-read_columns, read_arrow, read_parquet, read_json_lines  sources: streams of files and tables
+read_columns, read_arrow, read_parquet, read_json_lines, read_csv  sources: streams of files and tables
 from_generator, from_callback  sources: streams of Python code, and live ones; Throttle bounds how far all of them run
 collect, latest   sinks: all rows, or the latest of each key; gather brings them to the launcher as one table
 to_parquet, to_arrow_files, to_json_lines  sinks: folders of files that appear whole
@@ -89,10 +89,12 @@ from operators.sources import (
     ARRIVAL,
     END_OF_STREAM,
     Throttle,
+    ZoneWarning,
     from_callback,
     from_generator,
     read_arrow,
     read_columns,
+    read_csv,
     read_json_lines,
     read_parquet,
 )
@@ -115,6 +117,7 @@ __all__ = [
     "map_rows",
     "partition",
     "RowwiseWarning",
+    "ZoneWarning",
     "DAY",
     "END_OF_STREAM",
     "HOUR",
@@ -167,6 +170,7 @@ __all__ = [
     "no_op",
     "read_arrow",
     "read_columns",
+    "read_csv",
     "read_json_lines",
     "read_parquet",
     "reduce",

@@ -29,7 +29,7 @@ PURE = (
     *("timestamp", "antichain", "location", "change_batch", "counts", "reachability"),
     *("nested_counts", "nested_frontiers", "propagation", "tables", "tracker"),
     *("tokens", "validation", "errors"),
-    *("kinds", "schema", "batch", "text", "text_kernels", "convert", "arrow"),
+    *("kinds", "schema", "batch", "text", "text_kernels", "convert", "offered", "arrow", "from_arrow"),
 )
 NO_MACHINE = (
     *("os", "time", "mmap", "shm", "posix_ipc"),

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine import Batch, Schema, SchemaError
+from engine import Batch, Schema, SchemaError, table_of
 
 _BY_TYPE = {bool: "bool", int: "int64", float: "float64", str: "string", bytes: "bytes", datetime: "timestamp"}
 _BY_DTYPE = {"b": "bool", "i": "int64", "u": "uint64", "f": "float64", "U": "string", "S": "bytes", "M": "timestamp"}
@@ -19,11 +19,15 @@ def batch_of(operator: str, table: Any) -> Batch:
     try:
         if isinstance(table, Mapping):
             return Batch(Schema.of({name: _kind_of(name, column) for name, column in table.items()}), table)
-        if not hasattr(table, "num_rows"):
+        try:
+            table = table_of(table)
+        except SchemaError as error:
+            if hasattr(table, "__arrow_c_stream__"):
+                raise
             raise SchemaError(
-                f"a table is a stream, a Batch, an Arrow table, or a mapping of column names to columns, not "
-                f"{type(table).__name__}"
-            )
+                f"a table is a stream, a Batch, an Arrow table, one of pandas or Polars, or a mapping of column names to "
+                f"columns, not {type(table).__name__}"
+            ) from error
         nullable = [name for name in table.schema.names if table.column(name).null_count]
         return Batch.from_arrow(Schema.from_arrow(table, nullable), table)
     except SchemaError as error:

@@ -4,13 +4,15 @@ read_columns     raw columns, mapped into memory
 read_arrow       an Arrow table, or Arrow files
 read_parquet     Parquet files, by row groups
 read_json_lines  files of a JSON object a line
+read_csv         files of comma-separated values
 from_generator   what a Python generator yields
 from_callback    live data, as it arrives
 Throttle         how far they may run ahead of a probe
 """
 
-from operators.sources.arrow_tables import read_arrow
+from operators.sources.arrow_tables import ZoneWarning, read_arrow
 from operators.sources.columns import read_columns
+from operators.sources.csv_files import read_csv
 from operators.sources.generated import from_generator
 from operators.sources.json_lines import read_json_lines
 from operators.sources.live import ARRIVAL, END_OF_STREAM, from_callback
@@ -21,10 +23,12 @@ __all__ = [
     "ARRIVAL",
     "END_OF_STREAM",
     "Throttle",
+    "ZoneWarning",
     "from_callback",
     "from_generator",
     "read_arrow",
     "read_columns",
+    "read_csv",
     "read_json_lines",
     "read_parquet",
 ]

@@ -1,10 +1,11 @@
 """read_arrow: an Arrow table, or Arrow files mapped into memory, dealt to the workers in blocks of rows."""
 
+import warnings
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine import Batch, Schema, SchemaError, Scope, Stream, Time, UsageError
+from engine import Batch, Schema, SchemaError, Scope, Stream, Time, UsageError, table_of
 from operators.sources.feeder import Piece, feed
 from operators.sources.files import Paths, files_of
 from operators.sources.throttle import Throttle
@@ -13,10 +14,12 @@ from operators.sources.timing import Timing, block_minima, floors_after
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_UTC = ("UTC", "Etc/UTC", "Z", "GMT", "+00:00")
+
 
 def read_arrow(
     scope: Scope,
-    table: "pa.Table | Paths",
+    table: "pa.Table | Paths | Any",
     *,
     schema: Schema | None = None,
     columns: Sequence[str] | None = None,
@@ -25,7 +28,8 @@ def read_arrow(
     throttle: Throttle | None = None,
     name: str = "read_arrow",
 ) -> Stream:
-    """Rows of an Arrow table, or of Arrow IPC files (a file, a folder of .arrow and .feather, a pattern, a list).
+    """Rows of an Arrow table, of what offers itself as one (pandas, Polars), or of Arrow IPC files (a file, a folder of
+    .arrow and .feather, a pattern, a list).
 
     The schema is Arrow's, of all columns or the named ones, nullable where there are nulls now; or the one given, to
     which columns are converted. Every worker must be given the same table. Blocks of `batch_rows` rows are dealt to
@@ -35,8 +39,8 @@ def read_arrow(
     Raises SchemaError for columns that no kind holds or that do not fit, naming them; UsageError for a file that is
     missing or not Arrow's.
     """
-    whole: Any = _mapped(name, table) if isinstance(table, str | Path | list | tuple) else table
-    nullable = [column for column, values in zip(whole.schema.names, whole.columns, strict=True) if values.null_count]
+    whole: Any = _mapped(name, table) if isinstance(table, str | Path | list | tuple) else _offered(name, table)
+    nullable = [column for column, values in zip(whole.schema.names, whole.columns, strict=True) if _has_nulls(values)]
     chosen = schema_of(name, whole.schema, schema, columns, nullable)
     timing = Timing(name, chosen, time, None)
 
@@ -54,6 +58,44 @@ def read_arrow(
             yield Piece(Batch.from_arrow(chosen, whole.slice(start, batch_rows)), floor, place)
 
     return feed(scope, chosen, timing, pieces, throttle)
+
+
+class ZoneWarning(UserWarning):
+    """A file's times carry a zone other than UTC: their instants are kept, the zone's name is not.
+
+    Silence it with `warnings.filterwarnings("ignore", category=ZoneWarning)`.
+    """
+
+
+def _say_what_zones_are_lost(
+    name: str, where: str, arrow: "pa.Schema", schema: Schema | None, columns: Sequence[str]
+) -> None:
+    for column in columns:
+        zone = getattr(arrow.field(column).type, "tz", None)
+        if zone not in (None, *_UTC) and (schema is None or schema.kind(column).name == "timestamp"):
+            warnings.warn(
+                f"source {name!r}: the times of {where} column {column!r} are in {zone}; as timestamps they are the "
+                f"same instants in UTC, without the zone. Keep its name in a column if it matters. To silence this: "
+                f'warnings.filterwarnings("ignore", category=ZoneWarning)',
+                ZoneWarning,
+                stacklevel=4,
+            )
+
+
+def _has_nulls(values: Any) -> bool:
+    """Arrow counts no nulls in a dictionary's values, nor in runs."""
+    for chunk in getattr(values, "chunks", [values]):
+        coded = getattr(chunk, "dictionary", getattr(chunk, "values", None))
+        if chunk.null_count or (coded is not None and coded.null_count):
+            return True
+    return False
+
+
+def _offered(name: str, table: Any) -> Any:
+    try:
+        return table_of(table)
+    except SchemaError as error:
+        raise SchemaError(f"source {name!r}: {error}") from None
 
 
 def schema_of(
@@ -74,6 +116,7 @@ def schema_of(
         if column not in arrow.names:
             there = ", ".join(arrow.names)
             raise SchemaError(f"source {name!r}: no column {column!r}; the columns of {where} are {there}")
+    _say_what_zones_are_lost(name, where, arrow, schema, chosen)
     if schema is not None:
         return schema
     fields = pa.schema([arrow.field(column) for column in chosen])

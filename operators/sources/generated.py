@@ -21,7 +21,8 @@ def from_generator(
     throttle: Throttle | None = None,
     name: str = "from_generator",
 ) -> Stream:
-    """Rows (`schema`) of `function(worker_index, peers)`, an iterator of batches or mappings, one message each.
+    """Rows (`schema`) of `function(worker_index, peers)`, an iterator of batches, mappings of columns, or tables
+    (pandas, Polars, Arrow), one message each.
 
     The function is called once on each worker and must share the rows out itself. time: a column of int64, uint64 or
     timestamp (ns) by which rows come in order, up to `disorder`; or one time for all rows. The iterator is asked for

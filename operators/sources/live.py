@@ -1,13 +1,25 @@
 """from_callback: live data, from a function that is asked for what has arrived."""
 
 import time as clocks
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from enum import Enum
 from typing import Any, Final, Literal
 
 import numpy as np
 
-from engine import Batch, OperatorContext, OutputPort, Schema, SchemaError, Scope, Stream, Time, Token, UsageError
+from engine import (
+    Batch,
+    OperatorContext,
+    OutputPort,
+    Schema,
+    SchemaError,
+    Scope,
+    Stream,
+    Time,
+    Token,
+    UsageError,
+    columns_of,
+)
 from operators.sources.timing import TIME_KINDS, Timing, position_of, require_root
 
 
@@ -94,11 +106,13 @@ def _batch(name: str, schema: Schema, rows: Any, stamp: str | None, arrived_ns: 
     """What a callback returned, as a batch with its stamp."""
     if isinstance(rows, Batch) and stamp is None:
         return rows
-    if not isinstance(rows, Mapping):
+    try:
+        rows = columns_of(rows)
+    except SchemaError as error:
         raise SchemaError(
-            f"source {name!r}: the callback returned {type(rows).__name__}; it must return a mapping of columns"
-            f"{', a Batch' if stamp is None else ''}, None or END_OF_STREAM"
-        )
+            f"source {name!r}: the callback returned {type(rows).__name__}; it must return a mapping of columns, a "
+            f"table{', a Batch' if stamp is None else ''}, None or END_OF_STREAM ({error})"
+        ) from None
     if stamp is None:
         return Batch(schema, rows)
     count = len(next(iter(rows.values()), ()))

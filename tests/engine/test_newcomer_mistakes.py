@@ -146,7 +146,7 @@ FED: dict[str, tuple[Callable[..., Any], type[Exception], str]] = {
     "nothing where no nulls are declared": (
         lambda worker, handle: handle.send(ROWS | {"price": [None] * 10}),
         SchemaError,
-        r"operator 'bids' .* on worker [01]: column 'price' .*; where there are nulls declare it as 'int64\?'",
+        r"operator 'bids' .* on worker [01]: column 'price' .*; make it int64\? or fill them",
     ),
     "later than it was promised": (
         _too_early,

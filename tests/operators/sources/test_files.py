@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
 from engine import OperatorError, Schema, SchemaError, Scope, Stream, UsageError
-from operators.sources import Throttle, read_arrow, read_columns, read_parquet
+from operators.sources import Throttle, ZoneWarning, read_arrow, read_columns, read_parquet
 from tests.operators.sources.helpers import run
 
 ROWS = 1000
@@ -170,3 +171,20 @@ def test_a_page_that_its_checksum_disowns_is_an_error(tmp_path: Path) -> None:
     file.write_bytes(octets)
     with pytest.raises(OperatorError, match=r"read_parquet.*CRC"):
         run(lambda scope: read_parquet(scope, file))
+
+
+def test_a_zone_that_is_lost_is_said(tmp_path: Path) -> None:
+    noon = pa.array(["2026-06-01 12:00:00Z"]).cast(pa.timestamp("us", "Europe/Oslo"))
+    table = pa.table({"at": noon, "utc": noon.cast(pa.timestamp("ms", "UTC")), "n": pa.array([1])})
+    pq.write_table(table, tmp_path / "zoned.parquet")
+    for read in (lambda scope: read_arrow(scope, table), lambda scope: read_parquet(scope, tmp_path / "zoned.parquet")):
+        with pytest.warns(ZoneWarning, match="column 'at' are in Europe/Oslo; .* the same instants in UTC") as said:
+            at, utc, _ = run(read).values[0]
+        assert len(said) == 1
+        assert at == utc == 1780315200 * 10**9
+
+
+def test_nulls_in_dictionaries_and_runs_are_seen() -> None:
+    coded = pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array([None, "a"]))
+    table = pa.table({"coded": coded, "runs": pc.run_end_encode(pa.array([None, 7])), "n": [1, 2]})
+    assert run(lambda scope: read_arrow(scope, table)).values == [(None, None, 1), ("a", 7, 2)]

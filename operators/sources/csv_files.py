@@ -1,0 +1,67 @@
+"""read_csv: files of comma-separated values, cut into blocks of lines that are dealt to the workers."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from engine import Schema, Scope, Stream, Time, UsageError
+from operators.sources.csv_rows import CsvRows, first_row_at
+from operators.sources.feeder import Piece, feed
+from operators.sources.files import Paths, files_of
+from operators.sources.lines import Block, blocks_of, lines_of
+from operators.sources.throttle import Throttle
+from operators.sources.timing import Timing
+
+
+def read_csv(
+    scope: Scope,
+    path: Paths,
+    schema: Schema,
+    *,
+    time: str | Time = 0,
+    disorder: int = 0,
+    delimiter: str = ",",
+    header: bool = True,
+    nulls: Sequence[str] = ("",),
+    time_formats: Sequence[str] = (),
+    quoted_newlines: bool = False,
+    block_bytes: int = 1 << 18,
+    throttle: Throttle | None = None,
+    name: str = "read_csv",
+) -> Stream:
+    """Rows (`schema`; no bytes) of CSV files (a file, a folder of .csv and .tsv, a pattern, a list), in UTF-8.
+
+    The first line of each file names its columns, in any order, of which those that the schema does not name are left
+    out; with header=False a file has the schema's columns and no such line. nulls: the texts, not quoted, that are null
+    in a column that may be (`?`); in a `string` the empty text is itself. Timestamps are ISO 8601, or of one of
+    `time_formats` (strptime's, to the second); they are in UTC unless they end in an offset, which is applied and then
+    forgotten. Numbers are decimal, of fractions the nearest double is taken; booleans are true, false, 1 or 0.
+
+    Blocks of `block_bytes` are dealt to workers in turn, one message each. time: a column of int64, uint64 or timestamp
+    (ns) by which rows come in order, up to `disorder`; or one time for all rows. quoted_newlines: values in quotes may
+    go across lines; files are then dealt and read whole. Memory: a block.
+
+    Raises SchemaError for what does not fit the schema, naming file, line and column; UsageError for a file that is
+    missing.
+    """
+    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
+        raise UsageError(f"source {name!r}: delimiter must be one ASCII character, no quote or newline: {delimiter!r}")
+    timing = Timing(name, schema, time, disorder)
+    rows = CsvRows(name, schema, delimiter, nulls, time_formats, quoted_newlines)
+    files = files_of(name, path, (".csv", ".tsv"))
+    columns = {file: rows.columns(file, header) for file in files}
+    if quoted_newlines:
+        blocks = [Block(file, 0, Path(file).stat().st_size) for file in files]
+    else:
+        blocks = blocks_of(files, block_bytes)
+
+    def pieces(worker: int, peers: int) -> Iterator[Piece]:
+        for block in blocks[worker::peers]:
+            at, data = lines_of(block)
+            if at == 0:
+                at = first_row_at(data, header)
+                data = data[at:]
+            if data.strip(b"\r\n"):
+                batch, place = rows.batch(columns[block.file], block.file, at, data)
+                yield Piece(batch, None, place)
+
+    return feed(scope, schema, timing, pieces, throttle)

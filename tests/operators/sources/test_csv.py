@@ -1,0 +1,103 @@
+"""read_csv: every kind, blocks cut at any byte, and errors that name file, line and column."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine import OperatorError, Schema, SchemaError, UsageError, Worker
+from operators import Collected, collect, gather, read_csv
+from tests.engine.helpers import build, simulated
+
+FIRST = 1767225600 * 10**9
+ALL = Schema("at", name="string?", x="float64?", up="uint64?", ok="bool?", t="timestamp?", said="string")
+LINES = [
+    "at,x,name,up,ok,t,more,said",
+    '1,0.5,Åsa,18446744073709551614,true,2026-01-01T01:00+01:00,9,"a, ""b"""',
+    "2,,,,,,,",
+    "",
+    '3,nan,"",0,0,2026-01-01 00:00:00.123456789,,x\r',
+    "4,1e3,n,1,False,2026-01-01,z,5\" pipe",
+]
+
+
+def _rows(folder: Path, text: str | bytes, schema: Schema, workers: int = 1, **options: Any) -> list[dict[str, Any]]:
+    """What a run of its own reads: Arrow's reader starts threads, which are not for the tests' process."""
+    file = folder / "rows.csv"
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+
+    def program(worker: Worker) -> Collected:
+        with worker.dataflow("rows") as scope:
+            return collect(read_csv(scope, file, schema, **options))
+
+    return gather(program, workers).to_pylist()
+
+
+@pytest.mark.parametrize(("workers", "block_bytes"), [(1, 1 << 18), (1, 1), (2, 7), (2, 60)])
+def test_rows_are_those_of_the_file_however_it_is_cut(tmp_path: Path, workers: int, block_bytes: int) -> None:
+    rows = _rows(tmp_path, "\ufeff" + "\n".join(LINES), ALL, workers, block_bytes=block_bytes)
+    rows.sort(key=lambda row: int(row["at"]))
+    for row in rows:
+        row["t"] = row["t"] and row["t"].value
+    assert [[str(value) for value in row.values()] for row in rows] == [
+        ["1", "Åsa", "0.5", str(2**64 - 2), "True", str(FIRST), 'a, "b"'],
+        ["2", "None", "None", "None", "None", "None", ""],
+        ["3", "", "nan", "0", "False", str(FIRST + 123456789), "x"],
+        ["4", "n", "1000.0", "1", "False", str(FIRST), '5" pipe'],
+    ]
+
+
+def test_times_words_for_null_and_newlines_as_the_file_has_them(tmp_path: Path) -> None:
+    text = 'NA;7\n"two\nlines";NA\n"NA";8'
+    schema = Schema(s="string?", n="int64?")
+    rows = _rows(tmp_path, text, schema, delimiter=";", header=False, nulls=("NA",), quoted_newlines=True)
+    assert rows == [{"s": None, "n": 7}, {"s": "two\nlines", "n": None}, {"s": "NA", "n": 8}]
+    text = "t\n01/02/1970 00:00\n1970-01-01T00:00:01\n"
+    month = 31 * 86400 * 10**9
+    found = _rows(tmp_path, text, Schema(t="timestamp"), time_formats=["%d/%m/%Y %H:%M"], time="t", disorder=month)
+    assert [row["t"].value for row in found] == [month, 10**9]
+    assert _rows(tmp_path, "t\n", Schema(t="timestamp")) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds", "said"),
+    [
+        ("a,b\n\n1,x\n\nq,y\n", {"a": "int64"}, r"rows.csv line 5, column 'a': 'q' is no int64; give the nulls="),
+        ("a,b\n1,x\n,y\n", {"a": "int64"}, r"line 3, column 'a': null where the kind is int64; make it int64\?"),
+        ("a\n1.5\n", {"a": "int64?"}, r"line 2, column 'a': '1.5' is no int64\?$"),
+        ("a\n9223372036854775808\n", {"a": "int64"}, "line 2, column 'a': '9223372036854775808' is no int64"),
+        ("a\n1\n-9223372036854775808\n", {"a": "int64?"}, "line 3, column 'a': .* the word that stands for null"),
+        ("a\n1\n2,3\n", {"a": "int64"}, "line 3: Expected 1 columns, got 2"),
+        ("a,t\n1,2026-01-01\n2,soon\n", {"t": "timestamp"}, "line 3, column 't': .*'soon'"),
+        ("t\n3026-01-01\n", {"t": "timestamp"}, "line 2, column 't': .*'3026-01-01'"),
+        ("a\nyes\n", {"a": "bool"}, "line 2, column 'a': 'yes' is no bool"),
+        ("a,s\n1,x\n2,\"y\n", {"a": "int64"}, "line 3: a quoted value does not end on it; give quoted_newlines=True"),
+        ('a,s\n1,"x\ny"\n', {"a": "int64"}, "line 2: a quoted value does not end on it"),
+    ],
+)
+def test_what_does_not_fit_is_named(tmp_path: Path, text: str, kinds: dict[str, str], said: str) -> None:
+    with pytest.raises((SchemaError, OperatorError), match=said):
+        _rows(tmp_path, text, Schema.of(kinds), block_bytes=3)
+    with pytest.raises((SchemaError, OperatorError), match=said):
+        _rows(tmp_path, text, Schema.of(kinds))
+
+
+def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    with pytest.raises(SchemaError, match=r"rows.csv has no column 'b': line 1 has a, c; .* header=False"):
+        _rows(tmp_path, "a,c\n1,2\n", Schema("a b"))
+    with pytest.raises(SchemaError, match="more than one column 'a'"):
+        _rows(tmp_path, "a,a\n1,2\n", Schema("a"))
+    with pytest.raises(SchemaError, match="line 1 names no columns"):
+        _rows(tmp_path, "", Schema("a"))
+    with pytest.raises(OperatorError, match="line 3: a quoted value has no end: the file is cut off"):
+        _rows(tmp_path, 'a,s\n1,x\n2,"y', Schema("a"), quoted_newlines=True)
+    with pytest.raises(OperatorError, match=r"line 2, column 's': .*UTF8"):
+        _rows(tmp_path, b"s\n\xff\n", Schema(s="string"))
+    with pytest.raises(SchemaError, match="'s' is bytes, which CSV cannot hold"):
+        _rows(tmp_path, "s\n", Schema(s="bytes"))
+    with pytest.raises(UsageError, match="delimiter must be one ASCII character"):
+        _rows(tmp_path, "s\n", Schema(s="string"), delimiter="||")
+    with pytest.raises(UsageError, match="there is no file"), simulated(1) as group:
+        build(group, lambda worker, scope: read_csv(scope, tmp_path / "none.csv", Schema("a")))
