@@ -25,8 +25,8 @@ def batch_of(operator: str, table: Any) -> Batch:
             if hasattr(table, "__arrow_c_stream__"):
                 raise
             raise SchemaError(
-                f"a table is a stream, a Batch, an Arrow table, one of pandas or Polars, or a mapping of column names to "
-                f"columns, not {type(table).__name__}"
+                f"a table is a stream, a Batch, an Arrow table, one of pandas or Polars, or a mapping of column names "
+                f"to columns, not {type(table).__name__}"
             ) from error
         nullable = [name for name in table.schema.names if table.column(name).null_count]
         return Batch.from_arrow(Schema.from_arrow(table, nullable), table)
