@@ -7,6 +7,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from nexmark.verdict import UNDECIDED
+
 _MOST_ROWS = 12
 
 
@@ -33,10 +35,12 @@ def print_report(outcome: dict[str, Any], console: Console) -> None:
     if outcome["latency_ms"] is not None:
         console.print(_latency_table(outcome))
     if outcome["dnf"]:
+        grows = "" if outcome["slope"] is None else f", {1e3 * outcome['slope']:,.1f} ms later with each second"
         console.print(
-            f"[bold red]DNF[/bold red]: fell more than one second behind after {outcome['events']:,} events",
-            highlight=False,
+            f"[bold red]DNF[/bold red]: falls behind{grows}; ended after {outcome['events']:,} events", highlight=False
         )
+    elif outcome["verdict"] == UNDECIDED:
+        console.print("too short to tell whether this rate holds: offer it for longer", highlight=False)
     console.print(_result_table(outcome))
 
 

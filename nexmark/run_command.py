@@ -128,8 +128,9 @@ def run(
     """Answer QUERY over staged events on all cores.
 
     Without --rate as fast as it goes; with it, each event is due at its scheduled instant whatever the engine does, and
-    latency is measured from that instant until the probe passes the event (the first second is left out). A run that
-    falls one second behind is DNF. Exit status 0 only if the run completed, and was right where --verify asks.
+    latency is measured from that instant until the probe passes the event (the first second is left out). A run is DNF
+    if it falls behind: a second late, or ever later, so that it would be within five minutes. Exit status 0 only if the
+    run completed, and was right where --verify asks.
 
     Rows of large results are counted only, unless --verify or --out has them kept, which takes its time. QUERY "all"
     runs every query that has the mechanism: as fast as it goes, in an open loop (--rate, by default 1e6; --duration, by

@@ -17,6 +17,7 @@ from nexmark.queries.query import Query
 from nexmark.result_rows import Rows, file_of, kept_rows
 from nexmark.source import Measurements, Pace, nexmark_source
 from nexmark.staged import StagedEvents
+from nexmark.verdict import DNF, Verdict, judge
 from operators import collect
 from operators.mechanisms import mechanism
 
@@ -35,7 +36,8 @@ _HEAD_START_NS = 5_000_000
 class Plan:
     """What to run. rate: events a second offered in an open loop, None for a closed loop; duration_s: of an open loop;
     events: at most so many of the staged ones; block: events a worker takes in turn (0: chosen); micro_batch_ns: event
-    time that sequential lets in at once; checks: see Config."""
+    time that sequential lets in at once; each_time: send a message for each distinct event time, whatever the mechanism
+    needs; checks: see Config."""
 
     query: str
     input_folder: str
@@ -46,6 +48,7 @@ class Plan:
     events: int | None = None
     block: int = 0
     micro_batch_ns: int = 1_000_000
+    each_time: bool = False
     queue_bytes: int = 0
     ring_records: int = 1 << 14
     checks: str = ""
@@ -56,14 +59,18 @@ class Plan:
         is_fine = self.mechanism in ("notifications", "sequential")
         if self.rate is None:
             block = self.block or (FINE_BLOCK_EVENTS if is_fine else CLOSED_BLOCK_EVENTS)
-            return Pace(events, block, CLOSED_OUTSTANDING, micro_batch_ns=self.micro_batch_ns)
+            return Pace(
+                events, block, CLOSED_OUTSTANDING, micro_batch_ns=self.micro_batch_ns, each_time=self.each_time
+            )
         if self.duration_s is not None:
             events = min(events, max(1, int(self.rate * self.duration_s)))
         turn = self.block or max(16, int(self.rate * OPEN_TURN_S / workers))
         if is_fine and not self.block:
             turn = min(turn, FINE_BLOCK_EVENTS)
         discard_s = min(DISCARD_S, events / self.rate / 2)  # of a run of less than two seconds, the first half
-        return Pace(events, turn, OPEN_OUTSTANDING, self.rate, int(discard_s * 1e9), self.micro_batch_ns)
+        return Pace(
+            events, turn, OPEN_OUTSTANDING, self.rate, int(discard_s * 1e9), self.micro_batch_ns, self.each_time
+        )
 
 
 def prepare(plan: Plan) -> tuple[Query, StagedEvents, Config, Pace]:
@@ -152,7 +159,7 @@ def _work(
     worker: Worker, plan: Plan, query: Query, staged: StagedEvents, pace: Pace, rows: Path | None
 ) -> dict[str, Any]:
     """One worker's program."""
-    measurements = Measurements()
+    measurements = Measurements(pace.discard_ns)
     result = declare(worker, plan, query, staged, pace, measurements, rows)
     measurements.start_ns = worker.barrier() + _HEAD_START_NS
     cpu_ns = time.process_time_ns()
@@ -163,6 +170,7 @@ def _work(
         "cpu_seconds": (time.process_time_ns() - cpu_ns) / 1e9,
         "offered": measurements.offered,
         "dnf": measurements.dnf,
+        "trail": measurements.backlog.trail,
         "latency": measurements.histogram.to_json(),
         "steps": worker.steps,
         "peak_rss_mb": peak_rss_mb(),
@@ -177,8 +185,9 @@ def _merge(plan: Plan, query: Query, config: Config, pace: Pace, parts: list[dic
     histogram = Histogram()
     for part in parts:
         histogram.merge(part["latency"])
-    latency = None
+    latency, verdict = None, Verdict("", None)
     if pace.rate is not None:
+        verdict = judge((part["trail"] for part in parts), any(part["dnf"] for part in parts))
         shares = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
         latency = {name: histogram.quantile_ms(share) for name, share in shares.items()} | {"max": histogram.max_ms}
     return {
@@ -193,7 +202,9 @@ def _merge(plan: Plan, query: Query, config: Config, pace: Pace, parts: list[dic
         "events_per_second": events / seconds,
         "latency_ms": latency,
         "discarded_seconds": pace.discard_ns / 1e9 if pace.rate is not None else None,
-        "dnf": any(part["dnf"] for part in parts),
+        "dnf": verdict.verdict == DNF,
+        "verdict": verdict.verdict or None,
+        "slope": verdict.slope,
         "cpu_seconds": sum(part["cpu_seconds"] for part in parts),
         "peak_rss_mb": max(part["peak_rss_mb"] for part in parts),
         "anonymous_mb": max(part["anonymous_mb"] for part in parts),

@@ -16,11 +16,11 @@ from nexmark.cursors import NONE, Cursor, Cursors
 from nexmark.latency import Histogram
 from nexmark.micro_batches import MicroBatches
 from nexmark.staged import StagedEvents
+from nexmark.verdict import Backlog
 from operators.mechanisms import TOKENS, Mechanism, Outlet, Progress
 
 NOT_YET = 2**62
 _REPORT_NS = 200_000_000
-BEHIND_NS = 1_000_000_000
 _SPIN_NS = 300_000
 
 
@@ -42,11 +42,13 @@ class Pace:
 
 class Measurements:
     """What one worker's source saw: events offered, latencies, whether it fell behind. `start_ns` is to be set, alike
-    on all workers, once the dataflow is built: nothing is sent before that instant (time.monotonic_ns)."""
+    on all workers, once the dataflow is built: nothing is sent before that instant (time.monotonic_ns). from_ns: what
+    was before it says nothing about how the backlog grows."""
 
-    def __init__(self) -> None:
+    def __init__(self, from_ns: int = 0) -> None:
         self.offered = 0
         self.histogram = Histogram()
+        self.backlog = Backlog(from_ns)
         self.dnf = False
         self.start_ns = NOT_YET
 
@@ -120,9 +122,9 @@ class _Feeder:
             return
         if not self._outlets:
             return
+        if self._is_open_loop and now_ns >= self._measurements.backlog.next_look_ns and self._gives_up(now_ns):
+            return
         if self._is_far_ahead():
-            if self._is_open_loop:
-                self._give_up_if_behind(now_ns)
             return  # the probe will wake us
         stop = self._block_end
         if self._is_open_loop:
@@ -135,8 +137,6 @@ class _Feeder:
             stop = min(stop, self._batches.stop(self._event))
             if stop <= self._event:
                 self._promise()
-                if self._is_open_loop:
-                    self._give_up_if_behind(now_ns)
                 return  # the probe will wake us
         self._context.activate()
         if self._context.congested:
@@ -148,8 +148,6 @@ class _Feeder:
         if now_ns >= self._next_report_ns:
             self._next_report_ns = now_ns + _REPORT_NS
             self._worker.report(self._measurements.offered)
-            if self._is_open_loop:
-                self._give_up_if_behind(now_ns)
 
     def _wait_for(self, delay_ns: int) -> None:
         """Come back when the next event is due; soon means spinning."""
@@ -221,13 +219,13 @@ class _Feeder:
         if self._outlets:
             self._context.activate()
 
-    def _give_up_if_behind(self, now_ns: int) -> bool:
-        """End the run if the oldest event not yet done was due more than a second ago, or if another worker says so."""
+    def _gives_up(self, now_ns: int) -> bool:
+        """Note how late the oldest event not yet done is. End the run if it is lost, or if another worker says so."""
         oldest = self._waiting[0][1] if self._waiting else self._event
-        if now_ns - oldest * self._ns_per_event > BEHIND_NS:
+        if self._measurements.backlog.note(now_ns, now_ns - int(oldest * self._ns_per_event)):
             self._measurements.dnf = True
             self._worker.end_early()
-        if self._measurements.dnf or self._worker.ending:
-            self._close()
-            return True
-        return False
+        elif not self._worker.ending:
+            return False
+        self._close()
+        return True

@@ -20,6 +20,7 @@ from engine.timestamp import COMPLETE
 from nexmark.latency import Histogram
 from nexmark.runner import Plan
 from nexmark.source import Pace
+from nexmark.verdict import DNF, Backlog, Verdict, judge
 from shm.data_queue import (
     CAPACITY,
     DATA_ADDRESS,
@@ -42,10 +43,9 @@ TOKENS, MESSAGES = range(
 )  # the locations: sources' tokens, messages in flight; what a probe sees is the least time of both
 FREE = -(2**63)  # no key of ours
 _TABLE_TIMES = 256
-_BEHIND_NS = 1_000_000_000
 _HEAD_START_NS = 5_000_000
 _STALLED_NS = 20_000_000_000
-_CHECK_TURNS = 1024
+_CHECK_TURNS, _LOOK_TURNS = 1024, 64
 
 _partition = partition_for(2)
 
@@ -160,12 +160,17 @@ def measure_floor(keys: np.ndarray, values: np.ndarray, workers: int, plan: Plan
     offered = sum(part["offered"] for part in parts)
     turns = {name: sum(part[name] for part in parts) for name in ("idle", "active", "idle_ns", "active_ns")}
     latency = {name: histogram.quantile_ms(share) for name, share in (("p50", 0.5), ("p99", 0.99), ("p999", 0.999))}
+    verdict = Verdict("", None)
+    if pace.rate is not None:
+        verdict = judge((part["trail"] for part in parts), any(part["dnf"] for part in parts))
     return {
         "events": offered,
         "seconds": seconds,
         "events_per_second": offered / seconds,
         "latency_ms": None if pace.rate is None else latency | {"max": histogram.max_ms},
-        "dnf": any(part["dnf"] for part in parts),
+        "dnf": verdict.verdict == DNF,
+        "verdict": verdict.verdict or None,
+        "slope": verdict.slope,
         "idle_step_us": turns["idle_ns"] / 1e3 / max(1, turns["idle"]),
         "active_step_us": turns["active_ns"] / 1e3 / max(1, turns["active"]),
         "active_steps": turns["active"],
@@ -196,7 +201,7 @@ def _work(worker: Worker, keys: np.ndarray, values: np.ndarray, cells: int, pace
     tables, sizes = np.zeros((2, _TABLE_TIMES, 2), np.int64), np.zeros(2, np.int64)
     tables[TOKENS, 0] = 0, worker.peers  # every worker starts with a token at time 0
     sizes[TOKENS] = 1
-    histogram = Histogram()
+    histogram, backlog = Histogram(), Backlog(pace.discard_ns)
     waiting: deque[tuple[int, int, int]] = deque()  # time from which the batch is done, first event, last event
     rows, most_rows = len(keys), min(pace.block, worker.plane.message_limit_words // 2 - 64)
     event, block_end = worker.index * pace.block, min((worker.index + 1) * pace.block, pace.events)
@@ -250,9 +255,9 @@ def _work(worker: Worker, keys: np.ndarray, values: np.ndarray, cells: int, pace
             raise TimeoutError(
                 f"nothing is done since event {waiting[0][1] if waiting else event}; the floor misuses the planes"
             )
-        if is_open and turns % _CHECK_TURNS == 0 and ns_per_event:
+        if is_open and turns % _LOOK_TURNS == 0 and ns_per_event and now_ns >= backlog.next_look_ns:
             oldest = waiting[0][1] if waiting else event
-            if now_ns - oldest * ns_per_event > _BEHIND_NS:
+            if backlog.note(now_ns, now_ns - int(oldest * ns_per_event)):
                 dnf = True
                 worker.end_early()
             if dnf or worker.ending:
@@ -263,6 +268,7 @@ def _work(worker: Worker, keys: np.ndarray, values: np.ndarray, cells: int, pace
         "offered": offered,
         "latency": histogram.to_json(),
         "dnf": dnf,
+        "trail": backlog.trail,
         "idle": idle,
         "active": turns - idle,
         "idle_ns": idle_ns,

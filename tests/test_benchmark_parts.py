@@ -137,9 +137,9 @@ def test_a_rate_is_held_up_to_the_first_that_is_not() -> None:
         for rate, held in ((1, 3), (2, 2), (3, 3))
     ]
     assert latency.held(rows) == [{"system": "q4", "workers": 1, "rate": 1, "failed_above": True}]
-    assert latency.holds({"dnf": False, "late_s": 0.05})
-    assert not latency.holds({"dnf": False, "late_s": 0.5})
-    assert not latency.holds({"dnf": True, "late_s": 0.0})
+    assert latency.holds({"verdict": "held"})
+    assert not latency.holds({"verdict": "undecided"})
+    assert not latency.holds({"verdict": "dnf"})
 
 
 def test_a_trend_is_told_from_steadiness() -> None:

@@ -16,6 +16,7 @@ from engine import Batch, OperatorContext, OutputPort, Schema, Scope, Stream, Wo
 from nexmark.bench.word_schedule import Schedule, record_words, stamp
 from nexmark.latency import Histogram
 from nexmark.source import NOT_YET
+from nexmark.verdict import Backlog
 from operators.mechanisms import Mechanism, Outlet, Progress
 
 WORDS_SCHEMA = Schema("word time")
@@ -24,17 +25,17 @@ _RING_WORDS = 1 << 20
 _TURN_NS = 1_000_000  # of the schedule, the most that is sent at once
 _LEAST_TURN, _LARGEST_TURN = 16, 1 << 16
 _OUTSTANDING = 3
-_BEHIND_NS = 1_000_000_000
 _SPIN_NS = 300_000
-_LOOK_EVERY_NS = 10_000_000
 
 
 class WordMeasurements:
     """What one worker's source saw. `latency` runs from the instant a word is due; `after_quantum` from the instant the
-    last word that carries the same time is due. `start_ns` is to be set once the dataflow is built."""
+    last word that carries the same time is due. `start_ns` is to be set once the dataflow is built; the backlog is
+    followed from `from_ns` on."""
 
-    def __init__(self) -> None:
+    def __init__(self, from_ns: int = 0) -> None:
         self.offered = 0
+        self.backlog = Backlog(from_ns)
         self.latency = Histogram()
         self.after_quantum = Histogram()
         self.dnf = False
@@ -92,7 +93,6 @@ class _Feeder:
         self._next = 0
         self._done = 0  # words that the probe has passed
         self._first_measured = schedule.due_by(discard_ns - 1)
-        self._next_look_ns = 0
         probe.on_advance(self._probe_moved)
 
     def __call__(self, output: OutputPort) -> None:
@@ -103,10 +103,8 @@ class _Feeder:
             return
         if not self._outlet.live:
             return
-        if now_ns >= self._next_look_ns:
-            self._next_look_ns = now_ns + _LOOK_EVERY_NS
-            if self._gives_up(now_ns):
-                return
+        if now_ns >= self._measurements.backlog.next_look_ns and self._gives_up(now_ns):
+            return
         if self._is_far_ahead():
             return  # the probe will wake us
         schedule = self._schedule
@@ -170,8 +168,8 @@ class _Feeder:
             self._context.activate()
 
     def _gives_up(self, now_ns: int) -> bool:
-        """End the run if the oldest word not yet done was due more than a second ago, or if another worker says so."""
-        if now_ns - self._schedule.due_ns(self._done) > _BEHIND_NS:
+        """Note how late the oldest word not yet done is. End the run if it is lost, or if another worker says so."""
+        if self._measurements.backlog.note(now_ns, now_ns - self._schedule.due_ns(self._done)):
             self._measurements.dnf = True
             self._worker.end_early()
         elif not self._worker.ending:

@@ -124,8 +124,7 @@ def _latency(data: dict[str, Any]) -> list[str]:
         ]
         parts.append(table(header, rows))
     parts.append(
-        "The greatest rate offered up to which every run held: never a second behind, and done within 0.1 s after "
-        "the last event was due."
+        "The greatest rate offered up to which every run held: its backlog did not grow."
     )
     rows = [
         [

@@ -15,6 +15,7 @@ from nexmark.bench import word_source as module
 from nexmark.bench.word_schedule import Schedule, record_words, stamp
 from nexmark.bench.word_source import WordMeasurements, word_source
 from nexmark.latency import Histogram
+from nexmark.verdict import Backlog
 from operators import collect, word_count
 from operators.mechanisms import MECHANISMS, mechanism
 from tests.engine.helpers import simulated
@@ -75,7 +76,7 @@ def test_every_word_is_counted_once(
 ) -> None:
     """4000 words of 8 us: all are due at once, so batches are as large as they may be, which is 50 words here."""
     monkeypatch.setattr(module, "_LARGEST_TURN", 50)
-    monkeypatch.setattr(module, "_BEHIND_NS", 2**62)  # however slow this machine is
+    monkeypatch.setattr(Backlog, "note", lambda *_: False)  # however slow this machine is
     words, seen = 4000 if quantum > 2 else 400, []
     found: list[Any] = []
     with simulated(workers, queue_bytes=1 << 16, ring_records=1 << 10) as group:
@@ -110,7 +111,7 @@ def test_a_source_sends_as_many_messages_as_it_says(
 ) -> None:
     """Batched, tokens, watermarks and sequential send few; each time, all but sequential (which lets one time in at
     once) send as many as there are times, and so do notifications always: counted where progress counts them."""
-    monkeypatch.setattr(module, "_BEHIND_NS", 2**62)
+    monkeypatch.setattr(Backlog, "note", lambda *_: False)
     messages = [0]
     with simulated(1, queue_bytes=1 << 16, ring_records=1 << 12, checks="exhaustive") as group:
         (worker,) = group.workers
@@ -142,7 +143,7 @@ def test_a_source_sends_as_many_messages_as_it_says(
 def test_a_source_has_only_so_much_under_way(name: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sequential has one time under way, and tokens three batches, of those whose times our own next word is beyond."""
     monkeypatch.setattr(module, "_LARGEST_TURN", 50)
-    monkeypatch.setattr(module, "_BEHIND_NS", 2**62)
+    monkeypatch.setattr(Backlog, "note", lambda *_: False)
     send, under_way = module._Feeder._send, []
 
     def noting(feeder: Any, stop: int, output: Any) -> None:
