@@ -22,6 +22,12 @@ _pack_nested_change = (None, None, Struct("=4q16x").pack_into, Struct("=5q8x").p
 
 _LINEAR_LIMIT = 24
 
+# The last words of the scratch. When the ring was full, the changes before BEGIN are out, those before READY are netted
+# and in the order in which they are to be published, and those behind came later. Both are 0 otherwise. OUT: how many
+# went out last.
+BEGIN, READY, OUT = range(3)
+HEADER_WORDS = 3
+
 
 @kernel
 def _same_pointstamp(log, i, j):  # type: ignore[no-untyped-def]
@@ -55,7 +61,8 @@ def _hash(log, i):  # type: ignore[no-untyped-def]
 def net(log, count, scratch):  # type: ignore[no-untyped-def]
     """Merge changes at equal pointstamps in place and drop zeros; returns how many are left.
 
-    log: flat int64 of at least CHANGE_WORDS * count; scratch: int64 of at least 4 * count (used when there are many).
+    log: flat int64 of at least CHANGE_WORDS * count; scratch: int64 of at least 4 * count (used when there are many),
+    and what is in it behind those stays.
     """
     kept = 0  # words, as are all positions here
     end = count * CHANGE_WORDS
@@ -144,7 +151,7 @@ class ChangeLog:
     def _allocate(self, capacity: int) -> None:
         self.buffer = bytearray(capacity * CHANGE_BYTES)
         self.words = np.frombuffer(self.buffer, np.int64)
-        self.scratch = np.zeros(4 * capacity, np.int64)
+        self.scratch = np.zeros(4 * capacity + HEADER_WORDS, np.int64)
         self.limit = (capacity - 2) * CHANGE_BYTES
 
     def add(self, location: int, time: AnyTime, delta: int) -> None:
@@ -174,15 +181,26 @@ class ChangeLog:
 
     def make_room(self) -> None:
         """Net what is there, and double the buffer if that does not help."""
-        count = net(self.words, self.offset // CHANGE_BYTES, self.scratch)
+        begin = self._begin
+        left = self.words[begin * CHANGE_WORDS :]
+        count = net(left, self.offset // CHANGE_BYTES - begin, self.scratch)
+        if begin:
+            self.words[: count * CHANGE_WORDS] = left[: count * CHANGE_WORDS].copy()
+        self.scratch[-HEADER_WORDS:] = 0
         self.offset = count * CHANGE_BYTES
         if self.offset > self.limit // 2:
             self._grow(2 * len(self.buffer) // CHANGE_BYTES)
 
     def _grow(self, capacity: int) -> None:
-        old = bytes(self.buffer[: self.offset])
+        old, header = self.buffer[: self.offset], self.scratch[-HEADER_WORDS:]
         self._allocate(capacity)
         self.buffer[: self.offset] = old
+        self.scratch[-HEADER_WORDS:] = header
+
+    @property
+    def _begin(self) -> int:
+        """How many changes at the beginning are out."""
+        return int(self.scratch[BEGIN - HEADER_WORDS])
 
     def move_all(self, locations: np.ndarray, times: np.ndarray, count: int, time: int) -> int:
         """Log the move of one token at each of the first `count` locations from its time to `time`, and note that in
@@ -194,9 +212,21 @@ class ChangeLog:
         self.wrote(moved)
         return -1
 
+    @property
+    def out(self) -> int:
+        """How many changes the last call that published put on the ring."""
+        return int(self.scratch[OUT - HEADER_WORDS])
+
     def changes(self) -> list[tuple[int, tuple[int, ...], int]]:
         """The changes as (location, all time coordinates, delta), for explanations and tests."""
-        flat = self.words[: self.offset // 8].tolist()
+        return self._decoded(self.offset // CHANGE_BYTES)
+
+    def unfinished(self) -> list[tuple[int, tuple[int, ...], int]]:
+        """Of the changes, those that were netted together and are partly on the ring."""
+        return self._decoded(int(self.scratch[READY - HEADER_WORDS]))
+
+    def _decoded(self, end: int) -> list[tuple[int, tuple[int, ...], int]]:
+        flat = self.words[self._begin * CHANGE_WORDS : end * CHANGE_WORDS].tolist()
         return [
             (flat[i + _LOCATION], tuple(flat[i + _TIME : i + CHANGE_WORDS]), flat[i + _DELTA])
             for i in range(0, len(flat), CHANGE_WORDS)

@@ -97,7 +97,7 @@ class CheckedProgressChannel(ProgressChannel):
 
     def exchange(self, sent: bool) -> int:
         """Exchange progress as ever, between a look at what goes out and a look at what came of it."""
-        before = self._logged()
+        before, unfinished = self._logged(), self._log.unfinished()
         waiting = Counter(
             (port.location, time)
             for port in self._inputs
@@ -108,13 +108,20 @@ class CheckedProgressChannel(ProgressChannel):
         self._check_held()
         flags = super().exchange(sent)
         self._left = self._logged()
-        self._validator.check_published(differences(before, self._left), self._left)
+        published = differences(before, self._left)
+        if self._log.out < len(unfinished):
+            self._validator.check_published(published, self._counted(self._log.unfinished()))
+        else:  # what had been begun is out; what is left of the log is of one batch with the rest that was published
+            self._validator.check_published(differences(published, self._counted(unfinished)), self._left)
         self._check_tables()
         return flags
 
     def _logged(self) -> dict[Pointstamp, int]:
+        return self._counted(self._log.changes())
+
+    def _counted(self, changes: list[tuple[int, tuple[int, ...], int]]) -> dict[Pointstamp, int]:
         counts: Counter[Pointstamp] = Counter()
-        for location, time, delta in self._log.changes():
+        for location, time, delta in changes:
             counts[location, from_coordinates(time[: self._depths[location]])] += delta
         return {at: count for at, count in counts.items() if count}
 

@@ -1,26 +1,26 @@
 """Count tables: for every location, how many tokens or messages in flight there are at each time, in flat int64 arrays.
 
 A location's entries (time, count) are sorted by time in a window of a region of one pool. Times mostly come at the end
-and go at the beginning, so both are O(1); anything else is a binary search and a short move. Counts may be negative for
-a while. Locations of dataflows with nested scopes keep longer entries in the same pool: engine/nested_counts.py.
+and go at the beginning, so both are O(1); anything else is a binary search and a short move. Where the move would be
+long the location's entries become a table of their own: engine/many_times.py. Counts may be negative for a while.
+Locations of dataflows with nested scopes keep longer entries in the same pool: engine/nested_counts.py.
 
     state      addresses and scalars, the kernels' one handle on everything
     locations  LOCATION_WORDS words a location: its window, its least time, its paths, its frontier
     graphs     GRAPH_WORDS words a dataflow: which of its locations have something, whose frontiers are kept up to date
-    pool       (time, count) pairs; a region that is full moves to one of twice the size at the pool's end
+    pool       (time, count) pairs; a region that is full moves to one of twice the size: engine/pool.py
     lists      three of LOCATION_CAPACITY words: changed locations, changed dataflows, woken operators
 """
 
+from engine.many_times import change_many, least_of_many, make_table
+from engine.pool import POOL_ADDRESS, POOL_CAPACITY, POOL_STATE_WORDS, claim, give_back
 from engine.timestamp import COMPLETE
 from shm.kernels import WORDS, int64, kernel, words_at
 
-# Words of `state`.
+# Words of `state`, behind those of the pool.
 (
     LOCATIONS_ADDRESS,
     LOCATION_CAPACITY,
-    POOL_ADDRESS,
-    POOL_CAPACITY,
-    POOL_USED,
     NONZERO,
     GRAPHS_ADDRESS,
     GRAPH_CAPACITY,
@@ -34,16 +34,18 @@ from shm.kernels import WORDS, int64, kernel, words_at
     BROKEN_LOCATION,
     SCRATCH_ADDRESS,
     SCRATCH_CAPACITY,
-) = range(18)
-STATE_WORDS = 20
+) = range(POOL_STATE_WORDS, POOL_STATE_WORDS + 15)
+STATE_WORDS = POOL_STATE_WORDS + 16
 
-# Words of a location. ROW is the address of its paths, 0 until somebody is interested in its frontier; ACTIVE_AT and
+# Words of a location. BEGIN and END: its window; with many times (BEGIN below 0) the first five are as in
+# engine/many_times.py. ROW is the address of its paths, 0 until somebody is interested in its frontier; ACTIVE_AT and
 # EAGER_AT are its places in its dataflow's lists, -1 if it is not there. The last eight are used in nested scopes only.
 (
     REGION,
     REGION_CAPACITY,
     BEGIN,
     END,
+    LIVE,
     LEAST,
     IS_DIRTY,
     GRAPH,
@@ -60,7 +62,7 @@ STATE_WORDS = 20
     CHAIN_REGION,
     CHAIN_CAPACITY,
     CHAIN_COUNT,
-) = range(20)
+) = range(21)
 LOCATION_WORDS = 24
 
 # Words of a dataflow. ACTIVE_ADDRESS: its locations with a positive count; EAGER_ADDRESS: those whose frontier is
@@ -85,6 +87,7 @@ LOCATION_WORDS = 24
 GRAPH_WORDS = 14
 
 FIRST_REGION = 4  # entries of a location's first region
+_LONGEST_MOVE = 64  # entries; where more would have to make room for one, the location gets a table
 
 APPLIED, NEEDS_ROOM = 0, 1
 
@@ -102,20 +105,26 @@ def _find(pool, begin, end, time):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def _used(pool, region, begin, end):  # type: ignore[no-untyped-def]
+    """How many entries of a window are not zero."""
+    used = 0
+    for i in range(region + begin, region + end):
+        used += pool[2 * i + 1] != 0
+    return used
+
+
+@kernel
 def _make_room(state, pool, locations, at):  # type: ignore[no-untyped-def]
     """Let the location's window have a free entry at its end, leaving zeros behind; False if the pool is full."""
     region, capacity = locations[at + REGION], locations[at + REGION_CAPACITY]
     begin, end = locations[at + BEGIN], locations[at + END]
-    used = 0
-    for i in range(region + begin, region + end):
-        used += pool[2 * i + 1] != 0
+    used = _used(pool, region, begin, end)
     target = region
     if capacity == 0 or 2 * used > capacity:
         grown = FIRST_REGION if capacity == 0 else 2 * capacity
-        if state[POOL_USED] + grown > state[POOL_CAPACITY]:
+        target = claim(state, grown)
+        if target < 0:
             return False
-        target = state[POOL_USED]
-        state[POOL_USED] += grown
         locations[at + REGION], locations[at + REGION_CAPACITY] = target, grown
     moved = target
     for i in range(region + begin, region + end):
@@ -123,6 +132,19 @@ def _make_room(state, pool, locations, at):  # type: ignore[no-untyped-def]
             pool[2 * moved], pool[2 * moved + 1] = pool[2 * i], pool[2 * i + 1]
             moved += 1
     locations[at + BEGIN], locations[at + END] = 0, used
+    if target != region and capacity > 0:
+        give_back(state, region, capacity)
+    return True
+
+
+@kernel
+def _become_many(state, pool, locations, at):  # type: ignore[no-untyped-def]
+    """Turn the location's window into a table; False if the pool is full."""
+    region, capacity = locations[at + REGION], locations[at + REGION_CAPACITY]
+    begin, end = locations[at + BEGIN], locations[at + END]
+    if not make_table(state, locations, at, region + begin, end - begin, _used(pool, region, begin, end)):
+        return False
+    give_back(state, region, capacity)
     return True
 
 
@@ -143,6 +165,18 @@ def mark_dirty(state, locations, at, location):  # type: ignore[no-untyped-def]
         state[DIRTY_COUNT] += 1
 
 
+@kernel
+def _apply_to_many(state, locations, at, location, time, delta):  # type: ignore[no-untyped-def]
+    """`apply_change` where the location has a table."""
+    more = change_many(state, locations, at, time, delta)
+    if more == 2:
+        return NEEDS_ROOM
+    if more != 0:
+        count_nonzero(state, locations, at, more)
+    mark_dirty(state, locations, at, location)
+    return APPLIED
+
+
 @kernel(int64(WORDS, int64, int64, int64))
 def apply_change(state, location, time, delta):  # type: ignore[no-untyped-def]
     """Add `delta` to the count at (location, time). NEEDS_ROOM (nothing applied) if a table is too small."""
@@ -151,6 +185,8 @@ def apply_change(state, location, time, delta):  # type: ignore[no-untyped-def]
     locations = words_at(state[LOCATIONS_ADDRESS], state[LOCATION_CAPACITY] * LOCATION_WORDS)
     pool = words_at(state[POOL_ADDRESS], 2 * state[POOL_CAPACITY])
     at = location * LOCATION_WORDS
+    if locations[at + BEGIN] < 0:
+        return _apply_to_many(state, locations, at, location, time, delta)
     region = locations[at + REGION]
     begin, end = region + locations[at + BEGIN], region + locations[at + END]
     if begin == end or pool[2 * (end - 1)] < time:
@@ -171,6 +207,10 @@ def apply_change(state, location, time, delta):  # type: ignore[no-untyped-def]
                     begin += 1
                 locations[at + BEGIN] = begin - region
     else:
+        if end - place > _LONGEST_MOVE:
+            if not _become_many(state, pool, locations, at):
+                return NEEDS_ROOM
+            return _apply_to_many(state, locations, at, location, time, delta)
         if locations[at + END] == locations[at + REGION_CAPACITY]:
             if not _make_room(state, pool, locations, at):
                 return NEEDS_ROOM
@@ -192,6 +232,8 @@ def least_positive(state, location):  # type: ignore[no-untyped-def]
     locations = words_at(state[LOCATIONS_ADDRESS], state[LOCATION_CAPACITY] * LOCATION_WORDS)
     pool = words_at(state[POOL_ADDRESS], 2 * state[POOL_CAPACITY])
     at = location * LOCATION_WORDS
+    if locations[at + BEGIN] < 0:
+        return least_of_many(state, locations, at)
     region = locations[at + REGION]
     for i in range(region + locations[at + BEGIN], region + locations[at + END]):
         if pool[2 * i + 1] > 0:

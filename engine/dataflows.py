@@ -81,7 +81,7 @@ class Dataflows:
         """
         waiting = []
         for dataflow in self.finished:
-            if any(operator.is_due for operator in dataflow.operators):
+            if any(operator.due for operator in dataflow.operators):
                 waiting.append(dataflow)
                 continue
             progress.forget(dataflow.operators, [probe.location for probe in dataflow.probes])

@@ -13,14 +13,12 @@ from engine.counts import (
     LOCATION_WORDS,
     LOCATIONS_ADDRESS,
     NEEDS_ROOM,
-    POOL_ADDRESS,
-    POOL_CAPACITY,
-    POOL_USED,
     REGION,
     REGION_CAPACITY,
     count_nonzero,
     mark_dirty,
 )
+from engine.pool import POOL_ADDRESS, POOL_CAPACITY, claim, give_back
 from shm.kernels import WORDS, int64, kernel, words_at
 
 COORDINATES = 4
@@ -38,13 +36,15 @@ def compare_times(left, i, right, j):  # type: ignore[no-untyped-def]
 
 @kernel
 def claim_words(state, words):  # type: ignore[no-untyped-def]
-    """The word offset of `words` fresh words of the pool, or -1 if it is full."""
-    pairs = (words + 1) >> 1
-    if state[POOL_USED] + pairs > state[POOL_CAPACITY]:
-        return -1
-    offset = 2 * state[POOL_USED]
-    state[POOL_USED] += pairs
-    return offset
+    """The word offset of a region of the pool with at least `words` words, or -1 if it is full."""
+    first = claim(state, (words + 1) >> 1)
+    return -1 if first < 0 else 2 * first
+
+
+@kernel
+def give_words_back(state, offset, words):  # type: ignore[no-untyped-def]
+    """Let a region that was claimed with `words` be claimed again."""
+    give_back(state, offset >> 1, (words + 1) >> 1)
 
 
 @kernel
@@ -69,6 +69,8 @@ def _make_room(state, pool, locations, at):  # type: ignore[no-untyped-def]
                 pool[moved + k] = pool[entry + k]
             moved += ENTRY_WORDS
     locations[at + BEGIN], locations[at + END] = 0, used
+    if target != region and capacity > 0:
+        give_words_back(state, region, capacity * ENTRY_WORDS)
     return True
 
 

@@ -26,8 +26,6 @@ from engine.counts import (
     LOCATIONS,
     LOCATIONS_ADDRESS,
     NEEDS_ROOM,
-    POOL_ADDRESS,
-    POOL_CAPACITY,
     REGION,
     ROW,
     SCRATCH_ADDRESS,
@@ -35,7 +33,8 @@ from engine.counts import (
     SUMMARIES_ADDRESS,
     SUMMARIES_COUNT,
 )
-from engine.nested_counts import COORDINATES, ENTRY_WORDS, claim_words, compare_times
+from engine.nested_counts import COORDINATES, ENTRY_WORDS, claim_words, compare_times, give_words_back
+from engine.pool import POOL_ADDRESS, POOL_CAPACITY
 from engine.timestamp import COMPLETE, MAX_TIME
 from shm.kernels import kernel, words_at
 
@@ -67,6 +66,8 @@ def _keep(state, locations, at, region, capacity, count, found):  # type: ignore
         offset = claim_words(state, room * COORDINATES)
         if offset < 0:
             return NEEDS_ROOM
+        if locations[at + capacity] > 0:
+            give_words_back(state, locations[at + region], locations[at + capacity] * COORDINATES)
         locations[at + region], locations[at + capacity] = offset, room
     pool = words_at(state[POOL_ADDRESS], 2 * state[POOL_CAPACITY])
     scratch = words_at(state[SCRATCH_ADDRESS], state[SCRATCH_CAPACITY] * COORDINATES)

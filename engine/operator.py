@@ -13,6 +13,9 @@ from shm.errors import BrokenInvariant
 if TYPE_CHECKING:
     from engine.worker import Worker
 
+NOT_DUE, DUE, DUE_AND_KEPT = range(3)
+"""Whether an operator waits to be run; the last: it does, and the messages that wait for it may outlive the step."""
+
 
 class RunningOperator:
     """One worker's instance of an operator."""
@@ -20,11 +23,12 @@ class RunningOperator:
     __slots__ = (
         "call",
         "counts_tokens",
+        "due",
         "in_loop",
         "index",
         "inputs",
-        "is_due",
         "is_indifferent",
+        "is_next",
         "is_relay",
         "is_running",
         "name",
@@ -43,7 +47,9 @@ class RunningOperator:
         self.outputs: list[OutputPort] = []
         self.counts_tokens = notify == Notify.IF_TOKEN
         self.is_indifferent = notify == Notify.NEVER
-        self.is_due = False
+        self.due = NOT_DUE
+        self.is_next = False
+        """Whether it asked for a run in the next step."""
         self.in_loop = False
         """Whether it may be fed by what it sends: it runs in turn with others of its kind, after those that are not."""
         self.is_relay = False
@@ -91,7 +97,7 @@ class RunningOperator:
         self.inputs, self.outputs = [], []
         self.call = _nothing
         self.view = None
-        self.is_due = True  # so that no late activation makes it due
+        self.due = DUE  # so that no late activation makes it due
 
     def frontier_moved(self) -> None:
         """A frontier of the inputs moved, and the notify policy wants a run."""

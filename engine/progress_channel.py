@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.change_batch import CHANGE_BYTES, CHANGE_WORDS, ChangeLog, net, positives_first
+from engine.change_batch import (
+    BEGIN,
+    CHANGE_BYTES,
+    CHANGE_WORDS,
+    HEADER_WORDS,
+    OUT,
+    READY,
+    ChangeLog,
+    net,
+    positives_first,
+)
 from engine.counts import (
     APPLIED,
     BROKEN_LOCATION,
@@ -69,6 +79,37 @@ def _apply_record(state, ring, i):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def _publish_log(ring, log, count, scratch):  # type: ignore[no-untyped-def]
+    """Net the log of `count` changes and publish it as far as the ring has room; returns how many changes long the log
+    still is, 0 if all of it is out.
+
+    What has been netted is not looked at again before it is out, however little goes at a time: see BEGIN and READY.
+    """
+    header = len(scratch) - HEADER_WORDS
+    begin, ready = scratch[header + BEGIN], scratch[header + READY]
+    limit = (ring[RING_MASK] + 1) >> 2
+    while True:
+        if begin == ready:
+            if begin > 0:
+                for i in range(CHANGE_WORDS * (count - begin)):
+                    log[i] = log[CHANGE_WORDS * begin + i]
+            begin, ready = 0, net(log, count - begin, scratch)
+            count = ready
+            if ready > limit:
+                positives_first(log, ready)  # a prefix of increments only delays frontiers, so it may go ahead
+        while begin < ready:
+            run = min(limit, ready - begin)
+            if not publish(ring, log, begin, run):
+                scratch[header + BEGIN], scratch[header + READY] = begin, ready
+                return count
+            begin += run
+            scratch[header + OUT] += run
+        if begin == count:
+            scratch[header + BEGIN] = scratch[header + READY] = 0
+            return 0
+
+
+@kernel
 def exchange(state, ring, log, count, scratch, incoming, sent, first_line):  # type: ignore[no-untyped-def]
     """One exchange of progress. log: flat int64 of `count` changes; `sent`: whether data was sent since the last call;
     incoming: the data queues' states, of which it is only told whether something waits in them.
@@ -78,38 +119,41 @@ def exchange(state, ring, log, count, scratch, incoming, sent, first_line):  # t
     """
     flags = 0
     if count > 0:
-        kept = net(log, count, scratch)
-        limit = (ring[RING_MASK] + 1) >> 2
-        if kept > limit:
-            positives_first(log, kept)  # a prefix of increments only delays frontiers, so it may go ahead of the rest
-        done = 0
-        while done < kept:
-            run = min(limit, kept - done)
-            if not publish(ring, log, done, run):
-                flags |= FULL
-                break
-            flags |= PUBLISHED
-            done += run
-        if done > 0:
-            for i in range(CHANGE_WORDS * (kept - done)):
-                log[i] = log[CHANGE_WORDS * done + i]
-        if flags & FULL:
-            state[LEFT_IN_LOG] = kept - done
-    records = available(ring)
-    polled = False
-    while records > 0:
-        i = state[RESUME]
-        while i < records:
-            if _apply_record(state, ring, i) == NEEDS_ROOM:
-                state[RESUME] = i
-                return flags | ROOM
-            i += 1
-        state[RESUME] = 0
-        advance(ring, records)
-        polled = True
+        scratch[len(scratch) - HEADER_WORDS + OUT] = 0
+    while True:
+        published = False
+        if count > 0:
+            before = scratch[len(scratch) - HEADER_WORDS + OUT]
+            count = _publish_log(ring, log, count, scratch)
+            published = scratch[len(scratch) - HEADER_WORDS + OUT] > before
         records = available(ring)
-    if polled:
-        release(ring)
+        polled = False
+        while records > 0:
+            i = state[RESUME]
+            while i < records:
+                if _apply_record(state, ring, i) == NEEDS_ROOM:
+                    state[RESUME] = i
+                    if published:
+                        flags |= PUBLISHED
+                    if count > 0:
+                        flags |= FULL
+                        state[LEFT_IN_LOG] = count
+                    return flags | ROOM
+                i += 1
+            state[RESUME] = 0
+            advance(ring, records)
+            polled = True
+            records = available(ring)
+        if polled:
+            release(ring)
+        if published:
+            flags |= PUBLISHED
+        if count == 0:
+            break
+        if not (published and polled):  # the ring is full, and not of what only we had to read
+            flags |= FULL
+            state[LEFT_IN_LOG] = count
+            break
     if state[DIRTY_COUNT] > 0 or state[DIRTY_GRAPHS] > 0:
         flags |= APPLIED_ANY
         status = propagate(state)

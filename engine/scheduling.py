@@ -5,7 +5,7 @@ from itertools import count
 from time import monotonic_ns
 
 from engine.dataflows import Dataflows
-from engine.operator import RunningOperator
+from engine.operator import DUE, DUE_AND_KEPT, NOT_DUE, RunningOperator
 
 IN_TURN = 2**32
 """Operators of loops are due in turn, after all others: one that feeds itself lets others run."""
@@ -20,23 +20,57 @@ class Scheduling:
         self._due: list[int] = []  # of indices; those of loops' operators plus multiples of IN_TURN, ever larger
         self._turns = count(IN_TURN, IN_TURN)
         self._next: list[RunningOperator] = []
+        self._is_behind = False  # whether the last step ended before some due operators
+        self._due_since: list[RunningOperator] = []  # while it is: those that became due, or got more, since then
         self.timers: list[tuple[int, int]] = []
         """A heap of (monotonic ns, index of the operator)."""
 
     def schedule(self, operator: RunningOperator) -> None:
         """Run `operator` in this step if it is still to come, else in the next."""
-        if not operator.is_due:
-            operator.is_due = True
+        if operator.due == DUE:
+            return
+        if operator.due == NOT_DUE:
             heappush(self._due, operator.index + next(self._turns) if operator.in_loop else operator.index)
+        if self._is_behind:
+            self._due_since.append(operator)
+        operator.due = DUE
+
+    def _keep_waiting_messages(self) -> None:
+        """The budget ended before some due operators: what waits for them must not be views into bytes given back.
+
+        Each is looked at once, and again when it got more: a step that leaves many due costs what is new in it.
+        """
+        operators = self.dataflows.operators
+        new = self._due_since if self._is_behind else [operators[index % IN_TURN] for index in self._due]
+        for operator in new:
+            for port in operator.inputs:
+                port.end_call()
+            if operator.due:
+                operator.due = DUE_AND_KEPT
+        self._due_since = []
+        self._is_behind = True
+
+    def _catch_up(self) -> None:
+        """Nobody is due any more."""
+        self._is_behind = False
+        self._due_since = []
 
     def activate(self, operator: RunningOperator) -> None:
         """Run `operator` in the next step."""
-        if operator not in self._next:
+        if not operator.is_next:
+            operator.is_next = True
             self._next.append(operator)
 
     def activate_after(self, operator: RunningOperator, delay_ns: int) -> None:
         """Run `operator` once `delay_ns` have passed."""
         heappush(self.timers, (monotonic_ns() + delay_ns, operator.index))
+
+    def _run_next(self) -> None:
+        """Those that asked for this step become due."""
+        for operator in self._next:
+            operator.is_next = False
+            self.schedule(operator)
+        self._next = []
 
     def _fire_timers(self) -> None:
         now_ns = monotonic_ns()

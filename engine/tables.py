@@ -3,6 +3,7 @@
 import numpy as np
 
 from engine import counts as table
+from engine import pool
 from engine.counts import GRAPH_WORDS, LOCATION_WORDS
 from engine.nested_counts import COORDINATES
 from engine.propagation import LAZY, OPERATOR_WORDS
@@ -72,9 +73,9 @@ class Tables:
         self._graphs = graphs
 
     def _resize_pool(self, entries: int) -> None:
-        pool = np.zeros(2 * entries, np.int64)
-        pool[: len(self._pool)] = self._pool
-        self._pool = pool
+        grown = np.zeros(2 * entries, np.int64)
+        grown[: len(self._pool)] = self._pool
+        self._pool = grown
         self._scratch = np.zeros((entries + 1) * COORDINATES, np.int64)
 
     def _link(self) -> None:
@@ -82,8 +83,8 @@ class Tables:
         state = self.state
         state[table.LOCATIONS_ADDRESS] = address_of(self._locations)
         state[table.LOCATION_CAPACITY] = len(self._locations) // LOCATION_WORDS
-        state[table.POOL_ADDRESS] = address_of(self._pool)
-        state[table.POOL_CAPACITY] = len(self._pool) // 2
+        state[pool.POOL_ADDRESS] = address_of(self._pool)
+        state[pool.POOL_CAPACITY] = len(self._pool) // 2
         state[table.GRAPHS_ADDRESS] = address_of(self._graphs)
         state[table.GRAPH_CAPACITY] = len(self._graphs) // GRAPH_WORDS
         state[table.OPERATORS_ADDRESS] = address_of(self._operators)

@@ -265,6 +265,9 @@ class Tracker(Tables):
         """The nonzero (time, count) pairs at a location, in order."""
         row = self._locations[location * LOCATION_WORDS : (location + 1) * LOCATION_WORDS]
         width, scale = (ENTRY_WORDS, 1) if row[table.IS_NESTED] else (2, 2)
+        if row[table.BEGIN] < 0:
+            slots = self._pool[2 * int(row[table.REGION]) :][: 2 * int(row[table.REGION_CAPACITY])].reshape(-1, 2)
+            return sorted((time, count) for time, count in slots.tolist() if time >= 0 and count)
         begin, end = (
             int(row[table.REGION]) * scale + int(row[bound]) * width for bound in (table.BEGIN, table.END)
         )
@@ -281,11 +284,13 @@ class Tracker(Tables):
         nonzero = dict.fromkeys(self._graphs_used, 0)
         for location in range(self.locations_used):
             row = self._locations[location * LOCATION_WORDS : (location + 1) * LOCATION_WORDS]
-            assert 0 <= row[table.BEGIN] <= row[table.END] <= row[table.REGION_CAPACITY], location
+            has_many = row[table.BEGIN] < 0
+            assert has_many or row[table.BEGIN] <= row[table.END] <= row[table.REGION_CAPACITY], location
             if row[table.BEGIN] == row[table.END]:
                 continue
             entries = self.entries(location)
             assert all(left[0] < right[0] for left, right in pairwise(entries)), location
+            assert not has_many or len(entries) == row[table.LIVE], location
             nonzero[int(row[table.GRAPH])] += len(entries)
         for number, count in nonzero.items():
             assert count == self._graphs[number * GRAPH_WORDS + table.GRAPH_NONZERO], number

@@ -23,6 +23,7 @@ from engine.failure import refuse_step
 from engine.input import InputHandle
 from engine.inspection import Inspectable
 from engine.lost_tokens import LostTokens
+from engine.operator import NOT_DUE
 from engine.progress_channel import APPLIED_ANY, INCOMING, PARKED, ProgressChannel
 from engine.scheduling import IN_TURN, Scheduling
 from engine.scope import Scope
@@ -115,9 +116,7 @@ class Worker(Inspectable, Scheduling):
             if self.steps % _STOP_CHECK_STEPS == 0:
                 self._check_stop()
             if self._next:
-                for operator in self._next:
-                    self.schedule(operator)
-                self._next = []
+                self._run_next()
             if self.timers:
                 self._fire_timers()
             plane, due, operators = self.plane, self._due, self.dataflows.operators
@@ -129,7 +128,7 @@ class Worker(Inspectable, Scheduling):
             while due and budget:
                 budget -= 1
                 operator = operators[heappop(due) % IN_TURN]
-                operator.is_due = False
+                operator.due = NOT_DUE
                 operator.run()
                 if self.going_round:
                     self._send_round()
@@ -150,6 +149,8 @@ class Worker(Inspectable, Scheduling):
                     plane.look()
             if due:
                 self._keep_waiting_messages()
+            elif self._is_behind:
+                self._catch_up()
             plane.give_back()
             if plane.waiting and plane.retry():
                 active = unpublished = True
@@ -170,12 +171,6 @@ class Worker(Inspectable, Scheduling):
             for push, at, batch in round_trips:
                 push(at, batch)
         self.plane.commit()
-
-    def _keep_waiting_messages(self) -> None:
-        """The budget ended before some due operators: what waits for them must not be views into bytes given back."""
-        for index in self._due:
-            for port in self.dataflows.operators[index % IN_TURN].inputs:
-                port.end_call()
 
     def _exchange(self, sent: bool) -> int:
         if self.going_round:  # by a manual input, which the program or a listener moves outside of operators' calls

@@ -26,7 +26,7 @@ MAY_USE = {
 }
 # Order, counts and tokens: they run the same in a simulation of many workers as in a run, so they may know no machine.
 PURE = (
-    *("timestamp", "antichain", "location", "change_batch", "counts", "reachability"),
+    *("timestamp", "antichain", "location", "change_batch", "counts", "pool", "many_times", "reachability"),
     *("nested_counts", "nested_frontiers", "propagation", "tables", "tracker"),
     *("tokens", "validation", "errors"),
     *("kinds", "schema", "batch", "text", "text_kernels", "convert", "offered", "arrow", "from_arrow"),
