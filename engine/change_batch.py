@@ -206,7 +206,8 @@ class ChangeLog:
         """Log the move of one token at each of the first `count` locations from its time to `time`, and note that in
         `times`. Returns -1, or the number of the first token that is beyond `time` already (then nothing is logged).
         """
-        moved: int = _log_moves(self.words, self.room_for(2 * count), locations, times, count, time)
+        at = self.room_for(2 * count)  # first: it may replace `words`
+        moved: int = _log_moves(self.words, at, locations, times, count, time)
         if moved < 0:
             return -1 - moved
         self.wrote(moved)
