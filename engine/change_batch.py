@@ -139,7 +139,8 @@ class ChangeLog:
     """Changes not yet published. `buffer` is written with `pack_change` at `offset` bytes; `words` is the kernels' view
     of it.
 
-    Writers move `offset` on and call `make_room` once it reaches `limit`.
+    Writers write one change or two, move `offset` on and call `make_room` once it reaches `limit`: below it there is
+    room for two more.
     """
 
     __slots__ = ("buffer", "limit", "offset", "scratch", "words")
@@ -152,7 +153,7 @@ class ChangeLog:
         self.buffer = bytearray(capacity * CHANGE_BYTES)
         self.words = np.frombuffer(self.buffer, np.int64)
         self.scratch = np.zeros(4 * capacity + HEADER_WORDS, np.int64)
-        self.limit = (capacity - 2) * CHANGE_BYTES
+        self.limit = (capacity - 1) * CHANGE_BYTES  # below it there is room for two
 
     def add(self, location: int, time: AnyTime, delta: int) -> None:
         """Log one change."""

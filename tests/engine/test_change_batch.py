@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.change_batch import CHANGE_BYTES, ChangeLog, net, positives_first
+from engine import Config, InputPort, Notify, OperatorContext, OutputPort, Pipeline, Schema, Token
+from engine import worker as worker_module
+from engine.change_batch import CHANGE_BYTES, ChangeLog, net, pack_two_changes, positives_first
+from engine.simulation import SimulatedGroup
 from engine.timestamp import AnyTime
 
 coordinates = st.one_of(st.integers(0, 2), st.integers(2**61, 2**61 + 3))
@@ -86,3 +93,72 @@ def test_extreme_words_survive() -> None:
     assert net(log.words, 2, log.scratch) == 1
     log.offset = CHANGE_BYTES
     assert log.changes() == [(2**40, (2**62 - 1, 0, 0, 0), 2**62 - 1)]
+
+
+def test_a_log_has_room_for_two_changes_whenever_it_is_written() -> None:
+    """Filled to its last byte by writers of one change, of two, and of moves, in every mixture of ten."""
+
+    def one(log: ChangeLog, number: int) -> None:
+        log.add(0, number, 1)
+
+    def two(log: ChangeLog, number: int) -> None:
+        pack_two_changes(log.buffer, log.offset, 1, -1, number, 1, 1, number + 1)
+        log.offset += 2 * CHANGE_BYTES
+        if log.offset >= log.limit:
+            log.make_room()
+
+    def moves(log: ChangeLog, number: int) -> None:
+        assert log.move_all(np.array([2, 3]), np.array([number, number]), 2, number + 1) == -1
+
+    for mixture in itertools.product((one, two, moves), repeat=5):
+        log = ChangeLog(4)
+        for number, write in enumerate(mixture + mixture):
+            write(log, 10 * number)
+            assert log.offset < log.limit
+            assert log.offset + 2 * CHANGE_BYTES <= len(log.buffer)
+
+
+@pytest.mark.parametrize("capacity", [4, 5, 6, 7])
+def test_a_worker_with_hardly_any_room_in_its_log(monkeypatch: pytest.MonkeyPatch, capacity: int) -> None:
+    """Tokens kept, moved and dropped, messages sent and taken, inputs moved together: whoever writes finds room."""
+    monkeypatch.setattr(worker_module, "ChangeLog", partial(ChangeLog, capacity))
+    taken: list[int] = []
+
+    def hold(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
+        held: list[Token] = [token]
+
+        def logic(rows: InputPort, output: OutputPort) -> None:
+            for reference, batch in rows:
+                for later in (1, 2, 3):
+                    kept = reference.retain()
+                    kept.downgrade(reference.time + later)
+                    held.append(kept)
+                with output.session(reference) as session:
+                    session.give(batch)
+            if rows.frontier > 40:
+                for kept in held:
+                    kept.drop()
+                held.clear()
+
+        return logic
+
+    def sink(context: OperatorContext) -> Callable[[InputPort], None]:
+        return lambda rows: taken.extend(reference.time for reference, _ in rows)
+
+    group = SimulatedGroup(Config(workers=1, pin=False))
+    try:
+        (worker,) = group.workers
+        with group.building(worker), worker.dataflow() as scope:
+            handle, stream = scope.new_input(Schema("value"))
+            stream.unary("hold", Schema("value"), hold, Pipeline(), Notify.ALWAYS).sink("sink", sink)
+        for time in range(50):
+            for _ in range(time % 5):
+                handle.send({"value": [time]})
+            handle.advance_to(time + 1)
+            if time % 7 == 0:
+                worker.step()
+        handle.close()
+        group.run()
+    finally:
+        group.close()
+    assert sorted(taken) == [time for time in range(50) for _ in range(time % 5)]

@@ -41,16 +41,19 @@ def test_what_an_input_sends_straight_around_holds_the_frontier() -> None:
 
 
 def test_a_row_comes_round_at_each_round() -> None:
-    """Sent on within the call that it came with."""
+    """Sent on within the call that it came with, and there again in another call: one that feeds itself must end."""
     rounds: list[Any] = []
+    calls = 0
 
     def count(context: Any, token: Token) -> Any:
         token.drop()
 
         def logic(fresh: Any, back: Any, output: Any) -> None:
+            nonlocal calls
+            calls += 1
             for rows in (fresh, back):
                 for reference, batch in rows:
-                    rounds.append(reference.time)
+                    rounds.append((calls, reference.time))
                     if reference.time[1] < 3:
                         with output.session(reference) as session:
                             session.give(batch)
@@ -74,7 +77,8 @@ def test_a_row_comes_round_at_each_round() -> None:
         group.run()
     finally:
         group.close()
-    assert rounds == [(0, 0), (0, 1), (0, 2), (0, 3)]
+    assert [time for _, time in rounds] == [(0, 0), (0, 1), (0, 2), (0, 3)]
+    assert len({call for call, _ in rounds}) == 4
 
 
 def test_what_a_listener_sends_straight_around_holds_the_frontier() -> None:
