@@ -41,7 +41,7 @@ def main() -> None:
     start = perf_counter()
     parts = execute(program, workers=options.workers)
     seconds = perf_counter() - start
-    totals = [sum(counts) for counts in zip(*[part + [0] * options.nodes for part in parts], strict=False)]
+    totals = sum([np.pad(part, (0, options.nodes - len(part))) for part in parts])
     for distance, count in enumerate(totals):
         if count:
             print(f"distance {distance}: {count} nodes")

@@ -81,6 +81,6 @@ def program(worker: Worker) -> np.ndarray:
 
 if __name__ == "__main__":
     parts = execute(program, workers=2)
-    users = [user for part in parts for user in part]
+    users = [user for part in parts for user in part.tolist()]
     print(f"rows sent: {2 * 5 * 2000}, users seen: {len(users)}, distinct: {len(set(users))}")
-    print(f"every worker had some: {all(parts)}")
+    print(f"every worker had some: {all(map(len, parts))}")

@@ -15,9 +15,10 @@ from contextlib import suppress
 import posix_ipc
 
 from shm.atomics import compare_exchange, fence, load_acquire, poke
+from shm.errors import SegmentError
 from shm.kernels import boolean, int64, kernel
 from shm.layout import LINE_WORDS, WORKER_PARKED
-from shm.segment import Segment, new_name
+from shm.segment import SHM_FOLDER, Segment, new_name
 
 LINE_BYTES = LINE_WORDS * 8
 
@@ -67,7 +68,7 @@ class ParkingLot:
     def __init__(self, workers: int) -> None:
         self._semaphores: list[posix_ipc.Semaphore] = []
         for worker in range(workers):
-            semaphore = posix_ipc.Semaphore(f"{new_name()}-{worker}", posix_ipc.O_CREX, mode=0o600, initial_value=0)
+            semaphore = _new_semaphore(f"{new_name()}-{worker}", workers)
             semaphore.unlink()
             self._semaphores.append(semaphore)
 
@@ -91,6 +92,13 @@ class ParkingLot:
             with suppress(OSError, posix_ipc.Error):
                 semaphore.close()
         self._semaphores = []
+
+
+def _new_semaphore(name: str, workers: int) -> posix_ipc.Semaphore:
+    try:
+        return posix_ipc.Semaphore(name, posix_ipc.O_CREX, mode=0o600, initial_value=0)
+    except posix_ipc.Error as error:
+        raise SegmentError(f"cannot make semaphores for {workers} workers in {SHM_FOLDER}: {error}") from error
 
 
 def parked_address(segment: Segment, worker: int) -> int:

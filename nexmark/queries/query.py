@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from engine import GraphError, Schema, Stream
 from nexmark.schema import FLOOR
 from operators import Latest
@@ -15,8 +17,8 @@ if TYPE_CHECKING:
 EXCHANGING = tuple([name for name in MECHANISMS if name != "watermarks-P"])
 """The mechanisms for queries that exchange rows between workers."""
 
-Columns = dict[str, list[Any]]
-"""One worker's part of a small result: column name -> values."""
+Columns = dict[str, Any]
+"""One worker's part of a small result: column name -> what `batch[name]` is for its kind."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,16 @@ class Query:
         rows = [
             dict(zip(names, values, strict=True))
             for part in parts
-            for values in zip(*(part[name] for name in names), strict=True)
+            for values in zip(*(_listed(part[name]) for name in names), strict=True)
         ]
         if self.key:
             rows = list({tuple([row[name] for name in self.key]): row for row in rows}.values())
         return sorted(rows, key=lambda row: tuple([row[name] for name in self.sort_by]))
+
+
+def _listed(column: Any) -> list[Any]:
+    """A column's values as JSON has them, None where null."""
+    if isinstance(column, np.ndarray) and column.dtype.kind == "M":
+        return [None if text == "NaT" else text for text in np.datetime_as_string(column).tolist()]
+    values: list[Any] = column.tolist()
+    return values

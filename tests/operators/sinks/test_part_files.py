@@ -112,7 +112,7 @@ def test_files_are_read_without_threads(tmp_path: Path) -> None:
         worker.run()
         return sum(map(len, rows)), len(os.listdir("/proc/self/task"))
 
-    assert execute(program, workers=1) == [[2000, 1]]
+    assert execute(program, workers=1) == [(2000, 1)]
 
 
 def test_results_are_gathered_as_one_table() -> None:

@@ -1,0 +1,99 @@
+"""A worker process from its beginning to its end: it runs the program and tells the launcher what came of it."""
+
+import contextlib
+import gc
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from engine import errors
+from engine.answer import answer_questions
+from engine.config import Config, usable_cores
+from engine.errors import GraphMismatchError, GroupStopped, TokenRingError, UsageError
+from engine.frames import write_message
+from engine.process import allow_tracing, die_with_parent
+from engine.values import CURE
+from engine.worker import Worker
+from shm.parking import ParkingLot
+from shm.segment import Segment
+
+Program = Callable[[Worker], Any]
+
+_LONGEST_TEXT = 20_000  # of an error; of more, the middle is left out
+
+
+def live(
+    program: Program, segment: Segment, lot: ParkingLot, index: int, config: Config, pipe: int, launcher: int
+) -> NoReturn:
+    """The whole life of a worker process, whose signals are set up."""
+    status = 1
+    try:
+        die_with_parent(launcher)
+        allow_tracing()
+        if config.pin:
+            cores = usable_cores()
+            os.sched_setaffinity(0, {cores[index % len(cores)]})
+        gc.freeze()
+        gc.disable()
+        worker = Worker(segment, lot, index, config)
+        answer_questions(worker, launcher)
+        worker.report = lambda value: _tell(pipe, index, "note", value)
+        value = program(worker)
+        worker.agreement.finish()
+        worker.run()
+        _tell(pipe, index, "result", value)
+        status = 0
+    except GroupStopped as error:
+        write_message(pipe, {"kind": "stopped", "text": str(error)})
+    except BaseException as error:
+        with contextlib.suppress(BaseException):
+            write_message(pipe, told(error, index))
+    finally:
+        with contextlib.suppress(BaseException):
+            flush_output()
+        os._exit(status)
+
+
+def _tell(pipe: int, index: int, kind: str, value: Any) -> None:
+    try:
+        write_message(pipe, {"kind": kind, "value": value})
+    except TypeError as error:
+        what = "the program returned" if kind == "result" else "was reported"
+        raise UsageError(f"worker {index}: what {what} cannot go to the launcher: {error}; {CURE}") from error
+
+
+def told(error: BaseException, index: int) -> dict[str, Any]:
+    """What the launcher is to know of an error; its text names the worker, whether the error did or not, and can be
+    printed whatever it was."""
+    known = isinstance(error, TokenRingError | errors.SharedMemoryError)
+    try:
+        text = _printable(str(error))
+    except Exception as another:
+        text = f"(its text cannot be had: {type(another).__name__})"
+    if not known:
+        text = f"worker {index}: {type(error).__name__}: {text}"
+    elif f"worker {index}" not in text:
+        text = f"worker {index}: {text}"
+    try:
+        trace = _printable(traceback.format_exc())
+    except Exception:
+        trace = ""
+    return {"kind": "error", "type": type(error).__name__, "text": text, "traceback": trace} | (
+        {"declared": list(error.declared)} if isinstance(error, GraphMismatchError) and error.declared else {}
+    )
+
+
+def _printable(text: str) -> str:
+    if len(text) > _LONGEST_TEXT:
+        half = _LONGEST_TEXT // 2
+        text = f"{text[:half]} … ({len(text) - 2 * half:,} characters) … {text[-half:]}"
+    return text.encode(errors="backslashreplace").decode()
+
+
+def flush_output() -> None:
+    """What was printed must not be lost in a child's `_exit`, nor be printed once more by every child."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
