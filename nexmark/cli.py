@@ -11,7 +11,7 @@ from typing import Final
 import click
 
 from nexmark.errors import CommandError
-from nexmark.signals import Ended
+from nexmark.signals import Ended, ending_signals_exit, put_back
 
 _SUBCOMMANDS: Final = {
     "stage": ("nexmark.stage_command", "stage", "Stage NEXMark events with Spark: generated ones, or your own."),
@@ -71,6 +71,7 @@ def cli() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """The entry point: exit status 2 for what the person can put right, 1 for other failures, 128 + n for a signal."""
+    before = ending_signals_exit("tokenring")
     try:
         status = cli.main(arguments, prog_name="tokenring", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -83,13 +84,17 @@ def main(arguments: list[str] | None = None) -> None:
         _complain(str(error))
         sys.exit(error.exit_status)
     except Ended as ended:
-        _complain("interrupted" if ended.number == signal.SIGINT else f"ended by {ended}")
+        _complain(str(ended))
         sys.exit(ended.exit_status)
+    finally:
+        if arguments is not None:  # called by a program that goes on
+            put_back(before)
     sys.exit(status if isinstance(status, int) else 0)
 
 
 def _complain(text: str) -> None:
-    click.echo(f"tokenring: error: {' '.join(text.split())}", err=True)
+    line = " ".join(text.split()).encode(errors="backslashreplace").decode()
+    click.echo(f"tokenring: error: {line}", err=True)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,9 @@ from array import array
 from typing import NoReturn
 
 from engine.config import usable_cores
+from engine.interrupts import HeldSignals
+from engine.processes import starting
+from nexmark.errors import CommandError
 
 _NOTABLE_NS = 20_000
 
@@ -20,17 +23,20 @@ def hiccups_ms(processes: int, seconds: float) -> list[dict[str, float]]:
     cores = usable_cores()
     children: dict[int, int] = {}  # pid -> the pipe that its figures come through
     try:
-        for index in range(processes):
-            read_end, write_end = os.pipe()
-            pid = os.fork()
-            if pid == 0:
-                _meter(cores[index % len(cores)], seconds, write_end)
-            os.close(write_end)
-            children[pid] = read_end
+        with starting(processes), HeldSignals():
+            for index in range(processes):
+                read_end, write_end = os.pipe()
+                pid = _fork(read_end, write_end)
+                if pid == 0:
+                    _meter(cores[index % len(cores)], seconds, write_end)
+                os.close(write_end)
+                children[pid] = read_end
         meters = []
-        for pipe in children.values():
+        for index, pipe in enumerate(children.values()):
             values = array("d")
             values.frombytes(os.read(pipe, 1024))
+            if not values:
+                raise CommandError(f"the hiccup meter of worker {index} was killed before it had measured; try again")
             meters.append(dict(zip(("max", "p999", "lost_share"), values, strict=True)))
         return meters
     finally:
@@ -38,6 +44,15 @@ def hiccups_ms(processes: int, seconds: float) -> list[dict[str, float]]:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
             os.close(pipe)
+
+
+def _fork(read_end: int, write_end: int) -> int:
+    try:
+        return os.fork()
+    except OSError:
+        os.close(read_end)
+        os.close(write_end)
+        raise
 
 
 def _meter(core: int, seconds: float, pipe: int) -> NoReturn:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import orjson
 
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
-_PROGRAM = ("_child", "engine/launcher.py")
+_PROGRAM = ("live", "engine/child.py")
 """The frame above which a worker's own program begins; what is below it was the launcher's stack when it forked."""
 _GATE = ("wait_at_gate", "nexmark/profile_run.py")
 _PARKED = ("ParkingLot.wait", "shm/parking.py")

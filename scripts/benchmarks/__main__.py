@@ -66,7 +66,7 @@ def main(arguments: list[str] | None = None) -> int:
     except (click.exceptions.Abort, KeyboardInterrupt):
         return _complain("interrupted", 128 + signal.SIGINT)
     except Ended as ended:
-        return _complain(f"ended by {ended}", ended.exit_status)
+        return _complain(str(ended), ended.exit_status)
     return 0
 
 

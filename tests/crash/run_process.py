@@ -20,7 +20,7 @@ class Command:
 
     def __init__(self, *arguments: str | Path) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "nexmark.cli", *map(str, arguments)],
+            [sys.executable, "-m", "nexmark", *map(str, arguments)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=ROOT,

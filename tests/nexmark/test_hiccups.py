@@ -10,6 +10,7 @@ from types import FrameType
 
 import pytest
 
+from nexmark.errors import CommandError
 from nexmark.hiccups import hiccups_ms
 
 
@@ -42,3 +43,9 @@ def test_an_interrupted_meter_leaves_no_process(interruptible: None) -> None:
     """The meters would spin for an hour; the leak check after the test sees whether they do."""
     with pytest.raises(KeyboardInterrupt):
         _interrupted_meter()
+
+
+def test_a_meter_that_is_killed_is_one_error() -> None:
+    killer = f"for pid in $(cat /proc/{os.getpid()}/task/*/children); do [ $pid != $$ ] && kill -9 $pid; done"
+    with subprocess.Popen(["sh", "-c", f"sleep 0.3; {killer}"]), pytest.raises(CommandError, match="meter of worker 0"):
+        hiccups_ms(2, 3600)

@@ -1,0 +1,17 @@
+"""The `tokenring` command from its first moment: what signals do is settled before anything else is loaded."""
+
+from __future__ import annotations
+
+from nexmark.signals import ending_signals_exit
+
+
+def main() -> None:
+    """The entry point."""
+    ending_signals_exit("tokenring")
+    from nexmark.cli import main
+
+    main()
+
+
+if __name__ == "__main__":
+    main()

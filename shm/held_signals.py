@@ -1,0 +1,90 @@
+"""Signals that end a process, held back where their handlers must not run: while a kernel is compiled, say.
+
+A handler that raises does so between any two bytecodes of the main thread: in a finaliser of the compiler's, where the
+exception is lost, or between a release and its note, so that memory is released twice.
+"""
+
+import signal
+import threading
+from types import FrameType
+from typing import Any
+
+from numba.core import event
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class HeldSignals:
+    """A context in which ending signals are noted; the first is raised again at its end. Nothing outside the main
+    thread, whose handlers they are. Signals that are ignored stay so, and those that end the process do, unless they
+    are among `defaults`.
+    """
+
+    def __init__(self, defaults: tuple[int, ...] = ()) -> None:
+        self.noted: list[int] = []
+        self.before: dict[int, Any] = {}
+        """What each held signal did before."""
+        self._defaults = defaults
+
+    def __enter__(self) -> "HeldSignals":
+        if threading.current_thread() is threading.main_thread():
+            try:
+                self.hold()
+            except BaseException:
+                self.let_go()
+                raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.let_go()
+        if self.noted:
+            signal.raise_signal(self.noted[0])
+
+    def hold(self) -> None:
+        """Note signals from now on."""
+        for number in ENDING:
+            handler = signal.getsignal(number)
+            if callable(handler) or (handler == signal.SIG_DFL and number in self._defaults):
+                self.before[number] = handler
+                signal.signal(number, self._note)
+
+    def _note(self, number: int, _: FrameType | None) -> None:
+        self.noted.append(number)
+
+    def let_go(self) -> None:
+        """Have signals do what they did before."""
+        try:
+            while self.before:
+                number = next(reversed(self.before))
+                signal.signal(number, self.before[number])
+                del self.before[number]
+        finally:
+            if self.before:  # a handler that is there again has raised
+                self.let_go()
+
+
+class _WhileCompiling(event.Listener):  # type: ignore[misc]
+    """Holds signals while numba holds its compiler's lock, which it may take again and again."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._held = HeldSignals()
+
+    def on_start(self, event: Any) -> None:
+        if threading.current_thread() is threading.main_thread():
+            self._depth += 1
+            if self._depth == 1 and not getattr(signal.getsignal(signal.SIGINT), "exits", False):
+                self._held = HeldSignals()
+                self._held.__enter__()
+
+    def on_end(self, event: Any) -> None:
+        if threading.current_thread() is threading.main_thread():
+            self._depth -= 1
+            if self._depth == 0:
+                self._held.__exit__()
+
+
+def hold_while_compiling() -> None:
+    """From now on, hold signals while a kernel is compiled or loaded; not where the handler of Ctrl-C says that it
+    `exits`, and so leaves nothing half done."""
+    event.register("numba:compiler_lock", _WhileCompiling())
