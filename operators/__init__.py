@@ -84,7 +84,7 @@ from operators.look_up import look_up
 from operators.no_op import no_op
 from operators.rows import RowwiseWarning, filter_rows, flat_map_rows, map_rows
 from operators.running_average import running_average
-from operators.sinks import for_each, gather, to_arrow_files, to_json_lines, to_parquet
+from operators.sinks import Roll, for_each, gather, to_arrow_files, to_json_lines, to_parquet
 from operators.sources import (
     ARRIVAL,
     END_OF_STREAM,
@@ -116,6 +116,7 @@ __all__ = [
     "iterate",
     "map_rows",
     "partition",
+    "Roll",
     "RowwiseWarning",
     "ZoneWarning",
     "DAY",

@@ -8,7 +8,8 @@ import numpy as np
 import orjson
 
 from engine import Batch, Probe, Schema, SchemaError, Stream, Time
-from operators.sinks.publication import publish
+from operators.sinks.publication import PartWriter, publish
+from operators.sinks.rolling import Roll, roll_files
 
 _ROWS_AT_ONCE = 1 << 17
 
@@ -101,6 +102,7 @@ def to_parquet(
     *,
     row_group_rows: int = _ROWS_AT_ONCE,
     compression: str = "snappy",
+    roll: Roll | None = None,
     name: str = "to_parquet",
 ) -> Probe:
     """Write the stream's rows to `folder`, one Parquet file a worker (part-00000.parquet and so on), in order of
@@ -110,6 +112,10 @@ def to_parquet(
     is on the disk; a run that fails leaves none, and what it left hidden is removed by the next one. The probe that is
     returned is done once it is there. Memory: a row group. Raises UsageError for a folder that is not empty, GraphError
     in a loop.
+
+    roll: a file for each interval of time instead, that appears as soon as its times are finished, for streams that do
+    not end; see `Roll`. The folder may then hold files already, and the probe has passed a time once all rows up to it
+    are in place. Memory: a row group for each interval that is not finished.
     """
 
     def writer(path: Path, schema: Schema) -> _ArrowPart:
@@ -117,11 +123,16 @@ def to_parquet(
 
         return _ArrowPart(pq.ParquetWriter(path, schema.to_arrow(), compression=compression), row_group_rows)
 
-    return publish(stream, folder, name, ".parquet", writer)
+    return _write(stream, folder, roll, name, ".parquet", writer)
 
 
 def to_arrow_files(
-    stream: Stream, folder: str | Path, *, rows_at_once: int = _ROWS_AT_ONCE, name: str = "to_arrow_files"
+    stream: Stream,
+    folder: str | Path,
+    *,
+    rows_at_once: int = _ROWS_AT_ONCE,
+    roll: Roll | None = None,
+    name: str = "to_arrow_files",
 ) -> Probe:
     """The same as Arrow IPC files, which can be mapped into memory. Memory: `rows_at_once` rows."""
 
@@ -130,11 +141,16 @@ def to_arrow_files(
 
         return _ArrowPart(pa.ipc.new_file(path, schema.to_arrow()), rows_at_once)
 
-    return publish(stream, folder, name, ".arrow", writer)
+    return _write(stream, folder, roll, name, ".arrow", writer)
 
 
 def to_json_lines(
-    stream: Stream, folder: str | Path, *, rows_at_once: int = 1 << 12, name: str = "to_json_lines"
+    stream: Stream,
+    folder: str | Path,
+    *,
+    rows_at_once: int = 1 << 12,
+    roll: Roll | None = None,
+    name: str = "to_json_lines",
 ) -> Probe:
     """The same as a JSON object a line (.jsonl). Timestamps are ISO 8601 strings in UTC; NaN and infinities, which JSON
     does not have, become null. SchemaError for columns of bytes. Memory: `rows_at_once` rows.
@@ -143,4 +159,17 @@ def to_json_lines(
         if kind.name == "bytes":
             raise SchemaError(f"operator {name!r}: column {column!r} is {kind}, which JSON cannot hold; leave it out")
     writer: Callable[[Path, Schema], _JsonPart] = lambda path, schema: _JsonPart(path, rows_at_once)  # noqa: E731
-    return publish(stream, folder, name, ".jsonl", writer)
+    return _write(stream, folder, roll, name, ".jsonl", writer)
+
+
+def _write(
+    stream: Stream,
+    folder: str | Path,
+    roll: Roll | None,
+    name: str,
+    suffix: str,
+    writer: Callable[[Path, Schema], PartWriter],
+) -> Probe:
+    if roll is None:
+        return publish(stream, folder, name, suffix, writer)
+    return roll_files(stream, folder, roll, name, suffix, writer)
