@@ -189,7 +189,9 @@ class _Machine:
 
     def _error(self, line: int) -> UsageError:
         operation, text = int(self._compiled.program[line, 0]), self._compiled.texts[line]
-        if operation in _DIVISIONS:
+        if operation == OPERATIONS["known"]:
+            why = "text that is no such number; say .try_cast for null there, or when(…).then(…) around the cast"
+        elif operation in _DIVISIONS:
             why = "a division by zero, or beyond 64 bits; say when(… != 0).then(…) around it"
         elif operation >= REAL_TO_INT:
             why = "a value that does not fit the kind; say when(…).then(…) around the cast"

@@ -23,6 +23,8 @@ from operators.expressions.blocks import (
     compare,
     convert,
     first_fault,
+    first_unknown,
+    known,
     real,
     unsigned,
     whole,
@@ -34,7 +36,7 @@ BLOCK = 512
 WIDTH = 8
 """Words of an instruction."""
 LOAD, FILTER, COMPACT, COPY, AND, OR, NOT, AND_NULL, OR_NULL, NOT_NULL, NULLIFY, SELECT = range(38, 50)
-IS_NULL, IN, CALENDAR, KEY_RANGE, TEXT_EQ, TEXT_STARTS, TEXT_ENDS, TEXT_CONTAINS, TEXT_LENGTH = range(50, 59)
+IS_NULL, IN, CALENDAR, KEY_RANGE, TEXT_EQ, TEXT_STARTS, TEXT_ENDS, TEXT_CONTAINS, TEXT_LENGTH, KNOWN = range(50, 60)
 _SIGN = -(2**63)
 _REST = 2**63 - 1
 
@@ -58,12 +60,14 @@ OPERATIONS = {
     "ends_with": TEXT_ENDS,
     "contains": TEXT_CONTAINS,
     "length": TEXT_LENGTH,
+    "known": KNOWN,
 }
 """Of terms that are one instruction."""
 CHECKED = {
     *(OPERATIONS[f"int{sign}"] for sign in ("+", "-", "*", "//", "%")),
     *(OPERATIONS[f"uint{sign}"] for sign in ("+", "-", "*", "//", "%")),
     *range(INT_TO_REAL + 2, UINT_TO_INT + 1),
+    KNOWN,
 }
 """Instructions that may raise."""
 
@@ -206,6 +210,8 @@ def run(program, columns, heaps, outputs, registers, scratch, pool, chosen, faul
                 bad = convert(op, own_address, first, count)
             elif op <= NOT_NULL and op >= AND:
                 _logic(op, own_address, first, second, count)
+            elif op == KNOWN:
+                bad = known(own_address, first, c, count)
             elif op == TEXT_LENGTH:
                 text_length(own_address, first, heaps[c], d, count)
             elif op >= TEXT_EQ:
@@ -215,7 +221,9 @@ def run(program, columns, heaps, outputs, registers, scratch, pool, chosen, faul
                 _choose(op, own_address, first, second, third, c, d, pool, count)
             if bad:
                 guard = addresses[program[line, 7]] if program[line, 7] >= 0 else 0
-                wrong = first_fault(op, first, second, guard, count)
+                wrong = first_unknown(first, c, guard, count) if op == KNOWN else first_fault(
+                    op, first, second, guard, count
+                )
                 if wrong >= 0:
                     fault[0] = start + wrong if dense else numbers[wrong]
                     return -1 - line

@@ -123,6 +123,8 @@ class Program:
             c, d = self._heap(values[0]), self._heap(values[1])
         elif term.operation == "calendar":
             c = term.value
+        elif term.operation == "known":
+            c = null_word(term.kind)
         elif len(values) == 2 and self._values[values[1]].operation == CONSTANT:
             c, divisor = 1, self._values[values[1]].c
             if term.operation in ("int//", "int%") and divisor > 1:

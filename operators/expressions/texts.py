@@ -1,20 +1,25 @@
 """Functions of text, which make columns between runs of the machine: by pyarrow's kernels, or of words alone."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
+from math import inf
 from typing import Any
 
 import numpy as np
 
 from engine import Batch, Schema, Strings, address_of
-from operators.expressions.constants import kind_named, null_word
+from operators.expressions.constants import bits, kind_named, null_word
 from operators.expressions.machine import words_address
+from operators.expressions.patterns import named_groups
 from operators.expressions.program import Step
 from operators.expressions.remembered import Made, Remembered, parts_of
 from operators.expressions.text_blocks import choose, split_part, take_chosen
 from operators.expressions.typed import Term, column_term
 
+_WHOLE = re.compile("[+-]?[0-9]+")
+_REAL = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE | re.ASCII)
 _HIDDEN = "·"  # in the names of columns between steps; no user's column is called so
 
 
@@ -126,13 +131,22 @@ def _maker(name: str, names: list[str], parameters: list[Any], made: Term, schem
     return make
 
 
-def _arrow(name: str) -> Callable[..., Any]:
-    """A function of one column by pyarrow.compute, whose result is text."""
+def _letters(quick: str, mapped: Callable[[str], str]) -> Callable[..., Any]:
+    """Small letters or capitals of a column: by pyarrow where text is ASCII, elsewhere by Python, whose mapping is
+    Unicode's full one (pyarrow's is by single characters, and makes a bare i of İ).
+    """
 
     def function(batch: Batch, names: list[str]) -> Strings:
+        import pyarrow as pa
         import pyarrow.compute as compute
 
-        return Strings.of(getattr(compute, name)(batch.arrow(names[0])))
+        texts = batch.arrow(names[0])
+        others = compute.invert(compute.string_is_ascii(texts))
+        made = getattr(compute, quick)(texts)
+        if compute.any(others).as_py():
+            full = [mapped(text) for text in compute.filter(texts, others).drop_null().to_pylist()]
+            made = compute.replace_with_mask(made, compute.fill_null(others, False), pa.array(full, made.type))
+        return Strings.of(made)
 
     return function
 
@@ -158,24 +172,8 @@ def _count_of(batch: Batch, names: list[str], text: str) -> np.ndarray:
 def _extract(batch: Batch, names: list[str], pattern: str, group: int) -> Strings:
     import pyarrow.compute as compute
 
-    found = compute.extract_regex(batch.arrow(names[0]), _named_groups(pattern))
+    found = compute.extract_regex(batch.arrow(names[0]), named_groups(pattern))
     return Strings.of(compute.struct_field(found, [group - 1]))
-
-
-def _named_groups(pattern: str) -> str:
-    """The pattern with a name for each group, which pyarrow asks for."""
-    named, at, in_class = "", 0, False
-    while at < len(pattern):
-        if pattern[at] == "\\":
-            named += pattern[at : at + 2]
-            at += 2
-            continue
-        in_class = pattern[at] == "[" or (in_class and pattern[at] != "]")
-        named += pattern[at]
-        if pattern[at] == "(" and not in_class and pattern[at + 1 : at + 2] != "?":
-            named += f"?P<group{len(named)}>"
-        at += 1
-    return named
 
 
 def _split_part(batch: Batch, names: list[str], separator: str, index: int) -> Strings:
@@ -201,19 +199,19 @@ def _to_text(batch: Batch, names: list[str]) -> Strings:
 
 
 def _to_number(batch: Batch, names: list[str], kind: str) -> np.ndarray:
-    read = float if kind == "float64" else int
-    least, most = {"int64": (-(2**63) + 1, 2**63 - 1), "uint64": (0, 2**64 - 2)}.get(kind, (-np.inf, np.inf))
+    least, most = {"int64": (-(2**63) + 1, 2**63 - 1), "uint64": (0, 2**64 - 2)}.get(kind, (-inf, inf))
+    is_number, read = (_REAL.fullmatch, float) if kind == "float64" else (_WHOLE.fullmatch, int)
+    null = null_word(kind)
 
-    def number(text: str | None) -> Any:
-        try:
-            value = read(text or "")
-        except ValueError:
-            return None
-        return value if value != value or least <= value <= most else None
+    def word(text: str | None) -> int:
+        if text is None or not is_number(text):
+            return null
+        value: Any = read(text)
+        if kind == "float64":
+            return bits(value)
+        return null if not least <= value <= most else value - 2**64 if value >= 2**63 else value
 
-    numbers = [number(text) for text in batch[names[0]].tolist()]
-    null = np.array([null_word(kind)], np.int64).view(kind)[0]
-    return np.array([null if value is None else value for value in numbers], kind)
+    return np.array([word(text) for text in batch[names[0]].tolist()], np.int64).view(kind)
 
 
 def _format_time(batch: Batch, names: list[str], form: str) -> Strings:
@@ -238,8 +236,8 @@ def _choose(batch: Batch, names: list[str]) -> Strings:
 
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "lower": _arrow("utf8_lower"),
-    "upper": _arrow("utf8_upper"),
+    "lower": _letters("ascii_lower", str.lower),
+    "upper": _letters("ascii_upper", str.upper),
     "matches": _matches,
     "count_of": _count_of,
     "extract": _extract,

@@ -143,10 +143,15 @@ class Expression(Node):
 
     def cast(self, kind: str) -> "Expression":
         """Another kind: "int64", "uint64", "float64", "bool" (not 0), "timestamp" (of ns since 1970), "string".
-        Fractions are cut off towards zero; a number that does not fit is an error. Text becomes a number if all of it
-        is one; else it is null.
+        Fractions are cut off towards zero; a number that does not fit is an error. So is text that is no number: for
+        whole numbers a sign or none and the digits 0 to 9, for float64 also a point, an exponent, inf and nan, and
+        nothing else, no blanks either.
         """
         return Expression("cast", (self,), kind)
+
+    def try_cast(self, kind: str) -> "Expression":
+        """Text as a number, as `cast` has it, but null where it is none or does not fit."""
+        return Expression("try_cast", (self,), kind)
 
     def truncate(self, width: int | timedelta) -> "Expression":
         """The greatest multiple of `width` (ns, for timestamps) that is not greater than this; the kind stays."""
@@ -201,11 +206,13 @@ class Expression(Node):
         return Expression("length", (self,))
 
     def lower(self) -> "Expression":
-        """The string in small letters."""
+        """The string in small letters, by Unicode's full mapping, as Python's and Java's: İ becomes i and a combining
+        dot, and Σ at the end of a word ς.
+        """
         return _text("lower", self)
 
     def upper(self) -> "Expression":
-        """The string in capitals."""
+        """The string in capitals, by Unicode's full mapping: ß becomes SS."""
         return _text("upper", self)
 
     def matches(self, pattern: str) -> "Expression":
@@ -213,7 +220,9 @@ class Expression(Node):
         return _text("matches", self, pattern)
 
     def extract(self, pattern: str, group: int = 1) -> "Expression":
-        """What a group of a regular expression (RE2) found in the string; null where it was not found."""
+        """What a group of a regular expression (RE2) found in the string, from group 1; null where the expression was
+        not found. SchemaError for one that RE2 does not read, or that has no such group.
+        """
         return _text("extract", self, pattern, group)
 
     def split_part(self, separator: str, index: int) -> "Expression":

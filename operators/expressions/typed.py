@@ -7,6 +7,7 @@ from typing import Any
 from engine import Kind, Schema, SchemaError
 from operators.expressions.constants import constant
 from operators.expressions.node import Node
+from operators.expressions.patterns import fault_of
 
 CLASSES = {"int64": "int", "uint64": "uint", "float64": "float", "timestamp": "int", "bool": "int"}
 """Which operations of the machine are for words of a kind; text has its own."""
@@ -94,7 +95,7 @@ class _Typing:
             return self._fill_null(tree)
         arguments = self._together(tree)
         self._at = tree
-        if operation in ("calendar", "cast", "is_null", "length", "text", "~"):
+        if operation in ("calendar", "cast", "is_null", "length", "text", "try_cast", "~"):
             return self._one(tree, arguments[0])
         first, second = arguments
         if operation in ("starts_with", "ends_with", "contains"):
@@ -130,7 +131,7 @@ class _Typing:
 
     def _one(self, tree: Node, argument: Term) -> Term:
         operation, kind = tree.operation, argument.kind
-        if operation == "cast":
+        if operation in ("cast", "try_cast"):
             return self._cast(tree, argument)
         if operation == "is_null":
             return Term("is_null", "bool", False, (argument,), None, repr(tree))
@@ -150,6 +151,8 @@ class _Typing:
         wanted = "timestamp" if name == "format_time" else "string"
         if kind != wanted:
             raise self._refuse(f'{name} is for {wanted}, not {kind}; say .cast("{wanted}")')
+        if name in ("matches", "extract") and (fault := fault_of(*tree.value[1:])):
+            raise self._refuse(fault)
         made = self._make(tree, "text", _TEXT_RESULTS.get(name, "string"), (argument,), tree.value)
         return made if name not in ("extract", "split_part") else _nullable(made)
 
@@ -164,7 +167,12 @@ class _Typing:
         if after == "string" and before != "bytes":
             return self._make(tree, "text", "string", (argument,), ("to_text",))
         if before == "string" and after in NUMBERS:
-            return _nullable(self._make(tree, "text", after, (argument,), ("to_number", after)))
+            number = Term("text", after, False, (argument,), ("to_number", after), repr(tree))
+            return _nullable(number) if tree.operation == "try_cast" else self._make(
+                tree, "known", after, (number, argument)
+            )
+        if tree.operation == "try_cast":
+            raise self._refuse(f"try_cast is for string to numbers, not {before} to {after!r}; say .cast({after!r})")
         if (before, after) not in _CASTS:
             ways = [there for here, there in _CASTS if here == before] + ["string"] * (before != "bytes")
             raise self._refuse(f"a cast leads from {before} to {', '.join(ways) or 'nothing else'}, not to {after!r}")

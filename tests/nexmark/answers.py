@@ -125,10 +125,10 @@ ANSWERS = {
             strftime(make_timestamp(date_time // 1000), '%H:%M') AS hm FROM bid
     """,
     "q21": """
-        SELECT auction, bidder, price, channel, CASE lower(channel)
+        SELECT auction, bidder, price, channel, CASE lower(replace(channel, 'İ', 'i̇'))
             WHEN 'apple' THEN '0' WHEN 'google' THEN '1' WHEN 'facebook' THEN '2' WHEN 'baidu' THEN '3'
             ELSE regexp_extract(url, '(&|^)channel_id=([^&]*)', 2) END AS channel_id
-        FROM bid WHERE lower(channel) IN ('apple', 'google', 'facebook', 'baidu')
+        FROM bid WHERE lower(replace(channel, 'İ', 'i̇')) IN ('apple', 'google', 'facebook', 'baidu')
             OR regexp_matches(url, '(&|^)channel_id=')
     """,
     "q22": """

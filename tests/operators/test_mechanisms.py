@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine import COMPLETE, GraphError, Schema, Stream, UsageError
-from operators import Max, Tumbling, aggregate, best_offers, no_op, running_average, word_count
+from operators import Count, Max, Tumbling, aggregate, best_offers, no_op, running_average, word_count
 from operators.mechanisms import MECHANISMS, Mechanism, mechanism
 from tests.operators.helpers import Bench, bench
 
@@ -82,6 +82,22 @@ def test_words_are_counted_in_order_of_time(way: str, script: Any, settle: bool)
 
     with bench([WORDS], declare, workers, way, ["at"]) as made:
         assert _play(made, WORDS, sends, settle) == _counts(rows)
+
+
+@pytest.mark.parametrize("way", CROSSING)
+def test_texts_take_part(way: str) -> None:
+    """In order of time and out of it: each distinct time may be a message of its own."""
+    schema = Schema("at", word="string?")
+    rows = [(3, "c"), (1, "a"), (1, None), (2, "bé"), (3, "a")]
+
+    def declare(stream: Stream, way: Mechanism) -> Stream:
+        return aggregate(no_op(stream, "word", way=way), "word", window=Tumbling("at", 10), rows=Count(), way=way)
+
+    with bench([schema], declare, 2, way, ["at"]) as made:
+        made.send(_columns(schema, rows))
+        made.send(_columns(schema, sorted(rows, key=str)), worker=1)
+        made.close()
+        assert {row[-2]: row[-1] for row in made.rows} == {"a": 4, "bé": 2, "c": 2, None: 2}
 
 
 @pytest.mark.parametrize("way", MECHANISMS)

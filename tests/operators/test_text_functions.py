@@ -1,0 +1,125 @@
+"""Functions of text: letters by Unicode's full mapping, groups of patterns as RE2 has them, and text as numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import duckdb
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine import Batch, OperatorError, Schema, SchemaError, Scope, Stream, execute
+from operators import Expression, col, collect, select, when, where
+
+TEXT = Schema(text="string?")
+
+
+def results(texts: list[str | None], **columns: Expression) -> list[tuple[Any, ...]]:
+    """The rows that the expressions make of a column `text`."""
+    scope = Scope("text")
+    stream = select(scope.new_input(TEXT)[1], **columns)
+    assert stream.stage is not None
+    made = stream.stage.function.fused([stream.stage.function])(Batch(TEXT, {"text": texts}))  # type: ignore[union-attr]
+    return list(zip(*[made[name].tolist() for name in columns], strict=True)) if made is not None else []
+
+
+@given(st.lists(st.none() | st.text("aZİIıßΣσς ﬁéÉǅ1"), min_size=1, max_size=20))
+def test_letters_are_mapped_in_full(texts: list[str | None]) -> None:
+    made = results(texts, small=col("text").lower(), large=col("text").upper())
+    assert made == [(None, None) if text is None else (text.lower(), text.upper()) for text in texts]
+
+
+def test_a_dotted_capital_keeps_its_dot() -> None:
+    """As Java's and Spark's lower has it: BAİDU is not baidu."""
+    assert results(["BAİDU", "BAIDU"], is_it=col("text").lower() == "baidu") == [(False,), (True,)]
+
+
+PATTERNS = [
+    (r"(a)(b)?", 1), (r"(?:a)(b)", 1), (r"[(](a)", 1), (r"[](](a)", 1), (r"[^](](a)", 1), (r"[[:alpha:](](b)", 1),
+    (r"\((a)", 1), (r"\\(a)", 1), (r"\Q(\E(a)", 1), (r"(?P<x>a)(b)", 2), (r"((a)|(b))", 2), (r"(?i)(A)(b)", 2),
+    (r"(?i:A)(b)", 1), (r"[\](](a)", 1), (r"(group1)?(a)", 2), (r"^(a*)(.*)$", 2), (r"(a|ab)(b*)", 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("pattern", "group"), PATTERNS)
+def test_groups_are_found_as_re2_finds_them(pattern: str, group: int) -> None:
+    """DuckDB reads patterns by RE2 too, and numbers their groups itself."""
+    texts = ["ab", "aab", "(a", "]a", "b", "bb", "\\a", "group1a", "", "(ab", "aB", "ABa"]
+    found = duckdb.execute(
+        "SELECT CASE WHEN regexp_matches(t, $p) THEN regexp_extract(t, $p, $g) END FROM (SELECT unnest($t) AS t)",
+        {"p": pattern, "g": group, "t": texts},
+    ).fetchall()
+    assert results(list(texts), found=col("text").extract(pattern, group)) == found
+
+
+@pytest.mark.parametrize(
+    ("expression", "says"),
+    [
+        (col("text").extract("(a"), r"operator 'select', in .*: RE2 does not read '\(a': .*missing \)"),
+        (col("text").matches("a**("), "operator 'select', in .*: RE2 does not read"),
+        (col("text").extract("(?=a)(b)"), "RE2 does not read"),
+        (col("text").extract("(a)", 2), r"'\(a\)' has 1 group\(s\), and no group 2; put what is wanted into"),
+        (col("text").extract("a"), r"'a' has 0 group\(s\), and no group 1"),
+        (col("text").extract("(a)", 0), "and no group 0"),
+        (col("text").length().try_cast("float64"), r"try_cast is for string to numbers, not int64 .*say \.cast"),
+    ],
+)
+def test_what_cannot_be_is_refused_at_once(expression: Expression, says: str) -> None:
+    stream = Scope("wrong").new_input(TEXT)[1]
+    with pytest.raises(SchemaError, match=says):
+        select(stream, x=expression)
+
+
+WHOLE = {"0": 0, "-17": -17, "+5": 5, "007": 7, "9223372036854775807": 2**63 - 1}
+REAL = {"1.5": 1.5, "-.5": -0.5, "2.": 2.0, "1e3": 1000.0, "1E-2": 0.01, "inf": math.inf, "-Infinity": -math.inf}
+NONE = ["", " ", " 1", "1 ", "1_000", "٣", "१", "0x10", "1e", "e5", "Oslo", "--1", "1,5", "½", "1\n", "∞", "+", "."]
+
+
+def test_text_as_numbers() -> None:
+    texts = [*WHOLE, *NONE, None]
+    wanted = [*WHOLE.values(), *[None] * (len(NONE) + 1)]
+    assert [row[0] for row in results(list(texts), n=col("text").try_cast("int64"))] == wanted
+    reals = [*REAL, *NONE, None]
+    wanted = [*REAL.values(), *[None] * (len(NONE) + 1)]
+    made = results(list(reals), n=col("text").try_cast("float64"), null=col("text").try_cast("float64").is_null())
+    assert [None if null else value for value, null in made] == wanted
+    assert math.isnan(results(["nan"], n=col("text").cast("float64"))[0][0])
+    beyond = [str(2**63), str(-(2**63)), "-1", str(2**64 - 1), str(2**63 - 1)]
+    made = results(list(beyond), i=col("text").try_cast("int64"), u=col("text").try_cast("uint64"))
+    assert made == [(None, 2**63), (None, None), (-1, None), (None, None), (2**63 - 1, 2**63 - 1)]
+
+
+@pytest.mark.parametrize("kind", ["int64", "uint64", "float64"])
+@pytest.mark.parametrize("text", ["Oslo", "1_000", "٣", "", str(-(2**80)) + "x"])
+def test_text_that_is_no_number_is_an_error(kind: str, text: str) -> None:
+    def program(worker: Any) -> None:
+        with worker.dataflow("casts") as scope:
+            handle, stream = scope.new_input(TEXT)
+            collect(select(stream, n=col("text").cast(kind)))
+        handle.send({"text": ["1", None, text]})
+
+    says = rf"'select' .*text\.cast\('{kind}'\), row 2 of the batch: text that is no such number; say \.try_cast"
+    with pytest.raises(OperatorError, match=says):
+        execute(program, workers=1)
+
+
+def test_only_rows_that_are_cast_count() -> None:
+    """Not those that another branch takes, that a filter dropped, or that are null."""
+    number = when(col("text").matches("^[0-9]+$")).then(col("text").cast("int64")).otherwise(-1)
+    assert results(["5", "Oslo", None], n=number) == [(5,), (-1,), (-1,)]
+    assert results(["5", None], n=col("text").cast("int64") + 1) == [(6,), (None,)]
+
+    def kept(stream: Stream) -> Stream:
+        return select(where(stream, col("text") != "Oslo"), n=col("text").cast("int64"))
+
+    def program(worker: Any) -> Any:
+        with worker.dataflow("casts") as scope:
+            handle, stream = scope.new_input(TEXT)
+            rows = collect(kept(stream))
+        handle.send({"text": ["1", "Oslo", "2"]})
+        worker.run()
+        return rows.columns()
+
+    assert execute(program, workers=1) == [{"n": [1, 2]}]
