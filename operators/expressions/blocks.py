@@ -244,27 +244,6 @@ def convert(op, target, first, count):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def known(target, first, null, count):  # type: ignore[no-untyped-def]
-    """The words as they are; whether one of them is `null`."""
-    t, a = words_at(target, count), words_at(first, count)
-    bad = False
-    for i in range(count):
-        bad |= a[i] == null
-        t[i] = a[i]
-    return bad
-
-
-@kernel
-def first_unknown(first, null, guard, count):  # type: ignore[no-untyped-def]
-    """The first row of the block that is `null`, of those where `guard` (0: none) is 1; or -1."""
-    a, g = words_at(first, count), words_at(guard, count)
-    for i in range(count):
-        if a[i] == null and (guard == 0 or g[i] == 1):
-            return i
-    return -1
-
-
-@kernel
 def first_fault(op, first, second, guard, count):  # type: ignore[no-untyped-def]
     """The first row of the block whose result is not what it should be, of those where `guard` (0: none) is 1; or -1.
     """

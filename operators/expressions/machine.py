@@ -23,14 +23,12 @@ from operators.expressions.blocks import (
     compare,
     convert,
     first_fault,
-    first_unknown,
-    known,
     real,
     unsigned,
     whole,
 )
 from operators.expressions.calendar_blocks import calendar_field
-from operators.expressions.text_blocks import text_length, text_relation
+from operators.expressions.text_blocks import first_unknown, known, text_length, text_relation
 
 BLOCK = 512
 WIDTH = 8

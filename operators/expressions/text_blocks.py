@@ -69,6 +69,27 @@ def text_length(target, first, heap, is_text, count):  # type: ignore[no-untyped
         t[i] = found
 
 
+@kernel
+def known(target, first, null, count):  # type: ignore[no-untyped-def]
+    """The numbers that texts were read as, as they are; whether one is `null`, which a text that is none became."""
+    t, a = words_at(target, count), words_at(first, count)
+    bad = False
+    for i in range(count):
+        bad |= a[i] == null
+        t[i] = a[i]
+    return bad
+
+
+@kernel
+def first_unknown(first, null, guard, count):  # type: ignore[no-untyped-def]
+    """The first row of the block that is `null`, of those where `guard` (0: none) is 1; or -1."""
+    a, g = words_at(first, count), words_at(guard, count)
+    for i in range(count):
+        if a[i] == null and (guard == 0 or g[i] == 1):
+            return i
+    return -1
+
+
 @kernel(void(COLUMN, int64, COLUMN, int64, WORDS))
 def split_part(words, heap, separator, index, parts):  # type: ignore[no-untyped-def]
     """Words into the same heap of the parts of that index, from 0, between separators; null where there are fewer.

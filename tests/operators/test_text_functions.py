@@ -120,6 +120,6 @@ def test_only_rows_that_are_cast_count() -> None:
             rows = collect(kept(stream))
         handle.send({"text": ["1", "Oslo", "2"]})
         worker.run()
-        return rows.columns()
+        return rows.columns()["n"].tolist()
 
-    assert execute(program, workers=1) == [{"n": [1, 2]}]
+    assert execute(program, workers=1) == [[1, 2]]
