@@ -40,13 +40,14 @@ from engine.explanation import Explanation, Holder, Pointstamp
 from engine.hold import Hold
 from engine.input import InputHandle
 from engine.input_group import InputGroup
+from engine.input_port import InputPort
 from engine.kinds import Kind
 from engine.launcher import execute
 from engine.location import Notify
 from engine.offered import columns_of, table_of
 from engine.operator import OperatorContext
+from engine.output_port import OutputPort
 from engine.pact import Broadcast, Exchange, Pact, Pipeline
-from engine.ports import InputPort, OutputPort
 from engine.probe import Probe
 from engine.probe_group import ProbeGroup
 from engine.schema import Schema
@@ -58,7 +59,8 @@ from engine.stream import OperatorBuilder, Stream
 from engine.text import Strings
 from engine.text_kernels import text_equal, text_hash
 from engine.timestamp import COMPLETE, MAX_TIME, PathSummary, Time, less_equal
-from engine.tokens import Token, TokenRef
+from engine.token_ref import TokenRef
+from engine.tokens import Token
 from engine.updates import Updates
 from engine.worker import Worker
 from shm.kernels import (

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from engine.channel import Channel, FeedbackChannel, RelayChannel, SelectChannel, needs_queues
 from engine.dataflows import RunningDataflow
 from engine.errors import GraphError, OperatorError, TokenRingError
+from engine.input_port import InputPort
 from engine.location import Notify, Source
 from engine.nested_port import NestedInputPort
 from engine.operate import Constructor
 from engine.operator import OperatorContext, RunningOperator
-from engine.ports import InputPort, OutputPort
+from engine.output_port import OutputPort
 from engine.raised import raised_at
 from engine.reachability import Reachability
 from engine.remote_channel import RemoteChannel
@@ -20,7 +21,7 @@ from engine.scope import Scope
 from engine.stage_run import compile_stages
 from engine.text_channel import TextChannel, needs_text_channel
 from engine.timestamp import first_time
-from engine.tokens import Token
+from engine.tokens import GRANTED, Token
 
 if TYPE_CHECKING:
     from engine.worker import Worker
@@ -135,7 +136,7 @@ def _construct(worker: "Worker", scope: Scope, running: list[RunningOperator]) -
         tokens = []
         for output in operator.outputs:
             output.held += 1
-            token = Token(output, first_time(spec.depth))
+            token = Token(output, first_time(spec.depth), 1, GRANTED)
             if spec.manual is not None:
                 token.made_at(*spec.manual.declared)
             else:

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 from engine.batch import Batch
 from engine.burst import Burst
 from engine.change_batch import CHANGE_BYTES, ChangeLog, pack_change
+from engine.input_port import InputPort
+from engine.output_port import OutputPort
 from engine.pact import Broadcast, Exchange, Pact
-from engine.ports import InputPort, OutputPort
 from engine.timestamp import PathSummary
 
 if TYPE_CHECKING:

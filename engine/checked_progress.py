@@ -24,8 +24,9 @@ from shm.progress_ring import check as check_ring
 from shm.segment import Segment
 
 if TYPE_CHECKING:
+    from engine.input_port import InputPort
     from engine.operator import RunningOperator
-    from engine.ports import InputPort, OutputPort
+    from engine.output_port import OutputPort
     from engine.worker import Worker
 
 

@@ -1,5 +1,6 @@
 """Why a worker does not step: it is in the middle of a step, or an error ended one and what was in hand is lost."""
 
+from threading import current_thread, get_ident
 from typing import TYPE_CHECKING, NoReturn
 
 from engine.errors import GroupStopped, TokenRingError, UsageError
@@ -21,6 +22,11 @@ def refuse_step(worker: "Worker") -> NoReturn:
             f"worker {worker.index} cannot go on after: {told}. What was in hand then is lost; let the error end the "
             f"run, or catch it where it is raised, within the operator or listener"
         ) from failure
+    if get_ident() != worker.thread:
+        raise UsageError(
+            f"worker {worker.index} cannot step, wait or build in thread {current_thread().name!r}: it belongs to the "
+            f"thread that its program runs in"
+        )
     for operator in worker.operators:
         if operator.is_running:
             raise UsageError(

@@ -8,7 +8,7 @@ that the other was dropped. Why that is safe: docs/concurrency.md.
 
 from typing import Any
 
-from engine.ports import OutputPort
+from engine.output_port import OutputPort
 from engine.tokens import Token
 
 

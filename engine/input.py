@@ -2,19 +2,20 @@
 """
 
 from collections.abc import Mapping
+from threading import get_ident
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from engine.batch import Batch
-from engine.errors import DroppedTokenError, GraphError, SchemaError, TimeRegressionError
+from engine.errors import DroppedTokenError, GraphError, SchemaError, TimeRegressionError, TokenError
 from engine.failure import refuse_step
 from engine.schema import Schema
 from engine.timestamp import MAX_TIME, Time
-from engine.tokens import Token
+from engine.tokens import Token, refuse_thread
 
 if TYPE_CHECKING:
     from engine.input_group import InputGroup
-    from engine.ports import OutputPort
+    from engine.output_port import OutputPort
     from engine.worker import Worker
 
 
@@ -59,8 +60,10 @@ class InputHandle:
             )
         if self._token is None:
             raise DroppedTokenError(f"cannot {verb} {self._port.describe()}: it is closed; close it after the last use")
+        if get_ident() != self._port.thread:
+            refuse_thread(verb, self._port.describe())
         if self.group is not None:
-            self._token._time = self.group.time(self.slot)
+            self._token.moved_to(self.group.time(self.slot))
         return self._token
 
     def enter(self, group: "InputGroup", slot: int) -> tuple[int, Time]:
@@ -76,7 +79,7 @@ class InputHandle:
         """Be alone again, at this time (done by the group)."""
         assert self._token is not None
         self.group = None
-        self._token._time = time
+        self._token.moved_to(time)
 
     @property
     def port(self) -> "OutputPort | None":
@@ -124,7 +127,7 @@ class InputHandle:
             refuse_step(worker)
         at = self._port.allowed(token, time)
         try:
-            self._port.push(at, batch)
+            self._port._push(at, batch)
         except SchemaError:
             raise
         except BaseException as error:  # some of those who read the stream have the rows, some have not
@@ -158,11 +161,15 @@ class InputHandle:
         """Promise to send nothing more (idempotent)."""
         if self._token is not None:
             assert self._port is not None
+            self._open_token("close")
             if self.group is not None:
                 self.group.remove(self)
             token, self._token = self._token, None
             token.drop()
             self._port.operator.worker.flush()
+
+    def __reduce__(self) -> str:
+        raise TokenError(f"the handle of {self.describe()} cannot be copied, nor leave its worker: it holds a token")
 
     def __enter__(self) -> "InputHandle":
         return self

@@ -10,9 +10,10 @@ from engine.errors import GraphError, TimeRegressionError, TokenError
 from engine.explain import describe_frontiers
 from engine.explanation import Explanation
 from engine.hold import HeldToken, Hold
+from engine.output_port import OutputPort
 from engine.place import Named, Place, find, in_words, of_port, operator_called
-from engine.ports import OutputPort
 from engine.timestamp import as_time, less_equal, representable
+from engine.tokens import GRANTED
 from engine.tracker import Tracker
 from engine.why import explain, live_tokens, tokens_of
 
@@ -78,7 +79,7 @@ def take_hold(worker: Inspectable, dataflows: Sequence[RunningDataflow], named: 
         for summary in paths.get(origin, ())
     ):
         _refuse_hold(worker, of_port(place.dataflow, port), time)
-    token = HeldToken(port, time, 3)
+    token = HeldToken(port, time, 3, GRANTED)
     port.held += 1
     worker.log.add(port.location, time, 1)
     port.operator.worker.flush()

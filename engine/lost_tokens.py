@@ -1,10 +1,13 @@
 """Tokens lost to the garbage collector: reported at once, released with the next exchange of progress."""
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.change_batch import ChangeLog
 from engine.tokens import Token
+
+if TYPE_CHECKING:
+    from engine.output_port import OutputPort
 
 
 class LostTokens:
@@ -14,17 +17,17 @@ class LostTokens:
 
     def __init__(self, log: ChangeLog) -> None:
         self._log = log
-        self.waiting: list[tuple[int, Any]] = []
+        self.waiting: list[tuple[OutputPort, Any]] = []
 
-    def add(self, token: Token, location: int, where: str) -> None:
-        """A token of the output `where` was garbage-collected while live."""
-        self.waiting.append((location, token.time))
-        self.report(token, where)
+    def add(self, token: Token, port: "OutputPort") -> None:
+        """A token of this output was garbage-collected while live, in whatever thread."""
+        self.waiting.append((port, token._granted))
+        self.report(token, port.describe())
 
     def report(self, token: Token, where: str) -> None:
         """Say who lost a token."""
         sys.stderr.write(
-            f"tokenring: a token of {where} at time {token.time} was lost without drop(); it was made at "
+            f"tokenring: a token of {where} at time {token._granted} was lost without drop(); it was made at "
             f"{token.origin}. "
             "It is released now; drop tokens explicitly.\n"
         )
@@ -32,4 +35,6 @@ class LostTokens:
     def release(self) -> None:
         """Log that they are gone."""
         while self.waiting:
-            self._log.add(*self.waiting.pop(), -1)
+            port, time = self.waiting.pop()
+            port.held -= 1
+            self._log.add(port.location, time, -1)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from engine.antichain import Antichain
-from engine.ports import InputPort
+from engine.input_port import InputPort
 from engine.timestamp import as_time, less_equal
 
 

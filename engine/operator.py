@@ -5,8 +5,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import GroupStopped, OperatorError, TokenRingError
+from engine.input_port import InputPort
 from engine.location import Notify
-from engine.ports import InputPort, OutputPort
+from engine.output_port import OutputPort
 from engine.raised import raised_at
 from shm.errors import BrokenInvariant
 

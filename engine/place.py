@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from engine.errors import GraphError
 from engine.input import InputHandle
+from engine.input_port import InputPort
 from engine.location import Source
-from engine.ports import InputPort, OutputPort
+from engine.output_port import OutputPort
 from engine.probe import Probe
 from engine.stream import Stream
 

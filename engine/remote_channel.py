@@ -10,8 +10,9 @@ from engine.burst import Burst
 from engine.change_batch import CHANGE_BYTES, pack_change
 from engine.channel import Channel
 from engine.errors import ConfigError
+from engine.input_port import InputPort
+from engine.output_port import OutputPort
 from engine.pact import Broadcast, Exchange, Pact
-from engine.ports import InputPort, OutputPort
 from engine.schema import Schema
 from shm.data_queue import HEADER_WORDS, PAD, STAMP, partition_for, send_for
 

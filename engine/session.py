@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 from engine.batch import Batch
 from engine.errors import TokenError
-from engine.tokens import Token, TokenRef
+from engine.token_ref import TokenRef
+from engine.tokens import Token
 
 if TYPE_CHECKING:
-    from engine.ports import OutputPort
+    from engine.output_port import OutputPort
 
 
 class Session:
@@ -38,10 +39,10 @@ class Session:
         right = self._right
         if not self._open or right is None:
             raise TokenError(f"{port.describe()}: a session sends only inside its `with` block")
-        if not right._live:
-            right.refuse()  # type: ignore[union-attr]  # tokens are pinned; only a reference can have expired
+        if right.__class__ is TokenRef and right[0].current is not right:  # a token is pinned, and cannot expire
+            right.refuse()
         time = self._time if time is None else port.later(self._time, time, "session")
-        port.push(time, batch if isinstance(batch, Batch) else Batch(port.schema, batch))
+        port._push(time, batch if isinstance(batch, Batch) else Batch(port.schema, batch))
 
     def __exit__(self, *_: object) -> None:
         if self._right.__class__ is Token:

@@ -10,8 +10,8 @@ from time import monotonic_ns
 from typing import TYPE_CHECKING, Any
 
 from engine.hold import HeldToken
+from engine.output_port import OutputPort
 from engine.place import of_port
-from engine.ports import OutputPort
 from engine.timestamp import MAX_TIME, coordinates
 from engine.tokens import Token
 from engine.why import explain, live_tokens, tokens_of

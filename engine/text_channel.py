@@ -8,9 +8,10 @@ import numpy as np
 from engine.batch import Batch
 from engine.burst import Burst
 from engine.errors import ConfigError
+from engine.input_port import InputPort
 from engine.kinds import Kind
+from engine.output_port import OutputPort
 from engine.pact import Exchange, Pact
-from engine.ports import InputPort, OutputPort
 from engine.remote_channel import RemoteChannel
 from engine.schema import Schema
 from engine.text_kernels import hash_keys, heap_address

@@ -8,19 +8,21 @@ garbage collector is released and reported with its origin.
 """
 
 import sys
+from threading import current_thread, get_ident
 from types import CodeType
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from engine.change_batch import CHANGE_BYTES, ChangeLog, pack_change, pack_two_changes
 from engine.errors import (
     DroppedTokenError,
-    ExpiredReferenceError,
     PinnedTokenError,
     TimeRegressionError,
     TokenError,
-    WrongOutputError,
 )
-from engine.timestamp import MAX_TIME, AnyTime, PathSummary, as_time, less_equal, representable
+from engine.timestamp import MAX_TIME, AnyTime, as_time, less_equal, representable
+
+GRANTED = object()
+"""What the engine makes tokens with: a token made without a count in the log would break what all workers believe."""
 
 _TWO_CHANGES_BYTES = 2 * CHANGE_BYTES
 
@@ -32,6 +34,7 @@ class TokenPort(Protocol):
     depth: int
     log: ChangeLog
     held: int
+    thread: int
 
     def describe(self) -> str:
         """Operator, output and worker, for messages."""
@@ -41,17 +44,22 @@ class TokenPort(Protocol):
 
 
 class Token:
-    """The right to send at `time` or later at one output. Made by the engine alone."""
+    """The right to send at `time` or later at one output. Made by the engine alone: TokenError for whoever else tries.
 
-    __slots__ = ("_code", "_line", "_live", "_pins", "_port", "_time")
+    It is good while `_granted`, None after a drop, is the very `_time` that it has: a time set from outside is not.
+    """
 
-    def __init__(self, port: TokenPort, time: AnyTime, callers: int = 1) -> None:
+    __slots__ = ("_code", "_granted", "_line", "_pins", "_port", "_time")
+
+    def __init__(self, port: TokenPort, time: AnyTime, callers: int = 1, grant: object = None) -> None:
+        if grant is not GRANTED:
+            raise TokenError(f"a token of {named(port)} cannot be made by hand; retain() a reference, clone() a token")
         frame = sys._getframe(callers)
         self._code: CodeType = frame.f_code
         self._line: int = frame.f_lineno
         self._port = port
         self._time = time
-        self._live = True
+        self._granted: AnyTime | None = time
         self._pins = 0
 
     @property
@@ -59,10 +67,14 @@ class Token:
         """The earliest time at which the token lets its holder send: an integer, or a tuple in a nested scope."""
         return self._time
 
+    @time.setter
+    def time(self, time: object) -> None:
+        raise TokenError(f"the time of a token of {self._port.describe()} is not set: call downgrade({time})")
+
     @property
     def live(self) -> bool:
         """Whether the token has not been dropped."""
-        return self._live
+        return self._granted is not None
 
     def made_at(self, code: CodeType | None, line: int | None = None) -> None:
         """Say that the token came into being for the sake of this code (initial tokens: their constructor, or where a
@@ -86,16 +98,22 @@ class Token:
         if time.__class__ is not int or before.__class__ is not int:
             self._downgrade(time)
             return
-        if not self._live or self._pins or time < before or time > MAX_TIME:
+        port = self._port
+        if (
+            before is not self._granted
+            or self._pins
+            or time < before
+            or time > MAX_TIME
+            or get_ident() != port.thread
+        ):
             self._refuse("downgrade", time)
         if time == before:
             return
-        port = self._port
         log = port.log
         offset = log.offset
         location = port.location
         pack_two_changes(log.buffer, offset, location, -1, before, location, 1, time)
-        self._time = time
+        self._time = self._granted = time
         log.offset = offset = offset + _TWO_CHANGES_BYTES
         if offset >= log.limit:
             log.make_room()
@@ -108,31 +126,50 @@ class Token:
         except TypeError as error:
             raise TokenError(f"cannot downgrade a token of {port.describe()}: {error}") from None
         before = self._time
-        if not self._live or self._pins or not less_equal(before, time) or not representable(time):
+        if not less_equal(before, time) or not representable(time) or self._pins or not self._usable:
             self._refuse("downgrade", time)
         if time != before:
             port.log.add(port.location, time, 1)
             port.log.add(port.location, before, -1)
-            self._time = time
+            self._time = self._granted = time
+
+    @property
+    def _usable(self) -> bool:
+        return self._granted is self._time and get_ident() == self._port.thread
+
+    def moved_to(self, time: AnyTime) -> None:
+        """Be at a time to which the log says it was moved already (done by groups of inputs)."""
+        self._time = self._granted = time
+
+    def time_to_send(self) -> Any:
+        """Its time, for whoever sends with it; raises TokenErrors if it is not good."""
+        if self._granted is None:
+            raise DroppedTokenError(
+                f"{self._port.describe()} cannot send with a token that was dropped (it was at time {self._time}); "
+                f"drop it after the last use, or retain() another"
+            )
+        if self._granted is not self._time:
+            self._refuse("send with", self._time)
+        return self._time
 
     def clone(self) -> "Token":
         """A second token at the same time and output."""
-        if not self._live:
+        if not self._usable:
             self._refuse("clone", self._time)
         port = self._port
         port.log.add(port.location, self._time, 1)
         port.held += 1
-        return Token(port, self._time, 2)
+        return Token(port, self._time, 2, GRANTED)
 
     def drop(self) -> None:
         """Give up the right for good. Raises DroppedTokenError the second time, PinnedTokenError within a session."""
-        if not self._live or self._pins:
-            self._refuse("drop", self._time)
-        self._live = False
         port = self._port
+        time = self._time
+        if time is not self._granted or self._pins or get_ident() != port.thread:
+            self._refuse("drop", time)
+        self._granted = None
         port.held -= 1
         log = port.log
-        time = self._time
         if time.__class__ is not int:
             log.add(port.location, time, -1)
             return
@@ -142,13 +179,20 @@ class Token:
         if offset >= log.limit:
             log.make_room()
 
-    def _refuse(self, verb: str, time: AnyTime) -> None:
+    def _refuse(self, verb: str, time: AnyTime) -> NoReturn:
         where = self._port.describe()
-        if not self._live:
+        if self._granted is None:
             raise DroppedTokenError(
                 f"cannot {verb} a token of {where}: it was dropped (it was at time {self._time}); clone it before "
                 f"dropping"
             )
+        if self._granted is not self._time:
+            raise TokenError(
+                f"cannot {verb} a token of {where}: its time was set to {self._time} past the engine, which knows it "
+                f"at {self._granted}; call downgrade(time), or retain() a token at the time that is needed"
+            )
+        if get_ident() != self._port.thread:
+            refuse_thread(verb, f"a token of {where}")
         if self._pins:
             raise PinnedTokenError(
                 f"cannot {verb} a token of {where} at time {self._time} inside a session that uses it; leave the "
@@ -173,86 +217,23 @@ class Token:
         raise TokenError(f"a token of {self._port.describe()} cannot leave its worker")
 
     def __del__(self) -> None:
-        if getattr(self, "_live", False):
+        if getattr(self, "_granted", None) is not None:
             self._port.lost(self)
 
     def __repr__(self) -> str:
-        state = "" if self._live else ", dropped"
+        state = "" if self.live else ", dropped"
         return f"Token({self._port.describe()}, time={self._time}{state})"
 
 
-class TokenRef:
-    """A message's right to send at its time, valid until the next message is taken or the operator's call ends."""
-
-    __slots__ = ("_input", "_live", "_time")
-
-    def __init__(self, source: "RefInput", time: Any) -> None:
-        self._input = source
-        self._time = time
-        self._live = True
-
-    @property
-    def time(self) -> Any:
-        """The message's time: an integer, or a tuple in a nested scope."""
-        return self._time
-
-    def retain(self, output: int = 0) -> Token:
-        """A token for the operator's output number `output`, at the message's time (plus the operator's summary for
-        that pair).
-
-        Raises ExpiredReferenceError after the call that gave the reference, WrongOutputError if the input cannot reach
-        the output.
-        """
-        if not self._live:
-            self.refuse()
-        source = self._input
-        port, summary = source.reach(output)
-        time = self._time
-        if time.__class__ is int:
-            time += summary.delays[0]
-            if time > MAX_TIME:
-                self._refuse_overflow(time)
-            log = port.log
-            offset = log.offset
-            pack_change(log.buffer, offset, port.location, 1, time)
-            log.offset = offset = offset + CHANGE_BYTES
-            if offset >= log.limit:
-                log.make_room()
-        else:
-            time = summary.results_in(time)
-            if time is None:
-                self._refuse_overflow(f"{self._time} and what the summary {summary} adds to it")
-            port.log.add(port.location, time, 1)
-        port.held += 1
-        return Token(port, time, 2)
-
-    def _refuse_overflow(self, time: object) -> None:
-        raise TimeRegressionError(
-            f"{self._input.describe()}: a token at {time} would be beyond the last representable time {MAX_TIME}"
-        )
-
-    def refuse(self) -> None:
-        """Raise the error for a reference that is used too late."""
-        raise ExpiredReferenceError(
-            f"a token reference of {self._input.describe()} at time {self._time} was used after the message it came "
-            f"with; call retain() on it in time"
-        )
-
-    def __reduce__(self) -> str:
-        raise TokenError(f"a token reference of {self._input.describe()} cannot be copied; retain() a token")
-
-    def __repr__(self) -> str:
-        return f"TokenRef({self._input.describe()}, time={self._time})"
+def named(port: object) -> str:
+    """What a user gave for a port, in words."""
+    describe = getattr(port, "describe", None)
+    return str(describe()) if callable(describe) else repr(port)
 
 
-class RefInput(Protocol):
-    """What a token reference needs of the input it came from."""
-
-    def reach(self, output: int) -> tuple[TokenPort, PathSummary]:
-        """The output port and the summary of the way there; WrongOutputError if there is no path."""
-
-    def describe(self) -> str:
-        """Operator, input and worker, for messages."""
-
-
-__all__ = ["RefInput", "Token", "TokenPort", "TokenRef", "WrongOutputError"]
+def refuse_thread(verb: str, what: str) -> NoReturn:
+    """Raise TokenError for what another thread than its worker's does."""
+    raise TokenError(
+        f"cannot {verb} {what} in thread {current_thread().name!r}: a worker's tokens, inputs and outputs are for the "
+        f"thread that built its dataflow; leave the work where that thread finds it, and call context.activate()"
+    )

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from functools import cache
 
 from engine.config import Config
+from engine.input_port import InputPort
 from engine.location import Notify
 from engine.operator import OperatorContext
+from engine.output_port import OutputPort
 from engine.pact import Broadcast, Exchange
-from engine.ports import InputPort, OutputPort
 from engine.schema import Schema
 from engine.simulation import SimulatedGroup
 from engine.tokens import Token

@@ -12,8 +12,9 @@ from engine.antichain import Antichain
 from engine.burst import messages_of
 from engine.explanation import HOLD, IN_HAND, INPUT, POSTPONED, TOKEN, WAITING, Explanation, Holder, Pointstamp, order
 from engine.hold import HeldToken
+from engine.input_port import InputPort
+from engine.output_port import OutputPort
 from engine.place import Place, port_name
-from engine.ports import InputPort, OutputPort
 from engine.remote_channel import RemoteChannel
 from engine.timestamp import coordinates, less_equal
 from engine.tokens import Token

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from heapq import heappop
+from threading import get_ident
 from time import monotonic_ns
 from typing import Any
 
@@ -63,6 +64,7 @@ class Worker(Inspectable, Scheduling):
         self._lot = lot
         self._stop_address = segment.address(segment.layout.stop)
         self.going_round: list[tuple[Any, Any, Any]] = []  # sent around loops, not counted yet: push, time, batch
+        self.thread = get_ident()
         self._stepping = False  # stays True after a failure
         self.failure: BaseException | None = None
         """What ended a step in the middle: this worker publishes nothing more."""
@@ -79,7 +81,7 @@ class Worker(Inspectable, Scheduling):
         """Declare a dataflow inside the block; it runs from the block's end on. All workers must declare the same ones
         in one order.
         """
-        if self._stepping:
+        if self._stepping or get_ident() != self.thread:
             refuse_step(self)
         scope = Scope(name)
         yield scope
@@ -96,7 +98,7 @@ class Worker(Inspectable, Scheduling):
     def barrier(self) -> int:
         """Wait until every worker of the group is here, stepping meanwhile; returns when the last one came, the same
         number on every worker (time.monotonic_ns), so that clocks can start together."""
-        if self._stepping:
+        if self._stepping or get_ident() != self.thread:
             refuse_step(self)
         return self.agreement.barrier()
 
@@ -108,7 +110,7 @@ class Worker(Inspectable, Scheduling):
         Due operators run in topological order, then those of loops in turn. Whenever one took a while, progress is
         exchanged and new messages are taken in before the next, so that peers wait for a part of a step only.
         """
-        if self._stepping:
+        if self._stepping or get_ident() != self.thread:
             refuse_step(self)
         self._stepping = True
         try:
@@ -237,7 +239,7 @@ class Worker(Inspectable, Scheduling):
     def run(self) -> None:
         """Close the manual inputs and run until nothing can happen any more: all tokens dropped, all messages consumed.
         """
-        if self._stepping:
+        if self._stepping or get_ident() != self.thread:
             refuse_step(self)
         for handle in self.inputs:
             handle.close()

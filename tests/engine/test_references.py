@@ -226,9 +226,11 @@ def test_a_lost_token_is_released_and_reported(capfd: pytest.CaptureFixture[str]
         lost.downgrade(8)
         assert output.held == 2
         del lost
+        waiting = output.operator.worker.lost.waiting
+        assert waiting == [(output, 8)], "released with the next exchange"
         return output.held
 
-    assert with_message(act) == 1  # and the run came to its end: with_message asserts that
+    assert with_message(act) == 2  # and the run came to its end: with_message asserts that
     said = capfd.readouterr().err.strip().splitlines()
     assert len(said) == 1
     for text in ("operator 'actor' output 0 on worker 0", "time 8", "without drop()", "test_references.py", "(act)"):
@@ -239,12 +241,13 @@ def test_a_token_lost_in_a_cycle_is_released_when_it_is_collected(capfd: pytest.
     def act(token: Token, reference: TokenRef, messages: InputPort, output: OutputPort) -> tuple[int, int]:
         cycle: list[Any] = [reference.retain()]
         cycle.append(cycle)
-        before = output.held
+        lost = output.operator.worker.lost
+        before = len(lost.waiting)
         del cycle
         gc.collect()
-        return before, output.held
+        return before, len(lost.waiting)
 
-    assert with_message(act) == (2, 1)
+    assert with_message(act) == (0, 1)
     assert "lost without drop()" in capfd.readouterr().err
 
 

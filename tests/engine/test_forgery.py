@@ -1,0 +1,272 @@
+"""Rights that the engine did not give, or that another thread uses: TokenErrors that name the operator, and all goes
+on."""
+
+import copy
+import pickle
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+
+from engine import Batch, OutputPort, Scope, Session, Token, TokenError, TokenRef, UsageError, Worker
+from engine.errors import DroppedTokenError, ExpiredReferenceError, PinnedTokenError, WrongOutputError
+from tests.engine.helpers import VALUE, build, settle, simulated, with_message
+
+ACTOR = r"operator 'actor' (output|input) 0 on worker 0"
+ROWS = {"value": [1]}
+
+
+def refused(act: Callable[[], Any], said: str, kind: type[Exception] = TokenError) -> None:
+    with pytest.raises(kind, match=said) as caught:
+        act()
+    assert type(caught.value) is kind
+
+
+def in_a_thread(act: Callable[[], Any]) -> Exception | None:
+    """What `act` raises in another thread, which has ended."""
+    raised: list[Exception] = []
+
+    def run() -> None:
+        try:
+            act()
+        except Exception as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=run, name="another")
+    thread.start()
+    thread.join()
+    return raised[0] if raised else None
+
+
+# Made by hand (with_message asserts that the run ends)
+
+
+@pytest.mark.parametrize("arguments", [(60,), (60, 1), (60, 1, object()), ()])
+def test_a_token_is_not_made_by_hand(arguments: tuple[Any, ...]) -> None:
+    with_message(lambda token, reference, rows, output: refused(
+        lambda: Token(output, *(arguments or (0,))), rf"a token of {ACTOR} cannot be made by hand; retain\(\)"
+    ))  # fmt: skip
+
+
+def test_a_reference_is_not_made_by_hand() -> None:
+    def act(token: Any, reference: Any, rows: Any, output: Any) -> None:
+        for arguments in ((rows, 0), ((rows, 0),), (rows,), ()):
+            refused(lambda arguments=arguments: TokenRef(*arguments), "a token reference of .* cannot be made by hand")
+        twin = tuple.__new__(TokenRef, (rows, 0))  # even so it is not the one at hand
+        refused(twin.retain, rf"reference of {ACTOR} at time 0 was used after the message", ExpiredReferenceError)
+        refused(lambda: output.give(twin, ROWS), "used after the message", ExpiredReferenceError)
+
+    with_message(act)
+
+
+def test_a_session_by_hand_asks_for_the_right_like_any_other() -> None:
+    def act(token: Any, reference: Any, rows: Any, output: Any) -> None:
+        refused(Session(output, 3, 0).__enter__, f"{ACTOR} cannot send without a token")  # type: ignore[arg-type]
+        with Session(output, reference, 4) as session:
+            session.give(ROWS)
+        refused(lambda: session.give(ROWS), "a session sends only inside its `with` block")
+        refused(session.__enter__, "a session is entered once")
+
+    with_message(act)
+
+
+def test_what_is_no_token_gives_no_right() -> None:
+    def act(token: Any, reference: Any, rows: Any, output: Any) -> None:
+        class Likeness(Token):
+            def __init__(self) -> None:
+                self._port, self._time, self._granted, self._pins = output, 0, 0, 0
+
+        likeness = Likeness()
+        refused(lambda: output.give(likeness, ROWS), "cannot send without a token")
+        likeness._granted = None
+        for nothing in (None, 3, (rows, 3), Token.__new__(Token)):
+            with pytest.raises((TokenError, AttributeError)):
+                output.give(nothing, ROWS)
+
+    with_message(act)
+
+
+# Set from outside
+
+
+def test_a_time_is_not_set() -> None:
+    def act(token: Any, reference: Any, rows: Any, output: Any) -> None:
+        retained = reference.retain()
+        refused(lambda: setattr(retained, "time", 1), rf"time of a token of {ACTOR} is not set: call downgrade\(1\)")
+        for name in ("time", "_time", "anything"):
+            refused(lambda name=name: setattr(reference, name, 1), rf"a token reference of {ACTOR} cannot be changed")
+        output.give(retained, ROWS)
+        retained.drop()
+
+    with_message(act)
+
+
+def test_a_token_rewound_past_the_engine_is_good_for_nothing() -> None:
+    def act(token: Any, reference: Any, rows: Any, output: Any) -> None:
+        retained = reference.retain()
+        retained._time = 1
+        said = rf"{ACTOR}: its time was set to 1 past the engine, which knows it at 3; call downgrade\(time\)"
+        for use in (
+            retained.drop,
+            retained.clone,
+            lambda: retained.downgrade(5),
+            lambda: output.give(retained, ROWS),
+            lambda: output.give(retained, ROWS, 7),
+            lambda: output.session(retained).__enter__(),
+        ):
+            refused(use, said)
+        retained._time = retained._granted
+        retained.drop()
+        reference.retain()._time = 1  # and lost: it is released at the time that the engine knows
+
+    with_message(act)
+
+
+@pytest.mark.parametrize("double", [copy.copy, copy.deepcopy, pickle.dumps, lambda it: pickle.dumps(it, 5)])
+def test_rights_are_not_copied(double: Callable[[Any], Any]) -> None:
+    def act(token: Any, reference: Any, rows: Any, output: Any) -> None:
+        refused(lambda: double(token), rf"a token of {ACTOR} cannot")
+        refused(lambda: double(reference), rf"a token reference of {ACTOR} cannot be copied")
+        refused(lambda: double([token]), "cannot") if double is not copy.copy else None
+        with output.session(token) as session:
+            refused(lambda: double(session), rf"a session of {ACTOR} cannot be copied")
+
+    with_message(act)
+    with simulated() as group:
+        (handle,) = build(group, lambda worker, scope: scope.new_input(VALUE)[0])
+        refused(lambda: double(handle), "the handle of operator 'input' output 0 on worker 0 cannot be copied")
+
+
+# Elsewhere
+
+
+def _two_dataflows(group: Any) -> list[Any]:
+    """(token, output) of an operator in each of two dataflows, on each worker."""
+
+    def declare(worker: Worker, scope: Scope) -> Any:
+        kept: list[Any] = []
+
+        def construct(context: Any, token: Any) -> Any:
+            def logic(rows: Any, output: Any) -> None:
+                for reference, _ in rows:
+                    kept[:] = [token, output, reference]
+
+            return logic
+
+        handle, stream = scope.new_input(VALUE)
+        stream.unary("actor", VALUE, construct).probe()
+        return handle, kept
+
+    made = build(group, declare, "one") + build(group, declare, "other")
+    for handle, _ in made:
+        handle.send(ROWS)
+        settle(group)
+        handle.close()
+    settle(group)
+    return [kept for _, kept in made]
+
+
+def test_a_right_is_for_its_own_worker_and_dataflow() -> None:
+    with simulated(2) as group:
+        made = _two_dataflows(group)
+        for one, (token, _, reference) in enumerate(made):
+            for other, (_, output, _) in enumerate(made):
+                if one != other:
+                    give = partial(output.give, token, ROWS)
+                    refused(give, "cannot send with a token of", WrongOutputError)
+                    refused(output.session(token).__enter__, "cannot send with a token of", WrongOutputError)
+                refused(partial(output.give, reference, ROWS), "used after the message", ExpiredReferenceError)
+        for token, _, _ in made:
+            token.drop()
+        settle(group)
+        assert all(worker.complete for worker in group.workers)
+
+
+def test_a_session_kept_open_pins_its_token() -> None:
+    def act(token: Any, reference: Any, rows: Any, output: Any) -> None:
+        session = output.session(token).__enter__()
+        refused(token.drop, "inside a session that uses it", PinnedTokenError)
+        session.__exit__()
+
+    with_message(act)
+
+
+# In another thread
+
+
+def test_rights_are_not_used_in_another_thread() -> None:
+    def act(token: Any, reference: Any, rows: Any, output: Any) -> None:
+        retained = reference.retain()
+        batch = Batch(VALUE, ROWS)
+        for use in (
+            retained.drop,
+            retained.clone,
+            lambda: retained.downgrade(5),
+            reference.retain,
+            lambda: output.give(retained, batch),
+            lambda: output.give(reference, batch),
+            lambda: next(rows),
+        ):
+            error = in_a_thread(use)
+            assert type(error) is TokenError
+            assert str(error).startswith("cannot ")
+            assert "operator 'actor' " in str(error)
+            assert "in thread 'another'" in str(error)
+        retained.drop()
+
+    with_message(act)
+
+
+def test_inputs_and_workers_are_not_used_in_another_thread() -> None:
+    with simulated() as group:
+        (handle,) = build(group, lambda worker, scope: scope.new_input(VALUE)[0])
+        (worker,) = group.workers
+        for use in (lambda: handle.send(ROWS), lambda: handle.advance_to(3), handle.close):
+            error = in_a_thread(use)
+            assert type(error) is TokenError
+            assert "operator 'input' output 0 on worker 0 in thread 'another'" in str(error)
+        for step in (worker.step, worker.run, worker.barrier, lambda: worker.step_while(lambda: True)):
+            error = in_a_thread(step)
+            assert type(error) is UsageError
+            assert "worker 0 cannot step, wait or build in thread 'another'" in str(error)
+        handle.close()
+        settle(group)
+        assert worker.complete
+
+
+def test_a_token_lost_in_another_thread_is_released() -> None:
+    """The collector runs wherever it is due."""
+    with simulated() as group:
+
+        def declare(worker: Worker, scope: Scope) -> Any:
+            kept: list[Any] = []
+
+            def construct(context: Any, token: Any) -> Any:
+                kept.append(token)
+                return lambda output: None
+
+            (stream,) = scope.source("source", (VALUE,), construct)
+            return stream.probe(), kept
+
+        ((probe, kept),) = build(group, declare)
+        group.workers[0].lost.report = lambda *_: None  # type: ignore[method-assign]
+        settle(group)
+        assert in_a_thread(kept.clear) is None
+        settle(group)
+        assert probe.done()
+
+
+def test_a_kept_output_is_no_right() -> None:
+    outputs: list[OutputPort] = []
+    with_message(lambda token, reference, rows, output: outputs.append(output))
+    refused(lambda: outputs[0].give(None, ROWS), "cannot send without a token")  # type: ignore[arg-type]
+
+
+def test_a_token_dropped_is_known_as_such() -> None:
+    def act(token: Any, reference: Any, rows: Any, output: Any) -> None:
+        token.drop()
+        refused(lambda: output.give(token, ROWS), "with a token that was dropped", DroppedTokenError)
+
+    with_message(act)
