@@ -13,7 +13,7 @@
     execute(program, workers=2)
 
 Layers: pure (timestamp, antichain, location, change_batch, counts, nested_counts, nested_frontiers, reachability,
-propagation, tables, tracker, tokens, validation, kinds, schema, batch, text, text_kernels, convert, arrow,
+propagation, tables, tracker, validation, kinds, schema, batch, text, text_kernels, convert, arrow,
 from_arrow, offered, errors),
 graph (pact, operate, graph, stream, scope), runtime (everything else; only this part touches shm and the system).
 """

@@ -4,6 +4,7 @@ can arrive.
 Looked at only by a worker that has slept in vain, so that it costs a run nothing.
 """
 
+import gc
 import os
 import sys
 from time import monotonic_ns
@@ -44,6 +45,9 @@ class StallWatch:
             self._position, self._since_ns = position, monotonic_ns()
         elif not self._said and monotonic_ns() - self._since_ns > STALLED_S * 1e9:
             self._since_ns = monotonic_ns()
+            gc.collect()
+            if self._worker.lost.waiting:
+                return  # what was lost is told of and released, and time goes on
             forgotten = self._forgotten()
             if forgotten:
                 self._said = True

@@ -3,7 +3,6 @@
 A step: fire timers, take in messages, run due operators (what they send to themselves included), exchange progress.
 """
 
-import gc
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from engine.data_plane import DataPlane
 from engine.dataflows import Dataflows
 from engine.errors import GroupStopped
 from engine.failure import refuse_step
+from engine.garbage import Garbage
 from engine.input import InputHandle
 from engine.inspection import Inspectable
 from engine.lost_tokens import LostTokens
@@ -39,7 +39,6 @@ _LONGEST_SLEEP_S = 0.2  # a wake-up cannot be lost; should one be all the same, 
 _OPERATORS_A_STEP = 64  # runs of operators within one step, so that sources get their turn
 _EXCHANGE_EVERY_NS = 5_000
 _STOP_CHECK_STEPS = 256
-_GARBAGE_LIMIT = 200_000  # young objects at which garbage is collected even though it is not quiet
 
 
 class Worker(Inspectable, Scheduling):
@@ -71,6 +70,7 @@ class Worker(Inspectable, Scheduling):
         self._is_alone = self.peers == 1
         self._incoming = 0
         self.lost = LostTokens(self.log)
+        self._garbage = Garbage()
         self._stall = StallWatch(self)
         self._spin_ns = 0 if config.oversubscribed else config.spin_us * 1000
 
@@ -276,8 +276,7 @@ class Worker(Inspectable, Scheduling):
         self._check_stop()
         if self._due or self._next or self.plane.waiting or self.log.offset:
             return
-        if gc.get_count()[0] > 1000:
-            gc.collect(1)
+        self._garbage.when_quiet()
         sleep_s = min(limit_s, _LONGEST_SLEEP_S)
         if self.timers:
             sleep_s = min(sleep_s, (self.timers[0][0] - time.monotonic_ns()) / 1e9 - 100e-6)
@@ -292,5 +291,4 @@ class Worker(Inspectable, Scheduling):
     def _check_stop(self) -> None:
         if peek(self._stop_address):  # SYNC stop: acquire, pairs with the launcher
             raise GroupStopped(f"worker {self.index} was asked to stop")
-        if gc.get_count()[0] > _GARBAGE_LIMIT:
-            gc.collect(1)
+        self._garbage.when_busy()

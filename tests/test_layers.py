@@ -24,11 +24,11 @@ MAY_USE = {
     # pyarrow: columns of other kinds than numbers; orjson: sources and sinks of JSON lines
     "operators": {"numpy", "numba", "sortedcontainers", "orjson", "pyarrow"},
 }
-# Order, counts and tokens: they run the same in a simulation of many workers as in a run, so they may know no machine.
+# Order and counts: they run the same in a simulation of many workers as in a run, so they may know no machine.
 PURE = (
     *("timestamp", "antichain", "location", "change_batch", "counts", "pool", "many_times", "reachability"),
     *("nested_counts", "nested_frontiers", "propagation", "tables", "tracker"),
-    *("tokens", "validation", "errors"),
+    *("validation", "errors"),
     *("kinds", "schema", "batch", "text", "text_kernels", "convert", "offered", "arrow", "from_arrow"),
 )
 NO_MACHINE = (
