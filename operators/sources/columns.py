@@ -3,7 +3,7 @@
 import mmap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -13,6 +13,22 @@ from operators.sources.throttle import Throttle
 from operators.sources.timing import NOTHING, Timing
 
 _RELEASE_ROWS = 1 << 20  # how many rows are read before their pages are given back
+
+
+@overload
+def read_columns(
+    scope: Scope, schema: Schema, files: Mapping[str, str | Path], *, time: str | Time = ..., disorder: int = ...,
+    floor: str | Path | None = ..., batch_rows: int = ..., throttle: Throttle | None = ..., name: str = ...,
+    late: Literal[False] = ...,
+) -> Stream: ...  # fmt: skip
+
+
+@overload
+def read_columns(
+    scope: Scope, schema: Schema, files: Mapping[str, str | Path], *, time: str | Time = ..., disorder: int = ...,
+    floor: str | Path | None = ..., batch_rows: int = ..., throttle: Throttle | None = ..., name: str = ...,
+    late: Literal[True],
+) -> tuple[Stream, Stream]: ...  # fmt: skip
 
 
 def read_columns(
@@ -25,8 +41,9 @@ def read_columns(
     floor: str | Path | None = None,
     batch_rows: int = 1 << 14,
     throttle: Throttle | None = None,
+    late: bool = False,
     name: str = "read_columns",
-) -> Stream:
+) -> Any:
     """Rows (`schema`; no text) whose columns lie in one file each: little-endian words as engine.Batch has them, raw or
     as .npy. Timestamps are int64 ns, booleans int64.
 
@@ -34,6 +51,8 @@ def read_columns(
     column of int64, uint64 or timestamp (ns) by which rows come in order, up to `disorder`; or one time for all rows.
     floor: for rows in any order, a file of int64 with the least time of each row and all behind it. Memory: none; pages
     are given back once read.
+    late: whether rows that are earlier than that go, at the time that was promised, to a second stream that is then
+    returned besides, instead of ending the run.
 
     Raises UsageError for a file that is missing or too short, SchemaError for rows that come too late, naming file and
     row.
@@ -44,7 +63,7 @@ def read_columns(
         raise SchemaError(
             f"source {name!r}: files for {', '.join(files)} given where {', '.join(schema.names)} are read"
         )
-    timing = Timing(name, schema, time, None if floor is not None else disorder)
+    timing = Timing(name, schema, time, None if floor is not None else disorder, late)
     if floor is not None and timing.column is None:
         raise UsageError(f"source {name!r}: floor= is for rows that have times of their own; give time=column")
     columns = [_Mapped(name, files[column], schema.kind(column).dtype) for column in schema.names]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any, Literal, overload
 
 from engine import Schema, Scope, Stream, Time, UsageError
 from operators.sources.csv_rows import CsvRows, first_row_at
@@ -10,6 +11,22 @@ from operators.sources.files import Paths, files_of
 from operators.sources.lines import Block, blocks_of, lines_of
 from operators.sources.throttle import Throttle
 from operators.sources.timing import Timing
+
+
+@overload
+def read_csv(
+    scope: Scope, path: Paths, schema: Schema, *, time: str | Time = ..., disorder: int = ..., delimiter: str = ...,
+    header: bool = ..., nulls: Sequence[str] = ..., time_formats: Sequence[str] = ..., quoted_newlines: bool = ...,
+    block_bytes: int = ..., throttle: Throttle | None = ..., name: str = ..., late: Literal[False] = ...,
+) -> Stream: ...  # fmt: skip
+
+
+@overload
+def read_csv(
+    scope: Scope, path: Paths, schema: Schema, *, time: str | Time = ..., disorder: int = ..., delimiter: str = ...,
+    header: bool = ..., nulls: Sequence[str] = ..., time_formats: Sequence[str] = ..., quoted_newlines: bool = ...,
+    block_bytes: int = ..., throttle: Throttle | None = ..., name: str = ..., late: Literal[True],
+) -> tuple[Stream, Stream]: ...  # fmt: skip
 
 
 def read_csv(
@@ -26,8 +43,9 @@ def read_csv(
     quoted_newlines: bool = False,
     block_bytes: int = 1 << 18,
     throttle: Throttle | None = None,
+    late: bool = False,
     name: str = "read_csv",
-) -> Stream:
+) -> Any:
     """Rows (`schema`; no bytes) of CSV files (a file, a folder of .csv and .tsv, a pattern, a list), in UTF-8.
 
     The first line of each file names its columns, in any order, of which those that the schema does not name are left
@@ -39,13 +57,15 @@ def read_csv(
     Blocks of `block_bytes` are dealt to workers in turn, one message each. time: a column of int64, uint64 or timestamp
     (ns) by which rows come in order, up to `disorder`; or one time for all rows. quoted_newlines: values in quotes may
     go across lines; files are then dealt and read whole. Memory: a block.
+    late: whether rows that are earlier than that go, at the time that was promised, to a second stream that is then
+    returned besides, instead of ending the run.
 
     Raises SchemaError for what does not fit the schema, naming file, line and column; UsageError for a file that is
     missing.
     """
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
         raise UsageError(f"source {name!r}: delimiter must be one ASCII character, no quote or newline: {delimiter!r}")
-    timing = Timing(name, schema, time, disorder)
+    timing = Timing(name, schema, time, disorder, late)
     rows = CsvRows(name, schema, delimiter, nulls, time_formats, quoted_newlines)
     files = files_of(name, path, (".csv", ".tsv"))
     columns = {file: rows.columns(file, header) for file in files}

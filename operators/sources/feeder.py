@@ -1,9 +1,9 @@
 """The logic that bounded sources share: one piece a call, while queues have room and the throttle allows."""
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from engine import Batch, OperatorContext, OutputPort, Schema, Scope, Stream, Time, Token
+from engine import Batch, OperatorContext, OutputPort, Schema, Scope, Time, Token
 from operators.sources.throttle import Throttle
 from operators.sources.timing import Place, Timing, require_root
 
@@ -21,18 +21,20 @@ Pieces = Callable[[int, int], Iterator[Piece]]
 """pieces(worker_index, peers): what one worker sends, in order. Called once a worker, when the dataflow is built."""
 
 
-def feed(scope: Scope, schema: Schema, timing: Timing, pieces: Pieces, throttle: Throttle | None) -> Stream:
-    """A source of every worker's pieces; it ends when they do."""
+def feed(scope: Scope, schema: Schema, timing: Timing, pieces: Pieces, throttle: Throttle | None) -> Any:
+    """A source of every worker's pieces, which ends when they do: a stream, or, where `timing.late`, that and the one
+    of late rows.
+    """
     require_root(scope, f"source {timing.name!r}")
 
-    def construct(context: OperatorContext, token: Token) -> Callable[[OutputPort], None]:
+    def construct(context: OperatorContext, token: Token, *late: Token) -> Callable[..., None]:
         mine = pieces(context.worker_index, context.peers)
-        clock = timing.clock(token)
+        clock = timing.clock(token, *late)
         under_way = None
         if throttle is not None and timing.column is not None:  # a constant time passes only at the end
             under_way = throttle.attach(context.name, context.activate)
 
-        def logic(output: OutputPort) -> None:
+        def logic(output: OutputPort, late: OutputPort | None = None) -> None:
             if not token.live or (under_way is not None and under_way.is_full(token.time)):
                 return  # the probe will wake us
             context.activate()
@@ -40,13 +42,18 @@ def feed(scope: Scope, schema: Schema, timing: Timing, pieces: Pieces, throttle:
                 return
             piece = next(mine, None)
             if piece is None:
-                token.drop()
+                clock.close()
                 return
-            greatest = clock.send(output, *piece)
+            greatest = clock.send(output, *piece, late)
             if under_way is not None:
                 under_way.add(greatest)
 
         return logic
 
-    (stream,) = scope.source(timing.name, schema, construct)
-    return stream
+    return declare(scope, timing.name, schema, construct, timing.late)
+
+
+def declare(scope: Scope, name: str, schema: Schema, construct: Callable[..., Any], late: bool) -> Any:
+    """A source's stream, or, where there is one for late rows, both."""
+    streams = scope.source(name, (schema, schema) if late else schema, construct)
+    return streams if late else streams[0]

@@ -1,7 +1,7 @@
 """from_generator: rows that a Python generator yields."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Literal, overload
 
 from engine import Batch, Schema, Scope, Stream, Time
 from operators.sources.feeder import Piece, feed
@@ -9,6 +9,20 @@ from operators.sources.throttle import Throttle
 from operators.sources.timing import Timing
 
 Rows = Batch | Mapping[str, Any]
+
+
+@overload
+def from_generator(
+    scope: Scope, schema: Schema, function: Callable[[int, int], Iterator[Rows]], *, time: str | Time = ...,
+    disorder: int = ..., throttle: Throttle | None = ..., name: str = ..., late: Literal[False] = ...,
+) -> Stream: ...  # fmt: skip
+
+
+@overload
+def from_generator(
+    scope: Scope, schema: Schema, function: Callable[[int, int], Iterator[Rows]], *, time: str | Time = ...,
+    disorder: int = ..., throttle: Throttle | None = ..., name: str = ..., late: Literal[True],
+) -> tuple[Stream, Stream]: ...  # fmt: skip
 
 
 def from_generator(
@@ -19,14 +33,17 @@ def from_generator(
     time: str | Time = 0,
     disorder: int = 0,
     throttle: Throttle | None = None,
+    late: bool = False,
     name: str = "from_generator",
-) -> Stream:
+) -> Any:
     """Rows (`schema`) of `function(worker_index, peers)`, an iterator of batches, mappings of columns, or tables
     (pandas, Polars, Arrow), one message each.
 
     The function is called once on each worker and must share the rows out itself. time: a column of int64, uint64 or
     timestamp (ns) by which rows come in order, up to `disorder`; or one time for all rows. The iterator is asked for
     more only while queues have room and the throttle allows; its end is the stream's. Memory: none.
+    late: whether rows that are earlier than that go, at the time that was promised, to a second stream that is then
+    returned besides, instead of ending the run.
 
     Raises SchemaError for rows that do not fit the schema or come too late, naming worker and item.
     """
@@ -40,4 +57,4 @@ def from_generator(
 
             yield Piece(batch, None, place)
 
-    return feed(scope, schema, Timing(name, schema, time, disorder), pieces, throttle)
+    return feed(scope, schema, Timing(name, schema, time, disorder, late), pieces, throttle)

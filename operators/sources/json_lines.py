@@ -1,6 +1,7 @@
 """read_json_lines: files of one JSON object a line, cut into blocks that are dealt to the workers."""
 
 from collections.abc import Iterator
+from typing import Any, Literal, overload
 
 from engine import Schema, Scope, Stream, Time
 from operators.sources.feeder import Piece, feed
@@ -9,6 +10,20 @@ from operators.sources.json_rows import JsonRows
 from operators.sources.lines import Block, blocks_of, lines_before, lines_of
 from operators.sources.throttle import Throttle
 from operators.sources.timing import Timing
+
+
+@overload
+def read_json_lines(
+    scope: Scope, path: Paths, schema: Schema, *, time: str | Time = ..., disorder: int = ..., block_bytes: int = ...,
+    throttle: Throttle | None = ..., name: str = ..., late: Literal[False] = ...,
+) -> Stream: ...  # fmt: skip
+
+
+@overload
+def read_json_lines(
+    scope: Scope, path: Paths, schema: Schema, *, time: str | Time = ..., disorder: int = ..., block_bytes: int = ...,
+    throttle: Throttle | None = ..., name: str = ..., late: Literal[True],
+) -> tuple[Stream, Stream]: ...  # fmt: skip
 
 
 def read_json_lines(
@@ -20,19 +35,22 @@ def read_json_lines(
     disorder: int = 0,
     block_bytes: int = 1 << 18,
     throttle: Throttle | None = None,
+    late: bool = False,
     name: str = "read_json_lines",
-) -> Stream:
+) -> Any:
     """Rows (`schema`; no bytes) of files with a JSON object a line (a file, a folder of .jsonl, .ndjson and .json, a
     pattern, a list). Fields that the schema does not name are left out; one that is missing is null.
 
     Timestamps are ISO 8601 strings, UTC unless they have an offset, or integers, ns since 1970. Blocks of `block_bytes`
     are dealt to workers in turn, one message each. time: a column of int64, uint64 or timestamp (ns) by which rows come
     in order, up to `disorder`; or one time for all rows. Memory: a block.
+    late: whether rows that are earlier than that go, at the time that was promised, to a second stream that is then
+    returned besides, instead of ending the run.
 
     Raises SchemaError for what is no JSON object or does not fit the schema, naming file, line and column; UsageError
     for a file that is missing.
     """
-    timing = Timing(name, schema, time, disorder)
+    timing = Timing(name, schema, time, disorder, late)
     rows = JsonRows(name, schema)
     blocks = blocks_of(files_of(name, path, (".jsonl", ".ndjson", ".json")), block_bytes)
 

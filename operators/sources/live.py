@@ -3,7 +3,7 @@
 import time as clocks
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, overload
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from engine import (
     UsageError,
     columns_of,
 )
+from operators.sources.feeder import declare
 from operators.sources.timing import TIME_KINDS, Timing, position_of, require_root
 
 
@@ -34,6 +35,20 @@ END_OF_STREAM: Final = _Word.END_OF_STREAM
 """What a callback returns when this worker will get nothing more."""
 
 
+@overload
+def from_callback(
+    scope: Scope, schema: Schema, poll: Callable[[], Any], *, time: str | Time | Literal[_Word.ARRIVAL] = ...,
+    disorder: int = ..., stamp: str | None = ..., idle_ns: int = ..., name: str = ..., late: Literal[False] = ...,
+) -> Stream: ...  # fmt: skip
+
+
+@overload
+def from_callback(
+    scope: Scope, schema: Schema, poll: Callable[[], Any], *, time: str | Time | Literal[_Word.ARRIVAL] = ...,
+    disorder: int = ..., stamp: str | None = ..., idle_ns: int = ..., name: str = ..., late: Literal[True],
+) -> tuple[Stream, Stream]: ...  # fmt: skip
+
+
 def from_callback(
     scope: Scope,
     schema: Schema,
@@ -43,13 +58,16 @@ def from_callback(
     disorder: int = 0,
     stamp: str | None = None,
     idle_ns: int = 1_000_000,
+    late: bool = False,
     name: str = "from_callback",
-) -> Stream:
+) -> Any:
     """Rows (`schema`) that `poll()` returns: a batch or mapping that has arrived, None for nothing now, END_OF_STREAM.
 
     poll is called on every worker, once a step while it has rows, every `idle_ns` while it has none, and not while
     queues are full; it must not block. A worker that has nothing to read returns END_OF_STREAM, or it would hold the
     frontier where rows' own times are used.
+    late: whether rows that are earlier than that go, at the time that was promised, to a second stream that is then
+    returned besides, instead of ending the run.
 
     time=ARRIVAL: messages are at the wall clock's ns since 1970, never going back, and the frontier follows the clock
     even while nothing arrives. time=column: rows' own times, in order up to `disorder`; the frontier waits for rows.
@@ -57,21 +75,23 @@ def from_callback(
     with the arrival time. Memory: none. Raises SchemaError for rows that do not fit or come too late.
     """
     require_root(scope, f"source {name!r}")
-    timing = None if time is ARRIVAL else Timing(name, schema, time, disorder)
+    timing = None if time is ARRIVAL else Timing(name, schema, time, disorder, late)
+    if late and timing is None:
+        raise UsageError(f"source {name!r}: at times of arrival no row is late; give time=column, or no late=")
     if idle_ns <= 0:
         raise UsageError(f"source {name!r}: idle_ns must be above 0, not {idle_ns}")
     if stamp is not None:
         position_of(name, schema, stamp)
 
-    def construct(context: OperatorContext, token: Token) -> Callable[[OutputPort], None]:
-        clock = None if timing is None else timing.clock(token)
+    def construct(context: OperatorContext, token: Token, *late_token: Token) -> Callable[..., None]:
+        clock = None if timing is None else timing.clock(token, *late_token)
         arrived_ns = 0
         taken = 0
 
         def place(row: int) -> str:
             return f"batch {taken} of worker {context.worker_index}'s callback, row {row}"
 
-        def logic(output: OutputPort) -> None:
+        def logic(output: OutputPort, late_output: OutputPort | None = None) -> None:
             nonlocal arrived_ns, taken
             if not token.live:
                 return
@@ -80,7 +100,10 @@ def from_callback(
                 return
             rows = poll()
             if rows is END_OF_STREAM:
-                token.drop()
+                if clock is None:
+                    token.drop()
+                else:
+                    clock.close()
                 return
             arrived_ns = max(arrived_ns, clocks.time_ns())
             if clock is None:
@@ -93,13 +116,12 @@ def from_callback(
             if clock is None:
                 output.give(token, batch)
             else:
-                clock.send(output, batch, None, place)
+                clock.send(output, batch, None, place, late_output)
             taken += 1
 
         return logic
 
-    (stream,) = scope.source(name, schema, construct)
-    return stream
+    return declare(scope, name, schema, construct, late)
 
 
 def _batch(name: str, schema: Schema, rows: Any, stamp: str | None, arrived_ns: int) -> Batch:

@@ -1,7 +1,7 @@
 """read_parquet: Parquet files, their row groups dealt to the workers and streamed."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -26,6 +26,22 @@ class _RowGroup(NamedTuple):
     least: Time | None
 
 
+@overload
+def read_parquet(
+    scope: Scope, path: Paths, *, schema: Schema | None = ..., columns: Sequence[str] | None = ...,
+    time: str | Time = ..., disorder: int | None = ..., batch_rows: int = ..., throttle: Throttle | None = ...,
+    name: str = ..., late: Literal[False] = ...,
+) -> Stream: ...  # fmt: skip
+
+
+@overload
+def read_parquet(
+    scope: Scope, path: Paths, *, schema: Schema | None = ..., columns: Sequence[str] | None = ...,
+    time: str | Time = ..., disorder: int | None = ..., batch_rows: int = ..., throttle: Throttle | None = ...,
+    name: str = ..., late: Literal[True],
+) -> tuple[Stream, Stream]: ...  # fmt: skip
+
+
 def read_parquet(
     scope: Scope,
     path: Paths,
@@ -36,8 +52,9 @@ def read_parquet(
     disorder: int | None = None,
     batch_rows: int = 1 << 14,
     throttle: Throttle | None = None,
+    late: bool = False,
     name: str = "read_parquet",
-) -> Stream:
+) -> Any:
     """Rows of Parquet files (a file, a folder of .parquet, a pattern, a list), row group by row group.
 
     The schema is that of the files, of all columns or the named ones, nullable where their statistics say that there
@@ -47,6 +64,8 @@ def read_parquet(
     time: a column of int64, uint64 or timestamp (ns), or one time for all rows. Rows may be in any order where the
     files' statistics have that column's least values (nearly all files do); else each worker's must be in order, up to
     `disorder`, which may be given to say so. Memory: a batch, and the times of a row group.
+    late: whether rows that are earlier than that go, at the time that was promised, to a second stream that is then
+    returned besides, instead of ending the run.
 
     Raises SchemaError for columns that no kind holds or that do not fit, and for rows that come too late, naming file
     and row; UsageError for a file that is missing or not Parquet.
@@ -62,7 +81,7 @@ def read_parquet(
         if other != schemas[0]:
             raise SchemaError(f"source {name!r}: {file} has {other!r}, {files[0]} has {schemas[0]!r}; give schema=")
     chosen = schemas[0]
-    timing = Timing(name, chosen, time, disorder)
+    timing = Timing(name, chosen, time, disorder, late)
     groups = [
         group for file, footer in zip(files, footers, strict=True) for group in _row_groups(file, footer, timing.column)
     ]

@@ -17,19 +17,24 @@ TIME_KINDS = ("int64", "uint64", "timestamp")
 
 
 class Timing:
-    """What `time=` and `disorder=` of a source mean for its schema; raises SchemaError and UsageError at build time.
+    """What `time=`, `disorder=` and `late=` of a source mean for its schema; raises SchemaError and UsageError at build
+    time.
 
     time: a column of kind int64, uint64 or timestamp (ns), or an integer, the time of all rows. disorder: how much
-    earlier than the greatest time before it a row may be, in the column's unit; None: as floors say.
+    earlier than the greatest time before it a row may be, in the column's unit; None: as floors say. late: whether rows
+    that are earlier still go to a stream of their own.
     """
 
-    def __init__(self, name: str, schema: Schema, time: str | Time, disorder: int | None) -> None:
+    def __init__(self, name: str, schema: Schema, time: str | Time, disorder: int | None, late: bool = False) -> None:
         self.name = name
+        self.late = late
         self.column = time if isinstance(time, str) else None
         self.constant = 0 if isinstance(time, str) else time
         self.disorder = disorder
         if disorder is not None and disorder < 0:
             raise UsageError(f"source {name!r}: disorder must be at least 0, not {disorder}")
+        if late and self.column is None:
+            raise UsageError(f"source {name!r}: late= is for rows that have times of their own; give time=column")
         if self.column is None:
             if isinstance(time, bool) or not isinstance(time, int) or not 0 <= time <= MAX_TIME:
                 raise UsageError(
@@ -38,11 +43,11 @@ class Timing:
             return
         self.position = position_of(name, schema, self.column)
 
-    def clock(self, token: Token) -> "Clock":
-        """For one worker's source, with its token."""
+    def clock(self, token: Token, late: Token | None = None) -> "Clock":
+        """For one worker's source, with its tokens: for its rows, and for those that are late."""
         if self.constant:
             token.downgrade(self.constant)
-        return Clock(self, token)
+        return Clock(self, token, late)
 
 
 def position_of(name: str, schema: Schema, column: str) -> int:
@@ -60,18 +65,22 @@ def position_of(name: str, schema: Schema, column: str) -> int:
 class Clock:
     """Sends one source's rows with its token, each batch at the latest time that is right, and moves the token on."""
 
-    __slots__ = ("_column", "_disorder", "_greatest", "_timing", "token")
+    __slots__ = ("_column", "_disorder", "_greatest", "_late", "_timing", "token")
 
-    def __init__(self, timing: Timing, token: Token) -> None:
+    def __init__(self, timing: Timing, token: Token, late: Token | None) -> None:
         self.token = token
+        self._late = late
         self._timing = timing
         self._column = -1 if timing.column is None else timing.position
         self._disorder = timing.disorder
         self._greatest = -1
 
-    def send(self, output: OutputPort, batch: Batch, floor: Time | None, place: Place) -> Time:
+    def send(
+        self, output: OutputPort, batch: Batch, floor: Time | None, place: Place, late: OutputPort | None = None
+    ) -> Time:
         """Send rows. floor: the least time of all that come after them, None if it is not known. Returns the greatest
-        time sent so far. SchemaError names the row that is earlier than what was promised, or has no valid time.
+        time sent so far. SchemaError names the row that has no valid time, or is earlier than what was promised, unless
+        there is an output for those: they are sent there at the time that was promised.
         """
         token = self.token
         if self._column < 0:
@@ -82,7 +91,14 @@ class Clock:
             words = batch.columns[self._column]
             least, greatest = int(words.min()), int(words.max())
             if least < promise or greatest > MAX_TIME:
-                self._refuse(batch, place)
+                if late is None or least < 0 or greatest > MAX_TIME:
+                    self._refuse(batch, place)
+                missed = words < promise
+                output_token = self._late
+                assert output_token is not None
+                late.give(output_token, batch.filter(missed))
+                batch = batch.filter(~missed)
+                least = promise
             self._greatest = max(self._greatest, greatest)
         if floor is not None:
             promise = max(promise, floor)
@@ -92,21 +108,31 @@ class Clock:
             token.downgrade(min(least, promise))
             output.give(token, batch)
         token.downgrade(min(promise, MAX_TIME))
+        if self._late is not None:
+            self._late.downgrade(token.time)
         return self._greatest
+
+    def close(self) -> None:
+        """Nothing comes any more."""
+        self.token.drop()
+        if self._late is not None:
+            self._late.drop()
 
     def _refuse(self, batch: Batch, place: Place) -> NoReturn:
         """Say which row cannot be sent."""
         timing, promise = self._timing, self.token.time
         assert timing.column is not None
         words = batch.columns[self._column]
-        row = int(np.flatnonzero((words < promise) | (words > MAX_TIME))[0])
+        least = promise if self._late is None else 0
+        row = int(np.flatnonzero((words < least) | (words > MAX_TIME))[0])
         time = int(words[row])
         where = f"source {timing.name!r}: {place(row)}, column {timing.column!r}"
         if batch.nulls(timing.column)[row]:
             raise SchemaError(f"{where}: the time is null; leave such rows out, or fill them")
         if not 0 <= time <= MAX_TIME:
             raise SchemaError(f"{where}: the time is {time}; times go from 0 to {MAX_TIME}")
-        cure = f"sort the rows, or give disorder={promise - time + (timing.disorder or 0)} or more"
+        more = promise - time + (timing.disorder or 0)
+        cure = f"sort the rows, give disorder={more} or more, or take such rows with late=True"
         raise SchemaError(f"{where}: the time is {time}, although nothing before {promise} was to come; {cure}")
 
 
