@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import shutil
 import stat
 import tempfile
@@ -80,6 +79,8 @@ def replace_by(path: Path, write: Callable[[Path], object]) -> None:
 
     A symbolic link stays; what it points to is written.
     """
+    from engine.scratch import owned_name, remove_leftovers
+
     try:
         if is_special(path):
             with tempfile.TemporaryDirectory(prefix="tokenring-file-") as folder:
@@ -88,7 +89,8 @@ def replace_by(path: Path, write: Callable[[Path], object]) -> None:
                 _pour(whole, path)
             return
         target = path.resolve()
-        temporary = target.with_name(f".tokenring-{secrets.token_hex(8)}")  # as long as it is, whatever the target's
+        remove_leftovers(target.parent)
+        temporary = target.with_name(f".{owned_name('file')}")  # as long as it is, whatever the target's
         try:
             write(temporary)
             os.replace(temporary, target)

@@ -13,11 +13,11 @@ from typing import Any
 
 import click
 
+from nexmark.at_work import at_work
 from nexmark.errors import InputError, OptionError
 from nexmark.files import PathOption, replace
 from nexmark.run_command import plan_from, run_options
 from nexmark.run_query import RunError
-from nexmark.signals import ending_signals_raise
 
 _TOP = 15
 _WORKER_FILE = re.compile(r"worker-\d+\.(svg|speedscope\.json)")
@@ -44,7 +44,7 @@ def profile(out_folder: Path, seconds: float, frequency: int, **options: Any) ->
     plan = plan_from(**options)
     if math.isnan(seconds):
         raise OptionError("--seconds is nan; give a number")
-    with ending_signals_raise(), _folder(out_folder):
+    with at_work(), _folder(out_folder):
         with tempfile.TemporaryDirectory(prefix="tokenring-profile-") as scratch:
             repeated, recordings = _record(plan, seconds, frequency, Path(scratch))
         if not any(recording.stacks for recording in recordings):

@@ -10,9 +10,9 @@ from typing import Any
 
 import click
 
+from nexmark.at_work import at_work
 from nexmark.errors import OptionError
 from nexmark.files import STANDARD_OUTPUT, PathOption, is_special, replace, require_writable
-from nexmark.signals import ending_signals_raise
 
 MAX_RATE = 1e12
 MAX_DURATION_S = 1e6
@@ -149,7 +149,7 @@ def run(
     if options["query"] == ALL:
         return _run_all(json_file, verify, checks, options)
     plan = plan_from(**options, checks=checks or "")
-    with ending_signals_raise():
+    with at_work():
         outcome = _run_one(plan, out_file, verify)
     if json_file is not None:
         _write_json(json_file, outcome)
@@ -190,7 +190,7 @@ def _run_all(json_file: Path | None, is_verified: bool, checks: str | None, opti
 
     options |= {"rate": options["rate"] or ALL_RATE, "duration": options["duration"] or ALL_DURATION_S}
     plans = [plan_from(**{**options, "query": query}, checks=checks or "") for query in QUERIES]
-    with ending_signals_raise():
+    with at_work():
         rows = run_all(plans, is_verified)
     if json_file is not None:
         _write_json(json_file, {"rows": rows})
@@ -216,7 +216,7 @@ def _run_on_spark(
     if is_all:
         queries = tuple([query for query in QUERIES if query in STREAMED or not streaming])
     plan = SparkPlan(queries, options["input_folder"], master or LOCAL, streaming, options["events"])
-    with ending_signals_raise():
+    with at_work():
         rows = run_queries(plan, out_file, is_verified)
     if json_file is not None:
         _write_json(json_file, {"rows": rows} if is_all else rows[0])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -55,10 +54,11 @@ def executed(plan: Any, keep: bool, beside: Path | None = None) -> Iterator[tupl
         outcome = execute_plan(plan)
         yield outcome, pa.Table.from_pylist(outcome["result"], query.result.to_arrow())
     else:
+        from engine.scratch import scratch_folder
         from nexmark.result_rows import kept_rows
 
-        with tempfile.TemporaryDirectory(prefix="tokenring-rows-", dir=beside) as folder:
-            yield execute_plan(plan, rows=Path(folder)), kept_rows(Path(folder))
+        with scratch_folder("rows", beside) as folder:
+            yield execute_plan(plan, rows=folder), kept_rows(folder)
 
 
 def verify(plan: Any, outcome: dict[str, Any], rows: pa.Table) -> list[str]:

@@ -11,9 +11,9 @@ from typing import Any
 
 import click
 
+from nexmark.at_work import at_work
 from nexmark.errors import OptionError
 from nexmark.files import PathOption
-from nexmark.signals import ending_signals_raise
 
 _CONNECT_SECONDS = 5.0
 MAX_EVENTS = 1 << 53
@@ -73,7 +73,7 @@ def stage(
     if edges and (time_unit is not None or source is not None or extra not in ([], ["--seed"])):
         raise OptionError("--edges makes its own events; of the options that say which, only --seed goes with it")
     started = time.monotonic()
-    with ending_signals_raise():
+    with at_work():
         if edges:
             manifest = _stage_edges(1 if seed is None else seed, out, master, partitions, force)
         elif source is not None:

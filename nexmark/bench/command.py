@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from nexmark.at_work import at_work
 from nexmark.bench.options import ListCommand
 from nexmark.errors import OptionError
 from nexmark.files import STANDARD_OUTPUT, PathOption, require_writable
 from nexmark.run_command import MAX_DURATION_S, MAX_RATE, MAX_WORKERS, MECHANISMS
-from nexmark.signals import ending_signals_raise
 
 if TYPE_CHECKING:
     from nexmark.bench.sweep import Job, Row
@@ -237,7 +237,7 @@ def _nexmark_jobs(chosen: dict[str, Any], folder: Path | None, stack: ExitStack)
     """The jobs over the given events; else over some that are staged now, and gone when `stack` is left."""
     from nexmark.bench import queries
 
-    stack.enter_context(ending_signals_raise())
+    stack.enter_context(at_work())
     staged = stack.enter_context(queries.staged_events(folder, chosen["rate"], chosen["duration"]))
     return queries.jobs(staged, *(chosen[name] for name in ("query", "rate", "workers", "mechanism", "duration")))
 
@@ -252,7 +252,7 @@ def _conduct(name: str, jobs: list[Job], parameters: dict[str, Any], json_file: 
             raise OptionError(f"--json {json_file}: .md and .svg are written beside it; name it .json")
         require_writable(json_file)
     rows: list[Row] = []
-    with ending_signals_raise():
+    with at_work():
         try:
             with progress_line(f"bench {name}") as progress:
                 measure_all(jobs, rows, progress)

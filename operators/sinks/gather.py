@@ -1,12 +1,10 @@
 """gather: what the workers collected, as one Arrow table in the launcher, however large."""
 
-import shutil
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine import Config, UsageError, Worker, execute
+from engine.scratch import scratch_folder
 from operators.collect import Collected
 
 if TYPE_CHECKING:
@@ -17,13 +15,11 @@ def gather(program: Callable[[Worker], Collected], workers: int = 0, config: Con
     """Run `program` as `execute` does; it returns what `collect` gave it, and this the rows of all workers, worker by
     worker, as a pyarrow table of `schema.to_arrow()`.
 
-    Results of `execute` cross to the launcher as JSON; these cross as Arrow files in a private folder, which is gone
-    when this returns (the table is mapped from them). Raises what `execute` raises; UsageError if the program returned
-    something else.
+    Results of `execute` cross to the launcher through a pipe; these cross as Arrow files in a private folder, which is
+    gone when this returns (the table is mapped from them). Raises what `execute` raises; UsageError if the program
+    returned something else.
     """
     import pyarrow as pa
-
-    folder = Path(tempfile.mkdtemp(prefix="tokenring-gather-"))
 
     def run(worker: Worker) -> None:
         collected = program(worker)
@@ -37,10 +33,8 @@ def gather(program: Callable[[Worker], Collected], workers: int = 0, config: Con
         with pa.ipc.new_file(folder / f"{worker.index:05d}.arrow", table.schema) as file:
             file.write_table(table)
 
-    try:
+    with scratch_folder("gather") as folder:
         execute(run, workers, config)
         # Mapped as buffers: as files, Arrow would read them by threads, which do not go well with later forks.
         parts = [pa.memory_map(str(file)).read_buffer() for file in sorted(folder.iterdir())]
         return pa.concat_tables([pa.ipc.open_file(part).read_all() for part in parts])
-    finally:
-        shutil.rmtree(folder)

@@ -64,3 +64,21 @@ def test_the_command_interrupted(staged: Path, tmp_path: Path, number: int, text
         assert (status, out) == (128 + number, "")
         assert err.count("\n") == 1
         assert text in err
+
+
+def test_what_a_killed_one_left_is_gone_after_the_next(staged: Path, tmp_path: Path) -> None:
+    """Kept rows beside the result, and everything temporary."""
+    out, temporary = tmp_path / "out", tmp_path / "temporary"
+    out.mkdir()
+    temporary.mkdir()
+    arguments = ("run", "q3", "--input", staged, "--workers", "2", "--out", out / "rows.parquet")
+    with Command(*arguments, "--rate", str(EVENTS / 60), environment={"TMPDIR": str(temporary)}) as command:
+        command.wait_for_workers(2)
+        command.kill(command.pid)
+        assert command.end()[0] == -signal.SIGKILL
+    left = [path.name.split("-")[1] for path in (*out.iterdir(), *temporary.iterdir())]
+    assert left == ["rows", "work"]
+    with Command(*arguments, environment={"TMPDIR": str(temporary)}) as command:
+        assert command.end()[0] == 0
+    assert [path.name for path in out.iterdir()] == ["rows.parquet"]
+    assert list(temporary.iterdir()) == []

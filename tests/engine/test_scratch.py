@@ -1,0 +1,54 @@
+"""Temporary folders: gone after use; what a killed owner left goes at the next use, what a living one has stays."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine.scratch import owned_name, remove_leftovers, scratch_folder
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from engine.scratch import owned_name, scratch_folder
+with scratch_folder("rows", Path(sys.argv[1])) as folder:
+    (folder / "deep").mkdir()
+    (folder / "deep" / "file").write_text("x" * 1000)
+    (Path(sys.argv[1]) / f".{owned_name('file')}").touch()
+    print(folder, flush=True)
+    time.sleep(600)
+"""
+
+
+def test_it_is_private_and_gone_after_use(tmp_path: Path) -> None:
+    with pytest.raises(ArithmeticError), scratch_folder("rows", tmp_path) as folder:  # noqa: PT012
+        assert folder.stat().st_mode & 0o777 == 0o700
+        (folder / "file").touch()
+        raise ArithmeticError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_dead_owners_goes_and_a_living_ones_stays(tmp_path: Path) -> None:
+    others = [tmp_path / "tokenring-rows-mine", tmp_path / "tokenring-notes-1-2", tmp_path / "x-tokenring-a-1-2-ab"]
+    for other in others:
+        other.mkdir()
+    with subprocess.Popen([sys.executable, "-c", HOLD, tmp_path], stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        held = Path(owner.stdout.readline().strip())
+        assert remove_leftovers(tmp_path) == []
+        owner.kill()
+    assert held.is_dir()
+    with scratch_folder("profile", tmp_path) as folder:
+        assert sorted(tmp_path.iterdir()) == sorted([*others, folder])
+    assert sorted(tmp_path.iterdir()) == sorted(others)
+
+
+def test_a_reused_pid_is_no_owner(tmp_path: Path) -> None:
+    name = owned_name("rows").replace(f"-{os.getpid()}-", f"-{os.getppid()}-")
+    (tmp_path / name).mkdir()
+    (tmp_path / owned_name("rows")).mkdir()
+    assert remove_leftovers(tmp_path) == [tmp_path / name]
