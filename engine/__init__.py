@@ -50,7 +50,7 @@ from engine.output_port import OutputPort
 from engine.pact import Broadcast, Exchange, Pact, Pipeline
 from engine.probe import Probe
 from engine.probe_group import ProbeGroup
-from engine.schema import Schema
+from engine.schema import Schema, did_you_mean
 from engine.scope import Feedback, Loop, Scope
 from engine.session import Session
 from engine.signal import Signal
@@ -141,6 +141,7 @@ __all__ = [
     "bytes_at",
     "columns_of",
     "copy_text",
+    "did_you_mean",
     "execute",
     "int64",
     "kernel",

@@ -34,6 +34,11 @@ _KINDS: Final[dict[str, tuple[np.dtype[Any], int]]] = {
     "string": (_INT64, TEXT_NULL),
     "bytes": (_INT64, TEXT_NULL),
 }
+_MEANT: Final = {
+    "int": "int64", "int32": "int64", "long": "int64", "float": "float64", "double": "float64", "float32": "float64",
+    "str": "string", "text": "string", "object": "string", "utf8": "string", "boolean": "bool", "binary": "bytes",
+    "datetime": "timestamp", "datetime64[ns]": "timestamp", "date": "timestamp", "time": "timestamp",
+}
 KIND_NAMES: Final = tuple(_KINDS)
 
 
@@ -71,9 +76,10 @@ def kind_of(text: str, column: str) -> Kind:
     """The kind that a schema spells so; SchemaError for none, naming the column."""
     name = text.removesuffix("?") if isinstance(text, str) else text
     if name not in _KINDS:
+        meant = _MEANT.get(name) if isinstance(name, str) else None
         raise SchemaError(
             f"column {column!r}: kind must be one of {', '.join(_KINDS)}, with ? behind it where nulls may be, "
-            f"not {text!r}"
+            f"not {text!r}{f'; {meant!r} holds those' if meant else ''}"
         )
     return _kind(name, text != name)
 

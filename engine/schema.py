@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+_NO_NAMES = ("int", "float", "str", "int64", "uint64", "float64", "string")
+"""Words that are meant as kinds."""
+
+
 class Schema:
     """Ordered column names with kinds (engine/kinds.py): int64, uint64, float64, bool, timestamp, string or bytes, with
     a ? behind it where a value may be null.
@@ -24,6 +28,16 @@ class Schema:
     __slots__ = ("_text", "all_int64", "dtypes", "has_text", "is_plain", "kinds", "names", "positions")
 
     def __init__(self, names: str = "", /, **kinds: str) -> None:
+        given: Any = names
+        if not isinstance(given, str):
+            of = "Schema.of(…) takes a mapping" if isinstance(given, Mapping) else "the names are words of one string"
+            raise SchemaError(f"Schema takes names, and kinds as keywords: Schema('id', name='string'); {of}")
+        for name in names.split():
+            if name in _NO_NAMES:
+                raise SchemaError(
+                    f"Schema({names!r}) names a column {name!r}: kinds are given as keywords, Schema(column='string'); "
+                    f"if it is a name, give it its kind so"
+                )
         spelled = dict.fromkeys(names.split(), "int64") | kinds
         if len(spelled) != len(names.split()) + len(kinds):
             raise SchemaError(f"a column is named twice: {', '.join([*names.split(), *kinds])}")

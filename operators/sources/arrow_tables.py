@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine import Batch, Schema, SchemaError, Scope, Stream, Time, UsageError, table_of
+from operators.sources.arguments import chosen_columns, named_rows, require_positive, require_schema
 from operators.sources.feeder import Piece, feed
 from operators.sources.files import Paths, files_of
 from operators.sources.throttle import Throttle
@@ -22,7 +23,7 @@ def read_arrow(
     table: "pa.Table | Paths | Any",
     *,
     schema: Schema | None = None,
-    columns: Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
     time: str | Time = 0,
     batch_rows: int = 1 << 14,
     throttle: Throttle | None = None,
@@ -39,6 +40,7 @@ def read_arrow(
     Raises SchemaError for columns that no kind holds or that do not fit, naming them; UsageError for a file that is
     missing or not Arrow's.
     """
+    require_positive(name, batch_rows=batch_rows)
     whole: Any = _mapped(name, table) if isinstance(table, str | Path | list | tuple) else _offered(name, table)
     nullable = [column for column, values in zip(whole.schema.names, whole.columns, strict=True) if _has_nulls(values)]
     chosen = schema_of(name, whole.schema, schema, columns, nullable)
@@ -92,17 +94,14 @@ def _has_nulls(values: Any) -> bool:
 
 
 def _offered(name: str, table: Any) -> Any:
-    try:
-        return table_of(table)
-    except SchemaError as error:
-        raise SchemaError(f"source {name!r}: {error}") from None
+    return named_rows(lambda: table_of(table), f"source {name!r}")
 
 
 def schema_of(
     name: str,
     arrow: "pa.Schema",
     schema: Schema | None,
-    columns: Sequence[str] | None,
+    columns: str | Sequence[str] | None,
     nullable: Collection[str],
     where: str = "Arrow",
 ) -> Schema:
@@ -111,11 +110,10 @@ def schema_of(
 
     if schema is not None and columns is not None:
         raise UsageError(f"source {name!r}: give schema= or columns=, not both")
-    chosen = list(schema.names if schema is not None else arrow.names if columns is None else columns)
-    for column in chosen:
-        if column not in arrow.names:
-            there = ", ".join(arrow.names)
-            raise SchemaError(f"source {name!r}: no column {column!r}; the columns of {where} are {there}")
+    if schema is not None:
+        require_schema(name, schema)
+        columns = schema.names
+    chosen = list(arrow.names) if columns is None else chosen_columns(name, columns, arrow.names, where)
     _say_what_zones_are_lost(name, where, arrow, schema, chosen)
     if schema is not None:
         return schema
@@ -131,16 +129,21 @@ def _mapped(name: str, paths: "Paths") -> "pa.Table":
 
     tables = []
     options = pa.ipc.IpcReadOptions(use_threads=False)
-    for file in files_of(name, paths, (".arrow", ".feather")):
+    files = files_of(name, paths, (".arrow", ".feather"))
+    for file in files:
+        what = "no Arrow file"
         try:
             mapped = pa.memory_map(file).read_buffer()  # as a file, Arrow would read it by threads
-            try:
+            if mapped[:6].to_pybytes() == b"ARROW1":
+                what = "damaged, or was cut off"
                 tables.append(pa.ipc.open_file(mapped, options=options).read_all())
-            except pa.ArrowInvalid:
+            else:
                 tables.append(pa.ipc.open_stream(mapped, options=options).read_all())
         except (pa.ArrowInvalid, OSError) as error:
-            raise UsageError(f"source {name!r}: {file} is no Arrow file: {error}") from None
-    try:
-        return pa.concat_tables(tables)
-    except pa.ArrowInvalid as error:
-        raise SchemaError(f"source {name!r}: the files have different columns: {error}") from None
+            raise UsageError(f"source {name!r}: {file} is {what}: {error}") from None
+        if not tables[-1].schema.equals(tables[0].schema):
+            here, first = (
+                ", ".join([f"{field.name} {field.type}" for field in one.schema]) for one in (tables[-1], tables[0])
+            )
+            raise SchemaError(f"source {name!r}: {file} has other columns ({here}) than {files[0]} ({first})")
+    return pa.concat_tables(tables)

@@ -8,6 +8,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from engine import Batch, Schema, SchemaError, Scope, Stream, Time, UsageError
+from operators.sources.arguments import require_positive, require_schema
 from operators.sources.feeder import Piece, feed
 from operators.sources.throttle import Throttle
 from operators.sources.timing import NOTHING, Timing
@@ -57,6 +58,8 @@ def read_columns(
     Raises UsageError for a file that is missing or too short, SchemaError for rows that come too late, naming file and
     row.
     """
+    require_schema(name, schema)
+    require_positive(name, batch_rows=batch_rows)
     if schema.has_text:
         raise SchemaError(f"source {name!r}: text cannot be read from raw columns; use read_arrow or read_parquet")
     if set(files) != set(schema.names):

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Literal, overload
 
 from engine import Schema, Scope, Stream, Time, UsageError
+from operators.sources.arguments import require_positive, require_schema
 from operators.sources.csv_rows import CsvRows, first_row_at
 from operators.sources.feeder import Piece, feed
 from operators.sources.files import Paths, files_of
@@ -63,6 +64,8 @@ def read_csv(
     Raises SchemaError for what does not fit the schema, naming file, line and column; UsageError for a file that is
     missing.
     """
+    require_schema(name, schema)
+    require_positive(name, block_bytes=block_bytes)
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
         raise UsageError(f"source {name!r}: delimiter must be one ASCII character, no quote or newline: {delimiter!r}")
     timing = Timing(name, schema, time, disorder, late)

@@ -13,7 +13,9 @@ def files_of(name: str, paths: Paths, suffixes: tuple[str, ...]) -> list[str]:
     """The files in order: of a folder those with a suffix in sorted order, hidden ones left out; a pattern's sorted.
     UsageError if there are none, or one is not there.
     """
-    listed = [paths] if isinstance(paths, str | Path) else list(paths)
+    listed = [paths] if isinstance(paths, str | Path) else paths
+    if not isinstance(listed, list | tuple) or not all(isinstance(each, str | Path) for each in listed):
+        raise UsageError(f"source {name!r}: a path is text or a Path, or a list of them, not {type(paths).__name__}")
     found: list[str] = []
     for each in listed:
         path = Path(each)

@@ -1,9 +1,11 @@
 """from_generator: rows that a Python generator yields."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, Literal, overload
 
-from engine import Batch, Schema, Scope, Stream, Time
+from engine import Batch, Schema, Scope, Stream, Time, UsageError
+from operators.sources.arguments import named_rows, require_callable, require_schema
 from operators.sources.feeder import Piece, feed
 from operators.sources.throttle import Throttle
 from operators.sources.timing import Timing
@@ -47,10 +49,19 @@ def from_generator(
 
     Raises SchemaError for rows that do not fit the schema or come too late, naming worker and item.
     """
+    require_schema(name, schema)
+    require_callable(name, function, "function(worker_index, peers)")
 
     def pieces(worker: int, peers: int) -> Iterator[Piece]:
-        for item, rows in enumerate(function(worker, peers)):
-            batch = rows if isinstance(rows, Batch) else Batch(schema, rows)
+        found = function(worker, peers)
+        if not isinstance(found, Iterable):
+            raise UsageError(
+                f"source {name!r}: the function returned {type(found).__name__}; it must yield, or return an iterator "
+                f"of, mappings of columns"
+            )
+        for item, rows in enumerate(found):
+            where = f"item {item} of worker {worker}'s generator"
+            batch = rows if isinstance(rows, Batch) else named_rows(partial(Batch, schema, rows), where)
 
             def place(row: int, item: int = item) -> str:
                 return f"item {item} of worker {worker}'s generator, row {row}"

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any, Literal, overload
 
 from engine import Schema, Scope, Stream, Time
+from operators.sources.arguments import require_positive, require_schema
 from operators.sources.feeder import Piece, feed
 from operators.sources.files import Paths, files_of
 from operators.sources.json_rows import JsonRows
@@ -50,6 +51,8 @@ def read_json_lines(
     Raises SchemaError for what is no JSON object or does not fit the schema, naming file, line and column; UsageError
     for a file that is missing.
     """
+    require_schema(name, schema)
+    require_positive(name, block_bytes=block_bytes)
     timing = Timing(name, schema, time, disorder, late)
     rows = JsonRows(name, schema)
     blocks = blocks_of(files_of(name, path, (".jsonl", ".ndjson", ".json")), block_bytes)

@@ -20,6 +20,7 @@ from engine import (
     UsageError,
     columns_of,
 )
+from operators.sources.arguments import require_callable, require_schema
 from operators.sources.feeder import declare
 from operators.sources.timing import TIME_KINDS, Timing, position_of, require_root
 
@@ -74,6 +75,8 @@ def from_callback(
     stamp: a column of the schema (timestamp, int64 or uint64) that poll leaves out of its mappings and the source fills
     with the arrival time. Memory: none. Raises SchemaError for rows that do not fit or come too late.
     """
+    require_schema(name, schema)
+    require_callable(name, poll, "poll()")
     require_root(scope, f"source {name!r}")
     timing = None if time is ARRIVAL else Timing(name, schema, time, disorder, late)
     if late and timing is None:

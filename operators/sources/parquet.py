@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 import numpy as np
 
 from engine import Batch, Schema, SchemaError, Scope, Stream, Time, UsageError
+from operators.sources.arguments import require_positive
 from operators.sources.arrow_tables import schema_of
 from operators.sources.feeder import Piece, feed
 from operators.sources.files import Paths, files_of
@@ -28,7 +29,7 @@ class _RowGroup(NamedTuple):
 
 @overload
 def read_parquet(
-    scope: Scope, path: Paths, *, schema: Schema | None = ..., columns: Sequence[str] | None = ...,
+    scope: Scope, path: Paths, *, schema: Schema | None = ..., columns: str | Sequence[str] | None = ...,
     time: str | Time = ..., disorder: int | None = ..., batch_rows: int = ..., throttle: Throttle | None = ...,
     name: str = ..., late: Literal[False] = ...,
 ) -> Stream: ...  # fmt: skip
@@ -36,7 +37,7 @@ def read_parquet(
 
 @overload
 def read_parquet(
-    scope: Scope, path: Paths, *, schema: Schema | None = ..., columns: Sequence[str] | None = ...,
+    scope: Scope, path: Paths, *, schema: Schema | None = ..., columns: str | Sequence[str] | None = ...,
     time: str | Time = ..., disorder: int | None = ..., batch_rows: int = ..., throttle: Throttle | None = ...,
     name: str = ..., late: Literal[True],
 ) -> tuple[Stream, Stream]: ...  # fmt: skip
@@ -47,7 +48,7 @@ def read_parquet(
     path: Paths,
     *,
     schema: Schema | None = None,
-    columns: Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
     time: str | Time = 0,
     disorder: int | None = None,
     batch_rows: int = 1 << 14,
@@ -70,6 +71,7 @@ def read_parquet(
     Raises SchemaError for columns that no kind holds or that do not fit, and for rows that come too late, naming file
     and row; UsageError for a file that is missing or not Parquet.
     """
+    require_positive(name, batch_rows=batch_rows)
     files = files_of(name, path, (".parquet", ".pq"))
     footers = [_footer(name, file) for file in files]
     nullable = {column for footer in footers for column in _nullable(footer)}
@@ -89,13 +91,21 @@ def read_parquet(
         timing.disorder = 0
 
     def pieces(worker: int, peers: int) -> Iterator[Piece]:
+        import pyarrow as pa
+
         mine = groups[worker::peers]
         known = [group.least for group in mine if group.least is not None]
         floors: list[Time | None] = [None] * len(mine)
         if timing.column is not None and len(known) == len(mine):
             floors = [*floors_after(known)]
         for group, floor in zip(mine, floors, strict=True):
-            yield from _read(group, chosen, timing.column, floor, batch_rows)
+            try:
+                yield from _read(group, chosen, timing.column, floor, batch_rows)
+            except (pa.ArrowInvalid, OSError) as error:
+                said = " ".join(str(error).split())
+                raise UsageError(
+                    f"source {name!r}: {group.file} is damaged in row group {group.number}: {said}"
+                ) from None
 
     return feed(scope, chosen, timing, pieces, throttle)
 

@@ -31,8 +31,10 @@ class Timing:
         self.column = time if isinstance(time, str) else None
         self.constant = 0 if isinstance(time, str) else time
         self.disorder = disorder
-        if disorder is not None and disorder < 0:
-            raise UsageError(f"source {name!r}: disorder must be at least 0, not {disorder}")
+        if disorder is not None and (not isinstance(disorder, int) or disorder < 0):
+            raise UsageError(
+                f"source {name!r}: disorder must be an integer of at least 0, of the times' unit, not {disorder!r}"
+            )
         if late and self.column is None:
             raise UsageError(f"source {name!r}: late= is for rows that have times of their own; give time=column")
         if self.column is None:

@@ -130,3 +130,18 @@ def test_arrow_types_without_a_kind_are_named() -> None:
         Schema.from_arrow(pa.schema([("a", pa.int64())]), nullable="z")
     with pytest.raises(SchemaError, match="no column 'b'; Arrow's columns are a"):
         Batch.from_arrow(Schema("b"), pa.table({"a": [1]}))
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: Schema({"a": "int64"}), r"names, and kinds as keywords: .*; Schema.of\(…\) takes a mapping"),
+        (lambda: Schema(["a", "b"]), "the names are words of one string"),
+        (lambda: Schema("a str"), r"names a column 'str': kinds are given as keywords, Schema\(column='string'\)"),
+        (lambda: Schema(a="str"), "kind must be one of .* not 'str'; 'string' holds those"),
+        (lambda: Schema(a="datetime?"), "not 'datetime\\?'; 'timestamp' holds those"),
+    ],
+)
+def test_schemas_that_are_none_are_said_as_they_should_be(make: Any, said: str) -> None:
+    with pytest.raises(SchemaError, match=said):
+        make()
