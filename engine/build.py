@@ -15,7 +15,7 @@ from engine.operate import Constructor
 from engine.operator import OperatorContext, RunningOperator
 from engine.output_port import OutputPort
 from engine.raised import raised_at
-from engine.reachability import Reachability
+from engine.reachability import shared
 from engine.remote_channel import RemoteChannel
 from engine.scope import Scope
 from engine.stage_run import compile_stages
@@ -51,14 +51,10 @@ def build_dataflow(worker: "Worker", scope: Scope) -> RunningDataflow:
         for index, schema in enumerate(spec.outputs):
             location = tracker.add_location(number)
             operator.outputs.append(OutputPort(operator, index, location, schema, spec.depth, worker.log))
-        for index, input_port in enumerate(operator.inputs):
-            input_port.summaries = [spec.summary(index, output) for output in range(len(spec.outputs))]
-        for index, output_port in enumerate(operator.outputs):
-            output_port.same_time_inputs = tuple(
-                port
-                for port in operator.inputs
-                if (summary := port.summaries[index]) is not None and summary.is_identity
-            )
+        operator.paths = spec.paths
+        same_time = operator.paths.same_time_inputs(operator.inputs, len(operator.outputs))
+        for output, inputs in zip(operator.outputs, same_time, strict=True):
+            output.same_time_inputs = inputs
         running.append(operator)
     probes: list[int] = []
     for probe in scope.probes:
@@ -71,13 +67,13 @@ def build_dataflow(worker: "Worker", scope: Scope) -> RunningDataflow:
     dataflow.probes = scope.probes
     dataflow.inputs = [spec.manual for spec in graph.operators if spec.manual is not None]
     worker.dataflows.add(dataflow)
-    reachability = _compile_paths(worker, scope, first_location, dataflow)
+    _compile_paths(worker, scope, first_location, dataflow)
     for operator, spec in zip(running, scope.graph.operators, strict=True):
         if spec.relay is None:
             for output in operator.outputs:  # the initial tokens of all workers are common knowledge (SAFETY.md, A5)
                 tracker.change(output.location, first_time(spec.depth), worker.peers)
     tracker.propagate()
-    worker.progress.watch(worker, running, probes, reachability)
+    worker.progress.watch(worker, running, probes)
     _construct(worker, scope, running)
     return dataflow
 
@@ -117,16 +113,12 @@ def _connect_channels(worker: "Worker", scope: Scope, running: list[RunningOpera
             signal.attach(worker, tuple(queued.get(source, ())), operator)
 
 
-def _compile_paths(
-    worker: "Worker", scope: Scope, first_location: int, dataflow: RunningDataflow
-) -> Reachability:
-    links = [
-        (origin + first_location, target + first_location, summary) for origin, target, summary in scope.graph.links()
-    ]
+def _compile_paths(worker: "Worker", scope: Scope, first_location: int, dataflow: RunningDataflow) -> None:
     depths = scope.graph.depths()
-    reachability = Reachability(links, dict(enumerate(depths, first_location)))
+    reachability = shared(scope.graph.links(), depths)
+    while worker.tracker.locations_used < first_location + len(depths):
+        worker.tracker.add_location(dataflow.number)  # a hub
     dataflow.graph = worker.tracker.add_graph(first_location, reachability, depths, dataflow.number)
-    return reachability
 
 
 def _construct(worker: "Worker", scope: Scope, running: list[RunningOperator]) -> None:

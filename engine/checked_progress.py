@@ -7,6 +7,7 @@ and paths finds. It costs many times the run.
 
 from collections import Counter, deque
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from engine.burst import messages_of
 from engine.change_batch import ChangeLog
 from engine.errors import BrokenInvariant
 from engine.progress_channel import ProgressChannel
-from engine.reachability import Reachability
 from engine.remote_channel import RemoteChannel
 from engine.timestamp import first_time, from_coordinates
 from engine.tracker import Tracker
@@ -65,7 +65,6 @@ class CheckedProgressChannel(ProgressChannel):
         worker: "Worker",
         operators: Sequence["RunningOperator"],
         probes: Sequence[int],
-        reachability: Reachability,
     ) -> None:
         """Remember a new dataflow's locations; each output has its initial token."""
         self._worker = worker
@@ -74,7 +73,7 @@ class CheckedProgressChannel(ProgressChannel):
         places = {port.location: Place(port.describe(), False) for port in inputs}
         places |= {port.location: Place(port.describe(), True) for port in outputs}
         places |= {probe: Place(f"a probe on worker {self._me}", False) for probe in probes}
-        paths_to = reachability.paths_to
+        paths_to = cache(worker.tracker.paths_to)
         self._validator.watch(places, paths_to)
         self._depths |= {port.location: port.depth for port in inputs}
         self._depths |= {port.location: port.depth for port in outputs}

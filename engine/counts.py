@@ -39,7 +39,8 @@ STATE_WORDS = POOL_STATE_WORDS + 16
 
 # Words of a location. BEGIN and END: its window; with many times (BEGIN below 0) the first five are as in
 # engine/many_times.py. ROW is the address of its paths, 0 until somebody is interested in its frontier; ACTIVE_AT and
-# EAGER_AT are its places in its dataflow's lists, -1 if it is not there. The last eight are used in nested scopes only.
+# EAGER_AT are its places in its dataflow's lists, -1 if it is not there. Those from LEAST_REGION to
+# CHAIN_COUNT are used in nested scopes only, the last two where frontiers go along edges (engine/along_edges.py).
 (
     REGION,
     REGION_CAPACITY,
@@ -62,12 +63,15 @@ STATE_WORDS = POOL_STATE_WORDS + 16
     CHAIN_REGION,
     CHAIN_CAPACITY,
     CHAIN_COUNT,
-) = range(21)
+    SUPPORT,
+    IS_QUEUED,
+) = range(23)
 LOCATION_WORDS = 24
 
 # Words of a dataflow. ACTIVE_ADDRESS: its locations with a positive count; EAGER_ADDRESS: those whose frontier is
 # brought up to date with every change; CHANGED_ADDRESS: those whose least times changed since then (all, in the
 # beginning: twice LOCATIONS words); ALL_DONE: the operator to wake when the last count is gone, -1 if nobody.
+# EDGES_ADDRESS: its links, if frontiers go along them, else 0; HEAP_ADDRESS: the locations to be looked at then.
 (
     FIRST_LOCATION,
     LOCATIONS,
@@ -83,8 +87,12 @@ LOCATION_WORDS = 24
     SUMMARIES_ADDRESS,
     SUMMARIES_COUNT,
     ALL_DONE,
-) = range(14)
-GRAPH_WORDS = 14
+    EDGES_ADDRESS,
+    EDGES_LINKS,
+    HEAP_ADDRESS,
+    HEAP_COUNT,
+) = range(18)
+GRAPH_WORDS = 18
 
 FIRST_REGION = 4  # entries of a location's first region
 _LONGEST_MOVE = 64  # entries; where more would have to make room for one, the location gets a table

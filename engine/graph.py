@@ -3,10 +3,11 @@
 import hashlib
 from dataclasses import dataclass, field
 
+from engine.cycles import require_advancing_cycles
 from engine.errors import GraphError
 from engine.location import Source, Target
 from engine.operate import OperatorSpec
-from engine.reachability import Link, require_advancing_cycles
+from engine.reachability import Link
 from engine.stage import Stage
 from engine.timestamp import MOST_COORDINATES, identity
 
@@ -53,39 +54,41 @@ class Graph:
         return f"{self.operators[location.operator].name!r} {side} {location.port}"
 
     def links(self) -> list[Link]:
-        """Edges and paths through operators, between location numbers; taps are numbered after all ports."""
-        return self._compiled[0] if self._compiled else self._links(self.locations(), self.depths())
+        """Edges and paths through operators, between location numbers; taps are numbered after all ports, hubs last."""
+        return (self._compiled or self._compile())[0]
 
     def depths(self) -> list[int]:
-        """The number of coordinates of every location's times, taps included, by location number."""
-        return self._compiled[1] if self._compiled else self._depths(self.locations())
+        """The number of coordinates of every location's times, taps and hubs included, by location number."""
+        return (self._compiled or self._compile())[1]
 
-    def _links(self, numbers: dict[Source | Target, int], depths: list[int]) -> list[Link]:
-        links: list[Link] = []
-        for origin, target in self.edges():
-            links.append((numbers[origin], numbers[target], identity(depths[numbers[target]])))
-        for number, operator in enumerate(self.operators):
-            for input_port in range(len(operator.inputs)):
-                for output_port in range(len(operator.outputs)):
-                    summary = operator.summary(input_port, output_port)
-                    if summary is not None:
-                        links.append(
-                            (numbers[Target(number, input_port)], numbers[Source(number, output_port)], summary)
-                        )
-        for index, tapped in enumerate(self.taps):
-            links.append((numbers[tapped], len(numbers) + index, identity(depths[len(numbers) + index])))
-        return links
-
-    def _depths(self, numbers: dict[Source | Target, int]) -> list[int]:
-        depths = [
-            depth
-            for operator in self.operators
-            for depth in (
-                *[operator.input_depth] * len(operator.inputs),
-                *[operator.depth] * len(operator.outputs),
-            )
+    def _compile(self) -> tuple[list[Link], list[int]]:
+        """Links and depths. Behind ports and taps come hubs: see `OperatorSpec.links`."""
+        inputs: list[int] = []  # each operator's first
+        depths: list[int] = []
+        for operator in self.operators:
+            inputs.append(len(depths))
+            depths += [operator.input_depth] * len(operator.inputs) + [operator.depth] * len(operator.outputs)
+        outputs = [first + len(operator.inputs) for first, operator in zip(inputs, self.operators, strict=True)]
+        taps = [
+            outputs[tapped.operator] + tapped.port
+            if isinstance(tapped, Source)
+            else inputs[tapped.operator] + tapped.port
+            for tapped in self.taps
         ]
-        return depths + [depths[numbers[origin]] for origin in self.taps]
+        links: list[Link] = []
+        for first, operator in zip(inputs, self.operators, strict=True):
+            same = identity(operator.input_depth)
+            for port, spec in enumerate(operator.inputs, first):
+                links.append((outputs[spec.origin.operator] + spec.origin.port, port, same))
+        for number, tapped in enumerate(taps, len(depths)):
+            links.append((tapped, number, identity(depths[tapped])))
+        depths += [depths[tapped] for tapped in taps]
+        for first, output, operator in zip(inputs, outputs, self.operators, strict=True):
+            within, has_hub = operator.links(first, output, len(depths))
+            links += within
+            if has_hub:
+                depths.append(operator.depth)
+        return links, depths
 
     def outermost_loop(self) -> int:
         """The least depth of a feedback; one more than times can have if there is none."""
@@ -104,12 +107,16 @@ class Graph:
                 )
             if operator.constructor is None and operator.manual is None and operator.relay is None:
                 raise GraphError(f"operator {operator.name!r} was never built; call build(constructor) on its builder")
-        numbers = self.locations()
-        names = {number: self.describe(location) for location, number in numbers.items()}
-        names |= {len(numbers) + index: f"probe of {self.describe(origin)}" for index, origin in enumerate(self.taps)}
-        depths = self._depths(numbers)
-        self._compiled = self._links(numbers, depths), depths
-        require_advancing_cycles(self._compiled[0], names, dict(enumerate(depths)))
+        self._compiled = links, depths = self._compile()
+        require_advancing_cycles(links, self._name, dict(enumerate(depths)))
+
+    def _name(self, number: int) -> str:
+        """A location in words; of hubs no more than that."""
+        numbers = {at: location for location, at in self.locations().items()}
+        if number in numbers:
+            return self.describe(numbers[number])
+        tap = number - len(numbers)
+        return f"probe of {self.describe(self.taps[tap])}" if tap < len(self.taps) else "all its outputs"
 
     def digest(self) -> int:
         """63 bits that all workers must agree on: names, ports, schemas, pacts, summaries, policies, edges, signals,
@@ -118,7 +125,7 @@ class Graph:
         text = [self.name]
         for operator in self.operators:
             text.append(
-                f"{operator.name}|{operator.notify}|{operator.outputs!r}|{sorted(operator.summaries.items())!r}|"
+                f"{operator.name}|{operator.notify}|{operator.outputs!r}|{sorted(operator.summaries.items())!r}|{sorted(operator.closed)}|"
                 f"{operator.relay!r}|{operator.depth}"
             )
             text.extend(

@@ -37,7 +37,6 @@ class InputPort:
         "operator",
         "queue",
         "schema",
-        "summaries",
         "thread",
     )
 
@@ -60,7 +59,6 @@ class InputPort:
         # Time (or Burst), batch, whether it is a view into a queue.
         self.queue: deque[tuple[Any, Batch, bool]] = deque()
         self._whole_bursts = False
-        self.summaries: list[PathSummary | None] = []
         self.thread = get_ident()
         self._tracker = tracker
         self._frontier_word = tracker.frontier_word(location)
@@ -152,7 +150,8 @@ class InputPort:
                 f"{self.describe()} cannot retain a token for output {output}: the operator has {len(outputs)} "
                 f"output(s)"
             )
-        summary = self.summaries[output]
+        paths = self.operator.paths
+        summary = paths.usual if paths.is_plain else paths.summary(self.index, output)
         if summary is None:
             raise WrongOutputError(
                 f"{self.describe()} has no path to output {output}, so its messages give no token for it"

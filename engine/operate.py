@@ -7,6 +7,8 @@ from typing import Any
 from engine.errors import GraphError, SchemaError
 from engine.location import Notify, Source
 from engine.pact import Broadcast, Exchange, Pact, Pipeline
+from engine.paths import Paths, plain
+from engine.reachability import Link
 from engine.schema import Schema, did_you_mean
 from engine.signal import Signal
 from engine.stage import Stage
@@ -41,6 +43,8 @@ class OperatorSpec:
     inputs: list[InputSpec] = field(default_factory=list)
     outputs: list[Schema] = field(default_factory=list)
     summaries: dict[tuple[int, int], PathSummary | None] = field(default_factory=dict)
+    closed: set[int] = field(default_factory=set)
+    """The outputs to which there are no ways but those that `summaries` names."""
     signals: list[tuple[Source, Signal]] = field(default_factory=list)
     """The outputs whose signals it listens to."""
     constructor: Constructor | None = None
@@ -55,9 +59,43 @@ class OperatorSpec:
     input_depth: int = 1
     """The same at its inputs, which differs where a scope is entered or left."""
 
+    @property
+    def paths(self) -> Paths:
+        """All its summaries."""
+        usual = self.relay or identity(self.depth)
+        return Paths(self.summaries, self.closed, usual) if self.summaries or self.closed else plain(usual)
+
     def summary(self, input_index: int, output_index: int) -> PathSummary | None:
         """What happens at least to a time on the way from an input to an output; None if there is no way."""
-        return self.summaries.get((input_index, output_index), self.relay or identity(self.depth))
+        return self.paths.summary(input_index, output_index)
+
+    def links(self, first_input: int, first_output: int, hub: int) -> tuple[list[Link], bool]:
+        """The paths from its inputs to its outputs, locations that are numbered from `first_input` and `first_output`
+        on; and whether some of them lead through the location `hub`.
+
+        Outputs that depend on all inputs alike have one hub in common where that is fewer links: n and n, not n times
+        n.
+        """
+        inputs, outputs = range(len(self.inputs)), range(len(self.outputs))
+        named: dict[int, list[int]] = {}
+        for at, output in self.summaries:
+            named.setdefault(output, []).append(at)
+        links: list[Link] = []
+        alike = [output for output in outputs if output not in named and output not in self.closed]
+        usual = self.relay or identity(self.depth)
+        has_hub = len(inputs) * len(alike) > len(inputs) + len(alike)
+        if has_hub:
+            links += [(first_input + at, hub, usual) for at in inputs]
+            links += [(hub, first_output + output, usual) for output in alike]
+        else:
+            links += [(first_input + at, first_output + output, usual) for output in alike for at in inputs]
+        for output in outputs:
+            if output in named or output in self.closed:
+                for at in named.get(output, ()) if output in self.closed else inputs:
+                    summary = self.summary(at, output)
+                    if summary is not None:
+                        links.append((first_input + at, first_output + output, summary))
+        return links, has_hub
 
 
 def arriving_schema(schema: Schema, pact: Pact, name: str) -> Schema:

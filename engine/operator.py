@@ -8,6 +8,7 @@ from engine.errors import GroupStopped, OperatorError, TokenRingError
 from engine.input_port import InputPort
 from engine.location import Notify
 from engine.output_port import OutputPort
+from engine.paths import identity_paths
 from engine.raised import raised_at
 from shm.errors import BrokenInvariant
 
@@ -35,6 +36,7 @@ class RunningOperator:
         "name",
         "number",
         "outputs",
+        "paths",
         "view",
         "worker",
     )
@@ -49,6 +51,7 @@ class RunningOperator:
         self.counts_tokens = notify == Notify.IF_TOKEN
         self.is_indifferent = notify == Notify.NEVER
         self.due = NOT_DUE
+        self.paths = identity_paths(1)
         self.is_next = False
         """Whether it asked for a run in the next step."""
         self.in_loop = False

@@ -1,6 +1,6 @@
 """Outputs of a running operator: where it sends, with the right of a token or of the message at hand."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +50,7 @@ class OutputPort:
         self.thread = get_ident()
         self.held = 0
         self.channels: list[Channel | RelayChannel | StageRun] = []
-        self.same_time_inputs: tuple[Any, ...] = ()
+        self.same_time_inputs: Collection[Any] = ()
         """The inputs whose messages may be answered here at their own time."""
 
     def session(self, right: Token | TokenRef, time: Any = None) -> Session:

@@ -58,7 +58,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from engine.operator import RunningOperator
-    from engine.reachability import Reachability
     from engine.worker import Worker
 
 # Bits of what `exchange` returns.
@@ -183,7 +182,6 @@ class ProgressChannel:
         worker: "Worker",
         operators: "Sequence[RunningOperator]",
         probes: "Sequence[int]",
-        reachability: "Reachability",
     ) -> None:
         """A new dataflow was built. Here that is nothing; a channel that checks has to know (checked_progress)."""
 

@@ -1,5 +1,6 @@
 """The kernels that turn counts into frontiers, and frontiers into operators to wake."""
 
+from engine.along_edges import propagate_along_edges
 from engine.counts import (
     ACTIVE_ADDRESS,
     ACTIVE_AT,
@@ -14,6 +15,7 @@ from engine.counts import (
     EAGER_ADDRESS,
     EAGER_AT,
     EAGER_COUNT,
+    EDGES_ADDRESS,
     FIRST_LOCATION,
     FRONTIER,
     GRAPH,
@@ -41,15 +43,11 @@ from engine.counts import (
     WOKEN_COUNT,
     least_positive,
 )
-from engine.location import NOTIFY_CODES, Notify
 from engine.nested_frontiers import BACKWARDS, CHANGED, NO_PATH, SAME, refresh_frontier, refresh_least
 from engine.timestamp import COMPLETE
+from engine.waking import HOLDING, IF_TOKEN, IS_LAZY, IS_WOKEN, NEVER, OPERATOR_WORDS, POLICY, wake
 from shm.kernels import WORDS, boolean, int64, kernel, words_at
 
-# Words of an operator. Its inputs are the INPUTS locations from FIRST_INPUT on; IS_LAZY: their frontiers are not kept.
-POLICY, HOLDING, IS_WOKEN, FIRST_INPUT, INPUTS, IS_LAZY = range(6)
-OPERATOR_WORDS = 6
-_NEVER, _IF_TOKEN = NOTIFY_CODES[Notify.NEVER], NOTIFY_CODES[Notify.IF_TOKEN]
 LAZY = -1  # a frontier that is not kept up to date
 
 
@@ -159,15 +157,6 @@ def _refresh(state, locations, graphs, target):  # type: ignore[no-untyped-def]
     return CHANGED
 
 
-@kernel
-def _wake(state, operators, lists, operator):  # type: ignore[no-untyped-def]
-    """List an operator as woken, once."""
-    if operators[operator * OPERATOR_WORDS + IS_WOKEN] == 0:
-        operators[operator * OPERATOR_WORDS + IS_WOKEN] = 1
-        lists[2 * state[LOCATION_CAPACITY] + state[WOKEN_COUNT]] = operator
-        state[WOKEN_COUNT] += 1
-
-
 @kernel(int64(WORDS))
 def propagate(state):  # type: ignore[no-untyped-def]
     """Bring frontiers up to date with the counts changed since the last call, and list the operators this wakes (in the
@@ -185,13 +174,16 @@ def propagate(state):  # type: ignore[no-untyped-def]
         return NEEDS_ROOM
     while state[DIRTY_GRAPHS] > 0:
         graph = lists[capacity + state[DIRTY_GRAPHS] - 1] * GRAPH_WORDS
+        if graphs[graph + EDGES_ADDRESS] != 0:
+            if propagate_along_edges(state, locations, graphs, operators, lists, graph) == BACKWARDS:
+                return BACKWARDS
         eager = words_at(graphs[graph + EAGER_ADDRESS], graphs[graph + LOCATIONS])
         i = 0
         while i < graphs[graph + EAGER_COUNT]:
             target = eager[i]
             at = target * LOCATION_WORDS
             operator = locations[at + OPERATOR] * OPERATOR_WORDS
-            if operators[operator + POLICY] == _IF_TOKEN and operators[operator + HOLDING] == 0:
+            if operators[operator + POLICY] == IF_TOKEN and operators[operator + HOLDING] == 0:
                 # Nobody waits for this frontier any more: leave it, until the operator holds a token again or asks.
                 operators[operator + IS_LAZY] = 1
                 locations[at + FRONTIER] = LAZY
@@ -207,10 +199,10 @@ def propagate(state):  # type: ignore[no-untyped-def]
             status = _refresh(state, locations, graphs, target)
             if status != SAME and status != CHANGED:
                 return status
-            if status == CHANGED and operators[operator + POLICY] != _NEVER:
-                _wake(state, operators, lists, locations[at + OPERATOR])
+            if status == CHANGED and operators[operator + POLICY] != NEVER:
+                wake(state, operators, lists, locations[at + OPERATOR])
         if graphs[graph + GRAPH_NONZERO] == 0 and graphs[graph + ALL_DONE] >= 0:
-            _wake(state, operators, lists, graphs[graph + ALL_DONE])
+            wake(state, operators, lists, graphs[graph + ALL_DONE])
         graphs[graph + GRAPH_IS_DIRTY] = graphs[graph + CHANGED_COUNT] = 0
         state[DIRTY_GRAPHS] -= 1
     for i in range(state[WOKEN_COUNT]):

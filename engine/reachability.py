@@ -1,121 +1,54 @@
 """The static closure of a dataflow graph: the least path summaries between locations, found when they are asked for.
 
-Made from the graph's edges and the operators' internal summaries; the tracker compiles what it needs from it.
-Source: the progress-tracking chapter ("A Compiled Representation").
+Made from the graph's edges and the operators' internal summaries; the tracker compiles what it needs from it. Dataflows
+of one shape share one: there may be thousands. Source: the progress-tracking chapter ("A Compiled Representation").
 """
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from weakref import WeakValueDictionary
+
+import numpy as np
 
 from engine.antichain import Antichain
-from engine.errors import GraphError
-from engine.timestamp import MAX_TIME, PathSummary, identity
+from engine.edges import compile_edges, fill_row
+from engine.timestamp import COMPLETE, IDENTITY, MAX_TIME, PathSummary, identity
 
 Link = tuple[int, int, PathSummary]
 """(from location, to location, summary): an edge of the graph (identity) or a path through an operator."""
 
 
-def _no_later(left: PathSummary, right: PathSummary) -> bool:
+def no_later(left: PathSummary, right: PathSummary) -> bool:
+    """The order of summaries."""
     return left.less_equal(right)
 
 
-def require_advancing_cycles(links: Iterable[Link], names: Mapping[int, str], depths: Mapping[int, int]) -> None:
-    """Raise GraphError naming a cycle that does not strictly advance time (SAFETY.md, A4), if the links have one.
-
-    A cycle must add something to a coordinate that it keeps. Then no time that comes back is less or equal to the one
-    that set out, and none can come back twice, since all grow lexicographically; what could result in what is a partial
-    order. A way around an outer loop may well set an inner counter back to 0. names and depths (numbers of
-    coordinates): by location.
-    """
-    following: dict[int, list[tuple[int, PathSummary]]] = defaultdict(list)
-    for origin, destination, summary in links:
-        following[origin].append((destination, summary))
-    for component in _cyclic_components(following):
-        for start in component:
-            _check_cycles_through(start, component, following, names, depths[start])
-
-
-def _cyclic_components(following: Mapping[int, list[tuple[int, PathSummary]]]) -> list[set[int]]:
-    """The strongly connected components that have an edge (Tarjan, with a stack of our own)."""
-    index: dict[int, int] = {}
-    low: dict[int, int] = {}
-    on_path: set[int] = set()
-    path: list[int] = []
-    found: list[set[int]] = []
-    for root in list(following):
-        if root in index:
-            continue
-        work = [(root, 0)]
-        while work:
-            at, position = work.pop()
-            if position == 0:
-                index[at] = low[at] = len(index)
-                path.append(at)
-                on_path.add(at)
-            successors = following.get(at, [])
-            if position:
-                low[at] = min(low[at], low[successors[position - 1][0]])
-            descended = False
-            while position < len(successors):
-                successor = successors[position][0]
-                position += 1
-                if successor not in index:
-                    work += [(at, position), (successor, 0)]
-                    descended = True
-                    break
-                if successor in on_path:
-                    low[at] = min(low[at], index[successor])
-            if descended or low[at] != index[at]:
-                continue
-            component: set[int] = set()
-            while not component or at not in component:
-                component.add(path.pop())
-            on_path -= component
-            if len(component) > 1 or any(successor == at for successor, _ in successors):
-                found.append(component)
-    return found
-
-
-def _check_cycles_through(
-    start: int,
-    component: set[int],
-    following: Mapping[int, list[tuple[int, PathSummary]]],
-    names: Mapping[int, str],
-    depth: int,
-) -> None:
-    """Raise if some way from `start` back to it could bring a time back that is less or equal."""
-    nothing = identity(depth)
-    found: dict[int, Antichain[PathSummary]] = {}
-    worklist: deque[tuple[int, PathSummary, tuple[int, ...]]] = deque([(start, nothing, (start,))])
-    while worklist:
-        at, so_far, way = worklist.popleft()
-        for successor, summary in following.get(at, ()):
-            path = so_far.followed_by(summary) if successor in component else None
-            if path is None or not found.setdefault(successor, Antichain((), _no_later)).insert(path):
-                continue
-            if successor == start and not any(path.delays):
-                cycle = " -> ".join(names[location] for location in (*way, start))
-                raise GraphError(
-                    f"the graph has a cycle that does not advance time: {cycle}; lead it through the feedback of a "
-                    f"loop that it does not leave"
-                )
-            worklist.append((successor, path, (*way, successor)))
-
-
 class Reachability:
-    """Least path summaries between locations, each destination's found when it is first asked for."""
+    """Least path summaries between the locations of a dataflow, which are numbered from 0; each destination's are found
+    when it is first asked for.
+    """
 
-    def __init__(self, links: Iterable[Link], depths: Mapping[int, int] | None = None) -> None:
-        """depths: the number of coordinates of a location's times, where that is not one."""
-        self._into: dict[int, list[tuple[int, PathSummary]]] = defaultdict(list)
-        for origin, destination, summary in links:
-            self._into[destination].append((origin, summary))
-        self._depths = depths or {}
+    def __init__(self, links: Iterable[Link], depths: Iterable[int] = ()) -> None:
+        """depths: the number of coordinates of each location's times (default: one)."""
+        self.links = list(links)
+        self.depths = list(depths)
+        self._into: dict[int, list[tuple[int, PathSummary]]] = {}
         self._found: dict[int, dict[int, Antichain[PathSummary]]] = {}
+        self._rows: dict[int, np.ndarray] = {}
+        self.row_words = 0
+        """How many words the rows take that were asked for so far."""
+        self._edges: dict[int, np.ndarray | None] = {}
+
+    def _links_into(self, location: int) -> list[tuple[int, PathSummary]]:
+        if not self._into:
+            self._into = defaultdict(list)
+            for origin, destination, summary in self.links:
+                self._into[destination].append((origin, summary))
+        return self._into.get(location, [])
 
     def origins(self, target: int) -> list[int]:
         """The locations with a link to `target`."""
-        return [origin for origin, _ in self._into.get(target, ())]
+        return [origin for origin, _ in self._links_into(target)]
 
     def paths_to(self, target: int) -> dict[int, Antichain[PathSummary]]:
         """Every location with a path to `target`, itself included, with the antichain of least summaries."""
@@ -125,35 +58,71 @@ class Reachability:
 
     def _search(self, target: int) -> dict[int, Antichain[PathSummary]]:
         """Backwards from `target`, by a worklist."""
-        nothing = identity(self._depths.get(target, 1))
-        found: dict[int, Antichain[PathSummary]] = {target: Antichain([nothing], _no_later)}
+        nothing = identity(self.depths[target] if self.depths else 1)
+        found: dict[int, Antichain[PathSummary]] = {target: Antichain([nothing], no_later)}
         worklist = deque([(target, nothing)])
         while worklist:
             location, rest = worklist.popleft()
             if not any(summary == rest for summary in found[location]):
                 continue  # a better path came by meanwhile
-            for origin, summary in self._into.get(location, ()):
+            for origin, summary in self._links_into(location):
                 path = summary.followed_by(rest)
                 if path is None:
                     continue
-                if found.setdefault(origin, Antichain((), _no_later)).insert(path):
+                if found.setdefault(origin, Antichain((), no_later)).insert(path):
                     worklist.append((origin, path))
         return found
 
-    def delays_to(self, target: int) -> dict[int, int]:
-        """Every location with a path to `target`, itself included, with the least delay: for integer times alone."""
+    def summaries(self, origin: int, target: int) -> Antichain[PathSummary]:
+        """The least summaries from `origin` to `target`; empty if there is no path."""
+        return self.paths_to(target).get(origin, Antichain((), no_later))
+
+    # For integer times alone
+
+    def edges(self, size: int) -> np.ndarray | None:
+        """The graph of `size` locations in the kernels' terms (engine/edges.py); None if it has a cycle."""
+        if size not in self._edges:
+            self._edges[size] = compile_edges(self.links, size)
+        return self._edges[size]
+
+    def row(self, target: int, size: int) -> np.ndarray:
+        """The least delays from each of the `size` locations to `target`, COMPLETE where there is no path. int64."""
+        if target not in self._rows:
+            row = np.full(size, COMPLETE, np.int64)
+            edges = self.edges(size)
+            if edges is not None:
+                fill_row(edges, row, target)
+            else:
+                for origin, delay in self._delays_to(target).items():
+                    row[origin] = delay
+            self._rows[target] = row
+            self.row_words += size
+        return self._rows[target]
+
+    def _delays_to(self, target: int) -> dict[int, int]:
+        """Every location with a path to `target`, itself included, with the least delay; around cycles too."""
         found = {target: 0}
         worklist = deque([target])
         while worklist:
             location = worklist.popleft()
             rest = found[location]
-            for origin, summary in self._into.get(location, ()):
+            for origin, summary in self._links_into(location):
                 delay = summary.delays[0] + rest
                 if delay <= MAX_TIME and delay < found.get(origin, MAX_TIME + 1):
                     found[origin] = delay
                     worklist.append(origin)
         return found
 
-    def summaries(self, origin: int, target: int) -> Antichain[PathSummary]:
-        """The least summaries from `origin` to `target`; empty if there is no path."""
-        return self.paths_to(target).get(origin, Antichain((), _no_later))
+
+_SHARED: WeakValueDictionary[object, Reachability] = WeakValueDictionary()
+
+
+def shared(links: list[Link], depths: list[int]) -> Reachability:
+    """The one Reachability of all dataflows of this process with these links and depths."""
+    ends = np.array([(origin, target) for origin, target, _ in links], np.int64)
+    others = tuple([(at, link[2]) for at, link in enumerate(links) if link[2] is not IDENTITY])
+    key = (ends.tobytes(), others, bytes(depths))
+    found = _SHARED.get(key)
+    if found is None:
+        found = _SHARED[key] = Reachability(links, depths)
+    return found

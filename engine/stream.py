@@ -153,9 +153,15 @@ class OperatorBuilder:
                 f"time; lead it through scope.feedback()"
             )
 
-    def output(self, schema: Schema, summaries: dict[int, PathSummary | None] | None = None) -> Stream:
-        """Add an output; `summaries[input]` says how it depends on an input (default: same time; None: not at all)."""
+    def output(
+        self, schema: Schema, summaries: dict[int, PathSummary | None] | None = None, *, only: bool = False
+    ) -> Stream:
+        """Add an output; `summaries[input]` says how it depends on an input (default: same time; None: not at all).
+        only: it does not depend on inputs that are not in `summaries`.
+        """
         port = len(self._spec.outputs)
+        if only:
+            self._spec.closed.add(port)
         self._spec.outputs.append(schema)
         for input_port, summary in (summaries or {}).items():
             if summary is not None and (len(summary.delays) != self._spec.depth or summary.then):

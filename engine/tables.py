@@ -4,11 +4,13 @@ import numpy as np
 
 from engine import counts as table
 from engine import pool
+from engine.along_edges import OWN
 from engine.counts import GRAPH_WORDS, LOCATION_WORDS
 from engine.nested_counts import COORDINATES
-from engine.propagation import LAZY, OPERATOR_WORDS
+from engine.propagation import LAZY
 from engine.reachability import Reachability
 from engine.timestamp import COMPLETE, PathSummary
+from engine.waking import OPERATOR_WORDS
 from shm.kernels import address_of
 
 
@@ -24,7 +26,9 @@ class GraphTables:
         self.active = np.zeros(self.size, np.int64)
         self.eager = np.zeros(self.size, np.int64)
         self.changed = np.arange(first, first + 2 * self.size)  # all, in the beginning
-        self.rows: dict[int, np.ndarray] = {}
+        self.rows: dict[int, np.ndarray] = {}  # of nested scopes; those for integers are the reachability's
+        self.edges: np.ndarray | None = None  # where frontiers go along the edges, which are these
+        self.heap = np.zeros(0, np.int64)
         self.summaries = np.zeros(0, np.int64)
         self.summary_numbers: dict[tuple[PathSummary, ...], int] = {}
 
@@ -59,6 +63,7 @@ class Tables:
         fresh[:, table.LEAST] = COMPLETE
         fresh[:, table.ACTIVE_AT] = fresh[:, table.EAGER_AT] = -1
         fresh[:, table.FRONTIER] = LAZY
+        fresh[:, table.SUPPORT] = OWN
         operators = np.zeros(capacity * OPERATOR_WORDS, np.int64)
         operators[: len(self._operators)] = self._operators
         lists = np.zeros(3 * capacity, np.int64)

@@ -9,15 +9,14 @@ gets it computed then. So operators that have nothing to do cost nothing, howeve
 Safety: a frontier never passes a time that a counted token or message could still bring there; it never moves back.
 """
 
-from collections.abc import Callable, Mapping
-from itertools import pairwise
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from engine import counts as table
 from engine import nested_frontiers
-from engine.antichain import Antichain
+from engine.along_edges import begin_along_edges
 from engine.counts import (
     GRAPH_WORDS,
     LOCATION_CAPACITY,
@@ -25,28 +24,22 @@ from engine.counts import (
 )
 from engine.errors import BrokenInvariant
 from engine.location import NOTIFY_CODES, Notify
-from engine.nested_counts import COORDINATES, ENTRY_WORDS, apply_nested_change
+from engine.nested_counts import COORDINATES, apply_nested_change
 from engine.nested_frontiers import COUNT_BITS, NO_PATH
-from engine.propagation import (
-    FIRST_INPUT,
-    HOLDING,
-    INPUTS,
-    IS_LAZY,
-    OPERATOR_WORDS,
-    POLICY,
-    become_eager,
-    current_frontier,
-    propagate,
-)
+from engine.propagation import become_eager, current_frontier, propagate
 from engine.reachability import Reachability
-from engine.tables import GraphTables, Tables
+from engine.table_entries import ReadableTables
+from engine.tables import GraphTables
 from engine.timestamp import COMPLETE, PathSummary, Time, coordinates, from_coordinates
+from engine.waking import FIRST_INPUT, HOLDING, INPUTS, IS_LAZY, OPERATOR_WORDS, POLICY
 from shm.kernels import address_of
 
 _NOBODY: list[int] = []
+_FEW_WORDS = 1 << 15  # of rows for the frontiers that are kept from the beginning; with more they go along the edges
+_MANY_WORDS = 1 << 22  # likewise, of all rows that were asked for in dataflows of one shape
 
 
-class Tracker(Tables):
+class Tracker(ReadableTables):
     """Owner of one worker's tables. Locations, operators and dataflows are numbered from 0 in the order they are added.
     """
 
@@ -79,7 +72,7 @@ class Tracker(Tables):
         """The locations from `first` on are one dataflow, with these paths; returns its number.
 
         depths: the number of coordinates of each location's times (default: integers). all_done: the operator to wake
-        once every count is zero.
+        once every count is zero. The reachability numbers locations from 0.
         """
         number = self._graph_count
         graph = GraphTables(first, reachability, depths or [1] * (self.locations_used - first))
@@ -97,10 +90,15 @@ class Tracker(Tables):
         mine[:, table.GRAPH] = number
         mine[:, table.IS_NESTED] = graph.is_nested
         self._link()
-        operators = self._operators.reshape(-1, OPERATOR_WORDS)
-        for location, operator in enumerate(mine[:, table.OPERATOR].tolist(), first):
-            policy, first_input, inputs = operators[operator, [POLICY, FIRST_INPUT, INPUTS]].tolist()
-            if policy == NOTIFY_CODES[Notify.ALWAYS] and first_input <= location < first_input + inputs:
+        owners = self._operators.reshape(-1, OPERATOR_WORDS)[mine[:, table.OPERATOR]]
+        port = np.arange(first, first + graph.size) - owners[:, FIRST_INPUT]
+        always = (owners[:, POLICY] == NOTIFY_CODES[Notify.ALWAYS]) & (port >= 0) & (port < owners[:, INPUTS])
+        kept = np.flatnonzero(always) + first
+        if len(kept) * graph.size > _FEW_WORDS and self._has_edges(graph):
+            mine[:, table.FRONTIER] = 0
+            self._go_along_edges(number)
+        else:
+            for location in kept.tolist():
                 self._be_interested(location, is_new=True)
         return number
 
@@ -117,9 +115,6 @@ class Tracker(Tables):
 
     # Paths
 
-    def _graph_of(self, location: int) -> GraphTables:
-        return self._graphs_used[int(self._locations[location * LOCATION_WORDS + table.GRAPH])]
-
     def _compile_row(self, target: int) -> None:
         """Write down the paths from every location of the dataflow to `target`, once."""
         if self._locations[target * LOCATION_WORDS + table.ROW]:
@@ -127,14 +122,38 @@ class Tracker(Tables):
         graph = self._graph_of(target)
         if graph.is_nested:
             row = np.full(graph.size, NO_PATH, np.int64)
-            for origin, summaries in graph.reachability.paths_to(target).items():
-                row[origin - graph.first] = self._summaries_number(graph, tuple(summaries))
+            for origin, summaries in graph.reachability.paths_to(target - graph.first).items():
+                row[origin] = self._summaries_number(graph, tuple(summaries))
+            graph.rows[target] = row
         else:
-            row = np.full(graph.size, COMPLETE, np.int64)
-            for origin, delay in graph.reachability.delays_to(target).items():
-                row[origin - graph.first] = delay
-        graph.rows[target] = row
+            row = graph.reachability.row(target - graph.first, graph.size)
         self._locations[target * LOCATION_WORDS + table.ROW] = address_of(row)
+
+    def _has_edges(self, graph: GraphTables) -> bool:
+        """Whether the dataflow's frontiers can go along its edges: integer times, and no cycle."""
+        return not graph.is_nested and graph.reachability.edges(graph.size) is not None
+
+    def _go_along_edges(self, number: int) -> None:
+        """Keep every frontier of a dataflow from now on: so many are asked for that rows of paths would be too many."""
+        graph = self._graphs_used[number]
+        edges = graph.edges = graph.reachability.edges(graph.size)
+        assert edges is not None
+        graph.heap = np.zeros(graph.size, np.int64)
+        words = self._graphs[number * GRAPH_WORDS : (number + 1) * GRAPH_WORDS]
+        words[table.EDGES_ADDRESS], words[table.EDGES_LINKS] = address_of(edges), edges[graph.size]
+        words[table.HEAP_ADDRESS], words[table.EAGER_COUNT] = address_of(graph.heap), 0
+
+    def _keeps_all(self, target: int) -> bool:
+        """Whether the frontiers of the target's dataflow go along its edges; from now on, if rows are too many."""
+        graph = self._graph_of(target)
+        if graph.edges is not None:
+            return True
+        if graph.is_nested or graph.reachability.row_words <= _MANY_WORDS or not self._has_edges(graph):
+            return False
+        number = int(self._locations[graph.first * LOCATION_WORDS + table.GRAPH])
+        self._go_along_edges(number)
+        self._run(begin_along_edges, number)
+        return True
 
     def _summaries_number(self, graph: GraphTables, summaries: tuple[PathSummary, ...]) -> int:
         number = graph.summary_numbers.get(summaries)
@@ -153,8 +172,9 @@ class Tracker(Tables):
 
     def _be_interested(self, target: int, is_new: bool = False) -> None:
         """Keep the target's frontier up to date from now on."""
-        self._compile_row(target)
-        self._run(become_eager, target, is_new)
+        if not self._keeps_all(target):
+            self._compile_row(target)
+            self._run(become_eager, target, is_new)
 
     def _run(self, kernel: Callable[..., int], *arguments: Any) -> int:
         """Call a kernel that may need room; raises BrokenInvariant if it finds a frontier that would move back."""
@@ -206,8 +226,9 @@ class Tracker(Tables):
 
     def _compute_frontier(self, target: int) -> Time:
         """The frontier of a target that is not kept up to date."""
-        self._compile_row(target)
-        self._run(current_frontier, target)
+        if self._locations[target * LOCATION_WORDS + table.ROW] or not self._keeps_all(target):
+            self._compile_row(target)
+            self._run(current_frontier, target)
         return int(self._locations[target * LOCATION_WORDS + table.REACHED_FRONTIER])
 
     def nested_frontier(self, target: int) -> list[Any]:
@@ -249,49 +270,3 @@ class Tracker(Tables):
     def complete(self) -> bool:
         """Whether every count of every location is zero: nothing can happen any more."""
         return self.state_view[table.NONZERO] == 0
-
-    # Looking in
-
-    def paths_to(self, target: int) -> Mapping[int, Antichain[PathSummary]]:
-        """Every location with a path to `target`, itself included, with the least summaries of the ways."""
-        return self._graph_of(target).reachability.paths_to(target)
-
-    def feeding(self, target: int) -> int:
-        """The one location that an input or a probe is fed by."""
-        (origin,) = self._graph_of(target).reachability.origins(target)
-        return origin
-
-    def entries(self, location: int) -> list[tuple[Any, int]]:
-        """The nonzero (time, count) pairs at a location, in order."""
-        row = self._locations[location * LOCATION_WORDS : (location + 1) * LOCATION_WORDS]
-        width, scale = (ENTRY_WORDS, 1) if row[table.IS_NESTED] else (2, 2)
-        if row[table.BEGIN] < 0:
-            slots = self._pool[2 * int(row[table.REGION]) :][: 2 * int(row[table.REGION_CAPACITY])].reshape(-1, 2)
-            return sorted((time, count) for time, count in slots.tolist() if time >= 0 and count)
-        begin, end = (
-            int(row[table.REGION]) * scale + int(row[bound]) * width for bound in (table.BEGIN, table.END)
-        )
-        entries = self._pool[begin:end].reshape(-1, width).tolist()
-        if not row[table.IS_NESTED]:
-            return [(time, count) for time, count in entries if count]
-        graph = self._graph_of(location)
-        depth = graph.depths[location - graph.first]
-        return [(from_coordinates(tuple(entry[:depth])), entry[-1]) for entry in entries if entry[-1]]
-
-    def check(self) -> None:
-        """Raise AssertionError unless windows are sorted, inside their regions, and the sums of what is not zero agree.
-        """
-        nonzero = dict.fromkeys(self._graphs_used, 0)
-        for location in range(self.locations_used):
-            row = self._locations[location * LOCATION_WORDS : (location + 1) * LOCATION_WORDS]
-            has_many = row[table.BEGIN] < 0
-            assert has_many or row[table.BEGIN] <= row[table.END] <= row[table.REGION_CAPACITY], location
-            if row[table.BEGIN] == row[table.END]:
-                continue
-            entries = self.entries(location)
-            assert all(left[0] < right[0] for left, right in pairwise(entries)), location
-            assert not has_many or len(entries) == row[table.LIVE], location
-            nonzero[int(row[table.GRAPH])] += len(entries)
-        for number, count in nonzero.items():
-            assert count == self._graphs[number * GRAPH_WORDS + table.GRAPH_NONZERO], number
-        assert sum(nonzero.values()) == self.state[table.NONZERO], (nonzero, int(self.state[table.NONZERO]))

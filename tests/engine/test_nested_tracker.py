@@ -30,7 +30,7 @@ def _tracker(links: list[Link], depths: list[int], policy: Notify = Notify.ALWAY
     tracker = Tracker(capacity=1)
     for _ in depths:
         tracker.add_location(tracker.add_operator(policy), is_input=True)
-    tracker.add_graph(0, Reachability(links, dict(enumerate(depths))), depths)
+    tracker.add_graph(0, Reachability(links, depths), depths)
     return tracker
 
 
@@ -102,7 +102,7 @@ def _expected(reach: Reachability, live: Counter[tuple[int, Any]], target: int) 
 def test_frontiers_are_the_antichains_that_the_counts_allow(rng: Random, policy: Notify) -> None:
     """Legal histories only, so frontiers never move back; kept up to date or computed when asked for, they agree."""
     tracker = _tracker(LOOPS, DEPTHS, policy)
-    reach = Reachability(LOOPS, dict(enumerate(DEPTHS)))
+    reach = Reachability(LOOPS, DEPTHS)
     live: Counter[tuple[int, Any]] = Counter({(0, 0): 2, (2, first_time(2)): 1})
     for (location, time), count in live.items():
         tracker.change(location, time, count)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine import GraphError
-from engine.reachability import Link, Reachability, require_advancing_cycles
+from engine.cycles import require_advancing_cycles
+from engine.reachability import Link, Reachability
 from engine.timestamp import (
+    COMPLETE,
     IDENTITY,
     MAX_TIME,
     PathSummary,
@@ -44,11 +48,21 @@ def test_the_closure_is_the_least_over_all_paths(links: list[Link]) -> None:
             least = _least(links, origin, target)
             summaries = list(reachability.summaries(origin, target))
             assert summaries == ([] if least is None else [PathSummary(least)])
-            assert reachability.delays_to(target).get(origin) == least
+            assert reachability.row(target, LOCATIONS)[origin] == (COMPLETE if least is None else least)
 
 
-def _named(count: int, depth: int = 1) -> tuple[dict[int, str], dict[int, int]]:
-    return {number: str(number) for number in range(count)}, dict.fromkeys(range(count), depth)
+def _named(count: int, depth: int = 1) -> tuple[Callable[[int], str], dict[int, int]]:
+    return str, dict.fromkeys(range(count), depth)
+
+
+@given(acyclic_links, st.integers(0, 3))
+def test_rows_around_cycles_are_the_least_over_all_paths(links: list[Link], back: int) -> None:
+    cyclic = Reachability([*links, (LOCATIONS - 1, back, PathSummary(2))])
+    for target in range(LOCATIONS):
+        row = cyclic.row(target, LOCATIONS)
+        for origin in range(LOCATIONS):
+            (delay,) = [summary.delay for summary in cyclic.summaries(origin, target)] or [COMPLETE]
+            assert row[origin] == delay
 
 
 @given(acyclic_links)
@@ -74,7 +88,7 @@ def test_the_error_names_the_cycle_and_nothing_else() -> None:
     names = {0: "'a' output 0", 1: "'b' input 0", 2: "'b' output 0", 3: "'c' input 0", 4: "'c' output 0"}
     links = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 1)]
     with pytest.raises(GraphError) as caught:
-        require_advancing_cycles([(a, b, IDENTITY) for a, b in links], names, dict.fromkeys(names, 1))
+        require_advancing_cycles([(a, b, IDENTITY) for a, b in links], names.__getitem__, dict.fromkeys(names, 1))
     ways = ["'b' input 0", "'b' output 0", "'c' input 0", "'c' output 0"]
     rotations = [" -> ".join([*ways[i:], *ways[:i], ways[i]]) for i in range(4)]
     assert any(f": {rotation};" in str(caught.value) for rotation in rotations)
@@ -85,9 +99,9 @@ def test_a_cycle_through_the_scope_around_a_loop_forgets_its_rounds_and_is_refus
     links = [(0, 1, enter_summary(1)), (1, 2, feedback_summary(2)), (2, 3, leave_summary(2)), (3, 0, IDENTITY)]
     names = {number: f"port {number}" for number in range(4)}
     with pytest.raises(GraphError, match="does not advance time"):
-        require_advancing_cycles(links, names, {0: 1, 1: 2, 2: 2, 3: 1})
+        require_advancing_cycles(links, names.__getitem__, {0: 1, 1: 2, 2: 2, 3: 1})
     links[3] = (3, 0, PathSummary(1))
-    require_advancing_cycles(links, names, {0: 1, 1: 2, 2: 2, 3: 1})
+    require_advancing_cycles(links, names.__getitem__, {0: 1, 1: 2, 2: 2, 3: 1})
 
 
 def test_two_cycles_that_share_ports_are_both_looked_at() -> None:
@@ -99,7 +113,7 @@ def test_two_cycles_that_share_ports_are_both_looked_at() -> None:
 def test_summaries_around_a_loop_are_antichains() -> None:
     """From before the loop to behind it, over a way that skips it and delays: two incomparable summaries remain."""
     skip, go_in = PathSummary(1, then=(0,)), PathSummary(0, then=(5,))
-    reachability = Reachability([(0, 1, skip), (0, 1, go_in), (0, 1, PathSummary(2, then=(7,)))], {0: 1, 1: 2})
+    reachability = Reachability([(0, 1, skip), (0, 1, go_in), (0, 1, PathSummary(2, then=(7,)))], [1, 2])
     assert set(reachability.summaries(0, 1)) == {skip, go_in}
 
 
@@ -107,4 +121,4 @@ def test_a_long_chain_needs_no_deep_stack() -> None:
     links = [(number, number + 1, IDENTITY) for number in range(5000)]
     require_advancing_cycles(links, *_named(5001))
     assert list(Reachability(links).summaries(0, 5000)) == [IDENTITY]
-    assert Reachability(links).delays_to(5000)[0] == 0
+    assert Reachability(links).row(5000, 5001)[0] == 0

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from random import Random
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine import COMPLETE, BrokenInvariant, Notify
-from engine.counts import EAGER_COUNT, least_positive
+from engine.along_edges import begin_along_edges
+from engine.counts import APPLIED, EAGER_COUNT, least_positive
 from engine.reachability import Link, Reachability
 from engine.timestamp import PathSummary
 from engine.tracker import Tracker
@@ -81,19 +83,29 @@ links_of = st.lists(
 ).map(lambda links: [(a, b, PathSummary(d)) for a, b, d in links if a < b])
 
 
+@pytest.mark.parametrize("few_words", [0, 1 << 15])
 @settings(max_examples=200)
-@given(links_of, st.randoms(use_true_random=False))
-def test_frontiers_are_the_least_that_the_counts_allow(links: list[Link], rng: Random) -> None:
+@given(links_of, st.randoms(use_true_random=False), st.booleans())
+def test_frontiers_are_the_least_that_the_counts_allow(
+    few_words: int, links: list[Link], rng: Random, turned: bool
+) -> None:
     """Legal histories only (a new count needs an earlier-or-equal one that could result in it), so frontiers never
-    move back."""
-    tracker = _connected(links, LOCATIONS)
+    move back. By rows of paths, along the edges, and the other way round in the middle of it."""
+    if turned:  # so that the order of numbers is not topological
+        links = [(LOCATIONS - 1 - a, LOCATIONS - 1 - b, summary) for a, b, summary in links]
+    with patch("engine.tracker._FEW_WORDS", few_words):
+        tracker = _connected(links, LOCATIONS)
+    assert (tracker._graphs_used[0].edges is None) == (few_words > 0)
     reach = Reachability(links)
     live: Counter[tuple[int, int]] = Counter({(location, 0): 1 for location in range(LOCATIONS)})
     for location, time in live:
         tracker.change(location, time, 1)
     tracker.propagate()
     before = [tracker.frontier(target) for target in range(LOCATIONS)]
-    for _ in range(40):
+    for step in range(40):
+        if step == 20 and few_words:
+            tracker._go_along_edges(0)
+            assert begin_along_edges(tracker.state, 0) == APPLIED
         if not +live:
             break
         location, time = rng.choice(sorted(+live))
@@ -118,8 +130,10 @@ def test_frontiers_are_the_least_that_the_counts_allow(links: list[Link], rng: R
         before = after
 
 
-def test_a_frontier_that_would_move_back_is_our_bug_and_says_where() -> None:
-    tracker = _connected([(0, 1, PathSummary(0))], 2)
+@pytest.mark.parametrize("few_words", [0, 1 << 15])
+def test_a_frontier_that_would_move_back_is_our_bug_and_says_where(few_words: int) -> None:
+    with patch("engine.tracker._FEW_WORDS", few_words):
+        tracker = _connected([(0, 1, PathSummary(0))], 2)
     tracker.change(0, 5, 1)
     tracker.propagate()
     assert tracker.frontier(1) == 5
@@ -191,7 +205,7 @@ def test_a_dataflow_that_is_done_wakes_its_owner_and_can_be_forgotten() -> None:
         for _ in range(2):
             tracker.add_location(tracker.add_operator(Notify.ALWAYS), is_input=True)
         owner = tracker.add_operator(Notify.NEVER)
-        number = tracker.add_graph(first, Reachability([(first, first + 1, PathSummary(0))]), all_done=owner)
+        number = tracker.add_graph(first, Reachability([(0, 1, PathSummary(0))]), all_done=owner)
         tracker.change(first, 0, 1)
         tracker.propagate()
         tracker.change(first, 7, 1)
