@@ -40,6 +40,7 @@ def live(
         worker = Worker(segment, lot, index, config)
         answer_questions(worker, launcher)
         worker.report = lambda value: _tell(pipe, index, "note", value)
+        worker.publish = lambda one: write_message(pipe, {"kind": "publication", "value": list(one)})
         value = program(worker)
         worker.agreement.finish()
         worker.run()

@@ -14,6 +14,7 @@ from engine.config import Config
 from engine.errors import OperatorError, WorkerError
 from engine.interrupts import Interrupts
 from engine.processes import Process
+from engine.publishing import Publication, put_in_place
 from shm.atomics import poke
 from shm.parking import ParkingLot, wake_all
 from shm.segment import Segment
@@ -40,6 +41,7 @@ class Group:
         self._running: set[int] = set()
         self._results: dict[int, Any] = {}
         self._failures: dict[int, dict[str, Any]] = {}
+        self._publications: list[Publication] = []
 
     def wait(self) -> list[Any]:
         """Collect results until every worker has ended; raises for the first failure."""
@@ -54,6 +56,7 @@ class Group:
                 self._interrupts.act()
             if self._failures:
                 raise self._failure()
+        put_in_place(self._publications)  # now, and not before: all workers were right to their end
         return [self._results[index] for index in range(self._config.workers)]
 
     def _take_in(self, limit_s: float | None) -> None:
@@ -75,6 +78,8 @@ class Group:
         for message in self.processes[index].reader.read():
             if message["kind"] == "result":
                 self._results[index] = message["value"]
+            elif message["kind"] == "publication":
+                self._publications.append(Publication(*message["value"]))
             elif message["kind"] != "note":
                 self._failures[index] = message
             elif self._on_note is not None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import GroupStopped, OperatorError, TokenRingError
@@ -9,6 +10,7 @@ from engine.input_port import InputPort
 from engine.location import Notify
 from engine.output_port import OutputPort
 from engine.paths import identity_paths
+from engine.publishing import Publication
 from engine.raised import raised_at
 from shm.errors import BrokenInvariant
 
@@ -152,6 +154,14 @@ class OperatorContext:
     def activate_after(self, delay_ns: int) -> None:
         """Run the operator again once `delay_ns` have passed (the worker may sleep until then)."""
         self._operator.worker.activate_after(self._operator, delay_ns)
+
+    def publish(self, made: str | Path, target: str | Path) -> None:
+        """Let a folder that was made, and is on the disk, be called `target` once the whole run was right: when every
+        worker's program has returned and every dataflow has ended, the launcher renames it. Of a run that fails nothing
+        is published.
+        """
+        operator = self._operator
+        operator.worker.publish(Publication(operator.name, str(made), str(target)))
 
     def inspectable(self, view: Callable[[], Any]) -> None:
         """Let `scope.inspect(name)` return `view()`: what an outsider may see of the operator's state."""

@@ -26,6 +26,7 @@ from engine.inspection import Inspectable
 from engine.lost_tokens import LostTokens
 from engine.operator import NOT_DUE
 from engine.progress_channel import APPLIED_ANY, INCOMING, PARKED, ProgressChannel
+from engine.publishing import Publication, put_in_place
 from engine.scheduling import IN_TURN, Scheduling
 from engine.scope import Scope
 from engine.stall import StallWatch
@@ -58,6 +59,7 @@ class Worker(Inspectable, Scheduling):
         self.inputs: list[InputHandle] = self.dataflows.inputs
         self.steps = 0
         self.agreement = Agreement(segment, index, config.oversubscribed, self._while_waiting)
+        self.publish: Callable[[Publication], None] = lambda one: put_in_place([one])  # a launcher does it
         self.report: Callable[[Any], None] = lambda _: None  # to the launcher's `on_note`, if one listens
         self._segment = segment
         self._lot = lot

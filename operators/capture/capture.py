@@ -45,8 +45,9 @@ def capture(stream: Stream, folder: str | Path, *, name: str = "capture") -> Pro
     """Write to `folder` what of the stream arrives on each worker: every message with its time, and every move of the
     frontier between them.
 
-    The folder, which must not exist or be empty, appears whole once the stream has ended on all workers; of a run that
-    was killed `replay(…, unfinished=True)` reads what there is. The probe that is returned is done once it is there.
+    The folder, which must not exist or be empty, appears whole at the end of a run that was right; of one that failed
+    or was killed `replay(…, unfinished=True)` reads what there is. The probe that is returned is done once all is on
+    the disk.
     Memory: none. Raises UsageError for a folder that is not empty, GraphError in a loop.
     """
     return publish(stream, folder, name, SUFFIX, _Recorder)

@@ -98,8 +98,10 @@ def _parts(name: str, folder: Path, unfinished: bool) -> list[Path]:
     """The parts of a capture in the order of their workers."""
     found = sorted(folder.glob(f"*{SUFFIX}")) if folder.is_dir() else []
     if not found and unfinished:
-        found = [path for path in leftovers(folder) if path.is_file()]
-        found.sort(key=lambda path: int(path.name.rpartition("-")[2]))
+        left = leftovers(folder)
+        found = [part for whole in left if whole.is_dir() for part in sorted(whole.glob(f"*{SUFFIX}"))]
+        alone = [path for path in left if path.is_file()]
+        found += sorted(alone, key=lambda path: int(path.name.rpartition("-")[2]))
     if not found:
         cure = "" if unfinished else "; if its run was killed, unfinished=True reads what there is"
         raise UsageError(f"source {name!r}: {folder} holds no finished capture{cure}")

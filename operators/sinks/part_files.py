@@ -108,10 +108,10 @@ def to_parquet(
     """Write the stream's rows to `folder`, one Parquet file a worker (part-00000.parquet and so on), in order of
     arrival, all kinds as `schema.to_arrow()` has them.
 
-    The folder, which must not exist or be empty, appears whole, when the stream has ended on all workers and every part
-    is on the disk; a run that fails leaves none, and what it left hidden is removed by the next one. The probe that is
-    returned is done once it is there. Memory: a row group. Raises UsageError for a folder that is not empty, GraphError
-    in a loop.
+    The folder, which must not exist or be empty, appears whole at the end of a run that was right, wherever; a run that
+    fails leaves none, and what it left hidden is removed by the next one. The probe that is returned is done once every
+    part is whole and on the disk. Memory: a row group. Raises UsageError for a folder that is not empty, or, at the end
+    of the run, for one that has appeared meanwhile; GraphError in a loop.
 
     roll: a file for each interval of time instead, that appears as soon as its times are finished, for streams that do
     not end; see `Roll`. The folder may then hold files already, and the probe has passed a time once all rows up to it

@@ -1,9 +1,11 @@
-"""Publication: every worker writes a part under a hidden name; a folder of all appears at once, when all are whole.
+"""Publication: every worker writes a part under a hidden name; a folder of all appears at once, when the run was right.
 
 Two operators. Each worker's writer holds its token until its part is closed and on the disk, and then sends one row
 that names the part. The publisher is whichever worker these rows go to; once its frontier is complete, every worker has
-closed its part, and it renames. So a run that fails or is killed before publishes nothing. What it leaves carries the
-pid and start time of its worker, by which the next run that writes to the same folder knows it for dead and removes it.
+closed its part, and it moves the parts to one folder, still hidden. That gets its name from the launcher when all
+workers have ended rightly, so a run that fails or is killed before, even elsewhere, publishes nothing. What it leaves
+carries the pid and start time of its worker, by which the next run that writes to the same folder knows it for dead and
+removes it.
 """
 
 import os
@@ -48,8 +50,8 @@ class PartWriter(Protocol):
 def publish(
     stream: Stream, folder: str | Path, name: str, suffix: str, writer: Callable[[Path, Schema], PartWriter]
 ) -> Probe:
-    """Write the stream's rows to parts of `folder`, which must not exist yet, or be empty. The probe is done once the
-    folder is there.
+    """Write the stream's rows to parts of `folder`, which must not exist yet, or be empty. The probe is done once all
+    parts are whole and on the disk.
     """
     scope = stream.scope
     if scope.depth > 1:
@@ -91,7 +93,7 @@ def publish(
                 for worker, pid, started in zip(*[words.tolist() for words in batch.columns[1:]], strict=True):
                     paths.append((worker, hidden(target, worker, pid, started)))
             if parts.frontier == COMPLETE and paths:
-                _put_in_place([path for _, path in sorted(paths)], target, suffix, name)
+                context.publish(_together([path for _, path in sorted(paths)], target, suffix), target)
                 paths.clear()
 
         return logic
@@ -157,17 +159,13 @@ def _require_new(target: Path, name: str) -> None:
         raise UsageError(f"operator {name!r}: cannot write to {target.parent}: {error.strerror}") from None
 
 
-def _put_in_place(parts: Sequence[Path], target: Path, suffix: str, name: str) -> None:
-    """Give the parts their names, in a folder that then gets its own."""
+def _together(parts: Sequence[Path], target: Path, suffix: str) -> Path:
+    """Give the parts their names, in a folder that has yet to get its own."""
     pid = os.getpid()
     folder = hidden(target, "all", pid, started_at(pid))
     folder.mkdir()
     for number, part in enumerate(parts):
         os.rename(part, folder / f"part-{number:05d}{suffix}")
     sync(folder)
-    try:
-        os.rename(folder, target)
-    except OSError:
-        shutil.rmtree(folder)
-        raise UsageError(f"operator {name!r}: {target} has appeared meanwhile; choose another folder") from None
     sync(target.parent)
+    return folder

@@ -192,3 +192,25 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
 
     with simulated(1) as group, pytest.raises(GraphError, match="operator 'capture' cannot write from loop 'inner'"):
         build(group, in_a_loop)
+
+
+def test_a_run_that_fails_when_all_was_captured_publishes_nothing(tmp_path: Path) -> None:
+    def program(worker: Worker) -> None:
+        with worker.dataflow() as scope:
+            handle, stream = scope.new_input(SCHEMA)
+            probe = capture(stream, tmp_path / "it")
+        handle.send({"value": [worker.index], "name": [None]})
+        handle.close()
+        worker.step_while(lambda: not probe.done())
+        worker.barrier()
+        if worker.index == 0:
+            raise UsageError("failed late")
+
+    with pytest.raises(UsageError, match="failed late"):
+        execute(program, workers=2)
+    assert not (tmp_path / "it").exists()
+    seen: list[Any] = []
+    with simulated(1) as group:
+        build(group, lambda worker, scope: watch(replay(scope, tmp_path / "it", unfinished=True), seen))
+        group.run()
+    assert messages([seen]) == [(0, [(0, None)]), (0, [(1, None)])]

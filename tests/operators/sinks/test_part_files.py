@@ -31,8 +31,8 @@ def rows_of(worker: int) -> dict[str, Any]:
     }
 
 
-def write_all(folder: Path, break_off: bool = False) -> Callable[[Worker], None]:
-    """Each worker sends its rows to all three sinks, in two messages; or dies behind them."""
+def write_all(folder: Path, break_off: bool = False, fail_late: bool = False) -> Callable[[Worker], None]:
+    """Each worker sends its rows to all three sinks, in two messages; or dies behind them, or when all is written."""
 
     def program(worker: Worker) -> None:
         with worker.dataflow("write") as scope:
@@ -51,7 +51,9 @@ def write_all(folder: Path, break_off: bool = False) -> Callable[[Worker], None]
             raise UsageError("broken off")
         handle.close()
         worker.step_while(lambda: not all(probe.done() for probe in probes))
-        assert len(list((folder / "parquet").iterdir())) == 2
+        assert not (folder / "parquet").exists()  # the run is not over, and may yet fail
+        if fail_late and worker.index == 1:
+            raise UsageError("failed late")
         assert len(os.listdir("/proc/self/task")) == 1  # a worker has one core, and Arrow would gladly use more
 
     return program
@@ -65,6 +67,9 @@ def test_folders_appear_whole_with_what_arrived(tmp_path: Path) -> None:
     left = sorted(tmp_path.iterdir())
     assert len(left) >= 3  # at least one worker's
     assert all(path.name.startswith(".") and path != dead for path in left)
+    with pytest.raises(UsageError, match="failed late"):
+        execute(write_all(tmp_path, fail_late=True), workers=2)
+    assert all(path.name.startswith(".") for path in tmp_path.iterdir())
     execute(write_all(tmp_path), workers=2)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["arrow", "json", "parquet"]
     expected = []
@@ -132,3 +137,16 @@ def test_results_are_gathered_as_one_table() -> None:
         gather(lambda worker: 1 / 0, workers=1)  # type: ignore[arg-type,return-value]
     with pytest.raises(UsageError, match="returns what collect"):
         gather(lambda worker: 5, workers=1)  # type: ignore[arg-type,return-value]
+
+
+def test_what_appears_meanwhile_is_left_alone_and_the_rest_is_published(tmp_path: Path) -> None:
+    def program(worker: Worker) -> None:
+        write_all(tmp_path)(worker)
+        if worker.index == 0:
+            (tmp_path / "arrow").mkdir()
+            (tmp_path / "arrow" / "mine").touch()
+
+    with pytest.raises(UsageError, match=r"to_arrow_files': .*arrow has appeared meanwhile; choose another"):
+        execute(program, workers=2)
+    assert [path.name for path in (tmp_path / "arrow").iterdir()] == ["mine"]
+    assert len(list((tmp_path / "parquet").iterdir())) == len(list((tmp_path / "json").iterdir())) == 2
