@@ -57,7 +57,7 @@ def _hash(log, i):  # type: ignore[no-untyped-def]
     return np.int64(mixed >> np.uint64(32))
 
 
-@kernel
+@kernel(int64(WORDS, int64, WORDS))
 def net(log, count, scratch):  # type: ignore[no-untyped-def]
     """Merge changes at equal pointstamps in place and drop zeros; returns how many are left.
 

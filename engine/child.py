@@ -16,6 +16,7 @@ from engine.frames import write_message
 from engine.process import allow_tracing, die_with_parent
 from engine.values import CURE
 from engine.worker import Worker
+from shm.kernels import forbid_compilation
 from shm.parking import ParkingLot
 from shm.segment import Segment
 
@@ -30,6 +31,7 @@ def live(
     """The whole life of a worker process, whose signals are set up."""
     status = 1
     try:
+        forbid_compilation(index)
         die_with_parent(launcher)
         allow_tracing()
         if config.pin:

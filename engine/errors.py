@@ -12,12 +12,13 @@ TokenRingError
 ├── GraphMismatchError      two workers built different graphs
 ├── WorkerError             a worker process died
 └── GroupStopped            the group is being stopped (seen inside workers only)
+shm.errors.KernelError      a kernel would have to be compiled in a worker
 shm.errors.BrokenInvariant  a protocol of ours was violated: a bug in TokenRing
 """
 
 from collections.abc import Sequence
 
-from shm.errors import BrokenInvariant, OutOfSharedMemory, SegmentError, SharedMemoryError
+from shm.errors import BrokenInvariant, KernelError, OutOfSharedMemory, SegmentError, SharedMemoryError
 
 __all__ = [
     "BrokenInvariant",
@@ -27,6 +28,7 @@ __all__ = [
     "GraphError",
     "GraphMismatchError",
     "GroupStopped",
+    "KernelError",
     "OperatorError",
     "OutOfSharedMemory",
     "PinnedTokenError",

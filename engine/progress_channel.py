@@ -35,7 +35,7 @@ from engine.nested_counts import COORDINATES, apply_nested_change
 from engine.propagation import propagate
 from engine.tracker import Tracker
 from shm.data_queue import anything_waiting
-from shm.kernels import kernel, words_at
+from shm.kernels import TABLE, WORDS, boolean, int64, kernel, words_at
 from shm.parking import any_parked, next_parked, parked_address
 from shm.progress_ring import (
     DELTA,
@@ -108,7 +108,7 @@ def _publish_log(ring, log, count, scratch):  # type: ignore[no-untyped-def]
             return 0
 
 
-@kernel
+@kernel(int64(WORDS, WORDS, WORDS, int64, WORDS, TABLE, boolean, int64))
 def exchange(state, ring, log, count, scratch, incoming, sent, first_line):  # type: ignore[no-untyped-def]
     """One exchange of progress. log: flat int64 of `count` changes; `sent`: whether data was sent since the last call;
     incoming: the data queues' states, of which it is only told whether something waits in them.

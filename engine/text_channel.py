@@ -1,4 +1,5 @@
-"""Channels between workers for what needs more than copying words: columns of text, and keys that have to be hashed."""
+"""Channels between workers for what needs more than copying words of a few columns: text, keys that have to be hashed,
+and more columns than kernels are compiled for."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from engine.remote_channel import RemoteChannel
 from engine.schema import Schema
 from engine.text_kernels import hash_keys, heap_address
 from shm.data_queue import has_room
-from shm.kernels import address_of
+from shm.kernels import COLUMNS_COMPILED, address_of
 from shm.text_message import message_size, partition_texts, rows_that_fit, send_texts
 
 if TYPE_CHECKING:
@@ -28,7 +29,11 @@ NO_KEYS = np.empty(0, np.int64)
 
 
 def needs_text_channel(schema: Schema, pact: Pact) -> bool:
-    """Whether an edge that carries `schema` across workers has text, or a key that is not one column of whole words."""
+    """Whether an edge that carries `schema` across workers has text, a key that is not one column of whole words, or
+    more columns than there are kernels for (one that takes addresses serves any number).
+    """
+    if len(schema) > COLUMNS_COMPILED:
+        return True
     if schema.has_text or not isinstance(pact, Exchange):
         return schema.has_text
     return _is_hashed([schema.kind(key) for key in pact.keys])

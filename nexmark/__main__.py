@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nexmark.signals import ending_signals_exit
+from nexmark.signals import ending_signals_come_late, ending_signals_exit
 
 
 def main() -> None:
@@ -10,7 +10,10 @@ def main() -> None:
     ending_signals_exit("tokenring")
     from nexmark.cli import main
 
-    main()
+    try:
+        main()
+    finally:
+        ending_signals_come_late()
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ _SUBCOMMANDS: Final = {
     "run": ("nexmark.run_command", "run", "Answer a NEXMark query over staged events, on all cores."),
     "profile": ("nexmark.profile_command", "profile", "Run a query under py-spy: flame graphs for every worker."),
     "why": ("nexmark.why_command", "why", "Say what holds back the frontiers of a run that is under way."),
+    "warm-up": ("nexmark.warm_up_command", "warm_up", "Compile all kernels, so that no program has to wait."),
     "bench": ("nexmark.bench.command", "bench", "Repeat the paper's experiments: rows, tables and plots."),
 }
 _USAGE = 2

@@ -52,6 +52,13 @@ def ending_signals_exit(command: str) -> dict[int, Any]:
     return _handled(end)
 
 
+def ending_signals_come_late() -> None:
+    """The command has said what it had to: from now on ending signals change nothing, neither its status nor what it
+    said. Python would die of them while it takes itself down."""
+    for number in _ENDING:
+        signal.signal(number, signal.SIG_IGN)
+
+
 def put_back(before: dict[int, Any]) -> None:
     """Have signals do what they did before."""
     for number, handler in before.items():

@@ -17,8 +17,10 @@ from engine import (
     Schema,
     Stream,
     UsageError,
-    kernel_for_columns,
+    address_of,
+    kernel,
     void,
+    words_at,
 )
 from operators.hash_index import HashIndex, slot_of
 from operators.total_order import require_total_order
@@ -88,12 +90,13 @@ def collect(stream: Stream, name: str = "collect") -> Collected:
     return collected
 
 
-@kernel_for_columns(lambda columns: void(TABLE, WORDS, TABLE, COLUMN, columns))
-def _put_for(cells, size, rows, keys, columns):  # type: ignore[no-untyped-def]
+@kernel(void(TABLE, WORDS, TABLE, COLUMN, WORDS))
+def _put(cells, size, rows, keys, columns):  # type: ignore[no-untyped-def]
+    """Replace rows by key; columns: their addresses."""
     for i in range(len(keys)):
         slot = slot_of(cells, size, keys[i])
-        for at, column in enumerate(columns):
-            rows[slot, at] = column[i]
+        for at in range(len(columns)):
+            rows[slot, at] = words_at(columns[at], len(keys))[i]
 
 
 class Latest:
@@ -102,7 +105,6 @@ class Latest:
     def __init__(self, names: tuple[str, ...]) -> None:
         self.names = names
         self._index = HashIndex()
-        self._put = _put_for(len(names))
         self._rows = np.zeros((self._index.capacity, len(names)), np.int64)
 
     def put(self, keys: np.ndarray, columns: tuple[np.ndarray, ...]) -> None:
@@ -111,7 +113,9 @@ class Latest:
             grown = np.zeros((self._index.capacity, len(self.names)), np.int64)
             grown[: len(self._rows)] = self._rows
             self._rows = grown
-        self._put(self._index.cells, self._index.size, self._rows, keys, columns)
+        columns = tuple([np.ascontiguousarray(column, np.int64) for column in columns])
+        addresses = np.array([address_of(column) for column in columns], np.int64)
+        _put(self._index.cells, self._index.size, self._rows, keys, addresses)
 
     def columns(self) -> dict[str, np.ndarray]:
         """The rows, in the order in which keys first appeared: name -> int64 array."""

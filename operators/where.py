@@ -8,7 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from engine import TABLE, WORDS, Batch, BatchFunction, Schema, SchemaError, Stream, int64, kernel_for_columns
+from engine import (
+    COLUMNS_COMPILED,
+    TABLE,
+    WORDS,
+    Batch,
+    BatchFunction,
+    Schema,
+    SchemaError,
+    Stream,
+    int64,
+    kernel_for_columns,
+)
 from operators.expressions import Computation, Expression, Part, Step, Term, col, column_term, typed
 
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
@@ -119,6 +130,8 @@ class Where(Part):
         table[:, 0] = np.searchsorted(used, table[:, 0])
         positions = used.tolist()
         convert = not schema.all_int64
+        if len(positions) > COLUMNS_COMPILED:
+            return super().alone(parts)
         select = _select_for(len(positions))
 
         def rows_that_pass(batch: Batch) -> Batch | None:

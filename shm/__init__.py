@@ -2,6 +2,6 @@
 times.
 """
 
-from shm.held_signals import hold_while_compiling
+from shm.kernels import COME_WITH_NUMBA
 
-hold_while_compiling()
+COME_WITH_NUMBA.append("shm.compiler_lock")

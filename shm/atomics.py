@@ -1,23 +1,13 @@
-"""Atomic 64-bit words by address: the one file that knows memory ordering.
-
-Every function takes the byte address of an 8-byte aligned word. Orders follow LLVM (and C++11): `load_acquire` pairs
-with `store_release`; `fetch_add` and `compare_exchange` are sequentially consistent; `fence` is a full fence. LLVM
-emits the right instructions on x86-64 (plain moves, lock prefixes, mfence) and aarch64 (ldar, stlr, LSE or ll/sc, dmb);
-other processors are refused.
-"""
+"""Atomic 64-bit words by address, for kernels and for Python; what they are is in `shm.intrinsics`."""
 
 import platform
 from typing import Any
 
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
-
 from shm.errors import SharedMemoryError
-from shm.kernels import int64, kernel, void
+from shm.kernels import Later, kernel
+from shm.signatures import int64, void
 
 KNOWN_PROCESSORS = ("x86_64", "amd64", "aarch64", "arm64")
-WORD_BYTES = 8
 
 if platform.machine().lower() not in KNOWN_PROCESSORS:
     raise SharedMemoryError(
@@ -25,83 +15,13 @@ if platform.machine().lower() not in KNOWN_PROCESSORS:
         f"{platform.machine()!r}"
     )
 
-
-def _word_pointer(builder: Any, address: Any) -> Any:
-    return builder.inttoptr(address, ir.IntType(64).as_pointer())
-
-
-@intrinsic
-def load_acquire(typing: Any, address: Any) -> Any:
-    """Read the word at `address`; what its writer wrote before its release is visible afterwards."""
-
-    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.load_atomic(_word_pointer(builder, args[0]), "acquire", WORD_BYTES)
-
-    return types.int64(types.int64), emit
-
-
-@intrinsic
-def store_release(typing: Any, address: Any, value: Any) -> Any:
-    """Write the word at `address`; everything written before is visible to whoever acquires it."""
-
-    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        builder.store_atomic(args[1], _word_pointer(builder, args[0]), "release", WORD_BYTES)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64), emit
-
-
-@intrinsic
-def fetch_add(typing: Any, address: Any, value: Any) -> Any:
-    """Add `value` to the word and return what it was before (sequentially consistent)."""
-
-    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.atomic_rmw("add", _word_pointer(builder, args[0]), args[1], "seq_cst")
-
-    return types.int64(types.int64, types.int64), emit
-
-
-@intrinsic
-def compare_exchange(typing: Any, address: Any, expected: Any, value: Any) -> Any:
-    """Write `value` if the word is `expected`; return what the word was (sequentially consistent)."""
-
-    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pair = builder.cmpxchg(_word_pointer(builder, args[0]), args[1], args[2], "seq_cst", "seq_cst")
-        return builder.extract_value(pair, 0)
-
-    return types.int64(types.int64, types.int64, types.int64), emit
-
-
-@intrinsic
-def fence(typing: Any) -> Any:
-    """Order every access before against every access after, stores against later loads included."""
-
-    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        builder.fence("seq_cst")
-        return context.get_dummy_value()
-
-    return types.void(), emit
-
-
-@intrinsic
-def load_word(typing: Any, address: Any) -> Any:
-    """Read the word at `address` without any order: only for words made visible by an acquire, or our own."""
-
-    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.load(_word_pointer(builder, args[0]), align=WORD_BYTES)
-
-    return types.int64(types.int64), emit
-
-
-@intrinsic
-def store_word(typing: Any, address: Any, value: Any) -> Any:
-    """Write the word at `address` without any order: to be published by a later release."""
-
-    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        builder.store(args[1], _word_pointer(builder, args[0]), align=WORD_BYTES)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64), emit
+load_acquire: Any = Later("shm.intrinsics", "load_acquire")
+store_release: Any = Later("shm.intrinsics", "store_release")
+fetch_add: Any = Later("shm.intrinsics", "fetch_add")
+compare_exchange: Any = Later("shm.intrinsics", "compare_exchange")
+fence: Any = Later("shm.intrinsics", "fence")
+load_word: Any = Later("shm.intrinsics", "load_word")
+store_word: Any = Later("shm.intrinsics", "store_word")
 
 
 @kernel(int64(int64))
@@ -116,13 +36,13 @@ def poke(address: int, value: int) -> None:
     store_release(address, value)
 
 
-@kernel
+@kernel(int64(int64, int64))
 def add(address: int, value: int) -> int:
     """`fetch_add` for callers in Python."""
     return fetch_add(address, value)
 
 
-@kernel
+@kernel(int64(int64, int64, int64))
 def exchange_if(address: int, expected: int, value: int) -> int:
     """`compare_exchange` for callers in Python."""
     return compare_exchange(address, expected, value)

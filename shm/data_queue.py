@@ -20,7 +20,7 @@ Contract
 import numpy as np
 
 from shm.atomics import load_acquire, load_word, store_release, store_word
-from shm.kernels import TABLE, WORDS, address_of, boolean, int64, kernel, kernel_for_columns
+from shm.kernels import TABLE, WORDS, address_of, boolean, int64, kernel, kernel_for_columns, void
 from shm.layout import LINE_WORDS
 from shm.segment import Segment
 
@@ -79,13 +79,13 @@ def queue_words(segment: Segment, sender: int, me: int, loopback: Loopback) -> n
     return words
 
 
-@kernel
+@kernel(int64(int64, int64))
 def message_words(rows, columns):  # type: ignore[no-untyped-def]
     """Words that a message occupies, header and padding included."""
     return HEADER_WORDS + columns * ((rows + PAD - 1) // PAD * PAD)
 
 
-@kernel
+@kernel(boolean(WORDS, int64))
 def has_room(queue, words):  # type: ignore[no-untyped-def]
     """Whether a message of `words` fits now, counting the skip before it if it would not be contiguous."""
     capacity, write = queue[CAPACITY], queue[WRITE_POSITION]
@@ -121,7 +121,7 @@ def begin(queue, words, channel, rows, columns, stamp):  # type: ignore[no-untyp
     return header + 8 * HEADER_WORDS
 
 
-@kernel
+@kernel(void(TABLE))
 def commit_all(outgoing):  # type: ignore[no-untyped-def]
     """Make everything written so far visible to the receivers."""
     for worker in range(outgoing.shape[0]):
@@ -133,7 +133,7 @@ def commit_all(outgoing):  # type: ignore[no-untyped-def]
             )  # SYNC queue-publish: release, pairs with `receive`
 
 
-@kernel
+@kernel(int64(int64, int64))
 def route(key, workers):  # type: ignore[no-untyped-def]
     """The worker that owns `key`: multiplicative hash, high bits scaled to the number of workers."""
     mixed = (np.uint64(key) ^ (np.uint64(key) >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
@@ -194,7 +194,7 @@ def send_for(columns, start, stop, outgoing, worker, channel, stamp):  # type: i
     return True
 
 
-@kernel
+@kernel(void(TABLE))
 def release_all(incoming):  # type: ignore[no-untyped-def]
     """Give back the bytes of every message received so far."""
     for worker in range(incoming.shape[0]):
@@ -206,7 +206,7 @@ def release_all(incoming):  # type: ignore[no-untyped-def]
             )  # SYNC queue-release: release, pairs with `has_room`
 
 
-@kernel
+@kernel(int64(TABLE, WORDS))
 def receive(incoming, inbox):  # type: ignore[no-untyped-def]
     """Fill `inbox` (flat int64, INBOX_WORDS a message) with new messages; returns how many. Their bytes stay until
     `release_all`.
@@ -242,7 +242,7 @@ def receive(incoming, inbox):  # type: ignore[no-untyped-def]
     return found
 
 
-@kernel
+@kernel(boolean(TABLE))
 def anything_waiting(incoming):  # type: ignore[no-untyped-def]
     """Whether a queue holds something not yet received (for the last look before parking)."""
     for worker in range(incoming.shape[0]):

@@ -3,6 +3,7 @@
 SharedMemoryError
 ├── SegmentError            a segment cannot be made, found or trusted
 │   └── OutOfSharedMemory   /dev/shm has too little room
+├── KernelError             a kernel would have to be compiled in a worker
 └── BrokenInvariant         our own protocol was violated: a bug in TokenRing, never the user's fault
 """
 
@@ -17,6 +18,18 @@ class SegmentError(SharedMemoryError):
 
 class OutOfSharedMemory(SegmentError):
     """The shared-memory file system has less room than the configuration asks for."""
+
+
+class KernelError(SharedMemoryError):
+    """A worker would have to compile a kernel that it should have got, ready, from the launcher."""
+
+
+class KernelInWorkerWarning(RuntimeWarning):
+    """A kernel is compiled in a worker, since it was declared there."""
+
+
+class KernelCacheWarning(RuntimeWarning):
+    """Compiled kernels cannot be kept on disk."""
 
 
 class BrokenInvariant(SharedMemoryError):

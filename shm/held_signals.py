@@ -9,8 +9,6 @@ import threading
 from types import FrameType
 from typing import Any
 
-from numba.core import event
-
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -61,30 +59,3 @@ class HeldSignals:
         finally:
             if self.before:  # a handler that is there again has raised
                 self.let_go()
-
-
-class _WhileCompiling(event.Listener):  # type: ignore[misc]
-    """Holds signals while numba holds its compiler's lock, which it may take again and again."""
-
-    def __init__(self) -> None:
-        self._depth = 0
-        self._held = HeldSignals()
-
-    def on_start(self, event: Any) -> None:
-        if threading.current_thread() is threading.main_thread():
-            self._depth += 1
-            if self._depth == 1 and not getattr(signal.getsignal(signal.SIGINT), "exits", False):
-                self._held = HeldSignals()
-                self._held.__enter__()
-
-    def on_end(self, event: Any) -> None:
-        if threading.current_thread() is threading.main_thread():
-            self._depth -= 1
-            if self._depth == 0:
-                self._held.__exit__()
-
-
-def hold_while_compiling() -> None:
-    """From now on, hold signals while a kernel is compiled or loaded; not where the handler of Ctrl-C says that it
-    `exits`, and so leaves nothing half done."""
-    event.register("numba:compiler_lock", _WhileCompiling())

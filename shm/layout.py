@@ -13,11 +13,11 @@ import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 
-from shm.atomics import WORD_BYTES
 from shm.errors import SegmentError
 
 MAGIC = 0x544F4B454E52494E  # "TOKENRIN"
 VERSION = 1
+WORD_BYTES = 8
 LINE_WORDS = 16
 RECORD_WORDS = 8
 

@@ -16,14 +16,14 @@ import posix_ipc
 
 from shm.atomics import compare_exchange, fence, load_acquire, poke
 from shm.errors import SegmentError
-from shm.kernels import boolean, int64, kernel
+from shm.kernels import boolean, int64, kernel, void
 from shm.layout import LINE_WORDS, WORKER_PARKED
 from shm.segment import SHM_FOLDER, Segment, new_name
 
 LINE_BYTES = LINE_WORDS * 8
 
 
-@kernel
+@kernel(void(int64))
 def begin_parking(address):  # type: ignore[no-untyped-def]
     """Say that we are about to sleep; what is looked at afterwards cannot be older than this."""
     compare_exchange(address, 0, 1)
@@ -39,14 +39,14 @@ def any_set(first_address, workers):  # type: ignore[no-untyped-def]
     return False
 
 
-@kernel
+@kernel(boolean(int64, int64))
 def any_parked(first_line_address, workers):  # type: ignore[no-untyped-def]
     """Whether somebody is parked or about to be; to be called after publishing work."""
     fence()  # SYNC parking: waker's half
     return any_set(first_line_address, workers)
 
 
-@kernel
+@kernel(int64(int64, int64, int64))
 def next_parked(first_line_address, workers, start):  # type: ignore[no-untyped-def]
     """The next worker from `start` on that is parked and that we, alone, have undertaken to wake; -1 if none."""
     for worker in range(start, workers):
@@ -56,7 +56,7 @@ def next_parked(first_line_address, workers, start):  # type: ignore[no-untyped-
     return -1
 
 
-@kernel
+@kernel(void())
 def fence_now():  # type: ignore[no-untyped-def]
     """`fence` for callers in Python."""
     fence()

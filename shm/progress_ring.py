@@ -18,7 +18,7 @@ Contract
 import numpy as np
 
 from shm.atomics import compare_exchange, load_acquire, load_word, store_release, store_word
-from shm.kernels import kernel
+from shm.kernels import WORDS, int64, kernel
 from shm.layout import LINE_WORDS, RECORD_WORDS
 from shm.segment import Segment
 
@@ -47,7 +47,7 @@ def attach_ring(segment: Segment, me: int) -> np.ndarray:
     return ring
 
 
-@kernel
+@kernel(int64(WORDS))
 def slowest_read_position(ring):  # type: ignore[no-untyped-def]
     """The least read position of all workers."""
     slowest = load_acquire(ring[READERS_ADDRESS])  # SYNC ring-release: acquire, pairs with `release`
@@ -95,7 +95,7 @@ def publish(ring, changes, start, count):  # type: ignore[no-untyped-def]
     return True
 
 
-@kernel
+@kernel(int64(WORDS))
 def available(ring):  # type: ignore[no-untyped-def]
     """Records in the batch at the read position; 0 if none is published there yet."""
     position = ring[RING_READ_POSITION]
@@ -140,7 +140,7 @@ def check(ring: np.ndarray) -> None:
     assert slowest <= own <= write <= slowest + int(ring[RING_MASK]) + 1, (slowest, own, write)
 
 
-@kernel
+@kernel(int64(int64))
 def load_position(address):  # type: ignore[no-untyped-def]
     """A position word, with acquire."""
     return load_acquire(address)

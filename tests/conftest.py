@@ -6,6 +6,8 @@ Spread over processes (`-n 2 --dist loadgroup`), a file stays in one of them, an
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +17,7 @@ import pytest
 from hypothesis import settings
 
 from tests import leaks
+from tests.imports import ROOT
 
 # A deadline would measure this machine's load. On CI the examples are the same each time.
 settings.register_profile("tokenring", deadline=None, derandomize="CI" in os.environ, print_blob=True)
@@ -57,7 +60,10 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 @pytest.fixture(scope="session")
 def warm_numba() -> None:
-    """Compile and run one kernel, so that whatever numba and LLVM open at first use is there before we count."""
+    """Compile all kernels that are not (no test is to measure that, nor to hear of it), and run one here, so that
+    whatever numba and LLVM open at first use is there before we count.
+    """
+    subprocess.run([sys.executable, "-m", "nexmark.cli", "warm-up"], cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
 
     @numba.njit
     def total(values: np.ndarray) -> int:

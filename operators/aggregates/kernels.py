@@ -4,9 +4,8 @@ Sums are checked beforehand: LLVM takes a sum never to overflow, and would optim
 """
 
 import numpy as np
-from numba import types
 
-from engine import COLUMN, WORDS, boolean, int64, kernel, void
+from engine import COLUMN, WORDS, boolean, float64, int64, kernel, readonly, void
 
 COUNT, SUM, SUM_UNSIGNED, SUM_FLOAT, MIN, MAX, MIN_FLOAT, MAX_FLOAT, FIRST, LAST, DISTINCT = range(11)
 """What a word of state is: see functions.py."""
@@ -14,7 +13,7 @@ MOST, LEAST = 2**63 - 1, -(2**63)
 BLOCK = 1024
 """Rows that are looked at together: they stay in the innermost cache meanwhile."""
 _SMALL = 2**52  # sums of a block of numbers below this stay in range
-_FLOATS = types.Array(types.float64, 1, "C", readonly=True)
+_FLOATS = readonly(float64)
 
 
 @kernel
@@ -51,7 +50,7 @@ def fold_words(operation, slots, values, state):  # type: ignore[no-untyped-def]
     return True
 
 
-@kernel(void(int64, COLUMN, _FLOATS, types.float64[::1]))
+@kernel(void(int64, COLUMN, _FLOATS, float64[::1]))
 def fold_floats(operation, slots, values, state):  # type: ignore[no-untyped-def]
     """Fold float64 values into state[slots]. The least and greatest pass over NaN; NaN is what they start with."""
     if operation == SUM_FLOAT:

@@ -1,9 +1,8 @@
 """The first stage of windowed aggregates: each worker folds its own rows into panes, and sends what they came to."""
 
 import numpy as np
-from numba import types
 
-from engine import COLUMN, COMPLETE, WORDS, Batch, Schema, Time, int64, kernel
+from engine import COLUMN, COMPLETE, WORDS, Batch, Schema, Time, int64, kernel, tuple_of
 from operators.aggregates.accumulators import Accumulators
 from operators.aggregates.columns import joined, wrapped
 from operators.aggregates.kernels import BLOCK, bounds
@@ -15,7 +14,7 @@ from operators.mechanisms import Give, distinct
 _RUNS = 64
 
 
-@kernel(types.UniTuple(int64, 2)(COLUMN, int64, int64, int64, WORDS, WORDS))
+@kernel(tuple_of(int64, 2)(COLUMN, int64, int64, int64, WORDS, WORDS))
 def _runs(times, at, step, offset, starts, ends):  # type: ignore[no-untyped-def]
     """Stretches of rows of one pane, from row `at` on: their starts, with the stop of the last, and their panes' ends.
     Returns (how many, next row): next row < len(times) if there was no more room.

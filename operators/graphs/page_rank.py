@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import types
 
 from engine import (
     COLUMN,
@@ -17,7 +16,9 @@ from engine import (
     Schema,
     Stream,
     Token,
+    float64,
     kernel,
+    readonly,
     void,
 )
 from operators.graphs.adjacency import Adjacency
@@ -25,8 +26,8 @@ from operators.graphs.components import ends
 from operators.updates import require_rows
 
 RANK = Schema(node="int64", rank="float64")
-_FLOATS = types.float64[::1]
-_FLOAT_COLUMN = types.Array(types.float64, 1, "C", readonly=True)
+_FLOATS = float64[::1]
+_FLOAT_COLUMN = readonly(float64)
 
 
 @kernel(void(COLUMN, _FLOAT_COLUMN, _FLOATS))

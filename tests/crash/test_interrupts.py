@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -103,12 +104,13 @@ def test_while_all_kernels_are_compiled(tmp_path: Path) -> None:
     """Nothing is in the cache: it would take half a minute. One line, at once, at whatever instant."""
     for _ in range(4):
         environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT)}
-        command = [sys.executable, "-m", "nexmark", "run", "q4", "--input", str(tmp_path)]
+        command = [sys.executable, "-m", "nexmark", "warm-up"]
         with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment) as process:
             time.sleep(random.uniform(1.5, 4))
             process.send_signal(signal.SIGINT)
             _, err = process.communicate(timeout=WATCHDOG_S)
-        assert (process.returncode, err.decode()) == (130, "tokenring: error: interrupted\n")
+        said = re.sub(r"^compiling \d+ kernels, once\n", "", err.decode())
+        assert (process.returncode, said) == (130, "tokenring: error: interrupted\n")
 
 
 def test_a_worker_that_left_a_helper_behind_is_seen_to_have_died() -> None:
@@ -178,7 +180,7 @@ def test_interrupted_at_any_instant_a_command_says_one_line() -> None:
             time.sleep(random.uniform(0.2, 1.2))
             command.kill(command.pid, signal.SIGINT)
             status, out, err = command.end()
-        assert (status, out) in [(130, ""), (2, "")]
+        assert (status, out) in [(130, ""), (2, "")], err
         assert err.count("\n") == 1, err
 
 

@@ -20,7 +20,7 @@ from leaf import STEP, advance
 @kernel(int64(int64))
 def twice(at):
     return advance(advance(at)) + STEP
-print(twice(0), sum(twice.stats.cache_hits.values()))
+print(twice(0), sum(twice.original().stats.cache_hits.values()))
 """
 
 

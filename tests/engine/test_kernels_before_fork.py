@@ -1,0 +1,175 @@
+"""Kernels are made ready in the launcher, before the fork: importing compiles none, and no worker does."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine import COLUMN, COLUMNS_COMPILED, KernelError, Schema, Worker, execute, int64, kernel, kernel_for_columns
+from operators import broadcast, collect, exchange, latest, where
+
+WIDE = [f"c{at}" for at in range(20)]
+
+
+@kernel(int64(COLUMN))
+def total(column: Any) -> int:
+    found = 0
+    for value in column:
+        found += value
+    return found
+
+
+@kernel
+def doubled(value: int) -> int:
+    return 2 * value
+
+
+@kernel_for_columns(lambda columns: int64(columns))
+def width_of(columns: Any) -> int:
+    return len(columns)
+
+
+def _python(program: str, **more: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | more
+    return subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=200)
+
+
+def test_importing_neither_compiles_nor_loads_numba() -> None:
+    ran = _python("import sys, engine, operators; print({'numba', 'llvmlite', 'pandas', 'pyarrow'} & set(sys.modules))")
+    assert (ran.stdout, ran.stderr) == ("set()\n", "")
+
+
+def test_a_kernel_is_ready_in_every_worker() -> None:
+    assert execute(lambda worker: int(total(np.arange(worker.index + 3))), workers=2) == [3, 6]
+
+
+def test_no_worker_compiles_what_was_declared_before_the_fork() -> None:
+    assert doubled(2) == 4, "the launcher may"
+    told = (
+        r"^worker 0: kernel tests.*\.doubled is not compiled, and no worker compiles: it has no signature: give"
+    )
+    with pytest.raises(KernelError, match=told):
+        execute(lambda worker: doubled(2), workers=1)
+
+
+def test_kernels_for_columns_are_ready_for_as_many_as_were_asked_for() -> None:
+    width_of(COLUMNS_COMPILED + 1)
+    columns = tuple([np.arange(1)] * (COLUMNS_COMPILED + 1))
+    assert execute(lambda worker: [int(width_of(n)(columns[:n])) for n in (1, 8, 9)], workers=1) == [[1, 8, 9]]
+
+
+LATE = """
+from engine import execute, int64, kernel
+
+def program(worker):
+    @kernel(int64(int64))
+    def late(value):
+        return value + 1
+    return late(1)
+
+print(execute(program, workers=1))
+"""
+
+
+def test_a_kernel_declared_in_a_worker_is_compiled_there_and_told() -> None:
+    ran = _python(LATE)
+    assert ran.stdout == "[2]\n"
+    assert "KernelInWorkerWarning: worker 0 compiles kernel __main__.program.<locals>.late" in ran.stderr
+
+
+def _wide(worker: Worker) -> list[Any]:
+    with worker.dataflow("wide") as scope:
+        rows, stream = scope.new_input(Schema(" ".join(WIDE)))
+        moved = exchange(stream, "c0")
+        few = moved
+        for name in WIDE:
+            few = where(few, name, ">=", 30)
+        passed = collect(few)
+        everywhere, last = collect(broadcast(stream)), latest(moved, "c0")
+    if worker.index == 0:
+        rows.send({name: np.arange(100) + at for at, name in enumerate(WIDE)})
+    rows.close()
+    worker.run()
+    of_last = list(last.columns().values())
+    found = passed.columns()["c19"], everywhere.columns()["c5"], of_last[0], of_last[19]
+    return [column.tolist() for column in found]
+
+
+def test_rows_wider_than_any_kernel_cross_without_compiling() -> None:
+    of_first, of_second = execute(_wide, workers=2)
+    assert sorted([*of_first[0], *of_second[0]]) == list(range(49, 119))
+    assert of_first[1] == of_second[1] == list(range(5, 105))
+    assert sorted([*of_first[2], *of_second[2]]) == list(range(100))
+    assert [value + 19 for value in of_first[2]] == of_first[3]
+
+
+CACHED = """
+from shm.kernels import int64, kernel
+@kernel(int64(int64))
+def next_of(value):
+    return value + 1
+@kernel(int64(int64))
+def last_of(value):
+    return value - 1
+if __name__ == "__main__":
+    from engine.warm_up import warm_up
+    print(warm_up() >= 2, next_of(1), last_of(1))
+"""
+
+
+def _in_file(folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    program = folder / "cached.py"
+    program.write_text(CACHED)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | more
+    return subprocess.run([sys.executable, program], env=environment, capture_output=True, text=True, timeout=500)
+
+
+def test_what_is_compiled_is_told_once(tmp_path: Path) -> None:
+    first, second = _in_file(tmp_path), _in_file(tmp_path)
+    assert first.stdout == "True 2 0\n"
+    assert first.stderr.splitlines() == ["compiling 2 kernels, once"]
+    assert (second.stdout, second.stderr) == ("False 2 0\n", "")
+
+
+def test_a_damaged_cache_is_compiled_anew(tmp_path: Path) -> None:
+    _in_file(tmp_path)
+    for kept in (tmp_path / "__pycache__").glob("cached.*.nb[ic]"):
+        kept.write_bytes(kept.read_bytes()[: -len(kept.name)])
+    ran = _in_file(tmp_path)
+    assert (ran.stdout, ran.stderr) == ("True 2 0\n", "compiling 2 kernels, once\n")
+    assert _in_file(tmp_path).stderr == ""
+
+
+UNKEPT = """
+import sys
+sys.dont_write_bytecode = True
+from numba.core import caching
+for locator in caching.FunctionCache._impl_class._locator_classes:
+    locator.from_function = classmethod(lambda *arguments: None)  # as where no folder can be written, not even by root
+from shm.kernels import int64, kernel
+sys.path.insert(0, {folder!r})
+import cached
+from shm.kernels import kernels_to_make_ready
+print(cached.next_of(1), cached.last_of(1))
+"""
+
+
+def test_a_cache_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "cached.py").write_text(CACHED)
+    ran = _python(UNKEPT.format(folder=str(tmp_path)))
+    assert ran.stdout == "2 0\n"
+    assert ran.stderr.count("KernelCacheWarning: compiled kernels cannot be kept") == 1
+    assert "Traceback" not in ran.stderr
+
+
+def test_a_disk_that_is_full_is_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "cached.py").write_text(CACHED)
+    (tmp_path / "kept").write_text("a file where a folder is wanted")
+    ran = _in_file(tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "kept"))
+    assert ran.stdout == "True 2 0\n"
