@@ -43,6 +43,7 @@ def live(
         answer_questions(worker, launcher)
         worker.report = lambda value: _tell(pipe, index, "note", value)
         worker.publish = lambda one: write_message(pipe, {"kind": "publication", "value": list(one)})
+        worker.heeding = lambda: write_message(pipe, {"kind": "heeding"})
         value = program(worker)
         worker.agreement.finish()
         worker.run()

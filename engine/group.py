@@ -3,9 +3,10 @@
 import os
 import selectors
 import signal
+import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Any
 
 from engine import errors
@@ -39,6 +40,8 @@ class Group:
         self._on_note = on_note
         self._selector = selectors.DefaultSelector()
         self._running: set[int] = set()
+        self._is_heeded = False  # some worker closes its sources when it is asked to
+        self._is_stopping = False
         self._results: dict[int, Any] = {}
         self._failures: dict[int, dict[str, Any]] = {}
         self._publications: list[Publication] = []
@@ -53,7 +56,7 @@ class Group:
         while self._running:
             self._take_in(None)
             if self._interrupts.noted:
-                self._interrupts.act()
+                self._interrupted()
             if self._failures:
                 raise self._failure()
         put_in_place(self._publications)  # now, and not before: all workers were right to their end
@@ -80,11 +83,25 @@ class Group:
                 self._results[index] = message["value"]
             elif message["kind"] == "publication":
                 self._publications.append(Publication(*message["value"]))
+            elif message["kind"] == "heeding":
+                self._is_heeded = True
             elif message["kind"] != "note":
                 self._failures[index] = message
             elif self._on_note is not None:
-                with self._interrupts.let_through():
+                may_stop = self._is_heeded and not self._is_stopping  # then a signal is to ask for that, here too
+                with nullcontext() if may_stop else self._interrupts.let_through():
                     self._on_note(index, message["value"])
+
+    def _interrupted(self) -> None:
+        """A signal has come: the first asks sources to close where they will, another ends the run at once."""
+        if not self._is_heeded or self._is_stopping or not self._interrupts.is_pythons_own():
+            self._interrupts.act()
+            return
+        self._interrupts.noted.clear()
+        self._is_stopping = True
+        print("stopping: sources close, and what is under way is finished; again to end at once", file=sys.stderr)
+        poke(self._segment.address(self._segment.layout.ending), 1)
+        wake_all(self._segment, self._lot)
 
     def _ended(self, index: int) -> None:
         """A worker's process has ended: see how."""

@@ -122,10 +122,11 @@ def _nothing() -> None:
 class OperatorContext:
     """What an operator's constructor gets: who and where it is, and how to ask for a later run."""
 
-    __slots__ = ("_operator",)
+    __slots__ = ("_heeds", "_operator")
 
     def __init__(self, operator: RunningOperator) -> None:
         self._operator = operator
+        self._heeds = False
 
     @property
     def name(self) -> str:
@@ -162,6 +163,15 @@ class OperatorContext:
         """
         operator = self._operator
         operator.worker.publish(Publication(operator.name, str(made), str(target)))
+
+    @property
+    def stopping(self) -> bool:
+        """Whether the run is to end in order, which a live source does by dropping its token. Ask in the constructor
+        too: the first time promises that, and has the operator run when the request comes. See `Worker.stopping`."""
+        if not self._heeds:
+            self._heeds = True
+            self._operator.worker.closes_when_stopping(self._operator)
+        return self._operator.worker.stopping
 
     def inspectable(self, view: Callable[[], Any]) -> None:
         """Let `scope.inspect(name)` return `view()`: what an outsider may see of the operator's state."""

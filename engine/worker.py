@@ -30,10 +30,11 @@ from engine.publishing import Publication, put_in_place
 from engine.scheduling import IN_TURN, Scheduling
 from engine.scope import Scope
 from engine.stall import StallWatch
+from engine.stopping import Stopping
 from engine.tracker import Tracker
-from shm.atomics import peek, poke
+from shm.atomics import peek
 from shm.data_queue import anything_waiting
-from shm.parking import ParkingLot, begin_parking, end_parking, fence_now, parked_address
+from shm.parking import ParkingLot, begin_parking, end_parking, parked_address
 from shm.segment import Segment
 
 _LONGEST_SLEEP_S = 0.2  # a wake-up cannot be lost; should one be all the same, it costs this much
@@ -42,11 +43,12 @@ _EXCHANGE_EVERY_NS = 5_000
 _STOP_CHECK_STEPS = 256
 
 
-class Worker(Inspectable, Scheduling):
+class Worker(Inspectable, Scheduling, Stopping):
     """The engine's face inside a worker process: build dataflows, feed inputs, step, wait."""
 
     def __init__(self, segment: Segment, lot: ParkingLot, index: int, config: Config) -> None:
         Scheduling.__init__(self)
+        Stopping.__init__(self, segment)
         self.index = index
         self.peers = config.workers
         self.config = config
@@ -260,17 +262,6 @@ class Worker(Inspectable, Scheduling):
             self.step()
         self._check_stop()
 
-    def end_early(self) -> None:
-        """Ask the sources of all workers to close (each looks at `ending`), so that the run ends in order."""
-        poke(self._segment.address(self._segment.layout.ending), 1)
-        fence_now()
-        self._wake_parked()
-
-    @property
-    def ending(self) -> bool:
-        """Whether some worker asked for an early end."""
-        return bool(peek(self._segment.address(self._segment.layout.ending)))
-
     # Sleeping and stopping
 
     def _park(self, limit_s: float) -> None:
@@ -291,6 +282,7 @@ class Worker(Inspectable, Scheduling):
         self._stall.slept()
 
     def _check_stop(self) -> None:
+        self.run_closing()
         if peek(self._stop_address):  # SYNC stop: acquire, pairs with the launcher
             raise GroupStopped(f"worker {self.index} was asked to stop")
         self._garbage.when_busy()

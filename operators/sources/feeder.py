@@ -21,9 +21,11 @@ Pieces = Callable[[int, int], Iterator[Piece]]
 """pieces(worker_index, peers): what one worker sends, in order. Called once a worker, when the dataflow is built."""
 
 
-def feed(scope: Scope, schema: Schema, timing: Timing, pieces: Pieces, throttle: Throttle | None) -> Any:
-    """A source of every worker's pieces, which ends when they do: a stream, or, where `timing.late`, that and the one
-    of late rows.
+def feed(
+    scope: Scope, schema: Schema, timing: Timing, pieces: Pieces, throttle: Throttle | None, live: bool = False
+) -> Any:
+    """A source of every worker's pieces, which ends when they do, or, if it is live, when the run is to stop: a stream,
+    or, where `timing.late`, that and the one of late rows.
     """
     require_root(scope, f"source {timing.name!r}")
 
@@ -31,10 +33,17 @@ def feed(scope: Scope, schema: Schema, timing: Timing, pieces: Pieces, throttle:
         mine = pieces(context.worker_index, context.peers)
         clock = timing.clock(token, *late)
         under_way = None
+        if live and context.stopping:  # asked here, so that we are run when it changes
+            context.activate()
         if throttle is not None and timing.column is not None:  # a constant time passes only at the end
             under_way = throttle.attach(context.name, context.activate)
 
         def logic(output: OutputPort, late: OutputPort | None = None) -> None:
+            nonlocal mine
+            if live and token.live and context.stopping:
+                clock.close()
+                mine = iter(())  # and with it what its `finally` blocks say
+                return
             if not token.live or (under_way is not None and under_way.is_full(token.time)):
                 return  # the probe will wake us
             context.activate()

@@ -16,14 +16,14 @@ Rows = Batch | Mapping[str, Any]
 @overload
 def from_generator(
     scope: Scope, schema: Schema, function: Callable[[int, int], Iterator[Rows]], *, time: str | Time = ...,
-    disorder: int = ..., throttle: Throttle | None = ..., name: str = ..., late: Literal[False] = ...,
+    disorder: int = ..., throttle: Throttle | None = ..., live: bool = ..., name: str = ..., late: Literal[False] = ...,
 ) -> Stream: ...  # fmt: skip
 
 
 @overload
 def from_generator(
     scope: Scope, schema: Schema, function: Callable[[int, int], Iterator[Rows]], *, time: str | Time = ...,
-    disorder: int = ..., throttle: Throttle | None = ..., name: str = ..., late: Literal[True],
+    disorder: int = ..., throttle: Throttle | None = ..., live: bool = ..., name: str = ..., late: Literal[True],
 ) -> tuple[Stream, Stream]: ...  # fmt: skip
 
 
@@ -35,6 +35,7 @@ def from_generator(
     time: str | Time = 0,
     disorder: int = 0,
     throttle: Throttle | None = None,
+    live: bool = True,
     late: bool = False,
     name: str = "from_generator",
 ) -> Any:
@@ -44,6 +45,8 @@ def from_generator(
     The function is called once on each worker and must share the rows out itself. time: a column of int64, uint64 or
     timestamp (ns) by which rows come in order, up to `disorder`; or one time for all rows. The iterator is asked for
     more only while queues have room and the throttle allows; its end is the stream's. Memory: none.
+    live: the first Ctrl-C or SIGTERM closes the iterator between two items, and what has come is finished as if it were
+    all (Worker.stopping tells); False if a part of the rows is worth nothing: the run then ends at once.
     late: whether rows that are earlier than that go, at the time that was promised, to a second stream that is then
     returned besides, instead of ending the run.
 
@@ -68,4 +71,4 @@ def from_generator(
 
             yield Piece(batch, None, place)
 
-    return feed(scope, schema, Timing(name, schema, time, disorder, late), pieces, throttle)
+    return feed(scope, schema, Timing(name, schema, time, disorder, late), pieces, throttle, live)

@@ -70,6 +70,8 @@ def from_callback(
     late: whether rows that are earlier than that go, at the time that was promised, to a second stream that is then
     returned besides, instead of ending the run.
 
+    The first Ctrl-C or SIGTERM closes the source, so that what is behind it finishes (Worker.stopping).
+
     time=ARRIVAL: messages are at the wall clock's ns since 1970, never going back, and the frontier follows the clock
     even while nothing arrives. time=column: rows' own times, in order up to `disorder`; the frontier waits for rows.
     stamp: a column of the schema (timestamp, int64 or uint64) that poll leaves out of its mappings and the source fills
@@ -90,6 +92,14 @@ def from_callback(
         clock = None if timing is None else timing.clock(token, *late_token)
         arrived_ns = 0
         taken = 0
+        if context.stopping:  # asked here, so that we are run when it changes
+            context.activate()
+
+        def close() -> None:
+            if clock is None:
+                token.drop()
+            else:
+                clock.close()
 
         def place(row: int) -> str:
             return f"batch {taken} of worker {context.worker_index}'s callback, row {row}"
@@ -98,15 +108,15 @@ def from_callback(
             nonlocal arrived_ns, taken
             if not token.live:
                 return
+            if context.stopping:
+                close()
+                return
             if context.congested:
                 context.activate()
                 return
             rows = poll()
             if rows is END_OF_STREAM:
-                if clock is None:
-                    token.drop()
-                else:
-                    clock.close()
+                close()
                 return
             arrived_ns = max(arrived_ns, clocks.time_ns())
             if clock is None:

@@ -63,6 +63,11 @@ class Group:
             if line.startswith("pids "):
                 self.workers = [int(pid) for pid in line.split()[1:]]
 
+    def wait_for_error(self, line: str) -> None:
+        """Read one line of what the launcher says on stderr, which must be this."""
+        assert self._launcher.stderr is not None
+        assert self._launcher.stderr.readline().decode() == line
+
     def kill(self, pid: int, signal_number: int = signal.SIGKILL) -> None:
         """Send a signal to the launcher or a worker."""
         os.kill(pid, signal_number)

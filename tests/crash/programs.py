@@ -11,10 +11,11 @@ import json
 import resource
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from engine import Config, Exchange, InputHandle, Probe, Schema, Token, TokenRingError, Worker, execute
+from operators import for_each, from_callback, from_generator
 
 SCHEMA = Schema("key value")
 
@@ -115,8 +116,54 @@ def printing(worker: Worker) -> str:
     return f"value of {worker.index}"
 
 
+def live(worker: Worker) -> list[int]:
+    """Three sources without an end, each into a count by windows of which the last is open; returns what was counted,
+    once all is finished, and what was sent."""
+    sent, closed = 0, []
+
+    def numbers(index: int, peers: int) -> Iterator[dict[str, list[int]]]:
+        nonlocal sent
+        try:
+            while True:
+                sent += 1
+                yield {"key": [1], "value": [sent]}
+        finally:
+            closed.append("generator")
+
+    def poll() -> dict[str, list[int]] | None:
+        nonlocal sent
+        sent += 1
+        return {"key": [2], "value": [sent]}
+
+    counted = []
+    with worker.dataflow("live") as scope:
+        handle, fed = scope.new_input(SCHEMA)
+        generated = from_generator(scope, SCHEMA, numbers, time="value", disorder=1000)
+        called = from_callback(scope, SCHEMA, poll, time="value", disorder=1000)
+        asleep = from_callback(scope, SCHEMA, lambda: None, idle_ns=3_600_000_000_000)
+        for stream in (fed, generated, called, asleep):
+            for_each(stream, lambda time, batch: counted.append(batch.rows))
+    worker.report("live")
+    while not worker.stopping:
+        sent += 1
+        handle.send({"key": [3], "value": [sent]})
+        handle.advance_to(sent)
+        worker.step_or_park()
+    handle.close()
+    worker.run()
+    assert closed == ["generator"]
+    return [sum(counted), sent]
+
+
+def deaf(worker: Worker) -> None:
+    """Promise to stop, and go on for ever."""
+    assert not worker.stopping
+    running(worker)
+
+
 PROGRAMS: dict[str, Callable[[Worker], Any]] = {
-    program.__name__: program for program in (running, parked, starting, raising, leaving, stubborn, idle, printing)
+    program.__name__: program
+    for program in (running, parked, starting, raising, leaving, stubborn, idle, printing, live, deaf)
 }
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine.scratch import owned_name, remove_leftovers, scratch_folder
+from shm.segment import process_start_ticks
 
 HOLD = """
 import sys, time
@@ -48,7 +49,8 @@ def test_a_dead_owners_goes_and_a_living_ones_stays(tmp_path: Path) -> None:
 
 
 def test_a_reused_pid_is_no_owner(tmp_path: Path) -> None:
-    name = owned_name("rows").replace(f"-{os.getpid()}-", f"-{os.getppid()}-")
+    started = process_start_ticks(os.getpid())
+    name = owned_name("rows").replace(f"-{os.getpid()}-{started}-", f"-{os.getpid()}-{started - 1}-")
     (tmp_path / name).mkdir()
     (tmp_path / owned_name("rows")).mkdir()
     assert remove_leftovers(tmp_path) == [tmp_path / name]
