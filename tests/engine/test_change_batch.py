@@ -132,6 +132,7 @@ def test_a_worker_with_hardly_any_room_in_its_log(monkeypatch: pytest.MonkeyPatc
                 for later in (1, 2, 3):
                     kept = reference.retain()
                     kept.downgrade(reference.time + later)
+                    kept.downgrade(reference.time + later + 3)  # two of two changes, one right after the other
                     held.append(kept)
                 with output.session(reference) as session:
                     session.give(batch)

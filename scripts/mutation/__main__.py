@@ -1,0 +1,100 @@
+"""`scripts/mutants`: makes mutants, runs the tests about each, and says which of them nobody noticed."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from pathlib import Path
+
+import click
+
+from nexmark.signals import Ended, ending_signals_raise
+from scripts.mutation.careful import careful
+from scripts.mutation.changes import changes
+from scripts.mutation.explained import why_equivalent
+from scripts.mutation.mutant import Mutant
+from scripts.mutation.tests_of import tests_of
+from scripts.mutation.trial import SURVIVED, Trials
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("shm", "engine", "operators", "nexmark")
+LEAST_KILLED = 0.95
+
+
+@click.command()
+@click.option("--seed", type=int, default=1, show_default=True, help="Of the sample.")
+@click.option("--cases", type=click.IntRange(0), default=50, show_default=True, help="Mutants to sample.")
+@click.option("--careful/--no-careful", "with_careful", default=True, help="The changes that somebody thought of, too.")
+@click.option(
+    "--file", "files", multiple=True, metavar="TEXT", help="Only files whose path holds this; may be repeated."
+)
+@click.option("--list", "is_list", is_flag=True, help="Only say which there are.")
+@click.option(
+    "--limit", type=click.FloatRange(1), default=300.0, show_default=True, help="Seconds for one mutant's tests."
+)
+def main(seed: int, cases: int, with_careful: bool, files: tuple[str, ...], is_list: bool, limit: float) -> None:
+    """Change kernels and queries, one place at a time, and run the tests about each.
+
+    Exit status 1 if less than 95 % of the mutants are noticed, those that change nothing left out; 2 if the tests do
+    not pass without a change.
+    """
+    chosen = [one for one in careful(ROOT) if with_careful and _is_asked(one.file, files)] + sample(seed, cases, files)
+    if is_list:
+        for mutant in chosen:
+            click.echo(mutant.in_words(ROOT))
+        return
+    with ending_signals_raise(), tempfile.TemporaryDirectory(prefix="tokenring-mutants-") as folder:
+        survivors, counted = _try_all(chosen, Trials(ROOT, Path(folder), limit))
+    share = 1 - len(survivors) / counted if counted else 1.0
+    click.echo(f"{counted - len(survivors)} of {counted} noticed ({share:.1%})")
+    raise SystemExit(0 if share >= LEAST_KILLED else 1)
+
+
+def sample(seed: int, cases: int, files: tuple[str, ...]) -> list[Mutant]:
+    """Mutants of all kernels and queries, chosen by the seed; each file has the same chance."""
+    dice = random.Random(seed)
+    by_file = []
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            file = str(path.relative_to(ROOT))
+            if _is_asked(file, files) and (found := changes(file, path.read_bytes())):
+                by_file.append(found)
+    chosen: list[Mutant] = []
+    while len(chosen) < cases and by_file:
+        of_one = dice.choice(by_file)
+        chosen.append(of_one.pop(dice.randrange(len(of_one))))
+        by_file = [some for some in by_file if some]
+    return chosen
+
+
+def _is_asked(file: str, files: tuple[str, ...]) -> bool:
+    return not files or any(text in file for text in files)
+
+
+def _try_all(chosen: list[Mutant], trials: Trials) -> tuple[list[Mutant], int]:
+    """Try each and say what became of it; returns those that nobody noticed, and how many count."""
+    survivors, counted = [], 0
+    for number, mutant in enumerate(chosen, 1):
+        tests = tests_of(mutant.file)
+        if not trials.passes(tests):
+            click.echo(f"{' '.join(tests)}: does not pass without a change", err=True)
+            raise SystemExit(2)
+        outcome = trials.outcome(mutant, tests)
+        reason = why_equivalent(mutant, ROOT) if outcome == SURVIVED else None
+        click.echo(
+            f"[{number}/{len(chosen)}] {outcome if reason is None else 'changes nothing'}: {mutant.in_words(ROOT)}"
+        )
+        if reason is not None:
+            click.echo(f"  {reason}")
+            continue
+        counted += 1
+        if outcome == SURVIVED:
+            survivors.append(mutant)
+    return survivors, counted
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Ended as ended:
+        raise SystemExit(ended.exit_status) from None

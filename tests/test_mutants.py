@@ -1,0 +1,107 @@
+"""`scripts/mutants`: which changes it makes, that its own list follows the files, and how a trial can end."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scripts.mutation.careful import careful
+from scripts.mutation.changes import changes
+from scripts.mutation.explained import EQUIVALENT
+from scripts.mutation.mutant import Mutant
+from scripts.mutation.tests_of import TESTS
+from scripts.mutation.tests_of import tests_of as asked_about
+from scripts.mutation.trial import HUNG, KILLED, SURVIVED, Trials
+from tests.imports import ROOT
+
+KERNEL = b'''"""Some kernels."""
+LIMIT = 3  # no kernel's
+
+def plain(a):
+    return a < 1
+
+@kernel(int64(int64))
+def first(a, b="\xc3\xa4"):
+    """Not 1 + 1."""
+    if a <= 10 and b:
+        a += min(a, 2)
+    store_release(a, b)
+    return (a) - (1)
+'''
+
+
+def test_what_is_changed_in_a_kernel() -> None:
+    found = changes("shm/some.py", KERNEL)
+    assert {(mutant.before, mutant.after) for mutant in found} == {
+        ("<=", "<"), ("10", "9"), ("10", "11"), ("and", "or"), ("a <= 10 and b", "not (a <= 10 and b)"),
+        ("+", "-"), ("a += min(a, 2)", "pass"), ("min", "max"), ("2", "1"), ("2", "3"),
+        ("store_release", "store_word"), ("store_release(a, b)", "pass"), ("-", "+"), ("1", "0"), ("1", "2"),
+    }  # fmt: skip
+    for mutant in found:
+        changed = mutant.applied(KERNEL)
+        compile(changed, "some.py", "exec")
+        assert changed.count(b"\n") == KERNEL.count(b"\n")
+        assert mutant.line(KERNEL) >= 10, "neither what is no kernel nor what is said of it"
+
+
+def test_what_is_changed_in_a_query() -> None:
+    source = (ROOT / "nexmark/queries/q9.py").read_bytes()
+    found = {(mutant.before, mutant.after) for mutant in changes("nexmark/queries/q9.py", source)}
+    assert ('"bid_time event"', '"bid_time"') in found
+    assert all("nexmark" not in before for before, _ in found)
+
+
+def test_the_list_follows_the_files() -> None:
+    for mutant in careful(ROOT):
+        source = (ROOT / mutant.file).read_bytes()
+        compile(mutant.applied(source), mutant.file, "exec")
+        assert mutant.file in mutant.in_words(ROOT)
+    for file, text, *_ in EQUIVALENT:
+        assert text in (ROOT / file).read_text(), f"{file} does not say {text!r} any more"
+
+
+def test_every_file_has_tests_that_exist() -> None:
+    chosen = {*TESTS.values(), asked_about("nexmark/queries/q3.py")}
+    for tests in chosen:
+        for name in tests:
+            assert not name.startswith("tests/") or (ROOT / name).exists(), name
+    for package in ("shm", "engine", "operators", "nexmark"):
+        for path in (ROOT / package).rglob("*.py"):
+            assert asked_about(str(path.relative_to(ROOT)))
+
+
+@pytest.fixture
+def trials(tmp_path: Path) -> Trials:
+    """A checkout of one module and one test."""
+    root = tmp_path / "checkout"
+    root.mkdir()
+    (root / "some.py").write_text("def grown(a):\n    while a < 10:\n        a += 1\n    return a\n")
+    (root / "test_some.py").write_text("import some\n\n\ndef test_it():\n    assert some.grown(3) == 10\n")
+    (tmp_path / "trials").mkdir()
+    return Trials(root, tmp_path / "trials", 10.0)
+
+
+@pytest.mark.parametrize(
+    ("start", "before", "after", "outcome"),
+    [(26, "<", "<=", KILLED), (26, "<", "!=", SURVIVED), (42, "+=", "-=", HUNG)],
+)
+def test_a_trial(trials: Trials, tmp_path: Path, start: int, before: str, after: str, outcome: str) -> None:
+    tests = ("test_some.py",)
+    assert trials.outcome(Mutant("some.py", start, before, after, ""), tests) == outcome
+    assert (tmp_path / "checkout" / "some.py").read_text().startswith("def grown(a):\n    while a < 10:")
+    assert sorted(path.name for path in (tmp_path / "trials").iterdir()) == ["pristine"]
+
+
+def test_tests_that_fail_by_themselves_are_no_evidence(trials: Trials) -> None:
+    assert not trials.passes(("no_such_test.py",))
+    assert trials.passes(("test_some.py",))
+
+
+def test_the_command_says_which_there_are() -> None:
+    command = [sys.executable, "-m", "scripts.mutation", "--list", "--seed", "3", "--cases", "4", "--no-careful"]
+    told = [subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout for _ in range(2)]
+    assert told[0] == told[1]
+    assert sum(not line.startswith(" ") for line in told[0].splitlines()) == 4
