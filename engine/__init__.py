@@ -48,7 +48,7 @@ from engine.location import Notify
 from engine.offered import columns_of, table_of
 from engine.operator import OperatorContext
 from engine.output_port import OutputPort
-from engine.pact import Broadcast, Exchange, Pact, Pipeline
+from engine.pact import Broadcast, Exchange, Pact, Pipeline, Route
 from engine.probe import Probe
 from engine.probe_group import ProbeGroup
 from engine.schema import Schema, did_you_mean
@@ -125,6 +125,7 @@ __all__ = [
     "Pointstamp",
     "Probe",
     "ProbeGroup",
+    "Route",
     "Schema",
     "SchemaError",
     "Scope",

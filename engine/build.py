@@ -14,9 +14,11 @@ from engine.nested_port import NestedInputPort
 from engine.operate import Constructor
 from engine.operator import OperatorContext, RunningOperator
 from engine.output_port import OutputPort
+from engine.pact import Route
 from engine.raised import raised_at
 from engine.reachability import shared
 from engine.remote_channel import RemoteChannel
+from engine.routed_channel import CheckedChannel, RoutedChannel
 from engine.scope import Scope
 from engine.stage_run import compile_stages
 from engine.text_channel import TextChannel, needs_text_channel
@@ -94,10 +96,16 @@ def _connect_channels(worker: "Worker", scope: Scope, running: list[RunningOpera
             elif spec.relay is not None:
                 channel = RelayChannel(spec.relay, operator.outputs[0])
             elif needs_queues(declared.pact, worker.peers):
-                kind = TextChannel if needs_text_channel(port.schema, declared.pact) else RemoteChannel
+                kind: type[RemoteChannel] = RemoteChannel
+                if isinstance(declared.pact, Route):
+                    kind = RoutedChannel
+                elif needs_text_channel(port.schema, declared.pact):
+                    kind = TextChannel
                 remote = kind(worker, origin, carried, port, worker.plane, declared.pact)
                 queued.setdefault(declared.origin, []).append(remote)
                 channel = remote
+            elif isinstance(declared.pact, Route):
+                channel = CheckedChannel(worker, port, declared.pact)
             elif port.schema != carried:
                 channel = SelectChannel(worker, port)
             else:

@@ -7,7 +7,7 @@ from engine.burst import Burst
 from engine.change_batch import CHANGE_BYTES, ChangeLog, pack_change
 from engine.input_port import InputPort
 from engine.output_port import OutputPort
-from engine.pact import Broadcast, Exchange, Pact
+from engine.pact import Broadcast, Exchange, Pact, Route
 from engine.timestamp import PathSummary
 
 if TYPE_CHECKING:
@@ -97,4 +97,4 @@ class FeedbackChannel(RelayChannel):
 
 def needs_queues(pact: Pact, workers: int) -> bool:
     """Whether an edge with this pact crosses workers."""
-    return workers > 1 and isinstance(pact, Exchange | Broadcast)
+    return workers > 1 and isinstance(pact, Exchange | Broadcast | Route)

@@ -6,7 +6,7 @@ from typing import Any
 
 from engine.errors import GraphError, SchemaError
 from engine.location import Notify, Source
-from engine.pact import Broadcast, Exchange, Pact, Pipeline
+from engine.pact import Broadcast, Exchange, Pact, Pipeline, Route
 from engine.paths import Paths, plain
 from engine.reachability import Link
 from engine.schema import Schema, did_you_mean
@@ -102,12 +102,16 @@ def arriving_schema(schema: Schema, pact: Pact, name: str) -> Schema:
     """The schema of what a pact delivers; SchemaError or GraphError if the pact does not fit the stream."""
     if isinstance(pact, Pipeline):
         return schema
-    if not isinstance(pact, Exchange | Broadcast):
-        raise GraphError(f"operator {name!r}: a pact is Pipeline(), Exchange(key) or Broadcast(), not {pact!r}")
+    if not isinstance(pact, Exchange | Broadcast | Route):
+        raise GraphError(
+            f"operator {name!r}: a pact is Pipeline(), Exchange(key), Broadcast() or Route(to), not {pact!r}"
+        )
     try:
         arriving = schema if pact.columns is None else schema.select(tuple(pact.columns))
     except SchemaError as error:
         raise SchemaError(f"operator {name!r}: {error}") from None
+    if isinstance(pact, Route):
+        _require_numbers(schema, pact, name)
     if isinstance(pact, Exchange):
         if not pact.keys:
             raise SchemaError(f"operator {name!r}: an exchange needs at least one column as its key")
@@ -118,3 +122,16 @@ def arriving_schema(schema: Schema, pact: Pact, name: str) -> Schema:
                     f"{did_you_mean(key, arriving.names)}"
                 )
     return arriving
+
+
+def _require_numbers(schema: Schema, pact: Route, name: str) -> None:
+    """SchemaError, or GraphError, for a route by what cannot say a worker's number."""
+    if not isinstance(pact.to, str):
+        if not callable(pact.to):
+            raise GraphError(f"operator {name!r}: Route(to) takes a column or a function of the batch, not {pact.to!r}")
+    elif pact.to not in schema.positions:
+        raise SchemaError(f"operator {name!r}: {schema.missing(pact.to, 'to route by')}")
+    elif str(schema.kind(pact.to)) not in ("int64", "uint64"):
+        raise SchemaError(
+            f"operator {name!r}: workers are numbered by int64 or uint64; {pact.to!r} is {schema.kind(pact.to)}"
+        )

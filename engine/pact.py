@@ -1,6 +1,11 @@
 """Pacts: how the rows of an edge are spread over the workers."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from engine.batch import Batch
 
 
 @dataclass(frozen=True)
@@ -30,4 +35,19 @@ class Broadcast:
     columns: tuple[str, ...] | None = None
 
 
-Pact = Pipeline | Exchange | Broadcast
+@dataclass(frozen=True, repr=False)
+class Route:
+    """Each row goes to the worker whose number, from 0, `to` says: a column of int64, which need not cross, or a
+    function of the batch as it is sent that returns integers of shape (rows,). Only `columns` (default: all) cross.
+    A number that no worker has is a UsageError.
+    """
+
+    to: "str | Callable[[Batch], Any]"
+    columns: tuple[str, ...] | None = None
+
+    def __repr__(self) -> str:  # the same on all workers
+        to = self.to if isinstance(self.to, str) else getattr(self.to, "__qualname__", type(self.to).__name__)
+        return f"Route(to={to!r}, columns={self.columns!r})"
+
+
+Pact = Pipeline | Exchange | Broadcast | Route

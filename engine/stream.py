@@ -78,6 +78,25 @@ class Stream:
         builder.build(constructor)
         return output
 
+    def binary(
+        self,
+        other: "Stream",
+        name: str,
+        schema: Schema,
+        constructor: Constructor,
+        pacts: tuple[Pact | None, Pact | None] = (None, None),
+        notify: Notify = Notify.ALWAYS,
+    ) -> "Stream":
+        """An operator with two inputs, this and `other`, and one output: `constructor(context, token)` returns
+        `logic(input, other, output)`; otherwise as `unary`. pacts: one for each input.
+        """
+        builder = OperatorBuilder(self.scope, name, notify)
+        builder.input(self, pacts[0])
+        builder.input(other, pacts[1])
+        output = builder.output(schema)
+        builder.build(constructor)
+        return output
+
     def sink(
         self,
         name: str,

@@ -57,6 +57,13 @@ class _Rows:
         self.keys = keys
 
 
+def rows_for(batch: Batch, keys: np.ndarray) -> _Rows:
+    """A batch's rows, for channels that route them by keys, int64 of shape (rows,)."""
+    if not all([column.flags.c_contiguous for column in batch.columns]):
+        batch = batch.copy()
+    return _Rows(batch, keys)
+
+
 class TextChannel(RemoteChannel):
     """An edge between workers that copies the text its rows point into behind their columns."""
 
@@ -78,10 +85,8 @@ class TextChannel(RemoteChannel):
 
     def push(self, time: Any, batch: Batch) -> None:
         """Exchange the rows of a batch; count the messages that were made."""
-        batch = batch.select(self._schema)
-        if not all([column.flags.c_contiguous for column in batch.columns]):
-            batch = batch.copy()
-        rows = _Rows(batch)
+        rows = rows_for(batch.select(self._schema), NO_KEYS)
+        batch = rows.batch
         if self._is_hashed:
             rows.keys = np.empty(batch.rows, np.int64)
             hash_keys(rows.columns[self._keys], rows.heaps[self._keys], self._floats, rows.keys)

@@ -34,6 +34,7 @@ from_generator, from_callback  sources: streams of Python code, and live ones; T
 collect, latest   sinks: all rows, or the latest of each key; gather brings them to the launcher as one table
 to_parquet, to_arrow_files, to_json_lines  sinks: folders of files that appear whole
 for_each          a sink: a function of what arrives
+Notificator, Stash  for operators of one's own: tokens, or rows, kept until their time is finished
 capture, replay   a stream's messages and frontiers to files, and again from there
 
 graphs            loops over edges: searches, components, ranks
@@ -82,6 +83,7 @@ from operators.iterate import iterate
 from operators.joins import enrich, interval_join, join, temporal_join
 from operators.look_up import look_up
 from operators.no_op import no_op
+from operators.notificator import Notificator, Stash
 from operators.rows import RowwiseWarning, filter_rows, flat_map_rows, map_rows
 from operators.running_average import running_average
 from operators.sinks import Roll, for_each, gather, to_arrow_files, to_json_lines, to_parquet
@@ -116,6 +118,7 @@ __all__ = [
     "iterate",
     "map_rows",
     "partition",
+    "Notificator",
     "Roll",
     "RowwiseWarning",
     "ZoneWarning",
@@ -139,6 +142,7 @@ __all__ = [
     "Min",
     "Session",
     "Sliding",
+    "Stash",
     "Sum",
     "Throttle",
     "Tumbling",

@@ -140,6 +140,14 @@ def route(key, workers):  # type: ignore[no-untyped-def]
     return np.int64(((mixed >> np.uint64(32)) * np.uint64(workers)) >> np.uint64(32))
 
 
+def key_of_worker(worker: int, workers: int) -> int:
+    """A key that `route` sends to this worker: its hash undone, from the least high word of the worker's."""
+    mixed = -(-(worker << 32) // workers) << 32
+    key = mixed * pow(0x9E3779B97F4A7C15, -1, 1 << 64) % (1 << 64)
+    key ^= key >> 32
+    return key - (1 << 64) if key >= 1 << 63 else key
+
+
 @kernel_for_columns(lambda columns: int64(columns, int64, int64, int64, TABLE, WORDS, TABLE, int64, int64))
 def partition_for(columns, key, start, stop, outgoing, routes, counts, channel, stamp):  # type: ignore[no-untyped-def]
     """Exchange rows start..stop of `columns` by `columns[key]`, straight into the queues of their owners.
