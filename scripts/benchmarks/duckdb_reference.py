@@ -75,11 +75,12 @@ def serve(folder: Path, events: int, queries: Sequence[str]) -> None:
     import duckdb
 
     from nexmark.queries import QUERIES
-    from tests.nexmark.answers import ANSWERS
+    from tests.nexmark.answers import ANSWERS, DIVIDED
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches us too; whoever asks us ends us
     staged = StagedEvents.open(folder)
     with duckdb.connect(":memory:") as database:
+        database.execute(DIVIDED)
         for name in staged.streams:
             read = [column for query in queries for column in QUERIES[query].reads.get(name, ())]
             columns = ", ".join(dict.fromkeys((*STREAMS[name].integer_columns, EVENT, *read)))

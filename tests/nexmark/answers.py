@@ -29,7 +29,7 @@ _WINNERS = """
 
 # Columns by their names in the query's result. Sums are of DuckDB's HUGEINT, so that none overflows, and made BIGINT in
 # the end, since Parquet has no such integers; // cuts off, and `divided` rounds down.
-_DIVIDED = "CREATE MACRO divided(a, b) AS ((a - ((a % b) + b) % b) // b)::BIGINT"
+DIVIDED = "CREATE MACRO divided(a, b) AS ((a - ((a % b) + b) % b) // b)::BIGINT"
 ANSWERS = {
     "q0": "SELECT auction, bidder, price, date_time FROM bid",
     "q1": "SELECT auction, bidder, divided(price * 89, 100) AS price, date_time FROM bid",
@@ -141,7 +141,7 @@ ANSWERS = {
 def write_answer(query: str, folder: Path, to: Path, events: int = 2**62) -> None:
     """Write the right answer over the first events of a staged folder as a Parquet file."""
     with duckdb.connect() as database:
-        database.execute(_DIVIDED)
+        database.execute(DIVIDED)
         for stream in STREAMS:
             files = folder / f"{stream}.parquet" / "*.parquet"
             database.execute(f"CREATE VIEW {stream} AS SELECT * FROM '{files}' WHERE event < {events}")
