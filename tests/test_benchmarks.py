@@ -13,11 +13,13 @@ import pytest
 from nexmark.bench.machine import machine
 from nexmark.errors import OptionError
 from nexmark.generator import GeneratorConfig
+from scripts.benchmarks import all as everything
 from scripts.benchmarks import tables
 from scripts.benchmarks.__main__ import main
 from scripts.benchmarks.goals import goals
 from scripts.benchmarks.measure import DOCUMENTS, RESULTS, ROOT
-from scripts.benchmarks.render import EXPERIMENTS, RENDERERS
+from scripts.benchmarks.parts import LEFT_OUT, NAMES, QUICK
+from scripts.benchmarks.render import EXPERIMENTS, RENDERERS, render_goals
 from tests.nexmark.helpers import seal_generated
 
 EVENTS = 60_000
@@ -180,7 +182,7 @@ def test_tables_are_put_between_the_markers(figures: Path, tmp_path: Path, capsy
     assert main(["tables", *options]) == 0
     assert main(["tables", *options, "--check"]) == 0
     text = document.read_text()
-    assert re.findall(r"Not measured yet: `\./scripts/benchmark (\w+)", text) == ["earlier"]
+    assert re.findall(r"Not measured yet: `\./scripts/benchmark (\w+)", text) == ["all", "earlier"]
     assert "| Q4 | TokenRing | 2 |" in text
     assert "operator winning_bids" in text
     document.write_text(text.replace("| Q4 | TokenRing | 2 |", "| Q4 | TokenRing | 3 |"))
@@ -208,6 +210,58 @@ def test_goals_tell_met_from_missed_and_unmeasured() -> None:
     assert verdicts(0.01)["Q4, closed loop, 2 workers"] == (None, None)
 
 
+def test_the_goals_say_whether_all_figures_are_of_one_commit() -> None:
+    def of(**commits: str) -> str:
+        return render_goals({name: {"machine": {"commit": commit}} for name, commit in commits.items()})
+
+    assert "measured together, at commit abc" in of(unknown="abc", other="abc", scale="old")
+    assert "**Not measured together.** Commit abc: unknown; def: other." in of(unknown="abc", other="def", scale="old")
+
+
+def test_the_documents_goals_are_measured_or_named() -> None:
+    """Whatever has figures in docs/benchmarks is counted, and figures of several commits are called so."""
+    commits = {
+        orjson.loads(path.read_bytes())["machine"]["commit"]
+        for path in RESULTS.glob("*.json")
+        if path.stem not in LEFT_OUT and path.stem != "earlier"
+    }
+    text = DOCUMENTS[0].read_text()
+    assert ("**Not measured together.**" in text) == (len(commits) > 1)
+    assert all(commit in text for commit in commits)
+
+
+# All of them
+
+
+def test_all_goes_on_where_it_was_and_leaves_whole_files(
+    staged: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(everything, "_staged", lambda events: staged)
+    options = ["all", "--quick", "--out", str(tmp_path), "--part", "bench-chain", "step"]
+    assert main([*options[:-1]]) == 0
+    assert main(options) == 0
+    said = capsys.readouterr().out
+    assert "bench-chain: measured at this commit already" in said
+    assert {path.name for path in tmp_path.iterdir()} == {"all.json", "bench-chain.json", "step.json"}
+    data = read(tmp_path, "all")
+    assert data["seconds"].keys() == {"step", "bench-chain"}
+    assert "| `step.json` |" in tables.marked("all", tmp_path)
+
+
+def test_all_ends_with_a_part_that_fails_and_keeps_the_others(
+    staged: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(everything, "_staged", lambda events: tmp_path / "none")
+    assert main(["all", "--quick", "--out", str(tmp_path / "out"), "--part", "bench-chain", "step"]) == 1
+    assert "step" in capsys.readouterr().err
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"all.json", "bench-chain.json"}
+
+
+def test_the_parts_are_all_there_is() -> None:
+    assert {*NAMES, "all", "earlier"} == {*RENDERERS, *EXPERIMENTS}
+    assert QUICK.keys() == {*NAMES}
+
+
 # Misuse
 
 
@@ -222,6 +276,7 @@ def test_goals_tell_met_from_missed_and_unmeasured() -> None:
         (["latency", "--input", "{staged}", "--json", "{out}", "--rates", "1", "--workers", "500"], "--workers 500"),
         (["step", "--input", "{staged}"], "--json"),
         (["tables", "--document", "{none}"], "no such file"),
+        (["all", "--quick"], "--out"),
         (["warp"], "warp"),
     ],
 )

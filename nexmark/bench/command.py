@@ -14,6 +14,8 @@ import click
 
 from nexmark.at_work import at_work
 from nexmark.bench.options import ListCommand
+from nexmark.bench.sizes import EXCHANGING, QUERIES, QUICK, chosen, said
+from nexmark.bench.sources import SOURCES
 from nexmark.errors import OptionError
 from nexmark.files import STANDARD_OUTPUT, PathOption, require_writable
 from nexmark.run_command import MAX_DURATION_S, MAX_RATE, MAX_WORKERS, MECHANISMS
@@ -21,28 +23,6 @@ from nexmark.run_command import MAX_DURATION_S, MAX_RATE, MAX_WORKERS, MECHANISM
 if TYPE_CHECKING:
     from nexmark.bench.sweep import Job, Row
 
-_EXCHANGING: Final = tuple(name for name in MECHANISMS if name != "watermarks-P")  # Q4 and Q7 exchange rows
-_QUERIES: Final = ("q4", "q7")
-
-_SIZES: Final = ((1000, 10), (1000, 100), (1000, 1000), (100, 10_000))  # dataflows, operators in each
-# What is swept where an option does not say: with --quick, and without it.
-_QUICK: Final[dict[str, dict[str, Any]]] = {
-    "wordcount": {"mechanism": MECHANISMS, "quantum_log2": (8, 13, 16, 20), "rate": (1e6, 4e6, 8e6), "duration": 1.2},
-    "chain": {"mechanism": MECHANISMS, "operators": (8, 64, 256), "duration": 0.6},
-    "idle": {"sizes": _SIZES, "workers": (1,), "steps": 100},
-    "nexmark": {"mechanism": _EXCHANGING, "query": _QUERIES, "rate": (1e6, 4e6), "duration": 2.0},
-}
-_WHOLE: Final[dict[str, dict[str, Any]]] = {
-    "wordcount": {
-        "mechanism": MECHANISMS,
-        "quantum_log2": (8, 10, 12, 14, 16, 18, 20),
-        "rate": (1e6, 4e6, 8e6, 16e6),
-        "duration": 3.0,
-    },
-    "chain": {"mechanism": MECHANISMS, "operators": (8, 16, 32, 64, 128, 256), "duration": 2.0},
-    "idle": {"sizes": _SIZES, "workers": (1,), "steps": 500},
-    "nexmark": {"mechanism": _EXCHANGING, "query": _QUERIES, "rate": (1e6, 4e6, 8e6), "duration": 3.0},
-}
 _LARGEST_QUANTUM_LOG2 = 28  # a quarter of a second: a coarser one would fall "behind" by itself
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -65,9 +45,22 @@ class _Rate(click.FloatRange):
 _WORKERS: Final = click.IntRange(1, MAX_WORKERS)
 _rate = _many("--rate", _Rate(0, MAX_RATE, min_open=True), "EVENTS_PER_S", "Offered over all workers.")
 _workers = _many("--workers", _WORKERS, "N", "Worker processes.  [default: 1, and one per usable core]")
-_duration = click.option(
-    "--duration", type=_Rate(0, MAX_DURATION_S, min_open=True), metavar="S", help="Seconds of each point."
+_workers_and_more = _many(
+    "--workers", _WORKERS, "N", "Worker processes.  [default: 1, one per usable core, and twice as many]"
 )
+_duration = click.option(
+    "--duration",
+    type=_Rate(0, MAX_DURATION_S, min_open=True),
+    metavar="S",
+    help="Seconds of each point; where they do not tell whether it holds, up to four times as many.",
+)
+_quanta = _many(
+    "--quantum-log2", click.IntRange(0, _LARGEST_QUANTUM_LOG2), "LOG2_NS", "Times are multiples of 2^this ns."
+)
+_source = _many(
+    "--source", click.Choice(SOURCES), "NAME",
+    "each-time: a message for each distinct time; batched: each mechanism's best.  [default: both; scaling: each-time]",
+)  # fmt: skip
 _quick = click.option("--quick", is_flag=True, help="Fewer points and shorter ones.")
 _json = click.option(
     "--json",
@@ -90,20 +83,6 @@ def _mechanism(names: tuple[str, ...]) -> Callable[[Command], Command]:
     return _many("--mechanism", click.Choice(names), "NAME", f"How operators coordinate: {', '.join(names)}.")
 
 
-def _defaults(name: str) -> str:
-    """What is swept where the options do not say, in words."""
-
-    def said(sweep: dict[str, Any]) -> str:
-        parts = []
-        for option, value in sweep.items():
-            if option not in ("mechanism", "query", "sizes"):  # their options say it
-                values = value if isinstance(value, tuple) else (value,)
-                parts.append(f"{option.replace('_', '-')} {' '.join(f'{one:g}' for one in values)}")
-        return ", ".join(parts)
-
-    return f"Defaults: {said(_WHOLE[name])}; with --quick: {said(_QUICK[name])}."
-
-
 @click.group()
 def bench() -> None:
     """Repeat the paper's experiments. Leave the machine alone meanwhile.
@@ -120,38 +99,56 @@ def bench() -> None:
 @bench.command(
     cls=ListCommand,
     short_help="Word count: latency by timestamp quantum, load and workers.",
-    epilog=_defaults("wordcount"),
+    epilog=said("wordcount"),
 )
-@_many("--quantum-log2", click.IntRange(0, _LARGEST_QUANTUM_LOG2), "LOG2_NS", "Times are multiples of 2^this ns.")
+@_quanta
 @_rate
 @_workers
 @_mechanism(MECHANISMS)
+@_source
 @_duration
 @_quick
 @_json
 def wordcount(json_file: Path | None, quick: bool, **options: Any) -> int:
     """A rolling word count: latency by timestamp quantum, load and workers (the paper's figures 6 and 7)."""
-    chosen = _chosen("wordcount", quick, options)
-    return _conduct("wordcount", _wordcount_jobs(chosen), {"quick": quick, **chosen}, json_file)
+    sweep = chosen("wordcount", quick, options)
+    return _conduct("wordcount", _wordcount_jobs(sweep), {"quick": quick, **sweep}, json_file)
 
 
 @bench.command(
-    cls=ListCommand, short_help="A tick of time through idle operators, by their number.", epilog=_defaults("chain")
+    cls=ListCommand, short_help="Word count, weak scaling: a load that grows with the workers.", epilog=said("scaling")
+)
+@_quanta
+@_many("--rate-per-worker", _Rate(0, MAX_RATE, min_open=True), "WORDS_PER_S", "Offered for each worker.")
+@_workers_and_more
+@_mechanism(MECHANISMS)
+@_source
+@_duration
+@_quick
+@_json
+def scaling(json_file: Path | None, quick: bool, **options: Any) -> int:
+    """Weak scaling: the word count with so many words a second for each worker (the paper's figure 7)."""
+    sweep = chosen("scaling", quick, options)
+    return _conduct("scaling", _scaling_jobs(sweep), {"quick": quick, **sweep}, json_file)
+
+
+@bench.command(
+    cls=ListCommand, short_help="A tick of time through idle operators, by their number.", epilog=said("chain")
 )
 @_many("--operators", click.IntRange(1, 100_000), "N", "Idle operators in the chain.")
-@_workers
+@_workers_and_more
 @_mechanism(MECHANISMS)
 @_duration
 @_quick
 @_json
 def chain(json_file: Path | None, quick: bool, **options: Any) -> int:
     """A tick of time through a chain of idle operators, by its length (the paper's figure 8)."""
-    chosen = _chosen("chain", quick, options)
-    return _conduct("chain", _chain_jobs(chosen), {"quick": quick, **chosen}, json_file)
+    sweep = chosen("chain", quick, options)
+    return _conduct("chain", _chain_jobs(sweep), {"quick": quick, **sweep}, json_file)
 
 
 @bench.command(
-    cls=ListCommand, short_help="Many idle dataflows: a step, by their number and size.", epilog=_defaults("idle")
+    cls=ListCommand, short_help="Many idle dataflows: a step, by their number and size.", epilog=said("idle")
 )
 @_many("--dataflows", click.IntRange(1, 100_000), "N", "Dataflows in the group.  [default: 1000]")
 @_many(
@@ -168,27 +165,28 @@ def idle(
     json_file: Path | None, quick: bool, dataflows: tuple[int, ...], operators: tuple[int, ...], **options: Any
 ) -> int:
     """Many idle dataflows: one update, all inputs advanced, all probes confirmed (the article's experiment)."""
-    chosen = _chosen("idle", quick, options)
+    sweep = chosen("idle", quick, options)
     if dataflows or operators:
-        chosen["sizes"] = tuple(itertools.product(dataflows or (1000,), operators or (10, 100, 1000)))
-    return _conduct("idle", _idle_jobs(chosen), {"quick": quick, **chosen}, json_file)
+        sweep["sizes"] = tuple(itertools.product(dataflows or (1000,), operators or (10, 100, 1000)))
+    return _conduct("idle", _idle_jobs(sweep), {"quick": quick, **sweep}, json_file)
 
 
-@bench.command(cls=ListCommand, short_help="Q4 and Q7: latency by rate and workers.", epilog=_defaults("nexmark"))
+@bench.command(cls=ListCommand, short_help="Q4 and Q7: latency by rate and workers.", epilog=said("nexmark"))
 @_input
-@_many("--query", click.Choice(_QUERIES), "NAME", "q4, q7.")
+@_many("--query", click.Choice(QUERIES), "NAME", "q4, q7.")
 @_rate
-@_workers
-@_mechanism(_EXCHANGING)
+@_workers_and_more
+@_mechanism(EXCHANGING)
+@_source
 @_duration
 @_quick
 @_json
 def nexmark(json_file: Path | None, quick: bool, input_folder: Path | None, **options: Any) -> int:
     """NEXMark Q4 and Q7: latency by rate, workers and mechanism (the paper's table)."""
-    chosen = _chosen("nexmark", quick, options)
+    sweep = chosen("nexmark", quick, options)
     with ExitStack() as stack:
-        jobs = _nexmark_jobs(chosen, input_folder, stack)
-        return _conduct("nexmark", jobs, {"quick": quick, **chosen}, json_file)
+        jobs = _nexmark_jobs(sweep, input_folder, stack)
+        return _conduct("nexmark", jobs, {"quick": quick, **sweep}, json_file)
 
 
 @bench.command("all", cls=ListCommand, short_help="Every experiment, with its defaults.")
@@ -197,49 +195,54 @@ def nexmark(json_file: Path | None, quick: bool, input_folder: Path | None, **op
 @_quick
 @_json
 def everything(json_file: Path | None, quick: bool, input_folder: Path | None, workers: tuple[int, ...]) -> int:
-    """Every experiment with its own defaults; with --quick in less than ten minutes on two cores."""
+    """Every experiment with its own defaults; with --quick in about ten minutes on two cores."""
     given = {"workers": workers}
-    chosen = {name: _chosen(name, quick, given) for name in _QUICK}
+    sweeps = {name: chosen(name, quick, given) for name in QUICK}
     with ExitStack() as stack:
-        queries = _nexmark_jobs(chosen["nexmark"], input_folder, stack)
-        jobs = [*_wordcount_jobs(chosen["wordcount"]), *_chain_jobs(chosen["chain"]), *_idle_jobs(chosen["idle"])]
-        return _conduct("all", [*jobs, *queries], {"quick": quick, **chosen}, json_file)
+        queries = _nexmark_jobs(sweeps["nexmark"], input_folder, stack)
+        jobs = [
+            *_wordcount_jobs(sweeps["wordcount"]),
+            *_scaling_jobs(sweeps["scaling"]),
+            *_chain_jobs(sweeps["chain"]),
+            *_idle_jobs(sweeps["idle"]),
+        ]
+        return _conduct("all", [*jobs, *queries], {"quick": quick, **sweeps}, json_file)
 
 
-def _chosen(name: str, quick: bool, options: dict[str, Any]) -> dict[str, Any]:
-    """The sweep of one experiment: what the options say, else its defaults."""
-    from engine.config import usable_cores
-
-    defaults = {"workers": tuple(sorted({1, len(usable_cores())})), **(_QUICK if quick else _WHOLE)[name]}
-    return {option: options.get(option) or default for option, default in defaults.items()}
-
-
-def _wordcount_jobs(chosen: dict[str, Any]) -> list[Job]:
+def _wordcount_jobs(sweep: dict[str, Any]) -> list[Job]:
     from nexmark.bench import wordcount
 
-    sweep = (chosen[name] for name in ("quantum_log2", "rate", "workers", "mechanism", "duration"))
-    return wordcount.jobs(*sweep)
+    names = ("quantum_log2", "rate", "workers", "mechanism", "source", "duration")
+    return wordcount.jobs(*(sweep[name] for name in names))
 
 
-def _chain_jobs(chosen: dict[str, Any]) -> list[Job]:
+def _scaling_jobs(sweep: dict[str, Any]) -> list[Job]:
+    from nexmark.bench import scaling
+
+    names = ("quantum_log2", "rate_per_worker", "workers", "mechanism", "source", "duration")
+    return scaling.jobs(*(sweep[name] for name in names))
+
+
+def _chain_jobs(sweep: dict[str, Any]) -> list[Job]:
     from nexmark.bench import chain
 
-    return chain.jobs(*(chosen[name] for name in ("operators", "workers", "mechanism", "duration")))
+    return chain.jobs(*(sweep[name] for name in ("operators", "workers", "mechanism", "duration")))
 
 
-def _idle_jobs(chosen: dict[str, Any]) -> list[Job]:
+def _idle_jobs(sweep: dict[str, Any]) -> list[Job]:
     from nexmark.bench import idle
 
-    return idle.jobs(chosen["sizes"], chosen["workers"], chosen["steps"])
+    return idle.jobs(sweep["sizes"], sweep["workers"], sweep["steps"])
 
 
-def _nexmark_jobs(chosen: dict[str, Any], folder: Path | None, stack: ExitStack) -> list[Job]:
+def _nexmark_jobs(sweep: dict[str, Any], folder: Path | None, stack: ExitStack) -> list[Job]:
     """The jobs over the given events; else over some that are staged now, and gone when `stack` is left."""
     from nexmark.bench import queries
 
     stack.enter_context(at_work())
-    staged = stack.enter_context(queries.staged_events(folder, chosen["rate"], chosen["duration"]))
-    return queries.jobs(staged, *(chosen[name] for name in ("query", "rate", "workers", "mechanism", "duration")))
+    staged = stack.enter_context(queries.staged_events(folder, sweep["rate"], sweep["duration"]))
+    names = ("query", "rate", "workers", "mechanism", "source", "duration")
+    return queries.jobs(staged, *(sweep[name] for name in names))
 
 
 def _conduct(name: str, jobs: list[Job], parameters: dict[str, Any], json_file: Path | None) -> int:

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from nexmark.bench.markdown import rate_text
+from nexmark.bench.sources import by_source
 from nexmark.bench.sweep import Row
 
 # Colour and mark by mechanism, the same in every plot; colours that the colour-blind can tell apart.
@@ -36,7 +37,8 @@ def plot(name: str, rows: list[Row]) -> bytes | None:
     if not panels:
         return None
     with matplotlib.rc_context(_SETTINGS):
-        columns = min(len(panels), 4)
+        even = [count for count in (5, 4, 3) if len(panels) % count == 0]  # so that a source's panels are a row
+        columns = even[0] if even else min(len(panels), 4)
         rows_of_panels = -(-len(panels) // columns)
         width, height = _PANEL_INCHES
         figure = Figure(figsize=(width * columns, height * rows_of_panels + 0.4), layout="constrained")
@@ -100,40 +102,49 @@ def _powers(ax: Axes, values: Sequence[float], text: Callable[[float], str]) -> 
 
 def _wordcount(rows: list[Row]) -> Iterator[Draw]:
     """Figure 6, latency over the quantum for each load, then figure 7, over workers at the finest and coarsest."""
+    for source, own in by_source(rows):
+        yield from _of_words(own, f", {source}")
+
+
+def _of_words(rows: list[Row], how: str) -> Iterator[Draw]:
     most = max((row["workers"] for row in rows), default=0)
     for rate in sorted({row["rate"] for row in rows}):
         chosen = [row for row in rows if row["rate"] == rate and row["workers"] == most]
 
         def over_quanta(ax: Axes, chosen: list[Row] = chosen, rate: float = rate) -> None:
-            title = f"{rate_text(rate)}, {most} worker{'s' if most > 1 else ''}"
+            title = f"{rate_text(rate)}, {most} worker{'s' if most > 1 else ''}{how}"
             _lines(ax, chosen, "quantum_log2", ("p50_ms", "p999_ms"), title, "timestamp quantum, ns")
             _powers(ax, [row["quantum_log2"] for row in chosen], lambda value: f"$2^{{{value:g}}}$")
 
         yield over_quanta
     if len({row["workers"] for row in rows}) > 1:
         for quantum in sorted({min(row["quantum_log2"] for row in rows), max(row["quantum_log2"] for row in rows)}):
-            yield from _scaling([row for row in rows if row["quantum_log2"] == quantum], quantum)
+            yield from _strong([row for row in rows if row["quantum_log2"] == quantum], quantum, how)
 
 
-def _scaling(rows: list[Row], quantum: int) -> Iterator[Draw]:
-    """Strong scaling, at the greatest load there is for all numbers of workers; weak, where load grows with workers."""
-    counts = sorted({row["workers"] for row in rows})
-    greatest = max(row["rate"] for row in rows)
-    weak = [
-        [row for row in rows if row["rate"] == share * row["workers"]]
-        for share in sorted({row["rate"] / counts[-1] for row in rows}, reverse=True)
-    ]
-    whole = next((chosen for chosen in weak if {row["workers"] for row in chosen} == set(counts)), None)
-    cases = [([row for row in rows if row["rate"] == greatest], f"strong scaling, {rate_text(greatest)}")]
-    if whole:
-        cases.append((whole, f"weak scaling, {rate_text(whole[0]['rate'] / whole[0]['workers'])} a worker"))
-    for chosen, how in cases:
+def _strong(rows: list[Row], quantum: int, how: str) -> Iterator[Draw]:
+    """Strong scaling, at the greatest load that somebody holds."""
+    greatest = max((row["rate"] for row in rows if not row.get("dnf")), default=0.0)
+    chosen = [row for row in rows if row["rate"] == greatest]
+    if chosen:
+        yield _over_workers(chosen, f"{rate_text(greatest)}, quantum $2^{{{quantum}}}$ ns{how}")
 
-        def over_workers(ax: Axes, chosen: list[Row] = chosen, how: str = how) -> None:
-            _lines(ax, chosen, "workers", ("p50_ms", "p999_ms"), f"{how}, quantum $2^{{{quantum}}}$ ns", "workers")
-            _powers(ax, counts, lambda value: f"{value:g}")
 
-        yield over_workers
+def _over_workers(rows: list[Row], title: str) -> Draw:
+    def draw(ax: Axes) -> None:
+        _lines(ax, rows, "workers", ("p50_ms", "p999_ms"), title, "workers")
+        _powers(ax, [row["workers"] for row in rows], lambda value: f"{value:g}")
+
+    return draw
+
+
+def _scaling(rows: list[Row]) -> Iterator[Draw]:
+    """Figure 7, weak scaling: latency over workers, for each quantum and load a worker."""
+    for source, own in by_source(rows):
+        for quantum in sorted({row["quantum_log2"] for row in own}):
+            for rate in sorted({row["rate_per_worker"] for row in own}):
+                chosen = [row for row in own if (row["quantum_log2"], row["rate_per_worker"]) == (quantum, rate)]
+                yield _over_workers(chosen, f"{rate_text(rate)} a worker, quantum $2^{{{quantum}}}$ ns, {source}")
 
 
 def _chain(rows: list[Row]) -> Iterator[Draw]:
@@ -171,22 +182,26 @@ def _idle(rows: list[Row]) -> Iterator[Draw]:
 
 
 def _nexmark(rows: list[Row]) -> Iterator[Draw]:
-    """Latency over the rate, for each query and number of workers."""
-    for query in dict.fromkeys(row["query"] for row in rows):
-        for workers in sorted({row["workers"] for row in rows}):
-            chosen = [row for row in rows if (row["query"], row["workers"]) == (query, workers)]
+    """Latency over the rate, for each source, query and number of workers."""
+    for source, of_source in by_source(rows):
+        for query in dict.fromkeys(row["query"] for row in of_source):
+            for workers in sorted({row["workers"] for row in of_source}):
+                chosen = [row for row in of_source if (row["query"], row["workers"]) == (query, workers)]
+                yield _over_rates(chosen, f"{query.upper()}, {workers} worker{'s' if workers > 1 else ''}, {source}")
 
-            def over_rates(ax: Axes, chosen: list[Row] = chosen, query: str = query, workers: int = workers) -> None:
-                title = f"{query.upper()}, {workers} worker{'s' if workers > 1 else ''}"
-                _lines(ax, chosen, "rate", ("p50_ms", "p999_ms"), title, "events a second offered", unit=1.0)
-                ax.set_xscale("log")
-                _powers(ax, [row["rate"] for row in chosen], rate_text)
 
-            yield over_rates
+def _over_rates(rows: list[Row], title: str) -> Draw:
+    def draw(ax: Axes) -> None:
+        _lines(ax, rows, "rate", ("p50_ms", "p999_ms"), title, "events a second offered", unit=1.0)
+        ax.set_xscale("log")
+        _powers(ax, [row["rate"] for row in rows], rate_text)
+
+    return draw
 
 
 _PANELS: dict[str, Callable[[list[Any]], Iterator[Draw]]] = {
     "wordcount": _wordcount,
+    "scaling": _scaling,
     "chain": _chain,
     "idle": _idle,
     "nexmark": _nexmark,

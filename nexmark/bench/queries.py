@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from nexmark.bench.sweep import Experiment, Job, Row, points
+from nexmark.bench.sources import EACH_TIME, sourced_points
+from nexmark.bench.sweep import Experiment, Job, Row
 from nexmark.bench.tails import hiccup_row
 from nexmark.errors import OptionError
 from nexmark.generator import GeneratorConfig
@@ -16,8 +17,9 @@ from nexmark.progress import progress_bar
 from nexmark.runner import Plan, run_query
 from nexmark.stage import stage_generated
 from nexmark.staged import StagedEvents
+from nexmark.verdict import LONGEST, until_decided
 
-NEXMARK = Experiment("nexmark", ("p50_ms", "p99_ms", "p999_ms", "max_ms", "dnf"))
+NEXMARK = Experiment("nexmark", ("p50_ms", "p99_ms", "p999_ms", "max_ms", "dnf", "verdict", "slope", "seconds"))
 _EVENT_RATE = 100_000  # events a second of event time: some windows of Q7 in a few million events, as in the quickstart
 
 
@@ -27,18 +29,24 @@ def jobs(
     rates: tuple[float, ...],
     workers: tuple[int, ...],
     mechanisms: tuple[str, ...],
+    sources: tuple[str, ...],
     duration_s: float,
 ) -> list[Job]:
-    """A job for each query, rate, number of workers and mechanism, over the events staged in `folder`."""
-    require_events(folder, StagedEvents.open(folder, check=None).events, max(rates), duration_s)
-    measure = partial(_measure, str(folder), duration_s)
-    return [
-        Job(NEXMARK, point, measure)
-        for point in points(query=queries, rate=rates, workers=workers, mechanism=mechanisms)
-    ]
+    """A job for each query, rate, number of workers, mechanism and source, over the events staged in `folder`."""
+    events = StagedEvents.open(folder, check=None).events
+    require_events(folder, events, max(rates), duration_s)
+    measure = partial(_measure, str(folder), events, duration_s)
+    sweep = {"query": queries, "rate": rates, "workers": workers}
+    return [Job(NEXMARK, point, measure) for point in sourced_points(sources, mechanisms, **sweep)]
 
 
-def _measure(folder: str, duration_s: float, point: Row) -> Row:
+def _measure(folder: str, events: int, duration_s: float, point: Row) -> Row:
+    """One run, or longer ones until it is decided whether it holds, as far as there are events."""
+    most = min(LONGEST * duration_s, events / point["rate"])
+    return until_decided(partial(_run, folder, point), duration_s, most)
+
+
+def _run(folder: str, point: Row, duration_s: float) -> Row:
     """One run of `tokenring run` with --rate."""
     outcome = run_query(
         Plan(
@@ -48,12 +56,15 @@ def _measure(folder: str, duration_s: float, point: Row) -> Row:
             mechanism=point["mechanism"],
             rate=point["rate"],
             duration_s=duration_s,
+            each_time=point["source"] == EACH_TIME,
         )
     )
     latency_ms = {} if outcome["dnf"] else outcome["latency_ms"]  # what was done in time says nothing about the rest
     return {
         **{f"{name}_ms": latency_ms.get(name) for name in ("p50", "p99", "p999", "max")},
         "dnf": outcome["dnf"],
+        "verdict": outcome["verdict"],
+        "slope": outcome["slope"],
         "micro_batch_ns": Plan.micro_batch_ns if point["mechanism"] == "sequential" else None,
         "seconds": outcome["seconds"],
         "events": outcome["events"],

@@ -36,10 +36,13 @@ def points(**sweep: Iterable[Any]) -> list[Row]:
 
 def measure_all(jobs: Sequence[Job], rows: list[Row], on_row: Callable[[int, int], None] | None = None) -> None:
     """Append a row for each job, so that whoever is interrupted keeps those measured; on_row(done, of) before each."""
+    from engine.config import usable_cores  # not above: what a command sweeps is known without the engine
+
     for job in jobs:
         if on_row is not None:
             on_row(len(rows), len(jobs))
         row: Row = {"experiment": job.experiment.name, **job.point, **dict.fromkeys(job.experiment.figures)}
+        row["oversubscribed"] = job.point["workers"] > len(usable_cores())
         try:
             row |= job.measure(job.point) | {"error": None}
         except Exception as error:  # whatever it is: the points before it, and those to come, are worth keeping

@@ -9,15 +9,17 @@ from functools import partial
 from typing import Any
 
 from engine import Config, Worker, execute
-from nexmark.bench.sweep import Experiment, Job, Row, points
+from nexmark.bench.sources import EACH_TIME, sourced_points
+from nexmark.bench.sweep import Experiment, Job, Row
 from nexmark.bench.tails import latency_row, measured_hiccups, merged
 from nexmark.bench.word_schedule import Schedule
 from nexmark.bench.word_source import WordMeasurements, word_source
 from nexmark.latency import Histogram
+from nexmark.verdict import DNF, LONGEST, judge, until_decided
 from operators import word_count
 from operators.mechanisms import mechanism
 
-WORDCOUNT = Experiment("wordcount", ("p50_ms", "p99_ms", "p999_ms", "max_ms", "dnf"))
+WORDCOUNT = Experiment("wordcount", ("p50_ms", "p99_ms", "p999_ms", "max_ms", "dnf", "verdict", "slope", "seconds"))
 _HEAD_START_NS = 5_000_000
 
 
@@ -26,16 +28,22 @@ def jobs(
     rates: tuple[float, ...],
     workers: tuple[int, ...],
     mechanisms: tuple[str, ...],
+    sources: tuple[str, ...],
     duration_s: float,
 ) -> list[Job]:
-    """A job for each quantum (log2 of ns), rate (words a second over all workers), number of workers and mechanism."""
-    return [
-        Job(WORDCOUNT, point, partial(_measure, duration_s))
-        for point in points(quantum_log2=quanta, rate=rates, workers=workers, mechanism=mechanisms)
-    ]
+    """A job for each quantum (log2 of ns), rate (words a second over all workers), number of workers, mechanism and
+    source (nexmark.bench.sources)."""
+    sweep = {"quantum_log2": quanta, "rate": rates, "workers": workers}
+    points = sourced_points(sources, mechanisms, **sweep)
+    return [Job(WORDCOUNT, point, partial(measure, duration_s)) for point in points]
 
 
-def _measure(duration_s: float, point: Row) -> Row:
+def measure(duration_s: float, point: Row) -> Row:
+    """One open loop, or longer ones until it is decided whether it holds."""
+    return until_decided(partial(_run, point), duration_s, LONGEST * duration_s)
+
+
+def _run(point: Row, duration_s: float) -> Row:
     """One open loop in a group of its own, the hiccup meter before it."""
     config = Config(workers=point["workers"])
     hiccups = measured_hiccups(config.workers)
@@ -44,31 +52,34 @@ def _measure(duration_s: float, point: Row) -> Row:
 
     def program(worker: Worker) -> dict[str, Any]:
         schedule = Schedule(point["rate"], point["quantum_log2"], words, worker.index, worker.peers)
-        return _work(worker, schedule, point["mechanism"], discard_ns)
+        return _work(worker, schedule, point["mechanism"], discard_ns, point["source"] == EACH_TIME)
 
     parts = execute(program, config=config)
     latency, after = merged(parts, "latency"), merged(parts, "after_quantum")
-    dnf = any(part["dnf"] for part in parts)
-    if dnf:
+    verdict = judge((part["trail"] for part in parts), any(part["dnf"] for part in parts))
+    if verdict.verdict == DNF:
         latency = after = Histogram()  # what was done in time says nothing about a run that fell behind
     return {
         **latency_row(latency),
-        "dnf": dnf,
+        "dnf": verdict.verdict == DNF,
+        "verdict": verdict.verdict,
+        "slope": verdict.slope,
         **latency_row(after, "after_quantum_ms"),
         "words": sum(part["offered"] for part in parts),
         "seconds": max(part["seconds"] for part in parts),
+        "cpu_us_a_word": 1e6 * sum(part["cpu_seconds"] for part in parts) / max(1, sum(p["offered"] for p in parts)),
         "cpu_seconds": sum(part["cpu_seconds"] for part in parts),
         **hiccups,
     }
 
 
-def _work(worker: Worker, schedule: Schedule, name: str, discard_ns: int) -> dict[str, Any]:
+def _work(worker: Worker, schedule: Schedule, name: str, discard_ns: int, each_time: bool) -> dict[str, Any]:
     """One worker's program. Worker-local watermarks leave no room for an exchange, so that each worker then counts its
     own words."""
-    measurements = WordMeasurements()
+    measurements = WordMeasurements(discard_ns)
     with worker.dataflow("wordcount") as scope:
         way = mechanism(name)
-        words, attach = word_source(worker, scope, way, schedule, discard_ns, measurements)
+        words, attach = word_source(worker, scope, way, schedule, discard_ns, measurements, each_time)
         attach(way.probe(word_count(words, "word", "time", way=way, local=name == "watermarks-P")))
     measurements.start_ns = worker.barrier() + _HEAD_START_NS
     cpu_ns = time.process_time_ns()
@@ -76,6 +87,7 @@ def _work(worker: Worker, schedule: Schedule, name: str, discard_ns: int) -> dic
     return {
         "offered": measurements.offered,
         "dnf": measurements.dnf,
+        "trail": measurements.backlog.trail,
         "latency": measurements.latency.to_json(),
         "after_quantum": measurements.after_quantum.to_json(),
         "seconds": (time.monotonic_ns() - measurements.start_ns) / 1e9,

@@ -12,6 +12,7 @@ from nexmark.errors import CommandError
 from nexmark.signals import Ended, ending_signals_raise
 
 _VERBS = {
+    "all": "Everything, from one commit, and the tables: the figures of the documents.",
     "nexmark": "Q4 and Q7 as fast as they go, against DuckDB over the same columns.",
     "queries": "All queries as fast as they go, against DuckDB over the same columns.",
     "latency": "Q4 and Q7 in an open loop at several rates, against the floor.",

@@ -6,6 +6,8 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from nexmark.verdict import HELD
+
 Figures = dict[str, dict[str, Any]]
 """The figures at hand, by benchmark."""
 
@@ -79,6 +81,30 @@ def _shared(data: dict[str, Any]) -> float | None:
     return max((row["shared_mb"] for row in data["memory"] if row["workers"] == 2), default=None)
 
 
+def _words_held(data: dict[str, Any]) -> float | None:
+    """The greatest rate that tokens hold at the finest quantum with a message for each time, in M words/s."""
+    rows = [
+        row
+        for row in data["rows"]
+        if (row["mechanism"], row.get("source"), row["quantum_log2"]) == ("tokens", "each-time", 8)
+        and not row["oversubscribed"]
+    ]
+    return max((row["rate"] / 1e6 for row in rows if row["verdict"] == HELD), default=0.0) if rows else None
+
+
+def _idle_row(name: str) -> Callable[[dict[str, Any]], float | None]:
+    def find(data: dict[str, Any]) -> float | None:
+        wanted = ("real", 1000, 1000)
+        found = [
+            row[name]
+            for row in data["rows"]
+            if (row.get("operator_kind"), row["dataflows"], row["operators"]) == wanted and row[name] is not None
+        ]
+        return min(found, default=None)
+
+    return find
+
+
 _Goal = tuple[str, str, float, str, str, Callable[[dict[str, Any]], float | None]]
 _GOALS: tuple[_Goal, ...] = (
     ("Q4, closed loop, 2 workers", "≥", 20, "M events/s", "nexmark", _throughput("q4")),
@@ -95,4 +121,7 @@ _GOALS: tuple[_Goal, ...] = (
     ("twice as many workers as cores", "≤", 2, "times as long", "memory", _crowded),
     ("an idle worker that holds tokens", "≤", 2, "% of a core", "memory", _idle),
     ("shared memory, 2 workers", "≤", 256, "MB", "memory", _shared),
+    ("word count, 2^8 ns, a message a time: rate held", "≥", 1, "M words/s", "bench-wordcount", _words_held),
+    ("1,000 × 1,000 idle operators, real ones: a step", "≤", 2, "ms", "bench-idle", _idle_row("step_ms")),
+    ("1,000 × 1,000 idle operators, real ones: memory", "≤", 1500, "MB", "bench-idle", _idle_row("peak_rss_mb")),
 )

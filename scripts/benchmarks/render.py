@@ -39,7 +39,19 @@ def ranged(values: dict[str, float], unit: float = 1.0) -> str:
 def render_goals(figures: Figures) -> str:
     verdicts = {True: "yes", False: "**no**", None: "not measured"}
     rows = [[what, bar, figure(measured), verdicts[met]] for what, bar, measured, met in goals(figures)]
-    return table(["goal", "bar", "measured", "met"], rows)
+    return "\n\n".join([table(["goal", "bar", "measured", "met"], rows), _commits(figures)])
+
+
+def _commits(figures: Figures) -> str:
+    """Whether all figures of the documents are of one commit, and of which each is if not."""
+    found: dict[str, list[str]] = {}
+    for name, data in figures.items():
+        if name not in ("scale", "earlier"):  # measured when named only: their tables say when
+            found.setdefault(str(data["machine"]["commit"]), []).append(name)
+    if len(found) == 1:
+        return f"All figures were measured together, at commit {next(iter(found))} (`scale` and `earlier` say theirs)."
+    each = "; ".join(f"{commit}: {', '.join(names)}" for commit, names in found.items())
+    return f"**Not measured together.** Commit {each}."
 
 
 def _nexmark(data: dict[str, Any]) -> list[str]:
@@ -226,6 +238,12 @@ def _memory(data: dict[str, Any]) -> list[str]:
     ]
 
 
+def _all(data: dict[str, Any]) -> list[str]:
+    rows = [[f"`{name}.json`", figure(seconds)] for name, seconds in data["seconds"].items()]
+    minutes = sum(data["seconds"].values()) / 60
+    return [f"`./scripts/benchmark all` took {minutes:.0f} minutes:", table(["part", "seconds"], rows)]
+
+
 _MEASURES = {"seconds": "s", "cpu_seconds": "CPU s", "p50_us": "µs, p50"}
 
 
@@ -244,6 +262,7 @@ def _earlier(data: dict[str, Any]) -> list[str]:
 
 
 RENDERERS: dict[str, Callable[[dict[str, Any]], list[str]]] = {
+    "all": _all,
     "nexmark": _nexmark,
     "queries": _queries,
     "latency": _latency,

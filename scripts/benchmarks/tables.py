@@ -58,12 +58,15 @@ def fill(text: str, figures: Path) -> str:
 def marked(name: str, figures: Path) -> str:
     """What stands between the markers of one benchmark."""
     if name == "goals":
-        return render_goals({one: data for one in RENDERERS if (data := _figures_of(one, figures)) is not None})
+        known = (*RENDERERS, *EXPERIMENTS)
+        return render_goals({one: data for one in known if (data := _figures_of(one, figures)) is not None})
     known = (*RENDERERS, *EXPERIMENTS)
     if name not in known:
         raise OptionError(f"the document has a part {name!r}; the benchmarks are {', '.join(known)}")
     data = _figures_of(name, figures)
     if data is None:
+        if name == "all":
+            return "*Not measured yet: `./scripts/benchmark all`*"
         experiment = name.removeprefix("bench-")
         command = f"tokenring bench {experiment}" if name in EXPERIMENTS else f"./scripts/benchmark {name} …"
         return f"*Not measured yet: `{command} --json docs/benchmarks/{name}.json`*"

@@ -10,9 +10,11 @@ import orjson
 import pytest
 
 from engine import WorkerError
+from engine.config import usable_cores
 from nexmark import runner
-from nexmark.bench import command, queries, tails, wordcount
+from nexmark.bench import queries, sizes, tails, wordcount
 from nexmark.bench.options import spelled_out
+from nexmark.bench.sources import SOURCES
 from nexmark.bench.sweep import points
 from nexmark.generator import GeneratorConfig
 from nexmark.queries import QUERIES
@@ -20,11 +22,13 @@ from operators.mechanisms import MECHANISMS
 from tests.nexmark.helpers import Outcome, seal_generated, tokenring
 
 EVENTS = 30_000
-LATENCIES = {"p50_ms", "p99_ms", "p999_ms", "max_ms", "dnf"}
+SOURCED = ("wordcount", "scaling", "nexmark")
+LATENCIES = {"p50_ms", "p99_ms", "p999_ms", "max_ms", "dnf", "verdict", "slope", "seconds", "oversubscribed"}
 KEYS = {
-    "wordcount": {"quantum_log2", "rate", "workers", "mechanism"} | LATENCIES,
+    "wordcount": {"quantum_log2", "rate", "workers", "mechanism", "source"} | LATENCIES,
+    "scaling": {"quantum_log2", "rate_per_worker", "rate", "workers", "mechanism", "source"} | LATENCIES,
     "chain": {"operators", "workers", "mechanism", "p50_ms", "p99_ms"},
-    "nexmark": {"query", "rate", "workers", "mechanism"} | LATENCIES,
+    "nexmark": {"query", "rate", "workers", "mechanism", "source"} | LATENCIES,
 }
 
 
@@ -71,12 +75,14 @@ def _is_whole(outcome: Outcome, data: dict[str, Any], experiment: str) -> None:
 
 
 def test_word_count_under_every_mechanism(bench: Bench, tmp_path: Path) -> None:
-    outcome, data = bench("wordcount --quantum-log2 8 20 --rate 20000 --workers 1 2 --duration 0.2")
+    outcome, data = bench("wordcount --quantum-log2 8 20 --rate 20000 --workers 1 2 --duration 0.2 --source each-time")
     _is_whole(outcome, data, "wordcount")
-    found = [{name: row[name] for name in ("quantum_log2", "rate", "workers", "mechanism")} for row in data["rows"]]
-    assert found == points(quantum_log2=(8, 20), rate=(20_000,), workers=(1, 2), mechanism=MECHANISMS)
+    names = ("source", "quantum_log2", "rate", "workers", "mechanism")
+    found = [{name: row[name] for name in names} for row in data["rows"]]
+    sweep = {"quantum_log2": (8, 20), "rate": (20_000,), "workers": (1, 2), "mechanism": MECHANISMS}
+    assert found == points(source=("each-time",), **sweep)
     for row in data["rows"]:
-        assert row["words"] == 4000 or row["dnf"]
+        assert row["words"] in (4_000, 8_000, 16_000) or row["dnf"]  # up to four times the seconds, until it is told
         assert row["hiccup_max_ms"] >= 0
         if row["quantum_log2"] == 20 and not row["dnf"]:
             # Nothing is done before its time is over, half a quantum later on average.
@@ -85,6 +91,18 @@ def test_word_count_under_every_mechanism(bench: Bench, tmp_path: Path) -> None:
     assert outcome.out.startswith("Measured ")
     assert "| 20 k/s | 2 | 2^20 ns |" in outcome.out
     assert sorted(path.name for path in tmp_path.iterdir()) == ["figures.json", "figures.md", "figures.svg"]
+
+
+def test_a_load_that_grows_with_the_workers(bench: Bench) -> None:
+    options = "--quantum-log2 20 --rate-per-worker 3000 --workers 1 3 --mechanism tokens notifications"
+    outcome, data = bench(f"scaling {options} --source batched each-time --duration 0.2")
+    _is_whole(outcome, data, "scaling")
+    assert [(row["source"], row["mechanism"], row["workers"], row["rate"]) for row in data["rows"]] == [
+        ("batched", "tokens", 1, 3e3), ("batched", "notifications", 1, 3e3),
+        ("batched", "tokens", 3, 9e3), ("batched", "notifications", 3, 9e3),
+        ("each-time", "tokens", 1, 3e3), ("each-time", "tokens", 3, 9e3),
+    ]  # fmt: skip
+    assert all(row["oversubscribed"] == (row["workers"] > len(usable_cores())) for row in data["rows"])
 
 
 def test_ticks_through_a_chain_under_every_mechanism(bench: Bench) -> None:
@@ -110,11 +128,12 @@ def test_queries_over_staged_events(bench: Bench, staged: Path) -> None:
     options = "nexmark --query q7 q4 --rate 5000 --workers 2 --duration 0.3"
     outcome, data = bench(options, "--input", staged)
     _is_whole(outcome, data, "nexmark")
-    assert [(row["query"], row["mechanism"]) for row in data["rows"]] == [
-        (query, way) for query in ("q7", "q4") for way in QUERIES[query].mechanisms
+    assert [(row["source"], row["query"], row["mechanism"]) for row in data["rows"]] == [
+        *(("each-time", query, way) for query in ("q7", "q4") for way in QUERIES[query].mechanisms),
+        *(("batched", query, way) for query in ("q7", "q4") for way in ("tokens", "watermarks-X")),
     ]
-    assert all(row["events"] == 1_500 or row["dnf"] for row in data["rows"])
-    assert "**NEXMark Q4**" in outcome.out
+    assert all(row["events"] in (1_500, 3_000, 6_000) or row["dnf"] for row in data["rows"])
+    assert "NEXMark Q4:" in outcome.out
 
 
 def test_events_are_staged_where_none_are_given(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,23 +143,26 @@ def test_events_are_staged_where_none_are_given(bench: Bench, monkeypatch: pytes
         made.append(seal_generated(out, config))
 
     monkeypatch.setattr(queries, "stage_generated", without_spark)
-    outcome, data = bench("nexmark --query q7 --rate 20000 --workers 1 --mechanism tokens --duration 0.2")
+    options = "--rate 20000 --workers 1 --mechanism tokens --source batched --duration 0.2"
+    outcome, data = bench(f"nexmark --query q7 {options}")
     _is_whole(outcome, data, "nexmark")
-    assert data["rows"][0]["events"] == 4_000
+    assert data["rows"][0]["events"] == 4_000  # there are no more to go on with
     assert not made[0].exists()  # gone with the command
 
 
 def test_all_of_them(bench: Bench, staged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tiny = {
         "wordcount": {"quantum_log2": (8,), "rate": (2e3,), "duration": 0.1, "mechanism": ("tokens",)},
+        "scaling": {"quantum_log2": (8,), "duration": 0.1, "mechanism": ("tokens",)},
         "chain": {"operators": (2,), "duration": 0.1, "mechanism": ("tokens",)},
         "idle": {"sizes": ((2, 3),), "workers": (1,), "steps": 2},
         "nexmark": {"query": ("q4", "q7"), "rate": (1e4,), "duration": 0.1, "mechanism": ("tokens",)},
     }
-    monkeypatch.setattr(command, "_QUICK", tiny)
+    for name, sweep in tiny.items():
+        monkeypatch.setitem(sizes.QUICK, name, sweep | {"source": ("batched",)} if name in SOURCED else sweep)
     outcome, data = bench("all --quick --workers 1 --input", staged)
     assert outcome.status == 0, outcome
-    assert [row["experiment"] for row in data["rows"]] == ["wordcount", "chain", "idle", "nexmark", "nexmark"]
+    assert [row["experiment"] for row in data["rows"]] == [*tiny, "nexmark"]
     plots = {f"figures-{name}.svg" for name in tiny}
     assert {path.name for path in tmp_path.iterdir()} == {"figures.json", "figures.md"} | plots
     assert all(f"({name})" in (tmp_path / "figures.md").read_text() for name in plots)
@@ -157,7 +179,8 @@ def test_json_alone_goes_to_standard_output(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_a_load_that_nobody_holds_is_a_dnf(bench: Bench) -> None:
-    outcome, data = bench("wordcount --quantum-log2 8 --rate 1e11 --workers 1 --mechanism tokens --duration 60")
+    options = "--rate 1e11 --workers 1 --mechanism tokens --source batched --duration 60"
+    outcome, data = bench(f"wordcount --quantum-log2 8 {options}")
     assert outcome.status == 0  # a result like any other
     (row,) = data["rows"]
     assert row["dnf"] is True
@@ -165,19 +188,19 @@ def test_a_load_that_nobody_holds_is_a_dnf(bench: Bench) -> None:
     assert "| 100000 M/s | 1 | 2^8 ns | DNF |" in outcome.out
 
 
-WORDS = "wordcount --quantum-log2 8 9 10 --rate 1000 --workers 1 --mechanism tokens --duration 0.1"
+WORDS = "wordcount --quantum-log2 8 9 10 --rate 1000 --workers 1 --mechanism tokens --source batched --duration 0.1"
 
 
 def _fails_at(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second point of WORDS ends in this."""
-    measure = wordcount._measure
+    measure = wordcount.measure
 
     def failing(duration_s: float, point: dict[str, Any]) -> dict[str, Any]:
         if point["quantum_log2"] == 9:
             raise error
         return measure(duration_s, point)
 
-    monkeypatch.setattr(wordcount, "_measure", failing)
+    monkeypatch.setattr(wordcount, "measure", failing)
 
 
 def test_a_point_that_fails_is_named_and_the_rest_is_measured(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,7 +211,7 @@ def test_a_point_that_fails_is_named_and_the_rest_is_measured(bench: Bench, monk
     assert [row["error"] for row in data["rows"]] == [None, "WorkerError: worker 0 was killed by signal 9", None]
     assert [row["p50_ms"] is None for row in data["rows"]] == [False, True, False]
     assert data["rows"][1].keys() >= KEYS["wordcount"]
-    assert "quantum_log2 9, rate 1000.0, workers 1, mechanism tokens: WorkerError" in outcome.out
+    assert "quantum_log2 9, rate 1000.0, workers 1, mechanism tokens, source batched: WorkerError" in outcome.out
 
 
 def test_an_interrupted_sweep_keeps_what_it_has_and_says_so(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,10 +261,11 @@ def test_misuse_is_one_line_and_status_2(
 
 def test_help_names_the_experiments_and_their_sweeps(capsys: pytest.CaptureFixture[str]) -> None:
     outcome = tokenring(capsys, "bench", "--help")
-    assert all(name in outcome.out for name in ("wordcount", "chain", "idle", "nexmark", "all"))
+    assert all(name in outcome.out for name in ("wordcount", "scaling", "chain", "idle", "nexmark", "all"))
     outcome = tokenring(capsys, "bench", "wordcount", "--help")
-    assert all(name in outcome.out for name in ("--quantum-log2", "--rate", "--workers", "--quick", *MECHANISMS))
-    assert "with --quick: quantum-log2 8 13 16 20" in " ".join(outcome.out.split())
+    wanted = ("--quantum-log2", "--rate", "--workers", "--quick", *MECHANISMS, *SOURCES)
+    assert all(name in outcome.out for name in wanted)
+    assert "with --quick: quantum-log2 8 16 20" in " ".join(outcome.out.split())
 
 
 def test_values_may_follow_their_option() -> None:

@@ -33,6 +33,9 @@ def rows_of(experiment: str) -> list[Row]:
         sweep = points(quantum_log2=(8, 16), rate=(1e6, 2e6), workers=(1, 2), mechanism=WAYS)
         lost = [point["mechanism"] == "notifications" and point["quantum_log2"] == 8 for point in sweep]
         return [row(experiment, point, dnf=dnf) for point, dnf in zip(sweep, lost, strict=True)]
+    if experiment == "scaling":
+        sweep = points(source=("each-time",), quantum_log2=(8,), rate_per_worker=(1e6,), workers=(1, 4), mechanism=WAYS)
+        return [row(experiment, point, rate=1e6 * point["workers"], verdict="undecided") for point in sweep]
     if experiment == "chain":
         return [row(experiment, point) for point in points(operators=(8, 64), workers=(1, 2), mechanism=WAYS)]
     if experiment == "idle":
@@ -45,7 +48,7 @@ def rows_of(experiment: str) -> list[Row]:
     return [row(experiment, point, dnf=dnf) for point, dnf in zip(sweep, lost, strict=True)]
 
 
-EXPERIMENTS = ("wordcount", "chain", "idle", "nexmark")
+EXPERIMENTS = ("wordcount", "scaling", "chain", "idle", "nexmark")
 
 
 def figures_of(*experiments: str, complete: bool = True) -> dict[str, Any]:
@@ -59,6 +62,28 @@ def test_the_papers_table() -> None:
     assert "| rate | workers | tokens p50 | p99 | p99.9 | max | notifications p50 | p99 | p99.9 | max |" in text
     assert "| 4 M/s | 2 | 0.25 | 1.00 | 4.00 | 16.0 | DNF |  |  |  | 0.25 | 1.00 | 4.00 | 16.0 | 0.10 |" in text
     assert text.count("DNF |") == 4  # Q4's lines and none of Q7's
+
+
+def test_two_sources_are_two_tables_and_say_what_they_support() -> None:
+    """What can send in one way only stands in both."""
+    data = figures_of("wordcount")
+    both = [one | {"source": "batched"} for one in data["rows"] if one["mechanism"] != "notifications"]
+    each = [one | {"source": "each-time", "p50_ms": 0.5} for one in data["rows"]]
+    text = render(data | {"rows": [*each, *both]})
+    first, second = text.split("**Each mechanism's best source**")
+    assert "**The same source for all" in first
+    assert "| 1 M/s | 1 | 2^16 ns | 500 | 1,000 | 4,000 | 500 | 1,000 | 4,000 | 500 | 1,000 | 4,000 | 100 |" in first
+    assert "| 1 M/s | 1 | 2^16 ns | 250 | 1,000 | 4,000 | 500 | 1,000 | 4,000 | 250 | 1,000 | 4,000 | 100 |" in second
+
+
+def test_doubt_and_oversubscription_are_marked() -> None:
+    data = figures_of("scaling")
+    data["rows"] = [one | {"oversubscribed": one["workers"] == 4} for one in data["rows"]]
+    text = render(data)
+    assert "| 2^8 ns | 1 M/s | 4* | 250? | 1,000? | 4,000? |" in text
+    assert "| 2^8 ns | 1 M/s | 1 | 250? |" in text
+    assert "more workers than cores" in text and "too short to tell" in text
+    assert "more workers than cores" not in render(figures_of("chain"))
 
 
 def test_word_counts_say_what_the_quantum_costs_and_what_the_engine() -> None:
@@ -107,6 +132,6 @@ def test_files_stand_beside_the_json(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
         ["one.json", "one.md", "one.svg", "every.json", "every.md", *(f"every-{name}.svg" for name in EXPERIMENTS)]
     )
-    assert len(orjson.loads((tmp_path / "every.json").read_bytes())["rows"]) == 24 + 12 + 2 + 24
+    assert len(orjson.loads((tmp_path / "every.json").read_bytes())["rows"]) == 24 + 6 + 12 + 2 + 24
     shown = re.findall(r"\((\S+\.svg)\)", (tmp_path / "every.md").read_text())
     assert shown == [f"every-{name}.svg" for name in EXPERIMENTS]

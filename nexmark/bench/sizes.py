@@ -1,0 +1,61 @@
+"""What each experiment sweeps where no option says it: with --quick, and without."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from nexmark.bench.sources import SOURCES
+from nexmark.run_command import MECHANISMS
+
+EXCHANGING: Final = tuple(name for name in MECHANISMS if name != "watermarks-P")  # Q4 and Q7 exchange rows
+QUERIES: Final = ("q4", "q7")
+
+_IDLE: Final = ((1000, 10), (1000, 100), (1000, 1000), (100, 10_000))  # dataflows, operators in each
+_OVERLOAD: Final = 64e6
+_COMMON: Final[dict[str, dict[str, Any]]] = {
+    "wordcount": {"mechanism": MECHANISMS, "source": SOURCES},
+    "scaling": {"mechanism": MECHANISMS, "source": SOURCES[:1], "rate_per_worker": (1e6,)},
+    "chain": {"mechanism": MECHANISMS},
+    "idle": {"sizes": _IDLE, "workers": (1,)},
+    "nexmark": {"mechanism": EXCHANGING, "source": SOURCES, "query": QUERIES},
+}
+QUICK: Final[dict[str, dict[str, Any]]] = {
+    "wordcount": {"quantum_log2": (8, 16, 20), "rate": (1e6, 8e6), "duration": 1.2},
+    "scaling": {"quantum_log2": (8, 16), "duration": 1.2},
+    "chain": {"operators": (8, 64, 256), "duration": 0.5},
+    "idle": {"steps": 100},
+    "nexmark": {"rate": (1e6, 4e6), "duration": 1.6},
+}
+WHOLE: Final[dict[str, dict[str, Any]]] = {
+    "wordcount": {"quantum_log2": (8, 10, 12, 14, 16, 18, 20), "rate": (1e6, 8e6, _OVERLOAD), "duration": 3.0},
+    "scaling": {"quantum_log2": (8, 16, 20), "duration": 3.0},
+    "chain": {"operators": (8, 16, 32, 64, 128, 256), "duration": 2.0},
+    "idle": {"steps": 500},
+    "nexmark": {"rate": (1e6, 4e6, 8e6), "duration": 3.0},
+}
+_OVER: Final = ("scaling", "chain", "nexmark")  # with twice as many workers as cores, too: such cells are marked
+_UNSAID: Final = ("mechanism", "query", "sizes", "source")  # their options say it
+
+
+def chosen(name: str, quick: bool, options: dict[str, Any]) -> dict[str, Any]:
+    """The sweep of one experiment: what the options say, else its defaults."""
+    from engine.config import usable_cores
+
+    cores = len(usable_cores())
+    workers = {1, cores, 2 * cores} if name in _OVER else {1, cores}
+    defaults = {"workers": tuple(sorted(workers)), **_COMMON[name], **(QUICK if quick else WHOLE)[name]}
+    return {option: options.get(option) or default for option, default in defaults.items()}
+
+
+def said(name: str) -> str:
+    """What is swept where the options do not say, in words."""
+
+    def in_words(sweep: dict[str, Any]) -> str:
+        parts = []
+        for option, value in sweep.items():
+            if option not in _UNSAID:
+                values = value if isinstance(value, tuple) else (value,)
+                parts.append(f"{option.replace('_', '-')} {' '.join(f'{one:g}' for one in values)}")
+        return ", ".join(parts)
+
+    return f"Defaults: {in_words(_COMMON[name] | WHOLE[name])}; with --quick: {in_words(QUICK[name])}."

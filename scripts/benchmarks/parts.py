@@ -1,0 +1,39 @@
+"""What `benchmark all` measures: each part's options, in its full form and in one that only shows that all works."""
+
+from typing import Final
+
+EVENTS: Final = {False: 36_000_000, True: 600_000}
+"""How many events are staged, with and without --quick: 16 M/s for 2.2 s need most."""
+
+# Rounds: ratios are medians of five. Rates: those of the goals, and one beyond.
+MEASURED: Final[dict[str, str]] = {
+    "nexmark": "--events 10000000 --rounds 5",
+    "queries": "--events 4000000 --rounds 5 --workers 2",
+    "latency": "--rates 4e6 16e6 --duration 2.2 --rounds 5",
+    "step": "--events 10000000 --duration 2",
+    "memory": "--rate 5e5 --duration 60 --idle 10 --rounds 5",
+    "bench-wordcount": "--quantum-log2 8 13 16 20 --rate 1e6 8e6 64e6 --duration 1.5",
+    "bench-scaling": "--quantum-log2 8 16 --duration 1.5",
+    "bench-chain": "--operators 8 16 32 64 128 256 --duration 0.6",
+    "bench-idle": "--steps 200",
+    "bench-nexmark": "--rate 1e6 4e6 --duration 1.8",
+}
+LEFT_OUT: Final[dict[str, str]] = {
+    "scale": "",
+}
+"""Measured when named only: it takes long."""
+
+QUICK: Final[dict[str, str]] = {
+    "nexmark": "--rounds 1 --events 200000",
+    "queries": "--rounds 1 --workers 2 --events 200000 --query q1 q7",
+    "latency": "--rates 1e5 --duration 1.5 --rounds 1",
+    "step": "--rates 1e5 --duration 0.5",
+    "memory": "--rate 1e5 --duration 3 --idle 0.5 --rounds 1",
+    "bench-wordcount": "--quantum-log2 8 --rate 1e5 --duration 0.6 --mechanism tokens notifications",
+    "bench-scaling": "--quantum-log2 8 --rate-per-worker 1e5 --duration 0.6 --mechanism tokens",
+    "bench-chain": "--operators 8 --duration 0.2 --mechanism tokens watermarks-X",
+    "bench-idle": "--dataflows 10 --operators 10 --steps 5",
+    "bench-nexmark": "--rate 1e5 --duration 0.6 --mechanism tokens --query q7",
+    "scale": "",
+}
+NAMES: Final = (*MEASURED, *LEFT_OUT)
