@@ -2,15 +2,19 @@
 
 from collections.abc import Callable
 from struct import Struct
+from sys import getrefcount
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shm.atomics import poke
 from shm.data_queue import (
+    CAPACITY,
     INBOX_WORDS,
     MORE_STAMP,
     MORE_STAMP_WORDS,
+    READ_POSITION,
+    RELEASED,
     Loopback,
     attach_queues,
     commit_all,
@@ -19,6 +23,7 @@ from shm.data_queue import (
     queue_words,
     receive,
     release_all,
+    written_words,
 )
 from shm.layout import WORKER_CONGESTED
 from shm.parking import any_set
@@ -26,17 +31,20 @@ from shm.segment import Segment
 from shm.text_message import SCRATCH_ROWS
 
 if TYPE_CHECKING:
+    from engine.batch import Batch
     from engine.remote_channel import BurstEnd, RemoteChannel
     from engine.signal import Signal
 
 _MESSAGE = Struct("=8q").iter_unpack
 _INBOX_MESSAGES = 16  # per peer and step
+_UNKEPT = 3  # references to a batch that nobody keeps: of the list, of who goes through it, and of the call
+POISON = -0x2152411021524111  # 0xDEADBEEFDEADBEEF
 
 
 class DataPlane:
     """Sends and receives column messages; channels are numbered in the order they are made, alike on every worker."""
 
-    def __init__(self, segment: Segment, me: int, backlog_limit_bytes: int) -> None:
+    def __init__(self, segment: Segment, me: int, backlog_limit_bytes: int, poisons: bool = False) -> None:
         layout = segment.layout
         self._segment = segment
         self._me = me
@@ -55,6 +63,10 @@ class DataPlane:
         """Whether something was written that the receivers do not see yet."""
         self.taken = False
         """Whether messages were taken in whose bytes have not been given back."""
+        self.lent: list[Batch] = []
+        """The batches whose columns or heaps lie in them."""
+        self._poisons = poisons
+        self._written = [written_words(segment, peer, me, self._loopback) for peer in range(layout.workers)]
         self._backlog_bytes = 0
         self._sent = 0  # postponed pieces sent since
         self._backlog_limit_bytes = backlog_limit_bytes
@@ -75,10 +87,22 @@ class DataPlane:
             del self.channels[number]
 
     def give_back(self) -> None:
-        """Give the bytes of the messages taken in back to their senders; nobody may be looking at them any more."""
+        """Give the bytes of the messages taken in back to their senders. Batches that somebody keeps get their own."""
         if self.taken:
             self.taken = False
+            for batch in self.lent:
+                if getrefcount(batch) > _UNKEPT:
+                    batch.keep()
+            self.lent.clear()
+            if self._poisons:
+                self._poison()
             release_all(self.incoming)
+
+    def _poison(self) -> None:
+        """Write over what is given back, so that who still looks at it sees no rows."""
+        for queue, words in zip(self.incoming, self._written, strict=True):
+            capacity, start, stop = int(queue[CAPACITY]), int(queue[RELEASED]), int(queue[READ_POSITION])
+            words[np.arange(start, stop) & (capacity - 1)] = POISON
 
     def look(self) -> int:
         """Take in what has arrived and hand it to the channels' targets; returns the number of messages."""

@@ -20,4 +20,6 @@ def raised_at(error: BaseException, call: str = "") -> str:
         if not code.co_filename.startswith(_NOT_THE_USERS):
             found = f" (at {code.co_filename}:{trace.tb_lineno} in {code.co_name})"
         trace = trace.tb_next
+    if isinstance(error, ValueError) and "read-only" in str(error):
+        found += "; columns are read-only, and so is an array that was sent: write to a copy()"
     return found

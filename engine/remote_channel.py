@@ -205,7 +205,9 @@ class RemoteChannel(Channel):
         if self._schema.has_text:
             heap = words[offset + stride * self._width : end].view(np.uint8)
             heaps = tuple([heap if kind.is_text else None for kind in self._schema.kinds])
-        target.queue.append((time, Batch.wrap(self._schema, columns, rows, heaps), True))
+        batch = Batch.wrap(self._schema, columns, rows, heaps)
+        batch.lend(self._plane.lent)
+        target.queue.append((time, batch, True))
         self.worker.schedule(target.operator)
 
 

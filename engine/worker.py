@@ -54,7 +54,7 @@ class Worker(Inspectable, Scheduling, Stopping):
         self.config = config
         self.tracker = Tracker()
         self.log = ChangeLog()
-        self.plane = DataPlane(segment, index, config.backlog_bytes)
+        self.plane = DataPlane(segment, index, config.backlog_bytes, config.checks == EXHAUSTIVE)
         channel = CheckedProgressChannel if config.checks == EXHAUSTIVE else ProgressChannel
         self.progress = channel(segment, index, self.tracker, self.log, self.plane.incoming)
         self.dataflows = Dataflows()

@@ -101,7 +101,7 @@ class _Rings:
 
     def _take(self, batch: Batch) -> Time:
         self._waiting.append(batch.copy())
-        least = int(batch[self._order[0]].min()) if batch.rows else COMPLETE
+        least = int(batch.words(self._order[0]).min()) if batch.rows else COMPLETE
         self._least = min(self._least, least)
         return least
 
@@ -117,7 +117,7 @@ class _Rings:
         if self._least > upto:
             return self._least
         batch = Batch.concatenate(self._waiting)
-        times = batch[self._order[0]]
+        times = batch.words(self._order[0])
         is_finished = times <= upto
         finished = batch.filter(is_finished)
         give(self._least, self._averages(finished.take(np.lexsort([finished[name] for name in reversed(self._order)]))))
@@ -131,13 +131,13 @@ class _Rings:
             rings: Any = np.zeros((self._index.capacity, self._rings.shape[1]), np.int64)
             rings[: len(self._rings)] = self._rings
             self._rings = rings
-        keys, values = batch[self._key], batch[self._value]
+        keys, values = batch.words(self._key), batch.words(self._value)
         averages, counts = np.empty(batch.rows, np.int64), np.empty(batch.rows, np.int64)
         index = self._index
         if not _roll(index.cells, index.size, self._rings, keys, values, averages, counts):
             raise OverflowError(f"a sum of {self._value!r} left the range of int64")
-        return Batch.wrap(self._schema, (keys, averages, counts), batch.rows)
+        return Batch.wrap(self._schema, (keys, averages, counts), batch.rows, of=batch)
 
     def times(self, port: int, batch: Batch) -> list[Time]:
         """The rows' own times."""
-        return distinct(batch[self._order[0]])
+        return distinct(batch.words(self._order[0]))

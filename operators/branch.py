@@ -100,7 +100,7 @@ def _numbered(stream: Stream, number: Expression, numbered: Schema, name: str) -
 
 def _with_numbers(batch: Batch, numbers: np.ndarray, numbered: Schema) -> Batch:
     heaps = (*batch.heaps, None) if batch.heaps else ()
-    return Batch.wrap(numbered, (*batch.columns, numbers), batch.rows, heaps)
+    return Batch.wrap(numbered, (*batch.columns, numbers), batch.rows, heaps, batch)
 
 
 def _parts(

@@ -56,13 +56,13 @@ def look_up(rows: Stream, key: str, table: Stream, value: str, name: str = "look
 
     def answer(questions: Batch, answers: list[Batch]) -> Batch:
         index = HashIndex()
-        asked = index.slots(questions[key])
+        asked = index.slots(questions.words(key))
         values = np.zeros(len(index), np.int64)
         for batch in answers:
-            slots = index.slots(batch[table_key])
+            slots = index.slots(batch.words(table_key))
             wanted = slots < len(values)
-            values[slots[wanted]] = batch[table_value][wanted]
-        return Batch.wrap(schema, (*questions.columns, values[asked]), questions.rows)
+            values[slots[wanted]] = batch.words(table_value)[wanted]
+        return Batch.wrap(schema, (*questions.columns, values[asked]), questions.rows, of=questions)
 
     builder.build(construct)
     return output

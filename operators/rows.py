@@ -59,7 +59,7 @@ def _rows(batch: Batch) -> Iterator[Row]:
 def _values(batch: Batch, name: str) -> list[Any]:
     """A column as a list of Python's own values, None where null; timestamps as int ns."""
     kind = batch.schema.kind(name)
-    values: list[Any] = (batch.words(name) if kind.name == "timestamp" else batch[name]).tolist()
+    values: list[Any] = (batch.words(name) if kind.name == "timestamp" else batch.view(name)).tolist()
     if kind.nullable and not kind.is_text:
         return [None if null else value for value, null in zip(values, batch.nulls(name).tolist(), strict=True)]
     return values

@@ -67,7 +67,7 @@ def running_average(
             columns = (keys, averages, counts)
             if final is not None:
                 final.put(keys, columns)
-            return Batch.wrap(schema, columns, batch.rows)
+            return Batch.wrap(schema, columns, batch.rows, of=batch)
 
         return answer
 

@@ -146,7 +146,7 @@ class Where(Part):
             if found == 0:
                 return None
             kept = chosen[:found]
-            return Batch.wrap(schema, tuple([column[kept] for column in source]), found, batch.heaps)
+            return Batch.wrap(schema, tuple([column[kept] for column in source]), found, batch.heaps, batch)
 
         return rows_that_pass
 

@@ -112,7 +112,7 @@ class _WordCount:
         self.takes = (self._take,)
 
     def _take(self, batch: Batch) -> Time:
-        times, words = batch[self._time], batch[self._word]
+        times, words = batch.words(self._time), batch.words(self._word)
         if self._view[_END] + batch.rows > len(self._times):
             self._make_room(batch.rows)
         if not _merge(self._times, self._words, self._bounds, times, words):
@@ -157,4 +157,4 @@ class _WordCount:
 
     def times(self, port: int, batch: Batch) -> list[Time]:
         """The rows' own times."""
-        return distinct(batch[self._time])
+        return distinct(batch.words(self._time))

@@ -69,14 +69,17 @@ def attach_queues(segment: Segment, me: int, loopback: Loopback) -> tuple[np.nda
 
 def queue_words(segment: Segment, sender: int, me: int, loopback: Loopback) -> np.ndarray:
     """The data part of the queue from `sender` to `me`, as a read-only int64 array: what inbox offsets index."""
-    if sender == me:
-        words = loopback.words[2 * LINE_WORDS :]
-    else:
-        start = segment.layout.queue(sender, me) + 2 * LINE_WORDS
-        words = segment.words[start : start + segment.layout.queue_words]
-    words = words.view()
+    words = written_words(segment, sender, me, loopback).view()
     words.setflags(write=False)
     return words
+
+
+def written_words(segment: Segment, sender: int, me: int, loopback: Loopback) -> np.ndarray:
+    """The same as an array that can be written."""
+    if sender == me:
+        return loopback.words[2 * LINE_WORDS :]
+    start = segment.layout.queue(sender, me) + 2 * LINE_WORDS
+    return segment.words[start : start + segment.layout.queue_words]
 
 
 @kernel(int64(int64, int64))

@@ -45,6 +45,6 @@ def everything_together(stream: Stream, way: Mechanism, name: str) -> Stream:
     def answer(batch: Batch) -> Batch:
         zeros = np.zeros(batch.rows, np.int64)
         heaps = (*batch.heaps, None) if schema.has_text else ()
-        return Batch.wrap(schema, (*batch.columns, zeros), batch.rows, heaps)
+        return Batch.wrap(schema, (*batch.columns, zeros), batch.rows, heaps, batch)
 
     return way.respond(f"{name}.together", (stream, Pipeline()), schema, lambda: answer, remembers=False)

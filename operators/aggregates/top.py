@@ -76,7 +76,7 @@ def _first(best: Best, rows: Schema, schema: Schema) -> Callable[[Batch], Batch]
     def answer(batch: Batch) -> Batch:
         found = best.winners(batch).select(rows)
         heaps = (*found.heaps, None) if schema.has_text else ()
-        return Batch.wrap(schema, (*found.columns, np.ones(found.rows, np.int64)), found.rows, heaps)
+        return Batch.wrap(schema, (*found.columns, np.ones(found.rows, np.int64)), found.rows, heaps, found)
 
     return answer
 

@@ -120,7 +120,7 @@ def _projection(compiled: Compiled, schema: Schema) -> BatchFunction:
 
     def project(batch: Batch) -> Batch:
         heaps = tuple([batch.heaps[at] for at in positions]) if schema.has_text else ()
-        return Batch.wrap(schema, tuple([batch.columns[at] for at in positions]), batch.rows, heaps)
+        return Batch.wrap(schema, tuple([batch.columns[at] for at in positions]), batch.rows, heaps, batch)
 
     return project
 
@@ -185,7 +185,7 @@ class _Machine:
             else:
                 final.append(outputs[at].view(self._dtypes[at]))
                 heaps.append(None if literal is None else self._literals)
-        return Batch.wrap(self._schema, tuple(final), found, tuple(heaps) if self._schema.has_text else ())
+        return Batch.wrap(self._schema, tuple(final), found, tuple(heaps) if self._schema.has_text else (), batch)
 
     def _error(self, line: int) -> UsageError:
         operation, text = int(self._compiled.program[line, 0]), self._compiled.texts[line]

@@ -126,7 +126,7 @@ def _maker(name: str, names: list[str], parameters: list[Any], made: Term, schem
         if heap is None and kind.is_text:
             raise AssertionError("a function of text makes text")
         heaps = (*(batch.heaps or (None,) * len(batch.columns)), heap) if schema.has_text else ()
-        return Batch.wrap(schema, (*batch.columns, words), batch.rows, heaps)
+        return Batch.wrap(schema, (*batch.columns, words), batch.rows, heaps, batch)
 
     return make
 
@@ -177,7 +177,7 @@ def _extract(batch: Batch, names: list[str], pattern: str, group: int) -> String
 
 
 def _split_part(batch: Batch, names: list[str], separator: str, index: int) -> Strings:
-    text, octets = batch[names[0]], np.frombuffer(separator.encode() or b"\0", np.uint8)
+    text, octets = batch.view(names[0]), np.frombuffer(separator.encode() or b"\0", np.uint8)
     parts = np.empty(batch.rows, np.int64)
     between = np.array([address_of(octets), len(separator.encode())])
     split_part(text.words, address_of(text.heap), between, index, parts)
@@ -211,7 +211,7 @@ def _to_number(batch: Batch, names: list[str], kind: str) -> np.ndarray:
             return bits(value)
         return null if not least <= value <= most else value - 2**64 if value >= 2**63 else value
 
-    return np.array([word(text) for text in batch[names[0]].tolist()], np.int64).view(kind)
+    return np.array([word(text) for text in batch.view(names[0]).tolist()], np.int64).view(kind)
 
 
 def _format_time(batch: Batch, names: list[str], form: str) -> Strings:
@@ -222,7 +222,7 @@ def _format_time(batch: Batch, names: list[str], form: str) -> Strings:
 
 def _choose(batch: Batch, names: list[str]) -> Strings:
     """The first text whose condition is 1, or the last; texts of several heaps are gathered into one."""
-    texts = [batch[name] for name in [*names[1::2], names[-1]]]
+    texts = [batch.view(name) for name in [*names[1::2], names[-1]]]
     conditions = [*[words_address(batch.words(name)) for name in names[:-1:2]], 0]
     places = [(words_address(text.words), address_of(text.heap)) for text in texts]
     sources = np.array([(one, *place) for one, place in zip(conditions, places, strict=True)])

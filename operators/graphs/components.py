@@ -18,8 +18,8 @@ def ends(edges: Stream) -> Stream:
 
     def both(batch: Batch) -> dict[str, np.ndarray]:
         index = HashIndex()
-        index.slots(batch["src"])
-        index.slots(batch["dst"])
+        index.slots(batch.words("src"))
+        index.slots(batch.words("dst"))
         nodes = index.keys()
         return {"node": nodes, "value": nodes}
 

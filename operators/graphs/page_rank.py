@@ -63,10 +63,10 @@ class _Part:
 
     def add(self, at_round: int, batch: Batch) -> None:
         """Take in shares of a round."""
-        slots = self.adjacency.index.slots(batch["node"])
+        slots = self.adjacency.index.slots(batch.words("node"))
         if at_round not in self.sums:
             self.sums[at_round] = np.zeros(self.nodes)
-        _add(slots, batch["rank"], self.sums[at_round])
+        _add(slots, batch.words("rank"), self.sums[at_round])
 
 
 def page_rank(edges: Stream, nodes: int, rounds: int, damping: float = 0.85) -> Stream:
@@ -116,7 +116,7 @@ def _logic(first: float, least: float, damping: float, rounds: int) -> Callable[
         for reference, batch in edges:
             part_of(reference).adjacency.add(batch)
         for reference, batch in nodes:
-            part_of(reference).adjacency.index.slots(batch["node"])
+            part_of(reference).adjacency.index.slots(batch.words("node"))
         for reference, batch in shared:
             part_of(reference).add(reference.time[-1], batch)
         for outer, part in list(parts.items()):

@@ -46,7 +46,11 @@ class Results:
                 words[missing] = kind.null_word()
             columns.append(words)
             heaps.append(heap)
-        return Batch.wrap(self.schema, tuple(columns), rows, tuple(heaps) if self.schema.has_text else ())
+        if not self.schema.has_text:
+            return Batch.wrap(self.schema, tuple(columns), rows)
+        messages = [part[0] for part in parts if part is not None and isinstance(part[0], Batch)]
+        lender = next((one for one in messages if one.lent is not None), None)
+        return Batch.wrap(self.schema, tuple(columns), rows, tuple(heaps), lender)
 
 
 def both(side: int, mine: Part, theirs: Part) -> tuple[Part, Part]:

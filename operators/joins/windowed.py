@@ -80,6 +80,6 @@ def _by_window(stream: Stream, window: Tumbling | Sliding, time: str, name: str)
             ends = np.concatenate([ends[rows] + number * every for number, rows in enumerate(chosen)])
             batch = batch.take(np.concatenate(chosen))
         heaps = (*batch.heaps, None, None) if schema.has_text else ()
-        return Batch.wrap(schema, (*batch.columns, ends - window.width, ends), batch.rows, heaps)
+        return Batch.wrap(schema, (*batch.columns, ends - window.width, ends), batch.rows, heaps, batch)
 
     return stream.apply(f"{name}.windows", schema, expand)

@@ -68,4 +68,4 @@ def in_order(batch: Batch, column: str) -> Batch:
     if batch.rows < 2 or bool((times[1:] >= times[:-1]).all()):
         return batch
     order = np.argsort(times, kind="stable")
-    return Batch.wrap(batch.schema, tuple([each[order] for each in batch.columns]), batch.rows, batch.heaps)
+    return Batch.wrap(batch.schema, tuple([each[order] for each in batch.columns]), batch.rows, batch.heaps, batch)
