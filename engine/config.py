@@ -8,9 +8,9 @@ from shm.layout import MAX_WORKERS, Layout
 
 NORMAL, EXHAUSTIVE = "normal", "exhaustive"  # the values of Config.checks
 
-_QUEUE_BUDGET_BYTES = 160 * 2**20  # for all pairs together, so that many workers get smaller queues
+_QUEUE_BUDGET_BYTES = 160 * 2**20  # for all pairs together, up to 72 workers: then each has the smallest queue
 _LARGEST_QUEUE_BYTES = 2**21
-_SMALLEST_QUEUE_BYTES = 2**16
+_SMALLEST_QUEUE_BYTES = 2**15  # a message may have a quarter of it: a thousand words
 
 
 def usable_cores() -> list[int]:
@@ -26,11 +26,13 @@ def _power_of_two_below(value: int) -> int:
 class Config:
     """Settings of a group of workers.
 
-    workers: processes, default one per usable core. queue_bytes: data part of each ordered pair's queue, a power of two
-    (default: 2 MiB, less for many workers). ring_records: slots of the progress ring, a power of two. backlog_bytes:
-    rows that may wait for room on one worker before sources are asked to pause. spin_us: how long a worker with nothing
-    to do spins before it parks (none when there are more workers than cores). pin: bind worker i to the i-th usable
-    core. checks: "normal", or "exhaustive" (engine/checked_progress.py; default: TOKENRING_CHECKS in the environment).
+    workers: processes, default one per usable core. queue_bytes: data part of each ordered pair's queue, a power of
+    two (default: 2 MiB; less for many workers, so that all pairs together have at most 160 MiB, but never below 32
+    KiB: from 73 workers on, workers * (workers - 1) * 32 KiB). ring_records: slots of the progress ring, a power of
+    two. backlog_bytes: rows that may wait for room on one worker before sources are asked to pause. spin_us: how
+    long a worker with nothing to do spins before it parks (none when there are more workers than cores). pin: bind
+    worker i to the i-th usable core. checks: "normal", or "exhaustive" (engine/checked_progress.py; default:
+    TOKENRING_CHECKS in the environment).
     """
 
     workers: int = 0

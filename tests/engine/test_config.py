@@ -24,9 +24,10 @@ def test_defaults() -> None:
 def test_default_queues_fit_a_budget(workers: int) -> None:
     config = Config(workers=workers)
     layout = config.layout
-    assert layout.queue_words * 8 == config.queue_bytes >= 65536
-    if config.queue_bytes > 65536:
-        assert workers * (workers - 1) * config.queue_bytes <= 160 * 2**20
+    assert layout.queue_words * 8 == config.queue_bytes >= 32768
+    pairs_bytes = workers * (workers - 1) * config.queue_bytes
+    assert pairs_bytes <= (160 * 2**20 if workers <= 72 else workers * (workers - 1) * 32768)
+    assert layout.total_bytes - pairs_bytes <= 2 * 2**20 + workers**2 * 512  # the ring and everybody's lines
 
 
 @pytest.mark.parametrize(
