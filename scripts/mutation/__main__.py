@@ -80,10 +80,10 @@ def _try_all(chosen: list[Mutant], trials: Trials) -> tuple[list[Mutant], int]:
             click.echo(f"{' '.join(tests)}: does not pass without a change", err=True)
             raise SystemExit(2)
         outcome = trials.outcome(mutant, tests)
-        reason = why_equivalent(mutant, ROOT) if outcome == SURVIVED else None
-        click.echo(
-            f"[{number}/{len(chosen)}] {outcome if reason is None else 'changes nothing'}: {mutant.in_words(ROOT)}"
-        )
+        reason = why_equivalent(mutant, trials.pristine) if outcome == SURVIVED else None
+        became = outcome if reason is None else "changes nothing"
+        # As it was when the copy was made: the checkout may have gone on meanwhile.
+        click.echo(f"[{number}/{len(chosen)}] {became}: {mutant.in_words(trials.pristine)}")
         if reason is not None:
             click.echo(f"  {reason}")
             continue

@@ -19,19 +19,19 @@ KILLED, SURVIVED, HUNG = "killed", "survived", "hung"
 
 
 class Trials:
-    """Runs tests over mutants. Compiled kernels are taken over from a copy in which the tests ran unchanged."""
+    """Runs tests over mutants. Compiled kernels are taken over from `pristine`, where tests ran unchanged."""
 
     def __init__(self, root: Path, folder: Path, limit_s: float) -> None:
-        self._pristine = folder / "pristine"
+        self.pristine = folder / "pristine"
         self._folder = folder
         self._limit_s = limit_s
         self._passing: dict[tuple[str, ...], bool] = {}
-        shutil.copytree(root, self._pristine, ignore=_LEFT_OUT)
+        shutil.copytree(root, self.pristine, ignore=_LEFT_OUT)
 
     def passes(self, tests: tuple[str, ...]) -> bool:
         """Whether the tests pass without any change; asked once for each selection."""
         if tests not in self._passing:
-            self._passing[tests] = self._run(self._pristine, tests) == SURVIVED
+            self._passing[tests] = self._run(self.pristine, tests) == SURVIVED
         return self._passing[tests]
 
     def outcome(self, mutant: Mutant, tests: tuple[str, ...]) -> str:
@@ -47,7 +47,7 @@ class Trials:
     def _copy(self) -> Iterator[Path]:
         """A copy by links: who writes a file anew, as numba and Python do with what they keep, leaves ours alone."""
         copy = Path(tempfile.mkdtemp(prefix="mutant-", dir=self._folder)) / "tree"
-        shutil.copytree(self._pristine, copy, copy_function=os.link)
+        shutil.copytree(self.pristine, copy, copy_function=os.link)
         try:
             yield copy
         finally:

@@ -40,6 +40,7 @@ ENDS: dict[str, tuple[Any, tuple[Any, ...], str]] = {
 
 @cache
 def _all_targets() -> None:
+    data_queue.has_room.make_ready()  # numba then knows what kernels and atomics are
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
 
