@@ -42,12 +42,6 @@ mechanisms        ways to coordinate; operators take one as `way`
 """
 
 from operators.aggregates import (
-    DAY,
-    HOUR,
-    MICROSECOND,
-    MILLISECOND,
-    MINUTE,
-    SECOND,
     Count,
     CountDistinct,
     First,
@@ -76,6 +70,7 @@ from operators.collect import Collected, Latest, collect, latest
 from operators.columns import drop_columns, rename, select, with_columns
 from operators.concatenate import concatenate
 from operators.delay import delay
+from operators.durations import DAY, HOUR, MICROSECOND, MILLISECOND, MINUTE, SECOND
 from operators.exchange import broadcast, exchange
 from operators.expressions import Expression, col, greatest, least, lit, when
 from operators.inspect import inspect

@@ -15,23 +15,25 @@ from engine import (
     Token,
     UsageError,
 )
+from operators.durations import Span, span_of
 from operators.total_order import require_total_order
 
 
-def delay(stream: Stream, by: int, name: str = "delay") -> Stream:
-    """The rows, `by` later (in units of the stream's times, so ns in most): those of time t are sent at t + by, once no
-    earlier ones can come, so that they leave in order of time.
+def delay(stream: Stream, by: Span, name: str = "delay") -> Stream:
+    """The rows, `by` later ("1h" or another duration, or a number, in units of the stream's times, so ns in most):
+    those of time t are sent at t + by, once no earlier ones can come, so that they leave in order of time.
 
     Frontiers behind it are what they are before it, plus `by`; a token is held for each time that waits. Memory: the
     rows that wait. UsageError for a negative `by`, GraphError in a loop, whose times have no total order.
     """
-    if by < 0:
-        raise UsageError(f"operator {name!r}: rows cannot be sent {-by} before their times; by must be 0 or more")
+    later = span_of(by, "", f"operator {name!r}: by")
+    if later < 0:
+        raise UsageError(f"operator {name!r}: rows cannot be sent {-later} before their times; by must be 0 or more")
     scope = stream.scope
     require_total_order(name, scope)
     builder = scope.operator(name, Notify.IF_TOKEN)
     builder.input(stream)
-    output = builder.output(stream.schema, {0: PathSummary(by)})
+    output = builder.output(stream.schema, {0: PathSummary(later)})
     builder.build(_construct)
     output.updates = stream.updates
     return output

@@ -13,26 +13,9 @@ from operators.aggregates.functions import Aggregate, Count, CountDistinct, Firs
 from operators.aggregates.reduce import reduce
 from operators.aggregates.rows_by_key import count, distinct, last_by
 from operators.aggregates.top import top
-from operators.aggregates.windows import (
-    DAY,
-    HOUR,
-    MICROSECOND,
-    MILLISECOND,
-    MINUTE,
-    SECOND,
-    Session,
-    Sliding,
-    Tumbling,
-    Window,
-)
+from operators.aggregates.windows import Session, Sliding, Tumbling, Window
 
 __all__ = [
-    "DAY",
-    "HOUR",
-    "MICROSECOND",
-    "MILLISECOND",
-    "MINUTE",
-    "SECOND",
     "Aggregate",
     "Count",
     "CountDistinct",

@@ -17,7 +17,17 @@ from operators.aggregates.plan import ALL, Plan
 from operators.aggregates.running import running
 from operators.aggregates.sessions import Sessions
 from operators.aggregates.window_results import Windows
-from operators.aggregates.windows import FOREVER, Panes, Session, Window, behind_window, check_window, panes_of
+from operators.aggregates.windows import (
+    FOREVER,
+    Panes,
+    Session,
+    Window,
+    behind_window,
+    checked_lateness,
+    checked_window,
+    panes_of,
+)
+from operators.durations import Span
 from operators.mechanisms import TOKENS, Mechanism
 from operators.updates import require_rows, updates_by
 
@@ -25,14 +35,14 @@ from operators.updates import require_rows, updates_by
 @overload
 def aggregate(
     stream: Stream, by: str | Sequence[str] = ..., *, window: Window | None = ..., emit: str = ...,
-    late: Literal[False] = ..., lateness: int = ..., name: str = ..., way: Mechanism = ..., **aggregates: Aggregate,
+    late: Literal[False] = ..., lateness: Span = ..., name: str = ..., way: Mechanism = ..., **aggregates: Aggregate,
 ) -> Stream: ...  # fmt: skip
 
 
 @overload
 def aggregate(
     stream: Stream, by: str | Sequence[str] = ..., *, window: Window, emit: str = ...,
-    late: Literal[True], lateness: int = ..., name: str = ..., way: Mechanism = ..., **aggregates: Aggregate,
+    late: Literal[True], lateness: Span = ..., name: str = ..., way: Mechanism = ..., **aggregates: Aggregate,
 ) -> tuple[Stream, Stream]: ...  # fmt: skip
 
 
@@ -43,7 +53,7 @@ def aggregate(
     window: Window | None = None,
     emit: str = "changes",
     late: bool = False,
-    lateness: int = 0,
+    lateness: Span = 0,
     name: str = "aggregate",
     way: Mechanism = TOKENS,
     **aggregates: Aggregate,
@@ -83,7 +93,8 @@ def aggregate(
         if emit == "end":
             return _by_panes(stream, plan, FOREVER, schema, way)
         return updates_by(running(stream, plan, schema, way), name, names)
-    check_window(name, window, stream.schema, lateness)
+    window = checked_window(name, window, stream.schema)
+    lateness = checked_lateness(name, lateness, window, stream.schema)
     panes = None if isinstance(window, Session) else panes_of(window, lateness)
     late_rows = None
     if late:

@@ -18,7 +18,7 @@ from operators.aggregates.session_kernels import (
     extend,
     resolve,
 )
-from operators.aggregates.windows import Session, bounds_of, named
+from operators.aggregates.windows import Session, bounds_of, named, whole
 from operators.keys import Keys, grown
 from operators.mechanisms import Give, distinct
 
@@ -31,7 +31,7 @@ class Sessions:
 
     def __init__(self, plan: Plan, by: tuple[str, ...], window: Session, lateness: int, schema: Schema) -> None:
         self._plan, self._schema = plan, schema
-        self._gap, self._lateness, self._named = window.gap, lateness, named(window)
+        self._gap, self._lateness, self._named = whole(window.gap), lateness, named(window)
         self._time = plan.schema.position(window.time)
         self._keys = Keys(plan.schema, by)
         self._state = Accumulators(plan)

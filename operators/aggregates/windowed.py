@@ -7,7 +7,7 @@ from operators.aggregates.owners import to_owners
 from operators.aggregates.pane_state import State
 from operators.aggregates.plan import Plan
 from operators.aggregates.window_results import Windows
-from operators.aggregates.windows import FOREVER, Sliding, Tumbling, behind_window, check_window, panes_of
+from operators.aggregates.windows import FOREVER, Sliding, Tumbling, behind_window, checked_window, panes_of
 from operators.mechanisms import Mechanism
 
 
@@ -27,7 +27,7 @@ def windowed(
     else:
         if not isinstance(window, Tumbling | Sliding):
             raise SchemaError(f"operator {name!r}: its window is Tumbling or Sliding, not {type(window).__name__}")
-        check_window(name, window, stream.schema, 0)
+        window = checked_window(name, window, stream.schema)
         panes = panes_of(window, 0)
         schema = behind_window(name, window, stream.schema, schema.spec())
     edge, plan, _ = to_owners(stream, plan, panes.time, way, whole=True)

@@ -1,31 +1,26 @@
 """Windows: which stretches of time rows belong to, by a column of theirs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import gcd
+from typing import Any, TypeVar
 
 import numpy as np
 
 from engine import MAX_TIME, Schema, SchemaError
 from operators.aggregates.columns import Columns
-
-MICROSECOND = 1_000
-MILLISECOND = 1_000_000
-SECOND = 1_000_000_000
-MINUTE = 60 * SECOND
-HOUR = 60 * MINUTE
-DAY = 24 * HOUR
-"""Units of time, in ns."""
+from operators.durations import Span, span_of
 
 
 @dataclass(frozen=True)
 class Tumbling:
     """Windows [k * width + offset, (k + 1) * width + offset) of the column `time` (int64, or timestamp in ns): each row
-    is in one. start, end: what results call the window's bounds; None leaves one out."""
+    is in one. width, offset: "1h" or another duration for a timestamp, a number in its unit for int64. start, end: what
+    results call the window's bounds; None leaves one out."""
 
     time: str
-    width: int
-    offset: int = 0
+    width: Span
+    offset: Span = 0
     start: str | None = "window_start"
     end: str | None = "window_end"
 
@@ -36,9 +31,9 @@ class Sliding:
     them. Rows are aggregated once, by *panes* of gcd(width, every); a window is put together from its panes."""
 
     time: str
-    width: int
-    every: int
-    offset: int = 0
+    width: Span
+    every: Span
+    offset: Span = 0
     start: str | None = "window_start"
     end: str | None = "window_end"
 
@@ -49,12 +44,13 @@ class Session:
     time to the last one's plus `gap`."""
 
     time: str
-    gap: int
+    gap: Span
     start: str | None = "window_start"
     end: str | None = "window_end"
 
 
 Window = Tumbling | Sliding | Session
+W = TypeVar("W", Tumbling, Sliding, Session, Tumbling | Sliding, Tumbling | Sliding | Session)
 
 
 @dataclass(frozen=True)
@@ -88,10 +84,16 @@ FOREVER = Panes("", MAX_TIME + 1, MAX_TIME + 1, MAX_TIME + 1, 0, 0, (False, Fals
 
 
 def panes_of(window: Tumbling | Sliding, lateness: int) -> Panes:
-    """The panes of windows."""
-    every = window.every if isinstance(window, Sliding) else window.width
-    step = gcd(window.width, every)
-    return Panes(window.time, step, window.width, every, window.offset, lateness, named(window))
+    """The panes of windows whose lengths were checked."""
+    width, offset = whole(window.width), whole(window.offset)
+    every = whole(window.every) if isinstance(window, Sliding) else width
+    return Panes(window.time, gcd(width, every), width, every, offset, lateness, named(window))
+
+
+def whole(span: Span) -> int:
+    """A length of a window that was checked."""
+    assert isinstance(span, int)
+    return span
 
 
 def named(window: Window) -> tuple[bool, bool]:
@@ -118,24 +120,42 @@ def bounds_of(starts: np.ndarray, ends: np.ndarray, named: tuple[bool, bool]) ->
     return chosen, (None,) * len(chosen)
 
 
-def check_window(operator: str, window: Window, schema: Schema, lateness: int) -> None:
-    """SchemaError, naming the operator, for a time column that does not fit or a width that is none."""
+def checked_window(operator: str, window: W, schema: Schema) -> W:
+    """The window with its lengths as integers, in the unit of its time; SchemaError, naming the operator, for a time
+    column that does not fit, a width that is none, or a number beside a timestamp."""
+    if not isinstance(window, Window):
+        raise SchemaError(
+            f"operator {operator!r}: a window is Tumbling('time', '1h'), Sliding('time', '1h', '5min') or "
+            f"Session('time', '10min'), of a column of times, not {window!r}"
+        )
     if window.time not in schema.positions:
         absent = schema.missing(window.time, "for the window's time")
         raise SchemaError(f"operator {operator!r}: {absent}")
-    if str(schema.kind(window.time)) not in ("int64", "timestamp"):
+    kind = str(schema.kind(window.time))
+    if kind not in ("int64", "timestamp"):
         raise SchemaError(
-            f"operator {operator!r}: the window's time {window.time!r} is {schema.kind(window.time)}; it must be int64 "
-            f"or timestamp, without nulls"
+            f"operator {operator!r}: the window's time {window.time!r} is {kind}; it must be int64 or timestamp, "
+            f"without nulls"
         )
-    for name in ("width", "every", "gap"):
-        value = getattr(window, name, 1)
-        if not isinstance(value, int) or not 0 < value <= MAX_TIME:
-            raise SchemaError(f"operator {operator!r}: a window's {name} is an integer of at least 1, not {value!r}")
-    if not isinstance(lateness, int) or not 0 <= lateness <= MAX_TIME:
-        raise SchemaError(f"operator {operator!r}: lateness is an integer of at least 0, not {lateness!r}")
-    if getattr(window, "every", 1) > getattr(window, "width", MAX_TIME):
+    lengths: dict[str, Any] = {}
+    for name in ("width", "every", "gap", "offset"):
+        if hasattr(window, name):
+            given = getattr(window, name)
+            lengths[name] = span_of(given, kind, f"operator {operator!r}: a window's {name}")
+            if lengths[name] < 1 and name != "offset":
+                raise SchemaError(f"operator {operator!r}: a window's {name} is at least 1, not {given!r}")
+    window = replace(window, **lengths)
+    if isinstance(window, Sliding) and lengths["every"] > lengths["width"]:
         raise SchemaError(
-            f"operator {operator!r}: every={window.every} leaves gaps between windows of {window.width}; "  # type: ignore[union-attr]
+            f"operator {operator!r}: every={window.every} leaves gaps between windows of {window.width}; "
             f"filter the rows, or make every at most the width"
         )
+    return window
+
+
+def checked_lateness(operator: str, lateness: Span, window: Window, schema: Schema) -> int:
+    """How late rows may be, in the unit of the window's time; SchemaError, naming the operator, if it is negative."""
+    found = span_of(lateness, str(schema.kind(window.time)), f"operator {operator!r}: lateness")
+    if found < 0:
+        raise SchemaError(f"operator {operator!r}: lateness is at least 0, not {lateness!r}")
+    return found

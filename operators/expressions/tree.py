@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine import Batch, UsageError
+from operators.durations import nanoseconds_of
 from operators.expressions.fuse import Masks
 from operators.expressions.node import Node
 
@@ -153,9 +154,9 @@ class Expression(Node):
         """Text as a number, as `cast` has it, but null where it is none or does not fit."""
         return Expression("try_cast", (self,), kind)
 
-    def truncate(self, width: int | timedelta) -> "Expression":
-        """The greatest multiple of `width` (ns, for timestamps) that is not greater than this; the kind stays."""
-        return self - self % width
+    def truncate(self, width: int | str | timedelta) -> "Expression":
+        """The greatest multiple of `width` ("1h", a timedelta, or ns, for timestamps) up to this; the kind stays."""
+        return self - self % (nanoseconds_of(width, "truncate") if isinstance(width, str) else width)
 
     def year(self) -> "Expression":
         """Of a timestamp, in UTC, as int64; so are the others."""

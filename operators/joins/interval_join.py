@@ -6,6 +6,7 @@ import numpy as np
 
 from engine import MAX_TIME, Batch, SchemaError, Stream, Time
 from operators.aggregates.late import split_late
+from operators.durations import Span, is_span, span_of
 from operators.joins.columns import LEFT, RIGHT, Chosen, Columns, On, require_how, require_time
 from operators.joins.driver import declare
 from operators.joins.matcher import Extent, Extents
@@ -14,14 +15,14 @@ from operators.mechanisms.tokens import late_rows
 
 @overload
 def interval_join(
-    left: Stream, right: Stream, *, on: On, left_time: str, right_time: str, upper: int | str, lower: int = ...,
+    left: Stream, right: Stream, *, on: On, left_time: str, right_time: str, upper: Span, lower: Span = ...,
     columns: Chosen = ..., how: str = ..., late: Literal[False] = ..., name: str = ...,
 ) -> Stream: ...  # fmt: skip
 
 
 @overload
 def interval_join(
-    left: Stream, right: Stream, *, on: On, left_time: str, right_time: str, upper: int | str, lower: int = ...,
+    left: Stream, right: Stream, *, on: On, left_time: str, right_time: str, upper: Span, lower: Span = ...,
     columns: Chosen = ..., how: str = ..., late: Literal[True], name: str = ...,
 ) -> tuple[Stream, Stream, Stream]: ...  # fmt: skip
 
@@ -33,8 +34,8 @@ def interval_join(
     on: On,
     left_time: str,
     right_time: str,
-    upper: int | str,
-    lower: int = 0,
+    upper: Span,
+    lower: Span = 0,
     columns: Chosen = None,
     how: str = "inner",
     late: bool = False,
@@ -44,11 +45,12 @@ def interval_join(
     of them arrives.
 
     `interval_join(auctions, bids, on={"id": "auction"}, left_time="date_time", right_time="date_time",
-    upper="expires")`. left_time, right_time: the rows' own times, int64 or timestamp. lower, upper: in their unit (ns
-    for timestamps), lower may be negative; `upper` may also be a column of the left side that holds the last time that
-    matches. on, columns: as in `join`. A pair is sent at the later of its messages' times, which is not after the later
-    of its rows'. how="left": rows of the left side that nothing matches are sent too, with nulls, once the right side's
-    frontier has passed their upper bound; one token is held for that.
+    upper="expires")`. left_time, right_time: the rows' own times, int64 or timestamp. lower, upper: "1h", "-5min" or
+    another duration for timestamps, a number in their unit for int64; lower may be negative; `upper` may also be a
+    column of the left side that holds the last time that matches. on, columns: as in `join`. A pair is sent at the
+    later of its messages' times, which is not after the later of its rows'. how="left": rows of the left side that
+    nothing matches are sent too, with nulls, once the right side's frontier has passed their upper bound; one token is
+    held for that.
 
     Memory: 80 bytes and 8 for each column a row, texts, and the keys; a row of the left side goes when the right side's
     frontier has passed its upper bound, one of the right side when the left side's has passed right_time - lower (a
@@ -62,13 +64,14 @@ def interval_join(
     require_how(name, how)
     require_time(name, left.schema, left_time, "for the left side's time")
     require_time(name, right.schema, right_time, "for the right side's time")
-    of_upper = (upper,) if isinstance(upper, str) else ()
-    if isinstance(upper, str):
-        require_time(name, left.schema, upper, "of the left side for upper=")
-    for bound, value in (("lower", lower), ("upper", upper)):
-        if not isinstance(value, str) and (not isinstance(value, int) or abs(value) > MAX_TIME):
-            raise SchemaError(f"operator {name!r}: {bound} is an integer, not {value!r}")
-    if not isinstance(upper, str) and lower > upper:
+    until = upper if isinstance(upper, str) and (upper in left.schema.positions or not is_span(upper)) else None
+    if until is not None:
+        require_time(name, left.schema, until, "of the left side for upper=")
+    kinds = {str(left.schema.kind(left_time)), str(right.schema.kind(right_time))}
+    kind = "timestamp" if "timestamp" in kinds else "int64"
+    least = span_of(lower, kind, f"operator {name!r}: lower")
+    most = least if until else span_of(upper, kind, f"operator {name!r}: upper")
+    if least > most:
         raise SchemaError(f"operator {name!r}: no time lies between lower={lower} and upper={upper}")
     late_left = late_right = None
     if late:
@@ -78,15 +81,15 @@ def interval_join(
 
     def of_left(batch: Batch, time: Time) -> Extent:
         times = in_time(name, batch.words(left_time), time)
-        ends = batch.words(upper) if isinstance(upper, str) else times + upper
+        ends = times + most if until is None else batch.words(until)
         dues = np.clip(np.minimum(ends, MAX_TIME) + 1, time, MAX_TIME)
-        return times + lower, ends, dues if isinstance(upper, str) or how == "left" else _together(dues)
+        return times + least, ends, dues if until is not None or how == "left" else _together(dues)
 
     def of_right(batch: Batch, time: Time) -> Extent:
         times = in_time(name, batch.words(right_time), time)
-        return times, times, _together(np.clip(times + 1 - lower, time, MAX_TIME))
+        return times, times, _together(np.clip(times + 1 - least, time, MAX_TIME))
 
-    needs = plan.crossing(LEFT, left_time, *of_upper), plan.crossing(RIGHT, right_time)
+    needs = plan.crossing(LEFT, left_time, *(() if until is None else (until,))), plan.crossing(RIGHT, right_time)
     joined = declare(plan, (left, right), needs, Extents(of_left, of_right, exact=False), how == "left")
     return (joined, late_left, late_right) if late else joined
 

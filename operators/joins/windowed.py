@@ -7,7 +7,7 @@ import numpy as np
 from engine import MAX_TIME, Batch, Schema, SchemaError, Stream, Time
 from operators.aggregates import Sliding, Tumbling
 from operators.aggregates.late import split_late
-from operators.aggregates.windows import check_window
+from operators.aggregates.windows import checked_window, whole
 from operators.joins.columns import LEFT, RIGHT, Chosen, Columns, On, require_time
 from operators.joins.driver import declare
 from operators.joins.matcher import Extent, Extents
@@ -30,7 +30,7 @@ def windowed_join(
     """See `join`."""
     if not isinstance(window, Tumbling | Sliding):
         raise SchemaError(f"operator {name!r}: windows of joins are Tumbling or Sliding, not {window!r}")
-    check_window(name, window, left.schema, 0)
+    window = checked_window(name, window, left.schema)
     require_time(name, right.schema, right_time, "for the right side's time")
     for side, schema in (("left", left.schema), ("right", right.schema)):
         for clash in {START, END} & set(schema.names):
@@ -60,17 +60,19 @@ def windowed_join(
 
 def _ends(window: Tumbling | Sliding, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The end of the first window that each time is in, and the number of windows it is in: int64 (rows,) each."""
-    every = getattr(window, "every", window.width)
-    last = (times - window.offset) // every
-    first = (times - window.offset - window.width) // every + 1
-    return first * every + window.offset + window.width, last - first + 1
+    width, offset = whole(window.width), whole(window.offset)
+    every = whole(getattr(window, "every", width))
+    last = (times - offset) // every
+    first = (times - offset - width) // every + 1
+    return first * every + offset + width, last - first + 1
 
 
 def _by_window(stream: Stream, window: Tumbling | Sliding, time: str, name: str) -> Stream:
     """Each row once for each of its windows, with START and END, of the kind of the time."""
     kind = str(stream.schema.kind(time))
     schema = Schema.of(stream.schema.spec() | {START: kind, END: kind})
-    every = getattr(window, "every", window.width)
+    width = whole(window.width)
+    every = whole(getattr(window, "every", width))
 
     def expand(batch: Batch) -> Batch:
         ends, counts = _ends(window, batch.words(time))
@@ -80,6 +82,6 @@ def _by_window(stream: Stream, window: Tumbling | Sliding, time: str, name: str)
             ends = np.concatenate([ends[rows] + number * every for number, rows in enumerate(chosen)])
             batch = batch.take(np.concatenate(chosen))
         heaps = (*batch.heaps, None, None) if schema.has_text else ()
-        return Batch.wrap(schema, (*batch.columns, ends - window.width, ends), batch.rows, heaps, batch)
+        return Batch.wrap(schema, (*batch.columns, ends - width, ends), batch.rows, heaps, batch)
 
     return stream.apply(f"{name}.windows", schema, expand)

@@ -8,6 +8,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from engine import Batch, Schema, SchemaError, Scope, Stream, Time, UsageError
+from operators.durations import Span
 from operators.sources.arguments import require_positive, require_schema
 from operators.sources.feeder import Piece, feed
 from operators.sources.throttle import Throttle
@@ -18,7 +19,7 @@ _RELEASE_ROWS = 1 << 20  # how many rows are read before their pages are given b
 
 @overload
 def read_columns(
-    scope: Scope, schema: Schema, files: Mapping[str, str | Path], *, time: str | Time = ..., disorder: int = ...,
+    scope: Scope, schema: Schema, files: Mapping[str, str | Path], *, time: str | Time = ..., disorder: Span = ...,
     floor: str | Path | None = ..., batch_rows: int = ..., throttle: Throttle | None = ..., name: str = ...,
     late: Literal[False] = ...,
 ) -> Stream: ...  # fmt: skip
@@ -26,7 +27,7 @@ def read_columns(
 
 @overload
 def read_columns(
-    scope: Scope, schema: Schema, files: Mapping[str, str | Path], *, time: str | Time = ..., disorder: int = ...,
+    scope: Scope, schema: Schema, files: Mapping[str, str | Path], *, time: str | Time = ..., disorder: Span = ...,
     floor: str | Path | None = ..., batch_rows: int = ..., throttle: Throttle | None = ..., name: str = ...,
     late: Literal[True],
 ) -> tuple[Stream, Stream]: ...  # fmt: skip
@@ -38,7 +39,7 @@ def read_columns(
     files: Mapping[str, str | Path],
     *,
     time: str | Time = 0,
-    disorder: int = 0,
+    disorder: Span = 0,
     floor: str | Path | None = None,
     batch_rows: int = 1 << 14,
     throttle: Throttle | None = None,

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Literal, overload
 
 from engine import Schema, Scope, Stream, Time, UsageError
+from operators.durations import Span
 from operators.sources.arguments import require_positive, require_schema
 from operators.sources.csv_rows import CsvRows, first_row_at
 from operators.sources.feeder import Piece, feed
@@ -16,7 +17,7 @@ from operators.sources.timing import Timing
 
 @overload
 def read_csv(
-    scope: Scope, path: Paths, schema: Schema, *, time: str | Time = ..., disorder: int = ..., delimiter: str = ...,
+    scope: Scope, path: Paths, schema: Schema, *, time: str | Time = ..., disorder: Span = ..., delimiter: str = ...,
     header: bool = ..., nulls: Sequence[str] = ..., time_formats: Sequence[str] = ..., quoted_newlines: bool = ...,
     block_bytes: int = ..., throttle: Throttle | None = ..., name: str = ..., late: Literal[False] = ...,
 ) -> Stream: ...  # fmt: skip
@@ -24,7 +25,7 @@ def read_csv(
 
 @overload
 def read_csv(
-    scope: Scope, path: Paths, schema: Schema, *, time: str | Time = ..., disorder: int = ..., delimiter: str = ...,
+    scope: Scope, path: Paths, schema: Schema, *, time: str | Time = ..., disorder: Span = ..., delimiter: str = ...,
     header: bool = ..., nulls: Sequence[str] = ..., time_formats: Sequence[str] = ..., quoted_newlines: bool = ...,
     block_bytes: int = ..., throttle: Throttle | None = ..., name: str = ..., late: Literal[True],
 ) -> tuple[Stream, Stream]: ...  # fmt: skip
@@ -36,7 +37,7 @@ def read_csv(
     schema: Schema,
     *,
     time: str | Time = 0,
-    disorder: int = 0,
+    disorder: Span = 0,
     delimiter: str = ",",
     header: bool = True,
     nulls: Sequence[str] = ("",),

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any, Literal, overload
 
 from engine import Batch, Schema, Scope, Stream, Time, UsageError
+from operators.durations import Span
 from operators.sources.arguments import named_rows, require_callable, require_schema
 from operators.sources.feeder import Piece, feed
 from operators.sources.throttle import Throttle
@@ -16,14 +17,15 @@ Rows = Batch | Mapping[str, Any]
 @overload
 def from_generator(
     scope: Scope, schema: Schema, function: Callable[[int, int], Iterator[Rows]], *, time: str | Time = ...,
-    disorder: int = ..., throttle: Throttle | None = ..., live: bool = ..., name: str = ..., late: Literal[False] = ...,
+    disorder: Span = ..., throttle: Throttle | None = ..., live: bool = ..., name: str = ...,
+    late: Literal[False] = ...,
 ) -> Stream: ...  # fmt: skip
 
 
 @overload
 def from_generator(
     scope: Scope, schema: Schema, function: Callable[[int, int], Iterator[Rows]], *, time: str | Time = ...,
-    disorder: int = ..., throttle: Throttle | None = ..., live: bool = ..., name: str = ..., late: Literal[True],
+    disorder: Span = ..., throttle: Throttle | None = ..., live: bool = ..., name: str = ..., late: Literal[True],
 ) -> tuple[Stream, Stream]: ...  # fmt: skip
 
 
@@ -33,7 +35,7 @@ def from_generator(
     function: Callable[[int, int], Iterator[Rows]],
     *,
     time: str | Time = 0,
-    disorder: int = 0,
+    disorder: Span = 0,
     throttle: Throttle | None = None,
     live: bool = True,
     late: bool = False,

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any, Literal, overload
 
 from engine import Schema, Scope, Stream, Time
+from operators.durations import Span
 from operators.sources.arguments import require_positive, require_schema
 from operators.sources.feeder import Piece, feed
 from operators.sources.files import Paths, files_of
@@ -15,14 +16,14 @@ from operators.sources.timing import Timing
 
 @overload
 def read_json_lines(
-    scope: Scope, path: Paths, schema: Schema, *, time: str | Time = ..., disorder: int = ..., block_bytes: int = ...,
+    scope: Scope, path: Paths, schema: Schema, *, time: str | Time = ..., disorder: Span = ..., block_bytes: int = ...,
     throttle: Throttle | None = ..., name: str = ..., late: Literal[False] = ...,
 ) -> Stream: ...  # fmt: skip
 
 
 @overload
 def read_json_lines(
-    scope: Scope, path: Paths, schema: Schema, *, time: str | Time = ..., disorder: int = ..., block_bytes: int = ...,
+    scope: Scope, path: Paths, schema: Schema, *, time: str | Time = ..., disorder: Span = ..., block_bytes: int = ...,
     throttle: Throttle | None = ..., name: str = ..., late: Literal[True],
 ) -> tuple[Stream, Stream]: ...  # fmt: skip
 
@@ -33,7 +34,7 @@ def read_json_lines(
     schema: Schema,
     *,
     time: str | Time = 0,
-    disorder: int = 0,
+    disorder: Span = 0,
     block_bytes: int = 1 << 18,
     throttle: Throttle | None = None,
     late: bool = False,

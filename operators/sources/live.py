@@ -20,6 +20,7 @@ from engine import (
     UsageError,
     columns_of,
 )
+from operators.durations import Span
 from operators.sources.arguments import require_callable, require_schema
 from operators.sources.feeder import declare
 from operators.sources.timing import TIME_KINDS, Timing, position_of, require_root
@@ -39,14 +40,14 @@ END_OF_STREAM: Final = _Word.END_OF_STREAM
 @overload
 def from_callback(
     scope: Scope, schema: Schema, poll: Callable[[], Any], *, time: str | Time | Literal[_Word.ARRIVAL] = ...,
-    disorder: int = ..., stamp: str | None = ..., idle_ns: int = ..., name: str = ..., late: Literal[False] = ...,
+    disorder: Span = ..., stamp: str | None = ..., idle_ns: int = ..., name: str = ..., late: Literal[False] = ...,
 ) -> Stream: ...  # fmt: skip
 
 
 @overload
 def from_callback(
     scope: Scope, schema: Schema, poll: Callable[[], Any], *, time: str | Time | Literal[_Word.ARRIVAL] = ...,
-    disorder: int = ..., stamp: str | None = ..., idle_ns: int = ..., name: str = ..., late: Literal[True],
+    disorder: Span = ..., stamp: str | None = ..., idle_ns: int = ..., name: str = ..., late: Literal[True],
 ) -> tuple[Stream, Stream]: ...  # fmt: skip
 
 
@@ -56,7 +57,7 @@ def from_callback(
     poll: Callable[[], Any],
     *,
     time: str | Time | Literal[_Word.ARRIVAL] = ARRIVAL,
-    disorder: int = 0,
+    disorder: Span = 0,
     stamp: str | None = None,
     idle_ns: int = 1_000_000,
     late: bool = False,

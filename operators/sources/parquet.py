@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 import numpy as np
 
 from engine import Batch, Schema, SchemaError, Scope, Stream, Time, UsageError
+from operators.durations import Span
 from operators.sources.arguments import require_positive
 from operators.sources.arrow_tables import schema_of
 from operators.sources.feeder import Piece, feed
@@ -50,7 +51,7 @@ def read_parquet(
     schema: Schema | None = None,
     columns: str | Sequence[str] | None = None,
     time: str | Time = 0,
-    disorder: int | None = None,
+    disorder: Span | None = None,
     batch_rows: int = 1 << 14,
     throttle: Throttle | None = None,
     late: bool = False,

@@ -6,6 +6,7 @@ from typing import NoReturn
 import numpy as np
 
 from engine import MAX_TIME, Batch, GraphError, OutputPort, Schema, SchemaError, Scope, Time, Token, UsageError
+from operators.durations import Span, span_of
 
 NOTHING = MAX_TIME
 """The floor behind a source's last rows."""
@@ -21,20 +22,21 @@ class Timing:
     time.
 
     time: a column of kind int64, uint64 or timestamp (ns), or an integer, the time of all rows. disorder: how much
-    earlier than the greatest time before it a row may be, in the column's unit; None: as floors say. late: whether rows
-    that are earlier still go to a stream of their own.
+    earlier than the greatest time before it a row may be, "5s" or a number in the column's unit; None: as floors say.
+    late: whether rows that are earlier still go to a stream of their own.
     """
 
-    def __init__(self, name: str, schema: Schema, time: str | Time, disorder: int | None, late: bool = False) -> None:
+    def __init__(self, name: str, schema: Schema, time: str | Time, disorder: Span | None, late: bool = False) -> None:
         self.name = name
         self.late = late
         self.column = time if isinstance(time, str) else None
         self.constant = 0 if isinstance(time, str) else time
-        self.disorder = disorder
-        if disorder is not None and (not isinstance(disorder, int) or disorder < 0):
-            raise UsageError(
-                f"source {name!r}: disorder must be an integer of at least 0, of the times' unit, not {disorder!r}"
-            )
+        kind = str(schema.kind(time)) if isinstance(time, str) and time in schema.positions else ""
+        # Bare ns are right beside timestamps here: too few of them are an error that says how many there must be.
+        kind = "" if isinstance(disorder, int) else kind
+        self.disorder = None if disorder is None else span_of(disorder, kind, f"source {name!r}: disorder")
+        if self.disorder is not None and self.disorder < 0:
+            raise UsageError(f"source {name!r}: disorder must be at least 0, not {disorder}")
         if late and self.column is None:
             raise UsageError(f"source {name!r}: late= is for rows that have times of their own; give time=column")
         if self.column is None:

@@ -110,7 +110,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         {"n": Count(), "window": Tumbling("name", 5)},
         "the window's time 'name' is string.; it must be int64 or timestamp",
     ),
-    ({"n": Count(), "window": Tumbling("at", 0)}, "a window's width is an integer of at least 1, not 0"),
+    ({"n": Count(), "window": Tumbling("at", 0)}, "a window's width is at least 1, not 0"),
     ({"window_end": Count(), "window": Tumbling("at", 5)}, "the window has a column 'window_end' already"),
 ]
 

@@ -136,7 +136,7 @@ def test_timestamps_and_the_last_value_by_time() -> None:
     schema = Schema("v", at="timestamp", name="string")
 
     def declare(stream: Stream) -> Stream:
-        return aggregate(stream, window=Tumbling("at", 10), last=Last("name"))
+        return aggregate(stream, window=Tumbling("at", "10ns"), last=Last("name"))
 
     with bench([schema], declare, workers=2) as made:
         made.send({"v": [1], "at": [9], "name": ["late"]}, worker=0)

@@ -43,7 +43,7 @@ def test_columns_are_named_as_elsewhere(tmp_path: Path) -> None:
     refused(SchemaError, "columns= names none", read([]))
     refused(UsageError, r"must be a Schema, such as Schema\('id'", parquet(tmp_path, schema={}))
     refused(UsageError, "batch_rows must be an integer above 0, not 0", parquet(tmp_path, batch_rows=0))
-    refused(UsageError, "disorder must be an integer", parquet(tmp_path, time="n", disorder="1s"))
+    refused(SchemaError, "disorder is .1s. of a column of int64", parquet(tmp_path, time="n", disorder="1s"))
     refused(UsageError, "a path is text or a Path, or a list of them, not Table", parquet(pa.table({"n": [1]})))
 
 

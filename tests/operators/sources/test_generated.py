@@ -49,7 +49,7 @@ def test_a_source_that_cannot_be_is_refused() -> None:
         run(in_a_loop)
     with pytest.raises(GraphError, match=r"its throttle watches nothing; call throttle.watch"):
         run(lambda scope: from_generator(scope, SCHEMA, nothing, time="at", throttle=Throttle()))
-    with pytest.raises(UsageError, match="disorder must be an integer of at least 0"):
+    with pytest.raises(UsageError, match="disorder must be at least 0"):
         run(lambda scope: from_generator(scope, SCHEMA, nothing, disorder=-1))
 
 

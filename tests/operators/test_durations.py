@@ -1,0 +1,125 @@
+"""Durations wherever times are: what is taken beside a timestamp, beside whole numbers, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine import Schema, SchemaError, Scope, Stream, UsageError
+from operators import (
+    DAY,
+    HOUR,
+    MINUTE,
+    SECOND,
+    Count,
+    Session,
+    Sliding,
+    Tumbling,
+    aggregate,
+    col,
+    delay,
+    interval_join,
+    join,
+    reduce,
+    select,
+    top,
+)
+from operators.durations import span_of
+from tests.operators.helpers import bench
+
+STAMPED, NUMBERED = Schema("key", at="timestamp"), Schema("key at")
+HALF_A_MINUTE = ["30s", "30 s", "30000ms", "30000 ms", "30000000us", "30000000000ns", 30 * SECOND, SECOND * 30]
+HALF_A_MINUTE += [MINUTE - 30 * SECOND, timedelta(seconds=30), np.timedelta64(30, "s"), np.timedelta64(30_000, "ms")]
+
+TAKES: dict[str, Callable[[Stream, Any], Any]] = {
+    "Tumbling": lambda s, span: aggregate(s, window=Tumbling("at", span), n=Count()),
+    "offset": lambda s, span: aggregate(s, window=Tumbling("at", HOUR, span), n=Count()),
+    "Sliding": lambda s, span: aggregate(s, window=Sliding("at", span, span), n=Count()),
+    "Session": lambda s, span: aggregate(s, "key", window=Session("at", span), n=Count()),
+    "lateness": lambda s, span: aggregate(
+        s, window=Tumbling("at", 5 if s.schema == NUMBERED else HOUR), n=Count(), lateness=span, late=True
+    ),
+    "top": lambda s, span: top(s, order="key", k=2, window=Tumbling("at", span)),
+    "reduce": lambda s, span: reduce(s, "key", lambda rows, at: {"x": at}, Schema("x"), window=Tumbling("at", span)),
+    "join": lambda s, span: join(s, s, on="key", columns="key", window=Sliding("at", span, span)),
+    "upper": lambda s, span: interval_join(s, s, on="key", columns="key", left_time="at", right_time="at", upper=span),
+    "lower": lambda s, span: interval_join(
+        s, s, on="key", columns="key", left_time="at", right_time="at", lower=span, upper=span
+    ),
+}  # fmt: skip
+
+
+def stream_of(schema: Schema) -> Stream:
+    return Scope("spans").new_input(schema)[1]
+
+
+@pytest.mark.parametrize("name", TAKES)
+def test_what_is_taken_beside_a_timestamp(name: str) -> None:
+    for span in HALF_A_MINUTE:
+        TAKES[name](stream_of(STAMPED), span)
+    for span in (3600, np.int64(3600)):
+        with pytest.raises(SchemaError, match=r"'\w+': .* is 3600 of a timestamp: 3600 what\? Say '3600s', '1h'"):
+            TAKES[name](stream_of(STAMPED), span)
+    for span in (True, 1.5, b"1h", "an hour", "1 fortnight", "1.5h", "", np.timedelta64(1, "M"), np.timedelta64("NaT")):
+        with pytest.raises(SchemaError, match=r"such as '1h'|no column"):
+            TAKES[name](stream_of(STAMPED), span)
+
+
+@pytest.mark.parametrize("name", TAKES)
+def test_what_is_taken_beside_whole_numbers(name: str) -> None:
+    for number in (3600, np.int64(3600), 30 * SECOND):
+        TAKES[name](stream_of(NUMBERED), number)
+    for span in ("1h", timedelta(seconds=30), np.timedelta64(30, "s")):
+        with pytest.raises(SchemaError, match=r"of a column of int64, whose unit nobody knows: give a number"):
+            TAKES[name](stream_of(NUMBERED), span)
+
+
+def test_all_ways_to_say_it_are_one_length() -> None:
+    assert {span_of(span, "timestamp", "x") for span in HALF_A_MINUTE} == {30_000_000_000}
+    assert all(type(span_of(span, "timestamp", "x")) is int for span in HALF_A_MINUTE)
+    assert span_of("-5min", "timestamp", "x") == -5 * MINUTE
+    assert span_of(0, "timestamp", "x") == 0
+    assert [DAY // HOUR, -HOUR + DAY, 3 * DAY - 1] == [24, 23 * 3600 * 10**9, 3 * 86400 * 10**9 - 1]
+    with pytest.raises(SchemaError, match="lies beyond"):
+        span_of("100000000000d", "timestamp", "x")
+
+
+def test_windows_are_as_long_as_they_say() -> None:
+    hour = 3600 * 10**9
+
+    def declare(stream: Stream) -> Stream:
+        return aggregate(stream, "key", window=Tumbling("at", "1h", "30min"), n=Count())
+
+    with bench([STAMPED], declare) as made:
+        made.send({"key": [1, 1, 1], "at": np.array([0, hour // 2 - 1, hour // 2], "datetime64[ns]")})
+        made.close()
+        assert [row[-1] for row in made.sent()] == [2, 1]
+
+
+def test_a_column_goes_before_a_duration() -> None:
+    """`upper` may name a column; what reads like a duration is one where there is no such column."""
+    schema = Schema("key", at="timestamp", end="timestamp")
+    stream = stream_of(schema)
+    interval_join(stream, stream, on="key", columns="key", left_time="at", right_time="at", upper="end")
+    with pytest.raises(SchemaError, match="no column 'ende' of the left side for upper="):
+        interval_join(stream, stream, on="key", columns="key", left_time="at", right_time="at", upper="ende")
+
+
+def test_delays_are_of_the_streams_times() -> None:
+    for by in (5, "5 ms", timedelta(milliseconds=5), 5 * SECOND):
+        delay(stream_of(STAMPED), by)
+    with pytest.raises(SchemaError, match="operator 'delay': by is a duration such as '1h'"):
+        delay(stream_of(STAMPED), 0.5)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="cannot be sent"):
+        delay(stream_of(STAMPED), "-1s")
+
+
+def test_truncate_reads_durations() -> None:
+    stream = select(stream_of(STAMPED), hour=col("at").truncate("1h"), minute=col("at").truncate(timedelta(minutes=1)))
+    assert stream.schema == Schema(hour="timestamp", minute="timestamp")
+    with pytest.raises(UsageError, match="truncate: a duration is"):
+        col("at").truncate("hour")
