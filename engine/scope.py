@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from engine.cancel import cancel
 from engine.errors import GraphError, SchemaError
 from engine.explanation import Explanation
 from engine.graph import Graph
@@ -65,6 +66,14 @@ class Scope:
         Raises TimeRegressionError if the time has passed, TokenError if this worker has no token to derive it from.
         """
         return take_hold(*self._running(), place, time)
+
+    def cancel(self) -> None:
+        """End the dataflow, unfinished, and leave others running: no operator of it runs again, its tokens are dropped,
+        its rows thrown away, its inputs closed. Probes then say that it is done; its sinks publish nothing. Every
+        worker must call it, and waits here, stepping, until all have.
+        """
+        worker, (running,) = self._running()
+        cancel(worker, running)
 
     def inspect(self, operator: str) -> Any:
         """What the operator of that name shows of its state on this worker (`context.inspectable`)."""

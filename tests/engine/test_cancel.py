@@ -1,0 +1,134 @@
+"""A dataflow that is cancelled goes, with all it holds, and answers nothing; the others run on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine import (
+    COMPLETE,
+    Exchange,
+    GraphError,
+    InputPort,
+    Notify,
+    OperatorContext,
+    OutputPort,
+    Schema,
+    Scope,
+    Token,
+    Worker,
+    execute,
+)
+from engine.errors import DroppedTokenError
+from operators import Count, aggregate, collect, concatenate, to_parquet, with_columns
+
+VALUE = Schema("value")
+
+
+def endless(context: OperatorContext, token: Token) -> Callable[[OutputPort], None]:
+    sent = 0
+
+    def logic(output: OutputPort) -> None:
+        nonlocal sent
+        context.activate()
+        if not context.congested:
+            output.give(token, {"value": [sent, sent + 1]})
+            token.downgrade(token.time + 1)
+            sent += 1
+
+    return logic
+
+
+def hoarder(ended: list[int]) -> Callable[..., Callable[..., None]]:
+    """Keeps a token for each message, and notes when it believes that all has come."""
+
+    def construct(context: OperatorContext, token: Token) -> Callable[..., None]:
+        kept = [token]
+
+        def logic(rows: InputPort, output: OutputPort) -> None:
+            for reference, _ in rows:
+                kept.append(reference.retain())
+            if rows.frontier == COMPLETE:
+                ended.append(context.worker_index)
+
+        return logic
+
+    return construct
+
+
+def declare_all(scope: Scope, folder: Path, ended: list[int]) -> Any:
+    """A source without end, a loop that goes round for ever, windows, a sink, and an operator that keeps all."""
+    handle, fed = scope.new_input(VALUE)
+    (numbers,) = scope.source("endless", VALUE, endless)
+    numbers.unary("hoarder", VALUE, hoarder(ended), Exchange("value"), Notify.IF_TOKEN)
+    with scope.loop("round") as loop:
+        back = loop.feedback(VALUE)
+        head = concatenate(loop.enter(fed), back.stream)
+        back.connect(with_columns(head).unary("round", VALUE, _pass_on, Exchange("value"), Notify.NEVER))
+        inside = head.probe()
+    to_parquet(aggregate(numbers, "value", n=Count(), emit="end"), folder)
+    return handle, inside
+
+
+def _pass_on(context: OperatorContext, token: Token) -> Callable[..., None]:
+    token.drop()
+
+    def logic(rows: InputPort, output: OutputPort) -> None:
+        for reference, batch in rows:
+            output.give(reference, batch.copy())
+
+    return logic
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_dataflow_is_dropped_while_another_runs(workers: int, tmp_path: Path) -> None:
+    def program(worker: Worker) -> Any:
+        ended: list[int] = []
+        with worker.dataflow("doomed") as doomed:
+            handle, inside = declare_all(doomed, tmp_path / "never", ended)
+        with worker.dataflow("other") as other:
+            numbers, stream = other.new_input(VALUE)
+            rows = collect(stream.unary("other", VALUE, _pass_on, Exchange("value")))
+            probe = stream.probe()
+        handle.send({"value": [1, 2, 3, worker.index]})
+        numbers.send({"value": [worker.index]})
+        for _ in range(50 * (worker.index + 1)):
+            worker.step()
+        if worker.index == 0:
+            hold = doomed.hold(handle, handle.time)
+        doomed.cancel()
+        worker.step_while(lambda: not doomed.done)
+        assert inside.done()
+        with pytest.raises(DroppedTokenError, match="it is closed"):
+            handle.send({"value": [1]})
+        if worker.index == 0:
+            hold.release()
+        numbers.advance_to(1)
+        worker.step_while(lambda: probe.less_than(1))
+        numbers.send({"value": [10 + worker.index]})
+        doomed.cancel()  # once more does no harm
+        worker.run()
+        return rows.columns()["value"].tolist(), ended
+
+    found = execute(program, workers=workers)
+    assert sorted(value for values, _ in found for value in values) == sorted(
+        [*range(workers), *range(10, 10 + workers)]
+    )
+    assert [ended for _, ended in found] == [[]] * workers
+    assert os.listdir(tmp_path) == [] or all(name[0] == "." for name in os.listdir(tmp_path))
+
+
+def test_it_can_be_cancelled_only_when_it_is_there() -> None:
+    def program(worker: Worker) -> None:
+        with worker.dataflow("it") as scope:
+            scope.new_input(VALUE)
+            with pytest.raises(GraphError, match="dataflow 'it' is not built yet"):
+                scope.cancel()
+        scope.cancel()
+        worker.step_while(lambda: not scope.done)
+
+    execute(program, workers=1)
