@@ -9,7 +9,7 @@ import os
 import signal
 import stat
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
@@ -58,10 +58,12 @@ def write_whole(path: Path, value: Any) -> None:
     draft.rename(path)
 
 
-def answer_questions(worker: Inspectable, launcher: int) -> None:
-    """Let this worker process answer from now on."""
+def answer_questions(worker: Inspectable, launcher: int, noticed: Callable[[], None]) -> None:
+    """Let this worker process answer from now on; `noticed()` is called when somebody asks for whatever."""
 
     def answer(_: int, frame: FrameType | None) -> None:
+        with suppress(Exception):
+            noticed()
         with suppress(Exception):  # nothing may reach what was interrupted; the asker's time runs out
             folder = question_folder(launcher)
             require_private(folder.parent)

@@ -70,11 +70,7 @@ def ask(
 
     Raises UsageError for a process without a group, WorkerError if a worker does not answer in time.
     """
-    group = _group_of(process)
-    if group is None:
-        raise UsageError(f"process {process} runs no group of this user; `tokenring why` lists those that do")
-    if not group.workers:
-        raise UsageError(f"the group of process {process} is only starting, or ending; try again")
+    group = group_of(process)
     with _question(group.launcher) as folder:
         identity = secrets.token_hex(8)
         question = {"id": identity, "asker": os.getpid(), "operator": operator, "port": port, "time": at}
@@ -90,6 +86,16 @@ def ask(
                 break
             group = _group_of(group.launcher) or group
         return _together(group, list(answers.values()))
+
+
+def group_of(process: int) -> Group:
+    """The group that a process launched, or works in; UsageError if there is none, or none that answers."""
+    group = _group_of(process)
+    if group is None:
+        raise UsageError(f"process {process} runs no group of this user; `tokenring why` lists those that do")
+    if not group.workers:
+        raise UsageError(f"the group of process {process} is only starting, or ending; try again")
+    return group
 
 
 def _group_of(process: int) -> Group | None:

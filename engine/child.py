@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from engine import errors
 from engine.answer import answer_questions
+from engine.answer_hold import HoldsFromOutside
 from engine.config import Config, usable_cores
 from engine.errors import GraphMismatchError, GroupStopped, TokenRingError, UsageError
 from engine.frames import write_message
@@ -40,7 +41,7 @@ def live(
         gc.freeze()
         gc.disable()
         worker = Worker(segment, lot, index, config)
-        answer_questions(worker, launcher)
+        answer_questions(worker, launcher, HoldsFromOutside(worker, launcher).noticed)
         worker.report = lambda value: _tell(pipe, index, "note", value)
         worker.publish = lambda one: write_message(pipe, {"kind": "publication", "value": list(one)})
         worker.heeding = lambda: write_message(pipe, {"kind": "heeding"})

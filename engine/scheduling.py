@@ -1,5 +1,6 @@
 """The part of a worker that knows which operators are to run: in this step, in the next, or after some time."""
 
+from collections.abc import Callable
 from heapq import heappop, heappush
 from itertools import count
 from time import monotonic_ns
@@ -9,6 +10,9 @@ from engine.operator import DUE, DUE_AND_KEPT, NOT_DUE, RunningOperator
 
 IN_TURN = 2**32
 """Operators of loops are due in turn, after all others: one that feeds itself lets others run."""
+
+
+_OUTSIDE = -1  # in place of an operator's index
 
 
 class Scheduling:
@@ -24,6 +28,8 @@ class Scheduling:
         self._due_since: list[RunningOperator] = []  # while it is: those that became due, or got more, since then
         self.timers: list[tuple[int, int]] = []
         """A heap of (monotonic ns, index of the operator)."""
+        self.look_outside: Callable[[], None] = lambda: None
+        """What `look_outside_after` calls."""
 
     def schedule(self, operator: RunningOperator) -> None:
         """Run `operator` in this step if it is still to come, else in the next."""
@@ -65,6 +71,11 @@ class Scheduling:
         """Run `operator` once `delay_ns` have passed."""
         heappush(self.timers, (monotonic_ns() + delay_ns, operator.index))
 
+    def look_outside_after(self, delay_ns: int) -> None:
+        """Call `look_outside` at the beginning of a step, once `delay_ns` have passed; a signal handler may ask for it.
+        """
+        heappush(self.timers, (monotonic_ns() + delay_ns, _OUTSIDE))
+
     def _run_next(self) -> None:
         """Those that asked for this step become due."""
         for operator in self._next:
@@ -76,5 +87,7 @@ class Scheduling:
         now_ns = monotonic_ns()
         while self.timers and self.timers[0][0] <= now_ns:
             index = heappop(self.timers)[1]
-            if index in self.dataflows.operators:  # its dataflow may be finished
+            if index == _OUTSIDE:
+                self.look_outside()
+            elif index in self.dataflows.operators:  # its dataflow may be finished
                 self.schedule(self.dataflows.operators[index])

@@ -19,6 +19,7 @@ _SUBCOMMANDS: Final = {
     "profile": ("nexmark.profile_command", "profile", "Run a query under py-spy: flame graphs for every worker."),
     "why": ("nexmark.why_command", "why", "Say what holds back the frontiers of a run that is under way."),
     "warm-up": ("nexmark.warm_up_command", "warm_up", "Compile all kernels, so that no program has to wait."),
+    "hold": ("nexmark.hold_command", "hold", "Keep a frontier of a run from passing a time: a breakpoint."),
     "bench": ("nexmark.bench.command", "bench", "Repeat the paper's experiments: rows, tables and plots."),
 }
 _USAGE = 2

@@ -47,7 +47,7 @@ def why(
             click.echo("no group is running")
         return
     try:
-        answers = ask(process, operator, _port(port, operator), _time(at), timeout)
+        answers = ask(process, operator, port_of(port, operator), time_of(at), timeout)
     except UsageError as error:
         raise OptionError(str(error)) from None
     except WorkerError as error:
@@ -67,7 +67,7 @@ def why(
         click.echo(f"\n{problem}")
 
 
-def _port(text: str | None, operator: str | None) -> tuple[str, int]:
+def port_of(text: str | None, operator: str | None) -> tuple[str, int]:
     if text is None:
         return "", 0
     match = re.fullmatch(r"(input|output)(?::(\d+))?", text)
@@ -78,7 +78,7 @@ def _port(text: str | None, operator: str | None) -> tuple[str, int]:
     return match[1], int(match[2] or 0)
 
 
-def _time(text: str | None) -> Any:
+def time_of(text: str | None) -> Any:
     if text is None:
         return None
     try:
