@@ -27,13 +27,20 @@ _LONGEST_TEXT = 20_000  # of an error; of more, the middle is left out
 
 
 def live(
-    program: Program, segment: Segment, lot: ParkingLot, index: int, config: Config, pipe: int, launcher: int
+    program: Program,
+    segment: Segment,
+    lot: ParkingLot,
+    index: int,
+    config: Config,
+    pipe: int,
+    launcher: int,
+    parent: int = 0,
 ) -> NoReturn:
-    """The whole life of a worker process, whose signals are set up."""
+    """The whole life of a worker process, whose signals are set up. parent: its own, if that is not the launcher."""
     status = 1
     try:
         forbid_compilation(index)
-        die_with_parent(launcher)
+        die_with_parent(parent or launcher)
         allow_tracing()
         if config.pin:
             cores = usable_cores()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from engine.errors import ConfigError
 from shm.layout import MAX_WORKERS, Layout
 
+FORK, FORKSERVER, SPAWN = STARTS = ("fork", "forkserver", "spawn")  # the values of Config.start
 NORMAL, EXHAUSTIVE = "normal", "exhaustive"  # the values of Config.checks
 
 _QUEUE_BUDGET_BYTES = 160 * 2**20  # for all pairs together, up to 72 workers: then each has the smallest queue
@@ -33,6 +34,10 @@ class Config:
     long a worker with nothing to do spins before it parks (none when there are more workers than cores). pin: bind
     worker i to the i-th usable core. checks: "normal", or "exhaustive" (engine/checked_progress.py; default:
     TOKENRING_CHECKS in the environment).
+
+    start: how processes begin. "fork": as copies of this one, for any program; "spawn": each as a Python of its own
+    that imports the program; "forkserver": as copies of one that has imported it. The latter two are for programs that
+    can be imported, and for launchers whose libraries have threads.
     """
 
     workers: int = 0
@@ -42,6 +47,7 @@ class Config:
     spin_us: int = 1000
     pin: bool = True
     checks: str = ""
+    start: str = FORK
 
     def __post_init__(self) -> None:
         if self.workers == 0 and self.workers.__class__ is int:
@@ -63,6 +69,8 @@ class Config:
             object.__setattr__(self, "checks", os.environ.get("TOKENRING_CHECKS") or NORMAL)
         if self.checks not in (NORMAL, EXHAUSTIVE):
             raise ConfigError(f"checks (or TOKENRING_CHECKS) must be {NORMAL!r} or {EXHAUSTIVE!r}, not {self.checks!r}")
+        if self.start not in STARTS:
+            raise ConfigError(f"start must be 'fork', 'forkserver' or 'spawn', not {self.start!r}")
         if self.spin_us < 0 or self.backlog_bytes < 0:
             raise ConfigError("spin_us and backlog_bytes must not be negative")
 

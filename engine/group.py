@@ -40,6 +40,7 @@ class Group:
         self._on_note = on_note
         self._selector = selectors.DefaultSelector()
         self._running: set[int] = set()
+        self._attached = 0
         self._is_heeded = False  # some worker closes its sources when it is asked to
         self._is_stopping = False
         self._results: dict[int, Any] = {}
@@ -83,6 +84,11 @@ class Group:
                 self._results[index] = message["value"]
             elif message["kind"] == "publication":
                 self._publications.append(Publication(*message["value"]))
+            elif message["kind"] == "attached":
+                self._attached += 1
+                if self._attached == self._config.workers:  # nobody needs a name any more
+                    self._segment.unlink()
+                    self._lot.unlink()
             elif message["kind"] == "heeding":
                 self._is_heeded = True
             elif message["kind"] != "note":

@@ -13,11 +13,14 @@ from functools import partial
 from typing import Any, NoReturn
 
 from engine.child import Program, flush_output, live
-from engine.config import Config
+from engine.config import FORK, FORKSERVER, SPAWN, Config
 from engine.errors import ConfigError
 from engine.group import Group
 from engine.interrupts import Interrupts
+from engine.named import named
 from engine.processes import Process, fork, starting
+from engine.starts import Server, require_no_start_within, spawn_all
+from engine.threads import warn_of_threads
 from engine.warm_up import warm_up
 from shm.cleanup import reclaim
 from shm.parking import ParkingLot
@@ -30,10 +33,13 @@ def execute(
     config: Config | None = None,
     on_note: Callable[[int, Any], None] | None = None,
     on_start: Callable[[list[int]], None] | None = None,
+    start: str = "",
 ) -> list[Any]:
     """Run `program(worker)` on every worker of a new group; returns what each returned, in order.
 
-    workers: processes (default: one per usable core; or give a whole `config`). on_note(worker, value) sees what
+    workers: processes (default: one per usable core; or give a whole `config`). start: how they begin, see Config;
+    forked processes have none of this one's threads, so what a thread pool of a library did here (Polars) may hang
+    there: a warning says so. on_note(worker, value) sees what
     workers `report`; on_start(pids) the processes. Dataflows still running when the program returns are run to their
     end.
 
@@ -49,9 +55,13 @@ def execute(
     process ends the group first, and whoever handles it is called where it is safe.
     """
     if config is None:
-        config = Config(workers=workers)
+        config = Config(workers=workers, start=start or FORK)
     elif workers not in (0, config.workers):
         raise ConfigError(f"workers={workers} contradicts config.workers={config.workers}; give one of them")
+    elif start not in ("", config.start):
+        raise ConfigError(f"start={start!r} contradicts config.start={config.start!r}; give one of them")
+    require_no_start_within()
+    told = {} if config.start == FORK else named(program, config.start)
     warm_up()
     reclaim()
     with ExitStack() as undo:
@@ -59,12 +69,23 @@ def execute(
             interrupts = undo.enter_context(Interrupts())
             segment = Segment.create(config.layout)
             undo.callback(segment.close)
-            segment.unlink()
-            lot = ParkingLot(config.workers)
+            undo.callback(segment.unlink)
+            lot = ParkingLot(config.workers, keep_names=True)
             undo.callback(lot.close)
+            undo.callback(lot.unlink)
             group = Group(segment, lot, config, interrupts, on_note)
             undo.callback(group.end)
-            _fork(program, group.processes, segment, lot, config, interrupts)
+            if config.start == SPAWN:
+                spawn_all(group.processes, told, segment, lot, config)
+            elif config.start == FORKSERVER:
+                server = Server()
+                undo.callback(server.close)
+                undo.callback(group.end)
+                server.start_all(group.processes, told, segment, lot, config)
+            else:
+                segment.unlink()
+                lot.unlink()
+                _fork(program, group.processes, segment, lot, config, interrupts)
         if on_start is not None:
             with interrupts.let_through():
                 on_start([process.pid for process in group.processes])
@@ -94,5 +115,6 @@ def _fork(
                 interrupts.act()
             processes.append(fork(partial(body, index), processes))
             processes[-1].watch()
+        warn_of_threads()
     finally:
         gc.unfreeze()

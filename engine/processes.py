@@ -3,6 +3,7 @@
 import errno
 import os
 import resource
+import select
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NoReturn
@@ -16,8 +17,10 @@ class Process:
     in what it forked.
     """
 
-    def __init__(self, pid: int, pipe: int) -> None:
+    def __init__(self, pid: int, pipe: int, ask: Callable[[], int] | None = None) -> None:
+        """ask: where it is another's child, gives its exit code once it has ended."""
         self.pid = pid
+        self._ask = ask
         self.reader = MessageReader(pipe)
         self.pidfd = -1
         self._status: int | None = None
@@ -28,11 +31,18 @@ class Process:
 
     def exit_code(self, wait: bool = True) -> int | None:
         """Its exit status, or minus the signal that killed it; None if it lives and is not to be waited for."""
-        if self._status is None:
+        if self._status is None and self._ask is not None:
+            if self.pidfd < 0 or select.select([self.pidfd], [], [], None if wait else 0)[0]:
+                self._status = self._ask()
+        elif self._status is None:
             pid, status = os.waitpid(self.pid, 0 if wait else os.WNOHANG)
             if pid:
                 self._status = os.waitstatus_to_exitcode(status)
         return self._status
+
+    def ended_before(self) -> None:
+        """Note that there is no such process any more, and never was one to be waited for."""
+        self._status = 1
 
     def close(self) -> None:
         """Close the descriptors."""

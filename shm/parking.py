@@ -63,14 +63,35 @@ def fence_now():  # type: ignore[no-untyped-def]
 
 
 class ParkingLot:
-    """The semaphores of a group, made by the launcher before it forks; their names are gone at once."""
+    """The semaphores of a group, made by the launcher before it starts workers; names are gone as soon as can be."""
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers: int, keep_names: bool = False) -> None:
+        """keep_names: until `unlink`, for processes that are to `attach`."""
         self._semaphores: list[posix_ipc.Semaphore] = []
+        self.names: list[str] = []
+        """Those that are still there."""
         for worker in range(workers):
             semaphore = _new_semaphore(f"{new_name()}-{worker}", workers)
-            semaphore.unlink()
+            self.names.append(semaphore.name)
             self._semaphores.append(semaphore)
+            if not keep_names:
+                self.unlink()
+
+    @classmethod
+    def attach(cls, names: list[str]) -> "ParkingLot":
+        """Another process's semaphores, by their names. Raises SegmentError."""
+        lot = cls(0)
+        try:
+            lot._semaphores = [posix_ipc.Semaphore(name) for name in names]
+        except posix_ipc.Error as error:
+            raise SegmentError(f"cannot open a group's semaphores in {SHM_FOLDER}: {error}") from error
+        return lot
+
+    def unlink(self) -> None:
+        """Remove the names."""
+        while self.names:
+            with suppress(posix_ipc.ExistentialError):
+                posix_ipc.unlink_semaphore(self.names.pop())
 
     def wait(self, worker: int, seconds: float) -> bool:
         """Sleep until posted or for `seconds`; True if posted."""

@@ -1,0 +1,37 @@
+"""Threads of this process that a fork does not copy, and what is said of them."""
+
+import os
+import sys
+import warnings
+
+
+def warn_of_threads() -> None:
+    """Warn if other threads are here just after a fork: a library that needs them may hang in the workers for ever.
+
+    Those that a library ends before each fork (numpy's) are not seen here; Arrow's, which it makes anew, are left out.
+    """
+    others = []
+    for thread in os.listdir("/proc/self/task"):
+        if int(thread) != os.getpid():
+            try:
+                with open(f"/proc/self/task/{thread}/comm", encoding="utf-8", errors="replace") as file:
+                    others.append(file.read().strip())
+            except OSError:
+                continue  # it has ended
+    with open("/proc/self/comm", encoding="utf-8", errors="replace") as file:
+        own = file.read().strip()
+    unnamed = others.count(own)
+    arrow = sys.modules.get("pyarrow")
+    if arrow is not None:
+        unnamed = max(0, unnamed - arrow.cpu_count() - arrow.io_thread_count())
+    named = sorted({name for name in others if name != own and name != "jemalloc_bg_thd"})
+    count = unnamed + sum([name in named for name in others])
+    if count:
+        called = f" ({', '.join(named[:4])})" if named else ""
+        warnings.warn(
+            f"{count} other thread(s) run in this process{called}, which forked workers do not have: a library that "
+            f"waits for its threads there (Polars, say) hangs for ever. Use start='spawn' or 'forkserver', or use the "
+            f"library only after the run",
+            RuntimeWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,162 @@
+"""Workers started afresh, or forked from a fresh server: the same answers and errors, and programs named or refused."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine import Config, ConfigError, Exchange, OperatorError, Schema, UsageError, Worker, WorkerError, execute
+from operators import collect, gather
+from operators.collect import Collected
+from tests.crash.group import ROOT, WATCHDOG_S
+
+FRESH = ("spawn", "forkserver")
+INHERITED: list[int] = []
+"""What this process has put here, a fresh one has not."""
+
+
+def sums(worker: Worker, rounds: int, by: int = 1) -> tuple[int, int, list[int]]:
+    with worker.dataflow("sums") as scope:
+        handle, stream = scope.new_input(Schema("key"))
+        rows = collect(stream.unary("pass on", stream.schema, _pass_on, Exchange("key")))
+    for number in range(rounds):
+        handle.send({"key": [number * by]})
+        handle.advance_to(number + 1)
+        worker.step()
+    worker.run()
+    return worker.index, int(rows.columns()["key"].sum()), INHERITED
+
+
+def _pass_on(context: Any, token: Any) -> Any:
+    token.drop()
+
+    def logic(rows: Any, output: Any) -> None:
+        for reference, batch in rows:
+            output.give(reference, batch)
+
+    return logic
+
+
+def kept(worker: Worker) -> Collected:
+    with worker.dataflow("kept") as scope:
+        handle, stream = scope.new_input(Schema("key"))
+        rows = collect(stream)
+    handle.send({"key": [worker.index]})
+    return rows
+
+
+def failing(worker: Worker) -> None:
+    raise ArithmeticError("no")
+
+
+def dying(worker: Worker) -> None:
+    if worker.index == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    worker.step_while(lambda: True)
+
+
+def waiting(worker: Worker) -> None:
+    worker.report(os.getpid())
+    worker.step_while(lambda: True)
+
+
+@pytest.mark.parametrize("start", FRESH)
+def test_the_same_answer_without_what_this_process_has(start: str) -> None:
+    INHERITED.append(1)
+    try:
+        results = execute(partial(sums, rounds=20, by=3), config=Config(workers=2, pin=False, start=start))
+    finally:
+        INHERITED.clear()
+    assert [(index, inherited) for index, _, inherited in results] == [(0, []), (1, [])]
+    assert sum(total for _, total, _ in results) == 2 * 3 * sum(range(20))
+
+
+@pytest.mark.parametrize("start", FRESH)
+def test_rows_are_gathered(start: str) -> None:
+    assert gather(kept, workers=2, start=start).column("key").to_pylist() == [0, 1]
+
+
+@pytest.mark.parametrize("start", FRESH)
+def test_failures_are_told(start: str) -> None:
+    with pytest.raises(OperatorError, match="ArithmeticError: no"):
+        execute(failing, workers=2, start=start)
+    with pytest.raises(WorkerError, match="worker 1 was killed by SIGKILL"):
+        execute(dying, workers=2, start=start)
+
+
+@pytest.mark.parametrize("start", FRESH)
+def test_an_end_by_the_launcher_leaves_no_process(start: str) -> None:
+    def stop(index: int, pid: int) -> None:
+        raise LookupError(pid)
+
+    with pytest.raises(LookupError):
+        execute(waiting, workers=2, start=start, on_note=stop)
+
+
+@pytest.mark.parametrize("start", FRESH)
+@pytest.mark.parametrize("program", [lambda worker: None, partial(lambda worker: None)])
+def test_what_cannot_be_imported_is_refused(start: str, program: Any) -> None:
+    with pytest.raises(UsageError, match=r"<lambda>.*cannot be imported by its name.*start='fork'"):
+        execute(program, workers=1, start=start)
+
+
+def test_an_unknown_start_is_named() -> None:
+    with pytest.raises(ConfigError, match="start must be 'fork', 'forkserver' or 'spawn', not 'thread'"):
+        execute(failing, workers=1, start="thread")
+
+
+SCRIPT = """
+from engine import execute
+def program(worker):
+    return worker.index
+{guard}
+    print(execute(program, workers=2, start="{start}"))
+"""
+
+
+@pytest.mark.parametrize("start", FRESH)
+@pytest.mark.parametrize("is_guarded", [True, False])
+def test_a_program_that_is_run_as_a_file(tmp_path: Path, start: str, is_guarded: bool) -> None:
+    file = tmp_path / "script.py"
+    file.write_text(SCRIPT.format(start=start, guard='if __name__ == "__main__":' if is_guarded else "if True:"))
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, file], capture_output=True, text=True, timeout=WATCHDOG_S, env=environment)
+    if is_guarded:
+        assert (done.stdout, done.stderr) == ("[0, 1]\n", "")
+    else:
+        assert done.returncode == 1
+        assert "put the call below `if __name__ == '__main__':`" in done.stderr.splitlines()[-1] + done.stderr
+
+
+def test_other_threads_at_a_fork_are_told_of() -> None:
+    done = threading.Event()
+    thread = threading.Thread(target=done.wait)
+    thread.start()
+    try:
+        for _ in range(30):  # Arrow's own are left out, by number
+            threading.Thread(target=done.wait).start()
+        with pytest.warns(RuntimeWarning, match=r"thread\(s\) run in this process.*start='spawn'"):
+            execute(failing_not, workers=1)
+    finally:
+        done.set()
+        thread.join()
+        while threading.active_count() > 1:
+            time.sleep(0.01)
+
+
+def failing_not(worker: Worker) -> None:
+    """Nothing to do."""
+
+
+def test_no_other_threads_no_word(recwarn: pytest.WarningsRecorder) -> None:
+    execute(failing_not, workers=1)
+    assert not [told for told in recwarn if issubclass(told.category, RuntimeWarning)]
