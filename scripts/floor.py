@@ -119,7 +119,7 @@ def count(table, used, stamp, delta):  # type: ignore[no-untyped-def]
     return used
 
 
-@kernel
+@kernel(int64(WORDS, WORDS, WORDS, int64[:, :, ::1], WORDS, int64))
 def exchange(ring, changes, used, tables, sizes, before):  # type: ignore[no-untyped-def]
     """Publish the logged changes as one batch, apply every published one; returns the least time still counted."""
     if used[0] > 0 and publish(ring, changes, 0, used[0]):
@@ -151,7 +151,6 @@ def measure_floor(keys: np.ndarray, values: np.ndarray, workers: int, plan: Plan
     cells = 1024
     while cells < 2 * len(np.unique(columns[0])):
         cells *= 2
-    _compile()
     parts = execute(lambda worker: _work(worker, *columns, cells, pace), config=Config(workers=workers))
     histogram = Histogram()
     for part in parts:
@@ -175,21 +174,6 @@ def measure_floor(keys: np.ndarray, values: np.ndarray, workers: int, plan: Plan
         "active_step_us": turns["active_ns"] / 1e3 / max(1, turns["active"]),
         "active_steps": turns["active"],
     }
-
-
-def _compile() -> None:
-    """Load the one kernel without a signature before the fork (an empty ring of two slots)."""
-    words = np.zeros(64, np.int64)
-    ring = np.zeros(8, np.int64)
-    ring[0] = ring[1] = ring[2] = words.__array_interface__["data"][0]
-    exchange(
-        ring,
-        np.zeros(CHANGE_WORDS, np.int64),
-        np.zeros(1, np.int64),
-        np.zeros((2, 2, 2), np.int64),
-        np.zeros(2, np.int64),
-        0,
-    )
 
 
 def _work(worker: Worker, keys: np.ndarray, values: np.ndarray, cells: int, pace: Pace) -> dict[str, Any]:
