@@ -35,7 +35,7 @@ from shm.data_queue import (
     receive,
     release_all,
 )
-from shm.kernels import COLUMN, TABLE, WORDS, int64, kernel, words_at
+from shm.kernels import COLUMN, TABLE, WORDS, int64, kernel, void, words_at
 from shm.progress_ring import CHANGE_WORDS, DELTA, LOCATION, TIME, advance, available, publish, record_word, release
 
 TOKENS, MESSAGES = range(
@@ -50,7 +50,7 @@ _CHECK_TURNS, _LOOK_TURNS = 1024, 64
 _partition = partition_for(2)
 
 
-@kernel
+@kernel(void(WORDS, WORDS, int64, int64, int64))
 def log_change(changes, used, location, delta, stamp):  # type: ignore[no-untyped-def]
     """Add a change to the batch to publish; changes at one pointstamp become one, or none."""
     end = CHANGE_WORDS * used[0]
