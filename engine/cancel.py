@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 def cancel(worker: "Worker", dataflow: "RunningDataflow") -> None:
     """End a dataflow on this worker and, once they call it too, on all others."""
+    logics = [operator.call for operator in dataflow.operators]  # which hold tokens that would else be lost
     for operator in dataflow.operators:
         if not operator.is_relay:
             operator.call = partial(_discard, operator.inputs)
@@ -28,6 +29,7 @@ def cancel(worker: "Worker", dataflow: "RunningDataflow") -> None:
         handle.close()
     for token, _, _ in tokens_of(dataflow, live_tokens()):
         token.drop()
+    del logics
     for operator in dataflow.operators:
         if not operator.is_relay:
             worker.schedule(operator)  # for what waits at its inputs, and to let go of the right to be told

@@ -85,7 +85,9 @@ def _pass_on(context: OperatorContext, token: Token) -> Callable[..., None]:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_dataflow_is_dropped_while_another_runs(workers: int, tmp_path: Path) -> None:
+def test_a_dataflow_is_dropped_while_another_runs(
+    workers: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     def program(worker: Worker) -> Any:
         ended: list[int] = []
         with worker.dataflow("doomed") as doomed:
@@ -118,6 +120,7 @@ def test_a_dataflow_is_dropped_while_another_runs(workers: int, tmp_path: Path) 
     assert sorted(value for values, _ in found for value in values) == sorted(
         [*range(workers), *range(10, 10 + workers)]
     )
+    assert capfd.readouterr().err == ""
     assert [ended for _, ended in found] == [[]] * workers
     assert os.listdir(tmp_path) == [] or all(name[0] == "." for name in os.listdir(tmp_path))
 
