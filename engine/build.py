@@ -41,18 +41,30 @@ def build_dataflow(worker: "Worker", scope: Scope) -> RunningDataflow:
     outermost = graph.outermost_loop()
     for spec in graph.operators:
         number = tracker.add_operator(spec.notify)
-        operator = RunningOperator(worker, spec.name, worker.dataflows.next_index(), number, spec.notify)
+        operator = RunningOperator(worker, spec.name, number, spec.notify)
         operator.is_relay = spec.relay is not None
         operator.in_loop = spec.depth >= outermost
-        for index, port in enumerate(spec.inputs):
-            kind = InputPort if spec.input_depth == 1 else NestedInputPort
-            location = tracker.add_location(number, is_input=True)
-            operator.inputs.append(
-                kind(operator, index, location, port.schema, spec.input_depth, tracker, worker.log)
-            )
-        for index, schema in enumerate(spec.outputs):
-            location = tracker.add_location(number)
-            operator.outputs.append(OutputPort(operator, index, location, schema, spec.depth, worker.log))
+        kind = InputPort if spec.input_depth == 1 else NestedInputPort
+        operator.inputs = tuple(
+            [
+                kind(
+                    operator,
+                    index,
+                    tracker.add_location(number, is_input=True),
+                    port.schema,
+                    spec.input_depth,
+                    tracker,
+                    worker.log,
+                )
+                for index, port in enumerate(spec.inputs)
+            ]
+        )
+        operator.outputs = tuple(
+            [
+                OutputPort(operator, index, tracker.add_location(number), schema, spec.depth, worker.log)
+                for index, schema in enumerate(spec.outputs)
+            ]
+        )
         operator.paths = spec.paths
         same_time = operator.paths.same_time_inputs(operator.inputs, len(operator.outputs))
         for output, inputs in zip(operator.outputs, same_time, strict=True):

@@ -4,7 +4,6 @@ In that order, since a token that is dropped says that nothing more comes: an op
 take half of the rows for all of them, and a sink would publish it.
 """
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.input_port import InputPort
@@ -20,7 +19,7 @@ def cancel(worker: "Worker", dataflow: "RunningDataflow") -> None:
     logics = [operator.call for operator in dataflow.operators]  # which hold tokens that would else be lost
     for operator in dataflow.operators:
         if not operator.is_relay:
-            operator.call = partial(_discard, operator.inputs)
+            operator.logic, operator.ports = _discard, operator.inputs
             operator.view = None
     worker.barrier()
     if dataflow.done:
@@ -36,7 +35,7 @@ def cancel(worker: "Worker", dataflow: "RunningDataflow") -> None:
     worker.flush()
 
 
-def _discard(inputs: list[InputPort]) -> None:
+def _discard(*inputs: InputPort) -> None:
     """The logic of every operator of a dataflow that was cancelled."""
     for port in inputs:
         for _ in port:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 class Channel:
     """An edge within a worker: batches pass by reference."""
 
+    __slots__ = ("log", "target", "worker")
+
     def __init__(self, worker: "Worker", target: InputPort) -> None:
         self.worker = worker
         self.target = target
@@ -34,14 +36,20 @@ class Channel:
                 log.make_room()
         else:
             log.add(target.location, time, 1)
-        target.queue.append((time, batch, True))  # it may be a view that came in through another channel
+        try:
+            target.queue.append((time, batch, True))  # it may be a view that came in through another channel
+        except AttributeError:
+            target.first((time, batch, True))
         self.worker.schedule(target.operator)
 
     def push_each(self, burst: Burst, batch: Batch) -> None:
         """Count all messages of a burst and hand them over as one entry."""
         target = self.target
         burst.log_each(self.log, target.location, 1)
-        target.queue.append((burst, batch, True))
+        try:
+            target.queue.append((burst, batch, True))
+        except AttributeError:
+            target.first((burst, batch, True))
         self.worker.schedule(target.operator)
 
 

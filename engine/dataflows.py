@@ -47,29 +47,27 @@ class Dataflows:
 
     def __init__(self) -> None:
         self.operators: dict[int, RunningOperator] = {}
-        """By index, which is in topological order."""
-        self.by_number: dict[int, RunningOperator | Probe | RunningDataflow] = {}
-        """Who is told of a frontier's move, by the tracker's numbers."""
+        """By the tracker's numbers, which are in topological order."""
+        self.by_number: dict[int, Probe | RunningDataflow] = {}
+        """Who else is told of a frontier's move, by the tracker's numbers."""
         self.inputs: list[InputHandle] = []
         self.finished: list[RunningDataflow] = []
         """Those to be forgotten."""
-        self._operators_made = 0
 
     @property
     def running(self) -> list[RunningDataflow]:
         """Those that are not forgotten, in the order they were declared."""
         return [found for found in self.by_number.values() if isinstance(found, RunningDataflow)]
 
-    def next_index(self) -> int:
-        """The index of the operator that is made next."""
-        self._operators_made += 1
-        return self._operators_made - 1
+    def frontier_moved(self, number: int) -> None:
+        """Tell whoever has that number that a frontier moved."""
+        told = self.operators.get(number) or self.by_number[number]
+        told.frontier_moved()
 
     def add(self, dataflow: RunningDataflow) -> None:
         """Let a dataflow that has been built be found."""
         for operator in dataflow.operators:
-            self.operators[operator.index] = operator
-            self.by_number[operator.number] = operator
+            self.operators[operator.number] = operator
         for probe in dataflow.probes:
             self.by_number[probe.number] = probe
         self.by_number[dataflow.number] = dataflow
@@ -86,7 +84,7 @@ class Dataflows:
                 continue
             progress.forget(dataflow.operators, [probe.location for probe in dataflow.probes])
             for operator in dataflow.operators:
-                del self.operators[operator.index], self.by_number[operator.number]
+                del self.operators[operator.number]
                 operator.release()
             for probe in dataflow.probes:
                 del self.by_number[probe.number]

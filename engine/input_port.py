@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 _new_tuple = tuple.__new__
 
+NO_MESSAGES: Any = ()
+"""The queue of an input that none has come to, or none for long: there may be a million, and a deque is 600 bytes."""
+
 
 class InputPort:
     """One input of a running operator. Iterate over it for (token reference, batch) pairs; ask it for its frontier."""
@@ -57,12 +60,16 @@ class InputPort:
         self.schema = schema
         self.log = log
         # Time (or Burst), batch, whether it is a view into a queue.
-        self.queue: deque[tuple[Any, Batch, bool]] = deque()
+        self.queue: deque[tuple[Any, Batch, bool]] = NO_MESSAGES
         self._whole_bursts = False
-        self.thread = get_ident()
+        self.thread = operator.worker.thread
         self._tracker = tracker
         self._frontier_word = tracker.frontier_word(location)
         self.current: TokenRef | None = None  # the reference of the message at hand: the only one that is good
+
+    def first(self, message: tuple[Any, Batch, bool]) -> None:
+        """Let a message wait that `queue` could not take, being NO_MESSAGES."""
+        self.queue = deque((message,))
 
     @property
     def frontier(self) -> Time:

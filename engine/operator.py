@@ -1,12 +1,12 @@
 """A running operator: its ports, its logic, and the context through which the logic asks to be run again."""
 
+from collections import deque
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import GroupStopped, OperatorError, TokenRingError
-from engine.input_port import InputPort
+from engine.input_port import NO_MESSAGES, InputPort
 from engine.location import Notify
 from engine.output_port import OutputPort
 from engine.paths import identity_paths
@@ -25,31 +25,32 @@ class RunningOperator:
     """One worker's instance of an operator."""
 
     __slots__ = (
-        "call",
         "counts_tokens",
         "due",
         "in_loop",
-        "index",
         "inputs",
         "is_indifferent",
         "is_next",
         "is_relay",
         "is_running",
+        "logic",
         "name",
         "number",
         "outputs",
         "paths",
+        "ports",
         "view",
         "worker",
     )
 
-    def __init__(self, worker: "Worker", name: str, index: int, number: int, notify: Notify) -> None:
+    def __init__(self, worker: "Worker", name: str, number: int, notify: Notify) -> None:
         self.worker = worker
         self.name = name
-        self.index = index  # position in the worker's list: topological, so pipelined operators run within one step
-        self.number = number  # the tracker's number
-        self.inputs: list[InputPort] = []
-        self.outputs: list[OutputPort] = []
+        self.number = number  # the tracker's: topological, so pipelined operators run within one step
+        self.inputs: tuple[InputPort, ...] = ()
+        self.outputs: tuple[OutputPort, ...] = ()
+        self.ports: tuple[Any, ...] = ()
+        """What the logic is called with."""
         self.counts_tokens = notify == Notify.IF_TOKEN
         self.is_indifferent = notify == Notify.NEVER
         self.due = NOT_DUE
@@ -61,19 +62,20 @@ class RunningOperator:
         self.is_relay = False
         """Whether it is only an edge that changes times."""
         self.is_running = False
-        self.call: Callable[[], None] = _nothing
+        self.logic: Callable[..., None] = _nothing
         self.view: Callable[[], Any] | None = None
         """Shows its state to whoever inspects it."""
 
     def set_logic(self, logic: Callable[..., None]) -> None:
         """Bind the logic to the ports."""
-        self.call = partial(logic, *self.inputs, *self.outputs)
+        self.logic = logic
+        self.ports = (*self.inputs, *self.outputs)
 
     def run(self) -> None:
         """Run the logic once; whatever it raises is raised as OperatorError naming the operator and the worker."""
         self.is_running = True
         try:
-            self.call()
+            self.logic(*self.ports)
         except (GroupStopped, BrokenInvariant, OperatorError, KeyboardInterrupt):
             raise  # an OperatorError: of a stateless operator, which it names
         except TokenRingError as error:
@@ -93,6 +95,8 @@ class RunningOperator:
         for port in self.inputs:
             if port.current is not None or port.queue:
                 port.end_call()
+            elif self.is_indifferent and port.queue.__class__ is deque:  # not one that checks
+                port.queue = NO_MESSAGES  # it may be idle for long from now on
         if self.counts_tokens:
             self.worker.tracker.set_holding(self.number, self.held)
 
@@ -100,8 +104,8 @@ class RunningOperator:
         """Let go of ports, state and all they hold, now and not when garbage is collected; it never runs again."""
         for port in self.outputs:
             port.channels = []
-        self.inputs, self.outputs = [], []
-        self.call = _nothing
+        self.inputs, self.outputs, self.ports = (), (), ()
+        self.logic = _nothing
         self.view = None
         self.due = DUE  # so that no late activation makes it due
 

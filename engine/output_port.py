@@ -47,7 +47,7 @@ class OutputPort:
         self.depth = depth
         self.schema = schema
         self.log = log
-        self.thread = get_ident()
+        self.thread = operator.worker.thread
         self.held = 0
         self.channels: list[Channel | RelayChannel | StageRun] = []
         self.same_time_inputs: Collection[Any] = ()

@@ -49,7 +49,7 @@ def _is_identity(summary: PathSummary | None) -> bool:
 
 
 def _collected(ports: Sequence[Any]) -> Collection[Any]:
-    return tuple(ports) if len(ports) <= _FEW else frozenset(ports)
+    return tuple(ports) if len(ports) <= _FEW else frozenset(ports)  # of a tuple, itself
 
 
 @cache

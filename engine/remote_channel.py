@@ -207,7 +207,10 @@ class RemoteChannel(Channel):
             heaps = tuple([heap if kind.is_text else None for kind in self._schema.kinds])
         batch = Batch.wrap(self._schema, columns, rows, heaps)
         batch.lend(self._plane.lent)
-        target.queue.append((time, batch, True))
+        try:
+            target.queue.append((time, batch, True))
+        except AttributeError:
+            target.first((time, batch, True))
         self.worker.schedule(target.operator)
 
 

@@ -21,13 +21,13 @@ class Scheduling:
     dataflows: Dataflows
 
     def __init__(self) -> None:
-        self._due: list[int] = []  # of indices; those of loops' operators plus multiples of IN_TURN, ever larger
+        self._due: list[int] = []  # of numbers; those of loops' operators plus multiples of IN_TURN, ever larger
         self._turns = count(IN_TURN, IN_TURN)
         self._next: list[RunningOperator] = []
         self._is_behind = False  # whether the last step ended before some due operators
         self._due_since: list[RunningOperator] = []  # while it is: those that became due, or got more, since then
         self.timers: list[tuple[int, int]] = []
-        """A heap of (monotonic ns, index of the operator)."""
+        """A heap of (monotonic ns, number of the operator)."""
         self.look_outside: Callable[[], None] = lambda: None
         """What `look_outside_after` calls."""
 
@@ -36,7 +36,7 @@ class Scheduling:
         if operator.due == DUE:
             return
         if operator.due == NOT_DUE:
-            heappush(self._due, operator.index + next(self._turns) if operator.in_loop else operator.index)
+            heappush(self._due, operator.number + next(self._turns) if operator.in_loop else operator.number)
         if self._is_behind:
             self._due_since.append(operator)
         operator.due = DUE
@@ -49,9 +49,9 @@ class Scheduling:
         operators = self.dataflows.operators
         new = self._due_since if self._is_behind else [operators[index % IN_TURN] for index in self._due]
         for operator in new:
-            for port in operator.inputs:
-                port.end_call()
-            if operator.due:
+            if operator.due:  # else it has run since
+                for port in operator.inputs:
+                    port.end_call()
                 operator.due = DUE_AND_KEPT
         self._due_since = []
         self._is_behind = True
@@ -69,7 +69,7 @@ class Scheduling:
 
     def activate_after(self, operator: RunningOperator, delay_ns: int) -> None:
         """Run `operator` once `delay_ns` have passed."""
-        heappush(self.timers, (monotonic_ns() + delay_ns, operator.index))
+        heappush(self.timers, (monotonic_ns() + delay_ns, operator.number))
 
     def look_outside_after(self, delay_ns: int) -> None:
         """Call `look_outside` at the beginning of a step, once `delay_ns` have passed; a signal handler may ask for it.

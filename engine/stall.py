@@ -64,7 +64,7 @@ class StallWatch:
             for token, _, time in tokens_of(dataflow, tokens):
                 port = token._port
                 assert isinstance(port, OutputPort)
-                if isinstance(token, HeldToken) or id(token) in manual or port.operator.index in timers:
+                if isinstance(token, HeldToken) or id(token) in manual or port.operator.number in timers:
                     continue
                 if _is_forgotten(worker, dataflow, port, time):
                     found.setdefault(port, []).append(token)

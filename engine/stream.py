@@ -3,6 +3,7 @@ them.
 """
 
 from collections.abc import Callable
+from sys import intern
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from engine.errors import GraphError
@@ -141,7 +142,8 @@ class OperatorBuilder:
     def __init__(self, scope: "Scope", name: str, notify: Notify = Notify.ALWAYS) -> None:
         scope.require_open()
         self._scope = scope
-        self._spec = OperatorSpec(scope.graph.region + name, Notify(notify), depth=scope.depth, input_depth=scope.depth)
+        full_name = intern(str(scope.graph.region + name))  # there may be a million of one name
+        self._spec = OperatorSpec(full_name, Notify(notify), depth=scope.depth, input_depth=scope.depth)
         self.number = len(scope.graph.operators)
         scope.graph.operators.append(self._spec)
 

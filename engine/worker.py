@@ -189,9 +189,8 @@ class Worker(Inspectable, Scheduling, Stopping):
         if flags:
             self._incoming = flags & INCOMING
             if flags & APPLIED_ANY:
-                by_number = self.dataflows.by_number
                 for number in self.tracker.woken():
-                    by_number[number].frontier_moved()
+                    self.dataflows.frontier_moved(number)
             if flags & PARKED:
                 self._wake_parked()
         else:

@@ -14,7 +14,7 @@ import click
 
 from nexmark.at_work import at_work
 from nexmark.bench.options import ListCommand
-from nexmark.bench.sizes import EXCHANGING, QUERIES, QUICK, chosen, said
+from nexmark.bench.sizes import EXCHANGING, OPERATOR_KINDS, QUERIES, QUICK, chosen, said
 from nexmark.bench.sources import SOURCES
 from nexmark.errors import OptionError
 from nexmark.files import STANDARD_OUTPUT, PathOption, require_writable
@@ -155,7 +155,14 @@ def chain(json_file: Path | None, quick: bool, **options: Any) -> int:
     "--operators",
     click.IntRange(1, 1_000_000),
     "N",
-    "Operators in each.  [default: 10 100 1000, and 10,000 in 100 dataflows]",
+    "Operators in each.  [default: 10 100 1000, and 12,000 in 100 dataflows]",
+)
+@_many(
+    "--operator-kind",
+    click.Choice(OPERATOR_KINDS),
+    "KIND",
+    "real: stateful, each known to progress tracking; fused: filters in one function; always: real, and notified of "
+    "every move of a frontier.  [default: real]",
 )
 @_many("--workers", _WORKERS, "N", "Worker processes.  [default: 1]")
 @click.option("--steps", type=click.IntRange(1), metavar="N", help="Steps of each point.")
@@ -232,7 +239,7 @@ def _chain_jobs(sweep: dict[str, Any]) -> list[Job]:
 def _idle_jobs(sweep: dict[str, Any]) -> list[Job]:
     from nexmark.bench import idle
 
-    return idle.jobs(sweep["sizes"], sweep["workers"], sweep["steps"])
+    return idle.jobs(sweep["sizes"], sweep["operator_kind"], sweep["workers"], sweep["steps"])
 
 
 def _nexmark_jobs(sweep: dict[str, Any], folder: Path | None, stack: ExitStack) -> list[Job]:

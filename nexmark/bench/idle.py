@@ -7,15 +7,19 @@ from functools import partial
 from nexmark.bench.idle_workload import measure
 from nexmark.bench.sweep import Experiment, Job, Row, points
 
-IDLE = Experiment("idle", ("step_ms", "build_s", "peak_rss_mb"))
+IDLE = Experiment("idle", ("step_ms", "build_s", "settle_s", "peak_rss_mb", "group_mb"))
 
 
-def jobs(sizes: tuple[tuple[int, int], ...], workers: tuple[int, ...], steps: int) -> list[Job]:
-    """A job for each size (dataflows, operators in each one's region) and number of workers."""
+def jobs(
+    sizes: tuple[tuple[int, int], ...], operator_kinds: tuple[str, ...], workers: tuple[int, ...], steps: int
+) -> list[Job]:
+    """A job for each size (dataflows, operators in each one's region), kind of operators and number of workers."""
     return [
         Job(IDLE, point, partial(_measure, steps))
         for dataflows, operators in sizes
-        for point in points(dataflows=(dataflows,), operators=(operators,), workers=workers)
+        for point in points(
+            dataflows=(dataflows,), operators=(operators,), operator_kind=operator_kinds, workers=workers
+        )
     ]
 
 

@@ -1,7 +1,12 @@
 """The idle experiment: many dataflows, of which one gets an update while time advances in all of them.
 
-Source: the article "Speeding up Timely Dataflow by 100x". Each dataflow is input -> region { arrange -> where^(n - 1) }
--> probe, n being the operators of its region.
+Source: the article "Speeding up Timely Dataflow by 100x". Each dataflow is input -> region { arrange -> next^(n - 1) }
+-> probe, n being the operators of its region. What is next has one of these kinds:
+
+    real    operators with a state, a queue and locations of their own, which progress tracking knows one by one; like
+            the article's filters they do not ask what time it is
+    always  the same, but each is notified when its frontier moves: the state of things before the article's change
+    fused   filters, which become one function call, and progress tracking sees none of them
 """
 
 from __future__ import annotations
@@ -10,8 +15,24 @@ import statistics
 import time
 from typing import Any
 
-from engine import Batch, Config, InputGroup, InputHandle, Probe, ProbeGroup, Schema, Worker, execute
-from nexmark.memory import peak_rss_mb
+from engine import (
+    Batch,
+    Config,
+    InputGroup,
+    InputHandle,
+    InputPort,
+    Notify,
+    OperatorContext,
+    OutputPort,
+    Probe,
+    ProbeGroup,
+    Schema,
+    Stream,
+    Token,
+    Worker,
+    execute,
+)
+from nexmark.memory import group_mb, peak_rss_mb
 from operators import arrange, where
 
 _SCHEMA = Schema("key change")
@@ -19,30 +40,64 @@ _WARM_UP = 20
 _RECORDS_AN_INPUT = 16  # of the ring, so that all inputs of a worker move as one batch
 
 
-def measure(dataflows: int, operators: int, workers: int, steps: int) -> dict[str, Any]:
+def measure(dataflows: int, operators: int, operator_kind: str, workers: int, steps: int) -> dict[str, Any]:
     """Run the experiment in a fresh group; returns a row.
 
     A step puts one update into one input (round robin, over the workers too), advances the inputs of all dataflows and
-    steps until every probe has passed the time, on every worker. step_ms: the median of `steps` steps, on the slowest
-    worker; step_p99_ms, step_max_ms: likewise; step_ms_no_update: the median of as many steps without an update;
-    build_s: until all dataflows run; peak_rss_mb: of the largest worker; rows_out: updates that came out at the ends
-    of the regions, which are as many as went in, or RuntimeError is raised.
+    steps until every probe has passed the time, on every worker. Of the slowest worker: step_ms, the median of `steps`
+    steps; step_p99_ms, step_max_ms; step_ms_no_update, the median of as many steps without an update. `always` makes a
+    fiftieth of the steps, since each runs every operator.
+
+    build_s: until all dataflows are built; settle_s: from then until all operators had their first runs. peak_rss_mb:
+    of the largest worker; group_mb: of all processes of the group after the steps, launcher included (PSS: what they
+    share counts once). rows_out: updates that came out at the ends of the regions, which are as many as went in, or
+    RuntimeError is raised.
     """
     ring_records = 1 << max(14, (_RECORDS_AN_INPUT * dataflows * workers - 1).bit_length())
     config = Config(workers=workers, ring_records=ring_records)
-    parts = execute(lambda worker: _work(worker, dataflows, operators, steps), config=config)
+    if operator_kind == "always":
+        steps = max(3, steps // 50)
+    parts = execute(lambda worker: _work(worker, dataflows, operators, operator_kind, steps), config=config)
     rows_in, rows_out = (sum(part[name] for part in parts) for name in ("rows_in", "rows_out"))
     if rows_in != rows_out:
         raise RuntimeError(f"{rows_in} updates went in, but {rows_out} came out")
     slowest = {
         name: max(part[name] for part in parts)
-        for name in ("step_ms", "step_p99_ms", "step_max_ms", "step_ms_no_update", "build_s", "peak_rss_mb")
+        for name in (
+            *("step_ms", "step_p99_ms", "step_max_ms", "step_ms_no_update"),
+            *("build_s", "settle_s", "peak_rss_mb", "group_mb"),
+        )
     }
-    sizes = {"dataflows": dataflows, "operators": operators, "workers": workers, "steps": steps}
+    sizes = {"dataflows": dataflows, "operators": operators, "operator_kind": operator_kind}
+    sizes |= {"workers": workers, "steps": steps}
     return sizes | slowest | {"rows_out": rows_out}
 
 
-def _declare(worker: Worker, operators: int, passed: list[int]) -> tuple[InputHandle, Probe]:
+class _Next:
+    """An operator that counts the rows that pass it."""
+
+    __slots__ = ("rows",)
+
+    def __init__(self, context: OperatorContext, token: Token) -> None:
+        token.drop()
+        self.rows = 0
+
+    def __call__(self, messages: InputPort, output: OutputPort) -> None:
+        for reference, batch in messages:
+            self.rows += batch.rows
+            output.give(reference, batch)
+
+
+def _next(stream: Stream, operator_kind: str) -> Stream:
+    if operator_kind == "fused":
+        return where(stream, "key", ">=", 0)
+    notify = Notify.NEVER if operator_kind == "real" else Notify.ALWAYS
+    return stream.unary("next", _SCHEMA, _Next, notify=notify)
+
+
+def _declare(
+    worker: Worker, operators: int, operator_kind: str, passed: list[int]
+) -> tuple[InputHandle, Probe]:
     """One dataflow. What comes out of its region is counted in passed[0]."""
 
     def count(batch: Batch) -> None:
@@ -53,18 +108,22 @@ def _declare(worker: Worker, operators: int, passed: list[int]) -> tuple[InputHa
         with scope.region("region"):
             stream, _ = arrange(stream, "key", "change")
             for _ in range(operators - 1):
-                stream = where(stream, "key", ">=", 0)
+                stream = _next(stream, operator_kind)
         stream.apply("count", _SCHEMA, count)
         return handle, stream.probe()
 
 
-def _work(worker: Worker, dataflows: int, operators: int, steps: int) -> dict[str, Any]:
+def _work(worker: Worker, dataflows: int, operators: int, operator_kind: str, steps: int) -> dict[str, Any]:
     """One worker's program."""
     passed = [0]
     began_ns = time.monotonic_ns()
-    handles, probes = zip(*(_declare(worker, operators, passed) for _ in range(dataflows)), strict=True)
+    declared = (_declare(worker, operators, operator_kind, passed) for _ in range(dataflows))
+    handles, probes = zip(*declared, strict=True)
     inputs, outputs = InputGroup(handles), ProbeGroup(probes)
-    build_s = (worker.barrier() - began_ns) / 1e9
+    built_ns = worker.barrier()
+    while worker.step():
+        pass
+    settle_s = (worker.barrier() - built_ns) / 1e9
     now = sent = 0
 
     def step(update: bool) -> float:
@@ -78,12 +137,15 @@ def _work(worker: Worker, dataflows: int, operators: int, steps: int) -> dict[st
         worker.step_while(lambda: outputs.less_than(now))
         return (time.monotonic_ns() - began_ns) / 1e6
 
-    for _ in range(_WARM_UP):
+    for _ in range(min(_WARM_UP, steps)):
         step(True)
     worker.barrier()
     busy_ms = sorted(step(True) for _ in range(steps))
     worker.barrier()
     idle_ms = [step(False) for _ in range(steps)]
+    worker.barrier()
+    mb = group_mb() if worker.index == 0 else 0.0
+    worker.barrier()
     inputs.close()
     worker.run()
     return {
@@ -91,7 +153,9 @@ def _work(worker: Worker, dataflows: int, operators: int, steps: int) -> dict[st
         "step_p99_ms": busy_ms[len(busy_ms) * 99 // 100],
         "step_max_ms": busy_ms[-1],
         "step_ms_no_update": statistics.median(idle_ms),
-        "build_s": build_s,
+        "build_s": (built_ns - began_ns) / 1e9,
+        "settle_s": settle_s,
+        "group_mb": mb,
         "peak_rss_mb": peak_rss_mb(),
         "rows_in": sent,
         "rows_out": passed[0],

@@ -161,19 +161,24 @@ def _chain(rows: list[Row]) -> Iterator[Draw]:
         yield over_length
 
 
+def _idle_line(row: Row) -> tuple[int, int, str]:
+    """What the points of a line have in common."""
+    return row["dataflows"], row["workers"], row["operator_kind"]
+
+
 def _idle(rows: list[Row]) -> Iterator[Draw]:
     """Cost of a step and of building over the operators of a dataflow."""
-    for name, label in (("step_ms", "ms a step"), ("build_s", "s to build"), ("peak_rss_mb", "peak MB")):
+    for name, label in (("step_ms", "ms a step"), ("build_s", "s to build"), ("group_mb", "MB, all processes")):
         if not rows:
             return
 
         def over_operators(ax: Axes, name: str = name, label: str = label) -> None:
             ax.set(title=label, xlabel="operators a dataflow", xscale="log")
-            ax.set(ylim=(0, 1.15 * max(row[name] for row in rows)))
-            for at, (dataflows, workers) in enumerate(sorted({(row["dataflows"], row["workers"]) for row in rows})):
-                own = [row for row in rows if (row["dataflows"], row["workers"]) == (dataflows, workers)]
+            ax.set_yscale("log")
+            for at, (dataflows, workers, kind) in enumerate(sorted({_idle_line(row) for row in rows})):
+                own = [row for row in rows if _idle_line(row) == (dataflows, workers, kind)]
                 known = sorted((row["operators"], row[name]) for row in own)
-                text = f"{dataflows:,} dataflows, {workers} worker{'s' if workers > 1 else ''}"
+                text = f"{dataflows:,} dataflows, {kind}, {workers} worker{'s' if workers > 1 else ''}"
                 ax.plot(*zip(*known, strict=True), "o-", color=f"C{at}", ms=4, label=text)
             _powers(ax, [row["operators"] for row in rows], lambda value: f"{value:,.0f}")
             ax.grid(True, alpha=0.25)

@@ -10,13 +10,14 @@ from nexmark.run_command import MECHANISMS
 EXCHANGING: Final = tuple(name for name in MECHANISMS if name != "watermarks-P")  # Q4 and Q7 exchange rows
 QUERIES: Final = ("q4", "q7")
 
-_IDLE: Final = ((1000, 10), (1000, 100), (1000, 1000), (100, 10_000))  # dataflows, operators in each
+_IDLE: Final = ((1000, 10), (1000, 100), (1000, 1000), (100, 12_000))  # dataflows, operators in each
+OPERATOR_KINDS: Final = ("real", "fused", "always")
 _OVERLOAD: Final = 64e6
 _COMMON: Final[dict[str, dict[str, Any]]] = {
     "wordcount": {"mechanism": MECHANISMS, "source": SOURCES},
     "scaling": {"mechanism": MECHANISMS, "source": SOURCES[:1], "rate_per_worker": (1e6,)},
     "chain": {"mechanism": MECHANISMS},
-    "idle": {"sizes": _IDLE, "workers": (1,)},
+    "idle": {"sizes": _IDLE, "operator_kind": ("real",), "workers": (1,)},
     "nexmark": {"mechanism": EXCHANGING, "source": SOURCES, "query": QUERIES},
 }
 QUICK: Final[dict[str, dict[str, Any]]] = {
@@ -34,7 +35,7 @@ WHOLE: Final[dict[str, dict[str, Any]]] = {
     "nexmark": {"rate": (1e6, 4e6, 8e6), "duration": 3.0},
 }
 _OVER: Final = ("scaling", "chain", "nexmark")  # with twice as many workers as cores, too: such cells are marked
-_UNSAID: Final = ("mechanism", "query", "sizes", "source")  # their options say it
+_UNSAID: Final = ("mechanism", "operator_kind", "query", "sizes", "source")  # their options say it
 
 
 def chosen(name: str, quick: bool, options: dict[str, Any]) -> dict[str, Any]:

@@ -153,18 +153,21 @@ def _chain(rows: list[Row]) -> list[str]:
 
 
 def _idle(rows: list[Row]) -> list[str]:
+    figures = ("step_ms", "build_s", "settle_s", "group_mb")
+    heads = ["dataflows", "operators each", "kind", "workers", "ms a step", "s to build", "s of first runs"]
     body = [
         [
             f"{row['dataflows']:,}",
             f"{row['operators']:,}",
+            row["operator_kind"],
             str(row["workers"]),
-            *("failed" if row["error"] else figure(row[name]) for name in ("step_ms", "build_s", "peak_rss_mb")),
+            *("failed" if row["error"] else figure(row[name]) for name in figures),
         ]
         for row in rows
     ]
     return [
         "One update into one of many idle dataflows, all inputs advanced, all probes confirmed.",
-        table(["dataflows", "operators each", "workers", "ms a step", "s to build", "peak MB"], body),
+        table([*heads, "MB, all processes"], body),
     ]
 
 

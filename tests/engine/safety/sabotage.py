@@ -41,9 +41,17 @@ def sends_before_the_session(run: Run) -> None:
     for worker in run.group.workers:
         for operator in worker.operators:
             for port in operator.outputs:
-                for channel in port.channels:
-                    honest = channel.push
-                    channel.push = lambda time, batch, honest=honest: honest(_earlier(time), batch)  # type: ignore[method-assign]
+                port.channels = [_Hasty(channel) for channel in port.channels]  # type: ignore[misc]
+
+
+class _Hasty:
+    """A channel that sends everything a little earlier."""
+
+    def __init__(self, honest: Any) -> None:
+        self._honest = honest
+
+    def push(self, time: Any, batch: Any) -> None:
+        self._honest.push(_earlier(time), batch)
 
 
 def _earlier(time: Any) -> Any:

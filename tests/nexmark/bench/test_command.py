@@ -120,8 +120,18 @@ def test_many_idle_dataflows(bench: Bench) -> None:
         (3, 1, 1), (3, 1, 2), (3, 20, 1), (3, 20, 2)
     ]  # fmt: skip
     for row in data["rows"]:
-        assert all(row[name] > 0 for name in ("step_ms", "build_s", "peak_rss_mb"))
-    assert "| 3 | 20 | 2 |" in outcome.out
+        assert all(row[name] > 0 for name in ("step_ms", "build_s", "settle_s", "peak_rss_mb"))
+        assert row["group_mb"] > row["peak_rss_mb"] / 2, "the launcher too; of what is shared each has its part"
+        assert row["operator_kind"] == "real"
+    assert "| 3 | 20 | real | 2 |" in outcome.out
+
+
+def test_idle_operators_of_every_kind(bench: Bench) -> None:
+    _, data = bench("idle --dataflows 2 --operators 40 --operator-kind always fused real --workers 1 --steps 4")
+    rows = {row["operator_kind"]: row for row in data["rows"]}
+    assert list(rows) == ["always", "fused", "real"]
+    assert not any(row["error"] for row in rows.values())
+    assert [row["rows_out"] for row in rows.values()] == [2 * row["steps"] for row in rows.values()]
 
 
 def test_queries_over_staged_events(bench: Bench, staged: Path) -> None:
@@ -155,7 +165,7 @@ def test_all_of_them(bench: Bench, staged: Path, tmp_path: Path, monkeypatch: py
         "wordcount": {"quantum_log2": (8,), "rate": (2e3,), "duration": 0.1, "mechanism": ("tokens",)},
         "scaling": {"quantum_log2": (8,), "duration": 0.1, "mechanism": ("tokens",)},
         "chain": {"operators": (2,), "duration": 0.1, "mechanism": ("tokens",)},
-        "idle": {"sizes": ((2, 3),), "workers": (1,), "steps": 2},
+        "idle": {"sizes": ((2, 3),), "operator_kind": ("real",), "workers": (1,), "steps": 2},
         "nexmark": {"query": ("q4", "q7"), "rate": (1e4,), "duration": 0.1, "mechanism": ("tokens",)},
     }
     for name, sweep in tiny.items():

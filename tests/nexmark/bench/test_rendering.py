@@ -39,9 +39,10 @@ def rows_of(experiment: str) -> list[Row]:
     if experiment == "chain":
         return [row(experiment, point) for point in points(operators=(8, 64), workers=(1, 2), mechanism=WAYS)]
     if experiment == "idle":
-        figures = {"step_ms": 1.5, "build_s": 3.25, "peak_rss_mb": 812.0}
+        figures = {"step_ms": 1.5, "build_s": 3.25, "settle_s": 0.5, "peak_rss_mb": 812.0, "group_mb": 900.0}
         return [
-            row(experiment, point, **figures) for point in points(dataflows=(1000,), operators=(10, 100), workers=(1,))
+            row(experiment, point, **figures)
+            for point in points(dataflows=(1000,), operators=(10, 100), operator_kind=("real",), workers=(1,))
         ]
     sweep = points(query=("q4", "q7"), rate=(1e6, 4e6), workers=(1, 2), mechanism=WAYS)
     lost = [point["mechanism"] == "notifications" and point["query"] == "q4" for point in sweep]
