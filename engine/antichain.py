@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
+from engine.timestamp import COMPLETE
+
 T = TypeVar("T")
 
 
@@ -11,7 +13,11 @@ def _default_order(left: Any, right: Any) -> bool:
 
 
 class Antichain(Generic[T]):
-    """Minimal elements under a partial order `less_equal` (default `<=`). `insert` keeps only minimal ones."""
+    """Minimal elements under a partial order `less_equal` (default `<=`). `insert` keeps only minimal ones.
+
+    As a frontier in a loop it is compared with times as the integer of the root scope is: `time < frontier` where a
+    time is finished, `frontier == COMPLETE` where nothing can come. So an operator may be written once for both.
+    """
 
     def __init__(self, elements: Iterable[T] = (), less_equal: Callable[[T, T], bool] = _default_order) -> None:
         self._less_equal = less_equal
@@ -43,10 +49,28 @@ class Antichain(Generic[T]):
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Antichain):
-            return NotImplemented
+            return not self._elements if other == COMPLETE else NotImplemented
         return len(self) == len(other) and all(element in other._elements for element in self._elements)
 
-    __hash__ = None  # type: ignore[assignment]
+    def __hash__(self) -> int:
+        """Of the elements as they are now: put into sets what changes no more."""
+        return hash(frozenset(self._elements)) if self._elements else hash(COMPLETE)
+
+    def __gt__(self, time: Any) -> bool:
+        """`time < frontier`, as in the root scope, where a frontier is an integer: whether the time is finished."""
+        return NotImplemented if isinstance(time, Antichain) else not self.less_equal(time)
+
+    def __ge__(self, time: Any) -> bool:
+        """`time <= frontier`: whether everything before the time is finished."""
+        return NotImplemented if isinstance(time, Antichain) else not self.less_than(time)
+
+    def __le__(self, time: Any) -> bool:
+        """`frontier <= time`: whether the time may still come."""
+        return NotImplemented if isinstance(time, Antichain) else self.less_equal(time)
+
+    def __lt__(self, time: Any) -> bool:
+        """`frontier < time`: whether something before the time may still come."""
+        return NotImplemented if isinstance(time, Antichain) else self.less_than(time)
 
     def __repr__(self) -> str:
         return f"Antichain({self._elements!r})"

@@ -29,6 +29,7 @@ __all__ = [
     "GraphMismatchError",
     "GroupStopped",
     "KernelError",
+    "NoSuchMethodError",
     "OperatorError",
     "OutOfSharedMemory",
     "PinnedTokenError",
@@ -54,6 +55,10 @@ class UsageError(TokenRingError):
 
 class ConfigError(UsageError):
     """An option of the run has a value that cannot work."""
+
+
+class NoSuchMethodError(UsageError, AttributeError):
+    """A method was asked for that a stream does not have: operators are functions."""
 
 
 class GraphError(UsageError):

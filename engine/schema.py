@@ -89,9 +89,13 @@ class Schema:
         except KeyError:
             raise SchemaError(self.missing(name)) from None
 
-    def missing(self, name: str, purpose: str = "") -> str:
+    def missing(self, name: object, purpose: str = "") -> str:
         """What to say of a column that is not there: `purpose` is what it was wanted for, such as "to group by"."""
         what = f"no column {name!r} {purpose}".rstrip()
+        if not isinstance(name, str):
+            what += f", which is {type(name).__name__}: the name of one column is wanted, as text"
+        elif len(name.split()) > 1 and all([word in self.positions for word in name.split()]):
+            what += ": one column is wanted here, not several"
         return f"{what}; the columns are {', '.join(self.names)}{did_you_mean(name, self.names)}"
 
     def kind(self, name: str) -> Kind:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from sys import intern
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from engine.errors import GraphError
+from engine.errors import GraphError, NoSuchMethodError
 from engine.location import Notify, Source, Target
 from engine.operate import Constructor, InputSpec, OperatorSpec, arriving_schema
 from engine.pact import Pact, Pipeline
@@ -59,6 +59,14 @@ class Stream:
         rows pass it.
         """
         return operator(self, *arguments, **named)
+
+    if not TYPE_CHECKING:  # a checker of types knows better
+
+        def __getattr__(self, name: str) -> Any:
+            raise NoSuchMethodError(
+                f"a Stream has no {name!r}: operators are functions of streams, so that all can write more of them; "
+                f"say {name}(stream, ...) or stream.pipe({name}, ...), with {name} from operators or your own"
+            )
 
     def unary(
         self,

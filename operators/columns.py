@@ -51,9 +51,11 @@ def _all(schema: Schema) -> dict[str, Any]:
     return {name: col(name) for name in schema.names}
 
 
-def _kept(schema: Schema, names: tuple[str, ...], who: str) -> dict[str, Any]:
+def _kept(schema: Schema, names: tuple[Any, ...], who: str) -> dict[str, Any]:
     for name in names:
         if not isinstance(name, str):
+            if isinstance(name, list | tuple):
+                raise SchemaError(f"operator {who!r}: give the columns one by one, not as {type(name).__name__}")
             raise SchemaError(f'operator {who!r}: give an expression a name, such as euro=col("price") * 89')
         if name not in schema.positions:
             raise SchemaError(f"operator {who!r}: {schema.missing(name)}")

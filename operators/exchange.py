@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from engine import Broadcast, Exchange, InputPort, Notify, OperatorContext, OutputPort, Pact, Stream, Token
+from operators.aggregates.owners import columns_of, exchanged_by
 
 
 def exchange(stream: Stream, by: str | Sequence[str], name: str = "exchange") -> Stream:
@@ -11,7 +12,7 @@ def exchange(stream: Stream, by: str | Sequence[str], name: str = "exchange") ->
 
     All columns cross, so `select` what is needed before. Keeps nothing. SchemaError for a column that is not there.
     """
-    return _passed_on(stream, Exchange(by if isinstance(by, str) else tuple(by)), name)
+    return _passed_on(stream, Exchange(exchanged_by(columns_of(by))), name)
 
 
 def broadcast(stream: Stream, name: str = "broadcast") -> Stream:

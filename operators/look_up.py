@@ -13,6 +13,7 @@ from engine import (
     OperatorContext,
     OutputPort,
     Schema,
+    SchemaError,
     Stream,
     Token,
 )
@@ -30,6 +31,8 @@ def look_up(rows: Stream, key: str, table: Stream, value: str, name: str = "look
     """
     require_rows(name, rows, table)
     schema = Schema(" ".join((*rows.schema.names, value)))
+    if len(table.schema) != 2:
+        raise SchemaError(f"operator {name!r}: the table has two columns, a key and its value, not {table.schema!r}")
     table_key, table_value = table.schema.names
     builder = rows.scope.operator(name, Notify.IF_TOKEN)
     builder.input(rows, Exchange(key))

@@ -5,13 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine import Batch, Exchange, Pipeline, Schema, Stream
+from engine import Batch, Exchange, Pipeline, Schema, SchemaError, Stream
 from operators.aggregates.plan import ALL, Plan
 from operators.mechanisms import Edge, Mechanism
 
 
 def columns_of(by: str | Sequence[str]) -> tuple[str, ...]:
-    """Column names as a tuple: a string of names, or a sequence of them."""
+    """Column names as a tuple: a string of names, or a sequence of them. SchemaError for what is neither."""
+    if not isinstance(by, str | Sequence):
+        raise SchemaError(f"columns are named as 'auction bidder' or ('auction', 'bidder'), not by {by!r}")
     return tuple(by.split()) if isinstance(by, str) else tuple(by)
 
 

@@ -25,9 +25,9 @@ def windowed(
     if window is None:
         panes = FOREVER
     else:
+        window = checked_window(name, window, stream.schema)
         if not isinstance(window, Tumbling | Sliding):
             raise SchemaError(f"operator {name!r}: its window is Tumbling or Sliding, not {type(window).__name__}")
-        window = checked_window(name, window, stream.schema)
         panes = panes_of(window, 0)
         schema = behind_window(name, window, stream.schema, schema.spec())
     edge, plan, _ = to_owners(stream, plan, panes.time, way, whole=True)

@@ -84,7 +84,9 @@ class Columns:
 
 
 def names_of(names: str | Sequence[str]) -> tuple[str, ...]:
-    """Column names as a tuple: of a string of names, or a sequence of them."""
+    """Column names as a tuple: of a string of names, or a sequence of them. SchemaError for what is neither."""
+    if not isinstance(names, str | Sequence):
+        raise SchemaError(f"columns are named as 'auction bidder' or ('auction', 'bidder'), not by {names!r}")
     return tuple(names.split()) if isinstance(names, str) else tuple(names)
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine import COMPLETE
 from engine.antichain import Antichain, MutableAntichain
 
 Pair = tuple[int, int]
@@ -65,3 +66,26 @@ def test_a_counted_antichain_is_the_frontier_of_positive_counts(changes: list[tu
         assert counted.count(element) == counts[element]
     assert set(counted.frontier()) == minimal({element for element, count in counts.items() if count > 0})
     assert len(counted) == sum(count != 0 for count in counts.values())
+
+
+@given(st.lists(pairs), st.lists(pairs), pairs)
+def test_as_a_frontier_it_is_compared_as_an_integer_is(elements: list[Pair], others: list[Pair], time: Pair) -> None:
+    frontier = Antichain(elements, no_later)
+    assert (time < frontier) == (not any(no_later(element, time) for element in elements))
+    assert (frontier <= time) == any(no_later(element, time) for element in elements)
+    assert (frontier < time) == any(no_later(element, time) and element != time for element in elements)
+    assert (time <= frontier) == (not frontier < time)
+    assert (frontier == COMPLETE) == (not elements)
+    other = Antichain(others, no_later)
+    if frontier == other:
+        assert hash(frontier) == hash(other)
+    assert len({frontier, Antichain(reversed(elements), no_later)}) == 1
+    assert (Antichain() in {COMPLETE}, COMPLETE in {Antichain()}) == (True, True)
+
+
+@given(st.integers(0, 9), st.integers(0, 9))
+def test_of_integers_it_says_what_the_integer_says(at: int, time: int) -> None:
+    frontier = Antichain([at])
+    assert (time < frontier, time <= frontier, frontier < time, frontier <= time) == (
+        time < at, time <= at, at < time, at <= time,
+    )  # fmt: skip

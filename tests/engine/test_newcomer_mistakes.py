@@ -25,7 +25,8 @@ from engine import (
     Worker,
     execute,
 )
-from operators import collect, map_batches, running_average
+from engine.errors import NoSuchMethodError
+from operators import Count, aggregate, col, collect, map_batches, running_average
 
 BID = Schema("auction price", channel="string")
 ROWS = {"auction": range(10), "price": range(10), "channel": ["web"] * 10}
@@ -76,6 +77,16 @@ MISTAKES: dict[str, tuple[Callable[..., Any], type[Exception], str]] = {
         lambda worker, scope, stream: running_average(stream, "aution", "price"),
         SchemaError,
         r"worker [01]: operator 'running_average': no column 'aution'; the columns are .*; did you mean 'auction'\?",
+    ),
+    "a method of a stream": (
+        lambda worker, scope, stream: stream.where(col("price") > 3),
+        NoSuchMethodError,
+        r"a Stream has no 'where': operators are functions .*; say where\(stream, \.\.\.\) or stream\.pipe\(where, ",
+    ),
+    "a number for a window": (
+        lambda worker, scope, stream: aggregate(stream, window=10, n=Count()),  # type: ignore[call-overload]
+        SchemaError,
+        r"operator 'aggregate': a window is Tumbling\('time', '1h'\), .* of a column of times, not 10",
     ),
     "wrong key": (
         lambda worker, scope, stream: stream.sink("count", lambda context: lambda rows: None, Exchange("acution")),

@@ -65,7 +65,7 @@ ANSWERS: dict[str, Callable[[Stream], Stream]] = {
     "branch": lambda s: concatenate(*operators.branch(s, col("left") > 2)),
     "partition": lambda s: operators.partition(s, 2, col("at") % 2)[1],
     "broadcast": operators.broadcast,
-    "exchange": lambda s: operators.exchange(s, ("node", "left")),
+    "exchange": lambda s: operators.exchange(s, "node left"),
     "concatenate": lambda s: concatenate(s, s),
     "filter_batches": lambda s: operators.filter_batches(s, lambda batch: batch["left"] > 1),
     "map_batches": lambda s: operators.map_batches(s, ROW, twice),
