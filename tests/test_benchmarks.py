@@ -210,6 +210,14 @@ def test_goals_tell_met_from_missed_and_unmeasured() -> None:
     assert verdicts(0.01)["Q4, closed loop, 2 workers"] == (None, None)
 
 
+def test_a_goal_whose_runs_all_fell_behind_is_missed_and_not_unmeasured() -> None:
+    row = {"system": "q4", "workers": 2, "rate": 4e6, "latency_ms": {"p50": None}, "p50_over_floor": None}
+    data = {"figures": [row], "held": [], "machine": {"commit": "abc"}}
+    text = render_goals({"latency": data})
+    assert "| Q4, p50 at 4 M/s, 2 workers | ≤ 100 µs | DNF | **no** |" in text
+    assert "| Q7, p50 at 4 M/s, 2 workers | ≤ 60 µs | – | not measured |" in text
+
+
 def test_the_goals_say_whether_all_figures_are_of_one_commit() -> None:
     def of(**commits: str) -> str:
         return render_goals({name: {"machine": {"commit": commit}} for name, commit in commits.items()})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
+from math import inf
 from typing import Any
 
 from nexmark.verdict import HELD
@@ -44,15 +45,19 @@ def _ratio(query: str, over: str) -> Callable[[dict[str, Any]], float | None]:
 def _p50(system: str) -> Callable[[dict[str, Any]], float | None]:
     def find(data: dict[str, Any]) -> float | None:
         row = _one(data["figures"], system=system, workers=2, rate=4e6)
-        p50 = row["latency_ms"]["p50"] if row else None
-        return None if p50 is None else p50 * 1e3
+        if row is None:
+            return None
+        p50 = row["latency_ms"]["p50"]  # None: no run held its rate
+        return inf if p50 is None else p50 * 1e3
 
     return find
 
 
 def _p50_over_floor(data: dict[str, Any]) -> float | None:
     row = _one(data["figures"], system="q4", workers=2, rate=4e6)
-    return row["p50_over_floor"] if row else None
+    if row is None:
+        return None
+    return inf if row["p50_over_floor"] is None else float(row["p50_over_floor"])
 
 
 def _held(data: dict[str, Any]) -> float | None:

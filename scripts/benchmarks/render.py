@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 from nexmark.bench.markdown import figure, machine_text, rate_text, table
@@ -38,7 +39,10 @@ def ranged(values: dict[str, float], unit: float = 1.0) -> str:
 
 def render_goals(figures: Figures) -> str:
     verdicts = {True: "yes", False: "**no**", None: "not measured"}
-    rows = [[what, bar, figure(measured), verdicts[met]] for what, bar, measured, met in goals(figures)]
+    rows = [
+        [what, bar, "DNF" if measured == inf else figure(measured), verdicts[met]]
+        for what, bar, measured, met in goals(figures)
+    ]
     return "\n\n".join([table(["goal", "bar", "measured", "met"], rows), _commits(figures)])
 
 
