@@ -16,6 +16,7 @@ from engine.errors import OperatorError, WorkerError
 from engine.interrupts import Interrupts
 from engine.processes import Process
 from engine.publishing import Publication, put_in_place
+from engine.stopped import LOOK_S, StoppedWatch
 from shm.atomics import poke
 from shm.parking import ParkingLot, wake_all
 from shm.segment import Segment
@@ -54,8 +55,10 @@ class Group:
             self._running.add(index)
             self._selector.register(process.reader.pipe, selectors.EVENT_READ, index)
             self._selector.register(process.pidfd, selectors.EVENT_READ, index)
+        stopped = StoppedWatch()
         while self._running:
-            self._take_in(None)
+            self._take_in(LOOK_S)
+            stopped.look((index, self.processes[index].pid) for index in self._running)
             if self._interrupts.noted:
                 self._interrupted()
             if self._failures:

@@ -55,6 +55,11 @@ class ProbeGroup:
         return True
 
     @property
+    def behind(self) -> Probe:
+        """The one that was last seen to be behind."""
+        return self._probes[self._behind]
+
+    @property
     def frontier(self) -> Time:
         """The least time that may still appear at any of them; COMPLETE if none."""
         return min((probe.frontier for probe in self._probes), default=COMPLETE)

@@ -1,5 +1,6 @@
 """The part of a worker that knows which operators are to run: in this step, in the next, or after some time."""
 
+from collections import deque
 from collections.abc import Callable
 from heapq import heappop, heappush
 from itertools import count
@@ -19,11 +20,14 @@ class Scheduling:
     """What is due. The worker's step takes it from here."""
 
     dataflows: Dataflows
+    wake: Callable[[], None]
 
     def __init__(self) -> None:
         self._due: list[int] = []  # of numbers; those of loops' operators plus multiples of IN_TURN, ever larger
         self._turns = count(IN_TURN, IN_TURN)
-        self._next: list[RunningOperator] = []
+        self._next: deque[RunningOperator] = deque()  # other threads may add to it
+        self.is_parked = False
+        """Whether the worker's own thread sleeps, or is about to: whoever gives it something to do is another."""
         self._is_behind = False  # whether the last step ended before some due operators
         self._due_since: list[RunningOperator] = []  # while it is: those that became due, or got more, since then
         self.timers: list[tuple[int, int]] = []
@@ -62,14 +66,18 @@ class Scheduling:
         self._due_since = []
 
     def activate(self, operator: RunningOperator) -> None:
-        """Run `operator` in the next step."""
+        """Run `operator` in the next step. From whatever thread: a worker that sleeps wakes up."""
         if not operator.is_next:
             operator.is_next = True
             self._next.append(operator)
+        if self.is_parked:
+            self.wake()
 
     def activate_after(self, operator: RunningOperator, delay_ns: int) -> None:
-        """Run `operator` once `delay_ns` have passed."""
+        """Run `operator` once `delay_ns` have passed. From whatever thread."""
         heappush(self.timers, (monotonic_ns() + delay_ns, operator.number))
+        if self.is_parked:
+            self.wake()
 
     def look_outside_after(self, delay_ns: int) -> None:
         """Call `look_outside` at the beginning of a step, once `delay_ns` have passed; a signal handler may ask for it.
@@ -78,10 +86,10 @@ class Scheduling:
 
     def _run_next(self) -> None:
         """Those that asked for this step become due."""
-        for operator in self._next:
+        while self._next:
+            operator = self._next.popleft()
             operator.is_next = False
             self.schedule(operator)
-        self._next = []
 
     def _fire_timers(self) -> None:
         now_ns = monotonic_ns()

@@ -1,7 +1,7 @@
 """Says on stderr when a run stands still for good: nothing moves, and an operator keeps a token for which nothing more
-can arrive.
+can arrive, or the program waits for a probe that an input holds back.
 
-Looked at only by a worker that has slept in vain, so that it costs a run nothing.
+Looked at by a worker that has slept in vain, and now and then by one that steps, so that it costs a run nothing.
 """
 
 import gc
@@ -10,9 +10,11 @@ import sys
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Any
 
+from engine.asked import Asked
 from engine.hold import HeldToken
 from engine.output_port import OutputPort
 from engine.place import of_port
+from engine.probe import Probe
 from engine.timestamp import MAX_TIME, coordinates
 from engine.tokens import Token
 from engine.why import explain, live_tokens, tokens_of
@@ -25,24 +27,32 @@ STALLED_S = 10.0
 """How long nothing moves before a worker looks for tokens that were forgotten."""
 
 _NAMED = 3  # operators
+_LISTEN_NS = 10**9  # how long a program has to ask what it asks
 
 
 class StallWatch:
-    """One worker's watch. It speaks once; until it has something to say it looks again every STALLED_S."""
+    """One worker's watch. It speaks once of either; until it has something to say it looks again every STALLED_S."""
 
-    __slots__ = ("_position", "_said", "_since_ns", "_worker")
+    __slots__ = ("_asked", "_position", "_said", "_said_who_waits", "_since_ns", "_worker")
 
     def __init__(self, worker: "Worker") -> None:
         self._worker = worker
         self._position = -1
         self._since_ns = 0
         self._said = False
+        self._said_who_waits = False
+        self._asked = Asked()
 
-    def slept(self) -> None:
-        """The worker has slept, and knows of nothing to do. Progress is a number that grows with whatever moves."""
+    def look(self) -> None:
+        """Between steps: is it time to speak? Progress is a number that grows with whatever moves."""
         position = self._worker.progress.position
         if position != self._position:
             self._position, self._since_ns = position, monotonic_ns()
+            if self._asked.listening:
+                self._asked.stop()
+        elif self._asked.listening:
+            if self._asked.heard or monotonic_ns() - self._since_ns > _LISTEN_NS:
+                self._said_who_waits = _say(_held_up(self._worker, self._asked.stop()))
         elif not self._said and monotonic_ns() - self._since_ns > STALLED_S * 1e9:
             self._since_ns = monotonic_ns()
             gc.collect()
@@ -50,9 +60,9 @@ class StallWatch:
                 return  # what was lost is told of and released, and time goes on
             forgotten = self._forgotten()
             if forgotten:
-                self._said = True
-                sys.stderr.write(_told(self._worker.index, forgotten))
-                sys.stderr.flush()
+                self._said = _say(_told(self._worker.index, forgotten))
+            elif not self._said_who_waits:
+                self._asked.listen()
 
     def _forgotten(self) -> dict[OutputPort, list[Token]]:
         """Tokens of operators that nothing runs any more, or that no message at their time can reach."""
@@ -84,6 +94,28 @@ def _is_forgotten(worker: "Worker", dataflow: "RunningDataflow", port: OutputPor
         {held.location for held in explain(worker, of_port(dataflow, port), last, ()).pointstamps} <= own
         for port in operator.inputs
     )
+
+
+def _say(text: str) -> bool:
+    """Whether there was anything to say."""
+    sys.stderr.write(text)
+    sys.stderr.flush()
+    return bool(text)
+
+
+def _held_up(worker: "Worker", probes: list[Probe]) -> str:
+    """What holds back the probes that the program waits for, if inputs do; "" otherwise."""
+    inputs = {handle.port.location for handle in worker.inputs if handle.port is not None}
+    for probe in probes:
+        found = worker.why(probe)
+        if any(held.location in inputs for held in found.pointstamps):
+            told = str(found).replace("\n", "\n  ")
+            return (
+                f"tokenring: worker {worker.index}: nothing has moved for {STALLED_S:g} s, and the program waits for "
+                f"{told}\n  An input holds back its time on all workers until its handle on each is moved: "
+                f"advance_to(time), or close().\n  All that is held: tokenring why {os.getppid()}\n"
+            )
+    return ""
 
 
 def _counted(worker: "Worker", operator: Any) -> list[int]:

@@ -6,6 +6,7 @@ A step: fire timers, take in messages, run due operators (what they send to them
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from heapq import heappop
 from threading import get_ident
 from time import monotonic_ns
@@ -65,6 +66,7 @@ class Worker(Inspectable, Scheduling, Stopping):
         self.report: Callable[[Any], None] = lambda _: None  # to the launcher's `on_note`, if one listens
         self._segment = segment
         self._lot = lot
+        self.wake = partial(lot.post, index)
         self._stop_address = segment.address(segment.layout.stop)
         self.going_round: list[tuple[Any, Any, Any]] = []  # sent around loops, not counted yet: push, time, batch
         self.thread = get_ident()
@@ -121,6 +123,7 @@ class Worker(Inspectable, Scheduling, Stopping):
             self.steps += 1
             if self.steps % _STOP_CHECK_STEPS == 0:
                 self._check_stop()
+                self._stall.look()
             if self._next:
                 self._run_next()
             if self.timers:
@@ -266,9 +269,17 @@ class Worker(Inspectable, Scheduling, Stopping):
     def _park(self, limit_s: float) -> None:
         """Sleep until woken; the protocol is in shm.parking."""
         self._check_stop()
+        self._garbage.when_quiet()
+        self.is_parked = True  # before the last look: what another thread brings from now on wakes us
+        try:
+            self._sleep(limit_s)
+        finally:
+            self.is_parked = False
+        self._stall.look()
+
+    def _sleep(self, limit_s: float) -> None:
         if self._due or self._next or self.plane.waiting or self.log.offset:
             return
-        self._garbage.when_quiet()
         sleep_s = min(limit_s, _LONGEST_SLEEP_S)
         if self.timers:
             sleep_s = min(sleep_s, (self.timers[0][0] - time.monotonic_ns()) / 1e9 - 100e-6)
@@ -278,7 +289,6 @@ class Worker(Inspectable, Scheduling, Stopping):
         if self.progress.nothing_new and not anything_waiting(self.plane.incoming) and peek(self._stop_address) == 0:
             self._lot.wait(self.index, sleep_s)
         end_parking(self._segment, self.index)
-        self._stall.slept()
 
     def _check_stop(self) -> None:
         self.run_closing()

@@ -17,6 +17,7 @@ from engine import (
     GraphMismatchError,
     Notify,
     OperatorError,
+    ProbeGroup,
     Schema,
     SchemaError,
     Scope,
@@ -298,3 +299,33 @@ def test_who_waits_with_reason_is_left_alone(
 
     execute(program, workers=2)
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("way", ["step_while", "own loop", "group"])
+def test_an_input_never_advanced_is_told_of(
+    way: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The commonest mistake: to wait for a probe, and never to say that no more will come."""
+    monkeypatch.setattr(engine.stall, "STALLED_S", 0.2)
+
+    def program(worker: Worker) -> None:
+        with worker.dataflow("newcomer's") as scope:
+            handle, stream = scope.new_input(BID, "bids")
+            probe = stream.probe()
+        handle.send(ROWS)
+        asked = ProbeGroup([probe]) if way == "group" else probe
+        if way == "own loop":
+            while asked.less_than(1) and not worker._stall._said_who_waits:
+                worker.step()
+        else:
+            worker.step_while(lambda: asked.less_than(1) and not worker._stall._said_who_waits)
+
+    execute(program, workers=1)
+    said = capfd.readouterr().err
+    assert re.search(
+        r"tokenring: worker 0: nothing has moved for 0\.2 s, and the program waits for the probe of .*'bids'.*: its "
+        r"frontier is 0, held back by\n +operator 'bids' output 0, time 0:\n +the manual input on worker 0, not "
+        rf"closed, declared at {HERE}:\d+ \(program\)\n  An input holds back .* advance_to\(time\), or close\(\)\.\n"
+        r".*why \d+\n",
+        said,
+    ), said
