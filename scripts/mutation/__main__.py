@@ -19,6 +19,7 @@ from scripts.mutation.trial import SURVIVED, Trials
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("shm", "engine", "operators", "nexmark")
 LEAST_KILLED = 0.95
+_SHOWN_LINES = 30
 
 
 @click.command()
@@ -44,7 +45,7 @@ def main(seed: int, cases: int, with_careful: bool, files: tuple[str, ...], is_l
             click.echo(mutant.in_words(ROOT))
         return
     with ending_signals_raise(), tempfile.TemporaryDirectory(prefix="tokenring-mutants-") as folder:
-        survivors, counted = _try_all(chosen, Trials(ROOT, Path(folder), limit))
+        survivors, counted = _try_all(chosen, Trials(ROOT, Path(folder), limit), limit)
     share = 1 - len(survivors) / counted if counted else 1.0
     click.echo(f"{counted - len(survivors)} of {counted} noticed ({share:.1%})")
     raise SystemExit(0 if share >= LEAST_KILLED else 1)
@@ -71,13 +72,14 @@ def _is_asked(file: str, files: tuple[str, ...]) -> bool:
     return not files or any(text in file for text in files)
 
 
-def _try_all(chosen: list[Mutant], trials: Trials) -> tuple[list[Mutant], int]:
+def _try_all(chosen: list[Mutant], trials: Trials, limit: float) -> tuple[list[Mutant], int]:
     """Try each and say what became of it; returns those that nobody noticed, and how many count."""
     survivors, counted = [], 0
     for number, mutant in enumerate(chosen, 1):
         tests = tests_of(mutant.file)
         if not trials.passes(tests):
-            click.echo(f"{' '.join(tests)}: does not pass without a change", err=True)
+            click.echo("\n".join(trials.said.read_text(errors="replace").splitlines()[-_SHOWN_LINES:]), err=True)
+            click.echo(f"{' '.join(tests)}: does not pass without a change in {limit:g} s", err=True)
             raise SystemExit(2)
         outcome = trials.outcome(mutant, tests)
         reason = why_equivalent(mutant, trials.pristine) if outcome == SURVIVED else None

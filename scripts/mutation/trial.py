@@ -25,6 +25,8 @@ class Trials:
         self.pristine = folder / "pristine"
         self._folder = folder
         self._limit_s = limit_s
+        self.said = folder / "said.txt"
+        """What the last run of the tests printed."""
         self._passing: dict[tuple[str, ...], bool] = {}
         shutil.copytree(root, self.pristine, ignore=_LEFT_OUT)
 
@@ -54,12 +56,13 @@ class Trials:
             shutil.rmtree(copy.parent, ignore_errors=True)
 
     def _run(self, tree: Path, tests: tuple[str, ...]) -> str:
-        temporary = tree.parent / f"{tree.name}-tmp"
-        temporary.mkdir(exist_ok=True)
+        temporary = self._folder / "tmp"
+        temporary.mkdir()
         environment = os.environ | {"PYTHONPATH": str(tree), "TMPDIR": str(temporary)}
         command = [sys.executable, "-m", "pytest", "-n", "0", "-q", "-x", "-p", "no:cacheprovider", *tests]
-        process = subprocess.Popen(command, cwd=tree, env=environment, stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL, start_new_session=True)  # fmt: skip
+        with self.said.open("wb") as said:
+            process = subprocess.Popen(command, cwd=tree, env=environment, stdout=said, stderr=subprocess.STDOUT,
+                                       start_new_session=True)  # fmt: skip
         try:
             return SURVIVED if process.wait(self._limit_s) == 0 else KILLED
         except subprocess.TimeoutExpired:
