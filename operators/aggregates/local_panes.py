@@ -52,7 +52,7 @@ class LocalPanes:
         self._state = Accumulators(plan)
         self._rows = PaneState(plan, panes, self._state)
         self._time = plan.schema.position(panes.time) if panes.time else -1
-        self._quick = not plan.by and self._state.quick
+        self._quick = not plan.by and self._state.quick and panes.clock is None
         self._closed: Time = -1
         self._starts, self._ends = np.empty(_RUNS + 1, np.int64), np.empty(_RUNS, np.int64)
         self._last = (-1, 0)  # the pane of the last run of all, and its slot

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 import numpy as np
 from sortedcontainers import SortedDict
 
-from engine import Batch, Schema, Time, TimeRegressionError
+from engine import COMPLETE, Batch, Schema, Time, TimeRegressionError
 from operators.aggregates.columns import Columns
 from operators.aggregates.late import fill_ends
 from operators.aggregates.plan import Plan
@@ -88,6 +88,9 @@ def ends_of(batch: Batch, time: int, panes: Panes) -> tuple[np.ndarray, Time]:
     """The end of each row's pane, int64 (rows,), and the least; time: the column's position, -1 for one pane."""
     if time < 0:
         return np.full(batch.rows, panes.step), panes.step
+    if panes.clock is not None:
+        ends = panes.clock.ends(batch.columns[time])
+        return ends, int(ends.min(initial=COMPLETE))
     ends = np.empty(batch.rows, np.int64)
     return ends, fill_ends(batch.columns[time], panes.step, panes.offset, 0, ends)
 

@@ -87,7 +87,7 @@ class Windows:
         """The rows of a window."""
         parts, rows = state.output(keys, slots)
         if self._panes.time:
-            start = end - self._panes.width
+            start = self._panes.start_of(end)
             parts = joined(bounds_of(np.full(rows, start), np.full(rows, end), self._panes.named), parts)
         return wrapped(self._schema, parts, rows)
 

@@ -4,25 +4,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import gcd
 from typing import Any, TypeVar
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 
-from engine import MAX_TIME, Schema, SchemaError
+from engine import MAX_TIME, Schema, SchemaError, Time
 from operators.aggregates.columns import Columns
-from operators.durations import Span, span_of
+from operators.aggregates.zones import WallClock
+from operators.durations import SECOND, Span, span_of
 
 
 @dataclass(frozen=True)
 class Tumbling:
     """Windows [k * width + offset, (k + 1) * width + offset) of the column `time` (int64, or timestamp in ns): each row
     is in one. width, offset: "1h" or another duration for a timestamp, a number in its unit for int64. start, end: what
-    results call the window's bounds; None leaves one out."""
+    results call the window's bounds; None leaves one out. zone: "Europe/Berlin" or another time zone, by whose clock
+    windows of a timestamp begin: days of 23, 24 or 25 hours. The bounds are instants, in UTC, all the same."""
 
     time: str
     width: Span
     offset: Span = 0
     start: str | None = "window_start"
     end: str | None = "window_end"
+    zone: str | None = None
 
 
 @dataclass(frozen=True)
@@ -66,9 +70,17 @@ class Panes:
     lateness: int
     named: tuple[bool, bool]
     """Whether results have the window's start, and its end."""
+    clock: WallClock | None = None
+    """Where panes, which are windows then, end otherwise: in a time zone."""
+
+    def start_of(self, end: Time) -> Time:
+        """The start of the window that ends there."""
+        return end - self.width if self.clock is None else self.clock.start(end)
 
     def window_ends(self, pane_end: int) -> range:
         """The ends of the windows that a pane is part of."""
+        if self.clock is not None:
+            return range(pane_end, pane_end + 1)
         start = pane_end - self.step
         first = -((self.width - self.step - (start - self.offset)) // self.every) * self.every + self.offset
         return range(first + self.width, start + self.width + 1, self.every)
@@ -87,7 +99,9 @@ def panes_of(window: Tumbling | Sliding, lateness: int) -> Panes:
     """The panes of windows whose lengths were checked."""
     width, offset = whole(window.width), whole(window.offset)
     every = whole(window.every) if isinstance(window, Sliding) else width
-    return Panes(window.time, gcd(width, every), width, every, offset, lateness, named(window))
+    zone = window.zone if isinstance(window, Tumbling) else None
+    clock = None if zone is None else WallClock(ZoneInfo(zone), width, offset)
+    return Panes(window.time, gcd(width, every), width, every, offset, lateness, named(window), clock)
 
 
 def whole(span: Span) -> int:
@@ -145,12 +159,25 @@ def checked_window(operator: str, window: W, schema: Schema) -> W:
             if lengths[name] < 1 and name != "offset":
                 raise SchemaError(f"operator {operator!r}: a window's {name} is at least 1, not {given!r}")
     window = replace(window, **lengths)
+    if isinstance(window, Tumbling) and window.zone is not None:
+        _check_zone(operator, window, kind)
     if isinstance(window, Sliding) and lengths["every"] > lengths["width"]:
         raise SchemaError(
             f"operator {operator!r}: every={window.every} leaves gaps between windows of {window.width}; "
             f"filter the rows, or make every at most the width"
         )
     return window
+
+
+def _check_zone(operator: str, window: Tumbling, kind: str) -> None:
+    try:
+        ZoneInfo(str(window.zone))
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise SchemaError(f"operator {operator!r}: no time zone is {window.zone!r}; say 'Europe/Berlin'") from None
+    if kind != "timestamp":
+        raise SchemaError(f"operator {operator!r}: windows of a time zone need a timestamp; {window.time!r} is {kind}")
+    if whole(window.width) % SECOND or whole(window.offset) % SECOND:
+        raise SchemaError(f"operator {operator!r}: windows of a time zone are of whole seconds, not {window.width} ns")
 
 
 def checked_lateness(operator: str, lateness: Span, window: Window, schema: Schema) -> int:

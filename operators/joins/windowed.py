@@ -31,6 +31,8 @@ def windowed_join(
     if not isinstance(window, Tumbling | Sliding):
         raise SchemaError(f"operator {name!r}: windows of joins are Tumbling or Sliding, not {window!r}")
     window = checked_window(name, window, left.schema)
+    if isinstance(window, Tumbling) and window.zone is not None:
+        raise SchemaError(f"operator {name!r}: windows of joins have no zone; join on a column of local time")
     require_time(name, right.schema, right_time, "for the right side's time")
     for side, schema in (("left", left.schema), ("right", right.schema)):
         for clash in {START, END} & set(schema.names):
