@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def cancel(worker: "Worker", dataflow: "RunningDataflow") -> None:
     """End a dataflow on this worker and, once they call it too, on all others."""
-    logics = [operator.call for operator in dataflow.operators]  # which hold tokens that would else be lost
+    logics = [operator.logic for operator in dataflow.operators]  # which hold tokens that would else be lost
     for operator in dataflow.operators:
         if not operator.is_relay:
             operator.logic, operator.ports = _discard, operator.inputs

@@ -228,14 +228,16 @@ class Worker(Inspectable, Scheduling, Stopping):
         """Step; with nothing to do, spin a little, then sleep until there is something, a timer fires or time is up."""
         if self.step():
             return True
-        deadline = time.monotonic_ns() + min(self._spin_ns, int(limit_s * 1e9))
-        while True:
-            if self.step():
-                return True
-            if time.monotonic_ns() >= deadline:
-                break
+        if self._spin(time.monotonic_ns() + min(self._spin_ns, int(limit_s * 1e9))):
+            return True
         self._park(limit_s)
         return False
+
+    def _spin(self, deadline_ns: int) -> bool:
+        """Step again and again until there is something to do, True, or it is time."""
+        while not (found := self.step()) and time.monotonic_ns() < deadline_ns:
+            pass
+        return found
 
     def step_while(self, condition: Callable[[], bool]) -> None:
         """Step, and sleep when there is nothing to do, while `condition()`: typically `lambda: probe.less_than(t)`."""

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from html import escape
 from zlib import crc32
 
-from nexmark.stacks import Frame, Stack
+from nexmark.frame import Frame
+from nexmark.stacks import Stack
 
 WIDTH = 1600
 _ROW = 18

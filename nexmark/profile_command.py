@@ -36,7 +36,9 @@ def profile(out_folder: Path, seconds: float, frequency: int, **options: Any) ->
 
     The run is repeated in the same worker processes, to its end each time, until --seconds have passed, with a py-spy
     on every worker from the first moment. Workers are not stopped for a sample, so a few samples cannot be read; the
-    table says how many. Time in a kernel shows as the line that calls it, time asleep as ParkingLot.wait.
+    table says how many. Time in a kernel is named after it, where the line that was sampled calls one; the line's own
+    time is in it. The table of functions is about work: sleep, and looking again and again whether there is something
+    to do, are told apart from it.
 
     Writes worker-N.svg and worker-N.speedscope.json for each worker, merged.svg and merged.speedscope.json for all of
     them. Open the SVGs in a browser (click to zoom), the others on https://www.speedscope.app.
@@ -144,21 +146,22 @@ def _print(files: list[Path], repeated: Any, recordings: list[Any]) -> None:
 
     console = Console(width=None if sys.stdout.isatty() else 120)
     workers = Table(title=f"{repeated.runs} run(s) in {repeated.seconds:.1f} s", title_justify="left")
-    for name in ("", "samples", "not readable", "asleep %"):
+    for name in ("", "samples", "not readable", "asleep %", "looking for work %"):
         workers.add_column(name, justify="right" if name else "left")
     for recording in recordings:
         samples = len(recording.stacks)
-        asleep = f"{100 * recording.parked / samples:.1f}" if samples else "-"
-        workers.add_row(recording.label, f"{samples:,}", f"{recording.unread:,}", asleep)
+        waits = (recording.parked, samples - len(recording.at_work) - recording.parked)
+        shares = [f"{100 * wait / samples:.1f}" if samples else "-" for wait in waits]
+        workers.add_row(recording.label, f"{samples:,}", f"{recording.unread:,}", *shares)
     console.print(workers)
-    stacks = [stack for recording in recordings for stack in recording.stacks]
-    top = Table(title=f"top {_TOP} functions by their own time, all workers", title_justify="left")
+    stacks = [stack for recording in recordings for stack in recording.at_work]
+    top = Table(title=f"top {_TOP} functions by their own share of the time at work, all workers", title_justify="left")
     for name in ("own %", "total %"):
         top.add_column(name, justify="right")
     top.add_column("function", overflow="fold")
     top.add_column("file: its hottest line", overflow="fold")
-    shares = sorted(function_shares(stacks).items(), key=lambda item: (-item[1].own, item[0]))
-    for (name, file), share in shares[:_TOP]:
+    by_function = sorted(function_shares(stacks).items(), key=lambda item: (-item[1].own, item[0]))
+    for (name, file), share in by_function[:_TOP]:
         own, total = (f"{100 * samples / len(stacks):.1f}" for samples in (share.own, share.total))
         hottest = "".join(f":{line}" for line, _ in share.lines.most_common(1))
         top.add_row(own, total, name, file + hottest)

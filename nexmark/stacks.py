@@ -9,26 +9,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
+
+from nexmark.frame import Frame
+from nexmark.kernel_calls import kernel_called_at
 
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 _PROGRAM = ("live", "engine/child.py")
 """The frame above which a worker's own program begins; what is below it was the launcher's stack when it forked."""
 _GATE = ("wait_at_gate", "nexmark/profile_run.py")
 _PARKED = ("ParkingLot.wait", "shm/parking.py")
-
-
-class Frame(NamedTuple):
-    """A line of a function on a stack; a label (a worker, a thread) has neither file nor line."""
-
-    name: str
-    file: str = ""
-    line: int = 0
-
-    def __str__(self) -> str:
-        return f"{self.name} ({self.file}:{self.line})" if self.file else self.name
+_WAITS = {("Worker._spin", "engine/worker.py"), ("Worker._park", "engine/worker.py")}
+_WORKS = ("RunningOperator.run", "engine/operator.py")
 
 
 Stack = tuple[Frame, ...]
@@ -49,6 +43,11 @@ class Recording:
         """Samples in which the worker slept for want of work."""
         return sum(_is_in(stack, _PARKED) for stack in self.stacks)
 
+    @property
+    def at_work(self) -> list[Stack]:
+        """Samples in which it neither slept nor looked whether there was something to do."""
+        return [stack for stack in self.stacks if not is_waiting(stack)]
+
 
 @dataclass
 class FunctionShare:
@@ -59,18 +58,34 @@ class FunctionShare:
     lines: Counter[int] = field(default_factory=Counter)
 
 
+def is_waiting(stack: Stack) -> bool:
+    """Whether a worker waits, asleep or looking for work again and again: what it finds and runs is work."""
+    for frame in reversed(stack):
+        if frame[:2] == _WORKS:
+            return False
+        if frame[:2] in _WAITS:
+            return True
+    return False
+
+
 def read_recording(path: Path, label: str, frequency: int, unread: int) -> Recording:
-    """Take in one worker's file; raises ValueError if it is not what py-spy writes."""
+    """Take in one worker's file, with a kernel as the innermost frame where the line calls one; raises ValueError if it
+    is not what py-spy writes."""
     document = orjson.loads(path.read_bytes())
-    frames = [
-        Frame(entry["name"], shortened(entry.get("file") or ""), entry.get("line") or 0)
-        for entry in document["shared"]["frames"]
-    ]
+    frames, kernels = [], {}
+    for at, entry in enumerate(document["shared"]["frames"]):
+        file, line = entry.get("file") or "", entry.get("line") or 0
+        frames.append(Frame(entry["name"], shortened(file), line))
+        kernel = kernel_called_at(file, line)
+        if kernel is not None:
+            kernels[at] = kernel._replace(file=shortened(kernel.file))
     threads = document["profiles"]
     stacks = []
     for thread in threads:
         above = (Frame(thread["name"]),) if len(threads) > 1 else ()
-        stacks += [above + _program([frames[at] for at in sample]) for sample in thread["samples"]]
+        for sample in thread["samples"]:
+            innermost = tuple([kernels[at] for at in sample[-1:] if at in kernels])
+            stacks.append(above + _program([frames[at] for at in sample]) + innermost)
     during = [stack for stack in stacks if not _is_in(stack, _GATE)]
     return Recording(label, during, 1 / frequency, unread)
 

@@ -11,11 +11,16 @@ from typing import Any
 import orjson
 import pytest
 
+from engine import Worker
+from engine.operator import RunningOperator
 from nexmark import py_spy
 from nexmark.flame_graph import flame_graph
+from nexmark.frame import Frame
 from nexmark.generator import GeneratorConfig
-from nexmark.stacks import Frame, Recording, Stack, function_shares, labelled, read_recording, speedscope
+from nexmark.kernel_calls import kernel_called_at
+from nexmark.stacks import Recording, Stack, function_shares, labelled, read_recording, speedscope
 from tests.crash.run_process import Command
+from tests.imports import ROOT
 from tests.nexmark.helpers import seal_generated, tokenring
 
 EVENTS = 200_000
@@ -53,7 +58,8 @@ def test_files_for_every_worker_and_merged(
     names = [f"{part}.{kind}" for part in ("worker-0", "worker-1", "merged") for kind in ("svg", "speedscope.json")]
     assert {path.name for path in out.iterdir()} == {*names, "notes.txt"}
     assert all(str(out / name) in outcome.out for name in names)
-    assert "Worker.step" in outcome.out
+    assert "kernel " in outcome.out
+    assert "ParkingLot.wait" not in outcome.out, "sleep is no work"
 
     merged = orjson.loads((out / "merged.speedscope.json").read_bytes())
     assert [profile["name"] for profile in merged["profiles"]] == ["all workers", "worker 0", "worker 1"]
@@ -207,3 +213,36 @@ def test_a_recording_survives_its_file(tmp_path: Path) -> None:
     file.write_bytes(speedscope("a run", [two]))
     again = read_recording(file, "worker 1", 100, 3)
     assert again == two
+
+
+def test_a_line_that_calls_a_kernel_names_it(tmp_path: Path) -> None:
+    source = ROOT / "engine/progress_channel.py"
+    lines = source.read_text().splitlines()
+    at = next(number for number, line in enumerate(lines, 1) if "flags: int = exchange(" in line)
+    kernel = kernel_called_at(str(source), at)
+    declared = next(number for number, line in enumerate(lines, 1) if line.startswith("def exchange("))
+    assert kernel == Frame("kernel exchange", str(source), declared)
+    assert kernel_called_at(str(source), at - 1) is None
+    sending = ROOT / "engine/remote_channel.py"
+    called, *_ = [n for n, line in enumerate(sending.read_text().splitlines(), 1) if "= self._partition(" in line]
+    found = kernel_called_at(str(sending), called)
+    assert found is not None
+    assert (found.name, found.file) == ("kernel partition_for", str(ROOT / "shm/data_queue.py"))
+    assert kernel_called_at(str(tmp_path / "nowhere.py"), 1) is None
+
+
+RUN, STEP = Frame("Worker.run", "engine/worker.py", 1), Frame("Worker.step", "engine/worker.py", 2)
+SPIN, PARK = Frame("Worker._spin", "engine/worker.py", 3), Frame("Worker._park", "engine/worker.py", 4)
+OPERATOR = Frame("RunningOperator.run", "engine/operator.py", 5)
+
+
+def test_waiting_is_told_apart_from_work() -> None:
+    working = [(RUN, STEP), (RUN, STEP, OPERATOR, A), (RUN, SPIN, STEP, OPERATOR, A)]
+    waiting = [(RUN, SPIN), (RUN, SPIN, STEP), (RUN, SPIN, STEP, B), (RUN, PARK, A)]
+    assert Recording("worker 0", [*waiting, *working], 0.01).at_work == working
+
+
+def test_the_frames_that_mean_waiting_are_there() -> None:
+    for function in ("_spin", "_park"):
+        assert callable(getattr(Worker, function))
+    assert callable(RunningOperator.run)
