@@ -5,19 +5,16 @@ why.
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-import engine.stall
 from engine import (
     Exchange,
     GraphMismatchError,
     Notify,
     OperatorError,
-    ProbeGroup,
     Schema,
     SchemaError,
     Scope,
@@ -27,7 +24,7 @@ from engine import (
     execute,
 )
 from engine.errors import NoSuchMethodError
-from operators import Count, aggregate, col, collect, map_batches, running_average
+from operators import Count, aggregate, col, map_batches, running_average
 
 BID = Schema("auction price", channel="string")
 ROWS = {"auction": range(10), "price": range(10), "channel": ["web"] * 10}
@@ -193,139 +190,3 @@ def test_at_an_input(mistake: str) -> None:
     feed, kind, said = FED[mistake]
     with pytest.raises(kind, match=said):
         _run(lambda worker, scope, stream: None, feed)
-
-
-# A token never dropped
-
-
-def _retaining(kept: list[Any]) -> Callable[..., Any]:
-    def construct(context: Any, token: Any) -> Any:
-        token.drop()
-
-        def logic(rows: Any, output: Any) -> None:
-            for reference, _ in rows:
-                kept.append(reference.retain())
-
-        return logic
-
-    return construct
-
-
-RETAINED_AT = _retaining.__code__.co_firstlineno + 6
-
-
-def test_a_token_never_dropped_is_told_of(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(engine.stall, "STALLED_S", 0.2)
-
-    def program(worker: Worker) -> None:
-        kept: list[Any] = []
-        with worker.dataflow("newcomer's") as scope:
-            handle, stream = scope.new_input(BID, "bids")
-            probe = stream.unary("keeper", BID, _retaining(kept), Exchange("auction")).probe()
-        if worker.index == 0:
-            handle.send(ROWS)
-        handle.advance_to(5)
-        worker.step_while(lambda: probe.less_than(5) and not worker._stall._said)
-        kept.clear()  # the end of a test, not of a run
-
-    execute(program, workers=2)
-    said = capfd.readouterr().err
-    for worker in range(2):
-        assert re.search(
-            rf"tokenring: worker {worker}: nothing has moved for 0\.2 s, .*\n"
-            rf"  operator 'keeper' output 0 holds a token at time 0, made at {HERE}:{RETAINED_AT} \(logic\)\n"
-            r"  Later operators wait, .* Drop a token when it is not needed any more: .*\n.*tokenring why \d+\n",
-            said,
-        ), said
-
-
-def test_a_source_that_forgets_is_told_of(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(engine.stall, "STALLED_S", 0.2)
-
-    def program(worker: Worker) -> None:
-        tokens: list[Any] = []
-
-        def construct(context: Any, token: Any) -> Any:
-            tokens.append(token)
-            return lambda output: output.give(token, ROWS) if token.live else None
-
-        with worker.dataflow("newcomer's") as scope:
-            (stream,) = scope.source("ticks", (BID,), construct)
-            collect(stream)
-        worker.step_while(lambda: not worker._stall._said)
-        tokens[0].drop()
-
-    execute(program, workers=1)
-    said = capfd.readouterr().err
-    assert "operator 'ticks' output 0 holds a token at time 0" in said
-    assert "A source drops its token when it has no more to send" in said
-
-
-def test_who_waits_with_reason_is_left_alone(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """An open window, a source that looks again, an open input: nothing of it is forgotten."""
-    monkeypatch.setattr(engine.stall, "STALLED_S", 0.1)
-
-    def window(context: Any, token: Any) -> Any:
-        token.downgrade(10)
-
-        def logic(rows: Any, output: Any) -> None:
-            for _ in rows:
-                pass
-            if rows.frontier >= 10 and token.live:
-                token.drop()
-
-        return logic
-
-    def program(worker: Worker) -> None:
-        end = time.monotonic() + 0.5
-
-        def poll(context: Any, token: Any) -> Any:
-            def logic(output: Any) -> None:
-                if time.monotonic() < end:
-                    context.activate_after(10**7)
-                elif token.live:
-                    token.drop()
-
-            return logic
-
-        with worker.dataflow("newcomer's") as scope:
-            handle, stream = scope.new_input(BID, "bids")
-            stream.unary("window", BID, window)
-            scope.source("poll", (BID,), poll)
-        handle.advance_to(5)
-        worker.step_while(lambda: time.monotonic() < end)
-
-    execute(program, workers=2)
-    assert capfd.readouterr().err == ""
-
-
-@pytest.mark.parametrize("way", ["step_while", "own loop", "group"])
-def test_an_input_never_advanced_is_told_of(
-    way: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """The commonest mistake: to wait for a probe, and never to say that no more will come."""
-    monkeypatch.setattr(engine.stall, "STALLED_S", 0.2)
-
-    def program(worker: Worker) -> None:
-        with worker.dataflow("newcomer's") as scope:
-            handle, stream = scope.new_input(BID, "bids")
-            probe = stream.probe()
-        handle.send(ROWS)
-        asked = ProbeGroup([probe]) if way == "group" else probe
-        if way == "own loop":
-            while asked.less_than(1) and not worker._stall._said_who_waits:
-                worker.step()
-        else:
-            worker.step_while(lambda: asked.less_than(1) and not worker._stall._said_who_waits)
-
-    execute(program, workers=1)
-    said = capfd.readouterr().err
-    assert re.search(
-        r"tokenring: worker 0: nothing has moved for 0\.2 s, and the program waits for the probe of .*'bids'.*: its "
-        r"frontier is 0, held back by\n +operator 'bids' output 0, time 0:\n +the manual input on worker 0, not "
-        rf"closed, declared at {HERE}:\d+ \(program\)\n  An input holds back .* advance_to\(time\), or close\(\)\.\n"
-        r".*why \d+\n",
-        said,
-    ), said

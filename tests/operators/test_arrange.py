@@ -54,8 +54,8 @@ def test_it_holds_a_token_only_for_open_times_and_is_not_run_when_idle() -> None
         operator = next(each for each in worker.operators if each.name == "arrange")
         made.settle()
         runs = []
-        call = operator.call
-        operator.call = lambda: runs.append(operator.held) or call()
+        logic = operator.logic
+        operator.logic = lambda *ports: runs.append(operator.held) or logic(*ports)
         for time in range(1, 50):
             made.advance(time)
         assert (runs, operator.held) == ([], 0)

@@ -100,11 +100,11 @@ def _count_runs(made: Bench) -> Counter[str]:
     for worker in made.group.workers:
         for operator in worker.operators:
 
-            def counted(name: str = operator.name, call: Any = operator.call) -> None:
+            def counted(*ports: Any, name: str = operator.name, logic: Any = operator.logic) -> None:
                 runs[name] += 1
-                call()
+                logic(*ports)
 
-            operator.call = counted
+            operator.logic = counted
     return runs
 
 
