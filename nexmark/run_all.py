@@ -45,12 +45,12 @@ def _answer(plans: Sequence[Plan]) -> None:
 def _run(open_loop: Plan, closed: Plan, is_verified: bool) -> Row:
     row: Row = {"query": closed.query, "engine": "tokenring", "mechanism": closed.mechanism, "rate": open_loop.rate}
     row |= dict.fromkeys(("workers", "events", "seconds", "events_per_second", "result_rows"))
-    row |= dict.fromkeys(("p50_ms", "p99_ms", "p999_ms", "max_ms", "dnf", "verified", "error"))
+    row |= dict.fromkeys(("p50_ms", "p99_ms", "p999_ms", "max_ms", "dnf", "verdict", "slope", "verified", "error"))
     try:
         outcome = execute_plan(closed)
         row |= {name: outcome[name] for name in ("workers", "events", "seconds", "events_per_second", "result_rows")}
         paced = execute_plan(open_loop)
-        row["dnf"] = paced["dnf"]
+        row |= {name: paced[name] for name in ("dnf", "verdict", "slope")}
         if not paced["dnf"]:  # what was done in time says nothing about the rest
             row |= {f"{name}_ms": value for name, value in paced["latency_ms"].items()}
         if is_verified:

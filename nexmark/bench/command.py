@@ -88,7 +88,7 @@ def bench() -> None:
     """Repeat the paper's experiments. Leave the machine alone meanwhile.
 
     Options that end in "..." take several values: --workers 1 2. Every combination is a point, and each point runs in a
-    fresh group. Exit status 1 if a point failed; one that falls a second behind is DNF, which is a result.
+    fresh group. Exit status 1 if a point failed; one that falls behind is DNF, which is a result.
 
     \b
       tokenring bench all --quick --json quick.json
