@@ -70,5 +70,5 @@ def _tree(file: str) -> ast.Module:
 
 
 def _file_of(module: str) -> str:
-    paths = (os.path.join(folder or os.curdir, *module.split(".")) + ".py" for folder in sys.path)
+    paths = (os.path.abspath(os.path.join(folder, *module.split(".")) + ".py") for folder in sys.path)
     return next((path for path in paths if os.path.isfile(path)), "")
