@@ -15,7 +15,7 @@ MEASURED: Final[dict[str, str]] = {
     "bench-wordcount": "--quantum-log2 8 13 16 20 --rate 1e6 8e6 64e6 --duration 1.5",
     "bench-scaling": "--quantum-log2 8 16 --duration 1.5",
     "bench-chain": "--operators 8 16 32 64 128 256 --duration 0.6",
-    "bench-idle": "--steps 200",
+    "bench-idle": "--operator-kind real fused always --steps 200",
     "bench-nexmark": "--rate 1e6 4e6 --duration 1.8",
 }
 LEFT_OUT: Final[dict[str, str]] = {
