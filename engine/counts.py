@@ -39,8 +39,8 @@ STATE_WORDS = POOL_STATE_WORDS + 16
 
 # Words of a location. BEGIN and END: its window; with many times (BEGIN below 0) the first five are as in
 # engine/many_times.py. ROW is the address of its paths, 0 until somebody is interested in its frontier; ACTIVE_AT and
-# EAGER_AT are its places in its dataflow's lists, -1 if it is not there. Those from LEAST_REGION to
-# CHAIN_COUNT are used in nested scopes only, the last two where frontiers go along edges (engine/along_edges.py).
+# EAGER_AT are its places in its dataflow's lists, -1 if it is not there. SUPPORT and
+# IS_QUEUED are used where frontiers go along edges (engine/along_edges.py), the last two in nested scopes only.
 (
     REGION,
     REGION_CAPACITY,
@@ -57,16 +57,14 @@ STATE_WORDS = POOL_STATE_WORDS + 16
     FRONTIER,
     REACHED_FRONTIER,
     OPERATOR,
-    LEAST_REGION,
-    LEAST_CAPACITY,
-    LEAST_COUNT,
-    CHAIN_REGION,
-    CHAIN_CAPACITY,
-    CHAIN_COUNT,
     SUPPORT,
     IS_QUEUED,
-) = range(23)
-LOCATION_WORDS = 24
+    CHAIN_CAPACITY,
+    CHAIN_COUNT,
+) = range(19)
+# The same words where times are nested: the antichains of the location's least times, and of its frontier.
+LEAST_REGION, LEAST_CAPACITY, LEAST_COUNT, CHAIN_REGION = LIVE, LEAST, SUPPORT, IS_QUEUED
+LOCATION_WORDS = 19
 
 # Words of a dataflow. ACTIVE_ADDRESS: its locations with a positive count; EAGER_ADDRESS: those whose frontier is
 # brought up to date with every change; CHANGED_ADDRESS: those whose least times changed since then (all, in the
@@ -94,7 +92,7 @@ LOCATION_WORDS = 24
 ) = range(18)
 GRAPH_WORDS = 18
 
-FIRST_REGION = 4  # entries of a location's first region
+FIRST_REGION = 2  # entries of a location's first region
 _LONGEST_MOVE = 64  # entries; where more would have to make room for one, the location gets a table
 
 APPLIED, NEEDS_ROOM = 0, 1

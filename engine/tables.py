@@ -65,11 +65,13 @@ class Tables:
         fresh[:, table.FRONTIER] = LAZY
         fresh[:, table.SUPPORT] = OWN
         operators = np.zeros(capacity * OPERATOR_WORDS, np.int64)
-        operators[: len(self._operators)] = self._operators
+        used = self.operators_used * OPERATOR_WORDS  # what was never written to stays without memory
+        operators[:used] = self._operators[:used]
         lists = np.zeros(3 * capacity, np.int64)
         before = len(self._lists) // 3
-        for part in range(3):
-            lists[part * capacity : part * capacity + before] = self._lists[part * before : (part + 1) * before]
+        for part, count in enumerate((table.DIRTY_COUNT, table.DIRTY_GRAPHS, table.WOKEN_COUNT)):
+            listed = self._lists[part * before :][: int(self.state[count])]
+            lists[part * capacity : part * capacity + len(listed)] = listed
         self._locations, self._operators, self._lists = locations, operators, lists
 
     def _resize_graphs(self, capacity: int) -> None:
@@ -110,5 +112,5 @@ class Tables:
         """Make room for the location or operator of that number."""
         capacity = len(self._locations) // LOCATION_WORDS
         if number >= capacity:
-            self._resize_locations(max(2 * capacity, number + 1))
+            self._resize_locations(max(capacity + capacity // 4, number + 16))
             self._link()

@@ -89,6 +89,8 @@ class Tracker(ReadableTables):
         mine = self._locations.reshape(-1, LOCATION_WORDS)[first : first + graph.size]
         mine[:, table.GRAPH] = number
         mine[:, table.IS_NESTED] = graph.is_nested
+        if graph.is_nested:
+            mine[:, [table.LEAST_CAPACITY, table.LEAST_COUNT, table.CHAIN_REGION]] = 0
         self._link()
         owners = self._operators.reshape(-1, OPERATOR_WORDS)[mine[:, table.OPERATOR]]
         port = np.arange(first, first + graph.size) - owners[:, FIRST_INPUT]
