@@ -13,12 +13,11 @@ import pytest
 from nexmark.bench.machine import machine
 from nexmark.errors import OptionError
 from nexmark.generator import GeneratorConfig
-from scripts.benchmarks import all as everything
 from scripts.benchmarks import tables
 from scripts.benchmarks.__main__ import main
 from scripts.benchmarks.goals import goals
 from scripts.benchmarks.measure import DOCUMENTS, RESULTS, ROOT
-from scripts.benchmarks.parts import LEFT_OUT, NAMES, QUICK
+from scripts.benchmarks.parts import LEFT_OUT
 from scripts.benchmarks.render import EXPERIMENTS, RENDERERS, render_goals
 from tests.nexmark.helpers import seal_generated
 
@@ -236,38 +235,6 @@ def test_the_documents_goals_are_measured_or_named() -> None:
     text = DOCUMENTS[0].read_text()
     assert ("**Not measured together.**" in text) == (len(commits) > 1)
     assert all(commit in text for commit in commits)
-
-
-# All of them
-
-
-def test_all_goes_on_where_it_was_and_leaves_whole_files(
-    staged: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(everything, "_staged", lambda events: staged)
-    options = ["all", "--quick", "--out", str(tmp_path), "--part", "bench-chain", "step"]
-    assert main([*options[:-1]]) == 0
-    assert main(options) == 0
-    said = capsys.readouterr().out
-    assert "bench-chain: measured at this commit already" in said
-    assert {path.name for path in tmp_path.iterdir()} == {"all.json", "bench-chain.json", "step.json"}
-    data = read(tmp_path, "all")
-    assert data["seconds"].keys() == {"step", "bench-chain"}
-    assert "| `step.json` |" in tables.marked("all", tmp_path)
-
-
-def test_all_ends_with_a_part_that_fails_and_keeps_the_others(
-    staged: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(everything, "_staged", lambda events: tmp_path / "none")
-    assert main(["all", "--quick", "--out", str(tmp_path / "out"), "--part", "bench-chain", "step"]) == 1
-    assert "step" in capsys.readouterr().err
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {"all.json", "bench-chain.json"}
-
-
-def test_the_parts_are_all_there_is() -> None:
-    assert {*NAMES, "all", "earlier"} == {*RENDERERS, *EXPERIMENTS}
-    assert QUICK.keys() == {*NAMES}
 
 
 # Misuse
