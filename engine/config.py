@@ -30,10 +30,10 @@ class Config:
     workers: processes, default one per usable core. queue_bytes: data part of each ordered pair's queue, a power of
     two (default: 2 MiB; less for many workers, so that all pairs together have at most 160 MiB, but never below 32
     KiB: from 73 workers on, workers * (workers - 1) * 32 KiB). ring_records: slots of the progress ring, a power of
-    two. backlog_bytes: rows that may wait for room on one worker before sources are asked to pause. spin_us: how
-    long a worker with nothing to do spins before it parks (none when there are more workers than cores). pin: bind
-    worker i to the i-th usable core. checks: "normal", or "exhaustive" (engine/checked_progress.py; default:
-    TOKENRING_CHECKS in the environment).
+    two. backlog_bytes: rows that may wait for room on one worker before sources are asked to pause, and then are not
+    run; and what may be sent by hand between two steps. spin_us: how long a worker with nothing to do spins before it
+    parks (none when there are more workers than cores). pin: bind worker i to the i-th usable core. checks: "normal",
+    or "exhaustive" (engine/checked_progress.py; default: TOKENRING_CHECKS in the environment).
 
     start: how processes begin. "fork": as copies of this one, for any program; "spawn": each as a Python of its own
     that imports the program; "forkserver": as copies of one that has imported it. The latter two are for programs that

@@ -175,6 +175,16 @@ class DataPlane:
         return bool(self._waiting)
 
     @property
+    def is_overfull(self) -> bool:
+        """Whether more of this worker's rows than the limit wait for room."""
+        return self._backlog_bytes > self._backlog_limit_bytes
+
+    @property
+    def stops_sources(self) -> bool:
+        """Whether on some worker more than the limit waits: sources that do not look are not run then."""
+        return self._workers > 1 and bool(any_set(self._first_congested_address, self._workers))
+
+    @property
     def congested(self) -> bool:
         """Whether some worker has more waiting than the limit: sources should pause."""
         return self._waiting != [] or any_set(self._first_congested_address, self._workers)

@@ -112,8 +112,8 @@ class InputHandle:
         return self._port is not None and self._token is None
 
     def send(self, batch: Batch | Mapping[str, Any], time: Time | None = None) -> None:
-        """Send rows at the current time, or at a later `time`: a batch, or a mapping of column names to arrays. The
-        arrays must not change afterwards.
+        """Send rows at the current time, or at a later `time`: a batch, or a mapping of column names to arrays, which
+        are read-only from then on. Where much waits already, the worker steps until there is room.
         """
         token = self._open_token("send on")
         assert self._port is not None
@@ -134,6 +134,7 @@ class InputHandle:
             worker.fail(error)
             raise
         worker.flush()
+        worker.room.sent(8 * batch.rows * len(batch.columns))
 
     def advance_to(self, time: Time) -> None:
         """Promise to send nothing before `time`; takes effect at once. Raises TimeRegressionError for an earlier time.

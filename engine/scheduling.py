@@ -5,9 +5,13 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from itertools import count
 from time import monotonic_ns
+from typing import TYPE_CHECKING
 
 from engine.dataflows import Dataflows
 from engine.operator import DUE, DUE_AND_KEPT, NOT_DUE, RunningOperator
+
+if TYPE_CHECKING:
+    from engine.data_plane import DataPlane
 
 IN_TURN = 2**32
 """Operators of loops are due in turn, after all others: one that feeds itself lets others run."""
@@ -16,10 +20,14 @@ IN_TURN = 2**32
 _OUTSIDE = -1  # in place of an operator's index
 
 
+_UNTIL_ROOM_NS = 100_000
+
+
 class Scheduling:
     """What is due. The worker's step takes it from here."""
 
     dataflows: Dataflows
+    plane: "DataPlane"
     wake: Callable[[], None]
 
     def __init__(self) -> None:
@@ -89,7 +97,16 @@ class Scheduling:
         while self._next:
             operator = self._next.popleft()
             operator.is_next = False
+            self._schedule_if_room(operator)
+
+    def _schedule_if_room(self, operator: RunningOperator) -> None:
+        """Run it in this step; a source only if not too many rows wait for room, else later. No source makes room:
+        queues are drained by their receivers, whatever sources do.
+        """
+        if operator.inputs or not self.plane.stops_sources:
             self.schedule(operator)
+        else:
+            self.activate_after(operator, _UNTIL_ROOM_NS)
 
     def _fire_timers(self) -> None:
         now_ns = monotonic_ns()
@@ -98,4 +115,4 @@ class Scheduling:
             if index == _OUTSIDE:
                 self.look_outside()
             elif index in self.dataflows.operators:  # its dataflow may be finished
-                self.schedule(self.dataflows.operators[index])
+                self._schedule_if_room(self.dataflows.operators[index])

@@ -18,6 +18,8 @@ class SimulatedGroup:
         self._segment = Segment.private(config.layout)
         self._lot = ParkingLot(0)
         self.workers = [Worker(self._segment, self._lot, index, config) for index in range(config.workers)]
+        for worker in self.workers:
+            worker.room.waits = False
 
     @contextmanager
     def building(self, worker: Worker) -> Iterator[None]:

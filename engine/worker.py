@@ -28,6 +28,7 @@ from engine.lost_tokens import LostTokens
 from engine.operator import NOT_DUE
 from engine.progress_channel import APPLIED_ANY, INCOMING, PARKED, ProgressChannel
 from engine.publishing import Publication, put_in_place
+from engine.room import Room
 from engine.scheduling import IN_TURN, Scheduling
 from engine.scope import Scope
 from engine.stall import StallWatch
@@ -70,13 +71,14 @@ class Worker(Inspectable, Scheduling, Stopping):
         self._stop_address = segment.address(segment.layout.stop)
         self.going_round: list[tuple[Any, Any, Any]] = []  # sent around loops, not counted yet: push, time, batch
         self.thread = get_ident()
-        self._stepping = False  # stays True after a failure
+        self.is_stepping = False  # stays True after a failure
         self.failure: BaseException | None = None
         """What ended a step in the middle: this worker publishes nothing more."""
         self._is_alone = self.peers == 1
         self._incoming = 0
         self.lost = LostTokens(self.log)
         self._garbage = Garbage()
+        self.room = Room(self, config.backlog_bytes)
         self._stall = StallWatch(self)
         self._spin_ns = 0 if config.oversubscribed else config.spin_us * 1000
 
@@ -87,7 +89,7 @@ class Worker(Inspectable, Scheduling, Stopping):
         """Declare a dataflow inside the block; it runs from the block's end on. All workers must declare the same ones
         in one order.
         """
-        if self._stepping or get_ident() != self.thread:
+        if self.is_stepping or get_ident() != self.thread:
             refuse_step(self)
         scope = Scope(name)
         yield scope
@@ -104,7 +106,7 @@ class Worker(Inspectable, Scheduling, Stopping):
     def barrier(self) -> int:
         """Wait until every worker of the group is here, stepping meanwhile; returns when the last one came, the same
         number on every worker (time.monotonic_ns), so that clocks can start together."""
-        if self._stepping or get_ident() != self.thread:
+        if self.is_stepping or get_ident() != self.thread:
             refuse_step(self)
         return self.agreement.barrier()
 
@@ -116,9 +118,9 @@ class Worker(Inspectable, Scheduling, Stopping):
         Due operators run in topological order, then those of loops in turn. Whenever one took a while, progress is
         exchanged and new messages are taken in before the next, so that peers wait for a part of a step only.
         """
-        if self._stepping or get_ident() != self.thread:
+        if self.is_stepping or get_ident() != self.thread:
             refuse_step(self)
-        self._stepping = True
+        self.is_stepping = True
         try:
             self.steps += 1
             if self.steps % _STOP_CHECK_STEPS == 0:
@@ -170,7 +172,7 @@ class Worker(Inspectable, Scheduling, Stopping):
         except BaseException as error:
             self.fail(error)
             raise
-        self._stepping = False
+        self.is_stepping = False
         return active or bool(due) or bool(self._next)
 
     def _send_round(self) -> None:
@@ -208,21 +210,21 @@ class Worker(Inspectable, Scheduling, Stopping):
 
     def flush(self) -> None:
         """Publish logged changes at once, unless a step is under way and will."""
-        if self._stepping:
+        if self.is_stepping:
             return
-        self._stepping = True  # nor may a listener that is called in it
+        self.is_stepping = True  # nor may a listener that is called in it
         try:
             self._exchange(True)
         except BaseException as error:
             self.fail(error)
             raise
-        self._stepping = False
+        self.is_stepping = False
 
     def fail(self, error: BaseException) -> None:
         """Go on no more: what was in hand is lost, and to publish that it was consumed would pass its time."""
         if self.failure is None:
             self.failure = error
-        self._stepping = True
+        self.is_stepping = True
 
     def step_or_park(self, limit_s: float = _LONGEST_SLEEP_S) -> bool:
         """Step; with nothing to do, spin a little, then sleep until there is something, a timer fires or time is up."""
@@ -247,7 +249,7 @@ class Worker(Inspectable, Scheduling, Stopping):
     def run(self) -> None:
         """Close the manual inputs and run until nothing can happen any more: all tokens dropped, all messages consumed.
         """
-        if self._stepping or get_ident() != self.thread:
+        if self.is_stepping or get_ident() != self.thread:
             refuse_step(self)
         for handle in self.inputs:
             handle.close()
