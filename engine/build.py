@@ -89,6 +89,8 @@ def build_dataflow(worker: "Worker", scope: Scope) -> RunningDataflow:
     tracker.propagate()
     worker.progress.watch(worker, running, probes)
     _construct(worker, scope, running)
+    if worker.events is not None:
+        worker.events.watch(dataflow)
     return dataflow
 
 

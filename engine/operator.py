@@ -15,6 +15,7 @@ from engine.raised import raised_at
 from shm.errors import BrokenInvariant
 
 if TYPE_CHECKING:
+    from engine.events import EventLog
     from engine.worker import Worker
 
 NOT_DUE, DUE, DUE_AND_KEPT = range(3)
@@ -176,6 +177,12 @@ class OperatorContext:
             self._heeds = True
             self._operator.worker.closes_when_stopping(self._operator)
         return self._operator.worker.stopping
+
+    def engine_events(self) -> "EventLog":
+        """The log of what this worker's engine does, turned on: for sources that send it (`engine_events`)."""
+        from engine.events import events_for
+
+        return events_for(self._operator)
 
     def inspectable(self, view: Callable[[], Any]) -> None:
         """Let `scope.inspect(name)` return `view()`: what an outsider may see of the operator's state."""

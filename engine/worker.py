@@ -63,6 +63,7 @@ class Worker(Inspectable, Scheduling, Stopping):
         self.inputs: list[InputHandle] = self.dataflows.inputs
         self.steps = 0
         self.agreement = Agreement(segment, index, config.oversubscribed, self._while_waiting)
+        self.events: Any = None  # engine/events.py, while somebody reads it
         self.publish: Callable[[Publication], None] = lambda one: put_in_place([one])  # a launcher does it
         self.report: Callable[[Any], None] = lambda _: None  # to the launcher's `on_note`, if one listens
         self._segment = segment

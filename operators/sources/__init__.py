@@ -6,6 +6,7 @@ read_parquet     Parquet files, by row groups
 read_json_lines  files of a JSON object a line
 read_csv         files of comma-separated values
 from_generator   what a Python generator yields
+engine_events    what the engine does, as it does it
 from_callback    live data, as it arrives
 Throttle         how far they may run ahead of a probe
 """
@@ -13,6 +14,7 @@ Throttle         how far they may run ahead of a probe
 from operators.sources.arrow_tables import ZoneWarning, read_arrow
 from operators.sources.columns import read_columns
 from operators.sources.csv_files import read_csv
+from operators.sources.engine_events import engine_events
 from operators.sources.generated import from_generator
 from operators.sources.json_lines import read_json_lines
 from operators.sources.live import ARRIVAL, END_OF_STREAM, from_callback
@@ -24,6 +26,7 @@ __all__ = [
     "END_OF_STREAM",
     "Throttle",
     "ZoneWarning",
+    "engine_events",
     "from_callback",
     "from_generator",
     "read_arrow",
