@@ -2,13 +2,17 @@
 
 import os
 import sys
+import threading
 import warnings
+
+_ALLOWED = 1  # faulthandler's, which waits for a time-out
 
 
 def warn_of_threads() -> None:
     """Warn if other threads are here just after a fork: a library that needs them may hang in the workers for ever.
 
-    Those that a library ends before each fork (numpy's) are not seen here; Arrow's, which it makes anew, are left out.
+    Those that a library ends before each fork (numpy's) are not seen here; Arrow's, which it makes anew, are left out,
+    by their number.
     """
     others = []
     for thread in os.listdir("/proc/self/task"):
@@ -20,12 +24,13 @@ def warn_of_threads() -> None:
                 continue  # it has ended
     with open("/proc/self/comm", encoding="utf-8", errors="replace") as file:
         own = file.read().strip()
-    unnamed = others.count(own)
+    pythons = threading.active_count() - 1
+    unnamed = max(0, others.count(own) - pythons - _ALLOWED)
     arrow = sys.modules.get("pyarrow")
     if arrow is not None:
         unnamed = max(0, unnamed - arrow.cpu_count() - arrow.io_thread_count())
     named = sorted({name for name in others if name != own and name != "jemalloc_bg_thd"})
-    count = unnamed + sum([name in named for name in others])
+    count = pythons + unnamed + sum([name in named for name in others])
     if count:
         called = f" ({', '.join(named[:4])})" if named else ""
         warnings.warn(

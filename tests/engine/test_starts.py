@@ -142,8 +142,6 @@ def test_other_threads_at_a_fork_are_told_of() -> None:
     thread = threading.Thread(target=done.wait)
     thread.start()
     try:
-        for _ in range(30):  # Arrow's own are left out, by number
-            threading.Thread(target=done.wait).start()
         with pytest.warns(RuntimeWarning, match=r"thread\(s\) run in this process.*start='spawn'"):
             execute(failing_not, workers=1)
     finally:
@@ -159,4 +157,4 @@ def failing_not(worker: Worker) -> None:
 
 def test_no_other_threads_no_word(recwarn: pytest.WarningsRecorder) -> None:
     execute(failing_not, workers=1)
-    assert not [told for told in recwarn if issubclass(told.category, RuntimeWarning)]
+    assert not [str(told.message) for told in recwarn if issubclass(told.category, RuntimeWarning)]
