@@ -105,8 +105,7 @@ class Worker(Inspectable, Scheduling, Stopping):
         self.agreement.built(name)  # nobody sends before all can receive
 
     def barrier(self) -> int:
-        """Wait until every worker of the group is here, stepping meanwhile; returns when the last one came, the same
-        number on every worker (time.monotonic_ns), so that clocks can start together."""
+        """Wait, stepping, until every worker of the group is here; when the last came, alike on all (monotonic_ns)."""
         if self.is_stepping or get_ident() != self.thread:
             refuse_step(self)
         return self.agreement.barrier()
@@ -248,8 +247,7 @@ class Worker(Inspectable, Scheduling, Stopping):
             self.step_or_park()
 
     def run(self) -> None:
-        """Close the manual inputs and run until nothing can happen any more: all tokens dropped, all messages consumed.
-        """
+        """Close the manual inputs and run until nothing can happen any more: all tokens dropped, all messages taken."""
         if self.is_stepping or get_ident() != self.thread:
             refuse_step(self)
         for handle in self.inputs:
