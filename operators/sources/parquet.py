@@ -139,6 +139,10 @@ def _read(group: _RowGroup, schema: Schema, time: str | None, floor: Time | None
                 behind = min(int(ahead[stop]), floor)
             yield Piece(batch, behind, place)
             start = stop
+        if start != group.rows:
+            raise SchemaError(
+                f"{group.file} is damaged in row group {group.number}: {start} rows where {group.rows} are promised"
+            )
 
 
 def _footer(name: str, file: str) -> "pq.FileMetaData":
