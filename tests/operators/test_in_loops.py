@@ -149,6 +149,7 @@ REFUSED: dict[str, Callable[[Stream], Any]] = {
     "read_csv": lambda s: operators.read_csv(s.scope, "rows.csv", ROW, time="at"),
     "read_json_lines": lambda s: operators.read_json_lines(s.scope, "rows.jsonl", ROW, time="at"),
     "read_parquet": lambda s: operators.read_parquet(s.scope, "rows.parquet", time="at"),
+    "engine_events": lambda s: operators.engine_events(s.scope),
     "from_callback": lambda s: operators.from_callback(s.scope, ROW, lambda: None),
     "from_generator": lambda s: operators.from_generator(s.scope, ROW, lambda worker, peers: iter(()), time="at"),
 }  # fmt: skip

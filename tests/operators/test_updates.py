@@ -137,7 +137,7 @@ TAKES_WHAT_COMES: dict[str, Callable[[Stream, Path], Any]] = {
 }
 
 SOURCES = {"read_csv", "read_arrow", "read_columns", "read_json_lines", "read_parquet"}
-SOURCES |= {"replay", "from_callback", "from_generator"}
+SOURCES |= {"replay", "engine_events", "from_callback", "from_generator"}
 
 
 def rows() -> Stream:
