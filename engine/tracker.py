@@ -28,6 +28,7 @@ from engine.nested_counts import COORDINATES, apply_nested_change
 from engine.nested_frontiers import COUNT_BITS, NO_PATH
 from engine.propagation import become_eager, current_frontier, propagate
 from engine.reachability import Reachability
+from engine.releasing import release_regions
 from engine.table_entries import ReadableTables
 from engine.tables import GraphTables
 from engine.timestamp import COMPLETE, PathSummary, Time, coordinates, from_coordinates
@@ -106,12 +107,14 @@ class Tracker(ReadableTables):
 
     def remove_graph(self, number: int) -> None:
         """Forget a dataflow whose counts are all zero: what it kept in memory, but for its locations' words."""
+        self._run(release_regions, number)
         del self._graphs_used[number]
         words = self._graphs[number * GRAPH_WORDS : (number + 1) * GRAPH_WORDS]
         first, size = int(words[table.FIRST_LOCATION]), int(words[table.LOCATIONS])
         words[table.ACTIVE_COUNT] = words[table.EAGER_COUNT] = 0
         mine = self._locations.reshape(-1, LOCATION_WORDS)[first : first + size]
         mine[:, [table.REGION_CAPACITY, table.BEGIN, table.END, table.LEAST_CAPACITY, table.LEAST_COUNT]] = 0
+        mine[:, [table.CHAIN_CAPACITY, table.CHAIN_COUNT]] = 0
         mine[:, table.FRONTIER] = COMPLETE
         mine[:, [table.ROW, table.IS_NESTED]] = 0
 

@@ -22,6 +22,7 @@ from engine import (
     Token,
     Worker,
 )
+from engine.pool import POOL_USED
 from tests.engine.helpers import VALUE, Recorder, build, nothing_left, settle, simulated
 
 
@@ -86,37 +87,39 @@ def test_a_finished_dataflow_is_released(workers: int, checks: str) -> None:
             assert ProbeGroup([probe]).done()
 
 
+def nested(worker: Worker, scope: Scope) -> Any:
+    """A dataflow with a loop; returns (scope, handle, a probe inside, a probe behind it)."""
+    handle, stream = scope.new_input(VALUE)
+    with scope.loop("halve") as loop:
+        halves, entered = loop.feedback(VALUE), loop.enter(stream)
+
+        def halve(context: OperatorContext, token: Token) -> Callable[..., None]:
+            token.drop()
+
+            def logic(fresh: InputPort, back: InputPort, output: OutputPort) -> None:
+                for rows in (fresh, back):
+                    for reference, batch in rows:
+                        values = batch["value"] // 2
+                        output.give(reference, {"value": values[values > 0]})
+
+            return logic
+
+        builder = loop.operator("halve", Notify.NEVER)
+        builder.input(entered, Exchange("value"))
+        builder.input(halves.stream, Exchange("value"))
+        halved = builder.output(VALUE)
+        builder.build(halve)
+        halves.connect(halved)
+        inside = halved.probe()
+        halved.apply("same", VALUE, lambda batch: batch)
+    left = loop.leave(halved)
+    return scope, handle, inside, left.probe()
+
+
 def test_loops_are_released_too() -> None:
-    def declare(worker: Worker, scope: Scope) -> Any:
-        handle, stream = scope.new_input(VALUE)
-        with scope.loop("halve") as loop:
-            halves, entered = loop.feedback(VALUE), loop.enter(stream)
-
-            def halve(context: OperatorContext, token: Token) -> Callable[..., None]:
-                token.drop()
-
-                def logic(fresh: InputPort, back: InputPort, output: OutputPort) -> None:
-                    for rows in (fresh, back):
-                        for reference, batch in rows:
-                            values = batch["value"] // 2
-                            output.give(reference, {"value": values[values > 0]})
-
-                return logic
-
-            builder = loop.operator("halve", Notify.NEVER)
-            builder.input(entered, Exchange("value"))
-            builder.input(halves.stream, Exchange("value"))
-            halved = builder.output(VALUE)
-            builder.build(halve)
-            halves.connect(halved)
-            inside = halved.probe()
-            halved.apply("same", VALUE, lambda batch: batch)
-        left = loop.leave(halved)
-        return scope, handle, inside, left.probe()
-
     for checks in ("normal", "exhaustive"):
         with simulated(2, checks=checks) as group:
-            made = build(group, declare)
+            made = build(group, nested)
             for _, handle, inside, _ in made:
                 handle.send({"value": range(50)})
                 handle.close()
@@ -213,3 +216,19 @@ def test_a_word_that_comes_late_is_dropped() -> None:
         assert second.plane.look() == 1
         settle(group)
         nothing_left(group)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_pool_does_not_grow_with_the_dataflows_that_have_been(workers: int) -> None:
+    used = []
+    with simulated(workers) as group:
+        for ordinal in range(40):
+            made = build(group, nested if ordinal % 2 else keeping([]))
+            for handle in (one[1] for one in made):
+                handle.send({"value": range(20)})
+                handle.advance_to(3)
+                handle.close()
+            settle(group)
+            used.append([int(worker.tracker.state[POOL_USED]) for worker in group.workers])
+        nothing_left(group)
+    assert used[-1] == used[9]
