@@ -55,6 +55,8 @@ class Setting:
     def __init__(self, folder: Path) -> None:
         warm_up()  # here, for all forks of this process
         self.folder = folder
+        self.here = folder / "here"  # where calls run, so that a nasty file name litters nobody's folder
+        self.here.mkdir()
         self._number = 0
 
     @cached_property
@@ -92,7 +94,7 @@ class Setting:
         sys.stdout.flush()
         pid = os.fork()
         if pid == 0:
-            _redirected(run, out, err)
+            _redirected(run, out, err, self.here)
         deadline = time.monotonic() + WATCHDOG_S
         while not (ended := os.waitpid(pid, os.WNOHANG))[0] and time.monotonic() < deadline:
             time.sleep(0.005)
@@ -105,11 +107,12 @@ class Setting:
         return Ending(os.waitstatus_to_exitcode(ended[1]) if ended[0] else None, *texts)
 
 
-def _redirected(run: Callable[[], Any], out: Path, err: Path) -> None:
+def _redirected(run: Callable[[], Any], out: Path, err: Path, here: Path) -> None:
     """A child's whole life."""
     status = 99
     try:
         os.setpgid(0, 0)
+        os.chdir(here)
         for number, path in ((1, out), (2, err)):
             os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT), number)
         os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
