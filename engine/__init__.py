@@ -12,10 +12,7 @@
 
     execute(program, workers=2)
 
-Layers: pure (timestamp, antichain, location, change_batch, counts, nested_counts, nested_frontiers, reachability,
-propagation, tables, tracker, validation, kinds, schema, batch, text, text_kernels, convert, arrow,
-from_arrow, offered, errors),
-graph (pact, operate, graph, stream, scope), runtime (everything else; only this part touches shm and the system).
+docs/architecture.md draws its layers, pure, graph and runtime, and says what each file is for.
 """
 
 from engine.antichain import Antichain
@@ -24,11 +21,14 @@ from engine.config import Config
 from engine.errors import (
     BrokenInvariant,
     ConfigError,
+    DroppedTokenError,
+    ExpiredReferenceError,
     GraphError,
     GraphMismatchError,
     KernelError,
     OperatorError,
     OutOfSharedMemory,
+    PinnedTokenError,
     SchemaError,
     SegmentError,
     TimeRegressionError,
@@ -36,6 +36,7 @@ from engine.errors import (
     TokenRingError,
     UsageError,
     WorkerError,
+    WrongOutputError,
 )
 from engine.explanation import Explanation, Holder, Pointstamp
 from engine.hold import Hold
@@ -64,6 +65,7 @@ from engine.token_ref import TokenRef
 from engine.tokens import Token
 from engine.updates import Updates
 from engine.worker import Worker
+from shm.errors import KernelCacheWarning, KernelInWorkerWarning
 from shm.kernels import (
     COLUMN,
     COLUMNS_COMPILED,
@@ -99,7 +101,9 @@ __all__ = [
     "Broadcast",
     "Config",
     "ConfigError",
+    "DroppedTokenError",
     "Exchange",
+    "ExpiredReferenceError",
     "Explanation",
     "Feedback",
     "Fusable",
@@ -110,7 +114,9 @@ __all__ = [
     "InputGroup",
     "InputHandle",
     "InputPort",
+    "KernelCacheWarning",
     "KernelError",
+    "KernelInWorkerWarning",
     "Kind",
     "Loop",
     "Notify",
@@ -121,6 +127,7 @@ __all__ = [
     "OutputPort",
     "Pact",
     "PathSummary",
+    "PinnedTokenError",
     "Pipeline",
     "Pointstamp",
     "Probe",
@@ -144,6 +151,7 @@ __all__ = [
     "UsageError",
     "Worker",
     "WorkerError",
+    "WrongOutputError",
     "address_of",
     "boolean",
     "bytes_at",

@@ -140,7 +140,13 @@ class InputHandle:
         """Promise to send nothing before `time`; takes effect at once. Raises TimeRegressionError for an earlier time.
         """
         token = self._open_token("advance")
-        if time > MAX_TIME:
+        try:
+            beyond = time > MAX_TIME
+        except TypeError:
+            raise TokenError(
+                f"cannot advance {self.describe()} to {time!r}: a time is an integer, such as ns since 1970"
+            ) from None
+        if beyond:
             assert self._port is not None
             raise TimeRegressionError(
                 f"cannot advance {self._port.describe()} to {time}: the last time is {MAX_TIME}; close() it to send "

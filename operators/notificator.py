@@ -9,7 +9,7 @@ from typing import Any
 
 from sortedcontainers import SortedDict
 
-from engine import Batch, InputPort, Token, TokenRef
+from engine import Batch, InputPort, Token, TokenRef, UsageError
 
 
 class Notificator:
@@ -22,8 +22,10 @@ class Notificator:
 
     def notify_at(self, token: Token) -> None:
         """Ask to be told once the token's time is finished. It is the notificator's from here on; of several at one
-        time the first is kept.
+        time the first is kept. UsageError for what is no token.
         """
+        if not isinstance(token, Token):
+            raise UsageError(f"notify_at takes a token, such as reference.retain(), not {type(token).__name__}")
         if self._tokens.setdefault(token.time, token) is not token:
             token.drop()
 
@@ -52,7 +54,11 @@ class Stash:
         self._kept: SortedDict = SortedDict()  # message's time -> (token, batches)
 
     def add(self, reference: TokenRef, batch: Batch, output: int = 0) -> None:
-        """Keep a copy of a message's rows, and the right to answer it at `output`."""
+        """Keep a copy of a message's rows, and the right to answer it at `output`. UsageError for no reference."""
+        if not isinstance(reference, TokenRef):
+            raise UsageError(
+                f"a stash takes a message's reference and its batch, as inputs give, not {type(reference).__name__}"
+            )
         kept = self._kept.get(reference.time)
         if kept is None:
             kept = self._kept[reference.time] = (reference.retain(output), [])
@@ -78,6 +84,8 @@ def _first_finished(by_time: SortedDict, inputs: tuple[InputPort, ...]) -> Any:
     """The least time that is finished at all inputs, None if there is none. Where times are integers, it is the first
     or none.
     """
+    if not inputs:
+        raise UsageError("finished takes the inputs at which times are to be finished: finished(input, ...)")
     for time in by_time:
         if all([port.finished(time) for port in inputs]):
             return time

@@ -138,11 +138,13 @@ def roll_files(
     if scope.depth > 1:
         raise GraphError(f"operator {name!r} cannot write from {scope.describe()}: let the stream leave it first")
     what = f"operator {name!r}: roll"
+    if not isinstance(roll, Roll):
+        raise UsageError(f"{what} is a Roll, such as roll=Roll('1h'), not {roll!r}")
     every = nanoseconds_of(roll.every, what) if isinstance(roll.every, str) else roll.every
     if min(every, roll.rows, roll.bytes) < 0 or not (every or roll.rows or roll.bytes):
         raise UsageError(f"{what} needs every=, rows= or bytes= above 0, not {roll}")
     if roll.time is not None:
-        position_of(name, stream.schema, roll.time)
+        position_of(what, stream.schema, roll.time)
     target = Path(os.path.abspath(folder))
     try:
         target.mkdir(parents=True, exist_ok=True)

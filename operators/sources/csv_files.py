@@ -69,6 +69,9 @@ def read_csv(
     require_positive(name, block_bytes=block_bytes)
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
         raise UsageError(f"source {name!r}: delimiter must be one ASCII character, no quote or newline: {delimiter!r}")
+    for what, texts in (("nulls", nulls), ("time_formats", time_formats)):
+        if isinstance(texts, str):
+            raise UsageError(f"source {name!r}: {what} is a sequence of texts, such as ({texts!r},), not one text")
     timing = Timing(name, schema, time, disorder, late)
     rows = CsvRows(name, schema, delimiter, nulls, time_formats, quoted_newlines)
     files = files_of(name, path, (".csv", ".tsv"))

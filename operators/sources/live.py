@@ -87,7 +87,7 @@ def from_callback(
     if idle_ns <= 0:
         raise UsageError(f"source {name!r}: idle_ns must be above 0, not {idle_ns}")
     if stamp is not None:
-        position_of(name, schema, stamp)
+        position_of(f"source {name!r}", schema, stamp)
 
     def construct(context: OperatorContext, token: Token, *late_token: Token) -> Callable[..., None]:
         clock = None if timing is None else timing.clock(token, *late_token)

@@ -45,7 +45,7 @@ class Timing:
                     f"source {name!r}: time must be a column's name or an integer from 0 to {MAX_TIME}, not {time!r}"
                 )
             return
-        self.position = position_of(name, schema, self.column)
+        self.position = position_of(f"source {name!r}", schema, self.column)
 
     def clock(self, token: Token, late: Token | None = None) -> "Clock":
         """For one worker's source, with its tokens: for its rows, and for those that are late."""
@@ -54,14 +54,14 @@ class Timing:
         return Clock(self, token, late)
 
 
-def position_of(name: str, schema: Schema, column: str) -> int:
-    """The position of a source's time column; SchemaError if it cannot be one."""
+def position_of(what: str, schema: Schema, column: str) -> int:
+    """The position of a time column; SchemaError, on behalf of a source or sink, if it cannot be one."""
     if column not in schema.names:
-        raise SchemaError(f"source {name!r}: {schema.missing(column, 'to take times from')}")
+        raise SchemaError(f"{what}: {schema.missing(column, 'to take times from')}")
     kind = schema.kind(column)
     if kind.name not in TIME_KINDS:
         raise SchemaError(
-            f"source {name!r}: times are taken from a column of {', '.join(TIME_KINDS)}; {column!r} is {kind}"
+            f"{what}: times are taken from a column of {', '.join(TIME_KINDS)}; {column!r} is {kind}"
         )
     return schema.position(column)
 
@@ -156,7 +156,12 @@ def block_minima(times: np.ndarray, rows: int) -> list[Time]:
 
 
 def require_root(scope: Scope, what: str) -> None:
-    """Raise GraphError in a loop, where times are tuples, on behalf of a source or sink."""
+    """Raise GraphError in a loop, where times are tuples, on behalf of a source or sink; UsageError for no scope."""
+    if not isinstance(scope, Scope):
+        raise UsageError(
+            f"{what} is declared in a scope, which comes first (with worker.dataflow(name) as scope: ...), not in a "
+            f"{type(scope).__name__}"
+        )
     if scope.depth > 1:
         raise GraphError(
             f"{what} cannot be declared in {scope.describe()}: declare it in the root scope; loop.enter(stream) and "

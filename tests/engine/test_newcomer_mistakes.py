@@ -20,11 +20,13 @@ from engine import (
     Scope,
     Stream,
     TimeRegressionError,
+    TokenError,
+    UsageError,
     Worker,
     execute,
 )
 from engine.errors import NoSuchMethodError
-from operators import Count, aggregate, col, map_batches, running_average
+from operators import Count, Roll, aggregate, col, from_generator, map_batches, running_average, to_json_lines
 
 BID = Schema("auction price", channel="string")
 ROWS = {"auction": range(10), "price": range(10), "channel": ["web"] * 10}
@@ -85,6 +87,21 @@ MISTAKES: dict[str, tuple[Callable[..., Any], type[Exception], str]] = {
         lambda worker, scope, stream: aggregate(stream, window=10, n=Count()),  # type: ignore[call-overload]
         SchemaError,
         r"operator 'aggregate': a window is Tumbling\('time', '1h'\), .* of a column of times, not 10",
+    ),
+    "a stream for a scope": (
+        lambda worker, scope, stream: from_generator(stream, BID, lambda worker, peers: []),  # type: ignore[arg-type]
+        UsageError,
+        r"source 'from_generator' is declared in a scope, which comes first \(with .* as scope: ...\), not in a Stream",
+    ),
+    "a string for a Roll": (
+        lambda worker, scope, stream: to_json_lines(stream, "none", roll="1h"),  # type: ignore[arg-type]
+        UsageError,
+        r"operator 'to_json_lines': roll is a Roll, such as roll=Roll\('1h'\), not '1h'",
+    ),
+    "text as the times of a sink": (
+        lambda worker, scope, stream: to_json_lines(stream, "none", roll=Roll("1h", time="channel")),
+        SchemaError,
+        r"operator 'to_json_lines': roll: times are taken from a column of int64, uint64, timestamp; 'channel' is",
     ),
     "wrong key": (
         lambda worker, scope, stream: stream.sink("count", lambda context: lambda rows: None, Exchange("acution")),
@@ -156,6 +173,11 @@ FED: dict[str, tuple[Callable[..., Any], type[Exception], str]] = {
         lambda worker, handle: handle.send(ROWS | {"price": [None] * 10}),
         SchemaError,
         r"operator 'bids' .* on worker [01]: column 'price' .*; make it int64\? or fill them",
+    ),
+    "a time that is text": (
+        lambda worker, handle: handle.advance_to("5s"),
+        TokenError,
+        r"cannot advance operator 'bids' output 0 on worker [01] to '5s': a time is an integer, such as ns",
     ),
     "later than it was promised": (
         _too_early,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import InputPort, Notify, OperatorContext, OutputPort, Schema, Scope, Stream, Token, Worker
+from engine import InputPort, Notify, OperatorContext, OutputPort, Schema, Scope, Stream, Token, UsageError, Worker
 from operators import Notificator, Stash, branch, col, collect, concatenate, with_columns
 from tests.engine.helpers import build, settle, simulated
 from tests.operators.helpers import bench
@@ -170,3 +170,12 @@ def test_leaving_the_loop_midway_loses_no_token(capfd: pytest.CaptureFixture[str
         it.close()
         assert it.sent() == [(time, time) for time in range(4)]
     assert "lost" not in capfd.readouterr().err
+
+
+def test_what_is_no_token_or_reference_is_named() -> None:
+    with pytest.raises(UsageError, match=r"notify_at takes a token, such as reference.retain\(\), not int"):
+        Notificator().notify_at(5)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"a message's reference and its batch, as inputs give, not int"):
+        Stash().add(5, {})  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"finished takes the inputs"):
+        list(Stash().finished())

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from engine import OperatorError, Schema, SchemaError, UsageError, Worker
+from engine import OperatorError, Schema, SchemaError, UsageError, Worker, execute
 from operators import Collected, collect, gather, read_csv
 from tests.engine.helpers import build, simulated
 
@@ -101,3 +101,14 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
         _rows(tmp_path, "s\n", Schema(s="string"), delimiter="||")
     with pytest.raises(UsageError, match="there is no file"), simulated(1) as group:
         build(group, lambda worker, scope: read_csv(scope, tmp_path / "none.csv", Schema("a")))
+
+
+def test_one_text_for_a_sequence_of_texts_is_named() -> None:
+    """As a sequence it would be its letters, and the empty one no null at all."""
+
+    def program(worker: Worker) -> None:
+        with worker.dataflow("wrong") as scope:
+            read_csv(scope, "none.csv", Schema(x="float64?"), nulls="n/a")
+
+    with pytest.raises(UsageError, match=r"nulls is a sequence of texts, such as \('n/a',\), not one text"):
+        execute(program, workers=1)
