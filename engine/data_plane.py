@@ -37,8 +37,20 @@ if TYPE_CHECKING:
 
 _MESSAGE = Struct("=8q").iter_unpack
 _INBOX_MESSAGES = 16  # per peer and step
-_UNKEPT = 3  # references to a batch that nobody keeps: of the list, of who goes through it, and of the call
 POISON = -0x2152411021524111  # 0xDEADBEEFDEADBEEF
+
+
+def _kept(lent: "list[Batch]", unkept: int) -> "list[Batch]":
+    """Those of the list to which there are more references than `unkept`."""
+    return [batch for batch in lent if getrefcount(batch) > unkept]
+
+
+def _references_to_what_nobody_keeps() -> int:
+    """How many references `_kept` itself sees: the list's, its own and the call's, where Python counts them all."""
+    return next(count for count in range(8) if not _kept([object()], count))  # type: ignore[list-item]
+
+
+_UNKEPT = _references_to_what_nobody_keeps()
 
 
 class DataPlane:
@@ -90,9 +102,8 @@ class DataPlane:
         """Give the bytes of the messages taken in back to their senders. Batches that somebody keeps get their own."""
         if self.taken:
             self.taken = False
-            for batch in self.lent:
-                if getrefcount(batch) > _UNKEPT:
-                    batch.keep()
+            for batch in _kept(self.lent, _UNKEPT):
+                batch.keep()
             self.lent.clear()
             if self._poisons:
                 self._poison()
