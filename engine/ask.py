@@ -8,7 +8,7 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,15 +50,16 @@ class Answers:
     """Workers that could not look, and why."""
 
 
-def running_groups() -> list[Group]:
-    """All groups of this user, by the number of the process that launched them."""
+def running_groups(among: Iterable[int] | None = None) -> list[Group]:
+    """All groups of this user (or what of them is among these processes), by the number of the process that launched
+    them."""
     found: dict[int, list[int]] = {}
-    for entry in os.listdir("/proc"):
-        if not entry.isdecimal() or not (launcher := _launcher_of(int(entry))):
+    for process in _processes() if among is None else among:
+        if not (launcher := _launcher_of(process)):
             continue
         workers = found.setdefault(launcher, [])
-        if int(entry) != launcher and _answers(int(entry), launcher):
-            workers.append(int(entry))
+        if process != launcher and _answers(process, launcher):
+            workers.append(process)
     return [Group(launcher, tuple(sorted(found[launcher])), _command(launcher)) for launcher in sorted(found)]
 
 
@@ -102,6 +103,10 @@ def _group_of(process: int) -> Group | None:
     return next((one for one in running_groups() if process in (one.launcher, *one.workers)), None)
 
 
+def _processes() -> list[int]:
+    return [int(entry) for entry in os.listdir("/proc") if entry.isdecimal()]
+
+
 def _launcher_of(process: int) -> int:
     """Whose group's segment the process maps; 0 if none, or if it is another user's."""
     try:
@@ -115,13 +120,23 @@ def _launcher_of(process: int) -> int:
 
 
 def _answers(process: int, launcher: int) -> bool:
-    """Whether the process is a child of the launcher and takes the signal (which would else end it)."""
+    """Whether the process is a worker of the launcher, or of its fork server, and takes the signal (which would else
+    end it)."""
+    parent, takes = _status(process)
+    if not takes or parent == launcher:
+        return takes
+    grandparent, parent_is_worker = _status(parent)
+    return grandparent == launcher and not parent_is_worker
+
+
+def _status(process: int) -> tuple[int, bool]:
+    """A process's parent, and whether it takes the signal; 0 and False if there is no such process."""
     try:
         with open(f"/proc/{process}/status", encoding="utf-8", errors="replace") as file:
             status = dict(line.split(":", 1) for line in file.read().splitlines() if ":" in line)
     except OSError:
-        return False
-    return int(status["PPid"]) == launcher and bool(int(status["SigCgt"], 16) >> (SIGNAL - 1) & 1)
+        return 0, False
+    return int(status["PPid"]), bool(int(status["SigCgt"], 16) >> (SIGNAL - 1) & 1)
 
 
 def _command(process: int) -> str:

@@ -16,7 +16,7 @@ from nexmark.signals import Ended, ending_signals_exit, put_back
 _SUBCOMMANDS: Final = {
     "stage": ("nexmark.stage_command", "stage", "Stage NEXMark events with Spark: generated ones, or your own."),
     "run": ("nexmark.run_command", "run", "Answer a NEXMark query over staged events, on all cores."),
-    "profile": ("nexmark.profile_command", "profile", "Run a query under py-spy: flame graphs for every worker."),
+    "profile": ("nexmark.profile_command", "profile", "Run a query or a program under py-spy: flame graphs."),
     "why": ("nexmark.why_command", "why", "Say what holds back the frontiers of a run that is under way."),
     "warm-up": ("nexmark.warm_up_command", "warm_up", "Compile all kernels, so that no program has to wait."),
     "hold": ("nexmark.hold_command", "hold", "Keep a frontier of a run from passing a time: a breakpoint."),

@@ -25,7 +25,7 @@ def _calls(file: str) -> dict[int, Frame]:
     names, attributes = dict(_declared(file)), {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            declared = _declared(_file_of(node.module))
+            declared = _declared(_file_of(node.module, beside=file))
             for alias in node.names:
                 if alias.name in declared:
                     names[alias.asname or alias.name] = declared[alias.name]
@@ -69,6 +69,8 @@ def _tree(file: str) -> ast.Module:
         return ast.Module([], [])
 
 
-def _file_of(module: str) -> str:
-    paths = (os.path.abspath(os.path.join(folder, *module.split(".")) + ".py") for folder in sys.path)
+def _file_of(module: str, beside: str) -> str:
+    """A module's file, as seen from another file, which may be a program that we have not imported; "" if unknown."""
+    folders = (os.path.dirname(beside), *sys.path)
+    paths = (os.path.abspath(os.path.join(folder, *module.split(".")) + ".py") for folder in folders)
     return next((path for path in paths if os.path.isfile(path)), "")

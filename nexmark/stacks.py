@@ -21,7 +21,11 @@ _PROGRAM = ("live", "engine/child.py")
 """The frame above which a worker's own program begins; what is below it was the launcher's stack when it forked."""
 _GATE = ("wait_at_gate", "nexmark/profile_run.py")
 _PARKED = ("ParkingLot.wait", "shm/parking.py")
-_WAITS = {("Worker._spin", "engine/worker.py"), ("Worker._park", "engine/worker.py")}
+_WAITS = {
+    ("Worker._spin", "engine/worker.py"),
+    ("Worker._park", "engine/worker.py"),
+    ("Agreement._wait", "engine/agreement.py"),
+}
 _WORKS = ("RunningOperator.run", "engine/operator.py")
 
 

@@ -20,7 +20,7 @@ from engine.errors import UsageError, WorkerError
 from tests.imports import ROOT
 
 WATCHDOG_S = 60
-STUCK = '''
+STUCK = """
 import sys
 import time
 
@@ -75,18 +75,19 @@ def note(worker, value):
     print(value, flush=True)
 
 
-execute(program, workers=2, on_note=note)
-'''
+if __name__ == "__main__":
+    execute(program, workers=2, on_note=note, start=sys.argv[2])
+"""
 RETAINED_AT = STUCK.splitlines().index("            kept.append(reference.retain())  # never dropped") + 1
 
 
 @contextmanager
-def stuck(folder: Path, doing: str = "asleep") -> Iterator[tuple[Group, Path]]:
+def stuck(folder: Path, doing: str = "asleep", start: str = "fork") -> Iterator[tuple[Group, Path]]:
     """A group of two whose tokens at time 3 are never dropped; ended with its launcher."""
     program = folder / "stuck.py"
     program.write_text(STUCK)
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    with subprocess.Popen([sys.executable, program, doing], env=environment, stdout=subprocess.PIPE) as launcher:
+    with subprocess.Popen([sys.executable, program, doing, start], env=environment, stdout=subprocess.PIPE) as launcher:
         try:
             assert launcher.stdout is not None
             assert [launcher.stdout.readline() for _ in range(2)] == [b"ready\n"] * 2
@@ -96,11 +97,14 @@ def stuck(folder: Path, doing: str = "asleep") -> Iterator[tuple[Group, Path]]:
             launcher.kill()
 
 
-@pytest.mark.parametrize("doing", ["asleep", "spinning", "blocked"])
-def test_every_worker_names_its_tokens(doing: str, tmp_path: Path) -> None:
-    with stuck(tmp_path, doing) as (group, program):
+@pytest.mark.parametrize(
+    ("doing", "start"),
+    [("asleep", "fork"), ("spinning", "fork"), ("blocked", "fork"), ("asleep", "spawn"), ("asleep", "forkserver")],
+)
+def test_every_worker_names_its_tokens(doing: str, start: str, tmp_path: Path) -> None:
+    with stuck(tmp_path, doing, start) as (group, program):
         assert len(group.workers) == 2
-        assert group.command.endswith(f"stuck.py {doing}")
+        assert group.command.endswith(f"stuck.py {doing} {start}")
         for process in (group.launcher, group.workers[1]):
             found = ask(process, timeout_s=WATCHDOG_S)
             (explanation,) = found.explanations
@@ -181,7 +185,7 @@ def test_a_folder_that_others_may_enter_is_not_used(monkeypatch: pytest.MonkeyPa
             ask(group.launcher)
 
 
-BUSY = '''
+BUSY = """
 import sys
 from select import select
 
@@ -219,7 +223,7 @@ def program(worker):
 
 
 print(execute(program, workers=2, on_note=lambda worker, value: print(value, flush=True)), flush=True)
-'''
+"""
 
 
 def test_questions_change_nothing_in_a_busy_run(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import orjson
 import pytest
 
 from engine import Worker
+from engine.agreement import Agreement
 from engine.operator import RunningOperator
 from nexmark import py_spy
 from nexmark.flame_graph import flame_graph
@@ -229,20 +230,25 @@ def test_a_line_that_calls_a_kernel_names_it(tmp_path: Path) -> None:
     assert found is not None
     assert (found.name, found.file) == ("kernel partition_for", str(ROOT / "shm/data_queue.py"))
     assert kernel_called_at(str(tmp_path / "nowhere.py"), 1) is None
+    (tmp_path / "own.py").write_text("@kernel\ndef double(value): ...\n")
+    (tmp_path / "program.py").write_text("from own import double\ndouble(1)\n")
+    assert kernel_called_at(str(tmp_path / "program.py"), 2) == Frame("kernel double", str(tmp_path / "own.py"), 2)
 
 
 RUN, STEP = Frame("Worker.run", "engine/worker.py", 1), Frame("Worker.step", "engine/worker.py", 2)
 SPIN, PARK = Frame("Worker._spin", "engine/worker.py", 3), Frame("Worker._park", "engine/worker.py", 4)
 OPERATOR = Frame("RunningOperator.run", "engine/operator.py", 5)
+WAIT = Frame("Agreement._wait", "engine/agreement.py", 6)
 
 
 def test_waiting_is_told_apart_from_work() -> None:
     working = [(RUN, STEP), (RUN, STEP, OPERATOR, A), (RUN, SPIN, STEP, OPERATOR, A)]
-    waiting = [(RUN, SPIN), (RUN, SPIN, STEP), (RUN, SPIN, STEP, B), (RUN, PARK, A)]
+    waiting = [(WAIT,), (RUN, SPIN), (RUN, SPIN, STEP), (RUN, SPIN, STEP, B), (RUN, PARK, A)]
     assert Recording("worker 0", [*waiting, *working], 0.01).at_work == working
 
 
 def test_the_frames_that_mean_waiting_are_there() -> None:
     for function in ("_spin", "_park"):
         assert callable(getattr(Worker, function))
+    assert callable(Agreement._wait)
     assert callable(RunningOperator.run)
