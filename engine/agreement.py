@@ -18,6 +18,7 @@ from shm.layout import (
     WORKER_BUILT,
     WORKER_DIGEST_EVEN,
     WORKER_FINISHED,
+    WORKER_FORGOTTEN_EVEN,
     WORKER_GRAPHS,
     WORKER_INSTANT_EVEN,
 )
@@ -39,15 +40,19 @@ class Agreement:
         self._barriers = 0
         self.peers = range(segment.layout.workers)
         """Whom to wait for: everybody; nobody where one process builds for all (a simulated group)."""
+        self.in_turn: Callable[[int], int] = lambda _: 0
+        """Then what all have forgotten when this dataflow, by ordinal, is first declared."""
 
-    def declare(self, graph: Graph) -> None:
-        """Wait until every worker has declared its next dataflow. Raises GraphMismatchError if theirs has another
-        digest; the launcher, to which all of them report, says where they differ.
+    def declare(self, graph: Graph, forgotten: int) -> int:
+        """Wait until every worker has declared its next dataflow; returns the least `forgotten` (`Dataflows.forgotten`)
+        of them. Raises GraphMismatchError if theirs has another digest; the launcher, to which all of them report, says
+        where they differ.
         """
         digest, operators = graph.digest(), graph.summary_text()
         parity = self._graphs % 2  # peers are at most one graph ahead, so two words are enough
         self._graphs += 1
         self._line(self._me)[WORKER_DIGEST_EVEN + parity] = digest
+        self._line(self._me)[WORKER_FORGOTTEN_EVEN + parity] = forgotten
         self._wait(WORKER_GRAPHS, self._graphs, f"declare dataflow number {self._graphs} ({operators})")
         for peer in self.peers:
             if int(self._line(peer)[WORKER_DIGEST_EVEN + parity]) != digest:
@@ -57,6 +62,9 @@ class Agreement:
                     "every worker must declare the same operators, schemas, pacts and probes in the same order",
                     graph.declared()[:_COMPARED],
                 )
+        if not self.peers:
+            return self.in_turn(self._graphs)
+        return min(int(self._line(peer)[WORKER_FORGOTTEN_EVEN + parity]) for peer in self.peers)
 
     def built(self, name: str) -> None:
         """Wait until every worker has built the dataflow it declared last; without stepping, since nobody may send yet.

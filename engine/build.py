@@ -29,14 +29,16 @@ if TYPE_CHECKING:
     from engine.worker import Worker
 
 
-def build_dataflow(worker: "Worker", scope: Scope) -> RunningDataflow:
+def build_dataflow(worker: "Worker", scope: Scope, forgotten: int) -> RunningDataflow:
     """Instantiate the scope's graph on this worker; every worker does the same, in the same order, so all numbers
-    agree.
+    agree. forgotten: the ending up to which every worker has forgotten what has ended (`Dataflows.reuse`).
     """
     graph, tracker = scope.graph, worker.tracker
     dataflow = RunningDataflow(worker.dataflows, graph.name)
+    worker.dataflows.reuse(tracker, forgotten)
+    depths = graph.depths()
+    dataflow.numbers = tracker.begin_graph(1 + len(graph.operators) + len(scope.probes), len(depths))
     dataflow.number = tracker.add_operator(Notify.ALWAYS)
-    first_location = tracker.locations_used
     running = dataflow.operators
     outermost = graph.outermost_loop()
     for spec in graph.operators:
@@ -81,7 +83,7 @@ def build_dataflow(worker: "Worker", scope: Scope) -> RunningDataflow:
     dataflow.probes = scope.probes
     dataflow.inputs = [spec.manual for spec in graph.operators if spec.manual is not None]
     worker.dataflows.add(dataflow)
-    _compile_paths(worker, scope, first_location, dataflow)
+    _compile_paths(worker, scope, dataflow, depths)
     for operator, spec in zip(running, scope.graph.operators, strict=True):
         if spec.relay is None:
             for output in operator.outputs:  # the initial tokens of all workers are common knowledge (SAFETY.md, A5)
@@ -135,12 +137,13 @@ def _connect_channels(worker: "Worker", scope: Scope, running: list[RunningOpera
             signal.attach(worker, tuple(queued.get(source, ())), operator)
 
 
-def _compile_paths(worker: "Worker", scope: Scope, first_location: int, dataflow: RunningDataflow) -> None:
-    depths = scope.graph.depths()
+def _compile_paths(worker: "Worker", scope: Scope, dataflow: RunningDataflow, depths: list[int]) -> None:
     reachability = shared(scope.graph.links(), depths)
-    while worker.tracker.locations_used < first_location + len(depths):
+    first = dataflow.numbers.first_location
+    ports = sum(len(spec.inputs) + len(spec.outputs) for spec in scope.graph.operators)
+    for _ in range(ports + len(scope.probes), len(depths)):
         worker.tracker.add_location(dataflow.number)  # a hub
-    dataflow.graph = worker.tracker.add_graph(first_location, reachability, depths, dataflow.number)
+    dataflow.graph = worker.tracker.add_graph(first, reachability, depths, dataflow.number)
 
 
 def _construct(worker: "Worker", scope: Scope, running: list[RunningOperator]) -> None:

@@ -17,7 +17,8 @@ from engine.pool import POOL_ADDRESS, POOL_CAPACITY, POOL_STATE_WORDS, claim, gi
 from engine.timestamp import COMPLETE
 from shm.kernels import WORDS, int64, kernel, words_at
 
-# Words of `state`, behind those of the pool.
+# Words of `state`, behind those of the pool. ENDINGS: how often a dataflow's last count became zero, which is for good,
+# or within a batch; all workers apply the same batches in one order, and so number these alike.
 (
     LOCATIONS_ADDRESS,
     LOCATION_CAPACITY,
@@ -34,7 +35,8 @@ from shm.kernels import WORDS, int64, kernel, words_at
     BROKEN_LOCATION,
     SCRATCH_ADDRESS,
     SCRATCH_CAPACITY,
-) = range(POOL_STATE_WORDS, POOL_STATE_WORDS + 15)
+    ENDINGS,
+) = range(POOL_STATE_WORDS, POOL_STATE_WORDS + 16)
 STATE_WORDS = POOL_STATE_WORDS + 16
 
 # Words of a location. BEGIN and END: its window; with many times (BEGIN below 0) the first five are as in
@@ -69,6 +71,7 @@ LOCATION_WORDS = 19
 # Words of a dataflow. ACTIVE_ADDRESS: its locations with a positive count; EAGER_ADDRESS: those whose frontier is
 # brought up to date with every change; CHANGED_ADDRESS: those whose least times changed since then (all, in the
 # beginning: twice LOCATIONS words); ALL_DONE: the operator to wake when the last count is gone, -1 if nobody.
+# ENDING: the ENDINGS when that was so last.
 # EDGES_ADDRESS: its links, if frontiers go along them, else 0; HEAP_ADDRESS: the locations to be looked at then.
 (
     FIRST_LOCATION,
@@ -89,8 +92,9 @@ LOCATION_WORDS = 19
     EDGES_LINKS,
     HEAP_ADDRESS,
     HEAP_COUNT,
-) = range(18)
-GRAPH_WORDS = 18
+    ENDING,
+) = range(19)
+GRAPH_WORDS = 19
 
 FIRST_REGION = 2  # entries of a location's first region
 _LONGEST_MOVE = 64  # entries; where more would have to make room for one, the location gets a table
@@ -158,8 +162,12 @@ def _become_many(state, pool, locations, at):  # type: ignore[no-untyped-def]
 def count_nonzero(state, locations, at, change):  # type: ignore[no-untyped-def]
     """The location has `change` (1 or -1) more entries that are not zero."""
     graphs = words_at(state[GRAPHS_ADDRESS], state[GRAPH_CAPACITY] * GRAPH_WORDS)
-    graphs[locations[at + GRAPH] * GRAPH_WORDS + GRAPH_NONZERO] += change
+    graph = locations[at + GRAPH] * GRAPH_WORDS
+    graphs[graph + GRAPH_NONZERO] += change
     state[NONZERO] += change
+    if graphs[graph + GRAPH_NONZERO] == 0:
+        state[ENDINGS] += 1
+        graphs[graph + ENDING] = state[ENDINGS]
 
 
 @kernel

@@ -2,14 +2,17 @@
 
 A dataflow is finished here when all counts of its locations are zero: every token is dropped and every message
 consumed, on all workers, and since nothing comes of nothing that is final. Other workers may not know it yet; what they
-still do needs nothing of ours.
+still do needs nothing of ours. The numbers it had in the tables are given to others once it is forgotten everywhere:
+when the next dataflow is declared, the workers tell each other how far they are (engine/agreement.py).
 """
 
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from engine.input import InputHandle
 from engine.operator import RunningOperator
 from engine.probe import Probe
+from engine.tables import Numbers
 
 if TYPE_CHECKING:
     from engine.data_plane import DataPlane
@@ -20,7 +23,19 @@ if TYPE_CHECKING:
 class RunningDataflow:
     """One worker's instance of a dataflow."""
 
-    __slots__ = ("_all", "_is_complete", "channels", "done", "graph", "inputs", "name", "number", "operators", "probes")
+    __slots__ = (
+        "_all",
+        "_is_complete",
+        "channels",
+        "done",
+        "graph",
+        "inputs",
+        "name",
+        "number",
+        "numbers",
+        "operators",
+        "probes",
+    )
 
     def __init__(self, everything: "Dataflows", name: str) -> None:
         self.name = name
@@ -30,6 +45,7 @@ class RunningDataflow:
         self.channels: range = range(0)  # its numbers in the data plane
         self.number = -1  # by which the tracker tells that all its counts are zero
         self.graph = -1  # the tracker's number for its tables
+        self.numbers = Numbers(0, 0, 0, 0)  # those of its operators and locations
         self.done = False
         """Whether it is forgotten."""
         self._is_complete = False
@@ -53,6 +69,7 @@ class Dataflows:
         self.inputs: list[InputHandle] = []
         self.finished: list[RunningDataflow] = []
         """Those to be forgotten."""
+        self._gone: list[tuple[int, Numbers, int]] = []  # a heap, of what is forgotten: its ending, numbers, graph
 
     @property
     def running(self) -> list[RunningDataflow]:
@@ -91,8 +108,21 @@ class Dataflows:
                 probe.finish()
             del self.by_number[dataflow.number]
             plane.forget(dataflow.channels)
+            heappush(self._gone, (tracker.ending(dataflow.graph), dataflow.numbers, dataflow.graph))
             tracker.remove_graph(dataflow.graph)
             dataflow.done = True
         if len(waiting) < len(self.finished):
             self.inputs[:] = [handle for handle in self.inputs if not handle.closed]
         self.finished = waiting
+
+    def forgotten(self, tracker: "Tracker") -> int:
+        """All dataflows with this `Tracker.ending`, or an earlier one, are forgotten here."""
+        return min([tracker.endings + 1, *(tracker.ending(dataflow.graph) for dataflow in self.finished)]) - 1
+
+    def reuse(self, tracker: "Tracker", upto: int) -> None:
+        """Let dataflows to come have the numbers of those that were the first to end, up to the ending that is
+        forgotten on every worker: so all give the same ones back, in one order.
+        """
+        while self._gone and self._gone[0][0] <= upto:
+            _, numbers, graph = heappop(self._gone)
+            tracker.reuse(numbers, graph)

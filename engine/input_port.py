@@ -10,6 +10,7 @@ from engine.burst import Burst, messages_of
 from engine.change_batch import CHANGE_BYTES, ChangeLog, pack_change
 from engine.errors import ExpiredReferenceError, WrongOutputError
 from engine.schema import Schema
+from engine.tables import GONE
 from engine.timestamp import PathSummary, Time
 from engine.token_ref import TokenRef
 from engine.tokens import refuse_thread
@@ -70,6 +71,11 @@ class InputPort:
     def first(self, message: tuple[Any, Batch, bool]) -> None:
         """Let a message wait that `queue` could not take, being NO_MESSAGES."""
         self.queue = deque((message,))
+
+    def finish(self) -> None:
+        """Its dataflow is finished, and the location may become another's (done by the engine)."""
+        self.location = GONE
+        self._frontier_word = self._tracker.frontier_word(GONE)
 
     @property
     def frontier(self) -> Time:

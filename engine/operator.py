@@ -105,6 +105,8 @@ class RunningOperator:
         """Let go of ports, state and all they hold, now and not when garbage is collected; it never runs again."""
         for port in self.outputs:
             port.channels = []
+        for messages in self.inputs:
+            messages.finish()
         self.inputs, self.outputs, self.ports = (), (), ()
         self.logic = _nothing
         self.view = None

@@ -2,21 +2,24 @@
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from engine.antichain import Antichain
 from engine.errors import BrokenInvariant, GraphError, GroupStopped, OperatorError
 from engine.location import Location
 from engine.raised import raised_at
+from engine.tables import GONE
 from engine.timestamp import COMPLETE, as_time, less_equal
 
 if TYPE_CHECKING:
+    from engine.probe_group import ProbeGroup
     from engine.tracker import Tracker
 
 
 class Probe:
     """Watches the frontier of a stream. Usable once the dataflow is built."""
 
-    __slots__ = ("_depth", "_finished", "_listeners", "_tracker", "location", "number", "watched")
+    __slots__ = ("_depth", "_finished", "_groups", "_listeners", "_tracker", "location", "number", "watched")
 
     def __init__(self, watched: Location, depth: int = 1) -> None:
         self.watched = watched
@@ -27,6 +30,7 @@ class Probe:
         self._finished = False
         self.number = -1
         self._listeners: list[Callable[[], None]] = []
+        self._groups: tuple[tuple[ref[ProbeGroup], int], ...] = ()
 
     def attach(self, tracker: "Tracker", number: int, location: int) -> None:
         """Bind to a running dataflow, under the tracker's number for it (done by the engine)."""
@@ -37,6 +41,12 @@ class Probe:
     def finish(self) -> None:
         """Its dataflow is finished: what the tracker knew of it is forgotten, but for COMPLETE (done by the engine)."""
         self._finished = True
+        self.location = GONE
+        for reference, slot in self._groups:
+            group = reference()
+            if group is not None:
+                group.moved(slot)
+        self._groups = ()
 
     @property
     def finished(self) -> bool:
@@ -49,6 +59,11 @@ class Probe:
         if self._depth > 1:
             raise GraphError("a probe in a loop cannot join a group of probes: its times are tuples")
         return tracker, tracker.frontier_word(self.location)
+
+    def joined(self, group: "ProbeGroup", slot: int) -> None:
+        """The group is to be told when the word is another (done by the group)."""
+        if not self._finished:
+            self._groups = (*self._groups, (ref(group), slot))
 
     def _require_tracker(self) -> "Tracker":
         if self._tracker is None:

@@ -42,6 +42,11 @@ class ProbeGroup:
             self._positions = np.resize(self._positions, 2 * used + 8)
         self._positions[used] = position
         self._probes.append(probe)
+        probe.joined(self, used)
+
+    def moved(self, slot: int) -> None:
+        """The probe there is finished, and its word is another (done by the engine)."""
+        self._positions[slot] = self._probes[slot].place()[1]
 
     def less_than(self, time: Time) -> bool:
         """Whether a time before `time` may still appear at any of them."""

@@ -17,9 +17,6 @@ IN_TURN = 2**32
 """Operators of loops are due in turn, after all others: one that feeds itself lets others run."""
 
 
-_OUTSIDE = -1  # in place of an operator's index
-
-
 _UNTIL_ROOM_NS = 100_000
 
 
@@ -38,8 +35,9 @@ class Scheduling:
         """Whether the worker's own thread sleeps, or is about to: whoever gives it something to do is another."""
         self._is_behind = False  # whether the last step ended before some due operators
         self._due_since: list[RunningOperator] = []  # while it is: those that became due, or got more, since then
-        self.timers: list[tuple[int, int]] = []
-        """A heap of (monotonic ns, number of the operator)."""
+        self.timers: list[tuple[int, int, RunningOperator | None]] = []
+        """A heap of (monotonic ns, ordinal, operator; None: `look_outside`)."""
+        self._timer_ordinals = count()
         self.look_outside: Callable[[], None] = lambda: None
         """What `look_outside_after` calls."""
 
@@ -83,14 +81,14 @@ class Scheduling:
 
     def activate_after(self, operator: RunningOperator, delay_ns: int) -> None:
         """Run `operator` once `delay_ns` have passed. From whatever thread."""
-        heappush(self.timers, (monotonic_ns() + delay_ns, operator.number))
+        heappush(self.timers, (monotonic_ns() + delay_ns, next(self._timer_ordinals), operator))
         if self.is_parked:
             self.wake()
 
     def look_outside_after(self, delay_ns: int) -> None:
         """Call `look_outside` at the beginning of a step, once `delay_ns` have passed; a signal handler may ask for it.
         """
-        heappush(self.timers, (monotonic_ns() + delay_ns, _OUTSIDE))
+        heappush(self.timers, (monotonic_ns() + delay_ns, next(self._timer_ordinals), None))
 
     def _run_next(self) -> None:
         """Those that asked for this step become due."""
@@ -111,8 +109,8 @@ class Scheduling:
     def _fire_timers(self) -> None:
         now_ns = monotonic_ns()
         while self.timers and self.timers[0][0] <= now_ns:
-            index = heappop(self.timers)[1]
-            if index == _OUTSIDE:
+            operator = heappop(self.timers)[2]
+            if operator is None:
                 self.look_outside()
-            elif index in self.dataflows.operators:  # its dataflow may be finished
-                self._schedule_if_room(self.dataflows.operators[index])
+            elif self.dataflows.operators.get(operator.number) is operator:  # its dataflow may be finished
+                self._schedule_if_room(operator)

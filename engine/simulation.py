@@ -20,6 +20,8 @@ class SimulatedGroup:
         self.workers = [Worker(self._segment, self._lot, index, config) for index in range(config.workers)]
         for worker in self.workers:
             worker.room.waits = False
+            worker.agreement.in_turn = self._forgotten
+        self._forgotten_by: dict[int, int] = {}
 
     @contextmanager
     def building(self, worker: Worker) -> Iterator[None]:
@@ -27,6 +29,12 @@ class SimulatedGroup:
         worker.agreement.peers = range(0)
         yield
         worker.agreement.peers = range(len(self.workers))
+
+    def _forgotten(self, ordinal: int) -> int:
+        """What all have forgotten when the first of them declares its dataflow of that ordinal."""
+        if ordinal not in self._forgotten_by:
+            self._forgotten_by[ordinal] = min(worker.dataflows.forgotten(worker.tracker) for worker in self.workers)
+        return self._forgotten_by[ordinal]
 
     def run(self, order: Iterable[int] | None = None) -> None:
         """Step workers in the given order of indices, then in turn, until all are complete."""

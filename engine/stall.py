@@ -67,14 +67,14 @@ class StallWatch:
     def _forgotten(self) -> dict[OutputPort, list[Token]]:
         """Tokens of operators that nothing runs any more, or that no message at their time can reach."""
         worker, tokens = self._worker, live_tokens()
-        timers = {index for _, index in worker.timers}
+        timers = {id(operator) for _, _, operator in worker.timers}
         found: dict[OutputPort, list[Token]] = {}
         for dataflow in worker.dataflows.running:
             manual = {id(handle.token) for handle in dataflow.inputs}
             for token, _, time in tokens_of(dataflow, tokens):
                 port = token._port
                 assert isinstance(port, OutputPort)
-                if isinstance(token, HeldToken) or id(token) in manual or port.operator.number in timers:
+                if isinstance(token, HeldToken) or id(token) in manual or id(port.operator) in timers:
                     continue
                 if _is_forgotten(worker, dataflow, port, time):
                     found.setdefault(port, []).append(token)

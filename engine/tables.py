@@ -1,11 +1,14 @@
 """The tables that count, in memory: where they lie, and how they grow. What they mean: counts.py, propagation.py."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from engine import counts as table
 from engine import pool
 from engine.along_edges import OWN
 from engine.counts import GRAPH_WORDS, LOCATION_WORDS
+from engine.intervals import Intervals
 from engine.nested_counts import COORDINATES
 from engine.propagation import LAZY
 from engine.reachability import Reachability
@@ -33,6 +36,27 @@ class GraphTables:
         self.summary_numbers: dict[tuple[PathSummary, ...], int] = {}
 
 
+GONE = 0
+"""The location of ports and probes whose dataflow is forgotten, where nothing comes any more."""
+
+
+class Numbers(NamedTuple):
+    """What the operators and locations of a dataflow are numbered with."""
+
+    first_operator: int
+    operators: int
+    first_location: int
+    locations: int
+
+
+def _make_fresh(locations: np.ndarray) -> None:
+    """Let rows of zeros be locations that nothing is known of."""
+    locations[:, table.LEAST] = COMPLETE
+    locations[:, table.ACTIVE_AT] = locations[:, table.EAGER_AT] = -1
+    locations[:, table.FRONTIER] = LAZY
+    locations[:, table.SUPPORT] = OWN
+
+
 class Tables:
     """A worker's tables. `state` is the kernels' one handle on them; the views are Python's quick way in, and are
     replaced when tables grow.
@@ -41,10 +65,14 @@ class Tables:
     def __init__(self, capacity: int = 64) -> None:
         self.state = np.zeros(table.STATE_WORDS, np.int64)
         self.state_view = self.state.data
-        self.locations_used = 0
+        self.locations_used = 0  # one more than the greatest number that was ever given to one
         self.operators_used = 0
+        self._next_location = 0  # the number of what is added next
+        self._next_operator = 0
+        self._location_numbers = Intervals()
+        self._operator_numbers = Intervals()
+        self._graph_numbers = Intervals()
         self._graphs_used: dict[int, GraphTables] = {}
-        self._graph_count = 0
         self._locations = np.zeros(0, np.int64)
         self._graphs = np.zeros(0, np.int64)
         self._pool = np.zeros(2, np.int64)
@@ -56,14 +84,33 @@ class Tables:
         self._resize_pool(capacity * table.FIRST_REGION)
         self._link()
 
+    def begin_graph(self, operators: int, locations: int) -> Numbers:
+        """Let the next operators and locations, so many of them, have numbers that nobody has, or has any more."""
+        if not self._location_numbers.used:
+            self._location_numbers.take(GONE + 1)
+            self._locations[GONE * LOCATION_WORDS + table.FRONTIER] = COMPLETE
+        numbers = Numbers(
+            self._operator_numbers.take(operators), operators, self._location_numbers.take(locations), locations
+        )
+        self._next_operator, self._next_location = numbers.first_operator, numbers.first_location
+        end = min(numbers.first_operator + operators, self.operators_used)
+        self._operators[numbers.first_operator * OPERATOR_WORDS : end * OPERATOR_WORDS] = 0
+        end = min(numbers.first_location + locations, self.locations_used)
+        again = self._locations.reshape(-1, LOCATION_WORDS)[numbers.first_location : end]
+        again[:] = 0
+        _make_fresh(again)
+        return numbers
+
+    def reuse(self, numbers: Numbers, graph: int) -> None:
+        """Let the numbers of a dataflow that every worker has forgotten be given to others."""
+        self._operator_numbers.give_back(numbers.first_operator, numbers.operators)
+        self._location_numbers.give_back(numbers.first_location, numbers.locations)
+        self._graph_numbers.give_back(graph, 1)
+
     def _resize_locations(self, capacity: int) -> None:
         locations = np.zeros(capacity * LOCATION_WORDS, np.int64)
         locations[: len(self._locations)] = self._locations
-        fresh = locations.reshape(capacity, LOCATION_WORDS)[len(self._locations) // LOCATION_WORDS :]
-        fresh[:, table.LEAST] = COMPLETE
-        fresh[:, table.ACTIVE_AT] = fresh[:, table.EAGER_AT] = -1
-        fresh[:, table.FRONTIER] = LAZY
-        fresh[:, table.SUPPORT] = OWN
+        _make_fresh(locations.reshape(capacity, LOCATION_WORDS)[len(self._locations) // LOCATION_WORDS :])
         operators = np.zeros(capacity * OPERATOR_WORDS, np.int64)
         used = self.operators_used * OPERATOR_WORDS  # what was never written to stays without memory
         operators[:used] = self._operators[:used]

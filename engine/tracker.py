@@ -41,30 +41,32 @@ _MANY_WORDS = 1 << 22  # likewise, of all rows that were asked for in dataflows 
 
 
 class Tracker(ReadableTables):
-    """Owner of one worker's tables. Locations, operators and dataflows are numbered from 0 in the order they are added.
+    """Owner of one worker's tables. Locations, operators and dataflows are numbered in the order they are added; with
+    numbers of dataflows that are gone, where `begin_graph` says so.
     """
 
     # Building
 
     def add_operator(self, policy: Notify) -> int:
         """A new operator with no locations yet; returns its number."""
-        number = self.operators_used
+        number = self._next_operator
         self._require(number)
         at = number * OPERATOR_WORDS
         self._operators[at + POLICY] = NOTIFY_CODES[policy]
-        self._operators[at + FIRST_INPUT] = self.locations_used
+        self._operators[at + FIRST_INPUT] = self._next_location
         self._operators[at + IS_LAZY] = policy == Notify.IF_TOKEN
-        self.operators_used += 1
+        self._next_operator = number + 1
+        self.operators_used = max(self.operators_used, number + 1)
         return number
 
     def add_location(self, operator: int, is_input: bool = False) -> int:
         """A new location that belongs to `operator` (whose inputs come first); returns its number."""
-        number = self.locations_used
+        number = self._next_location
         self._require(number)
         self._locations[number * LOCATION_WORDS + table.OPERATOR] = operator
-        self._locations[number * LOCATION_WORDS + table.GRAPH] = self._graph_count
         self._operators[operator * OPERATOR_WORDS + INPUTS] += is_input
-        self.locations_used += 1
+        self._next_location = number + 1
+        self.locations_used = max(self.locations_used, number + 1)
         return number
 
     def add_graph(
@@ -75,13 +77,13 @@ class Tracker(ReadableTables):
         depths: the number of coordinates of each location's times (default: integers). all_done: the operator to wake
         once every count is zero. The reachability numbers locations from 0.
         """
-        number = self._graph_count
-        graph = GraphTables(first, reachability, depths or [1] * (self.locations_used - first))
+        number = self._graph_numbers.take(1)
+        graph = GraphTables(first, reachability, depths or [1] * (self._next_location - first))
         self._graphs_used[number] = graph
-        self._graph_count += 1
-        if self._graph_count >= len(self._graphs) // GRAPH_WORDS:
-            self._resize_graphs(2 * self._graph_count)
+        if number + 1 >= len(self._graphs) // GRAPH_WORDS:
+            self._resize_graphs(2 * number + 2)
         words = self._graphs[number * GRAPH_WORDS : (number + 1) * GRAPH_WORDS]
+        words[:] = 0
         words[table.FIRST_LOCATION], words[table.LOCATIONS] = first, graph.size
         words[table.ACTIVE_ADDRESS], words[table.EAGER_ADDRESS] = address_of(graph.active), address_of(graph.eager)
         words[table.CHANGED_ADDRESS], words[table.CHANGED_COUNT] = address_of(graph.changed), graph.size
@@ -117,6 +119,15 @@ class Tracker(ReadableTables):
         mine[:, [table.CHAIN_CAPACITY, table.CHAIN_COUNT]] = 0
         mine[:, table.FRONTIER] = COMPLETE
         mine[:, [table.ROW, table.IS_NESTED]] = 0
+
+    def ending(self, number: int) -> int:
+        """When the dataflow's last count became zero, in the order in which this happens on all workers alike."""
+        return int(self._graphs[number * GRAPH_WORDS + table.ENDING])
+
+    @property
+    def endings(self) -> int:
+        """What `ending` said of the dataflow that was the last to end; or more."""
+        return int(self.state[table.ENDINGS])
 
     # Paths
 
@@ -242,6 +253,8 @@ class Tracker(ReadableTables):
         row = self._locations[target * LOCATION_WORDS : (target + 1) * LOCATION_WORDS]
         if row[table.FRONTIER] < 0:
             self._compute_frontier(target)
+        if not row[table.CHAIN_COUNT]:
+            return []
         graph = self._graph_of(target)
         depth = graph.depths[target - graph.first]
         chain, count = int(row[table.CHAIN_REGION]), int(row[table.CHAIN_COUNT])

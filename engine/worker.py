@@ -96,9 +96,9 @@ class Worker(Inspectable, Scheduling, Stopping):
         yield scope
         scope.close()
         scope.graph.validate()
-        self.agreement.declare(scope.graph)
+        everywhere = self.agreement.declare(scope.graph, self.dataflows.forgotten(self.tracker))
         try:
-            scope.running = build_dataflow(self, scope)
+            scope.running = build_dataflow(self, scope, everywhere)
         except BaseException as error:
             self.fail(error)
             raise

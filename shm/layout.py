@@ -2,7 +2,7 @@
 
     header      magic version digest workers ring queue total ready      1 line, `ready` written last
     group       stop ending                                              1 line
-    workers     parked congested graphs digest(2) built barriers finished instant(2)   1 line each
+    workers     parked congested graphs digest(2) built barriers finished instant(2) forgotten(2)   1 line each
     ring        write position | read position of each worker | records  1 line, 1 line each, 8 words a record
     queues      for each ordered pair: write position | read position | data
 
@@ -16,7 +16,7 @@ from functools import cached_property
 from shm.errors import SegmentError
 
 MAGIC = 0x544F4B454E52494E  # "TOKENRIN"
-VERSION = 1
+VERSION = 2
 WORD_BYTES = 8
 LINE_WORDS = 16
 RECORD_WORDS = 8
@@ -35,7 +35,9 @@ HEADER_MAGIC, HEADER_VERSION, HEADER_DIGEST, HEADER_WORKERS, HEADER_RING, HEADER
     WORKER_FINISHED,
     WORKER_INSTANT_EVEN,
     WORKER_INSTANT_ODD,
-) = range(10)
+    WORKER_FORGOTTEN_EVEN,
+    WORKER_FORGOTTEN_ODD,
+) = range(12)
 
 MAX_WORKERS = 512
 

@@ -27,7 +27,7 @@ MAY_USE = {
 # Order and counts: they run the same in a simulation of many workers as in a run, so they may know no machine.
 PURE = (
     *("timestamp", "antichain", "location", "change_batch", "counts", "reachability", "cycles"),
-    *("pool", "releasing", "many_times", "edges", "along_edges", "waking", "table_entries"),
+    *("pool", "intervals", "releasing", "many_times", "edges", "along_edges", "waking", "table_entries"),
     *("nested_counts", "nested_frontiers", "propagation", "tables", "tracker"),
     *("validation", "errors"),
     *("kinds", "schema", "batch", "text", "text_kernels", "convert", "offered", "arrow", "from_arrow"),

@@ -47,7 +47,7 @@ RETAINED_AT = inspect.getsourcelines(keeper)[1] + 7
 def release(worker: Worker, operator: str) -> None:
     """Drop what `keeper` kept, so that the test loses no token."""
     (found,) = [one for one in worker.operators if one.name == operator]
-    for token in inspect.getclosurevars(found.call.func).nonlocals["kept"]:  # type: ignore[attr-defined]
+    for token in inspect.getclosurevars(found.logic).nonlocals["kept"]:
         token.drop()
 
 

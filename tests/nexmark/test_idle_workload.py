@@ -10,7 +10,7 @@ from tests.engine.helpers import settle, simulated
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_small_one_runs(workers: int) -> None:
-    row = measure(dataflows=6, operators=20, workers=workers, steps=8)
+    row = measure(dataflows=6, operators=20, workers=workers, steps=8, operator_kind="fused")
     assert {name: row[name] for name in ("dataflows", "operators", "workers", "steps")} == {
         "dataflows": 6,
         "operators": 20,
@@ -21,7 +21,7 @@ def test_a_small_one_runs(workers: int) -> None:
     assert 0 < row["step_ms"] <= row["step_p99_ms"] <= row["step_max_ms"]
     assert row["build_s"] > 0
     assert row["peak_rss_mb"] > 0
-    assert row["rows_out"] == 28, "an update a step, those to warm up included"
+    assert row["rows_out"] == 16, "an update a step, those to warm up included"
 
 
 def test_operators_of_a_region_are_no_locations() -> None:
@@ -31,7 +31,7 @@ def test_operators_of_a_region_are_no_locations() -> None:
             worker = group.workers[0]
             passed = [0]
             with group.building(worker):
-                handle, probe = _declare(worker, operators, passed)
+                handle, probe = _declare(worker, operators, "fused", passed)
             used.append(worker.tracker.locations_used)
             handle.send({"key": [3, -1], "change": [1, 1]})
             handle.advance_to(1)
