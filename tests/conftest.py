@@ -6,6 +6,7 @@ Spread over processes (`-n 2 --dist loadgroup`), a file stays in one of them, an
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -22,6 +23,10 @@ from tests.imports import ROOT
 # A deadline would measure this machine's load. On CI the examples are the same each time.
 settings.register_profile("tokenring", deadline=None, derandomize="CI" in os.environ, print_blob=True)
 settings.load_profile("tokenring")
+
+# A shell has what it starts in the background ignore Ctrl-C, children included; tests are about programs that do not.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _FAILED = pytest.StashKey[bool]()
 
