@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from nexmark import runner, source
+from nexmark import runner, verdict
 from nexmark.edge_events import edge_tables
 from nexmark.manifest import read_manifest
 from nexmark.schema import STREAMS
@@ -39,7 +39,7 @@ def test_what_is_staged_is_verified(
 ) -> None:
     """Some queries stand for all, which test_queries.py and test_oracle.py hold against DuckDB over these events."""
     monkeypatch.setattr(runner, "HICCUP_S", 0.02)
-    monkeypatch.setattr(source, "BEHIND_NS", 60_000_000_000)  # whether the machine keeps up is not asked
+    monkeypatch.setattr(verdict, "BEHIND_NS", 60_000_000_000)  # whether the machine keeps up is not asked
     monkeypatch.setattr("nexmark.run_command.QUERIES", SOME)
     folder = tmp_path / "edges"
     assert tokenring(capsys, "stage", "--edges", "--seed", "2", "--out", folder).status == 0
