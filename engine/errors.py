@@ -8,7 +8,7 @@ TokenRingError
 │   ├── SchemaError         columns, dtypes or lengths do not fit
 │   └── TokenError          a token, token reference or session was misused
 │       ├── DroppedTokenError, ExpiredReferenceError, PinnedTokenError, WrongOutputError, TimeRegressionError
-├── OperatorError           an operator's own code raised
+├── OperatorError           the code of an operator, or of a program, raised
 ├── GraphMismatchError      two workers built different graphs
 ├── WorkerError             a worker process died
 └── GroupStopped            the group is being stopped (seen inside workers only)
@@ -94,7 +94,7 @@ class TimeRegressionError(TokenError):
 
 
 class OperatorError(TokenRingError):
-    """An operator's own code raised; the cause is chained or in the text."""
+    """The code of an operator, or of a program, raised; the cause is chained or in the text."""
 
 
 class GraphMismatchError(TokenRingError):

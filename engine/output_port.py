@@ -80,7 +80,8 @@ class OutputPort:
         """
         least = self.allowed(right, None)
         if batch.rows:
-            if self.depth > 1 or len(keys) != batch.rows or keys.dtype != np.int64 or not is_ascending(keys):
+            kind = getattr(keys, "dtype", None)  # a list has none
+            if self.depth > 1 or len(keys) != batch.rows or kind != np.int64 or not is_ascending(keys):
                 raise TokenError(
                     f"{self.describe()}: give_each needs a key for each row, int64 and ascending, and integer times: "
                     f"sort the rows by their times first; in a loop use give"

@@ -30,9 +30,10 @@ look_up           each row with the value that a table has for it at the same ti
 map_batches, filter_batches  a Python function of a batch
 map_rows, flat_map_rows, filter_rows  one of a row, for when nothing else is left
 read_columns, read_arrow, read_parquet, read_json_lines, read_csv  sources: streams of files and tables
+engine_events     a source: what the engine does, a row each
 from_generator, from_callback  sources: streams of Python code, and live ones; Throttle bounds how far all of them run
 collect, latest   sinks: all rows, or the latest of each key; gather brings them to the launcher as one table
-to_parquet, to_arrow_files, to_json_lines  sinks: folders of files that appear whole
+to_parquet, to_arrow_files, to_json_lines  sinks: folders of files that appear whole; with a Roll, file by file
 for_each          a sink: a function of what arrives
 Notificator, Stash  for operators of one's own: tokens, or rows, kept until their time is finished
 capture, replay   a stream's messages and frontiers to files, and again from there

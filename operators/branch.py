@@ -23,6 +23,8 @@ def branch(stream: Stream, *conditions: Condition, name: str = "branch") -> tupl
     """
     if not conditions:
         raise UsageError(f"operator {name!r}: give at least one condition")
+    for condition in conditions:
+        _require_function(name, condition)
     schema = stream.schema
     numbered = _longer(schema)
     if all([isinstance(condition, Expression) for condition in conditions]):
@@ -43,6 +45,13 @@ def branch(stream: Stream, *conditions: Condition, name: str = "branch") -> tupl
     return _parts(stream, conditions, marked, len(conditions) + 1, name)
 
 
+def _require_function(name: str, given: Any) -> None:
+    if not isinstance(given, Expression) and not callable(given):
+        raise UsageError(
+            f"operator {name!r}: give an expression, such as col('price'), or a function of the batch, not {given!r}"
+        )
+
+
 def partition(
     stream: Stream, parts: int, function: Expression | Callable[[Batch], Any], name: str = "partition"
 ) -> tuple[Stream, ...]:
@@ -54,6 +63,7 @@ def partition(
     """
     if parts < 1:
         raise UsageError(f"operator {name!r}: a stream has at least one part, not {parts}")
+    _require_function(name, function)
     schema = stream.schema
     numbered = _longer(schema)
 

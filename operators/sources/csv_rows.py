@@ -83,6 +83,8 @@ class CsvRows:
             if found.count(column) != 1:
                 what = "no column" if column not in found else "more than one column"
                 there = f"line 1 has {', '.join(found)}; if it is a row already, give header=False"
+                if len(found) == 1:
+                    there += f"; if it is several names, another delimiter= than {self._delimiter!r}"
                 raise SchemaError(f"source {self._name!r}: {file} has {what} {column!r}: {there}")
         return found
 
@@ -149,8 +151,10 @@ class CsvRows:
         value, kind = _VALUE.search(said), self._schema.kind(name)
         if value is None:
             raise SchemaError(f"{where}, column {name!r}: {said[row.end():] if row else said}")
-        cure = f"; give the nulls= that it is one of, and make it {kind}?" if not kind.nullable else ""
-        raise SchemaError(f"{where}, column {name!r}: {value[1]!r:.40} is no {kind}{cure}")
+        cures = ["say in time_formats= how it is written"] * (kind.name == "timestamp")
+        cures += [f"give the nulls= that it is one of, and make it {kind}?"] * (not kind.nullable)
+        cure = ", or ".join(cures)
+        raise SchemaError(f"{where}, column {name!r}: {value[1]!r:.40} is no {kind}{cure and '; '}{cure}")
 
 
 def _type_of(kind: Kind) -> Any:

@@ -26,7 +26,7 @@ from engine import (
     execute,
 )
 from engine.errors import NoSuchMethodError
-from operators import Count, Roll, aggregate, col, from_generator, map_batches, running_average, to_json_lines
+from operators import Count, Roll, aggregate, branch, col, from_generator, map_batches, running_average, to_json_lines
 
 BID = Schema("auction price", channel="string")
 ROWS = {"auction": range(10), "price": range(10), "channel": ["web"] * 10}
@@ -97,6 +97,16 @@ MISTAKES: dict[str, tuple[Callable[..., Any], type[Exception], str]] = {
         lambda worker, scope, stream: to_json_lines(stream, "none", roll="1h"),  # type: ignore[arg-type]
         UsageError,
         r"operator 'to_json_lines': roll is a Roll, such as roll=Roll\('1h'\), not '1h'",
+    ),
+    "a column's name for a condition": (
+        lambda worker, scope, stream: branch(stream, "price"),  # type: ignore[arg-type]
+        UsageError,
+        r"operator 'branch': give an expression, such as col\('price'\), or a function of the batch, not 'price'",
+    ),
+    "a list for times": (
+        _pass_on(lambda token, reference, batch, output: output.give_each(reference, batch, [1] * 10)),
+        OperatorError,
+        r"TokenError: operator 'pass on' output 0 .*: give_each needs a key for each row, int64 and ascending",
     ),
     "text as the times of a sink": (
         lambda worker, scope, stream: to_json_lines(stream, "none", roll=Roll("1h", time="channel")),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from engine import Exchange, InputHandle, OperatorError, Schema, Worker
-from operators import Max, Sum, Tumbling, aggregate, concatenate, count, no_op
+from operators import Max, Notificator, Sum, Tumbling, aggregate, concatenate, count, from_generator, no_op
 from operators.mechanisms import mechanism
 from tests.engine.helpers import VALUE, Recorder
 
@@ -183,6 +183,18 @@ def disagree(worker: Worker) -> None:
         scope.new_input(VALUE, f"input {worker.index}")
 
 
+def read_in_a_stream(worker: Worker) -> None:
+    with worker.dataflow() as scope:
+        _, stream = scope.new_input(VALUE)
+        from_generator(stream, VALUE, lambda index, peers: iter([]))  # type: ignore[arg-type]
+
+
+def advance_to_text(worker: Worker) -> None:
+    with worker.dataflow() as scope:
+        handle, _ = scope.new_input(VALUE)
+    handle.advance_to("5s")  # type: ignore[arg-type]
+
+
 # Mistakes in a program: (workers, program).
 IN_A_PROGRAM: dict[str, tuple[int, Callable[[Worker], None]]] = {
     "exchange by a column that does not cross": (1, exchange_without_key),
@@ -197,6 +209,9 @@ IN_A_PROGRAM: dict[str, tuple[int, Callable[[Worker], None]]] = {
     "go round without advancing": (1, stand_still),
     "use a stream of another scope": (1, forget_to_enter),
     "feed a loop by hand": (1, feed_a_loop),
+    "declare a source in a stream": (1, read_in_a_stream),
+    "advance an input to what is no integer": (1, advance_to_text),
+    "stash or notify without a right": (1, lambda worker: Notificator().notify_at(5)),  # type: ignore[arg-type]
     "move an input back": (1, move_back),
     "need a total order in a loop": (1, maxima_in_a_loop),
     "aggregate or join what changes": (1, count_counts),

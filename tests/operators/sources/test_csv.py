@@ -87,6 +87,10 @@ def test_what_does_not_fit_is_named(tmp_path: Path, text: str, kinds: dict[str, 
 def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     with pytest.raises(SchemaError, match=r"rows.csv has no column 'b': line 1 has a, c; .* header=False"):
         _rows(tmp_path, "a,c\n1,2\n", Schema("a b"))
+    with pytest.raises(SchemaError, match=r"line 1 has a;b; .* if it is several names, another delimiter= than ','"):
+        _rows(tmp_path, "a;b\n1;2\n", Schema("a"))
+    with pytest.raises(OperatorError, match="'2026' is no timestamp; say in time_formats= how it is written, or give"):
+        _rows(tmp_path, "a\n2026\n", Schema(a="timestamp"), time_formats=("%d.%m.%Y",))
     with pytest.raises(SchemaError, match="more than one column 'a'"):
         _rows(tmp_path, "a,a\n1,2\n", Schema("a"))
     with pytest.raises(SchemaError, match="line 1 names no columns"):
