@@ -24,7 +24,8 @@ _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 # What a run on TokenRing tells, and one on Spark does not, or not always.
 _NONE = (
     *("mechanism", "rate", "latency_ms", "verdict", "slope", "discarded_seconds", "anonymous_mb", "shared_mb"),
-    *("block_events", "steps", "hiccups_ms", "events", "seconds", "events_per_second", "verified", "result", "result_rows", "error"),
+    *("block_events", "steps", "hiccups_ms", "events", "seconds", "events_per_second", "verified", "result"),
+    *("result_rows", "error"),
 )
 _SHOWN_ROWS = 1_000
 
