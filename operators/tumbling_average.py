@@ -31,9 +31,9 @@ def tumbling_average(stream: Stream, time: str, value: str, width: int, pact: Pa
 
         def logic(rows: InputPort, output: OutputPort) -> None:
             for reference, batch in rows:
-                ends = (batch.words(time) // width + 1) * width
+                ends = (batch[time] // width + 1) * width
                 for end in np.unique(ends).tolist():
-                    chosen = batch.words(value)[ends == end]
+                    chosen = batch[value][ends == end]
                     if end not in windows:
                         held = reference.retain()  # the right to send, beyond this message's processing,
                         held.downgrade(end)  # but not before the window's end
