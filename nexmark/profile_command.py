@@ -1,4 +1,4 @@
-"""`tokenring profile`: runs a query under py-spy; writes flame graphs and speedscope files, per worker and merged."""
+"""`tokenring profile`: runs a query or any program under py-spy; writes flame graphs and speedscope files."""
 
 from __future__ import annotations
 

@@ -25,7 +25,13 @@ class ProgramOrQuery(click.Command):
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         if "--" not in args:
-            return super().make_context(info_name, args, parent, **extra)
+            try:
+                return super().make_context(info_name, args, parent, **extra)
+            except click.BadParameter as error:
+                if not isinstance(error.param, click.Argument):
+                    raise
+                cure = "A program goes behind `--`: tokenring profile -- python my_program.py"  # most likely one
+                raise click.BadParameter(f"{error.message} {cure}", error.ctx, error.param) from None
         at = args.index("--")
         return profile_program.make_context(info_name, args[:at], parent, obj=args[at + 1 :], **extra)
 

@@ -120,7 +120,12 @@ def test_a_group_that_ends_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "named"),
-    [(["--"], "no program"), (["q4", "--", "true"], "q4"), (["--", "no/such/program"], "no/such/program: cannot be")],
+    [
+        (["--"], "no program"),
+        (["q4", "--", "true"], "q4"),
+        (["--", "no/such/program"], "no/such/program: cannot be"),
+        (["python", "my_program.py"], "A program goes behind `--`"),
+    ],
 )
 def test_what_cannot_be_started(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, arguments: list[str], named: str
