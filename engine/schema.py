@@ -27,13 +27,13 @@ class Schema:
 
     __slots__ = ("_text", "all_int64", "dtypes", "has_text", "is_plain", "kinds", "names", "positions")
 
-    def __init__(self, names: str = "", /, **kinds: str) -> None:
+    def __init__(self, names: str = "", /, *more: str, **kinds: str) -> None:
         given: Any = names
-        if not isinstance(given, str):
+        if more or not isinstance(given, str):
             of = "Schema.of(…) takes a mapping" if isinstance(given, Mapping) else "the names are words of one string"
             raise SchemaError(f"Schema takes names, and kinds as keywords: Schema('id', name='string'); {of}")
         for name in names.split():
-            if name in _NO_NAMES:
+            if name in _NO_NAMES or not {",", ":"}.isdisjoint(name):
                 raise SchemaError(
                     f"Schema({names!r}) names a column {name!r}: kinds are given as keywords, Schema(column='string'); "
                     f"if it is a name, give it its kind so"

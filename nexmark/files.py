@@ -50,7 +50,7 @@ def require_writable(path: Path, option: str = "--json") -> None:
         if target.is_dir():
             raise OptionError(f"{option} {path}: it is a folder; name a file")
         if is_special(path):
-            fault = "" if os.access(target, os.W_OK) else "it cannot be written to"
+            fault = "" if os.access(path, os.W_OK) else "it cannot be written to"  # a pipe has no resolved name
         else:
             is_there = target.parent.is_dir() and os.access(target.parent, os.W_OK)
             fault = "" if is_there else "its folder does not exist or cannot be written to; make it first"

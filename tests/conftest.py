@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from engine.warm_up import warm_up as make_kernels_ready
 from tests import leaks
 from tests.imports import ROOT
 
@@ -69,6 +70,7 @@ def warm_numba() -> None:
     whatever numba and LLVM open at first use is there before we count.
     """
     subprocess.run([sys.executable, "-m", "nexmark.cli", "warm-up"], cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
+    make_kernels_ready()  # those that tests declare
 
     @numba.njit
     def total(values: np.ndarray) -> int:

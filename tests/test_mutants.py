@@ -92,7 +92,7 @@ def test_a_trial(trials: Trials, tmp_path: Path, start: int, before: str, after:
     tests = ("test_some.py",)
     assert trials.outcome(Mutant("some.py", start, before, after, ""), tests) == outcome
     assert (tmp_path / "checkout" / "some.py").read_text().startswith("def grown(a):\n    while a < 10:")
-    assert sorted(path.name for path in (tmp_path / "trials").iterdir()) == ["pristine"]
+    assert sorted(path.name for path in (tmp_path / "trials").iterdir()) == ["pristine", "said.txt"]
 
 
 def test_tests_that_fail_by_themselves_are_no_evidence(trials: Trials) -> None:

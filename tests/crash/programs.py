@@ -119,10 +119,13 @@ def printing(worker: Worker) -> str:
 def live(worker: Worker) -> list[int]:
     """Three sources without an end, each into a count by windows of which the last is open; returns what was counted,
     once all is finished, and what was sent."""
-    sent, closed = 0, []
+    sent = 0
+    opened: list[str] = []
+    closed: list[str] = []
 
     def numbers(index: int, peers: int) -> Iterator[dict[str, list[int]]]:
         nonlocal sent
+        opened.append("generator")
         try:
             while True:
                 sent += 1
@@ -143,15 +146,18 @@ def live(worker: Worker) -> list[int]:
         asleep = from_callback(scope, SCHEMA, lambda: None, idle_ns=3_600_000_000_000)
         for stream in (fed, generated, called, asleep):
             for_each(stream, lambda time, batch: counted.append(batch.rows))
-    worker.report("live")
+    told = False
     while not worker.stopping:
         sent += 1
         handle.send({"key": [3], "value": [sent]})
         handle.advance_to(sent)
         worker.step_or_park()
+        if opened and not told:
+            told = True
+            worker.report("live")
     handle.close()
     worker.run()
-    assert closed == ["generator"]
+    assert closed == opened == ["generator"]
     return [sum(counted), sent]
 
 

@@ -71,6 +71,17 @@ def test_a_fifo_is_written_into(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
 
 
+def test_a_pipe_without_a_name_is_written_into() -> None:
+    """What `--json /dev/stdout | cat` is."""
+    read_end, write_end = os.pipe()
+    with open(read_end, "rb") as reader:
+        path = Path(f"/dev/fd/{write_end}")
+        require_writable(path)
+        replace(path, b"figures")
+        os.close(write_end)
+        assert reader.read() == b"figures"
+
+
 def test_a_fifo_without_a_reader_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     os.mkfifo(tmp_path / "pipe")
     writer = threading.Thread(target=replace, args=(tmp_path / "pipe", b"late"), daemon=True)
