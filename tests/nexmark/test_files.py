@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
 import stat
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -82,14 +84,14 @@ def test_a_pipe_without_a_name_is_written_into() -> None:
         assert reader.read() == b"figures"
 
 
-def test_a_fifo_without_a_reader_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_fifo_without_a_reader_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(tmp_path / "pipe")
+    said = io.StringIO()  # what capsys has may be emptied while the thread writes to it
+    monkeypatch.setattr(sys, "stderr", said)
     writer = threading.Thread(target=replace, args=(tmp_path / "pipe", b"late"), daemon=True)
     writer.start()
-    said = ""
-    while "waiting for somebody to read" not in said:
+    while "waiting for somebody to read" not in said.getvalue():
         assert writer.is_alive()
-        said += capsys.readouterr().err
     assert (tmp_path / "pipe").read_bytes() == b"late"
     writer.join(_WATCHDOG_S)
 
