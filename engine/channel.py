@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from engine.batch import Batch
 from engine.burst import Burst
 from engine.change_batch import CHANGE_BYTES, ChangeLog, pack_change
-from engine.input_port import InputPort
+from engine.input_port import NO_MESSAGES, InputPort
 from engine.output_port import OutputPort
 from engine.pact import Broadcast, Exchange, Pact, Route
 from engine.timestamp import PathSummary
@@ -36,20 +36,20 @@ class Channel:
                 log.make_room()
         else:
             log.add(target.location, time, 1)
-        try:
-            target.queue.append((time, batch, True))  # it may be a view that came in through another channel
-        except AttributeError:
+        if target.queue is NO_MESSAGES:
             target.first((time, batch, True))
+        else:
+            target.queue.append((time, batch, True))  # it may be a view that came in through another channel
         self.worker.schedule(target.operator)
 
     def push_each(self, burst: Burst, batch: Batch) -> None:
         """Count all messages of a burst and hand them over as one entry."""
         target = self.target
         burst.log_each(self.log, target.location, 1)
-        try:
-            target.queue.append((burst, batch, True))
-        except AttributeError:
+        if target.queue is NO_MESSAGES:
             target.first((burst, batch, True))
+        else:
+            target.queue.append((burst, batch, True))
         self.worker.schedule(target.operator)
 
 

@@ -76,11 +76,6 @@ class Dataflows:
         """Those that are not forgotten, in the order they were declared."""
         return [found for found in self.by_number.values() if isinstance(found, RunningDataflow)]
 
-    def frontier_moved(self, number: int) -> None:
-        """Tell whoever has that number that a frontier moved."""
-        told = self.operators.get(number) or self.by_number[number]
-        told.frontier_moved()
-
     def add(self, dataflow: RunningDataflow) -> None:
         """Let a dataflow that has been built be found."""
         for operator in dataflow.operators:

@@ -10,7 +10,7 @@ from engine.burst import Burst
 from engine.change_batch import CHANGE_BYTES, pack_change
 from engine.channel import Channel
 from engine.errors import ConfigError
-from engine.input_port import InputPort
+from engine.input_port import NO_MESSAGES, InputPort
 from engine.output_port import OutputPort
 from engine.pact import Broadcast, Exchange, Pact
 from engine.schema import Schema
@@ -207,10 +207,10 @@ class RemoteChannel(Channel):
             heaps = tuple([heap if kind.is_text else None for kind in self._schema.kinds])
         batch = Batch.wrap(self._schema, columns, rows, heaps)
         batch.lend(self._plane.lent)
-        try:
-            target.queue.append((time, batch, True))
-        except AttributeError:
+        if target.queue is NO_MESSAGES:
             target.first((time, batch, True))
+        else:
+            target.queue.append((time, batch, True))
         self.worker.schedule(target.operator)
 
 

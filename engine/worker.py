@@ -188,14 +188,14 @@ class Worker(Inspectable, Scheduling, Stopping):
             self._send_round()
         if self.lost.waiting:
             self.lost.release()
-        if self.plane.uncommitted:  # likewise
+        if self.plane.uncommitted:
             self.plane.commit()
         flags = self.progress.exchange(sent)
         if flags:
             self._incoming = flags & INCOMING
             if flags & APPLIED_ANY:
                 for number in self.tracker.woken():
-                    self.dataflows.frontier_moved(number)
+                    (self.dataflows.operators.get(number) or self.dataflows.by_number[number]).frontier_moved()
             if flags & PARKED:
                 self._wake_parked()
         else:

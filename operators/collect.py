@@ -17,10 +17,9 @@ from engine import (
     Schema,
     Stream,
     UsageError,
-    address_of,
+    int64,
     kernel,
     void,
-    words_at,
 )
 from operators.hash_index import HashIndex, slot_of
 from operators.total_order import require_total_order
@@ -90,13 +89,17 @@ def collect(stream: Stream, name: str = "collect") -> Collected:
     return collected
 
 
-@kernel(void(TABLE, WORDS, TABLE, COLUMN, WORDS))
-def _put(cells, size, rows, keys, columns):  # type: ignore[no-untyped-def]
-    """Replace rows by key; columns: their addresses."""
+@kernel(void(TABLE, WORDS, COLUMN, WORDS))
+def _find_slots(cells, size, keys, slots):  # type: ignore[no-untyped-def]
+    """The slot of each key, made where there is none: slots, int64 of at least as many."""
     for i in range(len(keys)):
-        slot = slot_of(cells, size, keys[i])
-        for at in range(len(columns)):
-            rows[slot, at] = words_at(columns[at], len(keys))[i]
+        slots[i] = slot_of(cells, size, keys[i])
+
+
+@kernel(void(TABLE, int64, WORDS, COLUMN))
+def _put_column(rows, at, slots, column):  # type: ignore[no-untyped-def]
+    for i in range(len(column)):
+        rows[slots[i], at] = column[i]
 
 
 class Latest:
@@ -113,9 +116,10 @@ class Latest:
             grown = np.zeros((self._index.capacity, len(self.names)), np.int64)
             grown[: len(self._rows)] = self._rows
             self._rows = grown
-        columns = tuple([np.ascontiguousarray(column, np.int64) for column in columns])
-        addresses = np.array([address_of(column) for column in columns], np.int64)
-        _put(self._index.cells, self._index.size, self._rows, keys, addresses)
+        slots = np.empty(len(keys), np.int64)
+        _find_slots(self._index.cells, self._index.size, keys, slots)
+        for at, column in enumerate(columns):
+            _put_column(self._rows, at, slots, column)
 
     def columns(self) -> dict[str, np.ndarray]:
         """The rows, in the order in which keys first appeared: name -> int64 array."""
