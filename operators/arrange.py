@@ -54,7 +54,7 @@ class Arrangement:
     """The index on this worker: what the changes of finished times add up to, by key."""
 
     def __init__(self, key: str, change: str) -> None:
-        self._schema = Schema(f"{key} {change}")
+        self._schema = Schema.of(dict.fromkeys((key, change), "int64"))
         self._index = HashIndex()
         self._table = np.zeros((self._index.capacity, 2), np.int64)
 
@@ -105,6 +105,6 @@ def arrange(stream: Stream, key: str, change: str, name: str = "arrange") -> tup
 
         return logic
 
-    schema = Schema(f"{key} {change}")
+    schema = Schema.of(dict.fromkeys((key, change), "int64"))
     pact = Exchange(key, (key, change))
     return stream.unary(name, schema, construct, pact, Notify.IF_TOKEN), arrangement

@@ -81,7 +81,7 @@ def average_of_last(
     for column in needed:
         if str(stream.schema.kind(column)) != "int64":
             raise SchemaError(f"operator {name!r}: column {column!r} is {stream.schema.kind(column)}; it must be int64")
-    schema = Schema(f"{key} average count")
+    schema = Schema.of(dict.fromkeys((key, "average", "count"), "int64"))
     edge = stream, Exchange(key, needed)
     return way.timed(name, [edge], schema, lambda: _Rings(schema, key, value, rows, ordered), Notify.IF_TOKEN)
 

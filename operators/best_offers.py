@@ -57,7 +57,7 @@ def best_offers(
         (intervals, Exchange(key, crossing)),
         (offers, Exchange(offer_key, (offer_key, offer_time, offer_value))),
     ]
-    schema = Schema(f"{payload} {offer_value}" + (f" {key} {end}" if with_key else ""))
+    schema = Schema.of(dict.fromkeys((payload, offer_value, *((key, end) if with_key else ())), "int64"))
     positions = [crossing.index(column) for column in (key, start, end, threshold, payload)]
     return way.timed(name, edges, schema, lambda: _BestOffers(schema, key, positions), Notify.ALWAYS)
 

@@ -50,7 +50,7 @@ def running_average(
     require_rows(name, stream)
     if final is not None:
         require_total_order(f"{name}, final=", stream.scope)
-    schema = Schema(f"{key} average count")
+    schema = Schema.of(dict.fromkeys((key, "average", "count"), "int64"))
 
     def make() -> Answer:
         index = HashIndex()

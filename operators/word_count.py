@@ -90,7 +90,7 @@ def word_count(
     by word; `local` counts each worker's rows by themselves instead. Memory: a cell a word, and rows not finished yet.
     """
     require_rows(name, stream)
-    schema = Schema(f"{word} {time} count")
+    schema = Schema.of(dict.fromkeys((word, time, "count"), "int64"))
     pact = Pipeline() if local else Exchange(word, (word, time))
     return way.timed(name, [(stream, pact)], schema, lambda: _WordCount(schema, word, time), Notify.IF_TOKEN)
 

@@ -72,7 +72,9 @@ def test_files_for_every_worker_and_merged(
         assert [[f"worker {worker}", *stack] for stack in stacks] == [
             stack for stack in _names(merged, 0) if stack[0] == f"worker {worker}"
         ]
-        assert sum("Worker.run" in stack for stack in stacks) > len(stacks) / 2, "it is the run that was sampled"
+        # Runs follow each other; of one so short, declaring its dataflow is a good part.
+        assert sum("_repeat" in stack for stack in stacks) > len(stacks) / 2, "it is the run that was sampled"
+        assert sum("Worker.run" in stack for stack in stacks) > len(stacks) / 4
         assert not any("execute" in stack for stack in stacks), "the launcher's frames are cut off"
         total = sum(one["profiles"][0]["weights"])
         assert total == pytest.approx(one["profiles"][0]["endValue"]) == pytest.approx(len(stacks) / 100)
