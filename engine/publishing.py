@@ -20,7 +20,7 @@ def put_in_place(publications: list[Publication]) -> None:
     for operator, made, target in publications:
         try:
             os.rename(made, target)
-            _sync(os.path.dirname(target))
+            sync(os.path.dirname(target))
         except FileNotFoundError:
             cure = "was another run started that writes there?"
             first = first or UsageError(f"operator {operator!r}: what was written for {target} is gone; {cure}")
@@ -31,8 +31,9 @@ def put_in_place(publications: list[Publication]) -> None:
         raise first
 
 
-def _sync(folder: str) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
+def sync(path: str | os.PathLike[str]) -> None:
+    """Bring a file or folder to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

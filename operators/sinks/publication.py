@@ -30,6 +30,7 @@ from engine import (
     Token,
     UsageError,
 )
+from engine.publishing import sync
 
 _PART = Schema("publisher worker pid started")
 
@@ -138,15 +139,6 @@ def remove_leftovers(target: Path) -> None:
             shutil.rmtree(entry, ignore_errors=True)
         else:
             entry.unlink(missing_ok=True)
-
-
-def sync(path: Path) -> None:
-    """Bring a file or folder to the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _require_new(target: Path, name: str) -> None:

@@ -31,8 +31,9 @@ from engine import (
     Token,
     UsageError,
 )
+from engine.publishing import sync
 from operators.durations import nanoseconds_of
-from operators.sinks.publication import PartWriter, hidden, remove_leftovers, started_at, sync
+from operators.sinks.publication import PartWriter, hidden, remove_leftovers, started_at
 from operators.sources.timing import position_of
 
 _NOTHING = Schema("nothing")
