@@ -3,7 +3,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from engine.errors import GraphError
 from engine.input import InputHandle
@@ -11,7 +11,6 @@ from engine.input_port import InputPort
 from engine.location import Source
 from engine.output_port import OutputPort
 from engine.probe import Probe
-from engine.stream import Stream
 
 if TYPE_CHECKING:
     from engine.dataflows import RunningDataflow
@@ -19,7 +18,20 @@ if TYPE_CHECKING:
 
 _NAMES_SHOWN = 50
 
-Named = Probe | Stream | InputHandle | str | tuple[str, str, int]
+
+class DeclaredOutput(Protocol):
+    """What a stream is to a place: the output it begins at, and the scope it was declared in."""
+
+    @property
+    def source(self) -> Source:
+        """The output."""
+
+    @property
+    def scope(self) -> Any:
+        """The scope."""
+
+
+Named = Probe | DeclaredOutput | InputHandle | str | tuple[str, str, int]
 """A probe, a stream (the output it begins at), an input handle, an operator's name (its input, or its output if it has
 none), or (operator's name, "input" or "output", number).
 """
@@ -70,7 +82,7 @@ def find(dataflows: Sequence["RunningDataflow"], named: Named) -> Place | None:
         built, finished = port is not None, port is not None and not port.operator.outputs
         place = next((of_port(found, port) for found in running if port and port.operator in found.operators), None)
     else:
-        if not isinstance(named, Stream):
+        if not isinstance(getattr(named, "source", None), Source):
             raise GraphError(
                 f"{named!r} is no place; give a probe, a stream, an input handle, an operator's name, or (name, "
                 f'"input" or "output", number)'

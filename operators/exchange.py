@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from engine import Broadcast, Exchange, InputPort, Notify, OperatorContext, OutputPort, Pact, Stream, Token
-from operators.aggregates.owners import columns_of, exchanged_by
+from operators.key_columns import columns_of, exchanged_by
 
 
 def exchange(stream: Stream, by: str | Sequence[str], name: str = "exchange") -> Stream:

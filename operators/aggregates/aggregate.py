@@ -11,7 +11,7 @@ from operators.aggregates.conditions import with_conditions
 from operators.aggregates.functions import Aggregate
 from operators.aggregates.late import fill_ends, split_late
 from operators.aggregates.local_panes import LocalPanes
-from operators.aggregates.owners import columns_of, exchanged_by, to_owners
+from operators.aggregates.owners import to_owners
 from operators.aggregates.pane_state import PANE
 from operators.aggregates.plan import ALL, Plan
 from operators.aggregates.running import running
@@ -28,6 +28,7 @@ from operators.aggregates.windows import (
     panes_of,
 )
 from operators.durations import Span
+from operators.key_columns import columns_of, exchanged_by
 from operators.mechanisms import TOKENS, Mechanism
 from operators.updates import require_rows, updates_by
 

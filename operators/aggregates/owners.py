@@ -1,25 +1,13 @@
 """How rows get to the workers that own their keys."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from engine import Batch, Exchange, Pipeline, Schema, SchemaError, Stream
+from engine import Batch, Exchange, Pipeline, Schema, Stream
 from operators.aggregates.plan import ALL, Plan
+from operators.key_columns import exchanged_by
 from operators.mechanisms import Edge, Mechanism
-
-
-def columns_of(by: str | Sequence[str]) -> tuple[str, ...]:
-    """Column names as a tuple: a string of names, or a sequence of them. SchemaError for what is neither."""
-    if not isinstance(by, str | Sequence):
-        raise SchemaError(f"columns are named as 'auction bidder' or ('auction', 'bidder'), not by {by!r}")
-    return tuple(by.split()) if isinstance(by, str) else tuple(by)
-
-
-def exchanged_by(by: tuple[str, ...]) -> str | tuple[str, ...]:
-    """The key of an exchange by these columns."""
-    return by[0] if len(by) == 1 else by
 
 
 def to_owners(

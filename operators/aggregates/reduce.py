@@ -8,10 +8,10 @@ import numpy as np
 from engine import Batch, Schema, SchemaError, Stream
 from operators.aggregates.columns import Columns, joined
 from operators.aggregates.distinct_values import chain, members_of
-from operators.aggregates.owners import columns_of
 from operators.aggregates.plan import Plan
 from operators.aggregates.windowed import windowed
 from operators.aggregates.windows import Sliding, Tumbling
+from operators.key_columns import columns_of
 from operators.keys import Keys, grown
 from operators.mechanisms import TOKENS, Mechanism
 from operators.row_store import RowStore

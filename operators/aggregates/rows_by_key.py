@@ -8,8 +8,8 @@ from operators.aggregates.aggregate import aggregate
 from operators.aggregates.best import Best
 from operators.aggregates.functions import Count
 from operators.aggregates.orders import check_order
-from operators.aggregates.owners import columns_of, exchanged_by
 from operators.aggregates.plan import Plan
+from operators.key_columns import columns_of, exchanged_by
 from operators.keys import Keys
 from operators.mechanisms import TOKENS, Mechanism
 from operators.updates import require_newest, require_rows, updates_by

@@ -9,8 +9,8 @@ from engine import Batch, Exchange, Notify, Pipeline, Schema, SchemaError, Strea
 from operators.aggregates.accumulators import Accumulators
 from operators.aggregates.columns import joined, wrapped
 from operators.aggregates.kernels import distinct_slots
-from operators.aggregates.owners import exchanged_by
 from operators.aggregates.plan import ALL, Plan
+from operators.key_columns import exchanged_by
 from operators.keys import Keys, grown
 from operators.mechanisms import Mechanism
 

@@ -8,11 +8,12 @@ from engine import Batch, Pipeline, Schema, SchemaError, Stream
 from operators.aggregates.best import Best
 from operators.aggregates.columns import wrapped
 from operators.aggregates.orders import check_order
-from operators.aggregates.owners import columns_of, to_owners
+from operators.aggregates.owners import to_owners
 from operators.aggregates.plan import Plan
 from operators.aggregates.top_state import TopState
 from operators.aggregates.windowed import windowed
 from operators.aggregates.windows import Sliding, Tumbling
+from operators.key_columns import columns_of
 from operators.keys import Keys
 from operators.mechanisms import TOKENS, Mechanism
 from operators.updates import require_rows, updates_by
