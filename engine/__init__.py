@@ -1,6 +1,6 @@
 """The engine: timestamps, tokens, progress tracking, dataflow graphs, workers. What dataflow authors need is here.
 
-    from engine import execute, Schema, Exchange
+    from tokenring.engine import execute, Schema, Exchange
 
     def program(worker):
         with worker.dataflow("hello") as scope:
@@ -15,10 +15,20 @@
 docs/architecture.md draws its layers, pure, graph and runtime, and says what each file is for.
 """
 
-from engine.antichain import Antichain
-from engine.batch import Batch
-from engine.config import Config
-from engine.errors import (
+from tokenring.engine.columns import (
+    Batch,
+    Kind,
+    Schema,
+    Strings,
+    columns_of,
+    did_you_mean,
+    table_of,
+    text_equal,
+    text_hash,
+)
+from tokenring.engine.data import InputPort, OutputPort, Session
+from tokenring.engine.declare import Feedback, Loop, OperatorBuilder, Scope, Stream
+from tokenring.engine.errors import (
     BrokenInvariant,
     ConfigError,
     DroppedTokenError,
@@ -38,42 +48,36 @@ from engine.errors import (
     WorkerError,
     WrongOutputError,
 )
-from engine.explanation import Explanation, Holder, Pointstamp
-from engine.hold import Hold
-from engine.input import InputHandle
-from engine.input_group import InputGroup
-from engine.input_port import InputPort
-from engine.kinds import Kind
-from engine.launcher import execute
-from engine.location import Notify
-from engine.offered import columns_of, table_of
-from engine.operator import OperatorContext
-from engine.output_port import OutputPort
-from engine.pact import Broadcast, Exchange, Pact, Pipeline, Route
-from engine.probe import Probe
-from engine.probe_group import ProbeGroup
-from engine.schema import Schema, did_you_mean
-from engine.scope import Feedback, Loop, Scope
-from engine.session import Session
-from engine.signal import Signal
-from engine.stage import BatchFunction, Fusable
-from engine.stream import OperatorBuilder, Stream
-from engine.text import Strings
-from engine.text_kernels import text_equal, text_hash
-from engine.timestamp import COMPLETE, MAX_TIME, PathSummary, Time, less_equal
-from engine.token_ref import TokenRef
-from engine.tokens import Token
-from engine.updates import Updates
-from engine.worker import Worker
-from shm.errors import KernelCacheWarning, KernelInWorkerWarning
-from shm.kernels import (
+from tokenring.engine.explain import Explanation, Hold, Holder, Pointstamp
+from tokenring.engine.graph import (
+    BatchFunction,
+    Broadcast,
+    Exchange,
+    Fusable,
+    Notify,
+    Pact,
+    Pipeline,
+    Route,
+    Signal,
+    Updates,
+)
+from tokenring.engine.group import execute
+from tokenring.engine.running import InputGroup, InputHandle, OperatorContext, Probe, ProbeGroup
+from tokenring.engine.times import COMPLETE, MAX_TIME, Antichain, PathSummary, Time, less_equal
+from tokenring.engine.tokens import Token, TokenRef
+from tokenring.engine.worker import Config, Worker
+from tokenring.shm.errors import KernelCacheWarning, KernelInWorkerWarning
+from tokenring.shm.kernels import (
     COLUMN,
     COLUMNS_COMPILED,
+    LENGTH_BITS,
+    LENGTH_MASK,
     TABLE,
     WORDS,
     address_of,
     boolean,
     bytes_at,
+    copy_text,
     float64,
     int64,
     kernel,
@@ -83,7 +87,6 @@ from shm.kernels import (
     void,
     words_at,
 )
-from shm.text_words import LENGTH_BITS, LENGTH_MASK, copy_text
 
 __all__ = [
     "COLUMN",

@@ -12,13 +12,13 @@ TokenRingError
 ├── GraphMismatchError      two workers built different graphs
 ├── WorkerError             a worker process died
 └── GroupStopped            the group is being stopped (seen inside workers only)
-shm.errors.KernelError      a kernel would have to be compiled in a worker
-shm.errors.BrokenInvariant  a protocol of ours was violated: a bug in TokenRing
+tokenring.shm.errors.KernelError      a kernel would have to be compiled in a worker
+tokenring.shm.errors.BrokenInvariant  a protocol of ours was violated: a bug in TokenRing
 """
 
 from collections.abc import Sequence
 
-from shm.errors import BrokenInvariant, KernelError, OutOfSharedMemory, SegmentError, SharedMemoryError
+from tokenring.shm.errors import BrokenInvariant, KernelError, OutOfSharedMemory, SegmentError, SharedMemoryError
 
 __all__ = [
     "BrokenInvariant",

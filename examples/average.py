@@ -3,8 +3,8 @@
     python examples/average.py
 """
 
-from engine import COMPLETE, Probe, Schema, Worker, execute
-from operators import collect, tumbling_average
+from tokenring.engine import COMPLETE, Probe, Schema, Worker, execute
+from tokenring.operators import collect, tumbling_average
 
 WIDTH = 10
 BATCHES = [  # (time of the input, rows): a row's own time is never before the input's

@@ -13,9 +13,9 @@ from time import perf_counter
 
 import numpy as np
 
-from engine import Schema, Worker, execute
-from operators import collect
-from operators.graphs import least_values, random_edges
+from tokenring.engine import Schema, Worker, execute
+from tokenring.operators import collect
+from tokenring.operators.graphs import least_values, random_edges
 
 
 def main() -> None:

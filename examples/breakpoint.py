@@ -6,8 +6,19 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from engine import Exchange, InputPort, Notify, OperatorContext, OutputPort, Schema, Stream, Token, Worker, execute
-from operators import collect
+from tokenring.engine import (
+    Exchange,
+    InputPort,
+    Notify,
+    OperatorContext,
+    OutputPort,
+    Schema,
+    Stream,
+    Token,
+    Worker,
+    execute,
+)
+from tokenring.operators import collect
 
 WIDTH = 10
 

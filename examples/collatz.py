@@ -13,7 +13,7 @@ from time import perf_counter
 
 import numpy as np
 
-from engine import (
+from tokenring.engine import (
     COLUMN,
     WORDS,
     Batch,
@@ -28,7 +28,7 @@ from engine import (
     int64,
     kernel,
 )
-from operators import collect, concatenate
+from tokenring.operators import collect, concatenate
 
 GOING = Schema("start value")
 STEPS = Schema("start steps")

@@ -13,9 +13,10 @@ from time import perf_counter
 
 import numpy as np
 
-from engine import Schema, Worker, execute
-from operators import collect
-from operators.graphs import connected_components, random_edges
+from tokenring.engine import Schema, Worker, execute
+from tokenring.operators import collect
+from tokenring.operators.graphs import random_edges
+from tokenring.operators.graphs.components import connected_components
 
 
 def main() -> None:

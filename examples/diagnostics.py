@@ -11,8 +11,8 @@ is a path: an answer tells what the data came to, so while data is under way the
 import argparse
 from collections.abc import Callable
 
-from engine import InputPort, Notify, OperatorContext, OutputPort, Schema, Token, Worker, execute
-from operators import collect
+from tokenring.engine import InputPort, Notify, OperatorContext, OutputPort, Schema, Token, Worker, execute
+from tokenring.operators import collect
 
 DATA = Schema("value")
 QUESTION = Schema("number")

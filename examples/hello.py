@@ -5,7 +5,7 @@
 
 from collections.abc import Callable
 
-from engine import Batch, InputPort, Notify, OperatorContext, OutputPort, Schema, Token, Worker, execute
+from tokenring.engine import Batch, InputPort, Notify, OperatorContext, OutputPort, Schema, Token, Worker, execute
 
 VALUE = Schema("value")
 

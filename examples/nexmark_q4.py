@@ -9,9 +9,9 @@ import argparse
 
 import numpy as np
 
-from engine import Batch, Schema, Worker, execute
-from nexmark.generator import Generator, GeneratorConfig
-from operators import best_offers, latest, running_average
+from tokenring.engine import Batch, Schema, Worker, execute
+from tokenring.nexmark.events.generator import Generator, GeneratorConfig
+from tokenring.operators import best_offers, latest, running_average
 
 AUCTION = Schema("id date_time expires reserve category")
 BID = Schema("auction date_time price")

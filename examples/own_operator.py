@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from engine import (
+from tokenring.engine import (
     COLUMN,
     TABLE,
     WORDS,
@@ -28,8 +28,8 @@ from engine import (
     int64,
     kernel,
 )
-from operators import collect
-from operators.hash_index import HashIndex, slot_of
+from tokenring.operators import collect
+from tokenring.operators.state.hash_index import HashIndex, slot_of
 
 
 @kernel(int64(TABLE, WORDS, COLUMN, WORDS))

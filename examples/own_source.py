@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from engine import Batch, OperatorContext, OutputPort, Schema, Scope, Stream, Token, Worker, execute
-from operators import collect
+from tokenring.engine import Batch, OperatorContext, OutputPort, Schema, Scope, Stream, Token, Worker, execute
+from tokenring.operators import collect
 
 TICK = Schema("tick worker")
 

@@ -10,7 +10,7 @@ import argparse
 import time
 from collections.abc import Callable
 
-from engine import Exchange, InputPort, Notify, OperatorContext, OutputPort, Schema, Token, Worker, execute
+from tokenring.engine import Exchange, InputPort, Notify, OperatorContext, OutputPort, Schema, Token, Worker, execute
 
 VALUE = Schema("value")
 

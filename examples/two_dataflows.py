@@ -7,7 +7,7 @@ What the first finds is fed to the second; that the second's input stands still 
 
 from collections.abc import Callable
 
-from engine import Broadcast, Exchange, InputPort, Notify, OperatorContext, Schema, Worker, execute
+from tokenring.engine import Broadcast, Exchange, InputPort, Notify, OperatorContext, Schema, Worker, execute
 
 VALUE = Schema("value")
 

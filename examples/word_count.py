@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from engine import Exchange, InputPort, Notify, OperatorContext, OutputPort, Schema, Token, Worker, execute
-from operators import collect
+from tokenring.engine import Exchange, InputPort, Notify, OperatorContext, OutputPort, Schema, Token, Worker, execute
+from tokenring.operators import collect
 
 WORD = Schema(word="string")
 COUNT = Schema(word="string", count="int64")

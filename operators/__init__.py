@@ -42,48 +42,55 @@ graphs            loops over edges: searches, components, ranks
 mechanisms        ways to coordinate; operators take one as `way`
 """
 
-from operators.aggregates import (
-    Count,
-    CountDistinct,
-    First,
-    Last,
-    Max,
-    Mean,
-    Min,
-    Session,
-    Sliding,
-    Sum,
-    Tumbling,
-    aggregate,
-    count,
-    distinct,
-    last_by,
-    reduce,
-    top,
+from tokenring.operators.aggregates import aggregate, count, distinct, last_by, reduce, top
+from tokenring.operators.capture import capture, replay
+from tokenring.operators.durations import DAY, HOUR, MICROSECOND, MILLISECOND, MINUTE, SECOND
+from tokenring.operators.expressions import Expression, col, greatest, least, lit, when
+from tokenring.operators.folds import Count, CountDistinct, First, Last, Max, Mean, Min, Sum
+from tokenring.operators.joins import enrich, interval_join, join, look_up, temporal_join
+from tokenring.operators.paper import (
+    Arrangement,
+    arrange,
+    average_of_last,
+    best_offers,
+    no_op,
+    running_average,
+    tumbling_average,
+    word_count,
 )
-from operators.arrange import Arrangement, arrange
-from operators.average_of_last import average_of_last
-from operators.batches import filter_batches, map_batches
-from operators.best_offers import best_offers
-from operators.branch import branch, partition
-from operators.capture import capture, replay
-from operators.collect import Collected, Latest, collect, latest
-from operators.columns import drop_columns, rename, select, with_columns
-from operators.concatenate import concatenate
-from operators.delay import delay
-from operators.durations import DAY, HOUR, MICROSECOND, MILLISECOND, MINUTE, SECOND
-from operators.exchange import broadcast, exchange
-from operators.expressions import Expression, col, greatest, least, lit, when
-from operators.inspect import inspect
-from operators.iterate import iterate
-from operators.joins import enrich, interval_join, join, temporal_join
-from operators.look_up import look_up
-from operators.no_op import no_op
-from operators.notificator import Notificator, Stash
-from operators.rows import RowwiseWarning, filter_rows, flat_map_rows, map_rows
-from operators.running_average import running_average
-from operators.sinks import Roll, for_each, gather, to_arrow_files, to_json_lines, to_parquet
-from operators.sources import (
+from tokenring.operators.rows import (
+    RowwiseWarning,
+    branch,
+    broadcast,
+    concatenate,
+    drop_columns,
+    exchange,
+    filter_batches,
+    filter_rows,
+    flat_map_rows,
+    inspect,
+    iterate,
+    map_batches,
+    map_rows,
+    partition,
+    rename,
+    select,
+    where,
+    with_columns,
+)
+from tokenring.operators.sinks import (
+    Collected,
+    Latest,
+    Roll,
+    collect,
+    for_each,
+    gather,
+    latest,
+    to_arrow_files,
+    to_json_lines,
+    to_parquet,
+)
+from tokenring.operators.sources import (
     ARRIVAL,
     END_OF_STREAM,
     Throttle,
@@ -97,10 +104,8 @@ from operators.sources import (
     read_json_lines,
     read_parquet,
 )
-from operators.tumbling_average import tumbling_average
-from operators.updates import as_rows
-from operators.where import where
-from operators.word_count import word_count
+from tokenring.operators.state import as_rows
+from tokenring.operators.time import Notificator, Session, Sliding, Stash, Tumbling, delay
 
 __all__ = [
     "ARRIVAL",

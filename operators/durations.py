@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from engine import MAX_TIME, SchemaError, UsageError
+from tokenring.engine import MAX_TIME, SchemaError, UsageError
 
 
 class Duration(int):

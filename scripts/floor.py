@@ -1,6 +1,7 @@
 """The floor: what the two planes cost with nothing around them, a measuring stick to read the engine's figures against.
 
-Rows of (key, value) are offered just as nexmark.source offers events, exchanged by key through the data queues, and
+Rows of (key, value) are offered just as tokenring.nexmark.run.source offers events, exchanged by key through the data
+queues, and
 kept as the greatest value of each key; one token a worker, counted through the progress ring in two small tables, says
 when a batch is done. Three calls a turn, on the planes' own kernels (shm): no operators, no graph, no checks, no
 parking, no back-pressure, no failure model. The launcher starts the processes; of the Worker only its queues, its ring
@@ -15,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from engine import Config, Worker, execute
-from engine.timestamp import COMPLETE
-from nexmark.latency import Histogram
-from nexmark.runner import Plan
-from nexmark.source import Pace
-from nexmark.verdict import DNF, Backlog, Verdict, judge
-from shm.data_queue import (
+from tokenring.engine import COMPLETE, Config, Worker, execute
+from tokenring.nexmark.measure.latency import Histogram
+from tokenring.nexmark.measure.verdict import DNF, Backlog, Verdict, judge
+from tokenring.nexmark.run.runner import Plan
+from tokenring.nexmark.run.source import Pace
+from tokenring.shm.kernels.kernel import COLUMN, TABLE, WORDS, int64, kernel, void, words_at
+from tokenring.shm.queues.data_queue import (
     CAPACITY,
     DATA_ADDRESS,
     INBOX_OFFSET,
@@ -35,8 +36,17 @@ from shm.data_queue import (
     receive,
     release_all,
 )
-from shm.kernels import COLUMN, TABLE, WORDS, int64, kernel, void, words_at
-from shm.progress_ring import CHANGE_WORDS, DELTA, LOCATION, TIME, advance, available, publish, record_word, release
+from tokenring.shm.queues.progress_ring import (
+    CHANGE_WORDS,
+    DELTA,
+    LOCATION,
+    TIME,
+    advance,
+    available,
+    publish,
+    record_word,
+    release,
+)
 
 TOKENS, MESSAGES = range(
     2

@@ -1,7 +1,3 @@
-"""Bytes and words in POSIX shared memory: segment, atomics, progress ring, data queues, parking; knows nothing of
-times.
+"""Bytes and words in POSIX shared memory: kernels, segment, atomics, progress ring, data queues, parking; knows nothing
+of times.
 """
-
-from shm.kernels import COME_WITH_NUMBA
-
-COME_WITH_NUMBA.append("shm.compiler_lock")

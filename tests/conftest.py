@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from engine.warm_up import warm_up as make_kernels_ready
 from tests import leaks
 from tests.imports import ROOT
+from tokenring.engine.group.warm_up import warm_up as make_kernels_ready
 
 # A deadline would measure this machine's load. On CI the examples are the same each time.
 settings.register_profile("tokenring", deadline=None, derandomize="CI" in os.environ, print_blob=True)
@@ -69,7 +69,7 @@ def warm_numba() -> None:
     """Compile all kernels that are not (no test is to measure that, nor to hear of it), and run one here, so that
     whatever numba and LLVM open at first use is there before we count.
     """
-    subprocess.run([sys.executable, "-m", "nexmark.cli", "warm-up"], cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
+    subprocess.run([sys.executable, "-m", "tokenring", "warm-up"], cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
     make_kernels_ready()  # those that tests declare
 
     @numba.njit

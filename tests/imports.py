@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+HOUSE = "tokenring"
 PACKAGES = ("shm", "engine", "operators", "nexmark")
 
 
@@ -22,7 +23,8 @@ class Import:
 
     @property
     def top(self) -> str:
-        return self.name.partition(".")[0]
+        """Its package: one of ours without the house's name, or another distribution's."""
+        return package_of(self.name)
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,19 @@ class Module:
 
     @property
     def package(self) -> str:
-        return self.name.partition(".")[0]
+        return package_of(self.name)
+
+    def binds(self, name: str) -> bool:
+        """Whether it is a package whose face imports this name out of one of its files."""
+        return self.path.name == "__init__.py" and any(
+            imported.name.endswith(f".{name}") and imported.name.rpartition(".")[0] != self.name
+            for imported in self.imports
+        )
+
+
+def package_of(name: str) -> str:
+    """The package of a dotted name: what follows `tokenring.`, or stands first."""
+    return name.removeprefix(f"{HOUSE}.").partition(".")[0]
 
 
 def read_module(name: str, path: Path) -> Module:
@@ -53,16 +67,21 @@ def read_tree(packages: Iterable[str], root: Path = ROOT) -> dict[str, Module]:
         for path in sorted((root / package).rglob("*.py")):
             parts = path.relative_to(root).with_suffix("").parts
             name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+            name = f"{HOUSE}.{name}" if package in PACKAGES else name
             modules[name] = read_module(name, path)
     return modules
 
 
 def targets(module: Module, modules: Mapping[str, Module], *, typing_too: bool) -> set[str]:
-    """Return the tree's modules that a module imports: `from a import b` means a.b where that is a module, else a."""
+    """Return the tree's modules that a module imports: `from a import b` means a.b where that is a module, else a; a,
+    too, where a's face has a name b of its own (a function called like the file that it stands in).
+    """
     found = set()
     for imported in module.imports:
         if typing_too or not imported.typing_only:
-            name = imported.name if imported.name in modules else imported.name.rpartition(".")[0]
+            within, _, last = imported.name.rpartition(".")
+            is_of_face = within != module.name and within in modules and modules[within].binds(last)
+            name = within if is_of_face or imported.name not in modules else imported.name
             if name in modules:
                 found.add(name)
     return found - {module.name}
@@ -79,7 +98,7 @@ def reachable(start: str, modules: Mapping[str, Module]) -> set[str]:
     return seen
 
 
-def find_cycle(modules: Mapping[str, Module]) -> list[str]:
+def find_cycle(modules: Mapping[str, Module], *, typing_too: bool = False) -> list[str]:
     """Return one import cycle as a path that ends where it starts, or an empty list."""
     done: set[str] = set()
 
@@ -87,7 +106,7 @@ def find_cycle(modules: Mapping[str, Module]) -> list[str]:
         if name in path:
             return [*path[path.index(name) :], name]
         if name not in done:
-            for target in sorted(targets(modules[name], modules, typing_too=False)):
+            for target in sorted(targets(modules[name], modules, typing_too=typing_too)):
                 if cycle := visit(target, [*path, name]):
                     return cycle
             done.add(name)
@@ -98,7 +117,7 @@ def find_cycle(modules: Mapping[str, Module]) -> list[str]:
 
 def third_party(module: Module) -> set[str]:
     """Return the top-level names that are neither ours nor the standard library's."""
-    ours = {*PACKAGES, "tests", "scripts", "examples"}
+    ours = {*PACKAGES, HOUSE, "tests", "scripts", "examples"}
     return {imported.top for imported in module.imports} - ours - sys.stdlib_module_names
 
 

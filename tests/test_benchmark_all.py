@@ -7,13 +7,13 @@ from pathlib import Path
 import orjson
 import pytest
 
-from nexmark.generator import GeneratorConfig
 from scripts.benchmarks import all as everything
 from scripts.benchmarks import tables
 from scripts.benchmarks.__main__ import main
 from scripts.benchmarks.parts import NAMES, QUICK
 from scripts.benchmarks.render import EXPERIMENTS, RENDERERS
 from tests.nexmark.helpers import seal_generated
+from tokenring.nexmark.events.generator import GeneratorConfig
 
 
 @pytest.fixture

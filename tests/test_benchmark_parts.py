@@ -7,17 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine import Config
-from engine.simulation import SimulatedGroup
-from engine.timestamp import COMPLETE
-from engine.worker import Worker
-from nexmark.errors import CommandError
-from nexmark.queries.q7 import WINDOW_NS
-from nexmark.runner import Plan
 from scripts import floor
 from scripts.benchmarks import latency, memory, nexmark, step_profile
 from scripts.benchmarks.measure import spread, take_turns
-from shm.progress_ring import CHANGE_WORDS
+from tokenring.engine import COMPLETE, Config, Worker
+from tokenring.engine.worker.simulation import SimulatedGroup
+from tokenring.nexmark.errors import CommandError
+from tokenring.nexmark.queries.q7 import WINDOW_NS
+from tokenring.nexmark.run.runner import Plan
+from tokenring.shm.queues.progress_ring import CHANGE_WORDS
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -10,9 +10,6 @@ from typing import Any
 import orjson
 import pytest
 
-from nexmark.bench.machine import machine
-from nexmark.errors import OptionError
-from nexmark.generator import GeneratorConfig
 from scripts.benchmarks import tables
 from scripts.benchmarks.__main__ import main
 from scripts.benchmarks.goals import goals
@@ -20,6 +17,9 @@ from scripts.benchmarks.measure import DOCUMENTS, RESULTS, ROOT
 from scripts.benchmarks.parts import LEFT_OUT
 from scripts.benchmarks.render import EXPERIMENTS, RENDERERS, render_goals
 from tests.nexmark.helpers import seal_generated
+from tokenring.nexmark.bench.machine import machine
+from tokenring.nexmark.errors import OptionError
+from tokenring.nexmark.events.generator import GeneratorConfig
 
 EVENTS = 60_000
 TINY = {

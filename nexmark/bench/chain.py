@@ -6,12 +6,12 @@ import time
 from functools import partial
 from typing import Any
 
-from engine import Config, Schema, Worker, execute
-from nexmark.bench.sweep import Experiment, Job, Row, points
-from nexmark.bench.tails import latency_row, measured_hiccups, merged
-from nexmark.latency import Histogram
-from operators import no_op
-from operators.mechanisms import mechanism
+from tokenring.engine import Config, Schema, Worker, execute
+from tokenring.nexmark.bench.sweep import Experiment, Job, Row, points
+from tokenring.nexmark.bench.tails import latency_row, measured_hiccups, merged
+from tokenring.nexmark.measure import Histogram
+from tokenring.operators import no_op
+from tokenring.operators.mechanisms import mechanism
 
 CHAIN = Experiment("chain", ("p50_ms", "p99_ms"))
 _SCHEMA = Schema("key time")

@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from nexmark.at_work import at_work
-from nexmark.bench.options import ListCommand
-from nexmark.bench.sizes import EXCHANGING, OPERATOR_KINDS, QUERIES, QUICK, chosen, said
-from nexmark.bench.sources import SOURCES
-from nexmark.errors import OptionError
-from nexmark.files import STANDARD_OUTPUT, PathOption, require_writable
-from nexmark.run_command import MAX_DURATION_S, MAX_RATE, MAX_WORKERS, MECHANISMS
+from tokenring.nexmark.bench.options import ListCommand
+from tokenring.nexmark.bench.sizes import EXCHANGING, OPERATOR_KINDS, QUERIES, QUICK, chosen, said
+from tokenring.nexmark.bench.sources import SOURCES
+from tokenring.nexmark.commands import MAX_DURATION_S, MAX_RATE, MAX_WORKERS, MECHANISMS
+from tokenring.nexmark.errors import OptionError
+from tokenring.nexmark.system import STANDARD_OUTPUT, PathOption, at_work, require_writable
 
 if TYPE_CHECKING:
-    from nexmark.bench.sweep import Job, Row
+    from tokenring.nexmark.bench.sweep import Job, Row
 
 _LARGEST_QUANTUM_LOG2 = 28  # a quarter of a second: a coarser one would fall "behind" by itself
 
@@ -217,34 +216,34 @@ def everything(json_file: Path | None, quick: bool, input_folder: Path | None, w
 
 
 def _wordcount_jobs(sweep: dict[str, Any]) -> list[Job]:
-    from nexmark.bench import wordcount
+    from tokenring.nexmark.bench import wordcount
 
     names = ("quantum_log2", "rate", "workers", "mechanism", "source", "duration")
     return wordcount.jobs(*(sweep[name] for name in names))
 
 
 def _scaling_jobs(sweep: dict[str, Any]) -> list[Job]:
-    from nexmark.bench import scaling
+    from tokenring.nexmark.bench import scaling
 
     names = ("quantum_log2", "rate_per_worker", "workers", "mechanism", "source", "duration")
     return scaling.jobs(*(sweep[name] for name in names))
 
 
 def _chain_jobs(sweep: dict[str, Any]) -> list[Job]:
-    from nexmark.bench import chain
+    from tokenring.nexmark.bench import chain
 
     return chain.jobs(*(sweep[name] for name in ("operators", "workers", "mechanism", "duration")))
 
 
 def _idle_jobs(sweep: dict[str, Any]) -> list[Job]:
-    from nexmark.bench import idle
+    from tokenring.nexmark.bench import idle
 
     return idle.jobs(sweep["sizes"], sweep["operator_kind"], sweep["workers"], sweep["steps"])
 
 
 def _nexmark_jobs(sweep: dict[str, Any], folder: Path | None, stack: ExitStack) -> list[Job]:
     """The jobs over the given events; else over some that are staged now, and gone when `stack` is left."""
-    from nexmark.bench import queries
+    from tokenring.nexmark.bench import queries
 
     stack.enter_context(at_work())
     staged = stack.enter_context(queries.staged_events(folder, sweep["rate"], sweep["duration"]))
@@ -254,8 +253,8 @@ def _nexmark_jobs(sweep: dict[str, Any], folder: Path | None, stack: ExitStack) 
 
 def _conduct(name: str, jobs: list[Job], parameters: dict[str, Any], json_file: Path | None) -> int:
     """Measure, print, write; whoever interrupts keeps what was measured, marked as incomplete."""
-    from nexmark.bench.sweep import measure_all
-    from nexmark.progress import progress_line
+    from tokenring.nexmark.bench.sweep import measure_all
+    from tokenring.nexmark.system import progress_line
 
     if json_file not in (None, STANDARD_OUTPUT):
         if json_file.suffix in (".md", ".svg"):
@@ -278,9 +277,9 @@ def _conduct(name: str, jobs: list[Job], parameters: dict[str, Any], json_file: 
 def _publish(name: str, rows: list[Row], complete: bool, parameters: dict[str, Any], json_file: Path | None) -> None:
     import orjson
 
-    from nexmark.bench import publish
-    from nexmark.bench.machine import machine
-    from nexmark.bench.tables import render
+    from tokenring.nexmark.bench import publish
+    from tokenring.nexmark.bench.machine import machine
+    from tokenring.nexmark.bench.tables import render
 
     data = {
         "benchmark": f"bench-{name}",

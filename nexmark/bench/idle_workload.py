@@ -15,7 +15,7 @@ import statistics
 import time
 from typing import Any
 
-from engine import (
+from tokenring.engine import (
     Batch,
     Config,
     InputGroup,
@@ -32,8 +32,8 @@ from engine import (
     Worker,
     execute,
 )
-from nexmark.memory import group_mb, peak_rss_mb
-from operators import arrange, where
+from tokenring.nexmark.measure import group_mb, peak_rss_mb
+from tokenring.operators import arrange, where
 
 _SCHEMA = Schema("key change")
 _WARM_UP = 20

@@ -10,9 +10,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from engine.config import usable_cores
+from tokenring.engine.worker import usable_cores
 
-_CHECKOUT = Path(__file__).parents[2]
+_CHECKOUT = Path(__file__).parents[3]
 _MEASURED = ("shm", "engine", "operators", "nexmark", "scripts")
 
 

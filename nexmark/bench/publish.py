@@ -7,10 +7,10 @@ from typing import Any
 
 import orjson
 
-from nexmark.bench.plots import plot
-from nexmark.bench.sweep import Row
-from nexmark.bench.tables import render
-from nexmark.files import is_special, replace
+from tokenring.nexmark.bench.plots import plot
+from tokenring.nexmark.bench.sweep import Row
+from tokenring.nexmark.bench.tables import render
+from tokenring.nexmark.system import is_special, replace
 
 
 def write(path: Path, data: dict[str, Any]) -> None:

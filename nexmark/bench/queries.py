@@ -8,16 +8,15 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from nexmark.bench.sources import EACH_TIME, sourced_points
-from nexmark.bench.sweep import Experiment, Job, Row
-from nexmark.bench.tails import hiccup_row
-from nexmark.errors import OptionError
-from nexmark.generator import GeneratorConfig
-from nexmark.progress import progress_bar
-from nexmark.runner import Plan, run_query
-from nexmark.stage import stage_generated
-from nexmark.staged import StagedEvents
-from nexmark.verdict import LONGEST, until_decided
+from tokenring.nexmark.bench.sources import EACH_TIME, sourced_points
+from tokenring.nexmark.bench.sweep import Experiment, Job, Row
+from tokenring.nexmark.bench.tails import hiccup_row
+from tokenring.nexmark.errors import OptionError
+from tokenring.nexmark.events import GeneratorConfig
+from tokenring.nexmark.measure import LONGEST, until_decided
+from tokenring.nexmark.run import Plan, run_query
+from tokenring.nexmark.staging import StagedEvents, stage_generated
+from tokenring.nexmark.system import progress_bar
 
 NEXMARK = Experiment("nexmark", ("p50_ms", "p99_ms", "p999_ms", "max_ms", "dnf", "verdict", "slope", "seconds"))
 _EVENT_RATE = 100_000  # events a second of event time: some windows of Q7 in a few million events, as in the quickstart

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from nexmark.bench.sources import sourced_points
-from nexmark.bench.sweep import Experiment, Job, Row
-from nexmark.bench.wordcount import WORDCOUNT, measure
+from tokenring.nexmark.bench.sources import sourced_points
+from tokenring.nexmark.bench.sweep import Experiment, Job, Row
+from tokenring.nexmark.bench.wordcount import WORDCOUNT, measure
 
 SCALING = Experiment("scaling", WORDCOUNT.figures)
 

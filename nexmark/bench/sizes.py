@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from nexmark.bench.sources import SOURCES
-from nexmark.run_command import MECHANISMS
+from tokenring.nexmark.bench.sources import SOURCES
+from tokenring.nexmark.commands import MECHANISMS
 
 EXCHANGING: Final = tuple(name for name in MECHANISMS if name != "watermarks-P")  # Q4 and Q7 exchange rows
 QUERIES: Final = ("q4", "q7")
@@ -40,7 +40,7 @@ _UNSAID: Final = ("mechanism", "operator_kind", "query", "sizes", "source")  # t
 
 def chosen(name: str, quick: bool, options: dict[str, Any]) -> dict[str, Any]:
     """The sweep of one experiment: what the options say, else its defaults."""
-    from engine.config import usable_cores
+    from tokenring.engine.worker import usable_cores
 
     cores = len(usable_cores())
     workers = {1, cores, 2 * cores} if name in _OVER else {1, cores}

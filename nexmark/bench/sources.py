@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from nexmark.bench.sweep import Row, points
-from nexmark.run_command import MECHANISMS
+from tokenring.nexmark.bench.sweep import Row, points
+from tokenring.nexmark.commands import MECHANISMS
 
 EACH_TIME: Final = "each-time"
 BATCHED: Final = "batched"

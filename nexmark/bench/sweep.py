@@ -36,7 +36,7 @@ def points(**sweep: Iterable[Any]) -> list[Row]:
 
 def measure_all(jobs: Sequence[Job], rows: list[Row], on_row: Callable[[int, int], None] | None = None) -> None:
     """Append a row for each job, so that whoever is interrupted keeps those measured; on_row(done, of) before each."""
-    from engine.config import usable_cores  # not above: what a command sweeps is known without the engine
+    from tokenring.engine.worker import usable_cores
 
     for job in jobs:
         if on_row is not None:

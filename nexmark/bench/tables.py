@@ -6,10 +6,10 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from nexmark.bench.markdown import figure, machine_text, rate_text, table
-from nexmark.bench.sources import SAID, by_source
-from nexmark.bench.sweep import Row
-from nexmark.verdict import UNDECIDED
+from tokenring.nexmark.bench.markdown import figure, machine_text, rate_text, table
+from tokenring.nexmark.bench.sources import SAID, by_source
+from tokenring.nexmark.bench.sweep import Row
+from tokenring.nexmark.measure import UNDECIDED
 
 Tables = Callable[[list[Row]], list[str]]
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from nexmark.bench.sweep import Row
-from nexmark.hiccups import hiccups_ms
-from nexmark.latency import Histogram
+from tokenring.nexmark.bench.sweep import Row
+from tokenring.nexmark.measure import Histogram, hiccups_ms
 
 HICCUP_S = 0.3
 _SHARES = {"p50": 0.5, "p99": 0.99, "p999": 0.999}

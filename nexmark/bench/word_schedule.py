@@ -7,8 +7,8 @@ multiple of 2**quantum_log2. Worker i's j-th word is word j * peers + i.
 from dataclasses import dataclass
 from functools import cached_property
 
-from engine import WORDS, int64, kernel, void
-from nexmark.latency import SPREAD, bin_of
+from tokenring.engine import WORDS, int64, kernel, void
+from tokenring.nexmark.measure import SPREAD, bin_of
 
 
 @kernel(void(WORDS, int64, int64, int64, int64, int64))

@@ -12,12 +12,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from engine import Batch, OperatorContext, OutputPort, Schema, Scope, Stream, Worker
-from nexmark.bench.word_schedule import Schedule, record_words, stamp
-from nexmark.latency import Histogram
-from nexmark.source import NOT_YET
-from nexmark.verdict import Backlog
-from operators.mechanisms import Mechanism, Outlet, Progress
+from tokenring.engine import Batch, OperatorContext, OutputPort, Schema, Scope, Stream, Worker
+from tokenring.nexmark.bench.word_schedule import Schedule, record_words, stamp
+from tokenring.nexmark.measure import Backlog, Histogram
+from tokenring.nexmark.run import NOT_YET
+from tokenring.operators.mechanisms import Mechanism, Outlet, Progress
 
 WORDS_SCHEMA = Schema("word time")
 DISTINCT_WORDS = 1 << 12  # so few that the count is not a test of the machine's caches

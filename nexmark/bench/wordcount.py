@@ -8,16 +8,15 @@ import time
 from functools import partial
 from typing import Any
 
-from engine import Config, Worker, execute
-from nexmark.bench.sources import EACH_TIME, sourced_points
-from nexmark.bench.sweep import Experiment, Job, Row
-from nexmark.bench.tails import latency_row, measured_hiccups, merged
-from nexmark.bench.word_schedule import Schedule
-from nexmark.bench.word_source import WordMeasurements, word_source
-from nexmark.latency import Histogram
-from nexmark.verdict import DNF, LONGEST, judge, until_decided
-from operators import word_count
-from operators.mechanisms import mechanism
+from tokenring.engine import Config, Worker, execute
+from tokenring.nexmark.bench.sources import EACH_TIME, sourced_points
+from tokenring.nexmark.bench.sweep import Experiment, Job, Row
+from tokenring.nexmark.bench.tails import latency_row, measured_hiccups, merged
+from tokenring.nexmark.bench.word_schedule import Schedule
+from tokenring.nexmark.bench.word_source import WordMeasurements, word_source
+from tokenring.nexmark.measure import DNF, LONGEST, Histogram, judge, until_decided
+from tokenring.operators import word_count
+from tokenring.operators.mechanisms import mechanism
 
 WORDCOUNT = Experiment("wordcount", ("p50_ms", "p99_ms", "p999_ms", "max_ms", "dnf", "verdict", "slope", "seconds"))
 _HEAD_START_NS = 5_000_000
@@ -32,7 +31,7 @@ def jobs(
     duration_s: float,
 ) -> list[Job]:
     """A job for each quantum (log2 of ns), rate (words a second over all workers), number of workers, mechanism and
-    source (nexmark.bench.sources)."""
+    source (tokenring.nexmark.bench.sources)."""
     sweep = {"quantum_log2": quanta, "rate": rates, "workers": workers}
     points = sourced_points(sources, mechanisms, **sweep)
     return [Job(WORDCOUNT, point, partial(measure, duration_s)) for point in points]

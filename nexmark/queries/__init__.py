@@ -1,29 +1,31 @@
 """NEXMark queries, one a file: each names the columns it reads and builds its dataflow from library operators."""
 
-from nexmark.queries.q0 import Q0
-from nexmark.queries.q1 import Q1
-from nexmark.queries.q2 import Q2
-from nexmark.queries.q3 import Q3
-from nexmark.queries.q4 import Q4
-from nexmark.queries.q5 import Q5
-from nexmark.queries.q6 import Q6
-from nexmark.queries.q7 import Q7
-from nexmark.queries.q8 import Q8
-from nexmark.queries.q9 import Q9
-from nexmark.queries.q10 import Q10
-from nexmark.queries.q11 import Q11
-from nexmark.queries.q12 import Q12
-from nexmark.queries.q13 import Q13
-from nexmark.queries.q14 import Q14
-from nexmark.queries.q15 import Q15
-from nexmark.queries.q16 import Q16
-from nexmark.queries.q17 import Q17
-from nexmark.queries.q18 import Q18
-from nexmark.queries.q19 import Q19
-from nexmark.queries.q20 import Q20
-from nexmark.queries.q21 import Q21
-from nexmark.queries.q22 import Q22
-from nexmark.queries.query import Query
+from tokenring.nexmark.queries.q0 import Q0
+from tokenring.nexmark.queries.q1 import Q1
+from tokenring.nexmark.queries.q2 import Q2
+from tokenring.nexmark.queries.q3 import Q3
+from tokenring.nexmark.queries.q4 import Q4
+from tokenring.nexmark.queries.q5 import Q5
+from tokenring.nexmark.queries.q6 import Q6
+from tokenring.nexmark.queries.q7 import Q7
+from tokenring.nexmark.queries.q8 import Q8
+from tokenring.nexmark.queries.q9 import Q9
+from tokenring.nexmark.queries.q10 import Q10
+from tokenring.nexmark.queries.q11 import Q11
+from tokenring.nexmark.queries.q12 import Q12
+from tokenring.nexmark.queries.q13 import Q13
+from tokenring.nexmark.queries.q14 import Q14
+from tokenring.nexmark.queries.q15 import Q15
+from tokenring.nexmark.queries.q16 import Q16
+from tokenring.nexmark.queries.q17 import Q17
+from tokenring.nexmark.queries.q18 import Q18
+from tokenring.nexmark.queries.q19 import Q19
+from tokenring.nexmark.queries.q20 import Q20
+from tokenring.nexmark.queries.q21 import Q21
+from tokenring.nexmark.queries.q22 import Q22
+from tokenring.nexmark.queries.query import Query
+
+__all__ = ["QUERIES", "Query"]
 
 QUERIES: dict[str, Query] = {
     query.name: query

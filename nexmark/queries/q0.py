@@ -1,7 +1,7 @@
 """Q0: bids as they are: what it costs to take rows in and to hand them on."""
 
-from engine import Schema, Stream
-from nexmark.queries.query import Query
+from tokenring.engine import Schema, Stream
+from tokenring.nexmark.queries.query import Query
 
 
 def build(bids: Stream) -> Stream:

@@ -1,8 +1,8 @@
 """Q1: bids with their prices in euros, by whole numbers, rounded down (Megaphone's meaning)."""
 
-from engine import Schema, Stream
-from nexmark.queries.query import Query
-from operators import col, with_columns
+from tokenring.engine import Schema, Stream
+from tokenring.nexmark.queries.query import Query
+from tokenring.operators import col, with_columns
 
 
 def build(bids: Stream) -> Stream:

@@ -3,9 +3,9 @@
 `tokenring run q10 --out FILE` writes the log.
 """
 
-from engine import Schema, Stream
-from nexmark.queries.query import Query
-from operators import MINUTE, col, with_columns
+from tokenring.engine import Schema, Stream
+from tokenring.nexmark.queries.query import Query
+from tokenring.operators import MINUTE, col, with_columns
 
 
 def build(bids: Stream) -> Stream:

@@ -1,8 +1,8 @@
 """Q11: how often each bidder bids in a session, which ends when it is silent for 10 s (nexmark-flink's meaning)."""
 
-from engine import Schema, Stream
-from nexmark.queries.query import Query
-from operators import SECOND, Count, Session, aggregate
+from tokenring.engine import Schema, Stream
+from tokenring.nexmark.queries.query import Query
+from tokenring.operators import SECOND, Count, Session, aggregate
 
 
 def build(bids: Stream) -> Stream:

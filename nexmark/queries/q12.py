@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from engine import Batch, Schema, Stream
-from nexmark.queries.query import Query
-from operators import SECOND, Count, aggregate, map_batches
+from tokenring.engine import Batch, Schema, Stream
+from tokenring.nexmark.queries.query import Query
+from tokenring.operators import SECOND, Count, aggregate, map_batches
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,8 +1,8 @@
 """Q13: bids joined with a bounded table, which every worker has (nexmark-flink's meaning)."""
 
-from engine import Batch, Schema, Stream, Strings
-from nexmark.queries.query import Query
-from operators import map_batches
+from tokenring.engine import Batch, Schema, Stream, Strings
+from tokenring.nexmark.queries.query import Query
+from tokenring.operators import map_batches
 
 KEYS = 10_000
 RESULT = Schema("auction bidder price date_time", value="string")

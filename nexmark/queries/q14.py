@@ -3,9 +3,9 @@
 Prices are compared exactly, in thousandths, and shown rounded down.
 """
 
-from engine import Schema, Stream
-from nexmark.queries.query import Query
-from operators import HOUR, col, select, when, where
+from tokenring.engine import Schema, Stream
+from tokenring.nexmark.queries.query import Query
+from tokenring.operators import HOUR, col, select, when, where
 
 THOUSANDTHS = 908
 LEAST, MOST = 1_000_000, 50_000_000

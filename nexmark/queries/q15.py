@@ -1,9 +1,9 @@
 """Q15: by day, how many bids, bidders and auctions there are, all and by rank of price (nexmark-flink's meaning)."""
 
-from engine import Schema, Stream
-from nexmark.queries.query import Query
-from nexmark.queries.ranks import COUNTS, counts
-from operators import DAY, aggregate, col, with_columns
+from tokenring.engine import Schema, Stream
+from tokenring.nexmark.queries.query import Query
+from tokenring.nexmark.queries.ranks import COUNTS, counts
+from tokenring.operators import DAY, aggregate, col, with_columns
 
 
 def build(bids: Stream) -> Stream:

@@ -1,9 +1,9 @@
 """Q16: by channel and day, the last minute with a bid, and the counts of Q15 (nexmark-flink's meaning)."""
 
-from engine import Schema, Stream
-from nexmark.queries.query import Query
-from nexmark.queries.ranks import COUNTS, counts
-from operators import DAY, MINUTE, Max, aggregate, col, with_columns
+from tokenring.engine import Schema, Stream
+from tokenring.nexmark.queries.query import Query
+from tokenring.nexmark.queries.ranks import COUNTS, counts
+from tokenring.operators import DAY, MINUTE, Max, aggregate, col, with_columns
 
 
 def build(bids: Stream) -> Stream:

@@ -1,9 +1,9 @@
 """Q17: what each auction's bids of a day come to: how many, in three ranges of price, and prices (nexmark-flink's)."""
 
-from engine import Schema, Stream
-from nexmark.queries.query import Query
-from nexmark.queries.ranks import of_each_rank
-from operators import DAY, Count, Max, Min, Sum, aggregate, col, select, with_columns
+from tokenring.engine import Schema, Stream
+from tokenring.nexmark.queries.query import Query
+from tokenring.nexmark.queries.ranks import of_each_rank
+from tokenring.operators import DAY, Count, Max, Min, Sum, aggregate, col, select, with_columns
 
 
 def build(bids: Stream) -> Stream:

@@ -1,8 +1,8 @@
 """Q18: each bidder's last bid for each auction (nexmark-flink's meaning): duplicates removed, the latest kept."""
 
-from engine import Schema, Stream
-from nexmark.queries.query import Query
-from operators import select, top
+from tokenring.engine import Schema, Stream
+from tokenring.nexmark.queries.query import Query
+from tokenring.operators import select, top
 
 COLUMNS = ("auction", "bidder", "price", "channel", "url", "date_time")
 

@@ -1,8 +1,8 @@
 """Q19: the ten highest bids of each auction so far (nexmark-flink's meaning); of equal ones the earlier is higher."""
 
-from engine import Schema, Stream
-from nexmark.queries.query import Query
-from operators import select, top
+from tokenring.engine import Schema, Stream
+from tokenring.nexmark.queries.query import Query
+from tokenring.operators import select, top
 
 
 def build(bids: Stream) -> Stream:

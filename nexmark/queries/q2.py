@@ -1,8 +1,8 @@
 """Q2: auctions and prices of the bids for one auction in 123 (Megaphone's meaning)."""
 
-from engine import Schema, Stream
-from nexmark.queries.query import Query
-from operators import col, where
+from tokenring.engine import Schema, Stream
+from tokenring.nexmark.queries.query import Query
+from tokenring.operators import col, where
 
 ONE_IN = 123
 

@@ -1,8 +1,8 @@
 """Q20: bids on auctions of one category, with all about the auction (nexmark-flink's meaning)."""
 
-from engine import Schema, Stream
-from nexmark.queries.query import Query
-from operators import join, where
+from tokenring.engine import Schema, Stream
+from tokenring.nexmark.queries.query import Query
+from tokenring.operators import join, where
 
 CATEGORY = 10
 BID = ("auction", "bidder", "price", "channel", "url", "date_time")

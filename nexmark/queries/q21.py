@@ -1,8 +1,8 @@
 """Q21: bids with the number of their channel, which hot ones have and others' urls say (nexmark-flink's meaning)."""
 
-from engine import Schema, Stream
-from nexmark.queries.query import Query
-from operators import col, select, when, where, with_columns
+from tokenring.engine import Schema, Stream
+from tokenring.nexmark.queries.query import Query
+from tokenring.operators import col, select, when, where, with_columns
 
 
 def build(bids: Stream) -> Stream:

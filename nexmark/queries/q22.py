@@ -1,8 +1,8 @@
 """Q22: bids with the three directories of their url (nexmark-flink's meaning)."""
 
-from engine import Schema, Stream
-from nexmark.queries.query import Query
-from operators import col, select
+from tokenring.engine import Schema, Stream
+from tokenring.nexmark.queries.query import Query
+from tokenring.operators import col, select
 
 
 def build(bids: Stream) -> Stream:

@@ -1,8 +1,8 @@
 """Q3: who sells in one category from three states: names, cities, states and auctions (Megaphone's meaning)."""
 
-from engine import Schema, Stream
-from nexmark.queries.query import Query
-from operators import col, join, where
+from tokenring.engine import Schema, Stream
+from tokenring.nexmark.queries.query import Query
+from tokenring.operators import col, join, where
 
 CATEGORY = 10
 STATES = ("OR", "ID", "CA")

@@ -4,10 +4,10 @@ A bid is valid if price >= reserve and start <= bid time < expires; an auction c
 pass its expiry; each closed auction that had a valid bid updates the running integer average of its category.
 """
 
-from engine import Schema, Stream
-from nexmark.queries.query import EXCHANGING, Query
-from operators import Latest, best_offers, running_average
-from operators.mechanisms import TOKENS, Mechanism
+from tokenring.engine import Schema, Stream
+from tokenring.nexmark.queries.query import EXCHANGING, Query
+from tokenring.operators import Latest, best_offers, running_average
+from tokenring.operators.mechanisms import TOKENS, Mechanism
 
 
 def build(auctions: Stream, bids: Stream, way: Mechanism = TOKENS) -> tuple[Stream, Latest]:

@@ -5,9 +5,9 @@ Of auctions with equally many bids it is the one with the least number. Megaphon
 
 import numpy as np
 
-from engine import Batch, Schema, Stream
-from nexmark.queries.query import Query
-from operators import SECOND, Count, Sliding, Tumbling, aggregate, filter_batches, rename, select, top
+from tokenring.engine import Batch, Schema, Stream
+from tokenring.nexmark.queries.query import Query
+from tokenring.operators import SECOND, Count, Sliding, Tumbling, aggregate, filter_batches, rename, select, top
 
 
 def build(bids: Stream) -> Stream:

@@ -3,9 +3,9 @@
 Megaphone's own code groups by the winning bidder; this groups by seller, as NEXMark's text says.
 """
 
-from engine import Schema, Stream
-from nexmark.queries.query import Query
-from operators import average_of_last, best_offers
+from tokenring.engine import Schema, Stream
+from tokenring.nexmark.queries.query import Query
+from tokenring.operators import average_of_last, best_offers
 
 
 def build(auctions: Stream, bids: Stream) -> Stream:

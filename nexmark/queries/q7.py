@@ -1,9 +1,9 @@
 """Q7: the highest price of each window of 10 s, on each worker first and then across workers (the paper's meaning)."""
 
-from engine import Schema, Stream
-from nexmark.queries.query import EXCHANGING, Query
-from operators import SECOND, Max, Tumbling, aggregate
-from operators.mechanisms import TOKENS, Mechanism
+from tokenring.engine import Schema, Stream
+from tokenring.nexmark.queries.query import EXCHANGING, Query
+from tokenring.operators import SECOND, Max, Tumbling, aggregate
+from tokenring.operators.mechanisms import TOKENS, Mechanism
 
 WINDOW_NS = 10 * SECOND
 

@@ -1,8 +1,8 @@
 """Q8: who has opened an auction within twelve hours of coming (Megaphone's window)."""
 
-from engine import Schema, Stream
-from nexmark.queries.query import Query
-from operators import HOUR, interval_join
+from tokenring.engine import Schema, Stream
+from tokenring.nexmark.queries.query import Query
+from tokenring.operators import HOUR, interval_join
 
 
 def build(people: Stream, auctions: Stream) -> Stream:

@@ -1,8 +1,8 @@
 """Q9: each auction's winning bid so far: the highest within its life, of equal ones the earliest (nexmark-flink's)."""
 
-from engine import Schema, Stream
-from nexmark.queries.query import Query
-from operators import col, join, rename, select, top, where
+from tokenring.engine import Schema, Stream
+from tokenring.nexmark.queries.query import Query
+from tokenring.operators import col, join, rename, select, top, where
 
 AUCTION = "id seller category reserve initial_bid date_time expires"
 COLUMNS = f"{AUCTION} bidder price bid_time"

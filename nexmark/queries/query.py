@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine import GraphError, Schema, Stream
-from nexmark.schema import FLOOR
-from operators import Latest
-from operators.mechanisms import MECHANISMS, TOKENS, Mechanism
+from tokenring.engine import GraphError, Schema, Stream
+from tokenring.nexmark.events import FLOOR
+from tokenring.operators import Latest
+from tokenring.operators.mechanisms import MECHANISMS, TOKENS, Mechanism
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from operators import Count, CountDistinct, Expression, col
-from operators.aggregates import Aggregate
+from tokenring.operators import Count, CountDistinct, Expression, col
+from tokenring.operators.folds import Aggregate
 
 RANKS: dict[str, Expression | None] = {
     "total": None,

@@ -8,12 +8,12 @@ top         the best rows of each key
 reduce      a function of all rows of each key
 """
 
-from operators.aggregates.aggregate import aggregate
-from operators.aggregates.functions import Aggregate, Count, CountDistinct, First, Last, Max, Mean, Min, Sum
-from operators.aggregates.reduce import reduce
-from operators.aggregates.rows_by_key import count, distinct, last_by
-from operators.aggregates.top import top
-from operators.aggregates.windows import Session, Sliding, Tumbling, Window
+from tokenring.operators.aggregates.aggregate import aggregate
+from tokenring.operators.aggregates.reduce import reduce
+from tokenring.operators.aggregates.rows_by_key import count, distinct, last_by
+from tokenring.operators.aggregates.top import top
+from tokenring.operators.folds import Aggregate, Count, CountDistinct, First, Last, Max, Mean, Min, Sum
+from tokenring.operators.time import Session, Sliding, Tumbling, Window
 
 __all__ = [
     "Aggregate",

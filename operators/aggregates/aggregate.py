@@ -5,19 +5,18 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from engine import Exchange, Notify, Pipeline, Schema, SchemaError, Stream
-from operators.aggregates.accumulators import Accumulators
-from operators.aggregates.conditions import with_conditions
-from operators.aggregates.functions import Aggregate
-from operators.aggregates.late import fill_ends, split_late
-from operators.aggregates.local_panes import LocalPanes
-from operators.aggregates.owners import to_owners
-from operators.aggregates.pane_state import PANE
-from operators.aggregates.plan import ALL, Plan
-from operators.aggregates.running import running
-from operators.aggregates.sessions import Sessions
-from operators.aggregates.window_results import Windows
-from operators.aggregates.windows import (
+from tokenring.engine import Exchange, Notify, Pipeline, Schema, SchemaError, Stream
+from tokenring.operators.aggregates.local_panes import LocalPanes
+from tokenring.operators.aggregates.pane_state import PANE
+from tokenring.operators.aggregates.running import running
+from tokenring.operators.aggregates.sessions import Sessions
+from tokenring.operators.aggregates.window_results import Windows
+from tokenring.operators.durations import Span
+from tokenring.operators.folds import ALL, Accumulators, Aggregate, Plan, to_owners, with_conditions
+from tokenring.operators.mechanisms import TOKENS, Mechanism
+from tokenring.operators.rows import columns_of, exchanged_by
+from tokenring.operators.state import require_rows, updates_by
+from tokenring.operators.time import (
     FOREVER,
     Panes,
     Session,
@@ -25,12 +24,10 @@ from operators.aggregates.windows import (
     behind_window,
     checked_lateness,
     checked_window,
+    fill_ends,
     panes_of,
+    split_late,
 )
-from operators.durations import Span
-from operators.key_columns import columns_of, exchanged_by
-from operators.mechanisms import TOKENS, Mechanism
-from operators.updates import require_rows, updates_by
 
 
 @overload
@@ -61,7 +58,7 @@ def aggregate(
 ) -> Any:
     """Rows (the columns `by`, the aggregates by their names), one for each key; all rows are one key without `by`.
 
-    `aggregate(bids, by="auction", bids=Count(), top=Max("price"))`. What there is: operators/aggregates/functions.py.
+    `aggregate(bids, by="auction", bids=Count(), top=Max("price"))`. What there is: operators/folds/functions.py.
 
     Without a window, emit="changes": for each message the values so far of the keys in it, at its time; emit="end":
     each key once, when the input has ended. Memory: each key, 24 bytes and 8 for each aggregate. In a loop "changes"

@@ -2,14 +2,12 @@
 
 import numpy as np
 
-from engine import COLUMN, COMPLETE, WORDS, Batch, Schema, Time, int64, kernel, tuple_of
-from operators.aggregates.accumulators import Accumulators
-from operators.aggregates.columns import joined, wrapped
-from operators.aggregates.kernels import BLOCK, bounds
-from operators.aggregates.pane_state import PaneState, ends_of, too_late
-from operators.aggregates.plan import ALL, Plan
-from operators.aggregates.windows import Panes
-from operators.mechanisms import Give, distinct
+from tokenring.engine import COLUMN, COMPLETE, WORDS, Batch, Schema, Time, int64, kernel, tuple_of
+from tokenring.operators.aggregates.pane_state import PaneState, ends_of, too_late
+from tokenring.operators.folds import ALL, BLOCK, Accumulators, Plan, bounds
+from tokenring.operators.mechanisms import Give, distinct
+from tokenring.operators.state import joined, wrapped
+from tokenring.operators.time import Panes
 
 _RUNS = 64
 

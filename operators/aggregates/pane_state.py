@@ -5,13 +5,11 @@ from typing import Any, Protocol
 import numpy as np
 from sortedcontainers import SortedDict
 
-from engine import COMPLETE, Batch, Schema, Time, TimeRegressionError
-from operators.aggregates.columns import Columns
-from operators.aggregates.late import fill_ends
-from operators.aggregates.plan import Plan
-from operators.aggregates.windows import Panes
-from operators.keys import Keys
-from operators.mechanisms import distinct
+from tokenring.engine import COMPLETE, Batch, Schema, Time, TimeRegressionError
+from tokenring.operators.folds import Plan
+from tokenring.operators.mechanisms import distinct
+from tokenring.operators.state import Columns, Keys
+from tokenring.operators.time import Panes, fill_ends
 
 PANE = "#pane"
 """The column of panes' ends."""

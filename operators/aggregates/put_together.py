@@ -3,12 +3,11 @@
 import numpy as np
 from sortedcontainers import SortedDict
 
-from engine import Time
-from operators.aggregates.accumulators import Accumulators
-from operators.aggregates.groups import Groups
-from operators.aggregates.pane_state import PaneState, State
-from operators.aggregates.windows import Panes
-from operators.keys import Keys, grown
+from tokenring.engine import Time
+from tokenring.operators.aggregates.pane_state import PaneState, State
+from tokenring.operators.folds import Accumulators, Groups
+from tokenring.operators.state import Keys, grown
+from tokenring.operators.time import Panes
 
 Window = tuple[Keys, np.ndarray, State]
 """Of a window: its state, the slots there are in it, int64 (n,), and whose slots they are."""

@@ -5,17 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from engine import Batch, Schema, SchemaError, Stream
-from operators.aggregates.columns import Columns, joined
-from operators.aggregates.distinct_values import chain, members_of
-from operators.aggregates.plan import Plan
-from operators.aggregates.windowed import windowed
-from operators.aggregates.windows import Sliding, Tumbling
-from operators.key_columns import columns_of
-from operators.keys import Keys, grown
-from operators.mechanisms import TOKENS, Mechanism
-from operators.row_store import RowStore
-from operators.updates import require_rows
+from tokenring.engine import Batch, Schema, SchemaError, Stream
+from tokenring.operators.aggregates.windowed import windowed
+from tokenring.operators.folds import Plan, chain, members_of
+from tokenring.operators.mechanisms import TOKENS, Mechanism
+from tokenring.operators.rows import columns_of
+from tokenring.operators.state import Columns, Keys, RowStore, grown, joined, require_rows
+from tokenring.operators.time import Sliding, Tumbling
 
 Function = Callable[[Batch, np.ndarray], Mapping[str, Any]]
 

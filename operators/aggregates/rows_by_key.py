@@ -3,16 +3,13 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from engine import Batch, Exchange, Stream
-from operators.aggregates.aggregate import aggregate
-from operators.aggregates.best import Best
-from operators.aggregates.functions import Count
-from operators.aggregates.orders import check_order
-from operators.aggregates.plan import Plan
-from operators.key_columns import columns_of, exchanged_by
-from operators.keys import Keys
-from operators.mechanisms import TOKENS, Mechanism
-from operators.updates import require_newest, require_rows, updates_by
+from tokenring.engine import Batch, Exchange, Stream
+from tokenring.operators.aggregates.aggregate import aggregate
+from tokenring.operators.folds import Best, Count, Plan
+from tokenring.operators.mechanisms import TOKENS, Mechanism
+from tokenring.operators.rows import columns_of, exchanged_by
+from tokenring.operators.state import Keys, require_newest, require_rows, updates_by
+from tokenring.operators.time import check_order
 
 
 def distinct(

@@ -5,14 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine import Batch, Exchange, Notify, Pipeline, Schema, SchemaError, Stream
-from operators.aggregates.accumulators import Accumulators
-from operators.aggregates.columns import joined, wrapped
-from operators.aggregates.kernels import distinct_slots
-from operators.aggregates.plan import ALL, Plan
-from operators.key_columns import exchanged_by
-from operators.keys import Keys, grown
-from operators.mechanisms import Mechanism
+from tokenring.engine import Batch, Exchange, Notify, Pipeline, Schema, SchemaError, Stream
+from tokenring.operators.folds import ALL, Accumulators, Plan, distinct_slots
+from tokenring.operators.mechanisms import Mechanism
+from tokenring.operators.rows import exchanged_by
+from tokenring.operators.state import Keys, grown, joined, wrapped
 
 _NOTHING: tuple[tuple[np.ndarray, ...], tuple[np.ndarray | None, ...]] = ((), ())
 

@@ -5,8 +5,8 @@ none. `timers`: one entry for each session that is open, or was merged into anot
 the session). `free`: sessions to be used again. `meta`: the counts below.
 """
 
-from engine import COLUMN, TABLE, WORDS, int64, kernel, void
-from operators.heap import pop, push
+from tokenring.engine import COLUMN, TABLE, WORDS, int64, kernel, void
+from tokenring.operators.state import pop, push
 
 START, LAST, KEY, NEXT, ROOT = range(5)
 """Of a session: the first and last row's times, the key's slot, session + 1 of the key's next session, and the session

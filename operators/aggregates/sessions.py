@@ -2,11 +2,8 @@
 
 import numpy as np
 
-from engine import COMPLETE, Batch, Schema, Time, TimeRegressionError
-from operators.aggregates.accumulators import Accumulators
-from operators.aggregates.columns import joined, wrapped
-from operators.aggregates.plan import Plan
-from operators.aggregates.session_kernels import (
+from tokenring.engine import COMPLETE, Batch, Schema, Time, TimeRegressionError
+from tokenring.operators.aggregates.session_kernels import (
     FRESH,
     KEY,
     LAST,
@@ -18,9 +15,10 @@ from operators.aggregates.session_kernels import (
     extend,
     resolve,
 )
-from operators.aggregates.windows import Session, bounds_of, named, whole
-from operators.keys import Keys, grown
-from operators.mechanisms import Give, distinct
+from tokenring.operators.folds import Accumulators, Plan
+from tokenring.operators.mechanisms import Give, distinct
+from tokenring.operators.state import Keys, grown, joined, wrapped
+from tokenring.operators.time import Session, bounds_of, named, whole
 
 
 class Sessions:

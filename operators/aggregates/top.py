@@ -4,19 +4,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from engine import Batch, Pipeline, Schema, SchemaError, Stream
-from operators.aggregates.best import Best
-from operators.aggregates.columns import wrapped
-from operators.aggregates.orders import check_order
-from operators.aggregates.owners import to_owners
-from operators.aggregates.plan import Plan
-from operators.aggregates.top_state import TopState
-from operators.aggregates.windowed import windowed
-from operators.aggregates.windows import Sliding, Tumbling
-from operators.key_columns import columns_of
-from operators.keys import Keys
-from operators.mechanisms import TOKENS, Mechanism
-from operators.updates import require_rows, updates_by
+from tokenring.engine import Batch, Pipeline, Schema, SchemaError, Stream
+from tokenring.operators.aggregates.windowed import windowed
+from tokenring.operators.folds import Best, Plan, TopState, to_owners
+from tokenring.operators.mechanisms import TOKENS, Mechanism
+from tokenring.operators.rows import columns_of
+from tokenring.operators.state import Keys, require_rows, updates_by, wrapped
+from tokenring.operators.time import Sliding, Tumbling, check_order
 
 
 def top(

@@ -5,16 +5,13 @@ from collections.abc import Callable
 import numpy as np
 from sortedcontainers import SortedSet
 
-from engine import COMPLETE, Batch, Schema, Time
-from operators.aggregates.accumulators import Accumulators
-from operators.aggregates.columns import joined, wrapped
-from operators.aggregates.groups import Groups
-from operators.aggregates.pane_state import PANE, PaneState, State, ends_of, too_late
-from operators.aggregates.plan import Plan
-from operators.aggregates.put_together import Merged, Moved
-from operators.aggregates.windows import Panes, bounds_of
-from operators.keys import Keys
-from operators.mechanisms import Give, distinct
+from tokenring.engine import COMPLETE, Batch, Schema, Time
+from tokenring.operators.aggregates.pane_state import PANE, PaneState, State, ends_of, too_late
+from tokenring.operators.aggregates.put_together import Merged, Moved
+from tokenring.operators.folds import Accumulators, Groups, Plan
+from tokenring.operators.mechanisms import Give, distinct
+from tokenring.operators.state import Keys, joined, wrapped
+from tokenring.operators.time import Panes, bounds_of
 
 
 class Windows:

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable
 
-from engine import Notify, Schema, SchemaError, Stream
-from operators.aggregates.owners import to_owners
-from operators.aggregates.pane_state import State
-from operators.aggregates.plan import Plan
-from operators.aggregates.window_results import Windows
-from operators.aggregates.windows import FOREVER, Sliding, Tumbling, behind_window, checked_window, panes_of
-from operators.mechanisms import Mechanism
+from tokenring.engine import Notify, Schema, SchemaError, Stream
+from tokenring.operators.aggregates.pane_state import State
+from tokenring.operators.aggregates.window_results import Windows
+from tokenring.operators.folds import Plan, to_owners
+from tokenring.operators.mechanisms import Mechanism
+from tokenring.operators.time import FOREVER, Sliding, Tumbling, behind_window, checked_window, panes_of
 
 
 def windowed(

@@ -8,8 +8,8 @@ is COMPLETE at the end. A part is an Arrow IPC stream, so that what a killed run
 from pathlib import Path
 from typing import Final
 
-from engine import Batch, Probe, Schema, Stream, Time
-from operators.sinks.publication import publish
+from tokenring.engine import Batch, Probe, Schema, Stream, Time
+from tokenring.operators.sinks import publish
 
 TIME: Final = b"time"
 FRONTIER: Final = b"frontier"

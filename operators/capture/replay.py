@@ -6,10 +6,21 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from engine import COMPLETE, Batch, OperatorContext, OutputPort, Schema, Scope, Stream, Time, Token, UsageError
-from operators.capture.capture import FRONTIER, SUFFIX, TIME
-from operators.sinks.publication import leftovers
-from operators.sources.timing import require_root
+from tokenring.engine import (
+    COMPLETE,
+    Batch,
+    OperatorContext,
+    OutputPort,
+    Schema,
+    Scope,
+    Stream,
+    Time,
+    Token,
+    UsageError,
+)
+from tokenring.operators.capture.capture import FRONTIER, SUFFIX, TIME
+from tokenring.operators.sinks import leftovers
+from tokenring.operators.time import require_root
 
 
 def replay(scope: Scope, folder: str | Path, *, unfinished: bool = False, name: str = "replay") -> Stream:

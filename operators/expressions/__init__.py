@@ -8,10 +8,10 @@ texts         functions of text, between runs of the machine
 fuse          neighbouring operators as one function
 """
 
-from operators.expressions.fuse import Computation, Part
-from operators.expressions.program import Step
-from operators.expressions.tree import Condition, Expression, When, col, greatest, least, lit, when
-from operators.expressions.typed import Term, column_term, typed
+from tokenring.operators.expressions.fuse import Computation, Part
+from tokenring.operators.expressions.program import Step
+from tokenring.operators.expressions.tree import Condition, Expression, When, col, greatest, least, lit, when
+from tokenring.operators.expressions.typed import Term, column_term, typed
 
 __all__ = [
     "Computation",

@@ -8,7 +8,7 @@ fit) is noticed roughly, `True` for "perhaps", without stopping; `first_fault` t
 
 import numpy as np
 
-from engine import kernel, words_at
+from tokenring.engine import kernel, words_at
 
 LEAST = -(2**63)
 INT_ADD, INT_SUB, INT_MUL, INT_DIV, INT_MOD, INT_LEAST, INT_GREATEST = range(7)

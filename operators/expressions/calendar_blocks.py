@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from engine import kernel
+from tokenring.engine import kernel
 
 DAY_NS = 86_400_000_000_000
 

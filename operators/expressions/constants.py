@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine import Kind, Schema, SchemaError
+from tokenring.engine import Kind, Schema, SchemaError
 
 _KINDS: dict[str, Kind] = {}
 

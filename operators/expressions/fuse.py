@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from engine import Batch, BatchFunction, Schema, SchemaError, UsageError, address_of
-from operators.expressions.blocks import REAL_TO_INT
-from operators.expressions.machine import BLOCK, OPERATIONS, run, words_address
-from operators.expressions.node import Node
-from operators.expressions.program import Compiled, Program, Step
-from operators.expressions.texts import MakeText, without_text
-from operators.expressions.typed import typed
+from tokenring.engine import Batch, BatchFunction, Schema, SchemaError, UsageError, address_of
+from tokenring.operators.expressions.blocks import REAL_TO_INT
+from tokenring.operators.expressions.machine import BLOCK, OPERATIONS, run, words_address
+from tokenring.operators.expressions.node import Node
+from tokenring.operators.expressions.program import Compiled, Program, Step
+from tokenring.operators.expressions.texts import MakeText, without_text
+from tokenring.operators.expressions.typed import typed
 
 _DIVISIONS = {OPERATIONS[family + sign] for family in ("int", "uint") for sign in ("//", "%")}
 _WORD = np.dtype(np.int64)

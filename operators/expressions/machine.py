@@ -8,8 +8,8 @@ compacted, and columns read later are gathered, so what follows works on the row
 
 import numpy as np
 
-from engine import COLUMN, TABLE, WORDS, int64, kernel, words_at
-from operators.expressions.blocks import (
+from tokenring.engine import COLUMN, TABLE, WORDS, int64, kernel, words_at
+from tokenring.operators.expressions.blocks import (
     INT_ADD,
     INT_EQ,
     INT_GREATEST,
@@ -27,8 +27,8 @@ from operators.expressions.blocks import (
     unsigned,
     whole,
 )
-from operators.expressions.calendar_blocks import calendar_field
-from operators.expressions.text_blocks import first_unknown, known, text_length, text_relation
+from tokenring.operators.expressions.calendar_blocks import calendar_field
+from tokenring.operators.expressions.text_blocks import first_unknown, known, text_length, text_relation
 
 BLOCK = 512
 WIDTH = 8

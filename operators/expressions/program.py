@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine import LENGTH_BITS, Schema
-from operators.expressions.blocks import magic_for
-from operators.expressions.constants import null_word
-from operators.expressions.machine import (
+from tokenring.engine import LENGTH_BITS, Schema
+from tokenring.operators.expressions.blocks import magic_for
+from tokenring.operators.expressions.constants import null_word
+from tokenring.operators.expressions.machine import (
     AND,
     AND_NULL,
     CHECKED,
@@ -25,8 +25,8 @@ from operators.expressions.machine import (
     TEXT_LENGTH,
     WIDTH,
 )
-from operators.expressions.registers import CONSTANT, NOBODY, Registers, Value
-from operators.expressions.typed import TEXTS, Term
+from tokenring.operators.expressions.registers import CONSTANT, NOBODY, Registers, Value
+from tokenring.operators.expressions.typed import TEXTS, Term
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from operators.expressions.machine import BLOCK, COMPACT, COPY, FILTER, SELECT
+from tokenring.operators.expressions.machine import BLOCK, COMPACT, COPY, FILTER, SELECT
 
 CONSTANT = -1
 """The operation of a value that is the constant `c`; with `d` 1, the word of a constant text."""

@@ -10,8 +10,8 @@ from weakref import ref
 
 import numpy as np
 
-from engine import LENGTH_BITS, Batch, Strings
-from operators.hash_index import HashIndex
+from tokenring.engine import LENGTH_BITS, Batch, Strings
+from tokenring.operators.state import HashIndex
 
 MOST = 1 << 15
 """Distinct words that are remembered; then all are forgotten."""

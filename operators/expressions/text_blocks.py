@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from engine import (
+from tokenring.engine import (
     COLUMN,
     LENGTH_BITS,
     LENGTH_MASK,

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from engine import Batch, Schema, Strings, address_of
-from operators.expressions.constants import bits, kind_named, null_word
-from operators.expressions.machine import words_address
-from operators.expressions.patterns import named_groups
-from operators.expressions.program import Step
-from operators.expressions.remembered import Made, Remembered, parts_of
-from operators.expressions.text_blocks import choose, split_part, take_chosen
-from operators.expressions.typed import Term, column_term
+from tokenring.engine import Batch, Schema, Strings, address_of
+from tokenring.operators.expressions.constants import bits, kind_named, null_word
+from tokenring.operators.expressions.machine import words_address
+from tokenring.operators.expressions.patterns import named_groups
+from tokenring.operators.expressions.program import Step
+from tokenring.operators.expressions.remembered import Made, Remembered, parts_of
+from tokenring.operators.expressions.text_blocks import choose, split_part, take_chosen
+from tokenring.operators.expressions.typed import Term, column_term
 
 _WHOLE = re.compile("[+-]?[0-9]+")
 _REAL = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE | re.ASCII)

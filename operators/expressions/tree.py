@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from engine import Batch, UsageError
-from operators.durations import nanoseconds_of
-from operators.expressions.fuse import Masks
-from operators.expressions.node import Node
+from tokenring.engine import Batch, UsageError
+from tokenring.operators.durations import nanoseconds_of
+from tokenring.operators.expressions.fuse import Masks
+from tokenring.operators.expressions.node import Node
 
 
 class Expression(Node):

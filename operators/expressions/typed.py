@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine import Kind, Schema, SchemaError
-from operators.expressions.constants import constant
-from operators.expressions.node import Node
-from operators.expressions.patterns import fault_of
+from tokenring.engine import Kind, Schema, SchemaError
+from tokenring.operators.expressions.constants import constant
+from tokenring.operators.expressions.node import Node
+from tokenring.operators.expressions.patterns import fault_of
 
 CLASSES = {"int64": "int", "uint64": "uint", "float64": "float", "timestamp": "int", "bool": "int"}
 """Which operations of the machine are for words of a kind; text has its own."""

@@ -6,10 +6,10 @@ page_rank         how important each node is
 random_edges      a graph to try them on
 """
 
-from operators.graphs.components import connected_components, ends, strongly_connected_components
-from operators.graphs.least_values import least_values
-from operators.graphs.page_rank import page_rank
-from operators.graphs.random_edges import random_edges
+from tokenring.operators.graphs.components import connected_components, ends, strongly_connected_components
+from tokenring.operators.graphs.least_values import least_values
+from tokenring.operators.graphs.page_rank import page_rank
+from tokenring.operators.graphs.random_edges import random_edges
 
 __all__ = [
     "connected_components",

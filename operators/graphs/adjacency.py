@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from engine import COLUMN, WORDS, Batch, kernel, void
-from operators.hash_index import HashIndex
+from tokenring.engine import COLUMN, WORDS, Batch, kernel, void
+from tokenring.operators.state import HashIndex
 
 
 @kernel(void(COLUMN, COLUMN, WORDS, WORDS))

@@ -2,12 +2,11 @@
 
 import numpy as np
 
-from engine import Batch, Schema, Stream
-from operators.batches import filter_batches, map_batches
-from operators.concatenate import concatenate
-from operators.graphs.least_values import NODE_VALUE, least_values
-from operators.hash_index import HashIndex
-from operators.look_up import look_up
+from tokenring.engine import Batch, Schema, Stream
+from tokenring.operators.graphs.least_values import NODE_VALUE, least_values
+from tokenring.operators.joins import look_up
+from tokenring.operators.rows import concatenate, filter_batches, map_batches
+from tokenring.operators.state import HashIndex
 
 COMPONENT = Schema("node component")
 EDGE = Schema("src dst")

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from engine import (
+from tokenring.engine import (
     COLUMN,
     MAX_TIME,
     TABLE,
@@ -23,9 +23,8 @@ from engine import (
     int64,
     kernel,
 )
-from operators.graphs.adjacency import Adjacency
-from operators.hash_index import AT_ONCE, slot_of
-from operators.updates import require_rows
+from tokenring.operators.graphs.adjacency import Adjacency
+from tokenring.operators.state import AT_ONCE, require_rows, slot_of
 
 NODE_VALUE = Schema("node value")
 _UNREACHED = 2**63 - 1

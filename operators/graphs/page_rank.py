@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from engine import (
+from tokenring.engine import (
     COLUMN,
     Batch,
     Exchange,
@@ -21,9 +21,9 @@ from engine import (
     readonly,
     void,
 )
-from operators.graphs.adjacency import Adjacency
-from operators.graphs.components import ends
-from operators.updates import require_rows
+from tokenring.operators.graphs.adjacency import Adjacency
+from tokenring.operators.graphs.components import ends
+from tokenring.operators.state import require_rows
 
 RANK = Schema(node="int64", rank="float64")
 _FLOATS = float64[::1]

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from engine import WORDS, Batch, Schema, int64, kernel, void
-from operators.hash_index import mixed
+from tokenring.engine import WORDS, Batch, Schema, int64, kernel, void
+from tokenring.operators.state import mixed
 
 _EDGE = Schema("src dst")
 

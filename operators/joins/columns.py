@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from engine import Batch, Schema, SchemaError
-from operators.row_store import RowStore
+from tokenring.engine import Batch, Schema, SchemaError
+from tokenring.operators.state import RowStore
 
 LEFT, RIGHT = 0, 1
 SIDES = ("left", "right")

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
-from engine import (
+from tokenring.engine import (
     COMPLETE,
     Batch,
     Exchange,
@@ -16,10 +16,10 @@ from engine import (
     Token,
     TokenRef,
 )
-from operators.joins.columns import LEFT, RIGHT, Columns
-from operators.joins.matcher import Extents, Matcher
-from operators.total_order import require_total_order
-from operators.updates import require_rows
+from tokenring.operators.joins.columns import LEFT, RIGHT, Columns
+from tokenring.operators.joins.matcher import Extents, Matcher
+from tokenring.operators.state import require_rows
+from tokenring.operators.time import require_total_order
 
 
 def declare(

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from engine import Batch, Schema, SchemaError, Stream, Time
-from operators.joins.columns import LEFT, RIGHT, Chosen, Columns, On, present, require_how
-from operators.joins.results import Results, with_found
-from operators.joins.tables import batch_of
-from operators.joins.versioned import answered, declare_versioned
-from operators.joins.versions import known
-from operators.keys import Keys
+from tokenring.engine import Batch, Schema, SchemaError, Stream, Time
+from tokenring.operators.joins.columns import LEFT, RIGHT, Chosen, Columns, On, present, require_how
+from tokenring.operators.joins.results import Results, with_found
+from tokenring.operators.joins.tables import batch_of
+from tokenring.operators.joins.versioned import answered, declare_versioned
+from tokenring.operators.joins.versions import known
+from tokenring.operators.state import Keys
 
 
 def enrich(

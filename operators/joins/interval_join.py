@@ -4,13 +4,13 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from engine import MAX_TIME, Batch, SchemaError, Stream, Time
-from operators.aggregates.late import split_late
-from operators.durations import Span, is_span, span_of
-from operators.joins.columns import LEFT, RIGHT, Chosen, Columns, On, require_how, require_time
-from operators.joins.driver import declare
-from operators.joins.matcher import Extent, Extents
-from operators.mechanisms.tokens import late_rows
+from tokenring.engine import MAX_TIME, Batch, SchemaError, Stream, Time
+from tokenring.operators.durations import Span, is_span, span_of
+from tokenring.operators.joins.columns import LEFT, RIGHT, Chosen, Columns, On, require_how, require_time
+from tokenring.operators.joins.driver import declare
+from tokenring.operators.joins.matcher import Extent, Extents
+from tokenring.operators.mechanisms import late_rows
+from tokenring.operators.time import split_late
 
 
 @overload

@@ -2,11 +2,11 @@
 
 from typing import Any, Literal, overload
 
-from engine import SchemaError, Stream
-from operators.aggregates import Sliding, Tumbling
-from operators.joins.columns import SIDES, Chosen, Columns, On, require_how
-from operators.joins.driver import declare
-from operators.joins.windowed import windowed_join
+from tokenring.engine import SchemaError, Stream
+from tokenring.operators.joins.columns import SIDES, Chosen, Columns, On, require_how
+from tokenring.operators.joins.driver import declare
+from tokenring.operators.joins.windowed import windowed_join
+from tokenring.operators.time import Sliding, Tumbling
 
 
 @overload

@@ -5,8 +5,8 @@ place; of the words below only the first two where rows stay for ever. `free`: p
 first places of rows that go together, by when. `meta`: counts.
 """
 
-from engine import COLUMN, TABLE, WORDS, boolean, int64, kernel, void
-from operators.heap import pop, push
+from tokenring.engine import COLUMN, TABLE, WORDS, boolean, int64, kernel, void
+from tokenring.operators.state import pop, push
 
 NEXT, TIME, START, END, PREVIOUS, SLOT, MATCHED, TOGETHER = range(8)
 """Words of `links`: the next place of the chain, -1 at its end; the time of the row's message; the extent in which rows

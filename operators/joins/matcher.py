@@ -5,13 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine import COMPLETE, MAX_TIME, Batch, Schema, Time, UsageError
-from operators.joins.columns import LEFT, RIGHT, SIDES, Columns, present
-from operators.joins.kernels import LATEST, MATCHED, ROW, TIME, probe
-from operators.joins.results import Results, both
-from operators.joins.side import AT_ONCE, Side
-from operators.keys import Keys, grown
-from operators.row_store import RowStore
+from tokenring.engine import COMPLETE, MAX_TIME, Batch, Schema, Time, UsageError
+from tokenring.operators.joins.columns import LEFT, RIGHT, SIDES, Columns, present
+from tokenring.operators.joins.kernels import LATEST, MATCHED, ROW, TIME, probe
+from tokenring.operators.joins.results import Results, both
+from tokenring.operators.joins.side import AT_ONCE, Side
+from tokenring.operators.state import Keys, RowStore, grown
 
 Send = Callable[[Time, Batch], None]
 """`send(time, batch)`: results, at a time that is not before the message's at hand."""

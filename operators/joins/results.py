@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from engine import Batch, Schema
-from operators.joins.columns import LEFT, RIGHT, Columns
-from operators.row_store import RowStore
+from tokenring.engine import Batch, Schema
+from tokenring.operators.joins.columns import LEFT, RIGHT, Columns
+from tokenring.operators.state import RowStore
 
 Part = tuple[Batch | RowStore | None, np.ndarray] | None
 """Chosen rows of a side: numbers of rows of a message, or places of what is kept. A source that is None has no columns

@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from engine import COMPLETE, Batch, Time
-from operators.joins.kernels import EXPIRING, FREE, LIMIT, add, add_bounded, expire, take_chains
-from operators.keys import grown
-from operators.row_store import RowStore
+from tokenring.engine import COMPLETE, Batch, Time
+from tokenring.operators.joins.kernels import EXPIRING, FREE, LIMIT, add, add_bounded, expire, take_chains
+from tokenring.operators.state import RowStore, grown
 
 _FIRST_PLACES = 256
 AT_ONCE = 16_384

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine import Batch, Schema, SchemaError, table_of
+from tokenring.engine import Batch, Schema, SchemaError, table_of
 
 _BY_TYPE = {bool: "bool", int: "int64", float: "float64", str: "string", bytes: "bytes", datetime: "timestamp"}
 _BY_DTYPE = {"b": "bool", "i": "int64", "u": "uint64", "f": "float64", "U": "string", "S": "bytes", "M": "timestamp"}

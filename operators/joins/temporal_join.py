@@ -4,11 +4,11 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from engine import Batch, Stream, Time
-from operators.aggregates.late import split_late
-from operators.joins.columns import LEFT, RIGHT, Chosen, Columns, On, require_how, require_time
-from operators.joins.interval_join import in_time
-from operators.joins.versioned import Times, declare_versioned
+from tokenring.engine import Batch, Stream, Time
+from tokenring.operators.joins.columns import LEFT, RIGHT, Chosen, Columns, On, require_how, require_time
+from tokenring.operators.joins.interval_join import in_time
+from tokenring.operators.joins.versioned import Times, declare_versioned
+from tokenring.operators.time import split_late
 
 
 @overload

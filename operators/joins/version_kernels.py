@@ -4,7 +4,7 @@
 places to be used again. `meta`: counts.
 """
 
-from engine import COLUMN, TABLE, WORDS, int64, kernel, void
+from tokenring.engine import COLUMN, TABLE, WORDS, int64, kernel, void
 
 NEXT, TIME = range(2)
 """Words of `links`: the place of the version before, -1 at the first; the time from which it is valid."""

@@ -5,7 +5,7 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from engine import (
+from tokenring.engine import (
     COMPLETE,
     Batch,
     Exchange,
@@ -19,11 +19,11 @@ from engine import (
     TokenRef,
     Updates,
 )
-from operators.joins.columns import LEFT, RIGHT, Columns
-from operators.joins.results import Results, with_found
-from operators.joins.versions import Versions
-from operators.total_order import require_total_order
-from operators.updates import require_newest
+from tokenring.operators.joins.columns import LEFT, RIGHT, Columns
+from tokenring.operators.joins.results import Results, with_found
+from tokenring.operators.joins.versions import Versions
+from tokenring.operators.state import require_newest
+from tokenring.operators.time import require_total_order
 
 Times = Callable[[Batch, Time], np.ndarray]
 """The times of a message's rows, int64 (rows,), given the message's; none is before that."""

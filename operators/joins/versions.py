@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from engine import Batch, Time
-from operators.joins.columns import RIGHT, Columns, present
-from operators.joins.version_kernels import FREE, LIMIT, add_versions, find_versions
-from operators.keys import Keys, grown
+from tokenring.engine import Batch, Time
+from tokenring.operators.joins.columns import RIGHT, Columns, present
+from tokenring.operators.joins.version_kernels import FREE, LIMIT, add_versions, find_versions
+from tokenring.operators.state import Keys, grown
 
 _FIRST_PLACES = 256
 

@@ -4,14 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from engine import MAX_TIME, Batch, Schema, SchemaError, Stream, Time
-from operators.aggregates import Sliding, Tumbling
-from operators.aggregates.late import split_late
-from operators.aggregates.windows import checked_window, whole
-from operators.joins.columns import LEFT, RIGHT, Chosen, Columns, On, require_time
-from operators.joins.driver import declare
-from operators.joins.matcher import Extent, Extents
-from operators.mechanisms.tokens import late_rows as late_error
+from tokenring.engine import MAX_TIME, Batch, Schema, SchemaError, Stream, Time
+from tokenring.operators.joins.columns import LEFT, RIGHT, Chosen, Columns, On, require_time
+from tokenring.operators.joins.driver import declare
+from tokenring.operators.joins.matcher import Extent, Extents
+from tokenring.operators.mechanisms import late_rows as late_error
+from tokenring.operators.time import Sliding, Tumbling, checked_window, split_late, whole
 
 START, END = "window_start", "window_end"
 

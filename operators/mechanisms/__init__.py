@@ -8,12 +8,12 @@ sequential      Spark: each time finishes before the next starts
 
 from collections.abc import Callable
 
-from engine import UsageError
-from operators.mechanisms.logic import Answer, Give, TimedLogic, distinct
-from operators.mechanisms.mechanism import Edge, Mechanism, Outlet, Progress
-from operators.mechanisms.notifications import Notifications
-from operators.mechanisms.tokens import TOKENS, Sequential, Tokens
-from operators.mechanisms.watermarks import Watermarks
+from tokenring.engine import UsageError
+from tokenring.operators.mechanisms.logic import Answer, Give, TimedLogic, distinct
+from tokenring.operators.mechanisms.mechanism import Edge, Mechanism, Outlet, Progress
+from tokenring.operators.mechanisms.notifications import Notifications
+from tokenring.operators.mechanisms.tokens import TOKENS, Sequential, Tokens, late_rows
+from tokenring.operators.mechanisms.watermarks import Watermarks
 
 _MAKE: dict[str, Callable[[], Mechanism]] = {
     "tokens": Tokens,
@@ -27,16 +27,17 @@ MECHANISMS = tuple(_MAKE)
 """Their names, as on the command line."""
 
 __all__ = [
-    "MECHANISMS",
-    "TOKENS",
     "Answer",
     "Edge",
     "Give",
+    "MECHANISMS",
     "Mechanism",
     "Outlet",
     "Progress",
+    "TOKENS",
     "TimedLogic",
     "distinct",
+    "late_rows",
     "mechanism",
 ]
 

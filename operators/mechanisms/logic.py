@@ -5,7 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
-from engine import Batch, Time
+from tokenring.engine import Batch, Time
 
 Give = Callable[[Time, Batch], None]
 """`give(time, batch)` sends rows whose own times are `time` or later, while `emit` runs."""

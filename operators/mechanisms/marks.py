@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from engine import (
+from tokenring.engine import (
     COMPLETE,
     MAX_TIME,
     Batch,
@@ -15,7 +15,7 @@ from engine import (
     TimeRegressionError,
     Token,
 )
-from operators.mechanisms.logic import in_order
+from tokenring.operators.mechanisms.logic import in_order
 
 
 class Marks:

@@ -4,8 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from engine import Batch, InputHandle, InputPort, Notify, OutputPort, Pact, Schema, Scope, Stream, Time
-from operators.mechanisms.logic import Answer, Take, TimedLogic
+from tokenring.engine import Batch, InputHandle, InputPort, Notify, OutputPort, Pact, Schema, Scope, Stream, Time
+from tokenring.operators.mechanisms.logic import Answer, Take, TimedLogic
 
 Edge = tuple[Stream, Pact]
 """An input: where its rows come from, and how they are spread."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sortedcontainers import SortedDict
 
-from engine import (
+from tokenring.engine import (
     COMPLETE,
     MAX_TIME,
     Batch,
@@ -28,9 +28,9 @@ from engine import (
     Time,
     Token,
 )
-from operators.mechanisms.logic import Take, TimedLogic, in_order
-from operators.mechanisms.mechanism import Constructor, Ports, taken_by
-from operators.mechanisms.tokens import EachTimeOutlet, Tokens
+from tokenring.operators.mechanisms.logic import Take, TimedLogic, in_order
+from tokenring.operators.mechanisms.mechanism import Constructor, Ports, taken_by
+from tokenring.operators.mechanisms.tokens import EachTimeOutlet, Tokens
 
 
 def by_time(batch: Batch, column: str) -> Iterator[tuple[Time, Batch]]:

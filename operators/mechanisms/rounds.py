@@ -5,8 +5,8 @@ from typing import Any
 
 from sortedcontainers import SortedDict
 
-from engine import MAX_TIME, Batch, InputPort, OperatorContext, OutputPort, Token
-from operators.mechanisms.logic import Answer
+from tokenring.engine import MAX_TIME, Batch, InputPort, OperatorContext, OutputPort, Token
+from tokenring.operators.mechanisms.logic import Answer
 
 
 class _Part:

@@ -6,7 +6,7 @@ and the next only when everything has finished the one before, as Spark's micro-
 
 from collections.abc import Callable, Sequence
 
-from engine import (
+from tokenring.engine import (
     COMPLETE,
     MAX_TIME,
     Batch,
@@ -22,10 +22,10 @@ from engine import (
     TimeRegressionError,
     Token,
 )
-from operators.mechanisms.logic import Answer, Take, TimedLogic, in_order
-from operators.mechanisms.mechanism import Constructor, Edge, Mechanism, Ports, Progress, taken_by
-from operators.mechanisms.rounds import by_rounds
-from operators.total_order import require_total_order
+from tokenring.operators.mechanisms.logic import Answer, Take, TimedLogic, in_order
+from tokenring.operators.mechanisms.mechanism import Constructor, Edge, Mechanism, Ports, Progress, taken_by
+from tokenring.operators.mechanisms.rounds import by_rounds
+from tokenring.operators.time import require_total_order
 
 
 def late_rows(operator: str, time: Time, due: Time) -> TimeRegressionError:

@@ -14,7 +14,7 @@ The end of a stream is the mark COMPLETE. Marks that arrive together are looked 
 
 from collections.abc import Callable, Sequence
 
-from engine import (
+from tokenring.engine import (
     COMPLETE,
     Batch,
     GraphError,
@@ -33,9 +33,9 @@ from engine import (
     Time,
     Token,
 )
-from operators.mechanisms.logic import Answer, Take, TimedLogic
-from operators.mechanisms.marks import MarkedInput, MarkOutlet, MarkProgress, Marks
-from operators.mechanisms.mechanism import Constructor, Edge, Mechanism, Ports, Progress, taken_by
+from tokenring.operators.mechanisms.logic import Answer, Take, TimedLogic
+from tokenring.operators.mechanisms.marks import MarkedInput, MarkOutlet, MarkProgress, Marks
+from tokenring.operators.mechanisms.mechanism import Constructor, Edge, Mechanism, Ports, Progress, taken_by
 
 
 class Watermarks(Mechanism):

@@ -4,12 +4,27 @@ to_parquet, to_arrow_files, to_json_lines  a folder of files, one a worker
 Roll                                       of those three: a file for each interval of time, as it is finished
 for_each                                   a function of what arrives
 gather                                     what workers collected, as one table in the launcher
-(operators.collect keeps rows on the worker.)
+(tokenring.operators.sinks.collect keeps rows on the worker.)
 """
 
-from operators.sinks.for_each import for_each
-from operators.sinks.gather import gather
-from operators.sinks.part_files import to_arrow_files, to_json_lines, to_parquet
-from operators.sinks.rolling import Roll
+from tokenring.operators.sinks.collect import Collected, Latest, collect, latest
+from tokenring.operators.sinks.for_each import for_each
+from tokenring.operators.sinks.gather import gather
+from tokenring.operators.sinks.part_files import to_arrow_files, to_json_lines, to_parquet
+from tokenring.operators.sinks.publication import leftovers, publish
+from tokenring.operators.sinks.rolling import Roll
 
-__all__ = ["Roll", "for_each", "gather", "to_arrow_files", "to_json_lines", "to_parquet"]
+__all__ = [
+    "Collected",
+    "Latest",
+    "Roll",
+    "collect",
+    "for_each",
+    "gather",
+    "latest",
+    "leftovers",
+    "publish",
+    "to_arrow_files",
+    "to_json_lines",
+    "to_parquet",
+]

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from engine import Batch, GraphError, InputPort, Notify, OperatorContext, Pact, Probe, Stream
+from tokenring.engine import Batch, GraphError, InputPort, Notify, OperatorContext, Pact, Probe, Stream
 
 
 def for_each(

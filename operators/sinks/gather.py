@@ -4,9 +4,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from engine import Config, UsageError, Worker, execute
-from engine.scratch import scratch_folder
-from operators.collect import Collected
+from tokenring.engine import Config, UsageError, Worker, execute
+from tokenring.engine.group import scratch_folder
+from tokenring.operators.sinks.collect import Collected
 
 if TYPE_CHECKING:
     import pyarrow as pa

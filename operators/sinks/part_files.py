@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import orjson
 
-from engine import Batch, Probe, Schema, SchemaError, Stream, Time
-from operators.sinks.publication import PartWriter, publish
-from operators.sinks.rolling import Roll, roll_files
+from tokenring.engine import Batch, Probe, Schema, SchemaError, Stream, Time
+from tokenring.operators.sinks.publication import PartWriter, publish
+from tokenring.operators.sinks.rolling import Roll, roll_files
 
 _ROWS_AT_ONCE = 1 << 17
 

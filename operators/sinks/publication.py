@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
-from engine import (
+from tokenring.engine import (
     COMPLETE,
     Batch,
     Exchange,
@@ -30,7 +30,7 @@ from engine import (
     Token,
     UsageError,
 )
-from engine.publishing import sync
+from tokenring.engine.running import sync
 
 _PART = Schema("publisher worker pid started")
 

@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from engine import (
+from tokenring.engine import (
     COMPLETE,
     Batch,
     GraphError,
@@ -31,10 +31,10 @@ from engine import (
     Token,
     UsageError,
 )
-from engine.publishing import sync
-from operators.durations import nanoseconds_of
-from operators.sinks.publication import PartWriter, hidden, remove_leftovers, started_at
-from operators.sources.timing import position_of
+from tokenring.engine.running import sync
+from tokenring.operators.durations import nanoseconds_of
+from tokenring.operators.sinks.publication import PartWriter, hidden, remove_leftovers, started_at
+from tokenring.operators.time import position_of
 
 _NOTHING = Schema("nothing")
 

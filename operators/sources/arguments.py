@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from engine import Schema, SchemaError, UsageError, did_you_mean
+from tokenring.engine import Schema, SchemaError, UsageError, did_you_mean
 
 
 def require_schema(name: str, schema: Any) -> None:

@@ -5,12 +5,12 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine import Batch, Schema, SchemaError, Scope, Stream, Time, UsageError, table_of
-from operators.sources.arguments import chosen_columns, named_rows, require_positive, require_schema
-from operators.sources.feeder import Piece, feed
-from operators.sources.files import Paths, files_of
-from operators.sources.throttle import Throttle
-from operators.sources.timing import Timing, block_minima, floors_after
+from tokenring.engine import Batch, Schema, SchemaError, Scope, Stream, Time, UsageError, table_of
+from tokenring.operators.sources.arguments import chosen_columns, named_rows, require_positive, require_schema
+from tokenring.operators.sources.feeder import Piece, feed
+from tokenring.operators.sources.files import Paths, files_of
+from tokenring.operators.sources.throttle import Throttle
+from tokenring.operators.time import Timing, block_minima, floors_after
 
 if TYPE_CHECKING:
     import pyarrow as pa

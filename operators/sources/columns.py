@@ -7,12 +7,12 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from engine import Batch, Schema, SchemaError, Scope, Stream, Time, UsageError
-from operators.durations import Span
-from operators.sources.arguments import require_positive, require_schema
-from operators.sources.feeder import Piece, feed
-from operators.sources.throttle import Throttle
-from operators.sources.timing import NOTHING, Timing
+from tokenring.engine import Batch, Schema, SchemaError, Scope, Stream, Time, UsageError
+from tokenring.operators.durations import Span
+from tokenring.operators.sources.arguments import require_positive, require_schema
+from tokenring.operators.sources.feeder import Piece, feed
+from tokenring.operators.sources.throttle import Throttle
+from tokenring.operators.time import NOTHING, Timing
 
 _RELEASE_ROWS = 1 << 20  # how many rows are read before their pages are given back
 

@@ -8,9 +8,9 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from engine import Batch, Kind, Schema, SchemaError
-from operators.sources.lines import lines_before
-from operators.sources.timing import Place
+from tokenring.engine import Batch, Kind, Schema, SchemaError
+from tokenring.operators.sources.lines import lines_before
+from tokenring.operators.time import Place
 
 _BOM: Final = b"\xef\xbb\xbf"
 _ROW: Final = re.compile(r"Row #(\d+): ")

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from engine import COMPLETE, InputPort, OperatorContext, OutputPort, Schema, Scope, Stream, Token, UsageError
-from operators.sources.timing import require_root
+from tokenring.engine import COMPLETE, InputPort, OperatorContext, OutputPort, Schema, Scope, Stream, Token, UsageError
+from tokenring.operators.time import require_root
 
 EVENT = Schema.of(
     {

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from engine import Batch, OperatorContext, OutputPort, Schema, Scope, Time, Token
-from operators.sources.throttle import Throttle
-from operators.sources.timing import Place, Timing, require_root
+from tokenring.engine import Batch, OperatorContext, OutputPort, Schema, Scope, Time, Token
+from tokenring.operators.sources.throttle import Throttle
+from tokenring.operators.time import Place, Timing, require_root
 
 
 class Piece(NamedTuple):

@@ -4,7 +4,7 @@ import glob
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine import UsageError
+from tokenring.engine import UsageError
 
 Paths = str | Path | Sequence[str | Path]
 

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, Literal, overload
 
-from engine import Batch, Schema, Scope, Stream, Time, UsageError
-from operators.durations import Span
-from operators.sources.arguments import named_rows, require_callable, require_schema
-from operators.sources.feeder import Piece, feed
-from operators.sources.throttle import Throttle
-from operators.sources.timing import Timing
+from tokenring.engine import Batch, Schema, Scope, Stream, Time, UsageError
+from tokenring.operators.durations import Span
+from tokenring.operators.sources.arguments import named_rows, require_callable, require_schema
+from tokenring.operators.sources.feeder import Piece, feed
+from tokenring.operators.sources.throttle import Throttle
+from tokenring.operators.time import Timing
 
 Rows = Batch | Mapping[str, Any]
 

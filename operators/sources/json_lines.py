@@ -3,15 +3,15 @@
 from collections.abc import Iterator
 from typing import Any, Literal, overload
 
-from engine import Schema, Scope, Stream, Time
-from operators.durations import Span
-from operators.sources.arguments import require_positive, require_schema
-from operators.sources.feeder import Piece, feed
-from operators.sources.files import Paths, files_of
-from operators.sources.json_rows import JsonRows
-from operators.sources.lines import Block, blocks_of, lines_before, lines_of
-from operators.sources.throttle import Throttle
-from operators.sources.timing import Timing
+from tokenring.engine import Schema, Scope, Stream, Time
+from tokenring.operators.durations import Span
+from tokenring.operators.sources.arguments import require_positive, require_schema
+from tokenring.operators.sources.feeder import Piece, feed
+from tokenring.operators.sources.files import Paths, files_of
+from tokenring.operators.sources.json_rows import JsonRows
+from tokenring.operators.sources.lines import Block, blocks_of, lines_before, lines_of
+from tokenring.operators.sources.throttle import Throttle
+from tokenring.operators.time import Timing
 
 
 @overload

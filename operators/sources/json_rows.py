@@ -7,7 +7,7 @@ from typing import Any, Final, NoReturn
 import numpy as np
 import orjson
 
-from engine import Batch, Kind, Schema, SchemaError
+from tokenring.engine import Batch, Kind, Schema, SchemaError
 
 _ISO: Final = re.compile(r"(\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)?) ?(?:Z|([+-])(\d\d):?(\d\d))?")
 

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, overload
 
 import numpy as np
 
-from engine import (
+from tokenring.engine import (
     Batch,
     OperatorContext,
     OutputPort,
@@ -20,10 +20,10 @@ from engine import (
     UsageError,
     columns_of,
 )
-from operators.durations import Span
-from operators.sources.arguments import require_callable, require_schema
-from operators.sources.feeder import declare
-from operators.sources.timing import TIME_KINDS, Timing, position_of, require_root
+from tokenring.operators.durations import Span
+from tokenring.operators.sources.arguments import require_callable, require_schema
+from tokenring.operators.sources.feeder import declare
+from tokenring.operators.time import TIME_KINDS, Timing, position_of, require_root
 
 
 class _Word(Enum):

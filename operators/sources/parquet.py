@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
 
-from engine import Batch, Schema, SchemaError, Scope, Stream, Time, UsageError
-from operators.durations import Span
-from operators.sources.arguments import require_positive
-from operators.sources.arrow_tables import schema_of
-from operators.sources.feeder import Piece, feed
-from operators.sources.files import Paths, files_of
-from operators.sources.throttle import Throttle
-from operators.sources.timing import Timing, floors_after
+from tokenring.engine import Batch, Schema, SchemaError, Scope, Stream, Time, UsageError
+from tokenring.operators.durations import Span
+from tokenring.operators.sources.arguments import require_positive
+from tokenring.operators.sources.arrow_tables import schema_of
+from tokenring.operators.sources.feeder import Piece, feed
+from tokenring.operators.sources.files import Paths, files_of
+from tokenring.operators.sources.throttle import Throttle
+from tokenring.operators.time import Timing, floors_after
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq

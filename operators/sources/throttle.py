@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable
 
-from engine import GraphError, Probe, Time, UsageError
+from tokenring.engine import GraphError, Probe, Time, UsageError
 
 
 class Throttle:

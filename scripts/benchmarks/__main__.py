@@ -8,8 +8,8 @@ import sys
 
 import click
 
-from nexmark.errors import CommandError
-from nexmark.signals import Ended, ending_signals_raise
+from tokenring.nexmark.errors import CommandError
+from tokenring.nexmark.system.signals import Ended, ending_signals_raise
 
 _VERBS = {
     "all": "Everything, from one commit, and the tables: the figures of the documents.",
@@ -49,8 +49,8 @@ def benchmarks() -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one verb; returns the exit status."""
-    from engine import ConfigError, TokenRingError
-    from engine.errors import SharedMemoryError
+    from tokenring.engine import ConfigError, TokenRingError
+    from tokenring.engine.errors import SharedMemoryError
 
     try:
         with ending_signals_raise():

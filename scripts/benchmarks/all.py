@@ -16,13 +16,13 @@ from typing import Any, Final
 import click
 import orjson
 
-from nexmark.bench.machine import machine
-from nexmark.bench.options import ListCommand
-from nexmark.errors import CommandError, OptionError
-from nexmark.files import require_writable
-from nexmark.staged import StagedEvents
 from scripts.benchmarks.measure import RESULTS, ROOT, write_json
 from scripts.benchmarks.parts import EVENTS, LEFT_OUT, MEASURED, NAMES, QUICK
+from tokenring.nexmark.bench.machine import machine
+from tokenring.nexmark.bench.options import ListCommand
+from tokenring.nexmark.errors import CommandError, OptionError
+from tokenring.nexmark.staging.staged import StagedEvents
+from tokenring.nexmark.system.files import require_writable
 
 _STAGED_RATE: Final = 1_000_000  # events a second of event time
 
@@ -37,7 +37,7 @@ class Part:
     def command(self, folder: Path, json_file: Path) -> list[str]:
         """The words to run; --input where the part reads events."""
         is_bench = self.name.startswith("bench-")
-        bench = ["nexmark.cli", "bench", self.name.removeprefix("bench-")]
+        bench = ["tokenring", "bench", self.name.removeprefix("bench-")]
         verb = bench if is_bench else ["scripts.benchmarks", self.name]
         read = [] if is_bench and self.name != "bench-nexmark" else ["--input", str(folder)]
         return [sys.executable, "-m", *verb, *read, *self.options.split(), "--json", str(json_file)]
@@ -112,7 +112,7 @@ def _staged(events: int) -> Path:
         if StagedEvents.open(folder, check=None).events == events:
             return folder
     rmtree(folder, ignore_errors=True)
-    stage = ["nexmark.cli", "stage", "--out", str(folder), "--events", str(events), "--rate", str(_STAGED_RATE)]
+    stage = ["tokenring", "stage", "--out", str(folder), "--events", str(events), "--rate", str(_STAGED_RATE)]
     _run([sys.executable, "-m", *stage])
     return folder
 

@@ -19,11 +19,11 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from nexmark.errors import CommandError, OptionError
-from nexmark.queries.query import Query
-from nexmark.schema import EVENT, STREAMS
-from nexmark.staged import StagedEvents
 from scripts.benchmarks.measure import ROOT
+from tokenring.nexmark.errors import CommandError, OptionError
+from tokenring.nexmark.events.schema import EVENT, STREAMS
+from tokenring.nexmark.queries.query import Query
+from tokenring.nexmark.staging.staged import StagedEvents
 
 _BATCH_ROWS = 1 << 16
 
@@ -74,8 +74,8 @@ def serve(folder: Path, events: int, queries: Sequence[str]) -> None:
     """Fill the tables with what the queries read, then answer what is asked on standard input until it ends."""
     import duckdb
 
-    from nexmark.queries import QUERIES
     from tests.nexmark.answers import ANSWERS, DIVIDED
+    from tokenring.nexmark.queries import QUERIES
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches us too; whoever asks us ends us
     staged = StagedEvents.open(folder)

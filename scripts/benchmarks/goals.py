@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from math import inf
 from typing import Any
 
-from nexmark.verdict import HELD
+from tokenring.nexmark.measure.verdict import HELD
 
 Figures = dict[str, dict[str, Any]]
 """The figures at hand, by benchmark."""

@@ -10,15 +10,6 @@ from typing import Any
 
 import click
 
-from engine.config import usable_cores
-from nexmark.bench.options import ListCommand
-from nexmark.bench.queries import require_events
-from nexmark.errors import OptionError
-from nexmark.files import require_writable
-from nexmark.hiccups import hiccups_ms
-from nexmark.runner import HICCUP_S, Plan, run_query
-from nexmark.staged import StagedEvents
-from nexmark.verdict import HELD, LONGEST, until_decided
 from scripts.benchmarks.measure import (
     events_option,
     input_option,
@@ -31,6 +22,15 @@ from scripts.benchmarks.measure import (
 )
 from scripts.benchmarks.render import render
 from scripts.floor import measure_floor
+from tokenring.engine.worker.config import usable_cores
+from tokenring.nexmark.bench.options import ListCommand
+from tokenring.nexmark.bench.queries import require_events
+from tokenring.nexmark.errors import OptionError
+from tokenring.nexmark.measure.hiccups import hiccups_ms
+from tokenring.nexmark.measure.verdict import HELD, LONGEST, until_decided
+from tokenring.nexmark.run.runner import HICCUP_S, Plan, run_query
+from tokenring.nexmark.staging.staged import StagedEvents
+from tokenring.nexmark.system.files import require_writable
 
 RATES = (1e5, 1e6, 4e6, 8e6, 16e6, 24e6, 32e6)
 FLOOR_ROWS = 4_000_000
@@ -78,8 +78,8 @@ def command(
     """Latency: each event due at its instant, whatever the engine does.
 
     The first second of a run is not measured (of a run shorter than two seconds, the first half). A run holds its
-    rate if its backlog does not grow: nexmark/verdict.py. One that is too short to tell is made again for longer, up
-    to four times as long and as long as there are events.
+    rate if its backlog does not grow: nexmark/measure/verdict.py. One that is too short to tell is made again for
+    longer, up to four times as long and as long as there are events.
     """
     require_writable(json_file)
     staged = StagedEvents.open(input_folder)

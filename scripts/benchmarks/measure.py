@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 import click
 import orjson
 
-from nexmark.bench.machine import machine
-from nexmark.files import PathOption, replace
-from nexmark.progress import progress_line
-from nexmark.staged import StagedEvents
+from tokenring.nexmark.bench.machine import machine
+from tokenring.nexmark.staging.staged import StagedEvents
+from tokenring.nexmark.system.files import PathOption, replace
+from tokenring.nexmark.system.progress import progress_line
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = tuple([ROOT / "docs" / f"{name}.md" for name in ("performance", "experiments", "scale-out")])

@@ -9,15 +9,6 @@ from typing import Any
 import click
 import numpy as np
 
-from engine import Config, Schema, Worker, execute
-from engine.config import usable_cores
-from nexmark.bench.options import ListCommand
-from nexmark.bench.queries import require_events
-from nexmark.errors import CommandError
-from nexmark.files import require_writable
-from nexmark.runner import Plan, run_query
-from nexmark.staged import StagedEvents
-from operators import tumbling_average
 from scripts.benchmarks.measure import (
     events_option,
     input_option,
@@ -28,6 +19,15 @@ from scripts.benchmarks.measure import (
     write_json,
 )
 from scripts.benchmarks.render import render
+from tokenring.engine import Config, Schema, Worker, execute
+from tokenring.engine.worker.config import usable_cores
+from tokenring.nexmark.bench.options import ListCommand
+from tokenring.nexmark.bench.queries import require_events
+from tokenring.nexmark.errors import CommandError
+from tokenring.nexmark.run.runner import Plan, run_query
+from tokenring.nexmark.staging.staged import StagedEvents
+from tokenring.nexmark.system.files import require_writable
+from tokenring.operators import tumbling_average
 
 _SETTLED = 0.25  # the first quarter of a run's samples: state is still filling
 

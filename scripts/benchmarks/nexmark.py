@@ -10,12 +10,6 @@ from typing import Any
 import click
 import numpy as np
 
-from nexmark.bench.options import ListCommand
-from nexmark.errors import CommandError
-from nexmark.files import require_writable
-from nexmark.queries.q7 import WINDOW_NS
-from nexmark.runner import Plan, run_query
-from nexmark.staged import StagedEvents
 from scripts.benchmarks.duckdb_reference import DuckDB
 from scripts.benchmarks.measure import (
     events_option,
@@ -30,6 +24,12 @@ from scripts.benchmarks.measure import (
 )
 from scripts.benchmarks.render import render
 from scripts.floor import measure_floor
+from tokenring.nexmark.bench.options import ListCommand
+from tokenring.nexmark.errors import CommandError
+from tokenring.nexmark.queries.q7 import WINDOW_NS
+from tokenring.nexmark.run.runner import Plan, run_query
+from tokenring.nexmark.staging.staged import StagedEvents
+from tokenring.nexmark.system.files import require_writable
 
 FLOOR_ROWS = 4_000_000
 

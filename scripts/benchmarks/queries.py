@@ -7,12 +7,6 @@ from typing import Any
 
 import click
 
-from nexmark.bench.options import ListCommand
-from nexmark.errors import CommandError
-from nexmark.files import require_writable
-from nexmark.queries import QUERIES
-from nexmark.runner import Plan, run_query
-from nexmark.staged import StagedEvents
 from scripts.benchmarks.duckdb_reference import DuckDB
 from scripts.benchmarks.measure import (
     events_option,
@@ -27,6 +21,12 @@ from scripts.benchmarks.measure import (
 )
 from scripts.benchmarks.nexmark import Case
 from scripts.benchmarks.render import render
+from tokenring.nexmark.bench.options import ListCommand
+from tokenring.nexmark.errors import CommandError
+from tokenring.nexmark.queries import QUERIES
+from tokenring.nexmark.run.runner import Plan, run_query
+from tokenring.nexmark.staging.staged import StagedEvents
+from tokenring.nexmark.system.files import require_writable
 
 
 @click.command(cls=ListCommand)

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from math import inf
 from typing import Any
 
-from nexmark.bench.markdown import figure, machine_text, rate_text, table
-from nexmark.bench.tables import RENDERERS as EXPERIMENT_RENDERERS
-from nexmark.bench.tables import render as render_experiment
 from scripts.benchmarks.goals import Figures, goals
 from scripts.benchmarks.scale_tables import render_scale
+from tokenring.nexmark.bench.markdown import figure, machine_text, rate_text, table
+from tokenring.nexmark.bench.tables import RENDERERS as EXPERIMENT_RENDERERS
+from tokenring.nexmark.bench.tables import render as render_experiment
 
 _NAMES = {
     "tokenring": "TokenRing",

@@ -9,18 +9,18 @@ from typing import Any
 import click
 import psutil
 
-from nexmark.bench.options import ListCommand
-from nexmark.errors import CommandError, OptionError
-from nexmark.files import require_writable
-from nexmark.progress import progress_line
-from nexmark.queries import QUERIES
-from nexmark.runner import Plan, run_query
-from nexmark.schema import EVENT, FLOOR
-from nexmark.spark_engine import LOCAL, SparkPlan, run_on_spark
-from nexmark.staged import StagedEvents
 from scripts.benchmarks.measure import input_option, json_option, write_json
 from scripts.benchmarks.memory import anonymous_mb
 from scripts.benchmarks.render import render
+from tokenring.nexmark.bench.options import ListCommand
+from tokenring.nexmark.errors import CommandError, OptionError
+from tokenring.nexmark.events.schema import EVENT, FLOOR
+from tokenring.nexmark.queries import QUERIES
+from tokenring.nexmark.run.runner import Plan, run_query
+from tokenring.nexmark.scale_out.engine import LOCAL, SparkPlan, run_on_spark
+from tokenring.nexmark.staging.staged import StagedEvents
+from tokenring.nexmark.system.files import require_writable
+from tokenring.nexmark.system.progress import progress_line
 
 Row = dict[str, Any]
 

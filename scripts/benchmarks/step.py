@@ -7,12 +7,6 @@ from typing import Any
 
 import click
 
-from nexmark.bench.options import ListCommand
-from nexmark.bench.queries import require_events
-from nexmark.files import require_writable
-from nexmark.progress import progress_line
-from nexmark.runner import Plan
-from nexmark.staged import StagedEvents
 from scripts.benchmarks.measure import (
     events_option,
     input_option,
@@ -24,6 +18,12 @@ from scripts.benchmarks.render import render
 from scripts.benchmarks.step_kernels import kernel_costs
 from scripts.benchmarks.step_profile import profile_query
 from scripts.floor import measure_floor
+from tokenring.nexmark.bench.options import ListCommand
+from tokenring.nexmark.bench.queries import require_events
+from tokenring.nexmark.run.runner import Plan
+from tokenring.nexmark.staging.staged import StagedEvents
+from tokenring.nexmark.system.files import require_writable
+from tokenring.nexmark.system.progress import progress_line
 
 FLOOR_ROWS = 4_000_000
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from engine import Batch, Config, Schema, Worker
-from engine.simulation import SimulatedGroup
-from engine.warm_up import warm_up
-from nexmark.cursors import Cursor, Cursors
-from nexmark.queries import QUERIES
-from nexmark.staged import StagedEvents
-from shm.data_queue import commit_all, partition_for, receive, release_all
+from tokenring.engine import Batch, Config, Schema, Worker
+from tokenring.engine.group.warm_up import warm_up
+from tokenring.engine.worker.simulation import SimulatedGroup
+from tokenring.nexmark.queries import QUERIES
+from tokenring.nexmark.run.cursors import Cursor, Cursors
+from tokenring.nexmark.staging.staged import StagedEvents
+from tokenring.shm.queues.data_queue import commit_all, partition_for, receive, release_all
 
 ROWS = (100, 1_000, 8_000)
 _REPEATS = 9

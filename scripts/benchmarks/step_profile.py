@@ -15,13 +15,12 @@ from typing import Any
 
 import orjson
 
-from engine.data_plane import DataPlane
-from engine.operator import RunningOperator
-from engine.probe import Probe
-from engine.progress_channel import ProgressChannel
-from engine.remote_channel import RemoteChannel
-from engine.worker import Worker
-from nexmark.runner import Plan, run_query
+from tokenring.engine import Probe, Worker
+from tokenring.engine.data.plane import DataPlane
+from tokenring.engine.data.remote_channel import RemoteChannel
+from tokenring.engine.progress.exchange import ProgressChannel
+from tokenring.engine.running.operator import RunningOperator
+from tokenring.nexmark.run.runner import Plan, run_query
 
 PARTS: tuple[tuple[type, str, str], ...] = (
     (Worker, "step", "step"),

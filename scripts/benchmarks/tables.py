@@ -9,11 +9,11 @@ from typing import Any
 import click
 import orjson
 
-from nexmark.bench.publish import write_plots
-from nexmark.errors import OptionError
-from nexmark.files import replace
 from scripts.benchmarks.measure import DOCUMENTS, RESULTS
 from scripts.benchmarks.render import EXPERIMENTS, RENDERERS, render, render_goals
+from tokenring.nexmark.bench.publish import write_plots
+from tokenring.nexmark.errors import OptionError
+from tokenring.nexmark.system.files import replace
 
 _MARKED = re.compile(r"(<!-- begin ([\w-]+): made by scripts/benchmark tables -->\n).*?(<!-- end \2 -->)", re.S)
 

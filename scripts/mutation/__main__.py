@@ -8,13 +8,13 @@ from pathlib import Path
 
 import click
 
-from nexmark.signals import Ended, ending_signals_raise
 from scripts.mutation.careful import careful
 from scripts.mutation.changes import changes
 from scripts.mutation.explained import why_equivalent
 from scripts.mutation.mutant import Mutant
 from scripts.mutation.tests_of import tests_of
 from scripts.mutation.trial import SURVIVED, Trials
+from tokenring.nexmark.system.signals import Ended, ending_signals_raise
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("shm", "engine", "operators", "nexmark")

@@ -83,7 +83,7 @@ class _Places:
             yield self._whole(node, "pass", "a statement less")
         elif isinstance(node, ast.Name) and self._is_known(_NAMES.get(node.id, "")):
             yield self._whole(node, _NAMES[node.id], "the other end")
-        elif isinstance(node, ast.Name) and node.id in _ORDERS and self._file != "shm/atomics.py":
+        elif isinstance(node, ast.Name) and node.id in _ORDERS and self._file != "shm/memory/atomics.py":
             yield self._whole(node, _ORDERS[node.id], "no memory order")
         elif isinstance(node, ast.keyword) and node.arg in ("ties", "order") and isinstance(node.value, ast.Constant):
             words = str(node.value.value).split()

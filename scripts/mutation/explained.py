@@ -9,11 +9,11 @@ from scripts.mutation.mutant import Mutant
 # (file, what stands in the line where it begins, before, after, why).
 EQUIVALENT: tuple[tuple[str, str, str, str, str], ...] = (
     (
-        "shm/progress_ring.py", "for i in range(count - 1, -1, -1):", "range(count - 1, -1, -1)", "range(count)",
+        "shm/queues/progress_ring.py", "for i in range(count - 1, -1, -1):", "range(count - 1, -1, -1)", "range(count)",
         "a batch is shown by its first record's sequence alone, which is stored after all: their order is nobody's",
     ),
     (
-        "shm/progress_ring.py", "if position + count - ring[RING_GATE] > capacity:",
+        "shm/queues/progress_ring.py", "if position + count - ring[RING_GATE] > capacity:",
         "- ring[RING_GATE] > capacity:\n            ring", "- ring[RING_GATE] >= capacity:\n            ring",
         "the gate is asked for anew a slot earlier, and the second look decides as before",
     ),

@@ -11,10 +11,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from engine import Schema, TokenRingError, Worker, execute
-from engine.errors import SharedMemoryError
-from operators import collect, read_json_lines, read_parquet
 from scripts.storms.setting import Setting
+from tokenring.engine import Schema, TokenRingError, Worker, execute
+from tokenring.engine.errors import SharedMemoryError
+from tokenring.operators import collect, read_json_lines, read_parquet
 
 SCHEMA = Schema("id", price="float64", name="string")
 ROWS = {"id": list(range(300)), "price": [i / 4 for i in range(300)], "name": [f"naïve \\ {i % 7}" for i in range(300)]}

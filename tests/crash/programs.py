@@ -14,8 +14,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from engine import Config, Exchange, InputHandle, Probe, Schema, Token, TokenRingError, Worker, execute
-from operators import for_each, from_callback, from_generator
+from tokenring.engine import Config, Exchange, InputHandle, Probe, Schema, Token, TokenRingError, Worker, execute
+from tokenring.operators import for_each, from_callback, from_generator
 
 SCHEMA = Schema("key value")
 

@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 from numba.core import event
 
-import engine.processes
-from engine import Worker, WorkerError, execute
-from nexmark.signals import Ended, ending_signals_raise
+import tokenring.engine.group.processes
 from tests.crash.group import ROOT, WATCHDOG_S, Group
 from tests.crash.run_process import Command
+from tokenring.engine import Worker, WorkerError, execute
+from tokenring.nexmark.system.signals import Ended, ending_signals_raise
 
 
 def interrupt() -> None:
@@ -39,7 +39,7 @@ def test_between_a_fork_and_its_bookkeeping(who: str, monkeypatch: pytest.Monkey
             interrupt()
         return pid
 
-    monkeypatch.setattr(engine.processes.os, "fork", fork)
+    monkeypatch.setattr(tokenring.engine.group.processes.os, "fork", fork)
     started = os.getpid()
     try:
         try:
@@ -154,8 +154,8 @@ def test_a_group_that_cannot_get_a_process_ends_those_it_has(monkeypatch: pytest
             raise BlockingIOError(11, "Resource temporarily unavailable")
         return real()
 
-    monkeypatch.setattr(engine.processes.os, "fork", fork)
-    with pytest.raises(engine.ConfigError, match=r"3 workers cannot be started .*ulimit -u"):
+    monkeypatch.setattr(tokenring.engine.group.processes.os, "fork", fork)
+    with pytest.raises(tokenring.engine.ConfigError, match=r"3 workers cannot be started .*ulimit -u"):
         execute(lambda worker: worker.step_while(lambda: True), workers=3)
 
 
@@ -164,7 +164,7 @@ def test_an_odd_text_of_an_error_arrives(text: str) -> None:
     def program(worker: Worker) -> None:
         raise RuntimeError(text)
 
-    with pytest.raises(engine.OperatorError) as error:
+    with pytest.raises(tokenring.engine.OperatorError) as error:
         execute(program, workers=1)
     told = str(error.value)
     assert told.startswith("worker 0: RuntimeError: ")

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from nexmark.generator import GeneratorConfig
 from tests.crash.run_process import Command
 from tests.nexmark.helpers import seal_generated
+from tokenring.nexmark.events.generator import GeneratorConfig
 
 EVENTS = 100_000
 

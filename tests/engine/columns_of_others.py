@@ -17,8 +17,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine import Batch, Schema, SchemaError
-from engine.kinds import KIND_NAMES
+from tokenring.engine import Batch, Schema, SchemaError
+from tokenring.engine.columns.kinds import KIND_NAMES
 
 NAN: Final = math.nan
 NOON, ZONED = datetime(2026, 6, 1, 12), datetime(2026, 6, 1, 12, tzinfo=UTC)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from engine import (
+from tokenring.engine import (
     Config,
     InputHandle,
     InputPort,
@@ -20,8 +20,8 @@ from engine import (
     TokenRef,
     Worker,
 )
-from engine.simulation import SimulatedGroup
-from shm.data_queue import route
+from tokenring.engine.worker.simulation import SimulatedGroup
+from tokenring.shm.queues.data_queue import route
 
 VALUE = Schema("value")
 

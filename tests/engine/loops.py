@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from engine import (
+from tests.engine.helpers import VALUE
+from tokenring.engine import (
     Batch,
     Exchange,
     InputPort,
+    Loop,
     Notify,
     OperatorContext,
     OutputPort,
@@ -19,9 +21,7 @@ from engine import (
     Stream,
     TokenRef,
 )
-from engine.scope import Loop
-from operators import concatenate
-from tests.engine.helpers import VALUE
+from tokenring.operators import concatenate
 
 
 class Witness:

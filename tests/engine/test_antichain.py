@@ -7,8 +7,8 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine import COMPLETE
-from engine.antichain import Antichain, MutableAntichain
+from tokenring.engine import COMPLETE, Antichain
+from tokenring.engine.times.antichain import MutableAntichain
 
 Pair = tuple[int, int]
 pairs = st.tuples(st.integers(0, 5), st.integers(0, 5))

@@ -13,18 +13,18 @@ from pathlib import Path
 
 import pytest
 
-import engine.ask
-from engine.answer import private_folder, question_folder, write_whole
-from engine.ask import Group, ask, running_groups
-from engine.errors import UsageError, WorkerError
+import tokenring.engine.ask.ask
 from tests.imports import ROOT
+from tokenring.engine import UsageError, WorkerError
+from tokenring.engine.ask.answer import private_folder, question_folder, write_whole
+from tokenring.engine.ask.ask import Group, ask, running_groups
 
 WATCHDOG_S = 60
 STUCK = """
 import sys
 import time
 
-from engine import Exchange, Schema, execute
+from tokenring.engine import Exchange, Schema, execute
 
 VALUE = Schema("value")
 
@@ -166,12 +166,12 @@ def test_a_process_without_a_group_is_left_alone() -> None:
 def test_a_worker_that_the_first_look_missed_is_asked_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with stuck(tmp_path) as (group, _):
         missed = [group.workers[0]]
-        launcher_of = engine.ask._launcher_of
+        launcher_of = tokenring.engine.ask.ask._launcher_of
 
         def once_blind(process: int) -> int:
             return 0 if missed and process == missed[0] and missed.pop() else launcher_of(process)
 
-        monkeypatch.setattr(engine.ask, "_launcher_of", once_blind)
+        monkeypatch.setattr(tokenring.engine.ask.ask, "_launcher_of", once_blind)
         assert ask(group.launcher).at.keys() == {0, 1}
         assert not missed
 
@@ -179,7 +179,7 @@ def test_a_worker_that_the_first_look_missed_is_asked_too(monkeypatch: pytest.Mo
 def test_a_folder_that_others_may_enter_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with stuck(tmp_path) as (group, _):
         (tmp_path / "open").mkdir(mode=0o755)
-        for name in ("engine.ask", "engine.answer"):
+        for name in ("tokenring.engine.ask.ask", "tokenring.engine.ask.answer"):
             monkeypatch.setattr(f"{name}.private_folder", lambda: tmp_path / "open")
         with pytest.raises(UsageError, match="not a folder of this user alone"):
             ask(group.launcher)
@@ -189,7 +189,7 @@ BUSY = """
 import sys
 from select import select
 
-from engine import Exchange, Schema, execute
+from tokenring.engine import Exchange, Schema, execute
 from tests.engine.test_hold import counting
 
 VALUE = Schema("value")

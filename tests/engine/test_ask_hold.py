@@ -13,18 +13,18 @@ from time import monotonic as clock
 
 import pytest
 
-from engine.answer import private_folder
-from engine.ask import ask
-from engine.ask_hold import hold
-from engine.errors import UsageError
 from tests.imports import ROOT
+from tokenring.engine import UsageError
+from tokenring.engine.ask.answer import private_folder
+from tokenring.engine.ask.ask import ask
+from tokenring.engine.ask.ask_hold import hold
 
 WATCHDOG_S = 60
 MOVING = """
 import sys
 from pathlib import Path
 
-from engine import Exchange, Notify, Schema, execute
+from tokenring.engine import Exchange, Notify, Schema, execute
 
 VALUE = Schema("value")
 

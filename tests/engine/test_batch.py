@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import Batch, Schema, SchemaError
+from tokenring.engine import Batch, Schema, SchemaError
 
 
 def test_schemas_name_columns_and_dtypes() -> None:

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import (
+from tests.engine.helpers import VALUE, Recorder, build, settle, simulated
+from tokenring.engine import (
     COMPLETE,
     Batch,
     Broadcast,
     Exchange,
     InputPort,
     OperatorContext,
+    OperatorError,
     OutputPort,
     Pact,
     Schema,
@@ -23,9 +25,7 @@ from engine import (
     Token,
     Worker,
 )
-from engine.errors import OperatorError
-from engine.simulation import SimulatedGroup
-from tests.engine.helpers import VALUE, Recorder, build, settle, simulated
+from tokenring.engine.worker.simulation import SimulatedGroup
 
 TIMES = np.array([3, 3, 4, 7, 7, 7, 8, 12, 90, 90, 91], np.int64)
 VALUES = np.arange(len(TIMES), dtype=np.int64) * 5

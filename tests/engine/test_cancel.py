@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from engine import (
+from tokenring.engine import (
     COMPLETE,
+    DroppedTokenError,
     Exchange,
     GraphError,
     InputPort,
@@ -23,8 +24,7 @@ from engine import (
     Worker,
     execute,
 )
-from engine.errors import DroppedTokenError
-from operators import Count, aggregate, collect, concatenate, to_parquet, with_columns
+from tokenring.operators import Count, aggregate, collect, concatenate, to_parquet, with_columns
 
 VALUE = Schema("value")
 

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine import Config, InputPort, Notify, OperatorContext, OutputPort, Pipeline, Schema, Token
-from engine import worker as worker_module
-from engine.change_batch import CHANGE_BYTES, ChangeLog, net, pack_two_changes, positives_first
-from engine.simulation import SimulatedGroup
-from engine.timestamp import AnyTime
+from tokenring.engine import Config, InputPort, Notify, OperatorContext, OutputPort, Pipeline, Schema, Token
+from tokenring.engine.progress.change_log import CHANGE_BYTES, ChangeLog, net, pack_two_changes, positives_first
+from tokenring.engine.times.timestamp import AnyTime
+from tokenring.engine.worker import worker as worker_module
+from tokenring.engine.worker.simulation import SimulatedGroup
 
 coordinates = st.one_of(st.integers(0, 2), st.integers(2**61, 2**61 + 3))
 times = st.one_of(st.integers(0, 6), coordinates, *[st.tuples(*[coordinates] * depth) for depth in (2, 3, 4)])

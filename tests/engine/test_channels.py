@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import (
+from tests.engine.helpers import VALUE, build, edge, finish, settle, simulated
+from tokenring.engine import (
     Batch,
     Broadcast,
     Exchange,
@@ -26,8 +27,7 @@ from engine import (
     Token,
     Worker,
 )
-from shm.data_queue import route
-from tests.engine.helpers import VALUE, build, edge, finish, settle, simulated
+from tokenring.shm.queues.data_queue import route
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])

@@ -8,15 +8,25 @@ from typing import Any
 
 import pytest
 
-from engine import BrokenInvariant, Config, ConfigError, Exchange, Notify, OperatorError, Schema, Token, execute
-from engine.checked_progress import CheckedProgressChannel
-from engine.progress_channel import ProgressChannel
-from engine.simulation import SimulatedGroup
-from engine.timestamp import COMPLETE
-from engine.worker import Worker
 from tests.engine.safety import sabotage
 from tests.engine.safety.oracle import Violation
 from tests.engine.safety.schedule import Run, run_schedule
+from tokenring.engine import (
+    COMPLETE,
+    BrokenInvariant,
+    Config,
+    ConfigError,
+    Exchange,
+    Notify,
+    OperatorError,
+    Schema,
+    Token,
+    Worker,
+    execute,
+)
+from tokenring.engine.progress.exchange import ProgressChannel
+from tokenring.engine.worker.checked_progress import CheckedProgressChannel
+from tokenring.engine.worker.simulation import SimulatedGroup
 
 VALUE = Schema("value")
 

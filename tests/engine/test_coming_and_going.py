@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import Exchange, InputPort, OperatorContext, Scope, Worker, execute
 from tests.engine.helpers import VALUE, build, nothing_left, settle, simulated
+from tokenring.engine import Exchange, InputPort, OperatorContext, Scope, Worker, execute
 
 
 def _summing(seen: list[int]) -> Any:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine import Config, ConfigError, execute
-from engine.config import usable_cores
-from shm.layout import MAX_WORKERS
+from tokenring.engine import Config, ConfigError, execute
+from tokenring.engine.worker.config import usable_cores
+from tokenring.shm.memory.layout import MAX_WORKERS
 
 
 def test_defaults() -> None:

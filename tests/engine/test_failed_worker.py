@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from engine import Exchange, OperatorError, Scope, UsageError, Worker, execute
-from engine.errors import GroupStopped
-from operators import map_batches
 from tests.engine.helpers import VALUE, build, settle, simulated
+from tokenring.engine import Exchange, OperatorError, Scope, UsageError, Worker, execute
+from tokenring.engine.errors import GroupStopped
+from tokenring.operators import map_batches
 
 
 class Unusual(BaseException):

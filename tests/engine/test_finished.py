@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from engine import (
+from tests.engine.helpers import VALUE, Recorder, build, nothing_left, settle, simulated
+from tokenring.engine import (
     COMPLETE,
     Exchange,
     GraphError,
@@ -22,8 +23,7 @@ from engine import (
     Token,
     Worker,
 )
-from engine.pool import POOL_USED
-from tests.engine.helpers import VALUE, Recorder, build, nothing_left, settle, simulated
+from tokenring.engine.progress.pool import POOL_USED
 
 
 class State:

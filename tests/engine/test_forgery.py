@@ -10,9 +10,22 @@ from typing import Any
 
 import pytest
 
-from engine import Batch, OutputPort, Scope, Session, Token, TokenError, TokenRef, UsageError, Worker
-from engine.errors import DroppedTokenError, ExpiredReferenceError, PinnedTokenError, WrongOutputError
 from tests.engine.helpers import VALUE, build, settle, simulated, with_message
+from tokenring.engine import (
+    Batch,
+    DroppedTokenError,
+    ExpiredReferenceError,
+    OutputPort,
+    PinnedTokenError,
+    Scope,
+    Session,
+    Token,
+    TokenError,
+    TokenRef,
+    UsageError,
+    Worker,
+    WrongOutputError,
+)
 
 ACTOR = r"operator 'actor' (output|input) 0 on worker 0"
 ROWS = {"value": [1]}

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-import engine.stall
-from engine import Worker, execute
-from engine.garbage import Garbage
+import tokenring.engine.explain.stall
 from tests.engine.helpers import VALUE
+from tokenring.engine import Worker, execute
+from tokenring.engine.running.garbage import Garbage
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_a_token_lost_in_a_cycle_is_told_of_and_time_goes_on(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Though little is made: a worker that stands still looks."""
-    monkeypatch.setattr(engine.stall, "STALLED_S", 0.2)
+    monkeypatch.setattr(tokenring.engine.explain.stall, "STALLED_S", 0.2)
 
     def program(worker: Worker) -> None:
         with worker.dataflow() as scope:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine import Config, InputHandle, Notify, Schema, Token
-from engine.simulation import SimulatedGroup
+from tokenring.engine import Config, InputHandle, Notify, Schema, Token
+from tokenring.engine.worker.simulation import SimulatedGroup
 
 VALUE = Schema("value")
 

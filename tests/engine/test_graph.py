@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from engine import (
+from tests.engine.helpers import VALUE, Recorder, build, simulated
+from tokenring.engine import (
     Broadcast,
     ConfigError,
     Exchange,
@@ -23,9 +24,8 @@ from engine import (
     Worker,
     execute,
 )
-from engine.graph import Graph
-from engine.location import Source, Target
-from tests.engine.helpers import VALUE, Recorder, build, simulated
+from tokenring.engine.graph.graph import Graph
+from tokenring.engine.graph.location import Source, Target
 
 PAIR = Schema(key="int64", amount="float64")
 

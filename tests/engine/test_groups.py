@@ -8,11 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine import COMPLETE, MAX_TIME, GraphError, InputGroup, InputHandle, ProbeGroup, Scope, Worker
-from engine.errors import DroppedTokenError, TimeRegressionError
-from engine.location import Source
-from engine.probe import Probe
 from tests.engine.helpers import VALUE, Recorder, build, settle, simulated
+from tokenring.engine import (
+    COMPLETE,
+    MAX_TIME,
+    DroppedTokenError,
+    GraphError,
+    InputGroup,
+    InputHandle,
+    Probe,
+    ProbeGroup,
+    Scope,
+    TimeRegressionError,
+    Worker,
+)
+from tokenring.engine.graph.location import Source
 
 
 def many(count: int) -> Any:

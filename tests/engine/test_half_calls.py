@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from engine import OperatorError, Scope, Token, TokenError, UsageError, Worker
 from tests.engine.helpers import VALUE, build, settle, simulated, with_message
+from tokenring.engine import OperatorError, Scope, Token, TokenError, UsageError, Worker
 
 
 @pytest.mark.parametrize("doubled", [copy.copy, copy.deepcopy, pickle.dumps])

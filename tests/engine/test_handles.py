@@ -2,8 +2,8 @@
 
 import pytest
 
-from engine import GraphError, InputHandle, Schema, SchemaError
 from tests.engine.helpers import VALUE, simulated
+from tokenring.engine import GraphError, InputHandle, Schema, SchemaError
 
 
 def test_a_handle_feeds_one_input() -> None:

@@ -8,11 +8,23 @@ from typing import Any
 
 import pytest
 
-from engine import Exchange, GraphError, Hold, InputPort, OperatorContext, OutputPort, Scope, Token, Worker
-from engine.config import EXHAUSTIVE
-from engine.errors import DroppedTokenError, TimeRegressionError, TokenError
 from tests.engine.helpers import VALUE, Recorder, build, nothing_left, settle, simulated
 from tests.engine.loops import around
+from tokenring.engine import (
+    DroppedTokenError,
+    Exchange,
+    GraphError,
+    Hold,
+    InputPort,
+    OperatorContext,
+    OutputPort,
+    Scope,
+    TimeRegressionError,
+    Token,
+    TokenError,
+    Worker,
+)
+from tokenring.engine.worker.config import EXHAUSTIVE
 
 
 def counting(context: OperatorContext, token: Token) -> Callable[..., None]:

@@ -7,9 +7,20 @@ from typing import Any
 
 import pytest
 
-from engine import COMPLETE, Batch, GraphError, InputHandle, Probe, Schema, SchemaError, Scope, Worker
-from engine.errors import DroppedTokenError, TimeRegressionError
 from tests.engine.helpers import VALUE, Recorder, build, settle, simulated
+from tokenring.engine import (
+    COMPLETE,
+    Batch,
+    DroppedTokenError,
+    GraphError,
+    InputHandle,
+    Probe,
+    Schema,
+    SchemaError,
+    Scope,
+    TimeRegressionError,
+    Worker,
+)
 
 
 def _fed(worker: Worker, scope: Scope) -> tuple[InputHandle, Probe, Recorder]:

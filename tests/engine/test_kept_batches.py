@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import Batch, Exchange, OperatorError, Pipeline, Schema, Stream, Worker, execute
-from engine.data_plane import POISON
-from operators import branch, col, concatenate, filter_batches, lit, map_batches, where, with_columns
 from tests.engine.helpers import VALUE, build, settle, simulated
+from tokenring.engine import Batch, Exchange, OperatorError, Pipeline, Schema, Stream, Worker, execute
+from tokenring.engine.data.plane import POISON
+from tokenring.operators import branch, col, concatenate, filter_batches, lit, map_batches, where, with_columns
 
 ROWS, SENDS = 40, 20
 NAMED = Schema("value", label="string", price="float64?")

@@ -11,8 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import COLUMN, COLUMNS_COMPILED, KernelError, Schema, Worker, execute, int64, kernel, kernel_for_columns
-from operators import broadcast, collect, exchange, latest, where
+from tokenring.engine import (
+    COLUMN,
+    COLUMNS_COMPILED,
+    KernelError,
+    Schema,
+    Worker,
+    execute,
+    int64,
+    kernel,
+    kernel_for_columns,
+)
+from tokenring.operators import broadcast, collect, exchange, latest, where
 
 WIDE = [f"c{at}" for at in range(20)]
 
@@ -65,7 +75,7 @@ def test_kernels_for_columns_are_ready_for_as_many_as_were_asked_for() -> None:
 
 
 LATE = """
-from engine import execute, int64, kernel
+from tokenring.engine import execute, int64, kernel
 
 def program(worker):
     @kernel(int64(int64))
@@ -110,7 +120,7 @@ def test_rows_wider_than_any_kernel_cross_without_compiling() -> None:
 
 
 CACHED = """
-from shm.kernels import int64, kernel
+from tokenring.shm.kernels.kernel import int64, kernel
 @kernel(int64(int64))
 def next_of(value):
     return value + 1
@@ -118,7 +128,7 @@ def next_of(value):
 def last_of(value):
     return value - 1
 if __name__ == "__main__":
-    from engine.warm_up import warm_up
+    from tokenring.engine.group.warm_up import warm_up
     print(warm_up() >= 2, next_of(1), last_of(1))
 """
 
@@ -152,10 +162,10 @@ sys.dont_write_bytecode = True
 from numba.core import caching
 for locator in caching.FunctionCache._impl_class._locator_classes:
     locator.from_function = classmethod(lambda *arguments: None)  # as where no folder can be written, not even by root
-from shm.kernels import int64, kernel
+from tokenring.shm.kernels.kernel import int64, kernel
 sys.path.insert(0, {folder!r})
 import cached
-from shm.kernels import kernels_to_make_ready
+from tokenring.shm.kernels.kernel import kernels_to_make_ready
 print(cached.next_of(1), cached.last_of(1))
 """
 

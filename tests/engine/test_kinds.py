@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from engine import Batch, Schema, SchemaError, Strings
+from tokenring.engine import Batch, Schema, SchemaError, Strings
 
 ALL = Schema("a", b="bool?", t="timestamp?", f="float64?", i="int64?", u="uint64?", s="string?", y="bytes?")
 GIVEN: dict[str, Any] = {

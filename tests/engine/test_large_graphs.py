@@ -7,10 +7,19 @@ from typing import Any
 
 import pytest
 
-from engine import COMPLETE, Notify, OperatorContext, PathSummary, Scope, Stream, Token, Worker
-from engine.errors import WrongOutputError
 from tests.engine.growth import growth
 from tests.engine.helpers import VALUE, Recorder, build, settle, simulated
+from tokenring.engine import (
+    COMPLETE,
+    Notify,
+    OperatorContext,
+    PathSummary,
+    Scope,
+    Stream,
+    Token,
+    Worker,
+    WrongOutputError,
+)
 
 
 def _pass_on(context: OperatorContext, *tokens: Token) -> Callable[..., None]:

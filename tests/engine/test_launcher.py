@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import (
+from tests.engine.helpers import VALUE, Recorder
+from tokenring.engine import (
     Batch,
     Config,
     Exchange,
@@ -22,8 +23,7 @@ from engine import (
     Worker,
     execute,
 )
-from shm.data_queue import route
-from tests.engine.helpers import VALUE, Recorder
+from tokenring.shm.queues.data_queue import route
 
 SCHEMA = Schema("key value")
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from engine import (
+from tests.engine.helpers import VALUE, Recorder, build, settle, simulated
+from tokenring.engine import (
     MAX_TIME,
     GraphError,
     InputPort,
@@ -21,8 +22,7 @@ from engine import (
     Stream,
     Worker,
 )
-from operators import concatenate
-from tests.engine.helpers import VALUE, Recorder, build, settle, simulated
+from tokenring.operators import concatenate
 
 
 def refused(kind: type[Exception], said: str, declare: Callable[[Scope, Stream], Any]) -> str:

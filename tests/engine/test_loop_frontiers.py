@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from engine import (
+from tests.engine.helpers import VALUE, Recorder, build, key_for, settle, simulated
+from tests.engine.loops import EXCHANGE, Witness, fork
+from tokenring.engine import (
     Antichain,
     InputPort,
     Notify,
@@ -19,9 +21,7 @@ from engine import (
     Worker,
     less_equal,
 )
-from operators import concatenate
-from tests.engine.helpers import VALUE, Recorder, build, key_for, settle, simulated
-from tests.engine.loops import EXCHANGE, Witness, fork
+from tokenring.operators import concatenate
 
 
 class Keeper:

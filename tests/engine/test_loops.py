@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from engine import (
+from tests.engine.helpers import VALUE, Recorder, build, settle, simulated
+from tests.engine.loops import EXCHANGE, Witness, nested, walk
+from tokenring.engine import (
     MAX_TIME,
     Broadcast,
     InputPort,
@@ -21,11 +23,9 @@ from engine import (
     Worker,
     execute,
 )
-from engine.config import EXHAUSTIVE
-from engine.simulation import SimulatedGroup
-from operators import concatenate
-from tests.engine.helpers import VALUE, Recorder, build, settle, simulated
-from tests.engine.loops import EXCHANGE, Witness, nested, walk
+from tokenring.engine.worker.config import EXHAUSTIVE
+from tokenring.engine.worker.simulation import SimulatedGroup
+from tokenring.operators import concatenate
 
 EPOCHS = 3
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from engine import Exchange, InputPort, Notify, OperatorContext, Scope, Worker
 from tests.engine.helpers import VALUE, Recorder, build, settle, simulated
+from tokenring.engine import Exchange, InputPort, Notify, OperatorContext, Scope, Worker
 
 
 def _looks(operators: int, monkeypatch: pytest.MonkeyPatch) -> int:

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import COMPLETE, Notify, OperatorContext, Scope, Token, Worker
-from engine.counts import least_positive
-from engine.reachability import Reachability
-from engine.tracker import Tracker
 from tests.engine.growth import growth
 from tests.engine.helpers import VALUE, build, settle, simulated
+from tokenring.engine import COMPLETE, Notify, OperatorContext, Scope, Token, Worker
+from tokenring.engine.graph.reachability import Reachability
+from tokenring.engine.progress.counts import least_positive
+from tokenring.engine.progress.tracker import Tracker
 
 _ORDERS: dict[str, Callable[[list[int]], None]] = {
     "ascending": list.sort,

@@ -10,20 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import BrokenInvariant, Notify
-from engine.reachability import Link, Reachability
-from engine.timestamp import (
-    MAX_TIME,
-    PathSummary,
+from tokenring.engine import MAX_TIME, BrokenInvariant, Notify, PathSummary, less_equal
+from tokenring.engine.graph.reachability import Link, Reachability
+from tokenring.engine.progress.tracker import Tracker
+from tokenring.engine.times.timestamp import (
     coordinates,
     enter_summary,
     feedback_summary,
     first_time,
     identity,
     leave_summary,
-    less_equal,
 )
-from engine.tracker import Tracker
 
 
 def _tracker(links: list[Link], depths: list[int], policy: Notify = Notify.ALWAYS) -> Tracker:

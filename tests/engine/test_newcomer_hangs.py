@@ -9,15 +9,9 @@ from typing import Any
 
 import pytest
 
-import engine.stall
-from engine import (
-    Exchange,
-    ProbeGroup,
-    Schema,
-    Worker,
-    execute,
-)
-from operators import collect
+import tokenring.engine.explain.stall
+from tokenring.engine import Exchange, ProbeGroup, Schema, Worker, execute
+from tokenring.operators import collect
 
 BID = Schema("auction price", channel="string")
 ROWS = {"auction": range(10), "price": range(10), "channel": ["web"] * 10}
@@ -43,7 +37,7 @@ RETAINED_AT = _retaining.__code__.co_firstlineno + 6
 
 
 def test_a_token_never_dropped_is_told_of(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(engine.stall, "STALLED_S", 0.2)
+    monkeypatch.setattr(tokenring.engine.explain.stall, "STALLED_S", 0.2)
 
     def program(worker: Worker) -> None:
         kept: list[Any] = []
@@ -68,7 +62,7 @@ def test_a_token_never_dropped_is_told_of(monkeypatch: pytest.MonkeyPatch, capfd
 
 
 def test_a_source_that_forgets_is_told_of(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(engine.stall, "STALLED_S", 0.2)
+    monkeypatch.setattr(tokenring.engine.explain.stall, "STALLED_S", 0.2)
 
     def program(worker: Worker) -> None:
         tokens: list[Any] = []
@@ -93,7 +87,7 @@ def test_who_waits_with_reason_is_left_alone(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """An open window, a source that looks again, an open input: nothing of it is forgotten."""
-    monkeypatch.setattr(engine.stall, "STALLED_S", 0.1)
+    monkeypatch.setattr(tokenring.engine.explain.stall, "STALLED_S", 0.1)
 
     def window(context: Any, token: Any) -> Any:
         token.downgrade(10)
@@ -134,7 +128,7 @@ def test_an_input_never_advanced_is_told_of(
     way: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """The commonest mistake: to wait for a probe, and never to say that no more will come."""
-    monkeypatch.setattr(engine.stall, "STALLED_S", 0.2)
+    monkeypatch.setattr(tokenring.engine.explain.stall, "STALLED_S", 0.2)
 
     def program(worker: Worker) -> None:
         with worker.dataflow("newcomer's") as scope:

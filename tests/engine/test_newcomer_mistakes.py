@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from engine import (
+from tokenring.engine import (
     Exchange,
     GraphMismatchError,
     Notify,
@@ -25,8 +25,18 @@ from engine import (
     Worker,
     execute,
 )
-from engine.errors import NoSuchMethodError
-from operators import Count, Roll, aggregate, branch, col, from_generator, map_batches, running_average, to_json_lines
+from tokenring.engine.errors import NoSuchMethodError
+from tokenring.operators import (
+    Count,
+    Roll,
+    aggregate,
+    branch,
+    col,
+    from_generator,
+    map_batches,
+    running_average,
+    to_json_lines,
+)
 
 BID = Schema("auction price", channel="string")
 ROWS = {"auction": range(10), "price": range(10), "channel": ["web"] * 10}

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from engine import (
+from tests.engine.helpers import VALUE, Recorder, build, key_for, settle, simulated
+from tokenring.engine import (
     COMPLETE,
     Exchange,
     InputPort,
@@ -20,7 +21,6 @@ from engine import (
     Scope,
     Worker,
 )
-from tests.engine.helpers import VALUE, Recorder, build, key_for, settle, simulated
 
 
 class Diagnostic:

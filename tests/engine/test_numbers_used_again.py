@@ -12,10 +12,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine import COMPLETE, Exchange, InputPort, Notify, OperatorContext, OutputPort, ProbeGroup, Scope, Token, Worker
-from engine.intervals import Intervals
-from engine.simulation import SimulatedGroup
 from tests.engine.helpers import VALUE, Recorder, build, nothing_left, settle, simulated
+from tokenring.engine import (
+    COMPLETE,
+    Exchange,
+    InputPort,
+    Notify,
+    OperatorContext,
+    OutputPort,
+    ProbeGroup,
+    Scope,
+    Token,
+    Worker,
+)
+from tokenring.engine.times.intervals import Intervals
+from tokenring.engine.worker.simulation import SimulatedGroup
 
 
 def of_length(length: int) -> Callable[[Worker, Scope], Any]:

@@ -12,9 +12,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from engine import Batch, Schema, SchemaError
-from engine.kinds import KIND_NAMES
 from tests.engine.columns_of_others import OFFERED, check
+from tokenring.engine import Batch, Schema, SchemaError
+from tokenring.engine.columns.kinds import KIND_NAMES
 
 
 @pytest.mark.parametrize("kind", KIND_NAMES)

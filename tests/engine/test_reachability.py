@@ -8,19 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine import GraphError
-from engine.cycles import require_advancing_cycles
-from engine.reachability import Link, Reachability
-from engine.timestamp import (
-    COMPLETE,
-    IDENTITY,
-    MAX_TIME,
-    PathSummary,
-    enter_summary,
-    feedback_summary,
-    identity,
-    leave_summary,
-)
+from tokenring.engine import COMPLETE, MAX_TIME, GraphError, PathSummary
+from tokenring.engine.graph.cycles import require_advancing_cycles
+from tokenring.engine.graph.reachability import Link, Reachability
+from tokenring.engine.times.timestamp import IDENTITY, enter_summary, feedback_summary, identity, leave_summary
 
 LOCATIONS = 7
 acyclic_links = st.lists(

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from engine import (
+from tests.engine.helpers import VALUE, build, settle, simulated, with_message
+from tokenring.engine import (
     MAX_TIME,
     Batch,
+    ExpiredReferenceError,
     InputPort,
     OperatorContext,
     OperatorError,
@@ -21,12 +23,8 @@ from engine import (
     TokenError,
     TokenRef,
     Worker,
-)
-from engine.errors import (
-    ExpiredReferenceError,
     WrongOutputError,
 )
-from tests.engine.helpers import VALUE, build, settle, simulated, with_message
 
 
 def _rows(*values: int) -> Batch:

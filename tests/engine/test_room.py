@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import Config, Exchange, Worker, execute
 from tests.engine.helpers import VALUE, Recorder
+from tokenring.engine import Config, Exchange, Worker, execute
 
 ROWS = 1_000
 LIMIT = 2**18

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import (
+from tests.engine.helpers import build, settle, simulated
+from tokenring.engine import (
     Batch,
     GraphError,
     InputPort,
@@ -21,8 +22,7 @@ from engine import (
     UsageError,
     Worker,
 )
-from shm.data_queue import key_of_worker, route
-from tests.engine.helpers import build, settle, simulated
+from tokenring.shm.queues.data_queue import key_of_worker, route
 
 ROW = Schema("to n", name="string?", x="float64")
 

@@ -13,15 +13,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from engine import GraphError, OperatorError, Scope
-from engine.progress_channel import ProgressChannel
-from engine.remote_channel import RemoteChannel
 from tests.engine.safety import sabotage
 from tests.engine.safety.declare import declare
 from tests.engine.safety.oracle import Violation
 from tests.engine.safety.paths import advances
 from tests.engine.safety.plan import random_plan
 from tests.engine.safety.schedule import Run, run_schedule
+from tokenring.engine import GraphError, OperatorError, Scope
+from tokenring.engine.data.remote_channel import RemoteChannel
+from tokenring.engine.progress.exchange import ProgressChannel
 
 SHORT = 300
 LONG = int(os.environ.get("TOKENRING_SAFETY_SCHEDULES", "10000"))

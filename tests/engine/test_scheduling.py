@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from engine import InputPort, Notify, OperatorContext, OperatorError, OutputPort, Schema, Scope, Token, Worker
-from shm.parking import ParkingLot
 from tests.engine.helpers import VALUE, build, settle, simulated
+from tokenring.engine import InputPort, Notify, OperatorContext, OperatorError, OutputPort, Schema, Scope, Token, Worker
+from tokenring.shm.queues.parking import ParkingLot
 
 
 class Watcher:

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from engine.scratch import owned_name, remove_leftovers, scratch_folder
-from shm.segment import process_start_ticks
+from tokenring.engine.group.scratch import owned_name, remove_leftovers, scratch_folder
+from tokenring.shm.memory.segment import process_start_ticks
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from engine.scratch import owned_name, scratch_folder
+from tokenring.engine.group.scratch import owned_name, scratch_folder
 with scratch_folder("rows", Path(sys.argv[1])) as folder:
     (folder / "deep").mkdir()
     (folder / "deep" / "file").write_text("x" * 1000)

@@ -9,8 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import Exchange, GraphError, InputPort, Notify, OperatorContext, OutputPort, Schema, Scope, Token, Worker
 from tests.engine.helpers import VALUE, build, key_for, settle, simulated
+from tokenring.engine import (
+    Exchange,
+    GraphError,
+    InputPort,
+    Notify,
+    OperatorContext,
+    OutputPort,
+    Schema,
+    Scope,
+    Token,
+    Worker,
+)
 
 PAIR = Schema("key value")
 

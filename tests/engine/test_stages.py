@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import (
+from tests.engine.helpers import VALUE, Recorder, build, settle, simulated
+from tokenring.engine import (
     Batch,
     BatchFunction,
     Broadcast,
@@ -21,7 +22,6 @@ from engine import (
     Stream,
     Worker,
 )
-from tests.engine.helpers import VALUE, Recorder, build, settle, simulated
 
 PAIR = Schema("value other")
 

@@ -14,10 +14,19 @@ from typing import Any
 
 import pytest
 
-from engine import Config, ConfigError, Exchange, OperatorError, Schema, UsageError, Worker, WorkerError, execute
-from operators import collect, gather
-from operators.collect import Collected
 from tests.crash.group import ROOT, WATCHDOG_S
+from tokenring.engine import (
+    Config,
+    ConfigError,
+    Exchange,
+    OperatorError,
+    Schema,
+    UsageError,
+    Worker,
+    WorkerError,
+    execute,
+)
+from tokenring.operators import Collected, collect, gather
 
 FRESH = ("spawn", "forkserver")
 INHERITED: list[int] = []
@@ -115,7 +124,7 @@ def test_an_unknown_start_is_named() -> None:
 
 
 SCRIPT = """
-from engine import execute
+from tokenring.engine import execute
 def program(worker):
     return worker.index
 {guard}

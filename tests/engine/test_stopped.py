@@ -8,15 +8,15 @@ from collections.abc import Callable
 
 import pytest
 
-import engine.stopped
-from engine import Exchange, Worker, execute
+import tokenring.engine.group.stopped
 from tests.engine.helpers import VALUE, Recorder
+from tokenring.engine import Exchange, Worker, execute
 
 
 def test_a_stopped_worker_is_named(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(engine.stopped, "STOPPED_S", 0.3)
-    monkeypatch.setattr(engine.stopped, "LOOK_S", 0.1)
-    monkeypatch.setattr("engine.group.LOOK_S", 0.1)
+    monkeypatch.setattr(tokenring.engine.group.stopped, "STOPPED_S", 0.3)
+    monkeypatch.setattr(tokenring.engine.group.stopped, "LOOK_S", 0.1)
+    monkeypatch.setattr("tokenring.engine.group.group.LOOK_S", 0.1)
     heard = threading.Event()
     pids: list[int] = []
 
@@ -61,7 +61,7 @@ def _said(capfd: pytest.CaptureFixture[str], so_far: list[str]) -> str:
 
 def test_what_another_thread_asks_for_wakes_a_sleeping_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without it the worker would sleep its time out, which is made long here."""
-    monkeypatch.setattr("engine.worker._LONGEST_SLEEP_S", 2.0)
+    monkeypatch.setattr("tokenring.engine.worker.worker._LONGEST_SLEEP_S", 2.0)
 
     def program(worker: Worker) -> list[bool]:
         woken: list[bool] = []

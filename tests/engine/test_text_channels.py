@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import (
+from tests.engine.helpers import build, nothing_left, settle, simulated
+from tokenring.engine import (
     Batch,
     Broadcast,
     ConfigError,
@@ -26,7 +27,6 @@ from engine import (
     Stream,
     Worker,
 )
-from tests.engine.helpers import build, nothing_left, settle, simulated
 
 TEXTS = Schema("id", name="string?", score="float64?", raw="bytes")
 Row = tuple[Any, ...]

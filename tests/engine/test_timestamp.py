@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.timestamp import COMPLETE, IDENTITY, MAX_TIME, PathSummary, less_equal
+from tokenring.engine import COMPLETE, MAX_TIME, PathSummary, less_equal
+from tokenring.engine.times.timestamp import IDENTITY
 
 times = st.one_of(st.integers(0, 20), st.integers(MAX_TIME - 20, MAX_TIME), st.integers(0, MAX_TIME))
 summaries = st.builds(PathSummary, times)

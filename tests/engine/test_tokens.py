@@ -9,23 +9,21 @@ from typing import Any
 
 import pytest
 
-from engine import (
+from tests.engine.helpers import VALUE, with_message
+from tokenring.engine import (
     MAX_TIME,
     Batch,
+    DroppedTokenError,
     InputPort,
     OperatorError,
     OutputPort,
+    PinnedTokenError,
     Schema,
+    TimeRegressionError,
     Token,
     TokenError,
     TokenRef,
 )
-from engine.errors import (
-    DroppedTokenError,
-    PinnedTokenError,
-    TimeRegressionError,
-)
-from tests.engine.helpers import VALUE, with_message
 
 WHERE = r"operator 'actor' output 0 on worker 0"
 

@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import COMPLETE, BrokenInvariant, Notify
-from engine.along_edges import begin_along_edges
-from engine.counts import APPLIED, EAGER_COUNT, least_positive
-from engine.reachability import Link, Reachability
-from engine.timestamp import PathSummary
-from engine.tracker import Tracker
+from tokenring.engine import COMPLETE, BrokenInvariant, Notify, PathSummary
+from tokenring.engine.graph.reachability import Link, Reachability
+from tokenring.engine.progress.along_edges import begin_along_edges
+from tokenring.engine.progress.counts import APPLIED, EAGER_COUNT, least_positive
+from tokenring.engine.progress.tracker import Tracker
 
 times = st.one_of(st.integers(0, 12), st.integers(0, 2**62 - 1))
 
@@ -93,7 +92,7 @@ def test_frontiers_are_the_least_that_the_counts_allow(
     move back. By rows of paths, along the edges, and the other way round in the middle of it."""
     if turned:  # so that the order of numbers is not topological
         links = [(LOCATIONS - 1 - a, LOCATIONS - 1 - b, summary) for a, b, summary in links]
-    with patch("engine.tracker._FEW_WORDS", few_words):
+    with patch("tokenring.engine.progress.tracker._FEW_WORDS", few_words):
         tracker = _connected(links, LOCATIONS)
     assert (tracker._graphs_used[0].edges is None) == (few_words > 0)
     reach = Reachability(links)
@@ -132,7 +131,7 @@ def test_frontiers_are_the_least_that_the_counts_allow(
 
 @pytest.mark.parametrize("few_words", [0, 1 << 15])
 def test_a_frontier_that_would_move_back_is_our_bug_and_says_where(few_words: int) -> None:
-    with patch("engine.tracker._FEW_WORDS", few_words):
+    with patch("tokenring.engine.progress.tracker._FEW_WORDS", few_words):
         tracker = _connected([(0, 1, PathSummary(0))], 2)
     tracker.change(0, 5, 1)
     tracker.propagate()

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from engine.errors import BrokenInvariant
-from engine.validation import Place, Validator, differences, naive_frontier
+from tokenring.engine import BrokenInvariant
+from tokenring.engine.progress.validation import Place, Validator, differences, naive_frontier
 
 # A loop of four locations, with times (epoch, round): 0 source -> 1 target -> 2 source (next round) -> 1 target; 3 is a
 # source that nothing leads to.

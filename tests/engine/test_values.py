@@ -17,9 +17,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine import Batch, Schema, Strings, UsageError, Worker, execute
-from engine.frames import MessageReader, write_message
-from engine.values import pack, unpack
+from tokenring.engine import Batch, Schema, Strings, UsageError, Worker, execute
+from tokenring.engine.group.frames import MessageReader, write_message
+from tokenring.engine.group.values import pack, unpack
 
 Point = namedtuple("Point", "x y")
 SCHEMA = Schema("a", n="int64?", s="string?", f="float64?", b="bool", t="timestamp?", raw="bytes")

@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from engine import (
+from tests.engine.helpers import VALUE, Recorder, build, edge, finish, key_for, settle, simulated
+from tokenring.engine import (
     Broadcast,
     BrokenInvariant,
     Exchange,
@@ -21,9 +22,8 @@ from engine import (
     Token,
     Worker,
 )
-from shm.atomics import peek
-from shm.parking import begin_parking, parked_address
-from tests.engine.helpers import VALUE, Recorder, build, edge, finish, key_for, settle, simulated
+from tokenring.shm.memory.atomics import peek
+from tokenring.shm.queues.parking import begin_parking, parked_address
 
 
 @pytest.mark.parametrize("pact", [Exchange("value"), Broadcast()], ids=str)
@@ -167,7 +167,7 @@ def test_messages_stay_what_they_were_when_a_step_ends_before_their_operator_ran
 ) -> None:
     """A step runs one operator only, the first of two always has something to do, and the sender fills the queue
     again."""
-    monkeypatch.setattr("engine.worker._OPERATORS_A_STEP", 1)
+    monkeypatch.setattr("tokenring.engine.worker.worker._OPERATORS_A_STEP", 1)
 
     def declare(worker: Worker, scope: Scope) -> tuple[InputHandle, Recorder, Recorder]:
         handle, stream = scope.new_input(VALUE)

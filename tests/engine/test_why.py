@@ -9,22 +9,24 @@ from typing import Any
 import orjson
 import pytest
 
-from engine import (
+from tests.engine.helpers import VALUE, Recorder, build, edge, key_for, settle, simulated
+from tests.engine.loops import around
+from tokenring.engine import (
     Exchange,
+    Explanation,
     GraphError,
+    Holder,
     InputGroup,
     InputPort,
     OperatorContext,
     OutputPort,
     Scope,
     Token,
+    TokenError,
     TokenRef,
     Worker,
 )
-from engine.errors import TokenError
-from engine.explanation import Explanation, Holder, merge
-from tests.engine.helpers import VALUE, Recorder, build, edge, key_for, settle, simulated
-from tests.engine.loops import around
+from tokenring.engine.explain.explanation import merge
 
 
 def keeper(context: OperatorContext, token: Token) -> Callable[..., None]:

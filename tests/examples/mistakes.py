@@ -6,10 +6,10 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
-from engine import Exchange, InputHandle, OperatorError, Schema, Worker
-from operators import Max, Notificator, Sum, Tumbling, aggregate, concatenate, count, from_generator, no_op
-from operators.mechanisms import mechanism
 from tests.engine.helpers import VALUE, Recorder
+from tokenring.engine import Exchange, InputHandle, OperatorError, Schema, Worker
+from tokenring.operators import Max, Notificator, Sum, Tumbling, aggregate, concatenate, count, from_generator, no_op
+from tokenring.operators.mechanisms import mechanism
 
 
 def exchange_without_key(worker: Worker) -> None:

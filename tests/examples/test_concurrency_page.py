@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import pytest
 
-from shm import layout
 from tests.imports import ROOT
+from tokenring.shm.memory import layout
 
 PAGE = (ROOT / "docs" / "concurrency.md").read_text()
 LABELS_TABLE = PAGE.split("## Every label, both ends")[1].split("\n## ")[0]

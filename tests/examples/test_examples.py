@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from nexmark.generator import Generator, GeneratorConfig
 from tests.examples.documents import without_compiling
 from tests.imports import ROOT
+from tokenring.nexmark.events.generator import Generator, GeneratorConfig
 
 FOLDER = ROOT / "examples"
 WATCHDOG_S = 120

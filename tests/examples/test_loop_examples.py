@@ -6,10 +6,10 @@ from collections import Counter
 
 import pytest
 
-from operators.graphs import random_edges
 from tests.examples.test_examples import run
 from tests.operators.graphs import references
 from tests.operators.graphs.references import Edges
+from tokenring.operators.graphs import random_edges
 
 NODES, EDGES = 3000, 6000
 SIZE = ("--nodes", str(NODES), "--edges", str(EDGES))

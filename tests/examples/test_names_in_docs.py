@@ -5,9 +5,8 @@ from __future__ import annotations
 import builtins
 import re
 
-import engine
-import operators
 from tests.imports import ROOT
+from tokenring import engine, operators
 
 PAGES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
 TEXT = "\n".join(page.read_text() for page in PAGES)

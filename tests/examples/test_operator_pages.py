@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-import operators
 from tests.examples.documents import Block, blocks, output
 from tests.imports import ROOT
+from tokenring import operators
 
 PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs" / "operators").glob("*.md"))
 PROGRAMS = [block for page in PAGES for block in blocks(page, "python")]

@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 import pytest
 
-from nexmark.cli import cli
 from tests.examples.documents import blocks, output
 from tests.imports import ROOT
+from tokenring.nexmark.commands.cli import cli
 
 README = (ROOT / "README.md").read_text()
 COMMANDS = re.findall(r"^tokenring .*$", README, flags=re.M)

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-import engine.errors
-from engine import Batch, Schema, TokenRingError, execute
+import tokenring.engine.errors
 from tests.engine.helpers import VALUE, with_message
 from tests.examples.documents import Block, blocks, output
 from tests.examples.mistakes import IN_A_PROGRAM
 from tests.imports import ROOT
+from tokenring.engine import Batch, Schema, TokenRingError, execute
 
 PAGE = "docs/writing-operators.md"
 PROGRAMS = blocks(PAGE, "python")
@@ -91,9 +91,9 @@ def test_a_mistake_gives_its_error(mistake: str) -> None:
         make(mistake)
     text = ".+?".join(re.escape(part) for part in re.split(r" ?… ?", said))
     if mistake in IN_A_CALL:
-        assert type(caught.value) is engine.errors.OperatorError
+        assert type(caught.value) is tokenring.engine.errors.OperatorError
         text = rf"operator 'actor' on worker 0: {kind}: {text}( \(at {re.escape(__file__)}:\d+ in [^)]+\))?"
         assert re.fullmatch(text, str(caught.value)), str(caught.value)
     else:
-        assert type(caught.value) is getattr(engine.errors, kind)
+        assert type(caught.value) is getattr(tokenring.engine.errors, kind)
         assert re.fullmatch(f"(worker 0: )?{text}", str(caught.value)), str(caught.value)

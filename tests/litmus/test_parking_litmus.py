@@ -14,9 +14,11 @@ from random import Random
 import numpy as np
 import pytest
 
-from shm.atomics import load_acquire, store_release
-from shm.kernels import address_of, kernel
-from shm.parking import (
+from tests.litmus.processes import run_in_processes
+from tests.shm.helpers import private, put, rings, take
+from tokenring.shm.kernels.kernel import address_of, kernel
+from tokenring.shm.memory.atomics import load_acquire, store_release
+from tokenring.shm.queues.parking import (
     ParkingLot,
     any_parked,
     begin_parking,
@@ -25,9 +27,7 @@ from shm.parking import (
     parked_address,
     yield_processor,
 )
-from shm.progress_ring import available
-from tests.litmus.processes import run_in_processes
-from tests.shm.helpers import private, put, rings, take
+from tokenring.shm.queues.progress_ring import available
 
 ROUNDS = 20_000
 LINE_BYTES = 128

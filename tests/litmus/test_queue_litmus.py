@@ -12,7 +12,9 @@ from random import Random
 import numpy as np
 import pytest
 
-from shm.data_queue import (
+from tests.litmus.processes import run_in_processes
+from tests.shm.helpers import QueueEnd, private
+from tokenring.shm.queues.data_queue import (
     INBOX_COLUMNS,
     INBOX_OFFSET,
     INBOX_QUEUE,
@@ -28,9 +30,7 @@ from shm.data_queue import (
     route,
     send_for,
 )
-from shm.parking import yield_processor
-from tests.litmus.processes import run_in_processes
-from tests.shm.helpers import QueueEnd, private
+from tokenring.shm.queues.parking import yield_processor
 
 MESSAGES = 12_000
 

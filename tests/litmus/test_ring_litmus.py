@@ -16,10 +16,10 @@ from random import Random
 import numpy as np
 import pytest
 
-from shm.parking import yield_processor
-from shm.progress_ring import check, publish
 from tests.litmus.processes import run_in_processes
 from tests.shm.helpers import private, put, rings, take
+from tokenring.shm.queues.parking import yield_processor
+from tokenring.shm.queues.progress_ring import check, publish
 
 BATCHES = 15_000
 LARGEST = 16

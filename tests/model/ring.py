@@ -1,4 +1,5 @@
-"""A model of the progress ring: the atomic steps of shm/progress_ring.py, every interleaving, workers that die at any.
+"""A model of the progress ring: the atomic steps of shm/queues/progress_ring.py, every interleaving, workers that die
+at any.
 
 Shared memory: the write position, each reader's read position, and slots of (sequence, batch size, content). As in the
 code, a writer loads the write position, perhaps refreshes its gate by loading the read positions one by one, claims

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import duckdb
 
-from nexmark.schema import STREAMS
+from tokenring.nexmark.events.schema import STREAMS
 
 _DAY = 86_400_000_000_000
 _RANKS = {

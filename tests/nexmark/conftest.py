@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from nexmark.generator import GeneratorConfig
-from nexmark.stage import stage_generated
 from tests.nexmark.resident_spark import ResidentSpark
+from tokenring.nexmark.events.generator import GeneratorConfig
+from tokenring.nexmark.staging.staging import stage_generated
 
 SHARED_EVENTS = 200_000
 

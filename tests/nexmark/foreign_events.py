@@ -8,9 +8,9 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from nexmark.edge_events import edge_tables
-from nexmark.schema import STREAMS
 from tests.nexmark.helpers import SECOND_NS, auction, bid, seal, table
+from tokenring.nexmark.events.edge_events import edge_tables
+from tokenring.nexmark.events.schema import STREAMS
 
 _URLS = ["https://a.b/c/d/e/f?query=1", "https://a.b/c//e?x=1&channel_id=77&y=2", "channel_id=5", "&channel_id="]
 _URLS += ["//host/ä/ö/ü/channel_id=3", "http://h/?xchannel_id=5", "x/y", ""]

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from nexmark import cli
-from nexmark.generator import Generator, GeneratorConfig
-from nexmark.manifest import write_manifest
-from nexmark.schema import EVENT, STREAMS
-from nexmark.spark_generate import chunk_batch
-from nexmark.stage import seal_streams
+from tokenring.nexmark.commands import cli
+from tokenring.nexmark.events.generator import Generator, GeneratorConfig
+from tokenring.nexmark.events.schema import EVENT, STREAMS
+from tokenring.nexmark.spark.generate import chunk_batch
+from tokenring.nexmark.staging.manifest import write_manifest
+from tokenring.nexmark.staging.staging import seal_streams
 
 SECOND_NS = 10**9
 

@@ -18,10 +18,10 @@ from typing import Any
 import orjson
 import pytest
 
-from nexmark import spark_process
-from nexmark.errors import SparkError
-from nexmark.spark_process import end_session, spark_environment
 from tests import leaks
+from tokenring.nexmark.errors import SparkError
+from tokenring.nexmark.spark import process as spark_process
+from tokenring.nexmark.spark.process import end_session, spark_environment
 
 
 class ResidentSpark:
@@ -94,7 +94,7 @@ def _serve(scratch: str) -> None:
     """Answer jobs on stdin, a line each, until its end."""
     import traceback
 
-    from nexmark.spark_session import ProgressReporter, open_session
+    from tokenring.nexmark.spark.session import ProgressReporter, open_session
 
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
     os.set_inheritable(answers.fileno(), False)

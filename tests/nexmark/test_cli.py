@@ -15,7 +15,8 @@ def test_help_names_the_subcommands_and_loads_none(capsys: pytest.CaptureFixture
     outcome = tokenring(capsys, "--help")
     assert outcome.status == 0
     assert all(name in outcome.out for name in ("stage", "run", "profile"))
-    code = "import sys, nexmark.cli; print(sorted({'numpy', 'pyarrow', 'pyspark', 'numba'} & set(sys.modules)))"
+    code = "import sys, tokenring.nexmark.commands.cli\n"
+    code += "print(sorted({'numpy', 'pyarrow', 'pyspark', 'numba'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engine import Schema
-from nexmark.compare import differences
+from tokenring.engine import Schema
+from tokenring.nexmark.oracle.compare import differences
 
 COUNTS = Schema("category average count").to_arrow()
 RIGHT = [{"category": 10, "average": 5, "count": 2}, {"category": 11, "average": 6, "count": 3}]

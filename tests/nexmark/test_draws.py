@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nexmark.draws import FIELDS, below, below_wide, draw, price, seed_key
+from tokenring.nexmark.events.draws import FIELDS, below, below_wide, draw, price, seed_key
 
 _MASK = (1 << 64) - 1
 

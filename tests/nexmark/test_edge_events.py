@@ -7,11 +7,12 @@ from pathlib import Path
 import orjson
 import pytest
 
-from nexmark import runner, verdict
-from nexmark.edge_events import edge_tables
-from nexmark.manifest import read_manifest
-from nexmark.schema import STREAMS
 from tests.nexmark.helpers import tokenring
+from tokenring.nexmark.events.edge_events import edge_tables
+from tokenring.nexmark.events.schema import STREAMS
+from tokenring.nexmark.measure import verdict
+from tokenring.nexmark.run import runner
+from tokenring.nexmark.staging.manifest import read_manifest
 
 SOME = ("q1", "q9", "q12", "q17")
 
@@ -40,7 +41,7 @@ def test_what_is_staged_is_verified(
     """Some queries stand for all, which test_queries.py and test_oracle.py hold against DuckDB over these events."""
     monkeypatch.setattr(runner, "HICCUP_S", 0.02)
     monkeypatch.setattr(verdict, "BEHIND_NS", 60_000_000_000)  # whether the machine keeps up is not asked
-    monkeypatch.setattr("nexmark.run_command.QUERIES", SOME)
+    monkeypatch.setattr("tokenring.nexmark.commands.run.QUERIES", SOME)
     folder = tmp_path / "edges"
     assert tokenring(capsys, "stage", "--edges", "--seed", "2", "--out", folder).status == 0
     manifest = read_manifest(folder)

@@ -16,13 +16,13 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from nexmark.bench import publish
-from nexmark.errors import OptionError
-from nexmark.files import replace, require_writable
-from nexmark.generator import GeneratorConfig
 from scripts.benchmarks import step
 from tests.nexmark.helpers import seal_generated, tokenring
 from tests.nexmark.run_helpers import expected
+from tokenring.nexmark.bench import publish
+from tokenring.nexmark.errors import OptionError
+from tokenring.nexmark.events.generator import GeneratorConfig
+from tokenring.nexmark.system.files import replace, require_writable
 
 _WATCHDOG_S = 60
 

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nexmark.foreign import find_source, normalise
-from nexmark.foreign_json import FLUSH_ROWS, iso_to_ns
-from nexmark.schema import TIME_LIMIT_NS
 from tests.nexmark.helpers import auction, bid, tokenring
+from tokenring.nexmark.events.schema import TIME_LIMIT_NS
+from tokenring.nexmark.staging.foreign.foreign import find_source, normalise
+from tokenring.nexmark.staging.foreign.json_lines import FLUSH_ROWS, iso_to_ns
 
 BID = {"auction": 1, "bidder": 8, "price": 300, "date_time": 2_000, "channel": "Apple", "url": "u", "extra": None}
 CAMEL_AUCTION = {"id": 1, "itemName": "vase", "description": "old", "initialBid": 100, "reserve": 200}

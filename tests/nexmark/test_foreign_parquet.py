@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from nexmark.foreign import find_source, normalise
-from nexmark.foreign_parquet import BATCH_ROWS
-from nexmark.schema import TIME_LIMIT_NS
 from tests.nexmark.helpers import auction, bid, table, tokenring
+from tokenring.nexmark.events.schema import TIME_LIMIT_NS
+from tokenring.nexmark.staging.foreign.foreign import find_source, normalise
+from tokenring.nexmark.staging.foreign.parquet import BATCH_ROWS
 
 INT64_MAX = 2**63 - 1
 

@@ -10,11 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine import LENGTH_MASK
-from nexmark import foreign_json, foreign_parquet
-from nexmark.schema import BID
 from tests.nexmark.helpers import auction, bid, table
 from tests.nexmark.test_foreign_parquet import accepted, refused, write
+from tokenring.engine import LENGTH_MASK
+from tokenring.nexmark.events.schema import BID
+from tokenring.nexmark.staging.foreign import json_lines as foreign_json
+from tokenring.nexmark.staging.foreign import parquet as foreign_parquet
 
 ROWS = 5
 BIDS = table("bid", [bid(price=0x0123456789ABCD00 + row) for row in range(ROWS)])

@@ -10,9 +10,9 @@ import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nexmark.errors import OptionError
-from nexmark.generator import Generator, GeneratorConfig
-from nexmark.schema import EVENT, STREAMS, TIME_LIMIT_NS
+from tokenring.nexmark.errors import OptionError
+from tokenring.nexmark.events.generator import Generator, GeneratorConfig
+from tokenring.nexmark.events.schema import EVENT, STREAMS, TIME_LIMIT_NS
 
 STREAM_NAMES = list(STREAMS)
 

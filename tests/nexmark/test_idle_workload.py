@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nexmark.bench.idle_workload import _declare, measure
 from tests.engine.helpers import settle, simulated
+from tokenring.nexmark.bench.idle_workload import _declare, measure
 
 
 @pytest.mark.parametrize("workers", [1, 2])

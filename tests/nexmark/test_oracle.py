@@ -12,15 +12,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from nexmark import oracle as oracle_module
-from nexmark.compare import differences
-from nexmark.errors import InputError, SparkError
-from nexmark.oracle import CACHE, answers
-from nexmark.sql import QUERIES, sql
 from tests.nexmark.answers import ANSWERS, write_answer
 from tests.nexmark.foreign_events import seal_edges, seal_foreign
 from tests.nexmark.helpers import SECOND_NS, auction, bid, seal, table
 from tests.nexmark.resident_spark import ResidentSpark
+from tokenring.nexmark.errors import InputError, SparkError
+from tokenring.nexmark.oracle import oracle as oracle_module
+from tokenring.nexmark.oracle.compare import differences
+from tokenring.nexmark.oracle.oracle import CACHE, answers
+from tokenring.nexmark.sql import QUERIES, sql
 
 LIMIT = 4_003
 

@@ -6,10 +6,10 @@ from collections import Counter
 
 import pytest
 
-from engine import Config, InputHandle, Schema
-from engine.simulation import SimulatedGroup
-from nexmark.queries import q12
-from operators import collect
+from tokenring.engine import Config, InputHandle, Schema
+from tokenring.engine.worker.simulation import SimulatedGroup
+from tokenring.nexmark.queries import q12
+from tokenring.operators import collect
 
 _S = 10**9
 # (clock, bidders of one message): bounds of windows and beside them, more than one message in a window, long pauses.

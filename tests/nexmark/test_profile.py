@@ -11,18 +11,18 @@ from typing import Any
 import orjson
 import pytest
 
-from engine import Worker
-from engine.agreement import Agreement
-from engine.operator import RunningOperator
-from nexmark import py_spy
-from nexmark.flame_graph import flame_graph
-from nexmark.frame import Frame
-from nexmark.generator import GeneratorConfig
-from nexmark.kernel_calls import kernel_called_at
-from nexmark.stacks import Recording, Stack, function_shares, labelled, read_recording, speedscope
 from tests.crash.run_process import Command
 from tests.imports import ROOT
 from tests.nexmark.helpers import seal_generated, tokenring
+from tokenring.engine import Worker
+from tokenring.engine.running.operator import RunningOperator
+from tokenring.engine.worker.agreement import Agreement
+from tokenring.nexmark.events.generator import GeneratorConfig
+from tokenring.nexmark.profile import py_spy
+from tokenring.nexmark.profile.flame_graph import flame_graph
+from tokenring.nexmark.profile.frame import Frame
+from tokenring.nexmark.profile.kernel_calls import kernel_called_at
+from tokenring.nexmark.profile.stacks import Recording, Stack, function_shares, labelled, read_recording, speedscope
 
 EVENTS = 200_000
 SVG = "{http://www.w3.org/2000/svg}"
@@ -79,7 +79,7 @@ def test_files_for_every_worker_and_merged(
         total = sum(one["profiles"][0]["weights"])
         assert total == pytest.approx(one["profiles"][0]["endValue"]) == pytest.approx(len(stacks) / 100)
         labels = {box.get("data-n", "") for box in _boxes((out / f"worker-{worker}.svg").read_text())}
-        assert any(label.startswith("Worker.run (engine/worker.py:") for label in labels)
+        assert any(label.startswith("Worker.run (engine/worker/worker.py:") for label in labels)
     assert {"worker 0", "worker 1"} <= {box.get("data-n") for box in _boxes((out / "merged.svg").read_text())}
 
 
@@ -219,28 +219,28 @@ def test_a_recording_survives_its_file(tmp_path: Path) -> None:
 
 
 def test_a_line_that_calls_a_kernel_names_it(tmp_path: Path) -> None:
-    source = ROOT / "engine/progress_channel.py"
+    source = ROOT / "engine/progress/exchange.py"
     lines = source.read_text().splitlines()
     at = next(number for number, line in enumerate(lines, 1) if "flags: int = exchange(" in line)
     kernel = kernel_called_at(str(source), at)
     declared = next(number for number, line in enumerate(lines, 1) if line.startswith("def exchange("))
     assert kernel == Frame("kernel exchange", str(source), declared)
     assert kernel_called_at(str(source), at - 1) is None
-    sending = ROOT / "engine/remote_channel.py"
+    sending = ROOT / "engine/data/remote_channel.py"
     called, *_ = [n for n, line in enumerate(sending.read_text().splitlines(), 1) if "= self._partition(" in line]
     found = kernel_called_at(str(sending), called)
     assert found is not None
-    assert (found.name, found.file) == ("kernel partition_for", str(ROOT / "shm/data_queue.py"))
+    assert (found.name, found.file) == ("kernel partition_for", str(ROOT / "shm/queues/data_queue.py"))
     assert kernel_called_at(str(tmp_path / "nowhere.py"), 1) is None
     (tmp_path / "own.py").write_text("@kernel\ndef double(value): ...\n")
     (tmp_path / "program.py").write_text("from own import double\ndouble(1)\n")
     assert kernel_called_at(str(tmp_path / "program.py"), 2) == Frame("kernel double", str(tmp_path / "own.py"), 2)
 
 
-RUN, STEP = Frame("Worker.run", "engine/worker.py", 1), Frame("Worker.step", "engine/worker.py", 2)
-SPIN, PARK = Frame("Worker._spin", "engine/worker.py", 3), Frame("Worker._park", "engine/worker.py", 4)
-OPERATOR = Frame("RunningOperator.run", "engine/operator.py", 5)
-WAIT = Frame("Agreement._wait", "engine/agreement.py", 6)
+RUN, STEP = Frame("Worker.run", "engine/worker/worker.py", 1), Frame("Worker.step", "engine/worker/worker.py", 2)
+SPIN, PARK = Frame("Worker._spin", "engine/worker/worker.py", 3), Frame("Worker._park", "engine/worker/worker.py", 4)
+OPERATOR = Frame("RunningOperator.run", "engine/running/operator.py", 5)
+WAIT = Frame("Agreement._wait", "engine/worker/agreement.py", 6)
 
 
 def test_waiting_is_told_apart_from_work() -> None:

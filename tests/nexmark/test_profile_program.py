@@ -13,15 +13,15 @@ import orjson
 import psutil
 import pytest
 
-from nexmark import py_spy
 from tests.crash.group import ROOT, WATCHDOG_S
 from tests.nexmark.helpers import tokenring
+from tokenring.nexmark.profile import py_spy
 
 PROGRAM = """
 import sys
 import time
-from engine import Schema, execute
-from operators import exchange
+from tokenring.engine import Schema, execute
+from tokenring.operators import exchange
 
 VALUE = Schema("value")
 
@@ -110,7 +110,7 @@ def test_a_group_that_ends_at_once(tmp_path: Path) -> None:
     """Whether py-spy is quick enough is chance; either there is a profile, or one line says that there is none."""
     out = tmp_path / "out"
     status, _, said = _run(
-        out, sys.executable, "-c", "from engine import execute; execute(lambda worker: 1, workers=2)"
+        out, sys.executable, "-c", "from tokenring.engine import execute; execute(lambda worker: 1, workers=2)"
     )
     if (out / "merged.svg").exists():
         assert status == 0

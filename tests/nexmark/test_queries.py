@@ -9,16 +9,16 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from nexmark import runner
-from nexmark.compare import differences
-from nexmark.generator import GeneratorConfig
-from nexmark.queries import QUERIES
-from nexmark.run_query import executed
-from nexmark.runner import Plan
-from nexmark.verdict import Backlog
 from tests.nexmark.answers import ANSWERS, write_answer
 from tests.nexmark.foreign_events import seal_edges, seal_foreign
 from tests.nexmark.helpers import seal_generated
+from tokenring.nexmark.events.generator import GeneratorConfig
+from tokenring.nexmark.measure.verdict import Backlog
+from tokenring.nexmark.oracle.compare import differences
+from tokenring.nexmark.queries import QUERIES
+from tokenring.nexmark.run import runner
+from tokenring.nexmark.run.on_behalf import executed
+from tokenring.nexmark.run.runner import Plan
 
 EVENTS = 40_003
 NAMES = tuple(QUERIES)

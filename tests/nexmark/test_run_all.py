@@ -11,12 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from nexmark import run_all, run_query, runner
-from nexmark.generator import GeneratorConfig
-from nexmark.queries import QUERIES
-from nexmark.run_query import RunError
 from tests.nexmark.answers import write_answer
 from tests.nexmark.helpers import seal_generated, tokenring
+from tokenring.nexmark.commands import run_all
+from tokenring.nexmark.events.generator import GeneratorConfig
+from tokenring.nexmark.queries import QUERIES
+from tokenring.nexmark.run import on_behalf as run_query
+from tokenring.nexmark.run import runner
+from tokenring.nexmark.run.on_behalf import RunError
 
 EVENTS = 20_000
 
@@ -30,7 +32,7 @@ def staged(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two queries, a large result and a small one, stand for all; the machine's hiccups are not asked for."""
     monkeypatch.setattr(runner, "HICCUP_S", 0.02)
-    monkeypatch.setattr("nexmark.run_command.QUERIES", ("q0", "q7"))
+    monkeypatch.setattr("tokenring.nexmark.commands.run.QUERIES", ("q0", "q7"))
 
 
 def test_the_table(capsys: pytest.CaptureFixture[str], tmp_path: Path, staged: Path) -> None:
@@ -78,7 +80,7 @@ def _with_answer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, staged: Path, 
             write_answer(query, staged, tmp_path / f"{query}.parquet", events)
         return {query: tmp_path / f"{query}.parquet" for query in queries}
 
-    monkeypatch.setattr("nexmark.oracle.answers", answers)
+    monkeypatch.setattr("tokenring.nexmark.oracle.oracle.answers", answers)
 
 
 def test_large_results_are_verified_too(

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nexmark import runner
-from nexmark.generator import GeneratorConfig
 from tests.nexmark.helpers import seal_generated
 from tests.nexmark.run_helpers import expected, hand_made, run, simulate
+from tokenring.nexmark.events.generator import GeneratorConfig
+from tokenring.nexmark.run import runner
 
 EVENTS = 200_003
 FEW = 3_000

@@ -12,14 +12,14 @@ import orjson
 import pyarrow.parquet as pq
 import pytest
 
-from engine import BrokenInvariant
-from engine.validation import Validator
-from nexmark import runner
-from nexmark.generator import GeneratorConfig
-from nexmark.schema import STREAMS
 from tests.nexmark.answers import write_answer
 from tests.nexmark.helpers import Outcome, seal_generated, tokenring
 from tests.nexmark.run_helpers import expected, hand_made
+from tokenring.engine import BrokenInvariant
+from tokenring.engine.progress.validation import Validator
+from tokenring.nexmark.events.generator import GeneratorConfig
+from tokenring.nexmark.events.schema import STREAMS
+from tokenring.nexmark.run import runner
 
 EVENTS = 60_000
 
@@ -184,7 +184,7 @@ def test_a_wrong_answer_is_said_and_fails(
     """Bids that the oracle sees and the engine does not: the answer it keeps is one of another prefix."""
     answer = tmp_path / "answer.parquet"
     write_answer("q7", staged, answer, EVENTS // 2)
-    monkeypatch.setattr("nexmark.oracle.answers", lambda *_, **__: {"q7": answer})
+    monkeypatch.setattr("tokenring.nexmark.oracle.oracle.answers", lambda *_, **__: {"q7": answer})
     file = tmp_path / "outcome.json"
     outcome = tokenring(capsys, "run", "q7", "--input", staged, "--verify", "--json", file)
     assert outcome.status == 1

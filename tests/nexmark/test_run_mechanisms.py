@@ -11,22 +11,22 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engine import Batch, InputPort, OperatorContext, Schema
-from nexmark import runner
-from nexmark.cursors import NEVER, Cursor, Cursors
-from nexmark.errors import OptionError
-from nexmark.generator import GeneratorConfig
-from nexmark.queries import QUERIES
-from nexmark.run_command import MECHANISMS as OFFERED
-from nexmark.run_command import QUERIES as OFFERED_QUERIES
-from nexmark.runner import Plan, prepare
-from nexmark.source import Measurements, Pace, nexmark_source
-from nexmark.staged import StagedEvents
-from operators.mechanisms import MECHANISMS, mechanism
 from tests.engine.helpers import build, simulated
 from tests.nexmark.helpers import seal_generated
 from tests.nexmark.run_helpers import expected, hand_made, run, simulate
 from tests.nexmark.test_run_answers import AUCTION_CASES, _events
+from tokenring.engine import Batch, InputPort, OperatorContext, Schema
+from tokenring.nexmark.commands.run import MECHANISMS as OFFERED
+from tokenring.nexmark.commands.run import QUERIES as OFFERED_QUERIES
+from tokenring.nexmark.errors import OptionError
+from tokenring.nexmark.events.generator import GeneratorConfig
+from tokenring.nexmark.queries import QUERIES
+from tokenring.nexmark.run import runner
+from tokenring.nexmark.run.cursors import NEVER, Cursor, Cursors
+from tokenring.nexmark.run.runner import Plan, prepare
+from tokenring.nexmark.run.source import Measurements, Pace, nexmark_source
+from tokenring.nexmark.staging.staged import StagedEvents
+from tokenring.operators.mechanisms import MECHANISMS, mechanism
 
 EVENTS = 20_003
 OTHERS = [name for name in QUERIES["q4"].mechanisms if name != "tokens"]  # test_run_answers.py has tokens
@@ -169,7 +169,7 @@ def test_the_first_event_beyond_a_time(staged: Path) -> None:
 
 
 def test_rows_keep_their_order_within_a_time() -> None:
-    from operators.mechanisms.notifications import by_time
+    from tokenring.operators.mechanisms.notifications import by_time
 
     batch = Batch(Schema("at n"), {"at": [5, 3, 5, 3, 9], "n": [0, 1, 2, 3, 4]})
     assert [(at, piece["n"].tolist()) for at, piece in by_time(batch, "at")] == [(3, [1, 3]), (5, [0, 2]), (9, [4])]

@@ -7,12 +7,12 @@ from pathlib import Path
 import orjson
 import pytest
 
-from nexmark.generator import GeneratorConfig
 from scripts.benchmarks.__main__ import main
 from scripts.benchmarks.render import render
 from scripts.benchmarks.scale import limits
 from scripts.benchmarks.scale_tables import events_text
 from tests.nexmark.helpers import seal_generated
+from tokenring.nexmark.events.generator import GeneratorConfig
 
 
 @pytest.mark.spark

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import InputPort, OperatorContext, Scope, Worker
-from nexmark.cursors import NONE, Cursor, Cursors
-from nexmark.generator import GeneratorConfig
-from nexmark.source import NOT_YET, Measurements, Pace, nexmark_source
-from nexmark.staged import StagedEvents
 from tests.engine.helpers import build, settle, simulated
 from tests.nexmark.helpers import seal_generated
 from tests.nexmark.run_helpers import hand_made
+from tokenring.engine import InputPort, OperatorContext, Scope, Worker
+from tokenring.nexmark.events.generator import GeneratorConfig
+from tokenring.nexmark.run.cursors import NONE, Cursor, Cursors
+from tokenring.nexmark.run.source import NOT_YET, Measurements, Pace, nexmark_source
+from tokenring.nexmark.staging.staged import StagedEvents
 
 EVENTS = 5_000
 READS = {"auction": ("id", "date_time"), "bid": ("auction", "date_time")}

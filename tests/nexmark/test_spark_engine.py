@@ -9,13 +9,13 @@ import orjson
 import pyarrow.parquet as pq
 import pytest
 
-from nexmark.generator import GeneratorConfig
-from nexmark.queries import QUERIES
-from nexmark.spark_engine import SparkPlan, run_on_spark
-from nexmark.spark_process import spark_environment
-from nexmark.sql import NOT_STREAMED, STREAMED
-from nexmark.sql import QUERIES as TEXTS
 from tests.nexmark.helpers import seal_generated, tokenring
+from tokenring.nexmark.events.generator import GeneratorConfig
+from tokenring.nexmark.queries import QUERIES
+from tokenring.nexmark.scale_out.engine import SparkPlan, run_on_spark
+from tokenring.nexmark.spark.process import spark_environment
+from tokenring.nexmark.sql import NOT_STREAMED, STREAMED
+from tokenring.nexmark.sql import QUERIES as TEXTS
 
 EVENTS = 3_003
 
@@ -53,7 +53,7 @@ def test_a_batch(capsys: pytest.CaptureFixture[str], tmp_path: Path, staged: Pat
 @pytest.mark.usefixtures("spark")
 def test_streams(capsys: pytest.CaptureFixture[str], staged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that appends, a join, and one whose rows replace each other; the folder by a URI."""
-    monkeypatch.setattr("nexmark.run_command.QUERIES", ("q2", "q4", "q7", "q8"))
+    monkeypatch.setattr("tokenring.nexmark.commands.run.QUERIES", ("q2", "q4", "q7", "q8"))
     link = staged.parent / "plain"
     link.symlink_to(staged)
     uri = f"file://{link}"

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from nexmark.spark_process import _failure, end_session, plain_path
+from tokenring.nexmark.spark.process import _failure, end_session, plain_path
 
 # A leader that dies at once, and a child of its session that does not heed SIGTERM.
 STUBBORN = """
@@ -24,7 +24,7 @@ if os.fork() == 0:
 
 
 def test_an_orphan_that_does_not_heed_sigterm_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nexmark.spark_process._GRACE_SECONDS", 0.3)
+    monkeypatch.setattr("tokenring.nexmark.spark.process._GRACE_SECONDS", 0.3)
     command = [sys.executable, "-c", STUBBORN]
     leader = subprocess.Popen(command, stdout=subprocess.PIPE, text=False, start_new_session=True)
     assert leader.stdout is not None

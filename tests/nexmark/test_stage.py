@@ -18,11 +18,11 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from engine import Strings
-from nexmark.generator import Generator, GeneratorConfig
-from nexmark.schema import STREAMS
-from nexmark.staged import StagedEvents
 from tests.nexmark.helpers import SECOND_NS, seal_generated, tokenring
+from tokenring.engine import Strings
+from tokenring.nexmark.events.generator import Generator, GeneratorConfig
+from tokenring.nexmark.events.schema import STREAMS
+from tokenring.nexmark.staging.staged import StagedEvents
 
 pytestmark = pytest.mark.spark
 
@@ -82,7 +82,7 @@ def test_other_partitions_a_machine_without_java_and_an_odd_path(
             (tools / tool).symlink_to(found)
     monkeypatch.setenv("PATH", str(tools))
     out = tmp_path / "an odd, [path] {of}: Zürich" / "events"
-    command = [sys.executable, "-m", "nexmark.cli", "stage", "--out", str(out), "--events", str(shared_config.events)]
+    command = [sys.executable, "-m", "tokenring", "stage", "--out", str(out), "--events", str(shared_config.events)]
     command += ["--rate", str(shared_config.rate), "--seed", str(shared_config.seed), "--partitions", "7"]
     done = subprocess.run([*command, "--master", "local[2]"], capture_output=True, text=True, check=False)
     # No bar in a pipe, and nothing of what Spark says.
@@ -234,7 +234,7 @@ def session_processes(leader: int) -> list[psutil.Process]:
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
 def test_a_stage_that_is_ended_leaves_nothing_that_passes_for_staged(tmp_path: Path, number: int, status: int) -> None:
     out = tmp_path / "events"
-    command = [sys.executable, "-m", "nexmark.cli", "stage", "--out", str(out), "--events", "20000000"]
+    command = [sys.executable, "-m", "tokenring", "stage", "--out", str(out), "--events", "20000000"]
     stage = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True)
     try:
         # Well under way: Spark is writing a stream.
@@ -254,14 +254,14 @@ def test_a_stage_that_is_ended_leaves_nothing_that_passes_for_staged(tmp_path: P
     assert not out.exists()
     if number == signal.SIGKILL:
         assert len(list(tmp_path.iterdir())) == 1
-        from nexmark.staging_folder import remove_leftovers
+        from tokenring.nexmark.staging.staging_folder import remove_leftovers
 
         remove_leftovers(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_killed_jvm_is_told_and_leaves_nothing(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "nexmark.cli", "stage", "--out", str(tmp_path / "events"), "--events", "20000000"]
+    command = [sys.executable, "-m", "tokenring", "stage", "--out", str(tmp_path / "events"), "--events", "20000000"]
     stage = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         wait_for(lambda: stage.poll() is not None or list(tmp_path.glob(".tokenring-*/*.parquet")), "Spark to write")
@@ -273,7 +273,7 @@ def test_a_killed_jvm_is_told_and_leaves_nothing(tmp_path: Path) -> None:
             stage.kill()
             stage.communicate()
     assert (stage.returncode, out_text) == (1, "")
-    assert error.startswith("tokenring: error: Spark failed in nexmark.spark_generate")
+    assert error.startswith("tokenring: error: Spark failed in tokenring.nexmark.spark.generate")
     assert "Spark's JVM ended with status -9" in error
     assert error.count("\n") == 1
     assert list(tmp_path.iterdir()) == []

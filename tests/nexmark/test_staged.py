@@ -9,15 +9,15 @@ import numpy as np
 import orjson
 import pytest
 
-from engine import Schema, Strings
-from nexmark.cursors import Cursor
-from nexmark.errors import StagedError
-from nexmark.generator import Generator, GeneratorConfig
-from nexmark.manifest import manifest_checksum, read_manifest
-from nexmark.schema import STREAMS
-from nexmark.spark_generate import chunk_batch
-from nexmark.staged import StagedEvents
 from tests.nexmark.helpers import auction, bid, seal, seal_generated, table
+from tokenring.engine import Schema, Strings
+from tokenring.nexmark.errors import StagedError
+from tokenring.nexmark.events.generator import Generator, GeneratorConfig
+from tokenring.nexmark.events.schema import STREAMS
+from tokenring.nexmark.run.cursors import Cursor
+from tokenring.nexmark.spark.generate import chunk_batch
+from tokenring.nexmark.staging.manifest import manifest_checksum, read_manifest
+from tokenring.nexmark.staging.staged import StagedEvents
 
 CONFIG = GeneratorConfig(events=5_000, seed=9)
 CHECK = {"bid": ["auction", "price", "date_time", "event"], "auction": ["id"]}
@@ -198,7 +198,7 @@ def test_folders_that_hold_no_events(tmp_path: Path) -> None:
 def test_rows_of_several_part_files_are_joined_in_order(tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
-    from nexmark.stage import seal_streams
+    from tokenring.nexmark.staging.staging import seal_streams
 
     rows = [bid(event=index, price=index * 10) for index in range(10)]
     folder = tmp_path / "parts"

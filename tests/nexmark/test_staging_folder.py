@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from nexmark.errors import StagingError
-from nexmark.staging_folder import remove_leftovers, staging_folder
+from tokenring.nexmark.errors import StagingError
+from tokenring.nexmark.staging.staging_folder import remove_leftovers, staging_folder
 
 BUILDER = """
 import sys, time
 from pathlib import Path
-from nexmark.staging_folder import staging_folder
+from tokenring.nexmark.staging.staging_folder import staging_folder
 with staging_folder(Path(sys.argv[1]), False, 0) as building:
     (building / "half").write_text("done")
     print("ready", flush=True)

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from engine import Strings
-from nexmark import text_files
-from nexmark.errors import StagingError
-from nexmark.text_files import TextWriter
+from tokenring.engine import Strings
+from tokenring.nexmark.errors import StagingError
+from tokenring.nexmark.staging import text_files
+from tokenring.nexmark.staging.text_files import TextWriter
 
 TEXTS = ["a", None, "bb", "", "a", "ccc", "dd", "bb", "ä", "dd", None, "ccc", "ee", "a", "ee"]
 

@@ -6,9 +6,9 @@ import re
 
 import xxhash
 
-from nexmark.generator import Generator, GeneratorConfig
-from nexmark.schema import STREAMS
-from nexmark.spark_generate import chunk_batch
+from tokenring.nexmark.events.generator import Generator, GeneratorConfig
+from tokenring.nexmark.events.schema import STREAMS
+from tokenring.nexmark.spark.generate import chunk_batch
 
 
 def test_a_slice_has_the_strings_of_the_whole() -> None:

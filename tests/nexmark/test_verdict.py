@@ -8,7 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nexmark.verdict import BEHIND_NS, DNF, HELD, LOOK_EVERY_NS, UNDECIDED, Backlog, Verdict, judge, until_decided
+from tokenring.nexmark.measure.verdict import (
+    BEHIND_NS,
+    DNF,
+    HELD,
+    LOOK_EVERY_NS,
+    UNDECIDED,
+    Backlog,
+    Verdict,
+    judge,
+    until_decided,
+)
 
 SECOND = 1_000_000_000
 

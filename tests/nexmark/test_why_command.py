@@ -15,7 +15,7 @@ from tests.imports import ROOT
 
 def why(*arguments: str | int) -> subprocess.CompletedProcess[str]:
     """Run the command."""
-    command = [sys.executable, "-m", "nexmark.cli", "why", *map(str, arguments)]
+    command = [sys.executable, "-m", "tokenring", "why", *map(str, arguments)]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
 
 

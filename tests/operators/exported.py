@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 from types import ModuleType
 
-import operators
-from operators import graphs
+from tokenring import operators
+from tokenring.operators import graphs
 
 _NO_OPERATORS = {"col", "greatest", "least", "lit", "when", "gather", "random_edges"}
 """Functions that make expressions, or arrays, or run a program."""

@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine import InputHandle, InputPort, OperatorContext, Schema, Scope, Stream, Worker
-from operators.mechanisms import Progress, mechanism
 from tests.engine.helpers import build, settle, simulated
+from tokenring.engine import InputHandle, InputPort, OperatorContext, Schema, Scope, Stream, Worker
+from tokenring.operators.mechanisms import mechanism
+from tokenring.operators.mechanisms.mechanism import Progress
 
 Rows = Mapping[str, Sequence[Any]]
 

@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import Schema, Stream
-from operators import Arrangement, arrange
 from tests.operators.helpers import bench
+from tokenring.engine import Schema, Stream
+from tokenring.operators import Arrangement, arrange
 
 UPDATES = Schema("change key other")
 ROW = st.tuples(st.integers(0, 4), st.integers(0, 5) | st.sampled_from([-(2**63), 2**63 - 1]), st.integers(-2, 2))

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import OperatorError, Schema, SchemaError, Stream
-from operators import average_of_last
 from tests.operators.helpers import bench
+from tokenring.engine import OperatorError, Schema, SchemaError, Stream
+from tokenring.operators import average_of_last
 
 ROWS = Schema("key value at n")
 HUGE = 2**63 - 1

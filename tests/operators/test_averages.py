@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import Exchange, OperatorError, Schema, SchemaError, Stream
-from operators import running_average, tumbling_average
 from tests.operators.helpers import bench
+from tokenring.engine import Exchange, OperatorError, Schema, SchemaError, Stream
+from tokenring.operators import running_average, tumbling_average
 
 KEYED = Schema("key value")
 TIMED = Schema("at value")

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import OperatorError, Schema, Stream
-from operators import best_offers
-from operators.intervals import PENDING, Intervals
 from tests.operators.helpers import Bench, bench
+from tokenring.engine import OperatorError, Schema, Stream
+from tokenring.operators import best_offers
+from tokenring.operators.paper.intervals import PENDING, Intervals
 
 INTERVALS = Schema("key start end least payload")
 OFFERS = Schema("item when price")
@@ -194,7 +194,7 @@ def test_waiting_offers_do_not_accumulate(monkeypatch: pytest.MonkeyPatch) -> No
             super().__init__()
             made_states.append(self)
 
-    monkeypatch.setattr(sys.modules["operators.best_offers"], "Intervals", Watched)
+    monkeypatch.setattr(sys.modules["tokenring.operators.paper.best_offers"], "Intervals", Watched)
     with _bench() as made:
         for time in range(0, 20_000, 100):
             made.send(_columns(OFFERS, [(key, time, 1) for key in range(100)]), to=1, time=time)

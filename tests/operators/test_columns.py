@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import Batch, OperatorError, Schema, SchemaError, Scope, Stream, UsageError
-from operators import Expression, col, drop_columns, greatest, lit, rename, select, when, where, with_columns
-from operators.expressions.fuse import Part
 from tests.operators.helpers import bench
+from tokenring.engine import Batch, OperatorError, Schema, SchemaError, Scope, Stream, UsageError
+from tokenring.operators import Expression, col, drop_columns, greatest, lit, rename, select, when, where, with_columns
+from tokenring.operators.expressions.fuse import Part
 
 BIDS = Schema("auction price", channel="string?", at="timestamp", score="float64?", flag="bool", size="uint64")
 ROWS = Batch(

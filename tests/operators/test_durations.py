@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import Schema, SchemaError, Scope, Stream, UsageError
-from operators import (
+from tests.operators.helpers import bench
+from tokenring.engine import Schema, SchemaError, Scope, Stream, UsageError
+from tokenring.operators import (
     DAY,
     HOUR,
     MINUTE,
@@ -28,8 +29,7 @@ from operators import (
     select,
     top,
 )
-from operators.durations import span_of
-from tests.operators.helpers import bench
+from tokenring.operators.durations import span_of
 
 STAMPED, NUMBERED = Schema("key", at="timestamp"), Schema("key at")
 HALF_A_MINUTE = ["30s", "30 s", "30000ms", "30000 ms", "30000000us", "30000000000ns", 30 * SECOND, SECOND * 30]

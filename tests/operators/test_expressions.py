@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import Batch, Schema, Scope, Stream, UsageError
-from operators import Expression, col, greatest, least, lit, select, when, where, with_columns
-from operators.expressions.fuse import Part
+from tokenring.engine import Batch, Schema, Scope, Stream, UsageError
+from tokenring.operators import Expression, col, greatest, least, lit, select, when, where, with_columns
+from tokenring.operators.expressions.fuse import Part
 
 KINDS = {
     "i": "int64",

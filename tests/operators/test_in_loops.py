@@ -16,9 +16,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import operators
-from engine import GraphError, Schema, Scope, Stream, Worker
-from operators import (
+from tests.engine.helpers import build, settle, simulated
+from tests.operators.exported import exported
+from tokenring import operators
+from tokenring.engine import GraphError, Schema, Scope, Stream, Worker
+from tokenring.operators import (
     Count,
     CountDistinct,
     First,
@@ -40,9 +42,7 @@ from operators import (
     where,
     with_columns,
 )
-from operators.mechanisms import mechanism
-from tests.engine.helpers import build, settle, simulated
-from tests.operators.exported import exported
+from tokenring.operators.mechanisms import mechanism
 
 ROW = Schema("node left at")
 ROWS = pa.table({name: [1] for name in ROW.names})

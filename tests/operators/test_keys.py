@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import Batch, Schema, SchemaError
-from operators.keys import Keys, grown
+from tokenring.engine import Batch, Schema, SchemaError
+from tokenring.operators.state.keys import Keys, grown
 
 HUGE = 2**63 - 1
 VALUES: dict[str, Any] = {

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import GraphError, Schema, Stream
-from operators import concatenate, look_up
 from tests.operators.helpers import bench
+from tokenring.engine import GraphError, Schema, Stream
+from tokenring.operators import concatenate, look_up
 
 ASKED, KNOWN = Schema("number key"), Schema("key value")
 Sides = tuple[list[tuple[int, int]], dict[int, int]]

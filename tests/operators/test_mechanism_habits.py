@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import COMPLETE, Batch, Exchange, Notify, Schema, Stream, Time, TimeRegressionError
-from operators import no_op, word_count
-from operators.mechanisms import MECHANISMS, Give, Mechanism
-from shm.progress_ring import RING_READ_POSITION
 from tests.operators.helpers import Bench, bench
+from tokenring.engine import COMPLETE, Batch, Exchange, Notify, Schema, Stream, Time, TimeRegressionError
+from tokenring.operators import no_op, word_count
+from tokenring.operators.mechanisms import MECHANISMS
+from tokenring.operators.mechanisms.logic import Give
+from tokenring.operators.mechanisms.mechanism import Mechanism
+from tokenring.shm.queues.progress_ring import RING_READ_POSITION
 
 WORDS = Schema("word at")
 CHAIN = 5
@@ -182,8 +184,8 @@ def test_inputs_keep_the_rules_of_inputs(way: str) -> None:
 
 
 def test_a_source_cannot_take_its_marks_back() -> None:
-    from operators.mechanisms import mechanism
     from tests.engine.helpers import build, simulated
+    from tokenring.operators.mechanisms import mechanism
 
     seen: list[str] = []
 

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import COMPLETE, GraphError, Schema, Stream, UsageError
-from operators import Count, Max, Tumbling, aggregate, best_offers, no_op, running_average, word_count
-from operators.mechanisms import MECHANISMS, Mechanism, mechanism
 from tests.operators.helpers import Bench, bench
+from tokenring.engine import COMPLETE, GraphError, Schema, Stream, UsageError
+from tokenring.operators import Count, Max, Tumbling, aggregate, best_offers, no_op, running_average, word_count
+from tokenring.operators.mechanisms import MECHANISMS, mechanism
+from tokenring.operators.mechanisms.mechanism import Mechanism
 
 WORDS = Schema("word at")
 VALUES = Schema("key value at")

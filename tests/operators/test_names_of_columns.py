@@ -7,18 +7,8 @@ from typing import Any
 
 import pytest
 
-from engine import Schema, SchemaError, Scope, Stream
-from operators import (
-    Count,
-    aggregate,
-    distinct,
-    join,
-    latest,
-    look_up,
-    running_average,
-    select,
-    top,
-)
+from tokenring.engine import Schema, SchemaError, Scope, Stream
+from tokenring.operators import Count, aggregate, distinct, join, latest, look_up, running_average, select, top
 
 MISTAKES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "a tuple for one": (

@@ -9,10 +9,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import InputPort, Notify, OperatorContext, OutputPort, Schema, Scope, Stream, Token, UsageError, Worker
-from operators import Notificator, Stash, branch, col, collect, concatenate, with_columns
 from tests.engine.helpers import build, settle, simulated
 from tests.operators.helpers import bench
+from tokenring.engine import (
+    InputPort,
+    Notify,
+    OperatorContext,
+    OutputPort,
+    Schema,
+    Scope,
+    Stream,
+    Token,
+    UsageError,
+    Worker,
+)
+from tokenring.operators import Notificator, Stash, branch, col, collect, concatenate, with_columns
 
 VALUE = Schema("value")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine import Batch, Schema, Strings
-from operators.expressions import remembered
-from operators.expressions.remembered import Made, Remembered
+from tokenring.engine import Batch, Schema, Strings
+from tokenring.operators.expressions import remembered
+from tokenring.operators.expressions.remembered import Made, Remembered
 
 TEXT = Schema.of({"text": "string?"})
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-import operators
-from engine import Schema, Scope, Stream, Worker
-from operators import col, distinct, iterate, where, with_columns
 from tests.engine.helpers import build, settle, simulated
+from tokenring import operators
+from tokenring.engine import Schema, Scope, Stream, Worker
+from tokenring.operators import col, distinct, iterate, where, with_columns
 
 ROW = Schema("node left at")
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine import Exchange, Schema, Scope, Worker, kernel
-from operators import collect, latest
-from operators.hash_index import HashIndex, slot_of
 from tests.engine.helpers import build, settle, simulated
+from tokenring.engine import Exchange, Schema, Scope, Worker, kernel
+from tokenring.operators import collect, latest
+from tokenring.operators.state.hash_index import HashIndex, slot_of
 
 HUGE = 2**63 - 1
 KEYS = st.one_of(st.integers(-5, 5), st.integers(-(2**63), 2**63 - 1), st.sampled_from([HUGE, -HUGE - 1, 0]))

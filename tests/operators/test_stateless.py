@@ -11,10 +11,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from engine import Batch, OperatorError, Schema, SchemaError, Scope, Stream
-from operators import filter_batches, map_batches, where
-from operators.where import Where
 from tests.operators.helpers import bench
+from tokenring.engine import Batch, OperatorError, Schema, SchemaError, Scope, Stream
+from tokenring.operators import filter_batches, map_batches, where
+from tokenring.operators.rows.where import Where
 
 COMPARE: dict[str, Any] = {
     "<": operator.lt,

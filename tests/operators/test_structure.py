@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import COMPLETE, GraphError, OperatorError, Schema, SchemaError, Scope, Stream, UsageError
-from operators import (
+from tests.operators.helpers import bench
+from tokenring.engine import COMPLETE, GraphError, OperatorError, Schema, SchemaError, Scope, Stream, UsageError
+from tokenring.operators import (
     RowwiseWarning,
     branch,
     broadcast,
@@ -30,7 +31,6 @@ from operators import (
     where,
     with_columns,
 )
-from tests.operators.helpers import bench
 
 VALUE = Schema("value")
 MIXED = Schema("value", name="string?", flag="bool?", at="timestamp?")

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import Batch, Schema, Strings, address_of
-from operators.expressions.text_blocks import split_part
-from operators.expressions.texts import _choose
+from tokenring.engine import Batch, Schema, Strings, address_of
+from tokenring.operators.expressions.text_blocks import split_part
+from tokenring.operators.expressions.texts import _choose
 
 
 @settings(max_examples=60, deadline=None)

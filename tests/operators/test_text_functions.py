@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine import Batch, OperatorError, Schema, SchemaError, Scope, Stream, execute
-from operators import Expression, col, collect, select, when, where
+from tokenring.engine import Batch, OperatorError, Schema, SchemaError, Scope, Stream, execute
+from tokenring.operators import Expression, col, collect, select, when, where
 
 TEXT = Schema(text="string?")
 

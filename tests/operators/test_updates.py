@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-import operators
-from engine import GraphError, Schema, Scope, Stream, Updates
-from operators import (
+from tests.operators.exported import exported
+from tests.operators.helpers import bench
+from tokenring import operators
+from tokenring.engine import GraphError, Schema, Scope, Stream, Updates
+from tokenring.operators import (
     Count,
     Tumbling,
     aggregate,
@@ -29,8 +31,6 @@ from operators import (
     select,
     where,
 )
-from tests.operators.exported import exported
-from tests.operators.helpers import bench
 
 ROW = Schema("key other value")
 Declare = Callable[[Stream], Any]

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from shm.data_queue import INBOX_WORDS, Loopback, attach_queues
-from shm.layout import Layout
-from shm.progress_ring import advance, attach_ring, available, publish, record_word, release
-from shm.segment import Segment
+from tokenring.shm.memory.layout import Layout
+from tokenring.shm.memory.segment import Segment
+from tokenring.shm.queues.data_queue import INBOX_WORDS, Loopback, attach_queues
+from tokenring.shm.queues.progress_ring import advance, attach_ring, available, publish, record_word, release
 
 WORDS_OF_RECORD = (2, 3, 4)  # location, delta, time
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from shm import atomics
-from shm.atomics import add, exchange_if, peek, poke
-from shm.kernels import address_of, kernel, words_at
-from shm.parking import fence_now
+from tokenring.shm.kernels.kernel import address_of, kernel, words_at
+from tokenring.shm.memory import atomics
+from tokenring.shm.memory.atomics import add, exchange_if, peek, poke
+from tokenring.shm.queues.parking import fence_now
 
 
 def test_peek_and_poke_one_word() -> None:
@@ -83,7 +83,7 @@ def test_a_fence_is_a_full_fence() -> None:
 
 def test_an_unknown_processor_is_refused() -> None:
     assert platform.machine().lower() in atomics.KNOWN_PROCESSORS
-    script = "import platform; platform.machine = lambda: 'riscv64'; import shm.atomics"
+    script = "import platform; platform.machine = lambda: 'riscv64'; import tokenring.shm.memory.atomics"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert "riscv64" in done.stderr.splitlines()[-1]

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from shm.cleanup import leftovers, reclaim
-from shm.layout import Layout
-from shm.segment import Segment, process_start_ticks
+from tokenring.shm.memory.cleanup import leftovers, reclaim
+from tokenring.shm.memory.layout import Layout
+from tokenring.shm.memory.segment import Segment, process_start_ticks
 
 SHM = Path("/dev/shm")
 MAKE_AND_WAIT = """
 import signal
-from shm.layout import Layout
-from shm.parking import ParkingLot
-from shm.segment import Segment
+from tokenring.shm.memory.layout import Layout
+from tokenring.shm.queues.parking import ParkingLot
+from tokenring.shm.memory.segment import Segment
 segment = Segment.create(Layout(2, 64, 256))
 print(segment.name, flush=True)
 signal.pause()

@@ -9,7 +9,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from shm.data_queue import (
+from tests.shm.helpers import QueueEnd, private
+from tokenring.shm.queues.data_queue import (
     HEADER_WORDS,
     INBOX_CHANNEL,
     INBOX_COLUMNS,
@@ -30,7 +31,6 @@ from shm.data_queue import (
     route,
     send_for,
 )
-from tests.shm.helpers import QueueEnd, private
 
 Message = tuple[int, int, int, list[list[int]]]  # sender, channel, stamp, columns
 

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from numba import njit, types
 
-from shm import data_queue, parking, progress_ring
-from shm.atomics import load_word, store_release, store_word
-from shm.kernels import address_of
+from tokenring.shm.kernels.kernel import address_of
+from tokenring.shm.memory.atomics import load_word, store_release, store_word
+from tokenring.shm.queues import data_queue, parking, progress_ring
 
 STATE, STATES, WORD = types.int64[::1], types.int64[:, ::1], types.int64
 _TARGET = "aarch64-unknown-linux-gnu"

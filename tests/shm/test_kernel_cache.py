@@ -8,14 +8,14 @@ import sys
 from pathlib import Path
 
 LEAF = """
-from shm.kernels import kernel
+from tokenring.shm.kernels.kernel import kernel
 STEP = {step}
 @kernel
 def advance(at):
     return at + STEP * {factor}
 """
 CALLER = """
-from shm.kernels import kernel, int64
+from tokenring.shm.kernels.kernel import kernel, int64
 from leaf import STEP, advance
 @kernel(int64(int64))
 def twice(at):

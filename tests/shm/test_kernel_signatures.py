@@ -6,8 +6,8 @@ from importlib import import_module
 from types import CodeType, ModuleType
 from typing import Any
 
-from shm.kernels import Kernel
 from tests.imports import PACKAGES, read_tree
+from tokenring.shm.kernels.kernel import Kernel
 
 
 def _codes(value: Any, seen: set[int], module: str) -> list[CodeType]:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shm import layout as words_of
-from shm.errors import SegmentError
-from shm.layout import LINE_WORDS, MAX_WORKERS, RECORD_WORDS, Layout
+from tokenring.shm.errors import SegmentError
+from tokenring.shm.memory import layout as words_of
+from tokenring.shm.memory.layout import LINE_WORDS, MAX_WORKERS, RECORD_WORDS, Layout
 
 layouts = st.builds(
     Layout,

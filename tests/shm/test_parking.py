@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import os
 
-from shm.atomics import peek
-from shm.parking import ParkingLot, any_parked, begin_parking, end_parking, next_parked, parked_address, wake_all
 from tests.shm.helpers import private
+from tokenring.shm.memory.atomics import peek
+from tokenring.shm.queues.parking import (
+    ParkingLot,
+    any_parked,
+    begin_parking,
+    end_parking,
+    next_parked,
+    parked_address,
+    wake_all,
+)
 
 
 def test_semaphores_leave_no_name() -> None:

@@ -6,8 +6,16 @@ from random import Random
 
 import pytest
 
-from shm.progress_ring import advance, available, check, claim, load_position, release, slowest_read_position
 from tests.shm.helpers import private, put, rings, take
+from tokenring.shm.queues.progress_ring import (
+    advance,
+    available,
+    check,
+    claim,
+    load_position,
+    release,
+    slowest_read_position,
+)
 
 
 def test_everybody_reads_every_batch_in_one_order() -> None:

@@ -14,11 +14,11 @@ import numpy as np
 import posix_ipc
 import pytest
 
-from shm import layout as words_of
-from shm import segment as module
-from shm.errors import OutOfSharedMemory, SegmentError
-from shm.layout import Layout
-from shm.segment import Segment, new_name, process_start_ticks, require_room
+from tokenring.shm.errors import OutOfSharedMemory, SegmentError
+from tokenring.shm.memory import layout as words_of
+from tokenring.shm.memory import segment as module
+from tokenring.shm.memory.layout import Layout
+from tokenring.shm.memory.segment import Segment, new_name, process_start_ticks, require_room
 
 LAYOUT = Layout(2, 64, 256)
 
@@ -152,9 +152,9 @@ def test_a_real_file_system_that_is_too_small(tmp_path: Path) -> None:
         "mount -t tmpfs -o size=64k tmpfs /dev/shm && "
         f"exec {sys.executable} -c '"
         "import os\n"
-        "from shm.layout import Layout\n"
-        "from shm.segment import Segment\n"
-        "from shm.errors import OutOfSharedMemory\n"
+        "from tokenring.shm.memory.layout import Layout\n"
+        "from tokenring.shm.memory.segment import Segment\n"
+        "from tokenring.shm.errors import OutOfSharedMemory\n"
         "try: Segment.create(Layout(2, 1024, 65536))\n"
         'except OutOfSharedMemory as error: print("refused", error, os.listdir("/dev/shm"))\'\n'
     )

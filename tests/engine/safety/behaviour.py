@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine import COMPLETE, Batch, InputPort, OperatorContext, OutputPort, Schema, Token, TokenRef
 from tests.engine.safety.oracle import Chain
 from tests.engine.safety.plan import OperatorPlan, Port, When
+from tokenring.engine import COMPLETE, Batch, InputPort, OperatorContext, OutputPort, Schema, Token, TokenRef
 
 if TYPE_CHECKING:
     from tests.engine.safety.schedule import Run

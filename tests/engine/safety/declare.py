@@ -6,11 +6,9 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from engine import InputHandle, PathSummary, Scope
-from engine.scope import Feedback, Loop
-from engine.stream import Stream
 from tests.engine.safety.behaviour import SCHEMA
 from tests.engine.safety.plan import OperatorPlan, Plan, Port
+from tokenring.engine import Feedback, InputHandle, Loop, PathSummary, Scope, Stream
 
 if TYPE_CHECKING:
     from tests.engine.safety.behaviour import Behaviour

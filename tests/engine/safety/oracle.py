@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-from engine import Broadcast, Exchange
 from tests.engine.safety.paths import applied, minimal, no_later, paths
 from tests.engine.safety.plan import Plan, Port, When
+from tokenring.engine import Broadcast, Exchange
 
 Chain = tuple[When, ...]
 """A frontier: its minimal times; empty if complete."""

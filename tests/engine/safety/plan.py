@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from random import Random
 
-from engine import Broadcast, Exchange, Notify, Pact, Pipeline
+from tokenring.engine import Broadcast, Exchange, Notify, Pact, Pipeline
 
 Port = tuple[str, int, int]
 """("in" or "out", operator, port)."""

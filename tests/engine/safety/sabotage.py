@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.change_batch import ChangeLog
-from engine.channel import FeedbackChannel
-from engine.remote_channel import RemoteChannel
-from engine.timestamp import identity
 from tests.engine.safety.schedule import Run
+from tokenring.engine.data.channel import FeedbackChannel
+from tokenring.engine.data.remote_channel import RemoteChannel
+from tokenring.engine.progress.change_log import ChangeLog
+from tokenring.engine.times.timestamp import identity
 
 
 def publishes_in_the_middle_of_a_call(run: Run) -> None:

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from random import Random
 from unittest.mock import patch
 
-from engine import Batch, BrokenInvariant, Config, InputHandle, InputPort, Probe, Worker
-from engine.config import EXHAUSTIVE
-from engine.simulation import SimulatedGroup
 from tests.engine.safety.behaviour import Behaviour, batch_of, chain
 from tests.engine.safety.declare import declare
 from tests.engine.safety.oracle import Chain, Oracle, Violation, is_past
 from tests.engine.safety.paths import advances
 from tests.engine.safety.plan import Port, random_plan
+from tokenring.engine import Batch, BrokenInvariant, Config, InputHandle, InputPort, Probe, Worker
+from tokenring.engine.worker.config import EXHAUSTIVE
+from tokenring.engine.worker.simulation import SimulatedGroup
 
 _ACTIONS = 250
 _ROWS = 1500
@@ -243,12 +243,14 @@ def run_schedule(
     `sabotage` may break the engine first, to see that it is noticed.
     """
     few_words = 0 if seed % 4 == 0 else 1 << 15
-    with patch("engine.tracker._FEW_WORDS", few_words):
+    with patch("tokenring.engine.progress.tracker._FEW_WORDS", few_words):
         run = Run(seed, sabotage)
     clock = Clock(run.rng.random())
     try:
         # A step's pauses depend on the clock and on a budget: both become part of the schedule.
-        with patch.multiple("engine.worker", monotonic_ns=clock, _OPERATORS_A_STEP=run.rng.choice([1, 2, 5, 64])):
+        with patch.multiple(
+            "tokenring.engine.worker.worker", monotonic_ns=clock, _OPERATORS_A_STEP=run.rng.choice([1, 2, 5, 64])
+        ):
             run.execute(most_actions_to_end)
     except BrokenInvariant as error:
         raise Violation(f"the engine's own check: {error}") from error

@@ -9,17 +9,17 @@ from typing import Any
 import orjson
 import pytest
 
-from engine import WorkerError
-from engine.config import usable_cores
-from nexmark import runner
-from nexmark.bench import queries, sizes, tails, wordcount
-from nexmark.bench.options import spelled_out
-from nexmark.bench.sources import SOURCES
-from nexmark.bench.sweep import points
-from nexmark.generator import GeneratorConfig
-from nexmark.queries import QUERIES
-from operators.mechanisms import MECHANISMS
 from tests.nexmark.helpers import Outcome, seal_generated, tokenring
+from tokenring.engine import WorkerError
+from tokenring.engine.worker.config import usable_cores
+from tokenring.nexmark.bench import queries, sizes, tails, wordcount
+from tokenring.nexmark.bench.options import spelled_out
+from tokenring.nexmark.bench.sources import SOURCES
+from tokenring.nexmark.bench.sweep import points
+from tokenring.nexmark.events.generator import GeneratorConfig
+from tokenring.nexmark.queries import QUERIES
+from tokenring.nexmark.run import runner
+from tokenring.operators.mechanisms import MECHANISMS
 
 EVENTS = 30_000
 SOURCED = ("wordcount", "scaling", "nexmark")

@@ -10,11 +10,11 @@ from typing import Any
 import orjson
 import pytest
 
-from nexmark.bench import publish
-from nexmark.bench.machine import machine
-from nexmark.bench.plots import plot
-from nexmark.bench.sweep import Row, points
-from nexmark.bench.tables import render
+from tokenring.nexmark.bench import publish
+from tokenring.nexmark.bench.machine import machine
+from tokenring.nexmark.bench.plots import plot
+from tokenring.nexmark.bench.sweep import Row, points
+from tokenring.nexmark.bench.tables import render
 
 WAYS = ("tokens", "notifications", "watermarks-X")
 FIGURES = ("p50_ms", "p99_ms", "p999_ms", "max_ms")

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nexmark.bench import word_source as module
-from nexmark.bench.word_schedule import Schedule, record_words, stamp
-from nexmark.bench.word_source import WordMeasurements, word_source
-from nexmark.latency import Histogram
-from nexmark.verdict import Backlog
-from operators import collect, word_count
-from operators.mechanisms import MECHANISMS, mechanism
 from tests.engine.helpers import simulated
+from tokenring.nexmark.bench import word_source as module
+from tokenring.nexmark.bench.word_schedule import Schedule, record_words, stamp
+from tokenring.nexmark.bench.word_source import WordMeasurements, word_source
+from tokenring.nexmark.measure.latency import Histogram
+from tokenring.nexmark.measure.verdict import Backlog
+from tokenring.operators import collect, word_count
+from tokenring.operators.mechanisms import MECHANISMS, mechanism
 
 schedules = st.builds(
     Schedule,

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from engine import Schema
-from operators import col
-from operators.aggregates import Aggregate, Count, CountDistinct, First, Last, Max, Mean, Min, Sum
+from tokenring.engine import Schema
+from tokenring.operators import Count, CountDistinct, First, Last, Max, Mean, Min, Sum, col
+from tokenring.operators.folds.functions import Aggregate
 
 ROWS = Schema("at", key="string?", side="bool", value="int64?", share="float64", wide="uint64", name="string?")
 ROW = st.tuples(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine import Batch, Schema, Stream
-from operators import CountDistinct, Tumbling, aggregate
-from operators.aggregates.distinct_values import MOST_SETS
 from tests.operators.helpers import bench
+from tokenring.engine import Batch, Schema, Stream
+from tokenring.operators import CountDistinct, Tumbling, aggregate
+from tokenring.operators.folds.distinct_values import MOST_SETS
 
 SETS = MOST_SETS + 8
 

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import Batch, OperatorError, Schema, SchemaError, Stream
-from operators.aggregates import Session, Sliding, Tumbling, Window, count, distinct, last_by, reduce, top
 from tests.operators.helpers import Bench, bench
+from tokenring.engine import Batch, OperatorError, Schema, SchemaError, Stream
+from tokenring.operators import Session, Sliding, Tumbling, count, distinct, last_by, reduce, top
+from tokenring.operators.time.windows import Window
 
 ROWS = Schema("at", key="string?", score="int64?", share="float64", name="string")
 ROW = st.tuples(

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import OperatorError, Schema, SchemaError, Stream
-from operators import col
-from operators.aggregates import Count, CountDistinct, First, Last, Max, Mean, Sum, Tumbling, aggregate
 from tests.operators.aggregates.reference import ROW, ROWS, Rows, aggregates, as_columns, expected, groups, without_nan
 from tests.operators.helpers import bench
+from tokenring.engine import OperatorError, Schema, SchemaError, Stream
+from tokenring.operators import Count, CountDistinct, First, Last, Max, Mean, Sum, Tumbling, aggregate, col
 
 EACH_TIME_ONCE = st.lists(ROW, min_size=1, max_size=25, unique_by=lambda row: row[0])
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import MAX_TIME, OperatorError, Schema, Stream
-from operators.aggregates import Count, First, Session, Sum, aggregate
 from tests.operators.aggregates.reference import ROW, ROWS, Rows, aggregates, as_columns, expected, groups, without_nan
 from tests.operators.helpers import bench
+from tokenring.engine import MAX_TIME, OperatorError, Schema, Stream
+from tokenring.operators import Count, First, Session, Sum, aggregate
 
 GAP = 5
 

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import MAX_TIME, OperatorError, Schema, SchemaError, Stream
-from operators.aggregates import Count, Last, Max, Min, Sliding, Sum, Tumbling, Window, aggregate
 from tests.operators.aggregates.reference import ROW, ROWS, Rows, aggregates, as_columns, expected, groups, without_nan
 from tests.operators.helpers import bench
+from tokenring.engine import MAX_TIME, OperatorError, Schema, SchemaError, Stream
+from tokenring.operators import Count, Last, Max, Min, Sliding, Sum, Tumbling, aggregate
+from tokenring.operators.time.windows import Window
 
 WINDOWS: list[Window] = [Tumbling("at", 10), Tumbling("at", 7, 3), Sliding("at", 12, 4), Sliding("at", 10, 4, 1)]
 

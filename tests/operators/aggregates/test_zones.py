@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from engine import Schema, SchemaError, Scope
-from operators import Count, Tumbling, aggregate, join
 from tests.operators.helpers import bench
+from tokenring.engine import Schema, SchemaError, Scope
+from tokenring.operators import Count, Tumbling, aggregate, join
 
 STAMPED = Schema("v", at="timestamp")
 

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import (
+from tests.engine.helpers import build, settle, simulated
+from tokenring.engine import (
     COMPLETE,
     GraphError,
     InputPort,
@@ -26,10 +27,9 @@ from engine import (
     WorkerError,
     execute,
 )
-from operators.capture import capture, replay
-from operators.capture.replay import _events
-from operators.sinks.publication import hidden, started_at
-from tests.engine.helpers import build, settle, simulated
+from tokenring.operators import capture, replay
+from tokenring.operators.capture.replay import _events
+from tokenring.operators.sinks.publication import hidden, started_at
 
 SCHEMA = Schema("value", name="string?")
 Seen = list[list[Any]]

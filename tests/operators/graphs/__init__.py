@@ -1,1 +1,1 @@
-"""Tests of operators.graphs."""
+"""Tests of tokenring.operators.graphs."""

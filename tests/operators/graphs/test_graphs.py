@@ -9,20 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import Schema, Stream
-from operators import map_batches
-from operators.graphs import (
-    connected_components,
-    ends,
-    least_values,
-    page_rank,
-    random_edges,
-    strongly_connected_components,
-)
-from operators.graphs.least_values import NODE_VALUE
 from tests.operators.graphs import references
 from tests.operators.graphs.references import Edges
 from tests.operators.helpers import bench
+from tokenring.engine import Schema, Stream
+from tokenring.operators import map_batches
+from tokenring.operators.graphs import least_values, page_rank, random_edges
+from tokenring.operators.graphs.components import connected_components, ends, strongly_connected_components
+from tokenring.operators.graphs.least_values import NODE_VALUE
 
 EDGE = Schema("src dst")
 graphs = st.integers(1, 12).flatmap(

@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from engine import Schema
 from tests.operators.helpers import Bench
+from tokenring.engine import Schema
 
 LEFT = Schema("at", key="string?", n="int64?", name="string?")
 RIGHT = Schema("at", code="string", n="int64?", text="string?")

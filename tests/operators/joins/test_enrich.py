@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from engine import Batch, Schema, SchemaError, Stream
-from operators import enrich
 from tests.operators.helpers import bench
+from tokenring.engine import Batch, Schema, SchemaError, Stream
+from tokenring.operators import enrich
 
 ROWS = Schema("n", code="string?", flag="bool")
 COLUMNS = {"code": ["a", "bb", None], "id": [1, 2, 3], "text": ["one", None, "three"], "share": [0.5, 1, 2]}

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import GraphError, OperatorError, Schema, SchemaError, Stream
-from operators import join
 from tests.operators.helpers import bench
 from tests.operators.joins.reference import COLUMNS, LEFT, ON, RIGHT, Row, feed, kept, messages, pairs
+from tokenring.engine import GraphError, OperatorError, Schema, SchemaError, Stream
+from tokenring.operators import join
 
 
 def declare(left: Stream, right: Stream) -> Stream:

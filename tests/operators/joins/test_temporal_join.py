@@ -8,8 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import GraphError, OperatorError, Schema, Stream
-from operators import enrich, temporal_join
 from tests.operators.helpers import bench
 from tests.operators.joins.reference import (
     COLUMNS,
@@ -25,6 +23,8 @@ from tests.operators.joins.reference import (
     kept,
     messages,
 )
+from tokenring.engine import GraphError, OperatorError, Schema, Stream
+from tokenring.operators import enrich, temporal_join
 
 OURS = COLUMNS | {"code": "left.key"}
 A, B = Schema("at k a"), Schema("since k b", name="string")

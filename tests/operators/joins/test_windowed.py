@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import MAX_TIME, OperatorError, Schema, SchemaError, Stream
-from operators import Sliding, Tumbling, join
 from tests.operators.helpers import bench
 from tests.operators.joins.reference import COLUMNS, LEFT, ON, RIGHT, Row, equal, feed, kept, messages
+from tokenring.engine import MAX_TIME, OperatorError, Schema, SchemaError, Stream
+from tokenring.operators import Sliding, Tumbling, join
 
 A, B = Schema("at k a"), Schema("when k b")
 

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from engine import GraphError, Schema, Scope, Worker
-from operators import collect
-from operators.sinks import for_each
 from tests.engine.helpers import build, settle, simulated
+from tokenring.engine import GraphError, Schema, Scope, Worker
+from tokenring.operators import collect, for_each
 
 SCHEMA = Schema("value", name="string?")
 

@@ -12,10 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine import GraphError, OperatorError, Schema, SchemaError, Stream, UsageError, Worker, execute
-from operators import collect, read_arrow, read_parquet
-from operators.sinks import gather, to_arrow_files, to_json_lines, to_parquet
-from operators.sinks.publication import hidden, started_at
+from tokenring.engine import GraphError, OperatorError, Schema, SchemaError, Stream, UsageError, Worker, execute
+from tokenring.operators import collect, gather, read_arrow, read_parquet, to_arrow_files, to_json_lines, to_parquet
+from tokenring.operators.sinks.publication import hidden, started_at
 
 SCHEMA = Schema("id", at="timestamp?", name="string?", on="bool?", score="float64")
 AT = "2026-01-01T00:00:00.000000001"

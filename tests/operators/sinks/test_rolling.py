@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import GraphError, OperatorError, Schema, Scope, UsageError, Worker, WorkerError, execute
-from operators import HOUR, MINUTE, Roll, read_parquet, to_arrow_files, to_json_lines, to_parquet
 from tests.engine.helpers import build, settle, simulated
+from tokenring.engine import GraphError, OperatorError, Schema, Scope, UsageError, Worker, WorkerError, execute
+from tokenring.operators import HOUR, MINUTE, Roll, read_parquet, to_arrow_files, to_json_lines, to_parquet
 
 ROW = Schema("n", at="timestamp")
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine import InputPort, OperatorContext, Scope, Stream, Worker
 from tests.engine.helpers import build, simulated
+from tokenring.engine import InputPort, OperatorContext, Scope, Stream, Worker
 
 
 @dataclass

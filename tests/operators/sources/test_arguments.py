@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine import OperatorError, Schema, SchemaError, Scope, Stream, UsageError
-from operators.sources import from_generator, read_arrow, read_parquet
 from tests.operators.sources.helpers import run
+from tokenring.engine import OperatorError, Schema, SchemaError, Scope, Stream, UsageError
+from tokenring.operators import from_generator, read_arrow, read_parquet
 
 Declare = Callable[[Scope], Stream]
 

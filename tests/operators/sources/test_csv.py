@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from engine import OperatorError, Schema, SchemaError, UsageError, Worker, execute
-from operators import Collected, collect, gather, read_csv
 from tests.engine.helpers import build, simulated
+from tokenring.engine import OperatorError, Schema, SchemaError, UsageError, Worker, execute
+from tokenring.operators import Collected, collect, gather, read_csv
 
 FIRST = 1767225600 * 10**9
 ALL = Schema("at", name="string?", x="float64?", up="uint64?", ok="bool?", t="timestamp?", said="string")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine import Exchange, Notify, Schema, Worker, execute
-from engine.worker import Worker as Engine
-from operators import col, collect, engine_events, with_columns
+from tokenring.engine import Exchange, Notify, Schema, Worker, execute
+from tokenring.engine import Worker as Engine
+from tokenring.operators import col, collect, engine_events, with_columns
 
 VALUE = Schema("value")
 

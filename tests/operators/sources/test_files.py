@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from engine import OperatorError, Schema, SchemaError, Scope, Stream, UsageError
-from operators.sources import Throttle, ZoneWarning, read_arrow, read_columns, read_parquet
 from tests.operators.sources.helpers import run
+from tokenring.engine import OperatorError, Schema, SchemaError, Scope, Stream, UsageError
+from tokenring.operators import Throttle, ZoneWarning, read_arrow, read_columns, read_parquet
 
 ROWS = 1000
 RANDOM = np.random.default_rng(7)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from engine import GraphError, OperatorError, Schema, SchemaError, UsageError
-from operators.sources import ARRIVAL, END_OF_STREAM, Throttle, from_callback, from_generator
 from tests.operators.sources.helpers import run
+from tokenring.engine import GraphError, OperatorError, Schema, SchemaError, UsageError
+from tokenring.operators import ARRIVAL, END_OF_STREAM, Throttle, from_callback, from_generator
 
 SCHEMA = Schema("at value")
 YEAR_2020_NS = 1_577_836_800_000_000_000

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engine import OperatorError, Schema, SchemaError
-from operators.sources import read_json_lines
 from tests.operators.sources.helpers import run
+from tokenring.engine import OperatorError, Schema, SchemaError
+from tokenring.operators import read_json_lines
 
 SCHEMA = Schema("id", name="string?", at="timestamp?", on="bool?", score="float64?")
 

@@ -13,11 +13,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import OperatorError, Schema, Scope, Stream, UsageError
-from operators import END_OF_STREAM, for_each, from_callback, from_generator, read_columns, read_csv, read_json_lines
-from operators.sources import read_parquet
 from tests.engine.helpers import build, simulated
 from tests.operators.sources.helpers import run
+from tokenring.engine import OperatorError, Schema, Scope, Stream, UsageError
+from tokenring.operators import (
+    END_OF_STREAM,
+    for_each,
+    from_callback,
+    from_generator,
+    read_columns,
+    read_csv,
+    read_json_lines,
+    read_parquet,
+)
 
 ROW = Schema("at")
 TIMES = [5, 3, 9, 9, 2, 8, 20, 11, 4]

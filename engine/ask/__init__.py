@@ -1,0 +1,14 @@
+"""Questions to running groups from outside: both sides of `tokenring why` and `tokenring hold`."""
+
+from tokenring.engine.ask.answer import answer_questions
+from tokenring.engine.ask.answer_hold import HoldsFromOutside
+from tokenring.engine.ask.ask import ask, running_groups
+from tokenring.engine.ask.ask_hold import hold
+
+__all__ = [
+    "HoldsFromOutside",
+    "answer_questions",
+    "ask",
+    "hold",
+    "running_groups",
+]

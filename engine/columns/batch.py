@@ -1,0 +1,270 @@
+"""Batches: what travels on an edge, equal-length columns under a fixed schema."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tokenring.engine.columns.arrow import column_to
+from tokenring.engine.columns.convert import to_column
+from tokenring.engine.columns.kinds import Kind
+from tokenring.engine.columns.offered import columns_of, table_of
+from tokenring.engine.columns.schema import Schema
+from tokenring.engine.columns.strings import Strings, join_texts
+from tokenring.engine.errors import SchemaError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Heaps = tuple[np.ndarray | None, ...]
+"""A heap for each column of text, None for others; () where a schema has no text."""
+
+
+class Batch:
+    """Equal-length columns. `batch["price"]` is what users see of one, of shape (rows,):
+
+    int64, uint64, float64: a numpy array; with nulls a masked array (float64?: NaN where null). bool: a numpy bool
+    array. timestamp: datetime64[ns] (NaT where null). string, bytes: engine.Strings.
+
+    Columns are read-only, and an array that was made one is so too. Batches, and what `batch[...]` gives, may be kept:
+    they have or get bytes of their own. `words` (8-byte words, engine/columns/kinds.py) and `view` do not: of a batch
+    that came through a queue they are views that turn into other rows after the operator's call.
+    """
+
+    __slots__ = ("columns", "heaps", "lent", "rows", "schema")
+
+    def __init__(self, schema: Schema, columns: Mapping[str, Any] | Any) -> None:
+        """Check and wrap columns (converted to the schema's kinds where that loses nothing): arrays, sequences, masked
+        arrays, Strings, and what offers itself as Arrow (columns of Arrow, pandas and Polars); or a table of them.
+        """
+        if not isinstance(columns, Mapping):
+            columns = columns_of(columns)
+        if set(columns) != set(schema.names):
+            wrong = [f"{name!r} is missing" for name in schema.names if name not in columns]
+            wrong += [f"{name!r} is too much" for name in columns if name not in schema.positions]
+            raise SchemaError(
+                f"columns {', '.join(map(str, columns))} given where {', '.join(schema.names)} are expected: "
+                f"{' and '.join(wrong)}"
+            )
+        arrays, heaps = [], []
+        for name, kind in zip(schema.names, schema.kinds, strict=True):
+            array, heap = to_column(name, kind, columns[name])
+            arrays.append(_settled(array))
+            heaps.append(heap)
+            if len(array) != len(arrays[0]):
+                raise SchemaError(f"column {name!r} has {len(array)} rows, {schema.names[0]!r} has {len(arrays[0])}")
+        self.schema = schema
+        self.columns: tuple[np.ndarray, ...] = tuple(arrays)
+        """Words: contiguous arrays of the schema's dtypes."""
+        self.heaps: Heaps = tuple(heaps) if schema.has_text else ()
+        self.rows = len(arrays[0])
+        self.lent: list[Batch] | None = None
+        """Those whose bytes are given back after the operator's call, itself among them; None: they are its own."""
+
+    @classmethod
+    def wrap(
+        cls,
+        schema: Schema,
+        columns: tuple[np.ndarray, ...],
+        rows: int,
+        heaps: Heaps = (),
+        of: "Batch | None" = None,
+    ) -> "Batch":
+        """A batch of words known to fit (contiguous, right dtypes, `rows` long): nothing is checked. A schema with text
+        needs `heaps`. `of` is the batch of which it shares columns or heaps, if it does.
+        """
+        batch = cls.__new__(cls)
+        batch.lent = None
+        if of is not None and of.lent is not None:
+            batch.lend(of.lent)
+        batch.schema = schema
+        batch.columns = columns
+        batch.heaps = heaps
+        batch.rows = rows
+        return batch
+
+    @classmethod
+    def from_arrow(cls, schema: Schema, source: "pa.Table | pa.RecordBatch | Any") -> "Batch":
+        """The columns that the schema names of an Arrow table or record batch, or of what offers itself as one; others
+        are left out; text and numbers without nulls are not copied. SchemaError where a column is missing or does not
+        fit.
+        """
+        source = table_of(source)
+        columns, heaps = [], []
+        for name, kind in zip(schema.names, schema.kinds, strict=True):
+            if name not in source.schema.names:
+                raise SchemaError(f"no column {name!r}; Arrow's columns are {', '.join(source.schema.names)}")
+            words, heap = to_column(name, kind, source.column(name))
+            columns.append(words)
+            heaps.append(heap)
+        return cls.wrap(schema, tuple(columns), source.num_rows, tuple(heaps) if schema.has_text else ())
+
+    def __getitem__(self, name: str) -> Any:
+        schema = self.schema
+        try:
+            position = schema.positions[name]
+        except KeyError:
+            schema.position(name)
+            raise
+        words = self.columns[position]
+        if self.lent is not None:
+            words = self._own(position)
+        elif words.flags.writeable:
+            words.flags.writeable = False  # it is shared with all who read the stream
+        return words if schema.is_plain else _seen(schema.kinds[position], words, self._heap(position))
+
+    def view(self, name: str) -> Any:
+        """`batch[name]` without the copy that makes it safe to keep: good until the operator's call ends."""
+        position = self.schema.position(name)
+        words = self.words(name)
+        return words if self.schema.is_plain else _seen(self.schema.kinds[position], words, self._heap(position))
+
+    def words(self, name: str) -> np.ndarray:
+        """A column's words: int64, uint64 or float64 of shape (rows,), good until the operator's call ends. Timestamps
+        are ns since 1970.
+        """
+        words = self.columns[self.schema.position(name)]
+        if words.flags.writeable:
+            words.flags.writeable = False
+        return words
+
+    def lend(self, lent: "list[Batch]") -> None:
+        """Its bytes are given back after the operator's call: be one of those that are then asked to `keep` them."""
+        self.lent = lent
+        lent.append(self)
+
+    def keep(self) -> None:
+        """Have bytes of its own: those it has are given back (done by the engine, for who is still there)."""
+        for position in range(len(self.columns)):
+            self._own(position)
+        self.lent = None
+
+    def _own(self, position: int) -> np.ndarray:
+        """A column's words as its own, so that they may be kept."""
+        words, heap = self.columns[position], self._heap(position)
+        if heap is not None and not heap.flags.owndata:
+            text = Strings(words, heap).compact()
+            words = text.words
+            self.heaps = (*self.heaps[:position], text.heap, *self.heaps[position + 1 :])
+        elif not words.flags.owndata:
+            words = words.copy()
+        if words.flags.writeable:
+            words.flags.writeable = False
+        self.columns = (*self.columns[:position], words, *self.columns[position + 1 :])
+        return words
+
+    def nulls(self, name: str) -> np.ndarray:
+        """Where a column is null: bool of shape (rows,)."""
+        position = self.schema.position(name)
+        return self.schema.kinds[position].nulls(self.columns[position])
+
+    def arrow(self, name: str) -> Any:
+        """A column as a pyarrow array, for pyarrow.compute."""
+        position = self.schema.position(name)
+        if self.lent is not None:
+            self._own(position)
+        return column_to(self.schema.kinds[position], self.columns[position], self._heap(position))
+
+    def to_arrow(self) -> "pa.RecordBatch":
+        """All columns, with the schema's `to_arrow()`."""
+        import pyarrow as pa
+
+        arrays = [self.arrow(name) for name in self.schema.names]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema.to_arrow())
+
+    def _heap(self, position: int) -> np.ndarray | None:
+        return self.heaps[position] if self.heaps else None
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        return map(self.words, self.schema.names)
+
+    def take(self, chosen: np.ndarray) -> "Batch":
+        """The rows of these numbers (any integers below `rows`), in that order."""
+        columns = tuple([words[chosen] for words in self.columns])
+        return Batch.wrap(self.schema, columns, len(chosen), self.heaps, self if self.heaps else None)
+
+    def filter(self, chosen: np.ndarray) -> "Batch":
+        """The rows where `chosen`, bool of shape (rows,), is true; the batch itself if all are."""
+        found = int(np.count_nonzero(chosen))
+        if found == self.rows:
+            return self
+        columns = tuple([words[chosen] for words in self.columns])
+        return Batch.wrap(self.schema, columns, found, self.heaps, self if self.heaps else None)
+
+    def slice(self, start: int, stop: int) -> "Batch":
+        """Rows start to stop - 1, without copying."""
+        columns = tuple([words[start:stop] for words in self.columns])
+        return Batch.wrap(self.schema, columns, len(columns[0]), self.heaps, self)
+
+    def select(self, schema: Schema) -> "Batch":
+        """The columns of `schema` alone, without copying."""
+        positions = [self.schema.positions[name] for name in schema.names]
+        columns = tuple([self.columns[position] for position in positions])
+        heaps = tuple([self.heaps[position] for position in positions]) if schema.has_text else ()
+        return Batch.wrap(schema, columns, self.rows, heaps, self)
+
+    def copy(self) -> "Batch":
+        """A batch that owns its columns, and no more text than it needs."""
+        if not self.heaps:
+            return Batch.wrap(self.schema, tuple([column.copy() for column in self.columns]), self.rows)
+        columns, heaps = [], []
+        for words, heap in zip(self.columns, self.heaps, strict=True):
+            own = None if heap is None else Strings(words, heap).compact()
+            columns.append(words.copy() if own is None else own.words)
+            heaps.append(None if own is None else own.heap)
+        return Batch.wrap(self.schema, tuple(columns), self.rows, tuple(heaps))
+
+    @classmethod
+    def concatenate(cls, batches: Sequence["Batch"]) -> "Batch":
+        """The rows of one or more batches of one schema, in order; a single batch is itself."""
+        if len(batches) == 1:
+            return batches[0]
+        rows = sum([batch.rows for batch in batches])
+        schema = batches[0].schema
+        if not schema.has_text:
+            parts = zip(*[batch.columns for batch in batches], strict=True)
+            return cls.wrap(schema, tuple([np.concatenate(part) for part in parts]), rows)
+        columns: list[np.ndarray] = []
+        heaps: list[np.ndarray | None] = []
+        for position, kind in enumerate(schema.kinds):
+            heap = None
+            if kind.is_text:
+                words, heap = join_texts([(one.columns[position], _present(one.heaps[position])) for one in batches])
+            else:
+                words = np.concatenate([batch.columns[position] for batch in batches])
+            columns.append(words)
+            heaps.append(heap)
+        return cls.wrap(schema, tuple(columns), rows, tuple(heaps), batches[0])  # a heap that all share stays
+
+    def __repr__(self) -> str:
+        return f"Batch({self.rows} rows of {', '.join(self.schema.names)})"
+
+
+def _settled(array: np.ndarray) -> np.ndarray:
+    """A user's array as a column: read-only from now on, or a copy where others could still write to its bytes."""
+    if array.flags.owndata:
+        array.flags.writeable = False
+    elif array.flags.writeable or (isinstance(array.base, np.ndarray) and array.base.flags.writeable):
+        array = array.copy()
+        array.flags.writeable = False
+    return array
+
+
+def _present(heap: np.ndarray | None) -> np.ndarray:
+    assert heap is not None
+    return heap
+
+
+def _seen(kind: Kind, words: np.ndarray, heap: np.ndarray | None) -> Any:
+    """What users see of a column."""
+    if heap is not None:
+        return Strings(words, heap, kind.name == "string")
+    if kind.name == "timestamp":
+        return words.view("datetime64[ns]")
+    values: Any = words == 1 if kind.name == "bool" else words
+    if kind.nullable and kind.name != "float64":
+        return np.ma.MaskedArray(values, kind.nulls(words))
+    return values

@@ -1,0 +1,184 @@
+"""What users give for a column, as words: arrays, lists, masked arrays, Arrow arrays, Strings, into the column's kind.
+
+Conversions that lose nothing are made; everything else is a SchemaError that says what to do.
+"""
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from typing import Any
+
+import numpy as np
+
+from tokenring.engine.columns.arrow import Column
+from tokenring.engine.columns.from_arrow import column_from, instants_of, require_no_sentinel
+from tokenring.engine.columns.kinds import Kind, kind_of
+from tokenring.engine.columns.offered import arrow_of, is_missing
+from tokenring.engine.columns.strings import Strings
+from tokenring.engine.errors import SchemaError
+
+_WHOLE = 2**53  # up to here a double holds every integer
+
+
+def to_column(name: str, kind: Kind, values: Any) -> Column:
+    """Words of shape (rows,), contiguous, and the heap of a column of text; SchemaError naming the column."""
+    heap = None
+    try:
+        if isinstance(values, np.ndarray) and kind.is_plain and not np.ma.isMaskedArray(values):
+            words = _number(name, kind, values) if values.dtype != object else _with_nulls(name, kind, values)
+        elif isinstance(values, Strings):
+            words, heap = _text(name, kind, values)
+        elif (offered := arrow_of(values)) is not None:
+            words, heap = column_from(kind, offered)
+        elif kind.is_text:
+            words, heap = _text(name, kind, values)
+        else:
+            words = _with_nulls(name, kind, values)
+    except SchemaError as error:
+        raise error if f"column {name!r}" in str(error) else SchemaError(f"column {name!r}: {error}") from None
+    return np.ascontiguousarray(words), heap
+
+
+def _require_one_dimension(name: str, values: np.ndarray) -> None:
+    if values.ndim != 1:
+        raise SchemaError(f"column {name!r} has shape {values.shape}, expected (rows,)")
+
+
+def _fits(array: np.ndarray, dtype: np.dtype[Any]) -> bool:
+    """Whether converting loses nothing (numpy calls int64 to float64 safe; above 2**53 it is not)."""
+    if array.dtype.kind in "iu" and dtype.kind == "f":
+        return bool((array <= 2**53).all() and (array >= -(2**53)).all())
+    if array.dtype == np.int64 and dtype == np.uint64:
+        return bool((array >= 0).all())
+    return np.can_cast(array.dtype, dtype, casting="safe")
+
+
+def _number(name: str, kind: Kind, values: np.ndarray) -> np.ndarray:
+    _require_one_dimension(name, values)
+    if values.dtype == kind.dtype:
+        return values
+    if values.size and not _fits(values, kind.dtype):
+        raise SchemaError(
+            f"column {name!r} has dtype {values.dtype}, expected {kind.dtype}; {_cure(kind, values.dtype.kind)}"
+        )
+    return values.astype(kind.dtype)
+
+
+def _cure(kind: Kind, given: str) -> str:
+    if given == "U" or given == "S":
+        return "declare it as 'string' in the schema, or convert the text to numbers"
+    return "convert it with .astype, or declare it so in the schema"
+
+
+def _text(name: str, kind: Kind, values: Any) -> tuple[np.ndarray, np.ndarray]:
+    if not isinstance(values, Strings):
+        values = Strings.of(values, kind.name == "string")
+    elif values.is_text != (kind.name == "string"):
+        raise SchemaError(f"column {name!r} is {kind}, not {'string' if values.is_text else 'bytes'}")
+    if not kind.nullable and (values.words < 0).any():
+        raise SchemaError(f"column {name!r} holds nulls, but its kind is {kind}; make it {kind}? or fill them")
+    return values.words, values.heap
+
+
+def _with_nulls(name: str, kind: Kind, values: Any) -> np.ndarray:
+    """Kinds that are not plain numbers, masked arrays, and lists."""
+    mask = None
+    if np.ma.isMaskedArray(values):
+        mask, values = np.ma.getmaskarray(values), np.ma.getdata(values)
+    array = np.asarray(values)
+    _require_one_dimension(name, array)
+    if array.dtype == object or (kind.name == "timestamp" and array.dtype.kind == "U"):
+        given = array.tolist() if kind.name != "timestamp" else list(array)  # (nanoseconds would become integers)
+        missing = np.fromiter(map(is_missing, given), np.bool_, len(array))
+        mask = missing if mask is None else mask | missing
+        array = _objects(name, kind, [None if none else value for value, none in zip(given, mask, strict=True)])
+    elif array.dtype.kind == "f" and isinstance(values, Sequence):
+        _require_no_integer_lost(name, values)
+    if mask is not None and mask.any():
+        if not kind.nullable:
+            raise SchemaError(f"column {name!r} holds nulls, but its kind is {kind}; make it {kind}? or fill them")
+        array = np.where(mask, np.zeros(1, array.dtype), array)  # what lies below a mask may be anything
+    words = _words(name, kind, array)
+    if array.dtype.kind != "M":  # whose NaT is a null
+        require_no_sentinel(kind, words)
+    return words if mask is None or not mask.any() else np.where(mask, kind.null_word(), words)
+
+
+def _objects(name: str, kind: Kind, values: list[Any]) -> np.ndarray:
+    """Python's own values as an array of numpy's, with anything where there is None."""
+    if kind.name == "timestamp":
+        return _instants(name, values)
+    filler = False if kind.name == "bool" else 0
+    array = np.array([filler if value is None else value for value in values])
+    if array.dtype.kind == "f":
+        _require_no_integer_lost(name, values)
+    if array.dtype != object:
+        return array
+    import pyarrow as pa
+
+    try:
+        words, _ = column_from(_nullable(kind), pa.array(values))  # Decimals are numbers as well
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
+        raise SchemaError(f"column {name!r} holds values that are not all {kind.name}: {error}") from None
+    return words if kind.name != "bool" else words == 1
+
+
+def _nullable(kind: Kind) -> Kind:
+    return kind if kind.nullable else kind_of(f"{kind.name}?", "")
+
+
+def _require_no_integer_lost(name: str, values: Sequence[Any]) -> None:
+    """SchemaError for integers of which numpy has made a double, since there are fractions, and not the same."""
+    for value in values:
+        if isinstance(value, int) and not -_WHOLE <= value <= _WHOLE:
+            raise SchemaError(f"column {name!r} holds {value}, but not integers alone, and no double holds it")
+
+
+def _instants(name: str, values: list[Any]) -> np.ndarray:
+    """datetime64[ns] of Python's datetimes (those with a zone are brought to UTC), dates, numpy's and pandas' times,
+    integers of ns, or of ISO 8601 texts; NaT for None.
+    """
+    import pyarrow as pa
+
+    try:
+        if any(isinstance(value, str) for value in values):
+            found = instants_of(pa.array(values, pa.large_string()))
+        else:
+            found = pa.array([_instant(value) for value in values], pa.timestamp("ns", "UTC"))
+    except (pa.ArrowInvalid, pa.ArrowTypeError, ValueError, TypeError, OverflowError) as error:
+        raise SchemaError(
+            f"column {name!r} holds something that is no time, or none that nanoseconds in 64 bits reach (1677 to "
+            f"2262): {error}"
+        ) from None
+    return np.asarray(found.cast(pa.timestamp("ns")).to_numpy(zero_copy_only=False))
+
+
+def _instant(value: Any) -> Any:
+    """A time as Arrow takes it."""
+    if isinstance(value, np.datetime64):
+        return int(_nanoseconds("", np.array([value]))[0].view(np.int64))
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return datetime(value.year, value.month, value.day)
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer | datetime)):
+        raise TypeError(f"{value!r:.40} ({type(value).__name__})")
+    return value
+
+
+def _nanoseconds(name: str, values: np.ndarray) -> np.ndarray:
+    converted = values.astype("datetime64[ns]")
+    there = ~np.isnat(values)
+    if values.dtype != converted.dtype and (converted.astype(values.dtype) != values)[there].any():
+        raise SchemaError(f"column {name!r} has times that nanoseconds in 64 bits do not reach (1677 to 2262)")
+    return converted
+
+
+def _words(name: str, kind: Kind, values: np.ndarray) -> np.ndarray:
+    if kind.name == "bool":
+        if values.size and values.dtype != np.bool_:
+            raise SchemaError(f"column {name!r} has dtype {values.dtype}, expected bool; compare it with something")
+        return values.astype(np.int64)
+    if kind.name == "timestamp" and values.dtype.kind == "M":
+        converted = _nanoseconds(name, values)
+        if not kind.nullable and np.isnat(converted).any():
+            raise SchemaError(f"column {name!r} holds NaT, but its kind is {kind}; make it {kind}? or fill it")
+        return converted.view(np.int64)
+    return _number(name, kind, values)

@@ -1,0 +1,204 @@
+"""Arrow arrays as columns: by conversions that lose nothing; all else is a SchemaError that names the cast."""
+
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from tokenring.engine.columns.arrow import Column, arrow_type, is_binary, is_string
+from tokenring.engine.columns.kinds import TEXT_NULL, Kind, kind_of
+from tokenring.engine.columns.offered import arrow_of
+from tokenring.engine.columns.text_kernels import NO_HEAP
+from tokenring.engine.errors import SchemaError
+from tokenring.shm.kernels import LENGTH_BITS, LENGTH_MASK
+
+_EXACT_DIGITS = 15  # decimals of so many digits come back from a double as they were
+
+
+def column_from(kind: Kind, values: Any) -> Column:
+    """An Arrow array (chunked, dictionary or run-end encoded, or plain) as a column; SchemaError if it does not fit."""
+    import pyarrow as pa
+
+    values = _one_array(values)
+    while pa.types.is_run_end_encoded(values.type) or (pa.types.is_dictionary(values.type) and not kind.is_text):
+        if pa.types.is_dictionary(values.type):
+            words = values.dictionary
+            values = (words.cast(pa.large_string()) if is_string(words.type) else words).take(values.indices)
+        else:
+            values = pa.compute.run_end_decode(values)
+    if values.null_count and not kind.nullable:
+        raise SchemaError(f"{values.null_count} null(s) where the kind is {kind}; make it {kind}? or fill them")
+    if kind.is_text:
+        return _text_column(kind, values)
+    values = _converted(kind, values)
+    mask = values.is_null().to_numpy(zero_copy_only=False) if values.null_count else None
+    if kind.name == "bool":
+        words = values.fill_null(False).to_numpy(zero_copy_only=False).astype(np.int64)
+    else:
+        values = values.cast(pa.int64()) if kind.name == "timestamp" else values
+        words = values.fill_null(0).to_numpy(zero_copy_only=False).view(kind.dtype)
+    require_no_sentinel(kind, words)
+    if mask is not None:
+        words = np.where(mask, kind.null_word(), words)
+    return np.ascontiguousarray(words), None
+
+
+def require_no_sentinel(kind: Kind, words: np.ndarray) -> None:
+    """SchemaError where a number that is given is the one that stands for null (int64: the least; uint64: the greatest;
+    timestamp: the least).
+    """
+    if kind.name == "timestamp" or (kind.nullable and kind.name in ("int64", "uint64")):
+        found = words.view(np.int64) == kind.null
+        if found.any():
+            row = int(np.flatnonzero(found)[0])
+            cure = f"give {kind.name} without ?, or fill it" if kind.name != "timestamp" else "leave the row out"
+            raise SchemaError(f"row {row} holds {words[row]}, the word that stands for null in {kind}; {cure}")
+
+
+def _one_array(values: Any) -> Any:
+    import pyarrow as pa
+
+    if not isinstance(values, pa.ChunkedArray):
+        return values
+    if values.num_chunks == 1:
+        return values.chunk(0)
+    if pa.types.is_string(values.type):  # of 32-bit offsets, which all chunks together may exceed
+        values = values.cast(pa.large_string())
+    elif pa.types.is_binary(values.type):
+        values = values.cast(pa.large_binary())
+    return values.combine_chunks()
+
+
+def _converted(kind: Kind, values: Any) -> Any:
+    """An array of numbers, booleans or times as Arrow's type for a kind."""
+    import pyarrow as pa
+    import pyarrow.types as types
+
+    given, wanted = values.type, arrow_type(kind)
+    is_number = types.is_integer(given) or types.is_floating(given)
+    fits = types.is_null(given) or given == wanted
+    if kind.name == "timestamp":
+        fits = fits or types.is_timestamp(given) or types.is_date(given) or types.is_integer(given) or is_string(given)
+    elif kind.name != "bool":
+        fits = fits or is_number or types.is_boolean(given) or types.is_decimal(given)
+    if not fits:
+        raise SchemaError(f"Arrow's {given} is not {kind}; {_cure(kind, given)}")
+    try:
+        if kind.name == "timestamp" and is_string(given):
+            return instants_of(values)
+        if kind.name == "timestamp" and types.is_unsigned_integer(given):
+            values = values.cast(pa.int64())
+        if kind.name == "float64" and types.is_decimal(given):
+            _require_few_digits(values)
+        return values.cast(wanted)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise SchemaError(f"Arrow's {given} is not {kind}: {error}") from None
+
+
+def _cure(kind: Kind, given: Any) -> str:
+    import pyarrow.types as types
+
+    if isinstance(given, types.lib.BaseExtensionType):
+        return "give its .storage, cast to what is meant"
+    if is_string(given) or is_binary(given):
+        return "convert the text first (pyarrow.compute.cast), or declare it string"
+    if types.is_timestamp(given) or types.is_date(given):
+        return "declare it timestamp, or cast it first to int64 in the unit you mean"
+    if types.is_time(given) or types.is_duration(given):
+        return "cast it first to int64 in the unit you mean"
+    if kind.name == "bool":
+        return "compare it with something"
+    return "cast it first (pyarrow.compute.cast)"
+
+
+def instants_of(texts: Any) -> Any:
+    """ISO 8601 texts, an Arrow array, as timestamps of ns in UTC; one without an offset is in UTC. ArrowInvalid names a
+    text that is none, or beyond what 64 bits of ns reach.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = texts.cast(pa.large_string())
+    wanted = pa.timestamp("ns", "UTC")
+    zoned = pc.match_substring_regex(texts, r"[0-9]([Zz]|[+-][0-9]{2}(:?[0-9]{2})?)$").fill_null(False)
+    zoned = pc.and_(zoned, pc.match_substring(texts, ":").fill_null(False))  # a date ends as an offset does
+    nothing = pa.scalar(None, pa.large_string())
+    there = pc.if_else(zoned, texts, nothing).cast(wanted)
+    return pc.coalesce(there, pc.if_else(zoned, nothing, texts).cast(pa.timestamp("ns")).cast(wanted))
+
+
+def _require_few_digits(values: Any) -> None:
+    """SchemaError for decimals that a double does not hold to the last digit."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = values.cast(pa.large_string())
+    texts = pc.if_else(pc.match_substring(texts, "."), pc.utf8_rtrim(texts, "0"), texts)
+    digits = pc.utf8_length(pc.utf8_ltrim(pc.replace_substring(texts, ".", ""), "-0"))
+    many = pc.indices_nonzero(pc.greater(digits, _EXACT_DIGITS).fill_null(False))
+    if len(many):
+        row = many[0].as_py()
+        value: Decimal = values[row].as_py()
+        raise SchemaError(
+            f"row {row} holds {value}, which a double does not hold to the last digit; declare it string, or cast it "
+            f"first (pyarrow.compute.cast) if the nearest double will do"
+        )
+
+
+def _text_column(kind: Kind, values: Any) -> Column:
+    import pyarrow as pa
+
+    wanted, given = arrow_type(kind), values.type
+    try:
+        if pa.types.is_dictionary(given):
+            words, heap = _text_column(kind_of(f"{kind.name}?", ""), _one_array(values.dictionary))
+            numbers = values.indices.fill_null(0).to_numpy(zero_copy_only=False)
+            chosen = words[numbers] if len(words) else np.full(len(numbers), TEXT_NULL)
+            if values.null_count:
+                chosen = np.where(values.is_null().to_numpy(zero_copy_only=False), TEXT_NULL, chosen)
+            if not kind.nullable and (chosen < 0).any():
+                raise SchemaError(f"null(s) where the kind is {kind}; make it {kind}? or fill them")
+            return np.ascontiguousarray(chosen), heap
+        if not (is_string(given) or is_binary(given) or pa.types.is_null(given) or pa.types.is_decimal(given)):
+            raise SchemaError(f"Arrow's {given} is not {kind}; cast it first (pyarrow.compute.cast)")
+        values = values.cast(wanted)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise SchemaError(f"Arrow's {given} is not {kind}: {error}") from None
+    _, offsets_bytes, data = values.buffers()
+    offsets = np.frombuffer(offsets_bytes, np.int64)[values.offset :][: len(values) + 1]
+    heap = NO_HEAP if data is None else np.frombuffer(data, np.uint8)
+    lengths = np.diff(offsets)
+    if len(lengths) and lengths.max() > LENGTH_MASK:
+        raise SchemaError(f"a text of {lengths.max()} bytes; the longest may have {LENGTH_MASK}")
+    words = offsets[:-1] << LENGTH_BITS | lengths if len(values) else np.empty(0, np.int64)
+    if values.null_count:
+        words = np.where(values.is_null().to_numpy(zero_copy_only=False), TEXT_NULL, words)
+    return np.ascontiguousarray(words), heap
+
+
+def text_from(values: Any, is_text: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Words and heap from a sequence of str (or bytes) and None, a numpy array of them, or what offers itself as
+    an Arrow array.
+    """
+    import pyarrow as pa
+
+    kind = kind_of("string?" if is_text else "bytes?", "")
+    offered = arrow_of(values)
+    if offered is not None:
+        values = offered
+    else:
+        if hasattr(values, "dtype") and not np.ma.isMaskedArray(values):
+            values = np.asarray(values)
+        if isinstance(values, np.ndarray) and values.dtype.kind != "O":
+            if values.dtype.kind not in ("U", "T") if is_text else values.dtype.kind != "S":
+                raise SchemaError(f"numpy's {values.dtype} where {'str' if is_text else 'bytes'} is expected")
+            values = values.tolist()
+        try:
+            values = pa.array(values, arrow_type(kind))
+        except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, UnicodeError) as error:
+            raise SchemaError(
+                f"not all values are {'str' if is_text else 'bytes'} ({error}); convert them, or declare another kind"
+            ) from None
+    words, heap = column_from(kind, values)
+    assert heap is not None
+    return words, heap

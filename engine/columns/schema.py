@@ -1,0 +1,131 @@
+"""Schemas: the ordered names and kinds of a stream's columns."""
+
+from collections.abc import Collection, Mapping, Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from tokenring.engine.columns.arrow import arrow_schema, kinds_of_arrow
+from tokenring.engine.columns.kinds import Kind, kind_of
+from tokenring.engine.errors import SchemaError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+_NO_NAMES = ("int", "float", "str", "int64", "uint64", "float64", "string")
+"""Words that are meant as kinds."""
+
+
+class Schema:
+    """Ordered column names with kinds (engine/columns/kinds.py): int64, uint64, float64, bool, timestamp, string or
+    bytes, with a ? behind it where a value may be null.
+
+    `Schema("auction price")` names int64 columns; `Schema("id", price="float64", channel="string?")` gives kinds.
+    """
+
+    __slots__ = ("_text", "all_int64", "dtypes", "has_text", "is_plain", "kinds", "names", "positions")
+
+    def __init__(self, names: str = "", /, *more: str, **kinds: str) -> None:
+        given: Any = names
+        if more or not isinstance(given, str):
+            of = "Schema.of(…) takes a mapping" if isinstance(given, Mapping) else "the names are words of one string"
+            raise SchemaError(f"Schema takes names, and kinds as keywords: Schema('id', name='string'); {of}")
+        for name in names.split():
+            if name in _NO_NAMES or not {",", ":"}.isdisjoint(name):
+                raise SchemaError(
+                    f"Schema({names!r}) names a column {name!r}: kinds are given as keywords, Schema(column='string'); "
+                    f"if it is a name, give it its kind so"
+                )
+        spelled = dict.fromkeys(names.split(), "int64") | kinds
+        if len(spelled) != len(names.split()) + len(kinds):
+            raise SchemaError(f"a column is named twice: {', '.join([*names.split(), *kinds])}")
+        self._fill({name: kind_of(kind, name) for name, kind in spelled.items()})
+
+    def _fill(self, kinds: Mapping[str, Kind]) -> None:
+        if not kinds:
+            raise SchemaError("a schema needs at least one column")
+        self.names: tuple[str, ...] = tuple(kinds)
+        self.kinds: tuple[Kind, ...] = tuple(kinds.values())
+        self.dtypes: tuple[np.dtype[Any], ...] = tuple([kind.dtype for kind in self.kinds])
+        """Of the words that the columns are made of: int64, uint64 or float64."""
+        self.positions: dict[str, int] = {name: position for position, name in enumerate(self.names)}
+        self.all_int64 = all([dtype == np.int64 for dtype in self.dtypes])
+        """Whether all words are int64."""
+        self.is_plain = all([kind.is_plain for kind in self.kinds])
+        """Whether all columns are numbers that are never null: what users see is the words themselves."""
+        self.has_text = any([kind.is_text for kind in self.kinds])
+        self._text = f"Schema({', '.join([f'{name}={kind}' for name, kind in kinds.items()])})"
+
+    @classmethod
+    def of(cls, kinds: Mapping[str, str | Kind]) -> Self:
+        """A schema from a mapping of names to kinds; names may be any text here."""
+        schema = cls.__new__(cls)
+        schema._fill({name: kind if isinstance(kind, Kind) else kind_of(kind, name) for name, kind in kinds.items()})
+        return schema
+
+    @classmethod
+    def from_arrow(
+        cls, source: "pa.Schema | pa.Table | pa.RecordBatch | Any", nullable: Collection[str] | None = None
+    ) -> Self:
+        """The schema that holds the columns of Arrow, or of a table that offers them (pandas, Polars). nullable: those
+        that may have nulls (default: as Arrow's fields say, which is all of them unless somebody said otherwise).
+
+        Integers of any width, floats, booleans, timestamps and dates, strings, binaries, and dictionaries of them have
+        kinds here; SchemaError for others, naming the column and the cure. Decimals have none of their own: a schema
+        says whether they are to be float64, int64 or string.
+        """
+        return cls.of(kinds_of_arrow(source, nullable))
+
+    def to_arrow(self) -> "pa.Schema":
+        """Arrow's schema of the same columns: timestamps are in ns, UTC; text is large_string or large_binary."""
+        return arrow_schema(self.names, self.kinds)
+
+    def position(self, name: str) -> int:
+        """The index of a column; SchemaError if there is none of that name."""
+        try:
+            return self.positions[name]
+        except KeyError:
+            raise SchemaError(self.missing(name)) from None
+
+    def missing(self, name: object, purpose: str = "") -> str:
+        """What to say of a column that is not there: `purpose` is what it was wanted for, such as "to group by"."""
+        what = f"no column {name!r} {purpose}".rstrip()
+        if not isinstance(name, str):
+            what += f", which is {type(name).__name__}: the name of one column is wanted, as text"
+        elif len(name.split()) > 1 and all([word in self.positions for word in name.split()]):
+            what += ": one column is wanted here, not several"
+        return f"{what}; the columns are {', '.join(self.names)}{did_you_mean(name, self.names)}"
+
+    def kind(self, name: str) -> Kind:
+        """What a column holds; SchemaError if there is none of that name."""
+        return self.kinds[self.position(name)]
+
+    def spec(self) -> dict[str, str]:
+        """Names and kinds, as `Schema.of` takes them."""
+        return {name: str(kind) for name, kind in zip(self.names, self.kinds, strict=True)}
+
+    def select(self, names: Sequence[str]) -> "Schema":
+        """The schema of these columns, in this order."""
+        if len(set(names)) != len(names):
+            raise SchemaError(f"a column is named twice: {', '.join(names)}")
+        return Schema.of({name: self.kind(name) for name in names})
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Schema) and self.names == other.names and self.kinds == other.kinds
+
+    def __hash__(self) -> int:
+        return hash((self.names, self.kinds))
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def did_you_mean(name: object, names: Sequence[str]) -> str:
+    """The end of an error about a name that is not among these: the one that is likely meant, if any."""
+    near = get_close_matches(name, names, 1) if isinstance(name, str) else []
+    return f"; did you mean {near[0]!r}?" if near else ""

@@ -1,0 +1,158 @@
+"""Kernels over text in columns: words of (offset, length) into a heap of bytes.
+
+A heap may be shared by many batches and be larger than any of them needs (a whole mapped file, say): choosing rows
+chooses words. Only what leaves the process, or has to outlive a queue's bytes, is gathered into a heap of its own.
+"""
+
+import numpy as np
+
+from tokenring.shm.kernels import (
+    COLUMN,
+    LENGTH_BITS,
+    LENGTH_MASK,
+    WORDS,
+    boolean,
+    bytes_at,
+    copy_text,
+    int64,
+    kernel,
+    void,
+    words_at,
+)
+
+NO_HEAP = np.empty(0, np.uint8)
+_MINUS_ZERO = -(2**63)
+
+
+@kernel
+def text_hash(word, heap):  # type: ignore[no-untyped-def]
+    """A hash of a text's bytes, from its word and the address of its heap; equal texts have equal ones anywhere."""
+    h = np.uint64(0x9E3779B97F4A7C15)
+    if word < 0:
+        return np.int64(h)
+    length = word & LENGTH_MASK
+    text = bytes_at(heap + (word >> LENGTH_BITS), length)
+    h ^= np.uint64(length)
+    at = 0
+    while at + 8 <= length:
+        part = np.uint64(0)
+        for i in range(8):
+            part |= np.uint64(text[at + i]) << np.uint64(8 * i)
+        h = (h ^ part) * np.uint64(0xBF58476D1CE4E5B9)
+        h ^= h >> np.uint64(29)
+        at += 8
+    part = np.uint64(0)
+    for i in range(length - at):
+        part |= np.uint64(text[at + i]) << np.uint64(8 * i)
+    h = (h ^ part) * np.uint64(0x94D049BB133111EB)
+    return np.int64(h ^ (h >> np.uint64(32)))
+
+
+@kernel
+def text_equal(first, first_heap, second, second_heap):  # type: ignore[no-untyped-def]
+    """Whether two texts are the same, from their words and the addresses of their heaps; null is equal to null."""
+    if first < 0 or second < 0:
+        return first < 0 and second < 0
+    length = first & LENGTH_MASK
+    if length != second & LENGTH_MASK:
+        return False
+    if first == second and first_heap == second_heap:
+        return True
+    one = bytes_at(first_heap + (first >> LENGTH_BITS), length)
+    other = bytes_at(second_heap + (second >> LENGTH_BITS), length)
+    for i in range(length):
+        if one[i] != other[i]:
+            return False
+    return True
+
+
+@kernel(int64(COLUMN))
+def text_bytes(words):  # type: ignore[no-untyped-def]
+    """How many bytes `gather` writes for these words: a text that repeats the one before it is written once."""
+    total, before = 0, -1
+    for i in range(len(words)):
+        if words[i] >= 0 and words[i] != before:
+            total += words[i] & LENGTH_MASK
+        before = words[i]
+    return total
+
+
+@kernel(int64(COLUMN, int64, WORDS, int64, int64))
+def gather(words, heap, gathered, target, at):  # type: ignore[no-untyped-def]
+    """Copy texts out of the heap at address `heap` to the one at `target`, from its byte `at` on; `gathered` gets their
+    words there. Returns the first free byte behind them.
+    """
+    before, meant = -1, -1
+    for i in range(len(words)):
+        word = words[i]
+        if word < 0:
+            meant = word
+        elif word != before:
+            meant = copy_text(word, heap, target, at)
+            at += word & LENGTH_MASK
+        before = word
+        gathered[i] = meant
+    return at
+
+
+@kernel(int64(COLUMN, int64, WORDS, int64))
+def lay_out(words, heap, offsets, target):  # type: ignore[no-untyped-def]
+    """Copy texts one after the other, as Arrow wants them: text i is at offsets[i] ... offsets[i + 1]. With `target` 0
+    only the offsets are written. Returns the bytes taken."""
+    at = 0
+    for i in range(len(words)):
+        offsets[i] = at
+        if words[i] >= 0:
+            if target != 0:
+                copy_text(words[i], heap, target, at)
+            at += words[i] & LENGTH_MASK
+    offsets[len(words)] = at
+    return at
+
+
+@kernel(boolean(COLUMN, int64, int64, int64, WORDS))
+def equal_to(words, heap, constant, constant_heap, found):  # type: ignore[no-untyped-def]
+    """Write 1 to `found` where a text is the constant one, 0 elsewhere; True if any was."""
+    some = False
+    for i in range(len(words)):
+        same = words[i] >= 0 and text_equal(words[i], heap, constant, constant_heap)
+        found[i] = 1 if same else 0
+        some |= same
+    return some
+
+
+@kernel(boolean(COLUMN, int64, COLUMN, int64, WORDS))
+def equal_rows(words, heap, others, other_heap, found):  # type: ignore[no-untyped-def]
+    """Write 1 to `found` where two columns have the same text, 0 elsewhere; True if any was. Null is no text."""
+    some = False
+    for i in range(len(words)):
+        same = words[i] >= 0 and text_equal(words[i], heap, others[i], other_heap)
+        found[i] = 1 if same else 0
+        some |= same
+    return some
+
+
+@kernel(void(WORDS, WORDS, WORDS, WORDS))
+def hash_keys(columns, heaps, floats, hashes):  # type: ignore[no-untyped-def]
+    """A hash of each row's key, equal for equal keys on every worker.
+
+    columns: int64 (columns,), their addresses; heaps: the same of those of text, 0 for others; floats: 1 for those of
+    floats, whose two zeros are one key; hashes: int64 (rows,).
+    """
+    for row in range(len(hashes)):
+        hashes[row] = 0
+    for column in range(len(columns)):
+        words, heap = words_at(columns[column], len(hashes)), heaps[column]
+        for row in range(len(hashes)):
+            word = words[row]
+            if heap != 0:
+                word = text_hash(word, heap)
+            elif floats[column] != 0 and word == _MINUS_ZERO:
+                word = 0
+            mixed = (np.uint64(hashes[row]) ^ np.uint64(word)) * np.uint64(0xBF58476D1CE4E5B9)
+            hashes[row] = np.int64(mixed ^ (mixed >> np.uint64(29)))
+
+
+def heap_address(heap: np.ndarray) -> int:
+    """The address of a heap's first byte."""
+    return int(heap.__array_interface__["data"][0])

@@ -1,0 +1,172 @@
+"""Inputs of a running operator: messages to take, and the frontier of what may still come."""
+
+from collections import deque
+from collections.abc import Iterator
+from threading import get_ident
+from typing import TYPE_CHECKING, Any
+
+from tokenring.engine.columns import Batch, Schema
+from tokenring.engine.data.burst import Burst, messages_of
+from tokenring.engine.errors import ExpiredReferenceError, WrongOutputError
+from tokenring.engine.progress import CHANGE_BYTES, GONE, ChangeLog, Tracker, pack_change
+from tokenring.engine.times import PathSummary, Time
+from tokenring.engine.tokens import TokenRef, refuse_thread
+
+if TYPE_CHECKING:
+    from tokenring.engine.data.output_port import OutputPort
+    from tokenring.engine.running.operator import RunningOperator
+
+_new_tuple = tuple.__new__
+
+NO_MESSAGES: Any = ()
+"""The queue of an input that none has come to, or none for long: there may be a million, and a deque is 600 bytes."""
+
+
+class InputPort:
+    """One input of a running operator. Iterate over it for (token reference, batch) pairs; ask it for its frontier."""
+
+    __slots__ = (
+        "_frontier_word",
+        "_tracker",
+        "_whole_bursts",
+        "current",
+        "depth",
+        "index",
+        "location",
+        "log",
+        "operator",
+        "queue",
+        "schema",
+        "thread",
+    )
+
+    def __init__(
+        self,
+        operator: "RunningOperator",
+        index: int,
+        location: int,
+        schema: Schema,
+        depth: int,
+        tracker: Tracker,
+        log: ChangeLog,
+    ) -> None:
+        self.operator = operator
+        self.index = index
+        self.location = location
+        self.depth = depth
+        self.schema = schema
+        self.log = log
+        # Time (or Burst), batch, whether it is a view into a queue.
+        self.queue: deque[tuple[Any, Batch, bool]] = NO_MESSAGES
+        self._whole_bursts = False
+        self.thread = operator.worker.thread
+        self._tracker = tracker
+        self._frontier_word = tracker.frontier_word(location)
+        self.current: TokenRef | None = None  # the reference of the message at hand: the only one that is good
+
+    def first(self, message: tuple[Any, Batch, bool]) -> None:
+        """Let a message wait that `queue` could not take, being NO_MESSAGES."""
+        self.queue = deque((message,))
+
+    def finish(self) -> None:
+        """Its dataflow is finished, and the location may become another's (done by the engine)."""
+        self.location = GONE
+        self._frontier_word = self._tracker.frontier_word(GONE)
+
+    @property
+    def frontier(self) -> Time:
+        """The least time that may still arrive here, as an integer; COMPLETE if none. A time t is finished once t <
+        frontier.
+        """
+        frontier = self._tracker.location_view[self._frontier_word]
+        return frontier if frontier >= 0 else self._tracker.frontier(self.location)
+
+    def finished(self, time: Any) -> bool:
+        """Whether no message at `time`, or at one that could result in it, can arrive here any more."""
+        return bool(time < self.frontier)
+
+    def __iter__(self) -> Iterator[tuple[TokenRef, Batch]]:
+        return self
+
+    def __next__(self) -> tuple[TokenRef, Batch]:
+        """Take the next message; the reference of the one before expires."""
+        if self.current is None and not self.operator.is_running:
+            raise ExpiredReferenceError(f"{self.describe()} can be read only while its operator runs")
+        if get_ident() != self.thread:
+            refuse_thread("read", self.describe())
+        queue = self.queue
+        if not queue:
+            self.current = None
+            raise StopIteration
+        time, batch, view = queue.popleft()
+        log = self.log
+        if time.__class__ is int:
+            offset = log.offset
+            pack_change(log.buffer, offset, self.location, -1, time)
+            log.offset = offset = offset + CHANGE_BYTES
+            if offset >= log.limit:
+                log.make_room()
+        elif time.__class__ is Burst:
+            if not self._whole_bursts:
+                queue.extendleft(reversed([(at, rows, view) for at, rows in time.messages(batch)]))
+                return self.__next__()
+            time.log_each(log, self.location, -1)
+            time = time.least
+        else:
+            log.add(self.location, time, -1)
+        self.current = reference = _new_tuple(TokenRef, (self, time))
+        return reference, batch
+
+    def in_bursts(self) -> "InputPort":
+        """From now on take what was sent in one call (`OutputPort.give_each`) in one turn, as one batch: all its
+        messages are consumed, and the reference is that of the earliest. For operators that know rows' times from a
+        column; others get each message by itself.
+        """
+        self._whole_bursts = True
+        return self
+
+    def by_time(self) -> Iterator[tuple[TokenRef, Batch]]:
+        """Take all waiting messages, those of one time as one batch: (token reference, batch) pairs in order of first
+        arrival. For operators that answer each message with one: around a loop, ever smaller pieces would add up.
+        """
+        waiting: dict[Any, list[Batch]] = {}
+        messages = 0
+        for time, batch, _ in self.queue:
+            for at, rows in messages_of(time, batch):
+                waiting.setdefault(at, []).append(rows)
+                messages += 1
+        if len(waiting) < messages or messages > len(self.queue):
+            self.queue.clear()
+            self.queue.extend([(time, Batch.concatenate(batches), True) for time, batches in waiting.items()])
+            for time, batches in waiting.items():
+                self.log.add(self.location, time, 1 - len(batches))
+        return self
+
+    def end_call(self) -> None:
+        """The operator's call is over: its last reference expires, and what it left waiting is copied, since queue
+        bytes are reused.
+        """
+        self.current = None
+        for position, (time, batch, view) in enumerate(self.queue):
+            if view:
+                self.queue[position] = (time.copy() if time.__class__ is Burst else time, batch.copy(), False)
+
+    def reach(self, output: int) -> tuple["OutputPort", PathSummary]:
+        """The output port of that number and the summary of the way there; WrongOutputError if there is no path."""
+        outputs = self.operator.outputs
+        if not 0 <= output < len(outputs):
+            raise WrongOutputError(
+                f"{self.describe()} cannot retain a token for output {output}: the operator has {len(outputs)} "
+                f"output(s)"
+            )
+        paths = self.operator.paths
+        summary = paths.usual if paths.is_plain else paths.summary(self.index, output)
+        if summary is None:
+            raise WrongOutputError(
+                f"{self.describe()} has no path to output {output}, so its messages give no token for it"
+            )
+        return outputs[output], summary
+
+    def describe(self) -> str:
+        """Operator, input and worker, for messages."""
+        return f"operator {self.operator.name!r} input {self.index} on worker {self.operator.worker.index}"

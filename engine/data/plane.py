@@ -1,0 +1,199 @@
+"""One worker's end of the data plane: its queues to and from every peer, and what waits because a queue was full."""
+
+from collections.abc import Callable
+from struct import Struct
+from sys import getrefcount
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tokenring.shm.memory import WORKER_CONGESTED, Segment, poke
+from tokenring.shm.queues import (
+    CAPACITY,
+    INBOX_WORDS,
+    MORE_STAMP,
+    MORE_STAMP_WORDS,
+    READ_POSITION,
+    RELEASED,
+    SCRATCH_ROWS,
+    Loopback,
+    any_set,
+    attach_queues,
+    commit_all,
+    has_room,
+    message_words,
+    queue_words,
+    receive,
+    release_all,
+    written_words,
+)
+
+if TYPE_CHECKING:
+    from tokenring.engine.columns import Batch
+    from tokenring.engine.data.remote_channel import BurstEnd, RemoteChannel
+    from tokenring.engine.graph import Signal
+
+_MESSAGE = Struct("=8q").iter_unpack
+_INBOX_MESSAGES = 16  # per peer and step
+POISON = -0x2152411021524111  # 0xDEADBEEFDEADBEEF
+
+
+def _kept(lent: "list[Batch]", unkept: int) -> "list[Batch]":
+    """Those of the list to which there are more references than `unkept`."""
+    return [batch for batch in lent if getrefcount(batch) > unkept]
+
+
+def _references_to_what_nobody_keeps() -> int:
+    """How many references `_kept` itself sees: the list's, its own and the call's, where Python counts them all."""
+    return next(count for count in range(8) if not _kept([object()], count))  # type: ignore[list-item]
+
+
+_UNKEPT = _references_to_what_nobody_keeps()
+
+
+class DataPlane:
+    """Sends and receives column messages; channels are numbered in the order they are made, alike on every worker."""
+
+    def __init__(self, segment: Segment, me: int, backlog_limit_bytes: int, poisons: bool = False) -> None:
+        layout = segment.layout
+        self._segment = segment
+        self._me = me
+        self._loopback = Loopback(layout.queue_words)
+        self.outgoing, self.incoming = attach_queues(segment, me, self._loopback)
+        self.words = [queue_words(segment, peer, me, self._loopback) for peer in range(layout.workers)]
+        self.inbox = np.zeros(layout.workers * _INBOX_MESSAGES * INBOX_WORDS, np.int64)
+        self._inbox_bytes = self.inbox.data.cast("B")
+        self.message_limit_words = layout.queue_words // 4
+        self.routes = np.zeros(self.message_limit_words, np.int64)
+        self.counts = np.zeros((SCRATCH_ROWS, layout.workers), np.int64)
+        self.channels: dict[int, RemoteChannel | BurstEnd | Signal] = {}
+        self.channels_made = 0
+        self._waiting: list[RemoteChannel | Signal] = []
+        self.uncommitted = False
+        """Whether something was written that the receivers do not see yet."""
+        self.taken = False
+        """Whether messages were taken in whose bytes have not been given back."""
+        self.lent: list[Batch] = []
+        """The batches whose columns or heaps lie in them."""
+        self._poisons = poisons
+        self._written = [written_words(segment, peer, me, self._loopback) for peer in range(layout.workers)]
+        self._backlog_bytes = 0
+        self._sent = 0  # postponed pieces sent since
+        self._backlog_limit_bytes = backlog_limit_bytes
+        self._congested_address = segment.address(layout.worker(me) + WORKER_CONGESTED)
+        self._first_congested_address = segment.address(layout.worker(0) + WORKER_CONGESTED)
+        self._workers = layout.workers
+
+    def add_channel(self, channel: "RemoteChannel | BurstEnd | Signal") -> int:
+        """Let messages for a channel be delivered; returns the number they carry."""
+        number = self.channels_made
+        self.channels[number] = channel
+        self.channels_made += 1
+        return number
+
+    def forget(self, numbers: range) -> None:
+        """Drop the channels of a finished dataflow."""
+        for number in numbers:
+            del self.channels[number]
+
+    def give_back(self) -> None:
+        """Give the bytes of the messages taken in back to their senders. Batches that somebody keeps get their own."""
+        if self.taken:
+            self.taken = False
+            for batch in _kept(self.lent, _UNKEPT):
+                batch.keep()
+            self.lent.clear()
+            if self._poisons:
+                self._poison()
+            release_all(self.incoming)
+
+    def _poison(self) -> None:
+        """Write over what is given back, so that who still looks at it sees no rows."""
+        for queue, words in zip(self.incoming, self._written, strict=True):
+            capacity, start, stop = int(queue[CAPACITY]), int(queue[RELEASED]), int(queue[READ_POSITION])
+            words[np.arange(start, stop) & (capacity - 1)] = POISON
+
+    def look(self) -> int:
+        """Take in what has arrived and hand it to the channels' targets; returns the number of messages."""
+        found: int = receive(self.incoming, self.inbox)
+        if found:
+            self.taken = True
+            channels = self.channels
+            messages = _MESSAGE(self._inbox_bytes[: found * 8 * INBOX_WORDS])
+            for queue, number, rows, _, stamp, offset, stride, end in messages:
+                channel = channels.get(number)
+                if channel is not None:  # a signal may come late; nothing that is counted can
+                    channel.deliver(queue, rows, stamp, offset, stride, end)
+        return found
+
+    def set_more_stamp(self, coordinates: tuple[int, ...]) -> None:
+        """Give what is sent next these time coordinates behind the first one; () for none."""
+        self.outgoing[:, MORE_STAMP : MORE_STAMP + MORE_STAMP_WORDS] = [*coordinates, 0, 0, 0][:MORE_STAMP_WORDS]
+
+    def broadcast(
+        self,
+        copy: Callable[..., bool],
+        columns: tuple[np.ndarray, ...],
+        start: int,
+        stop: int,
+        channel: int,
+        stamp: int,
+    ) -> int:
+        """Copy rows to every worker's queue with the kernel `copy`, or to none (-1)."""
+        words = message_words(stop - start, len(columns))
+        if not all(has_room(queue, words) for queue in self.outgoing):
+            return -1
+        for worker in range(len(self.outgoing)):
+            copy(columns, start, stop, self.outgoing, worker, channel, stamp)
+        return len(self.outgoing)
+
+    def commit(self) -> None:
+        """Show the receivers what was sent."""
+        if self.uncommitted:
+            self.uncommitted = False
+            commit_all(self.outgoing)
+
+    def postponed(self, channel: "RemoteChannel | Signal", size_bytes: int) -> None:
+        """A channel keeps rows because a queue was full; too many of them ask all sources to pause."""
+        if channel not in self._waiting:
+            self._waiting.append(channel)
+        self._backlog_bytes += size_bytes
+        if self._backlog_bytes > self._backlog_limit_bytes:
+            poke(self._congested_address, 1)
+
+    def sent_postponed(self) -> None:
+        """A channel sent a piece of what it had kept."""
+        self._sent += 1
+
+    def caught_up(self, size_bytes: int) -> None:
+        """A channel sent rows that it had kept."""
+        self._backlog_bytes -= size_bytes
+        if self._backlog_bytes <= self._backlog_limit_bytes // 2:
+            poke(self._congested_address, 0)
+
+    def retry(self) -> bool:
+        """Try to send what waits; True if something was sent."""
+        before = self._sent
+        self._waiting = [channel for channel in self._waiting if not channel.retry()]
+        self.commit()
+        return self._sent != before
+
+    @property
+    def waiting(self) -> bool:
+        """Whether rows wait for room in a queue."""
+        return bool(self._waiting)
+
+    @property
+    def is_overfull(self) -> bool:
+        """Whether more of this worker's rows than the limit wait for room."""
+        return self._backlog_bytes > self._backlog_limit_bytes
+
+    @property
+    def stops_sources(self) -> bool:
+        """Whether on some worker more than the limit waits: sources that do not look are not run then."""
+        return self._workers > 1 and bool(any_set(self._first_congested_address, self._workers))
+
+    @property
+    def congested(self) -> bool:
+        """Whether some worker has more waiting than the limit: sources should pause."""
+        return self._waiting != [] or any_set(self._first_congested_address, self._workers)

@@ -1,0 +1,131 @@
+"""Stages at run time: what lies between an output and its channels, compiled into runs of direct calls."""
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from tokenring.engine.columns import Batch, Schema
+from tokenring.engine.data.burst import Burst
+from tokenring.engine.data.raised import raised_at
+from tokenring.engine.errors import GroupStopped, OperatorError, SchemaError, TokenRingError
+from tokenring.engine.graph import Source, Stage
+from tokenring.shm.errors import BrokenInvariant
+
+if TYPE_CHECKING:
+    from tokenring.engine.data.channel import Channel, RelayChannel
+
+_Step = tuple[Any, Schema, str]
+"""A function, the schema of what it returns, and the operator's name, for messages."""
+
+
+class StageRun:
+    """Stages of which each has the next as its only reader, and what reads the last. To an output it is a channel."""
+
+    __slots__ = ("_steps", "_worker", "channels", "children", "stages")
+
+    def __init__(self, worker: int) -> None:
+        self._worker = worker
+        self._steps: tuple[_Step, ...] = ()
+        self.stages: list[Stage] = []  # until they are compiled
+        self.channels: list[Channel | RelayChannel] = []
+        self.children: list[StageRun] = []
+
+    def compile(self) -> None:
+        """Turn the stages into steps; neighbours that can become one function do."""
+        steps: list[_Step] = []
+        for fused, group in groupby(self.stages, _fused):
+            if fused is None:
+                steps += [(stage.function, stage.schema, stage.label) for stage in group]
+            else:
+                together = list(group)
+                function = fused([stage.function for stage in together])
+                steps.append((function, together[-1].schema, _range(together)))
+        self._steps = tuple(steps)
+        self.stages = []
+
+    def push(self, time: Any, batch: Batch) -> None:
+        """Run the stages on a batch and hand what is left to all that read it. No recursion: trees may be deep."""
+        pending = [(self, batch)]
+        while pending:
+            run, rows = pending.pop()
+            left = run._through(time, rows)
+            if left is not None:
+                for channel in run.channels:
+                    channel.push(time, left)
+                for child in reversed(run.children):
+                    pending.append((child, left))
+
+    def push_each(self, burst: Burst, batch: Batch) -> None:
+        """Run the stages on one message of a burst after the other: a stage may leave rows out, and messages with them.
+        """
+        for time, rows in burst.messages(batch):
+            self.push(time, rows)
+
+    def _through(self, time: Any, batch: Batch) -> Batch | None:
+        for function, schema, label in self._steps:
+            try:
+                result = function(batch)
+                if result is None:
+                    return None
+                if result.__class__ is not Batch or result.schema is not schema:
+                    _require(result, schema)
+            except (GroupStopped, BrokenInvariant, KeyboardInterrupt):
+                raise
+            except TokenRingError as error:
+                raise OperatorError(
+                    f"operator {label!r} on worker {self._worker}: {type(error).__name__}: {error}{raised_at(error)}"
+                ) from error
+            except BaseException as error:
+                raise OperatorError(
+                    f"operator {label!r} raised on worker {self._worker} (rows at time {time}): "
+                    f"{type(error).__name__}: {error}"
+                    f"{raised_at(error, 'its function is called with a batch')}"
+                ) from error
+            if not result.rows:
+                return None
+            batch = result
+        return batch
+
+
+def _fused(stage: Stage) -> Any:
+    """What makes one function of neighbours; None: it is a function already."""
+    return getattr(stage.function, "fused", None)
+
+
+def _range(stages: Sequence[Stage]) -> str:
+    first, last = stages[0].label, stages[-1].label
+    return first if len(stages) == 1 else f"{first} ... {last} ({len(stages)} operators in one)"
+
+
+def _require(result: object, schema: Schema) -> None:
+    """Raise SchemaError unless `result` is a batch of this schema."""
+    if not isinstance(result, Batch):
+        raise SchemaError(f"the function returned {type(result).__name__}; it must return a Batch, or None")
+    if result.schema != schema:
+        raise SchemaError(f"the function returned {result.schema!r}, but was declared with {schema!r}")
+
+
+def compile_stages(stages: Iterable[Stage], worker: int) -> list[tuple[Source, StageRun]]:
+    """Make the runs of a graph's stages, given in the order of declaration; returns those that read outputs themselves.
+
+    Afterwards `stage.run` is the run at whose end stands what the stage sends, for those that something else reads.
+    """
+    runs: list[StageRun] = []
+    roots: list[tuple[Source, StageRun]] = []
+    for stage in stages:
+        parent = stage.parent
+        before = None if parent is None else parent.run
+        if before is not None and parent is not None and parent.followers == 1:
+            run = before
+        else:
+            run = StageRun(worker)
+            runs.append(run)
+            if before is None:
+                roots.append((stage.origin, run))
+            else:
+                before.children.append(run)
+        run.stages.append(stage)
+        stage.run = run
+    for run in runs:
+        run.compile()
+    return roots

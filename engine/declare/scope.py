@@ -1,0 +1,288 @@
+"""The scope of a dataflow under construction: where inputs, sources, operators, loops and probes are declared."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from tokenring.engine.columns import Schema
+from tokenring.engine.declare.stream import OperatorBuilder, Stream
+from tokenring.engine.errors import GraphError, SchemaError
+from tokenring.engine.explain import Explanation, Hold, Named, cancel, inspect, take_hold, why
+from tokenring.engine.graph import Constructor, Graph, Notify, OperatorSpec, Pipeline, Source, Target
+from tokenring.engine.running import InputHandle, Probe
+from tokenring.engine.times import MOST_COORDINATES, PathSummary, enter_summary, feedback_summary, leave_summary
+
+if TYPE_CHECKING:
+    from tokenring.engine.running import RunningDataflow
+    from tokenring.engine.worker.worker import Worker
+
+
+class Scope:
+    """Builds one dataflow. Every worker of a group must declare the same one."""
+
+    running: "RunningDataflow | None" = None
+
+    def __init__(self, name: str) -> None:
+        self.graph = Graph(name)
+        self.probes: list[Probe] = []
+        self.depth = 1
+        """The number of coordinates of the scope's times."""
+        self._open = True
+
+    @property
+    def done(self) -> bool:
+        """Whether the dataflow was built and is finished: every token dropped and every message consumed, on all
+        workers. Its operators are not run any more, and what they kept is released.
+        """
+        return self.running is not None and self.running.done
+
+    @property
+    def root(self) -> "Scope":
+        """The scope that all others of the dataflow are in."""
+        return self
+
+    def why(self, place: Named, time: Any = None) -> Explanation:
+        """What keeps `time` from passing at the place, or, without a time, holds its frontier where it is: tokens, with
+        the code that made them, messages and where they wait, inputs never closed, holds. Of other workers only the
+        numbers are known here; `tokenring why` asks them too.
+
+        The place: a probe, a stream, an input handle, an operator's name, or (name, "input" or "output", number).
+        """
+        return why(*self._running(), place, time)
+
+    def hold(self, place: Named, time: Any) -> Hold:
+        """A breakpoint: no frontier passes `time` at the place, on any worker, before the hold is released. An input is
+        held at the output that feeds it, and so for all who read that. Steps go on meanwhile.
+
+        Raises TimeRegressionError if the time has passed, TokenError if this worker has no token to derive it from.
+        """
+        return take_hold(*self._running(), place, time)
+
+    def cancel(self) -> None:
+        """End the dataflow, unfinished, and leave others running: no operator of it runs again, its tokens are dropped,
+        its rows thrown away, its inputs closed. Probes then say that it is done; its sinks publish nothing. Every
+        worker must call it, and waits here, stepping, until all have.
+        """
+        worker, (running,) = self._running()
+        cancel(worker, running)
+
+    def inspect(self, operator: str) -> Any:
+        """What the operator of that name shows of its state on this worker (`context.inspectable`)."""
+        return inspect(self._running()[1], operator)
+
+    def _running(self) -> tuple["Worker", list["RunningDataflow"]]:
+        running = self.root.running
+        if running is None:
+            raise GraphError(
+                f"dataflow {self.graph.name!r} is not built yet; ask after the `with worker.dataflow()` block"
+            )
+        return running.operators[0].worker, [running]
+
+    def require_open(self) -> None:
+        """Raise GraphError once the dataflow is built."""
+        if not self._open:
+            raise GraphError(
+                f"dataflow {self.graph.name!r} is already built; declare operators inside the `with "
+                f"worker.dataflow()` block"
+            )
+
+    def close(self) -> None:
+        """No more declarations (done by the engine)."""
+        self._open = False
+
+    def require_own(self, stream: Stream, who: str) -> None:
+        """Raise GraphError, on behalf of `who`, if the stream belongs to another dataflow or another scope of this one.
+        """
+        if stream.scope.graph is not self.graph:
+            raise GraphError(
+                f"{who}: {stream!r} belongs to another dataflow; streams connect within one dataflow"
+            )
+        if stream.scope is not self:
+            raise GraphError(
+                f"{who}: {stream!r} belongs to {stream.scope.describe()}, not to {self.describe()}; bring it over with "
+                f"loop.enter(stream) or loop.leave(stream)"
+            )
+
+    def describe(self) -> str:
+        """The scope in words."""
+        return f"the root scope of dataflow {self.graph.name!r}"
+
+    @contextmanager
+    def region(self, name: str) -> Iterator["Scope"]:
+        """Group what is declared inside the block: its names begin with `name/` in messages, explanations and digests.
+
+        A region is a name only. In Timely a region is an operator that hears of every change of a frontier and passes
+        it on to its children; asking it first is what spares them (the article "Speeding up Timely Dataflow by 100x").
+        Here frontiers go from the tokens straight to the inputs that asked, so there is nobody to ask on the way.
+        """
+        self.require_open()
+        around = self.graph.region
+        self.graph.region = f"{around}{name}/"
+        try:
+            yield self
+        finally:
+            self.graph.region = around
+
+    def new_input(
+        self, schema: Schema, name: str = "input", handle: InputHandle | None = None
+    ) -> tuple[InputHandle, Stream]:
+        """A manual input: a handle to feed it from outside the dataflow (or the `handle` given, of a class that does
+        more when it is moved), and its stream. GraphError for a handle that feeds an input already.
+        """
+        if not isinstance(schema, Schema):
+            raise SchemaError(f'input {name!r}: give a Schema, such as Schema("value"), not {schema!r}')
+        if handle is not None:
+            handle.require_new(schema, name)
+        builder = OperatorBuilder(self, name, Notify.NEVER)
+        stream = builder.output(schema)
+        handle = InputHandle(schema) if handle is None else handle
+        frame = sys._getframe(1)
+        handle.declared = frame.f_code, frame.f_lineno
+        handle.name = name
+        self.graph.operators[-1].manual = handle
+        return handle, stream
+
+    def source(self, name: str, schemas: Schema | tuple[Schema, ...], constructor: Constructor) -> tuple[Stream, ...]:
+        """An operator with no inputs and one output a schema: `constructor(context, *tokens)` returns
+        `logic(*outputs)`.
+
+        It runs once at the start and then whenever it was activated (`context.activate`, `context.activate_after`).
+        """
+        builder = OperatorBuilder(self, name, Notify.NEVER)
+        schemas = (schemas,) if isinstance(schemas, Schema) else schemas
+        streams = tuple(builder.output(schema) for schema in schemas)
+        builder.build(constructor)
+        return streams
+
+    def operator(self, name: str, notify: Notify = Notify.ALWAYS) -> OperatorBuilder:
+        """A builder for an operator with any number of inputs and outputs."""
+        return OperatorBuilder(self, name, notify)
+
+    @contextmanager
+    def loop(self, name: str = "loop") -> Iterator["Loop"]:
+        """An iterative scope within this one: its times have a counter more. `with scope.loop("name") as loop:`."""
+        self.require_open()
+        if self.depth == MOST_COORDINATES:
+            raise GraphError(
+                f"loop {name!r} would be nested {self.depth} deep; times carry an epoch and at most "
+                f"{MOST_COORDINATES - 1} loop counters"
+            )
+        yield Loop(self, name)
+
+    def feedback(self, schema: Schema, increment: int = 1, name: str = "feedback") -> "Feedback":
+        """The way around a loop: rows given to `connect` come back as `stream`, `increment` later in the scope's
+        innermost coordinate (in the root scope: the time itself).
+        """
+        self.require_open()
+        return Feedback(self, schema, increment, name)
+
+    def probe(self, stream: Stream) -> Probe:
+        """A handle to watch the frontier of `stream`."""
+        self.require_open()
+        if stream.scope.graph is not self.graph:
+            raise GraphError(f"{stream!r} belongs to another dataflow than {self.graph.name!r}")
+        return self.watch(stream.source)
+
+    def watch(self, location: Source | Target) -> Probe:
+        """A handle to watch the frontier of a port: of an input, what has still to arrive or to be taken there."""
+        operator = self.graph.operators[location.operator]
+        probe = Probe(location, operator.depth if isinstance(location, Source) else operator.input_depth)
+        self.graph.taps.append(location)
+        self.probes.append(probe)
+        return probe
+
+
+def _relay(scope: Scope, schema: Schema, name: str, summary: PathSummary, input_depth: int) -> tuple[int, Stream]:
+    """An edge that changes times, into `scope`: the number of its operator, and its stream."""
+    number = len(scope.graph.operators)
+    scope.graph.operators.append(
+        OperatorSpec(
+            scope.graph.region + name,
+            Notify.NEVER,
+            outputs=[schema],
+            relay=summary,
+            depth=scope.depth,
+            input_depth=input_depth,
+        )
+    )
+    return number, Stream(scope, Source(number, 0), schema)
+
+
+class Loop(Scope):
+    """An iterative scope: a time in it is the time outside with a round appended, 0 on entry. Streams enter and leave.
+
+    Naiad's ingress, egress and feedback (section 2.1); here they are edges that change the time, and cost no operator.
+    """
+
+    def __init__(self, parent: Scope, name: str) -> None:
+        self.graph = parent.graph
+        self.probes = parent.probes
+        self.depth = parent.depth + 1
+        self.name = name
+        self._parent = parent
+
+    @property
+    def root(self) -> Scope:
+        """The scope that all others of the dataflow are in."""
+        return self._parent.root
+
+    def require_open(self) -> None:
+        """Raise GraphError once the dataflow is built."""
+        self._parent.require_open()
+
+    def describe(self) -> str:
+        """The scope in words."""
+        return f"loop {self.name!r}"
+
+    def new_input(
+        self, schema: Schema, name: str = "input", handle: InputHandle | None = None
+    ) -> tuple[InputHandle, Stream]:
+        """Not here: raises GraphError."""
+        raise GraphError(
+            f"input {name!r} cannot be declared in {self.describe()}: declare it in the root scope and enter its stream"
+        )
+
+    def enter(self, stream: Stream) -> Stream:
+        """A stream of the surrounding scope in this one: its rows at round 0."""
+        self._parent.require_own(stream, f"{self.describe()}, enter")
+        summary = enter_summary(self._parent.depth)
+        number, entered = _relay(self, stream.schema, f"enter {self.name}", summary, self._parent.depth)
+        self._connect(number, stream)
+        entered.updates = stream.updates
+        return entered
+
+    def leave(self, stream: Stream) -> Stream:
+        """A stream of this scope in the surrounding one: the round is forgotten."""
+        self.require_own(stream, f"{self.describe()}, leave")
+        summary = leave_summary(self.depth)
+        number, left = _relay(self._parent, stream.schema, f"leave {self.name}", summary, self.depth)
+        self._connect(number, stream)
+        left.updates = stream.updates
+        return left
+
+    def _connect(self, number: int, stream: Stream) -> None:
+        self.graph.operators[number].inputs.append(stream.read(Pipeline(), stream.schema))
+
+
+class Feedback:
+    """The way around a loop: `stream` is where rows come back, `connect` where they go in."""
+
+    def __init__(self, scope: Scope, schema: Schema, increment: int, name: str) -> None:
+        self._scope = scope
+        summary = feedback_summary(scope.depth, increment)
+        self._number, self.stream = _relay(scope, schema, name, summary, scope.depth)
+
+    def connect(self, stream: Stream) -> None:
+        """Lead `stream` around. Once; a second call, another scope's stream or other columns raise GraphError or
+        SchemaError.
+        """
+        scope = self._scope
+        scope.require_open()
+        spec = scope.graph.operators[self._number]
+        scope.require_own(stream, spec.name)
+        if spec.inputs:
+            raise GraphError(f"{spec.name}: connect was called before; concatenate what goes around into one stream")
+        if stream.schema != self.stream.schema:
+            raise SchemaError(f"{spec.name} carries {self.stream.schema!r}, not {stream.schema!r}")
+        spec.inputs.append(stream.read(Pipeline(), stream.schema))

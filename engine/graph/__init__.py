@@ -1,0 +1,37 @@
+"""The declared graph: operators, ports, pacts, stages, the paths between locations, and cycles."""
+
+from tokenring.engine.graph.graph import Graph
+from tokenring.engine.graph.location import NOTIFY_CODES, Location, Notify, Source, Target
+from tokenring.engine.graph.pact import Broadcast, Exchange, Pact, Pipeline, Route
+from tokenring.engine.graph.paths import identity_paths
+from tokenring.engine.graph.reachability import Reachability, shared
+from tokenring.engine.graph.signal import Signal
+from tokenring.engine.graph.spec import Constructor, InputSpec, OperatorSpec, arriving_schema
+from tokenring.engine.graph.stage import BatchFunction, Fusable, Stage
+from tokenring.engine.graph.updates import Updates
+
+__all__ = [
+    "BatchFunction",
+    "Broadcast",
+    "Constructor",
+    "Exchange",
+    "Fusable",
+    "Graph",
+    "InputSpec",
+    "Location",
+    "NOTIFY_CODES",
+    "Notify",
+    "OperatorSpec",
+    "Pact",
+    "Pipeline",
+    "Reachability",
+    "Route",
+    "Signal",
+    "Source",
+    "Stage",
+    "Target",
+    "Updates",
+    "arriving_schema",
+    "identity_paths",
+    "shared",
+]

@@ -1,0 +1,17 @@
+"""A group of workers: started, watched and ended by its launcher."""
+
+from tokenring.engine.group.interrupts import HeldSignals
+from tokenring.engine.group.launcher import execute
+from tokenring.engine.group.processes import starting
+from tokenring.engine.group.scratch import owned_name, remove_leftovers, scratch_folder
+from tokenring.engine.group.warm_up import warm_up
+
+__all__ = [
+    "HeldSignals",
+    "execute",
+    "owned_name",
+    "remove_leftovers",
+    "scratch_folder",
+    "starting",
+    "warm_up",
+]

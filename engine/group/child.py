@@ -1,0 +1,109 @@
+"""A worker process from its beginning to its end: it runs the program and tells the launcher what came of it."""
+
+import contextlib
+import gc
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from tokenring.engine import errors
+from tokenring.engine.ask import HoldsFromOutside, answer_questions
+from tokenring.engine.errors import GraphMismatchError, GroupStopped, TokenRingError, UsageError
+from tokenring.engine.group.frames import write_message
+from tokenring.engine.group.linux import allow_tracing, die_with_parent
+from tokenring.engine.group.values import CURE
+from tokenring.engine.worker import Config, Worker, usable_cores
+from tokenring.shm.kernels import forbid_compilation
+from tokenring.shm.memory import Segment
+from tokenring.shm.queues import ParkingLot
+
+Program = Callable[[Worker], Any]
+
+_LONGEST_TEXT = 20_000  # of an error; of more, the middle is left out
+
+
+def live(
+    program: Program,
+    segment: Segment,
+    lot: ParkingLot,
+    index: int,
+    config: Config,
+    pipe: int,
+    launcher: int,
+    parent: int = 0,
+) -> NoReturn:
+    """The whole life of a worker process, whose signals are set up. parent: its own, if that is not the launcher."""
+    status = 1
+    try:
+        forbid_compilation(index)
+        die_with_parent(parent or launcher)
+        allow_tracing()
+        if config.pin:
+            cores = usable_cores()
+            os.sched_setaffinity(0, {cores[index % len(cores)]})
+        gc.freeze()
+        gc.disable()
+        worker = Worker(segment, lot, index, config)
+        answer_questions(worker, launcher, HoldsFromOutside(worker, launcher).noticed)
+        worker.report = lambda value: _tell(pipe, index, "note", value)
+        worker.publish = lambda one: write_message(pipe, {"kind": "publication", "value": list(one)})
+        worker.heeding = lambda: write_message(pipe, {"kind": "heeding"})
+        value = program(worker)
+        worker.agreement.finish()
+        worker.run()
+        _tell(pipe, index, "result", value)
+        status = 0
+    except GroupStopped as error:
+        write_message(pipe, {"kind": "stopped", "text": str(error)})
+    except BaseException as error:
+        with contextlib.suppress(BaseException):
+            write_message(pipe, told(error, index))
+    finally:
+        with contextlib.suppress(BaseException):
+            flush_output()
+        os._exit(status)
+
+
+def _tell(pipe: int, index: int, kind: str, value: Any) -> None:
+    try:
+        write_message(pipe, {"kind": kind, "value": value})
+    except TypeError as error:
+        what = "the program returned" if kind == "result" else "was reported"
+        raise UsageError(f"worker {index}: what {what} cannot go to the launcher: {error}; {CURE}") from error
+
+
+def told(error: BaseException, index: int) -> dict[str, Any]:
+    """What the launcher is to know of an error; its text names the worker, whether the error did or not, and can be
+    printed whatever it was."""
+    known = isinstance(error, TokenRingError | errors.SharedMemoryError)
+    try:
+        text = _printable(str(error))
+    except Exception as another:
+        text = f"(its text cannot be had: {type(another).__name__})"
+    if not known:
+        text = f"worker {index}: {type(error).__name__}: {text}"
+    elif f"worker {index}" not in text:
+        text = f"worker {index}: {text}"
+    try:
+        trace = _printable(traceback.format_exc())
+    except Exception:
+        trace = ""
+    return {"kind": "error", "type": type(error).__name__, "text": text, "traceback": trace} | (
+        {"declared": list(error.declared)} if isinstance(error, GraphMismatchError) and error.declared else {}
+    )
+
+
+def _printable(text: str) -> str:
+    if len(text) > _LONGEST_TEXT:
+        half = _LONGEST_TEXT // 2
+        text = f"{text[:half]} … ({len(text) - 2 * half:,} characters) … {text[-half:]}"
+    return text.encode(errors="backslashreplace").decode()
+
+
+def flush_output() -> None:
+    """What was printed must not be lost in a child's `_exit`, nor be printed once more by every child."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()

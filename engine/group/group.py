@@ -1,0 +1,176 @@
+"""The launcher's view of its workers: takes in what they tell, sees them end, and makes one error of any failure."""
+
+import os
+import selectors
+import signal
+import sys
+import time
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
+from typing import Any
+
+from tokenring.engine import errors
+from tokenring.engine.errors import OperatorError, WorkerError
+from tokenring.engine.group.interrupts import Interrupts
+from tokenring.engine.group.processes import Process
+from tokenring.engine.group.stopped import LOOK_S, StoppedWatch
+from tokenring.engine.running import Publication, put_in_place
+from tokenring.engine.worker import Config, first_difference
+from tokenring.shm.memory import Segment, poke
+from tokenring.shm.queues import ParkingLot, wake_all
+
+_GRACE_S = 0.5  # how long workers get to notice that the group stops
+_AGREEMENT_S = 5.0  # and to tell what they have declared, if that is not what others have: all of them notice at once
+
+OnNote = Callable[[int, Any], None]
+
+
+class Group:
+    """The workers' processes, results and failures."""
+
+    def __init__(
+        self, segment: Segment, lot: ParkingLot, config: Config, interrupts: Interrupts, on_note: OnNote | None
+    ) -> None:
+        self.processes: list[Process] = []
+        self._segment = segment
+        self._lot = lot
+        self._config = config
+        self._interrupts = interrupts
+        self._on_note = on_note
+        self._selector = selectors.DefaultSelector()
+        self._running: set[int] = set()
+        self._attached = 0
+        self._is_heeded = False  # some worker closes its sources when it is asked to
+        self._is_stopping = False
+        self._results: dict[int, Any] = {}
+        self._failures: dict[int, dict[str, Any]] = {}
+        self._publications: list[Publication] = []
+
+    def wait(self) -> list[Any]:
+        """Collect results until every worker has ended; raises for the first failure."""
+        self._selector.register(self._interrupts.wake, selectors.EVENT_READ)
+        for index, process in enumerate(self.processes):
+            self._running.add(index)
+            self._selector.register(process.reader.pipe, selectors.EVENT_READ, index)
+            self._selector.register(process.pidfd, selectors.EVENT_READ, index)
+        stopped = StoppedWatch()
+        while self._running:
+            self._take_in(LOOK_S)
+            stopped.look((index, self.processes[index].pid) for index in self._running)
+            if self._interrupts.noted:
+                self._interrupted()
+            if self._failures:
+                raise self._failure()
+        put_in_place(self._publications)  # now, and not before: all workers were right to their end
+        return [self._results[index] for index in range(self._config.workers)]
+
+    def _take_in(self, limit_s: float | None) -> None:
+        """Wait until a worker has written something or has ended, or until a signal has come, and see to it."""
+        for key, _ in self._selector.select(limit_s):
+            index = key.data
+            if index is None:
+                self._interrupts.woken()
+            if index not in self._running:
+                continue
+            process = self.processes[index]
+            self._read(index)
+            if process.reader.ended and process.reader.pipe in self._selector.get_map():
+                self._selector.unregister(process.reader.pipe)
+            if key.fd == process.pidfd:
+                self._ended(index)
+
+    def _read(self, index: int) -> None:
+        for message in self.processes[index].reader.read():
+            if message["kind"] == "result":
+                self._results[index] = message["value"]
+            elif message["kind"] == "publication":
+                self._publications.append(Publication(*message["value"]))
+            elif message["kind"] == "attached":
+                self._attached += 1
+                if self._attached == self._config.workers:  # nobody needs a name any more
+                    self._segment.unlink()
+                    self._lot.unlink()
+            elif message["kind"] == "heeding":
+                self._is_heeded = True
+            elif message["kind"] != "note":
+                self._failures[index] = message
+            elif self._on_note is not None:
+                may_stop = self._is_heeded and not self._is_stopping  # then a signal is to ask for that, here too
+                with nullcontext() if may_stop else self._interrupts.let_through():
+                    self._on_note(index, message["value"])
+
+    def _interrupted(self) -> None:
+        """A signal has come: the first asks sources to close where they will, another ends the run at once."""
+        if not self._is_heeded or self._is_stopping or not self._interrupts.is_pythons_own():
+            self._interrupts.act()
+            return
+        self._interrupts.noted.clear()
+        self._is_stopping = True
+        print("stopping: sources close, and what is under way is finished; again to end at once", file=sys.stderr)
+        poke(self._segment.address(self._segment.layout.ending), 1)
+        wake_all(self._segment, self._lot)
+
+    def _ended(self, index: int) -> None:
+        """A worker's process has ended: see how."""
+        process = self.processes[index]
+        self._running.discard(index)
+        self._selector.unregister(process.pidfd)
+        if process.reader.pipe in self._selector.get_map():
+            self._selector.unregister(process.reader.pipe)
+        code = process.exit_code()
+        if index in self._results or index in self._failures:
+            return
+        how = f"exited with status {code}" if code is None or code >= 0 else f"was killed by {_name(-code)}"
+        self._failures[index] = {
+            "kind": "death",
+            "text": f"worker {index} {how} before its work was done; the run is void",
+        }
+
+    def _failure(self) -> Exception:
+        """Stop the others, then make the exception for the most telling failure."""
+        self._stop()
+        disagree = any("declared" in failure for failure in self._failures.values())
+        deadline = time.monotonic() + (_AGREEMENT_S if disagree else _GRACE_S)
+        while self._running and (left_s := deadline - time.monotonic()) > 0 and not self._interrupts.noted:
+            self._take_in(left_s)
+        order = {"error": 0, "death": 1, "stopped": 2}
+        _, failure = min(self._failures.items(), key=lambda item: (order[item[1]["kind"]], item[0]))
+        if failure["kind"] != "error":
+            return WorkerError(failure["text"])
+        kind = getattr(errors, failure["type"], None)
+        if kind is None or not issubclass(kind, Exception):
+            kind = OperatorError
+        declared = {at: found["declared"] for at, found in self._failures.items() if "declared" in found}
+        difference = first_difference(declared) if "declared" in failure else ""
+        error: Exception = kind(f"{failure['text']}: {difference}" if difference else failure["text"])
+        error.add_note(f"in worker process:\n{failure['traceback']}")
+        return error
+
+    def _stop(self) -> None:
+        poke(self._segment.address(self._segment.layout.stop), 1)  # SYNC stop: release, pairs with Worker._check_stop
+        wake_all(self._segment, self._lot)
+
+    def end(self) -> None:
+        """Leave no process and no descriptor behind."""
+        living = [process for process in self.processes if process.exit_code(wait=False) is None]
+        if living:
+            self._stop()
+            deadline = time.monotonic() + _GRACE_S
+            while living and time.monotonic() < deadline:
+                time.sleep(0.005)
+                living = [process for process in living if process.exit_code(wait=False) is None]
+            for process in living:
+                with suppress(ProcessLookupError):
+                    os.kill(process.pid, signal.SIGKILL)
+                process.exit_code()
+        self._selector.close()
+        for process in self.processes:
+            process.close()
+        self.processes.clear()
+
+
+def _name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,98 @@
+"""Signals that end a run, noted while it lasts and acted on where it is safe: never between a fork and its bookkeeping.
+
+While a group runs, the handlers that were there are kept aside, and the launcher, which a descriptor wakes, calls them.
+"""
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tokenring.shm.kernels import HeldSignals
+
+__all__ = ["HeldSignals", "Interrupted", "Interrupts"]
+
+_PYTHONS_OWN = (signal.default_int_handler, signal.SIG_DFL)
+
+
+class Interrupted(BaseException):
+    """A signal whose default is to end the process: it does so once the group has been ended."""
+
+
+class Interrupts(HeldSignals):
+    """A context in which ending signals are noted, and a descriptor says so; what nobody has acted on is raised at its
+    end.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(defaults=(signal.SIGTERM,))
+        self.wake = -1
+        """A descriptor that can be read when something was noted."""
+        self._waker = self._waker_before = -1
+        self._is_main = threading.current_thread() is threading.main_thread()
+
+    def __enter__(self) -> "Interrupts":
+        self.wake, self._waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            if self._is_main:
+                self._waker_before = signal.set_wakeup_fd(self._waker, warn_on_full_buffer=False)
+            super().__enter__()
+        except BaseException:
+            self._close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self.let_go()
+        finally:
+            self._close()
+        super().__exit__()
+
+    def _close(self) -> None:
+        if self._is_main:
+            signal.set_wakeup_fd(self._waker_before)
+        os.close(self.wake)
+        os.close(self._waker)
+
+    @contextmanager
+    def let_through(self) -> Iterator[None]:
+        """Within the block, which is somebody else's code, signals do what they did before."""
+        if not self._is_main:
+            yield
+            return
+        try:
+            self.let_go()
+            yield
+        finally:
+            self.hold()
+
+    def is_pythons_own(self) -> bool:
+        """Whether nobody has said what the signal that was noted is to do."""
+        return self.before.get(self.noted[0]) in _PYTHONS_OWN
+
+    def woken(self) -> None:
+        """Have `wake` wait for the next signal."""
+        try:
+            while os.read(self.wake, 64):
+                pass
+        except BlockingIOError:
+            pass
+
+    def act(self) -> None:
+        """Do what the noted signal did before: its handler may raise; Interrupted where it would end the process."""
+        handler = self.before.get(self.noted[0])
+        if not callable(handler):
+            raise Interrupted(signal.Signals(self.noted[0]).name)
+        handler(self.noted.pop(0), None)
+
+    def forked(self) -> None:
+        """In a child: Ctrl-C reaches the whole group, and the launcher acts on it; other signals end the child."""
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if signal.SIGHUP in self.before:
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        os.close(self.wake)
+        os.close(self._waker)

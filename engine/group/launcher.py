@@ -1,0 +1,119 @@
+"""The launcher: makes the segment, forks one worker per core, waits, and turns any death into one clear error.
+
+Order: compile kernels, reclaim leftovers, create the segment and unlink its name (mappings are inherited, so nothing
+can be left behind), fork. Workers report over pipes, in frames of plain values. A worker that dies stops the group; a
+launcher that dies takes its workers with it.
+"""
+
+import gc
+import os
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from typing import Any, NoReturn
+
+from tokenring.engine.errors import ConfigError
+from tokenring.engine.group.child import Program, flush_output, live
+from tokenring.engine.group.group import Group
+from tokenring.engine.group.interrupts import Interrupts
+from tokenring.engine.group.named import named
+from tokenring.engine.group.processes import Process, fork, starting
+from tokenring.engine.group.starts import Server, require_no_start_within, spawn_all
+from tokenring.engine.group.threads import warn_of_threads
+from tokenring.engine.group.warm_up import warm_up
+from tokenring.engine.worker import FORK, FORKSERVER, SPAWN, Config
+from tokenring.shm.memory import Segment, reclaim
+from tokenring.shm.queues import ParkingLot
+
+
+def execute(
+    program: Program,
+    workers: int = 0,
+    config: Config | None = None,
+    on_note: Callable[[int, Any], None] | None = None,
+    on_start: Callable[[list[int]], None] | None = None,
+    start: str = "",
+) -> list[Any]:
+    """Run `program(worker)` on every worker of a new group; returns what each returned, in order.
+
+    workers: processes (default: one per usable core; or give a whole `config`). start: how they begin, see Config;
+    forked processes have none of this one's threads, so what a thread pool of a library did here (Polars) may hang
+    there: a warning says so. on_note(worker, value) sees what
+    workers `report`; on_start(pids) the processes. Dataflows still running when the program returns are run to their
+    end.
+
+    What is returned or reported arrives equal and of the same type, NaN, tuples, integers of any size and keys of any
+    kind included: None, bool, int, float, complex, str, bytes, bytearray, Decimal; list, tuple, dict, set, frozenset,
+    deque, Counter, OrderedDict, defaultdict (of built-in types); date, time, datetime (zones: timezone, ZoneInfo),
+    timedelta, pandas.Timestamp; numpy arrays, masked arrays and scalars of any dtype but object; batches and their
+    columns; Arrow tables, record batches and arrays. UsageError for all else (instances of other classes, named tuples,
+    functions, data frames), naming the type and what to return. Nothing is pickled.
+
+    Raises OperatorError, UsageError subclasses, GraphMismatchError, WorkerError (a worker died), OutOfSharedMemory;
+    ConfigError where the system has too few files, processes or memory for so many workers. A signal that ends the
+    process ends the group first, and whoever handles it is called where it is safe.
+    """
+    if config is None:
+        config = Config(workers=workers, start=start or FORK)
+    elif workers not in (0, config.workers):
+        raise ConfigError(f"workers={workers} contradicts config.workers={config.workers}; give one of them")
+    elif start not in ("", config.start):
+        raise ConfigError(f"start={start!r} contradicts config.start={config.start!r}; give one of them")
+    require_no_start_within()
+    told = {} if config.start == FORK else named(program, config.start)
+    warm_up()
+    reclaim()
+    with ExitStack() as undo:
+        with starting(config.workers):
+            interrupts = undo.enter_context(Interrupts())
+            segment = Segment.create(config.layout)
+            undo.callback(segment.close)
+            undo.callback(segment.unlink)
+            lot = ParkingLot(config.workers, keep_names=True)
+            undo.callback(lot.close)
+            undo.callback(lot.unlink)
+            group = Group(segment, lot, config, interrupts, on_note)
+            undo.callback(group.end)
+            if config.start == SPAWN:
+                spawn_all(group.processes, told, segment, lot, config)
+            elif config.start == FORKSERVER:
+                server = Server()
+                undo.callback(server.close)
+                undo.callback(group.end)
+                server.start_all(group.processes, told, segment, lot, config)
+            else:
+                segment.unlink()
+                lot.unlink()
+                _fork(program, group.processes, segment, lot, config, interrupts)
+        if on_start is not None:
+            with interrupts.let_through():
+                on_start([process.pid for process in group.processes])
+        return group.wait()
+
+
+def _fork(
+    program: Program,
+    processes: list[Process],
+    segment: Segment,
+    lot: ParkingLot,
+    config: Config,
+    interrupts: Interrupts,
+) -> None:
+    """Add a process for each worker."""
+    launcher = os.getpid()
+
+    def body(index: int, pipe: int) -> NoReturn:
+        interrupts.forked()
+        live(program, segment, lot, index, config, pipe, launcher)
+
+    flush_output()
+    gc.freeze()  # what exists now is shared by all workers: keep the collector from touching it
+    try:
+        for index in range(config.workers):
+            if interrupts.noted:
+                interrupts.act()
+            processes.append(fork(partial(body, index), processes))
+            processes[-1].watch()
+        warn_of_threads()
+    finally:
+        gc.unfreeze()

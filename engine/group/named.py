@@ -1,0 +1,84 @@
+"""Programs by name, for processes that import them: module and qualified name, and a partial one's arguments."""
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+from tokenring.engine.errors import UsageError
+
+MAIN = "__tokenring_main__"
+"""What the program's own file is called where a worker imports it; so `if __name__ == "__main__"` is not entered."""
+
+
+def named(program: Callable[..., Any], start: str) -> dict[str, Any]:
+    """What `resolve` makes the program of, in another process. UsageError if it cannot be imported."""
+    if isinstance(program, partial):
+        return {
+            "of": named(program.func, start),
+            "arguments": [_argument(value, start) for value in program.args],
+            "keywords": {name: _argument(value, start) for name, value in program.keywords.items()},
+        }
+    module, name = getattr(program, "__module__", None), getattr(program, "__qualname__", None)
+    found: Any = sys.modules.get(module or "")
+    for part in (name or "?").split("."):
+        found = getattr(found, part, None)
+    if found is not program or module is None:
+        what = f"{name or program!r} of {module}" if module else repr(program)
+        raise UsageError(
+            f"start={start!r} imports the program in each worker, and {what} cannot be imported by its name: define it "
+            f"at the top level of a module (no lambda, no function within a function; functools.partial hands it "
+            f"arguments), or use start='fork'"
+        )
+    if module == "__main__":
+        module = _main_module(start)
+    return {"module": module, "name": name}
+
+
+def _argument(value: Any, start: str) -> dict[str, Any]:
+    return {"program": named(value, start)} if callable(value) else {"value": value}
+
+
+def _main_module(start: str) -> str:
+    """The module or file that this process runs."""
+    main = sys.modules["__main__"]
+    spec = getattr(main, "__spec__", None)
+    if spec is not None:
+        return str(spec.name)
+    path = getattr(main, "__file__", None)
+    if path is None:
+        raise UsageError(
+            f"start={start!r} imports the program in each worker, and what is typed or given by -c is in no file: put "
+            f"it into one, or use start='fork'"
+        )
+    return f"file:{path}"
+
+
+def resolve(told: dict[str, Any]) -> Callable[..., Any]:
+    """The program that `named` told of."""
+    if "of" in told:
+        keywords = {name: _resolved(value) for name, value in told["keywords"].items()}
+        return partial(resolve(told["of"]), *[_resolved(value) for value in told["arguments"]], **keywords)
+    found: Any = _module(told["module"])
+    for part in told["name"].split("."):
+        found = getattr(found, part)
+    program: Callable[..., Any] = found
+    return program
+
+
+def _resolved(told: dict[str, Any]) -> Any:
+    return resolve(told["program"]) if "program" in told else told["value"]
+
+
+def _module(name: str) -> ModuleType:
+    if not name.startswith("file:"):
+        return importlib.import_module(name)
+    if MAIN not in sys.modules:
+        spec = importlib.util.spec_from_file_location(MAIN, name.removeprefix("file:"))
+        assert spec is not None and spec.loader is not None
+        sys.modules[MAIN] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[MAIN])
+    return sys.modules[MAIN]

@@ -1,0 +1,248 @@
+"""The progress plane's step, as one kernel: net the log, publish it, apply every published batch, move frontiers.
+
+A worker applies its own batches from the ring like everybody else's, so all workers see one history.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tokenring.engine.progress.change_log import (
+    BEGIN,
+    CHANGE_BYTES,
+    CHANGE_WORDS,
+    HEADER_WORDS,
+    OUT,
+    READY,
+    ChangeLog,
+    net,
+    positives_first,
+)
+from tokenring.engine.progress.counts import (
+    APPLIED,
+    BROKEN_LOCATION,
+    DIRTY_COUNT,
+    DIRTY_GRAPHS,
+    IS_NESTED,
+    LOCATION_CAPACITY,
+    LOCATION_WORDS,
+    LOCATIONS_ADDRESS,
+    NEEDS_ROOM,
+    RESUME,
+    apply_change,
+)
+from tokenring.engine.progress.nested_counts import COORDINATES, apply_nested_change
+from tokenring.engine.progress.propagation import propagate
+from tokenring.engine.progress.tracker import Tracker
+from tokenring.shm.kernels import TABLE, WORDS, boolean, int64, kernel, words_at
+from tokenring.shm.memory import Segment
+from tokenring.shm.queues import (
+    DELTA,
+    LOCATION,
+    RING_MASK,
+    RING_READ_POSITION,
+    RING_WORKERS,
+    TIME,
+    advance,
+    any_parked,
+    anything_waiting,
+    attach_ring,
+    available,
+    next_parked,
+    parked_address,
+    publish,
+    record_address,
+    record_word,
+    release,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tokenring.engine.running.operator import RunningOperator
+    from tokenring.engine.worker.worker import Worker
+
+# Bits of what `exchange` returns.
+PUBLISHED, APPLIED_ANY, FULL, ROOM, BROKEN, PARKED, INCOMING = 1, 2, 4, 8, 16, 32, 64
+
+LEFT_IN_LOG = BROKEN_LOCATION  # that word has no other use while no invariant is broken
+
+
+@kernel
+def _apply_record(state, ring, i):  # type: ignore[no-untyped-def]
+    """Apply record `i` of the batch at the read position; NEEDS_ROOM (nothing applied) if a table is too small."""
+    location, delta = record_word(ring, i, LOCATION), record_word(ring, i, DELTA)
+    if words_at(state[LOCATIONS_ADDRESS], state[LOCATION_CAPACITY] * LOCATION_WORDS)[
+        location * LOCATION_WORDS + IS_NESTED
+    ]:
+        return apply_nested_change(state, location, words_at(record_address(ring, i) + 8 * TIME, COORDINATES), 0, delta)
+    return apply_change(state, location, record_word(ring, i, TIME), delta)
+
+
+@kernel
+def _publish_log(ring, log, count, scratch):  # type: ignore[no-untyped-def]
+    """Net the log of `count` changes and publish it as far as the ring has room; returns how many changes long the log
+    still is, 0 if all of it is out.
+
+    What has been netted is not looked at again before it is out, however little goes at a time: see BEGIN and READY.
+    """
+    header = len(scratch) - HEADER_WORDS
+    begin, ready = scratch[header + BEGIN], scratch[header + READY]
+    limit = (ring[RING_MASK] + 1) >> 2
+    while True:
+        if begin == ready:
+            if begin > 0:
+                for i in range(CHANGE_WORDS * (count - begin)):
+                    log[i] = log[CHANGE_WORDS * begin + i]
+            begin, ready = 0, net(log, count - begin, scratch)
+            count = ready
+            if ready > limit:
+                positives_first(log, ready)  # a prefix of increments only delays frontiers, so it may go ahead
+        while begin < ready:
+            run = min(limit, ready - begin)
+            if not publish(ring, log, begin, run):
+                scratch[header + BEGIN], scratch[header + READY] = begin, ready
+                return count
+            begin += run
+            scratch[header + OUT] += run
+        if begin == count:
+            scratch[header + BEGIN] = scratch[header + READY] = 0
+            return 0
+
+
+@kernel(int64(WORDS, WORDS, WORDS, int64, WORDS, TABLE, boolean, int64))
+def exchange(state, ring, log, count, scratch, incoming, sent, first_line):  # type: ignore[no-untyped-def]
+    """One exchange of progress. log: flat int64 of `count` changes; `sent`: whether data was sent since the last call;
+    incoming: the data queues' states, of which it is only told whether something waits in them.
+
+    Returns a set of the bits above; woken operators are added to the tracker's list, state[WOKEN_COUNT] of them. ROOM:
+    the tables must grow, then the call is repeated without changes.
+    """
+    flags = 0
+    if count > 0:
+        scratch[len(scratch) - HEADER_WORDS + OUT] = 0
+    while True:
+        published = False
+        if count > 0:
+            before = scratch[len(scratch) - HEADER_WORDS + OUT]
+            count = _publish_log(ring, log, count, scratch)
+            published = scratch[len(scratch) - HEADER_WORDS + OUT] > before
+        records = available(ring)
+        polled = False
+        while records > 0:
+            i = state[RESUME]
+            while i < records:
+                if _apply_record(state, ring, i) == NEEDS_ROOM:
+                    state[RESUME] = i
+                    if published:
+                        flags |= PUBLISHED
+                    if count > 0:
+                        flags |= FULL
+                        state[LEFT_IN_LOG] = count
+                    return flags | ROOM
+                i += 1
+            state[RESUME] = 0
+            advance(ring, records)
+            polled = True
+            records = available(ring)
+        if polled:
+            release(ring)
+        if published:
+            flags |= PUBLISHED
+        if count == 0:
+            break
+        if not (published and polled):  # the ring is full, and not of what only we had to read
+            flags |= FULL
+            state[LEFT_IN_LOG] = count
+            break
+    if state[DIRTY_COUNT] > 0 or state[DIRTY_GRAPHS] > 0:
+        flags |= APPLIED_ANY
+        status = propagate(state)
+        if status != APPLIED:
+            return flags | (ROOM if status == NEEDS_ROOM else BROKEN)
+    if sent or flags & PUBLISHED:
+        if any_parked(first_line, ring[RING_WORKERS]):
+            flags |= PARKED
+    if anything_waiting(incoming):
+        flags |= INCOMING
+    return flags
+
+
+class ProgressChannel:
+    """One worker's end of the progress plane."""
+
+    def __init__(self, segment: Segment, me: int, tracker: Tracker, log: ChangeLog, incoming: np.ndarray) -> None:
+        self._tracker = tracker
+        self._log = log
+        self._incoming = incoming
+        self._workers = segment.layout.workers
+        self._first_line = parked_address(segment, 0)
+        self.ring = attach_ring(segment, me)
+
+    def watch(
+        self,
+        worker: "Worker",
+        operators: "Sequence[RunningOperator]",
+        probes: "Sequence[int]",
+    ) -> None:
+        """A new dataflow was built. Here that is nothing; a channel that checks has to know (checked_progress)."""
+
+    def forget(self, operators: "Sequence[RunningOperator]", probes: "Sequence[int]") -> None:
+        """A dataflow is finished, and what is known of these operators and probes (locations) goes. Nothing, likewise.
+        """
+
+    def exchange(self, sent: bool) -> int:
+        """Publish what is logged, apply what others published; returns the flags (0: nothing happened)."""
+        log = self._log
+        tracker = self._tracker
+        flags: int = exchange(
+            tracker.state,
+            self.ring,
+            log.words,
+            log.offset // CHANGE_BYTES,
+            log.scratch,
+            self._incoming,
+            sent,
+            self._first_line,
+        )
+        log.offset = 0
+        if flags & (FULL | ROOM | BROKEN):
+            flags = self._handle(flags)
+        return flags
+
+    def _handle(self, flags: int) -> int:
+        if flags & BROKEN:
+            raise self._tracker.broken()
+        if flags & FULL:
+            self._log.offset = int(self._tracker.state[LEFT_IN_LOG]) * CHANGE_BYTES
+        while flags & ROOM:
+            self._tracker.grow()
+            more: int = exchange(
+                self._tracker.state,
+                self.ring,
+                self._log.words,
+                0,
+                self._log.scratch,
+                self._incoming,
+                True,
+                self._first_line,
+            )
+            if more & BROKEN:
+                raise self._tracker.broken()
+            flags = (flags & ~ROOM) | more
+        return flags
+
+    def next_parked(self, start: int) -> int:
+        """The next sleeping worker from `start` on that we have undertaken to wake; -1 if none."""
+        worker: int = next_parked(self._first_line, self._workers, start)
+        return worker
+
+    @property
+    def position(self) -> int:
+        """How many records were applied so far, one's own included: it moves with whatever moves in the group."""
+        return int(self.ring[RING_READ_POSITION])
+
+    @property
+    def nothing_new(self) -> bool:
+        """Whether no published batch waits to be applied (for the last look before parking)."""
+        return bool(available(self.ring) == 0)

@@ -1,0 +1,33 @@
+"""What runs on a worker: operators, manual inputs, probes, what is due, and what has finished."""
+
+from tokenring.engine.running.dataflows import Dataflows, RunningDataflow
+from tokenring.engine.running.failure import refuse_step
+from tokenring.engine.running.garbage import Garbage
+from tokenring.engine.running.input import InputHandle
+from tokenring.engine.running.input_group import InputGroup
+from tokenring.engine.running.operator import NOT_DUE, OperatorContext, RunningOperator
+from tokenring.engine.running.probe import Probe
+from tokenring.engine.running.probe_group import ProbeGroup
+from tokenring.engine.running.publishing import Publication, put_in_place, sync
+from tokenring.engine.running.room import Room
+from tokenring.engine.running.schedule import IN_TURN, Scheduling
+
+__all__ = [
+    "Dataflows",
+    "Garbage",
+    "IN_TURN",
+    "InputGroup",
+    "InputHandle",
+    "NOT_DUE",
+    "OperatorContext",
+    "Probe",
+    "ProbeGroup",
+    "Publication",
+    "Room",
+    "RunningDataflow",
+    "RunningOperator",
+    "Scheduling",
+    "put_in_place",
+    "refuse_step",
+    "sync",
+]

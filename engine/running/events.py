@@ -1,0 +1,109 @@
+"""The engine's log of what it does: operators' runs, exchanges of progress, sleeps. Nothing is paid while it is off.
+
+Turned on, it takes the place of the worker's own ways to exchange and to sleep, and of its operators' calls.
+"""
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tokenring.engine.progress import CHANGE_BYTES
+
+if TYPE_CHECKING:
+    from tokenring.engine.running.dataflows import RunningDataflow
+    from tokenring.engine.running.operator import RunningOperator
+    from tokenring.engine.worker.worker import Worker
+
+
+class Event(NamedTuple):
+    """Something that a worker did."""
+
+    at_ns: int
+    """When it ended, since 1970; never before the one that was noted before."""
+    event: str
+    """"run" of an operator, "exchange" of progress, "park": asleep until woken."""
+    dataflow: str | None
+    operator: str | None
+    took_ns: int
+    messages: int
+    """That waited at an operator's inputs when it ran; or changes of counts that were exchanged."""
+    rows: int
+    """Of these messages."""
+
+
+class EventLog:
+    """What one worker did since it was last asked. Memory: its events, until they are taken."""
+
+    def __init__(self, worker: "Worker") -> None:
+        self._worker = worker
+        self._events: list[Event] = []
+        self._latest_ns = 0
+        self._readers: set[RunningOperator] = set()
+        self._exchange = worker._exchange
+        self._park = worker._park
+        vars(worker).update(_exchange=self._noted_exchange, _park=self._noted_park)
+        for dataflow in worker.dataflows.running:
+            self.watch(dataflow)
+
+    def add_reader(self, operator: "RunningOperator") -> None:
+        """An operator that takes events: what its dataflow does is no event, or the log would speak of itself alone."""
+        self._readers.add(operator)
+
+    def watch(self, dataflow: "RunningDataflow") -> None:
+        """Note the runs of a dataflow's operators from now on."""
+        if self._readers.isdisjoint(dataflow.operators):
+            for operator in dataflow.operators:
+                if not operator.is_relay:
+                    operator.logic = self._noted(dataflow.name, operator, operator.logic)
+
+    def _noted(self, dataflow: str, operator: "RunningOperator", logic: Callable[..., None]) -> Callable[..., None]:
+        def noted(*ports: Any) -> None:
+            waiting = [entry[1].rows for port in operator.inputs for entry in port.queue]
+            began_ns = time.monotonic_ns()
+            logic(*ports)
+            self.add("run", time.monotonic_ns() - began_ns, len(waiting), sum(waiting), dataflow, operator.name)
+
+        return noted
+
+    def _noted_exchange(self, sent: bool) -> int:
+        changes = self._worker.log.offset // CHANGE_BYTES
+        began_ns = time.monotonic_ns()
+        flags = self._exchange(sent)
+        if sent or flags or changes:
+            self.add("exchange", time.monotonic_ns() - began_ns, changes, 0, None, None)
+        return flags
+
+    def _noted_park(self, limit_s: float) -> None:
+        began_ns = time.monotonic_ns()
+        self._park(limit_s)
+        self.add("park", time.monotonic_ns() - began_ns, 0, 0, None, None)
+
+    def add(
+        self, event: str, took_ns: int, messages: int, rows: int, dataflow: str | None, operator: str | None
+    ) -> None:
+        """Note an event that ends now."""
+        self._events.append(Event(self.now_ns(), event, dataflow, operator, took_ns, messages, rows))
+
+    def now_ns(self) -> int:
+        """The wall clock, which does not go back here."""
+        self._latest_ns = max(self._latest_ns, time.time_ns())
+        return self._latest_ns
+
+    def take(self) -> list[Event]:
+        """The events since the last call, in order."""
+        events, self._events = self._events, []
+        return events
+
+    @property
+    def only_readers_run(self) -> bool:
+        """Whether no dataflow is left but those that read the log."""
+        return all(not self._readers.isdisjoint(dataflow.operators) for dataflow in self._worker.dataflows.running)
+
+
+def events_for(operator: "RunningOperator") -> EventLog:
+    """The log of the operator's worker, turned on if it was not."""
+    worker = operator.worker
+    if worker.events is None:
+        worker.events = EventLog(worker)
+    worker.events.add_reader(operator)
+    return worker.events

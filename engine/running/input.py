@@ -1,0 +1,184 @@
+"""Manual inputs: handles that hold a token outside any operator, and act at once when moved (the paper's section 4.2).
+"""
+
+from collections.abc import Mapping
+from threading import get_ident
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+from tokenring.engine.columns import Batch, Schema
+from tokenring.engine.errors import DroppedTokenError, GraphError, SchemaError, TimeRegressionError, TokenError
+from tokenring.engine.running.failure import refuse_step
+from tokenring.engine.times import MAX_TIME, Time
+from tokenring.engine.tokens import Token, refuse_thread
+
+if TYPE_CHECKING:
+    from tokenring.engine.data import OutputPort
+    from tokenring.engine.running.input_group import InputGroup
+    from tokenring.engine.worker.worker import Worker
+
+
+class InputHandle:
+    """Feeds one input of a dataflow: `send` at the current time, `advance_to` a later one, `close`."""
+
+    __slots__ = ("_port", "_token", "declared", "group", "name", "schema", "slot")
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self.group: InputGroup | None = None
+        """While it is in one, the group knows the time; the token is told when it is needed."""
+        self.slot = 0
+        self.name = ""
+        """Of the input that it feeds, once declared."""
+        self.declared: tuple[CodeType | None, int] = None, 0
+        """The code and the line that declared it, for explanations."""
+        self._port: OutputPort | None = None
+        self._token: Token | None = None
+
+    def require_new(self, schema: Schema, name: str) -> None:
+        """Raise GraphError if it feeds an input already (the first would lose its token), SchemaError if it is for
+        other columns; `name` is the input that it is to feed.
+        """
+        if self.declared[0] is not None:
+            raise GraphError(
+                f"input {name!r}: the handle feeds input {self.name!r} already; a handle is for one input, so make "
+                f"another InputHandle"
+            )
+        if self.schema != schema:
+            raise SchemaError(f"input {name!r}: the handle is for {self.schema!r}, not {schema!r}")
+
+    def attach(self, port: "OutputPort", token: Token) -> None:
+        """Bind to a running dataflow (done by the engine)."""
+        self._port = port
+        self._token = token
+
+    def _open_token(self, verb: str) -> Token:
+        if self._port is None:
+            raise GraphError(
+                f"cannot {verb} an input before its dataflow is built (after the `with worker.dataflow()` block)"
+            )
+        if self._token is None:
+            raise DroppedTokenError(f"cannot {verb} {self._port.describe()}: it is closed; close it after the last use")
+        if get_ident() != self._port.thread:
+            refuse_thread(verb, self._port.describe())
+        if self.group is not None:
+            self._token.moved_to(self.group.time(self.slot))
+        return self._token
+
+    def enter(self, group: "InputGroup", slot: int) -> tuple[int, Time]:
+        """Become a group's input at `slot`; returns the location and the time (done by the group)."""
+        token = self._open_token("group")
+        assert self._port is not None
+        if self.group is not None:
+            raise GraphError(f"{self.describe()} is in a group already; remove it there before adding it to another")
+        self.group, self.slot = group, slot
+        return self._port.location, token.time
+
+    def leave(self, time: Time) -> None:
+        """Be alone again, at this time (done by the group)."""
+        assert self._token is not None
+        self.group = None
+        self._token.moved_to(time)
+
+    @property
+    def port(self) -> "OutputPort | None":
+        """Its output, once built (for explanations)."""
+        return self._port
+
+    @property
+    def token(self) -> Token | None:
+        """Its token while it is built and open (for explanations)."""
+        return self._token
+
+    @property
+    def worker(self) -> "Worker":
+        """The worker it belongs to (for the group)."""
+        assert self._port is not None
+        return self._port.operator.worker
+
+    def describe(self) -> str:
+        """Operator, output and worker, for messages."""
+        return "an input that is not built" if self._port is None else self._port.describe()
+
+    @property
+    def time(self) -> Time:
+        """The time of what is sent now."""
+        return self._open_token("ask the time of").time
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._port is not None and self._token is None
+
+    def send(self, batch: Batch | Mapping[str, Any], time: Time | None = None) -> None:
+        """Send rows at the current time, or at a later `time`: a batch, or a mapping of column names to arrays, which
+        are read-only from then on. Where much waits already, the worker steps until there is room.
+        """
+        token = self._open_token("send on")
+        assert self._port is not None
+        if not isinstance(batch, Batch):
+            try:
+                batch = Batch(self.schema, batch)
+            except SchemaError as error:
+                raise SchemaError(f"cannot send on {self._port.describe()}: {error}") from None
+        worker = self._port.operator.worker
+        if worker.failure is not None:
+            refuse_step(worker)
+        at = self._port.allowed(token, time)
+        try:
+            self._port._push(at, batch)
+        except SchemaError:
+            raise
+        except BaseException as error:  # some of those who read the stream have the rows, some have not
+            worker.fail(error)
+            raise
+        worker.flush()
+        worker.room.sent(8 * batch.rows * len(batch.columns))
+
+    def advance_to(self, time: Time) -> None:
+        """Promise to send nothing before `time`; takes effect at once. Raises TimeRegressionError for an earlier time.
+        """
+        token = self._open_token("advance")
+        try:
+            beyond = time > MAX_TIME
+        except TypeError:
+            raise TokenError(
+                f"cannot advance {self.describe()} to {time!r}: a time is an integer, such as ns since 1970"
+            ) from None
+        if beyond:
+            assert self._port is not None
+            raise TimeRegressionError(
+                f"cannot advance {self._port.describe()} to {time}: the last time is {MAX_TIME}; close() it to send "
+                f"nothing more"
+            )
+        if time < token.time:
+            assert self._port is not None
+            raise TimeRegressionError(
+                f"cannot advance {self._port.describe()} from {token.time} back to {time}: an input only moves "
+                f"to later times; send what belongs to {time} before"
+            )
+        token.downgrade(time)
+        if self.group is not None:
+            self.group.moved(self.slot, token.time)
+        assert self._port is not None
+        self._port.operator.worker.flush()
+
+    def close(self) -> None:
+        """Promise to send nothing more (idempotent)."""
+        if self._token is not None:
+            assert self._port is not None
+            self._open_token("close")
+            if self.group is not None:
+                self.group.remove(self)
+            token, self._token = self._token, None
+            token.drop()
+            self._port.operator.worker.flush()
+
+    def __reduce__(self) -> str:
+        raise TokenError(f"the handle of {self.describe()} cannot be copied, nor leave its worker: it holds a token")
+
+    def __enter__(self) -> "InputHandle":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

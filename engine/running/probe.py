@@ -1,0 +1,117 @@
+"""Probes: handles to a stream's frontier, for whoever feeds the dataflow or waits for its results."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+from weakref import ref
+
+from tokenring.engine.data import raised_at
+from tokenring.engine.errors import BrokenInvariant, GraphError, GroupStopped, OperatorError
+from tokenring.engine.graph import Location
+from tokenring.engine.progress import GONE
+from tokenring.engine.times import COMPLETE, Antichain, as_time, less_equal
+
+if TYPE_CHECKING:
+    from tokenring.engine.progress import Tracker
+    from tokenring.engine.running.probe_group import ProbeGroup
+
+
+class Probe:
+    """Watches the frontier of a stream. Usable once the dataflow is built."""
+
+    __slots__ = ("_depth", "_finished", "_groups", "_listeners", "_tracker", "location", "number", "watched")
+
+    def __init__(self, watched: Location, depth: int = 1) -> None:
+        self.watched = watched
+        """The port, in the graph."""
+        self._tracker: Tracker | None = None
+        self.location = -1
+        self._depth = depth
+        self._finished = False
+        self.number = -1
+        self._listeners: list[Callable[[], None]] = []
+        self._groups: tuple[tuple[ref[ProbeGroup], int], ...] = ()
+
+    def attach(self, tracker: "Tracker", number: int, location: int) -> None:
+        """Bind to a running dataflow, under the tracker's number for it (done by the engine)."""
+        self._tracker = tracker
+        self.number = number
+        self.location = location
+
+    def finish(self) -> None:
+        """Its dataflow is finished: what the tracker knew of it is forgotten, but for COMPLETE (done by the engine)."""
+        self._finished = True
+        self.location = GONE
+        for reference, slot in self._groups:
+            group = reference()
+            if group is not None:
+                group.moved(slot)
+        self._groups = ()
+
+    @property
+    def finished(self) -> bool:
+        """Whether its dataflow is finished and forgotten."""
+        return self._finished
+
+    def place(self) -> tuple["Tracker", int]:
+        """The tracker, and the word of its `location_view` in which the frontier is (for groups of probes)."""
+        tracker = self._require_tracker()
+        if self._depth > 1:
+            raise GraphError("a probe in a loop cannot join a group of probes: its times are tuples")
+        return tracker, tracker.frontier_word(self.location)
+
+    def joined(self, group: "ProbeGroup", slot: int) -> None:
+        """The group is to be told when the word is another (done by the group)."""
+        if not self._finished:
+            self._groups = (*self._groups, (ref(group), slot))
+
+    def _require_tracker(self) -> "Tracker":
+        if self._tracker is None:
+            raise GraphError(
+                "a probe can be asked only after its dataflow is built (after the `with worker.dataflow()` block)"
+            )
+        return self._tracker
+
+    @property
+    def frontier(self) -> Any:
+        """The least time that may still appear on the stream, COMPLETE if none; in a nested scope, the antichain of
+        them.
+        """
+        tracker = self._require_tracker()
+        if self._depth > 1:
+            if self._finished:
+                return Antichain((), less_equal)
+            return Antichain(tracker.nested_frontier(self.location), less_equal)
+        return tracker.frontier(self.location)
+
+    def less_than(self, time: Any) -> bool:
+        """Whether a time before `time` may still appear. TypeError for what is no time of the stream's scope."""
+        if self._depth > 1:
+            return bool(self.frontier.less_than(as_time(time, self._depth)))
+        return bool(self.frontier < time)
+
+    def less_equal(self, time: Any) -> bool:
+        """Whether `time`, or one before it, may still appear. TypeError for what is no time of the stream's scope."""
+        if self._depth > 1:
+            return bool(self.frontier.less_equal(as_time(time, self._depth)))
+        return bool(self.frontier <= time)
+
+    def done(self) -> bool:
+        """Whether nothing can appear any more."""
+        return self._require_tracker().frontier(self.location) == COMPLETE
+
+    def on_advance(self, listener: Callable[[], None]) -> None:
+        """Call `listener` (typically a context's `activate`) whenever the frontier moves on this worker."""
+        self._listeners.append(listener)
+
+    def frontier_moved(self) -> None:
+        """Tell the listeners (done by the engine). OperatorError for whatever one of them raises."""
+        for listener in self._listeners:
+            try:
+                listener()
+            except (GroupStopped, BrokenInvariant, KeyboardInterrupt):
+                raise
+            except BaseException as error:
+                raise OperatorError(
+                    f"a probe's listener raised {type(error).__name__}: {error}"
+                    f"{raised_at(error, 'it is called without arguments')}"
+                ) from error

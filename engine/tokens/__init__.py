@@ -1,0 +1,13 @@
+"""Timestamp tokens, the references that come with messages, and tokens that were lost."""
+
+from tokenring.engine.tokens.lost import LostTokens
+from tokenring.engine.tokens.token import GRANTED, Token, refuse_thread
+from tokenring.engine.tokens.token_ref import TokenRef
+
+__all__ = [
+    "GRANTED",
+    "LostTokens",
+    "Token",
+    "TokenRef",
+    "refuse_thread",
+]

@@ -1,0 +1,15 @@
+"""A worker: it builds dataflows, agrees with its peers, and steps."""
+
+from tokenring.engine.worker.agreement import first_difference
+from tokenring.engine.worker.config import FORK, FORKSERVER, SPAWN, Config, usable_cores
+from tokenring.engine.worker.worker import Worker
+
+__all__ = [
+    "Config",
+    "FORK",
+    "FORKSERVER",
+    "SPAWN",
+    "Worker",
+    "first_difference",
+    "usable_cores",
+]

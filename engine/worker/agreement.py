@@ -1,0 +1,119 @@
+"""How the workers of a group wait for each other: to declare the same dataflows, to have built them, to reach a
+barrier.
+
+Each worker counts in words of its own line (release); the others wait until the count is high enough (acquire). While
+it waits, a worker steps, so that nobody is held up; a worker whose program has returned is not waited for, since it
+would never come.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
+
+from tokenring.engine.errors import GraphMismatchError
+from tokenring.engine.graph import Graph
+from tokenring.shm.memory import (
+    WORKER_BARRIERS,
+    WORKER_BUILT,
+    WORKER_DIGEST_EVEN,
+    WORKER_FINISHED,
+    WORKER_FORGOTTEN_EVEN,
+    WORKER_GRAPHS,
+    WORKER_INSTANT_EVEN,
+    Segment,
+    peek,
+    poke,
+)
+
+_OVERSUBSCRIBED_NAP_S = 0.0005
+_COMPARED = 10_000  # operators, stages and probes of which a worker tells when it does not agree
+
+
+class Agreement:
+    """One worker's side. `meanwhile(stepping)` is called over and over while it waits."""
+
+    def __init__(self, segment: Segment, me: int, oversubscribed: bool, meanwhile: Callable[[bool], None]) -> None:
+        self._segment = segment
+        self._me = me
+        self._nap_s = _OVERSUBSCRIBED_NAP_S if oversubscribed else 0
+        self._meanwhile = meanwhile
+        self._graphs = 0
+        self._barriers = 0
+        self.peers = range(segment.layout.workers)
+        """Whom to wait for: everybody; nobody where one process builds for all (a simulated group)."""
+        self.in_turn: Callable[[int], int] = lambda _: 0
+        """Then what all have forgotten when this dataflow, by ordinal, is first declared."""
+
+    def declare(self, graph: Graph, forgotten: int) -> int:
+        """Wait until every worker has declared its next dataflow; returns the least `forgotten` (`Dataflows.forgotten`)
+        of them. Raises GraphMismatchError if theirs has another digest; the launcher, to which all of them report, says
+        where they differ.
+        """
+        digest, operators = graph.digest(), graph.summary_text()
+        parity = self._graphs % 2  # peers are at most one graph ahead, so two words are enough
+        self._graphs += 1
+        self._line(self._me)[WORKER_DIGEST_EVEN + parity] = digest
+        self._line(self._me)[WORKER_FORGOTTEN_EVEN + parity] = forgotten
+        self._wait(WORKER_GRAPHS, self._graphs, f"declare dataflow number {self._graphs} ({operators})")
+        for peer in self.peers:
+            if int(self._line(peer)[WORKER_DIGEST_EVEN + parity]) != digest:
+                raise GraphMismatchError(
+                    f"worker {self._me} and worker {peer} built different dataflows (worker {self._me} has: "
+                    f"{operators}); "
+                    "every worker must declare the same operators, schemas, pacts and probes in the same order",
+                    graph.declared()[:_COMPARED],
+                )
+        if not self.peers:
+            return self.in_turn(self._graphs)
+        return min(int(self._line(peer)[WORKER_FORGOTTEN_EVEN + parity]) for peer in self.peers)
+
+    def built(self, name: str) -> None:
+        """Wait until every worker has built the dataflow it declared last; without stepping, since nobody may send yet.
+        """
+        self._wait(WORKER_BUILT, self._graphs, f"build dataflow {name!r}", stepping=False)
+
+    def barrier(self) -> int:
+        """Wait until every worker is here; returns the instant (time.monotonic_ns) at which the last one came."""
+        parity = self._barriers % 2
+        self._barriers += 1
+        self._line(self._me)[WORKER_INSTANT_EVEN + parity] = time.monotonic_ns()
+        self._wait(WORKER_BARRIERS, self._barriers, "reach a barrier")
+        return max(int(self._line(peer)[WORKER_INSTANT_EVEN + parity]) for peer in range(self._segment.layout.workers))
+
+    def finish(self) -> None:
+        """Say that the program has returned, so that nobody waits for this worker any more."""
+        poke(self._address(self._me) + 8 * WORKER_FINISHED, 1)  # SYNC counted-wait: release
+
+    def _line(self, worker: int):  # type: ignore[no-untyped-def]
+        return self._segment.words[self._segment.layout.worker(worker) :]
+
+    def _address(self, worker: int) -> int:
+        return self._segment.address(self._segment.layout.worker(worker))
+
+    def _wait(self, word: int, count: int, what: str, stepping: bool = True) -> None:
+        """Set our word to `count` and wait until every peer's is at least that."""
+        poke(self._address(self._me) + 8 * word, count)  # SYNC counted-wait: release
+        for peer in self.peers:
+            line = self._address(peer)
+            while peek(line + 8 * word) < count:  # SYNC counted-wait: acquire
+                # Looked at twice, since it may have counted and then finished after the first look.
+                if peek(line + 8 * WORKER_FINISHED) and peek(line + 8 * word) < count:  # SYNC counted-wait: acquire
+                    raise GraphMismatchError(
+                        f"worker {self._me} waits for all workers to {what}, but worker {peer}'s program has returned "
+                        "without that; every worker must run the same program"
+                    )
+                self._meanwhile(stepping)
+                time.sleep(self._nap_s)
+
+
+def first_difference(declared: Mapping[int, Sequence[str]]) -> str:
+    """Where what two workers have declared parts ways, in words; "" if that cannot be told. By worker, as in
+    GraphMismatchError.
+    """
+    (one, mine), *others = sorted(declared.items())
+    for other, theirs in others:
+        for number, pair in enumerate(zip_longest(mine, theirs), 1):
+            if pair[0] != pair[1]:
+                here, there = (what or "nothing more" for what in pair)
+                return f"number {number} is {here} on worker {one}, but {there} on worker {other}"
+    return ""

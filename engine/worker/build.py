@@ -1,0 +1,195 @@
+"""Turns a declared dataflow into a running one: numbers locations, compiles paths, makes channels, hands out initial
+tokens.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from tokenring.engine.data import (
+    Channel,
+    CheckedChannel,
+    FeedbackChannel,
+    InputPort,
+    NestedInputPort,
+    OutputPort,
+    RelayChannel,
+    RemoteChannel,
+    RoutedChannel,
+    SelectChannel,
+    TextChannel,
+    compile_stages,
+    needs_queues,
+    needs_text_channel,
+    raised_at,
+)
+from tokenring.engine.declare import Scope
+from tokenring.engine.errors import GraphError, OperatorError, TokenRingError
+from tokenring.engine.graph import Constructor, Notify, Route, Source, shared
+from tokenring.engine.running import OperatorContext, RunningDataflow, RunningOperator
+from tokenring.engine.times import first_time
+from tokenring.engine.tokens import GRANTED, Token
+
+if TYPE_CHECKING:
+    from tokenring.engine.worker.worker import Worker
+
+
+def build_dataflow(worker: "Worker", scope: Scope, forgotten: int) -> RunningDataflow:
+    """Instantiate the scope's graph on this worker; every worker does the same, in the same order, so all numbers
+    agree. forgotten: the ending up to which every worker has forgotten what has ended (`Dataflows.reuse`).
+    """
+    graph, tracker = scope.graph, worker.tracker
+    dataflow = RunningDataflow(worker.dataflows, graph.name)
+    worker.dataflows.reuse(tracker, forgotten)
+    depths = graph.depths()
+    dataflow.numbers = tracker.begin_graph(1 + len(graph.operators) + len(scope.probes), len(depths))
+    dataflow.number = tracker.add_operator(Notify.ALWAYS)
+    running = dataflow.operators
+    outermost = graph.outermost_loop()
+    for spec in graph.operators:
+        number = tracker.add_operator(spec.notify)
+        operator = RunningOperator(worker, spec.name, number, spec.notify)
+        operator.is_relay = spec.relay is not None
+        operator.in_loop = spec.depth >= outermost
+        kind = InputPort if spec.input_depth == 1 else NestedInputPort
+        operator.inputs = tuple(
+            [
+                kind(
+                    operator,
+                    index,
+                    tracker.add_location(number, is_input=True),
+                    port.schema,
+                    spec.input_depth,
+                    tracker,
+                    worker.log,
+                )
+                for index, port in enumerate(spec.inputs)
+            ]
+        )
+        operator.outputs = tuple(
+            [
+                OutputPort(operator, index, tracker.add_location(number), schema, spec.depth, worker.log)
+                for index, schema in enumerate(spec.outputs)
+            ]
+        )
+        operator.paths = spec.paths
+        same_time = operator.paths.same_time_inputs(operator.inputs, len(operator.outputs))
+        for output, inputs in zip(operator.outputs, same_time, strict=True):
+            output.same_time_inputs = inputs
+        running.append(operator)
+    probes: list[int] = []
+    for probe in scope.probes:
+        number = tracker.add_operator(Notify.ALWAYS)
+        probes.append(tracker.add_location(number, is_input=True))
+        probe.attach(tracker, number, probes[-1])
+    first_channel = worker.plane.channels_made
+    _connect_channels(worker, scope, running)
+    dataflow.channels = range(first_channel, worker.plane.channels_made)
+    dataflow.probes = scope.probes
+    dataflow.inputs = [spec.manual for spec in graph.operators if spec.manual is not None]
+    worker.dataflows.add(dataflow)
+    _compile_paths(worker, scope, dataflow, depths)
+    for operator, spec in zip(running, scope.graph.operators, strict=True):
+        if spec.relay is None:
+            for output in operator.outputs:  # the initial tokens of all workers are common knowledge (SAFETY.md, A5)
+                tracker.change(output.location, first_time(spec.depth), worker.peers)
+    tracker.propagate()
+    worker.progress.watch(worker, running, probes)
+    _construct(worker, scope, running)
+    if worker.events is not None:
+        worker.events.watch(dataflow)
+    return dataflow
+
+
+def _connect_channels(worker: "Worker", scope: Scope, running: list[RunningOperator]) -> None:
+    stages = scope.graph.stages
+    queued: dict[Source, list[RemoteChannel]] = {}  # by the output that feeds them, whatever stages lie between
+    for source, run in compile_stages(stages, worker.index):
+        running[source.operator].outputs[source.port].channels.append(run)
+    for operator, spec in zip(running, scope.graph.operators, strict=True):
+        for port, declared in zip(operator.inputs, spec.inputs, strict=True):
+            origin = running[declared.origin.operator].outputs[declared.origin.port]
+            stage = declared.stage
+            carried = origin.schema if stage is None else stage.schema
+            channel: Channel | RelayChannel
+            if spec.relay is not None and spec.depth == spec.input_depth:
+                channel = FeedbackChannel(spec.relay, operator.outputs[0], worker.going_round)
+            elif spec.relay is not None:
+                channel = RelayChannel(spec.relay, operator.outputs[0])
+            elif needs_queues(declared.pact, worker.peers):
+                kind: type[RemoteChannel] = RemoteChannel
+                if isinstance(declared.pact, Route):
+                    kind = RoutedChannel
+                elif needs_text_channel(port.schema, declared.pact):
+                    kind = TextChannel
+                remote = kind(worker, origin, carried, port, worker.plane, declared.pact)
+                queued.setdefault(declared.origin, []).append(remote)
+                channel = remote
+            elif isinstance(declared.pact, Route):
+                channel = CheckedChannel(worker, port, declared.pact)
+            elif port.schema != carried:
+                channel = SelectChannel(worker, port)
+            else:
+                channel = Channel(worker, port)
+            if stage is None:
+                origin.channels.append(channel)
+            else:
+                assert stage.run is not None
+                stage.run.channels.append(channel)
+    stages.clear()  # what they were compiled into is all that is needed; there may be a million
+    for operator, spec in zip(running, scope.graph.operators, strict=True):
+        for source, signal in spec.signals:
+            signal.attach(worker, tuple(queued.get(source, ())), operator)
+
+
+def _compile_paths(worker: "Worker", scope: Scope, dataflow: RunningDataflow, depths: list[int]) -> None:
+    reachability = shared(scope.graph.links(), depths)
+    first = dataflow.numbers.first_location
+    ports = sum(len(spec.inputs) + len(spec.outputs) for spec in scope.graph.operators)
+    for _ in range(ports + len(scope.probes), len(depths)):
+        worker.tracker.add_location(dataflow.number)  # a hub
+    dataflow.graph = worker.tracker.add_graph(first, reachability, depths, dataflow.number)
+
+
+def _construct(worker: "Worker", scope: Scope, running: list[RunningOperator]) -> None:
+    for operator, spec in zip(running, scope.graph.operators, strict=True):
+        if spec.relay is not None:
+            continue
+        tokens = []
+        for output in operator.outputs:
+            output.held += 1
+            token = Token(output, first_time(spec.depth), 1, GRANTED)
+            if spec.manual is not None:
+                token.made_at(*spec.manual.declared)
+            else:
+                token.made_at(getattr(spec.constructor, "__code__", None))
+            tokens.append(token)
+            del token
+        if spec.manual is not None:
+            spec.manual.attach(operator.outputs[0], tokens[0])
+        else:
+            assert spec.constructor is not None
+            operator.set_logic(_logic(operator, spec.constructor, tokens))
+            worker.schedule(operator)
+        del tokens
+        if operator.counts_tokens:
+            worker.tracker.set_holding(operator.number, operator.held)
+
+
+def _logic(operator: RunningOperator, constructor: Constructor, tokens: list[Token]) -> Callable[..., None]:
+    """Run an operator's constructor; what it raises, or a logic that is none, names the operator."""
+    where = f"the constructor of operator {operator.name!r} on worker {operator.worker.index}"
+    try:
+        logic = constructor(OperatorContext(operator), *tokens)
+    except BaseException as error:
+        for token in tokens:
+            if token.live:
+                token.drop()  # it is not lost, and nothing is to be said of it
+        if isinstance(error, TokenRingError | KeyboardInterrupt):
+            raise
+        call = f"it is called with the context and a token for each of its {len(tokens)} output(s)"
+        raise OperatorError(
+            f"{where} raised {type(error).__name__}: {error}{raised_at(error, call)}"
+        ) from error
+    if not callable(logic):
+        raise GraphError(f"{where} returned {logic!r}; it must return the logic, a function of the ports")
+    return logic

@@ -1,0 +1,162 @@
+"""The progress plane with every check there is: `Config(checks="exhaustive")`, for tests and for hunting a bug.
+
+Around each exchange: what is published is what this worker may say (engine/progress/validation.py), the tokens that
+operators
+hold are those reported, the tables are in order, the ring's positions too, and every frontier is what trying all counts
+and paths finds. It costs many times the run.
+"""
+
+from collections import Counter, deque
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tokenring.engine.data import RemoteChannel, messages_of
+from tokenring.engine.errors import BrokenInvariant
+from tokenring.engine.progress import (
+    ChangeLog,
+    PathsTo,
+    Place,
+    Pointstamp,
+    ProgressChannel,
+    Tracker,
+    Validator,
+    differences,
+    naive_frontier,
+)
+from tokenring.engine.times import first_time, from_coordinates
+from tokenring.shm.memory import Segment
+from tokenring.shm.queues import check as check_ring
+
+if TYPE_CHECKING:
+    from tokenring.engine.data import InputPort, OutputPort
+    from tokenring.engine.running import RunningOperator
+    from tokenring.engine.worker.worker import Worker
+
+
+class _Arrivals(deque[Any]):
+    """An input's queue that tells the validator what comes in (`extend` is `InputPort.by_time` putting back what was
+    here, merged, so it tells nothing)."""
+
+    def __init__(self, validator: Validator, location: int) -> None:
+        super().__init__()
+        self._validator = validator
+        self._location = location
+
+    def append(self, message: Any) -> None:
+        """A message arrives."""
+        for time, _ in messages_of(*message[:2]):
+            self._validator.received(self._location, time)
+        super().append(message)
+
+
+class CheckedProgressChannel(ProgressChannel):
+    """A progress channel that trusts nothing. Raises BrokenInvariant naming worker, operator, port and time."""
+
+    def __init__(self, segment: Segment, me: int, tracker: Tracker, log: ChangeLog, incoming: np.ndarray) -> None:
+        super().__init__(segment, me, tracker, log, incoming)
+        self._me = me
+        self._validator = Validator(me)
+        self._worker: Worker | None = None
+        self._left: dict[Pointstamp, int] = {}
+        self._depths: dict[int, int] = {}
+        self._inputs: list[InputPort] = []
+        self._outputs: list[OutputPort] = []
+        self._targets: dict[int, tuple[str, PathsTo]] = {}
+
+    def watch(
+        self,
+        worker: "Worker",
+        operators: Sequence["RunningOperator"],
+        probes: Sequence[int],
+    ) -> None:
+        """Remember a new dataflow's locations; each output has its initial token."""
+        self._worker = worker
+        inputs = [port for operator in operators for port in operator.inputs]
+        outputs = [port for operator in operators for port in operator.outputs]
+        places = {port.location: Place(port.describe(), False) for port in inputs}
+        places |= {port.location: Place(port.describe(), True) for port in outputs}
+        places |= {probe: Place(f"a probe on worker {self._me}", False) for probe in probes}
+        paths_to = cache(worker.tracker.paths_to)
+        self._validator.watch(places, paths_to)
+        self._depths |= {port.location: port.depth for port in inputs}
+        self._depths |= {port.location: port.depth for port in outputs}
+        for operator in operators:
+            for output in operator.outputs if not operator.is_relay else ():
+                self._validator.grant(output.location, first_time(output.depth))
+        for port in inputs:
+            port.queue = _Arrivals(self._validator, port.location)
+        self._inputs += inputs
+        self._outputs += outputs
+        self._targets |= {at: (place.name, paths_to) for at, place in places.items() if not place.is_source}
+
+    def forget(self, operators: Sequence["RunningOperator"], probes: Sequence[int]) -> None:
+        """Look at a finished dataflow no more: the tracker has forgotten it."""
+        gone = {*probes}
+        for operator in operators:
+            gone |= {port.location for port in operator.inputs} | {port.location for port in operator.outputs}
+        self._inputs = [port for port in self._inputs if port.location not in gone]
+        self._outputs = [port for port in self._outputs if port.location not in gone]
+        self._targets = {at: target for at, target in self._targets.items() if at not in gone}
+
+    def exchange(self, sent: bool) -> int:
+        """Exchange progress as ever, between a look at what goes out and a look at what came of it."""
+        before, unfinished = self._logged(), self._log.unfinished()
+        waiting = Counter(
+            (port.location, time)
+            for port in self._inputs
+            for stamp, batch, _ in port.queue
+            for time, _ in messages_of(stamp, batch)
+        )
+        self._validator.check_batch(differences(before, self._left), waiting)
+        self._check_held()
+        flags = super().exchange(sent)
+        self._left = self._logged()
+        published = differences(before, self._left)
+        if self._log.out < len(unfinished):
+            self._validator.check_published(published, self._counted(self._log.unfinished()))
+        else:  # what had been begun is out; what is left of the log is of one batch with the rest that was published
+            self._validator.check_published(differences(published, self._counted(unfinished)), self._left)
+        self._check_tables()
+        return flags
+
+    def _logged(self) -> dict[Pointstamp, int]:
+        return self._counted(self._log.changes())
+
+    def _counted(self, changes: list[tuple[int, tuple[int, ...], int]]) -> dict[Pointstamp, int]:
+        counts: Counter[Pointstamp] = Counter()
+        for location, time, delta in changes:
+            counts[location, from_coordinates(time[: self._depths[location]])] += delta
+        return {at: count for at, count in counts.items() if count}
+
+    def _check_held(self) -> None:
+        worker = self._worker
+        if worker is None:
+            return
+        kept = Counter(
+            channel.source_location
+            for channel in worker.plane.channels.values()
+            if isinstance(channel, RemoteChannel)
+            for _ in channel.pending
+        )
+        held = [(port.location, port.held + kept[port.location]) for port in self._outputs]
+        if worker.lost.waiting:
+            return  # the collector came by just now; what it took is reported with the next exchange
+        for location, tokens in held:
+            self._validator.check_held(location, tokens)
+
+    def _check_tables(self) -> None:
+        try:
+            self._tracker.check()
+            check_ring(self.ring)
+        except AssertionError as error:
+            raise BrokenInvariant(f"worker {self._me}: tables or ring out of order: {error}") from error
+        for target, (name, paths_to) in self._targets.items():
+            found = naive_frontier(target, paths_to, self._tracker.entries)
+            frontier = self._tracker.frontier_elements(target)
+            if frontier != found:
+                raise BrokenInvariant(
+                    f"worker {self._me}: the frontier of {name} is {frontier}, but the counts say {found}"
+                )

@@ -1,0 +1,85 @@
+"""How a group is run: sizes, pinning, parking; defaults that work, and errors that name the option."""
+
+import os
+from dataclasses import dataclass
+
+from tokenring.engine.errors import ConfigError
+from tokenring.shm.memory import MAX_WORKERS, Layout
+
+FORK, FORKSERVER, SPAWN = STARTS = ("fork", "forkserver", "spawn")  # the values of Config.start
+NORMAL, EXHAUSTIVE = "normal", "exhaustive"  # the values of Config.checks
+
+_QUEUE_BUDGET_BYTES = 160 * 2**20  # for all pairs together, up to 72 workers: then each has the smallest queue
+_LARGEST_QUEUE_BYTES = 2**21
+_SMALLEST_QUEUE_BYTES = 2**15  # a message may have a quarter of it: a thousand words
+
+
+def usable_cores() -> list[int]:
+    """The cores this process may run on."""
+    return sorted(os.sched_getaffinity(0))
+
+
+def _power_of_two_below(value: int) -> int:
+    return 1 << (value.bit_length() - 1)
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings of a group of workers.
+
+    workers: processes, default one per usable core. queue_bytes: data part of each ordered pair's queue, a power of
+    two (default: 2 MiB; less for many workers, so that all pairs together have at most 160 MiB, but never below 32
+    KiB: from 73 workers on, workers * (workers - 1) * 32 KiB). ring_records: slots of the progress ring, a power of
+    two. backlog_bytes: rows that may wait for room on one worker before sources are asked to pause, and then are not
+    run; and what may be sent by hand between two steps. spin_us: how long a worker with nothing to do spins before it
+    parks (none when there are more workers than cores). pin: bind worker i to the i-th usable core. checks: "normal",
+    or "exhaustive" (engine/worker/checked_progress.py; default: TOKENRING_CHECKS in the environment).
+
+    start: how processes begin. "fork": as copies of this one, for any program; "spawn": each as a Python of its own
+    that imports the program; "forkserver": as copies of one that has imported it. The latter two are for programs that
+    can be imported, and for launchers whose libraries have threads.
+    """
+
+    workers: int = 0
+    queue_bytes: int = 0
+    ring_records: int = 1 << 14
+    backlog_bytes: int = 8 * 2**20
+    spin_us: int = 1000
+    pin: bool = True
+    checks: str = ""
+    start: str = FORK
+
+    def __post_init__(self) -> None:
+        if self.workers == 0 and self.workers.__class__ is int:
+            object.__setattr__(self, "workers", len(usable_cores()))
+        for name in ("workers", "queue_bytes", "ring_records", "backlog_bytes", "spin_us"):
+            if not isinstance(getattr(self, name), int):
+                raise ConfigError(f"{name} must be a whole number, not {getattr(self, name)!r}")
+        if not 1 <= self.workers <= MAX_WORKERS:
+            raise ConfigError(f"workers must be between 1 and {MAX_WORKERS}, not {self.workers}")
+        if self.queue_bytes == 0:
+            pairs = max(1, self.workers * (self.workers - 1))
+            fitting = _power_of_two_below(_QUEUE_BUDGET_BYTES // pairs) if pairs < _QUEUE_BUDGET_BYTES else 0
+            object.__setattr__(self, "queue_bytes", min(_LARGEST_QUEUE_BYTES, max(_SMALLEST_QUEUE_BYTES, fitting)))
+        if self.queue_bytes < 4096 or self.queue_bytes & (self.queue_bytes - 1):
+            raise ConfigError(f"queue_bytes must be a power of two of at least 4096, not {self.queue_bytes}")
+        if self.ring_records < 64 or self.ring_records & (self.ring_records - 1):
+            raise ConfigError(f"ring_records must be a power of two of at least 64, not {self.ring_records}")
+        if not self.checks:
+            object.__setattr__(self, "checks", os.environ.get("TOKENRING_CHECKS") or NORMAL)
+        if self.checks not in (NORMAL, EXHAUSTIVE):
+            raise ConfigError(f"checks (or TOKENRING_CHECKS) must be {NORMAL!r} or {EXHAUSTIVE!r}, not {self.checks!r}")
+        if self.start not in STARTS:
+            raise ConfigError(f"start must be 'fork', 'forkserver' or 'spawn', not {self.start!r}")
+        if self.spin_us < 0 or self.backlog_bytes < 0:
+            raise ConfigError("spin_us and backlog_bytes must not be negative")
+
+    @property
+    def layout(self) -> Layout:
+        """The segment's layout."""
+        return Layout(self.workers, self.ring_records, self.queue_bytes // 8)
+
+    @property
+    def oversubscribed(self) -> bool:
+        """Whether there are more workers than usable cores."""
+        return self.workers > len(usable_cores())

@@ -1,0 +1,12 @@
+"""The `tokenring` command: a subcommand a file."""
+
+from tokenring.nexmark.commands.cli import main
+from tokenring.nexmark.commands.run import MAX_DURATION_S, MAX_RATE, MAX_WORKERS, MECHANISMS
+
+__all__ = [
+    "MAX_DURATION_S",
+    "MAX_RATE",
+    "MAX_WORKERS",
+    "MECHANISMS",
+    "main",
+]

@@ -1,0 +1,103 @@
+"""The `tokenring` command: its subcommands load when they are called, its errors are one line each."""
+
+from __future__ import annotations
+
+import importlib
+import signal
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from typing import Final
+
+import click
+
+from tokenring.nexmark.errors import CommandError
+from tokenring.nexmark.system import Ended, ending_signals_exit, put_back
+
+_SUBCOMMANDS: Final = {
+    "stage": ("commands.stage", "stage", "Stage NEXMark events with Spark: generated ones, or your own."),
+    "run": ("commands.run", "run", "Answer a NEXMark query over staged events, on all cores."),
+    "profile": ("commands.profile", "profile", "Run a query or a program under py-spy: flame graphs."),
+    "why": ("commands.why", "why", "Say what holds back the frontiers of a run that is under way."),
+    "warm-up": ("commands.warm_up", "warm_up", "Compile all kernels, so that no program has to wait."),
+    "hold": ("commands.hold", "hold", "Keep a frontier of a run from passing a time: a breakpoint."),
+    "bench": ("bench.command", "bench", "Repeat the paper's experiments: rows, tables and plots."),
+}
+_USAGE = 2
+
+
+class LazyGroup(click.Group):
+    """A group that imports a subcommand when it is called, so that `--help` and short commands stay quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_SUBCOMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _SUBCOMMANDS:
+            return None
+        module, attribute, _ = _SUBCOMMANDS[cmd_name]
+        command = getattr(importlib.import_module(f"tokenring.nexmark.{module}"), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            # click would print an empty line first and then lose which signal it was.
+            raise Ended(signal.SIGINT) from None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, _, text) in _SUBCOMMANDS.items()])
+
+
+def _version() -> str:
+    try:
+        return version("tokenring")
+    except PackageNotFoundError:
+        return "(not installed: run from a checkout)"
+
+
+@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(_version(), prog_name="tokenring")
+def cli() -> None:
+    """TokenRing: a timely-dataflow engine for one many-core machine, answering NEXMark queries.
+
+    Stage events first, then run a query over them:
+
+    \b
+      tokenring stage --out events --events 10_000_000
+      tokenring run q4 --input events --verify
+    """
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The entry point: exit status 2 for what the person can put right, 1 for other failures, 128 + n for a signal."""
+    before = ending_signals_exit("tokenring")
+    try:
+        status = cli.main(arguments, prog_name="tokenring", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        sys.exit(_USAGE)
+    except click.ClickException as error:
+        _complain(error.format_message())
+        sys.exit(error.exit_code)
+    except CommandError as error:
+        _complain(str(error))
+        sys.exit(error.exit_status)
+    except Ended as ended:
+        _complain(str(ended))
+        sys.exit(ended.exit_status)
+    finally:
+        if arguments is not None:  # called by a program that goes on
+            put_back(before)
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _complain(text: str) -> None:
+    line = " ".join(text.split()).encode(errors="backslashreplace").decode()
+    click.echo(f"tokenring: error: {line}", err=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""`tokenring profile`: runs a query or any program under py-spy; writes flame graphs and speedscope files."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tokenring.nexmark.commands.run import plan_from, run_options
+from tokenring.nexmark.errors import InputError, OptionError
+from tokenring.nexmark.profile import ProgramOrQuery, output_folder, print_profile, write_profile
+from tokenring.nexmark.run import RunError
+from tokenring.nexmark.system import PathOption, at_work
+
+
+@click.command(cls=ProgramOrQuery)
+@run_options
+@click.option("--out", "out_folder", required=True, metavar="FOLDER", type=PathOption(),
+              help="Where the files go; those of an earlier profile there are replaced.")  # fmt: skip
+@click.option("--seconds", type=click.FloatRange(0.1, 3600), default=10.0, show_default=True, metavar="S",
+              help="Repeat the run for so long.")  # fmt: skip
+@click.option("--frequency", type=click.IntRange(1, 1000), default=200, show_default=True, metavar="HZ",
+              help="Samples a second of each worker.")  # fmt: skip
+def profile(out_folder: Path, seconds: float, frequency: int, **options: Any) -> int:
+    """Run QUERY, or after `--` any program, under py-spy and see where its workers' time goes.
+
+    A program of your own, `tokenring profile -- python my_program.py`: `tokenring profile --help --` says how.
+
+    The run is repeated in the same worker processes, to its end each time, until --seconds have passed, with a py-spy
+    on every worker from the first moment. Workers are not stopped for a sample, so a few samples cannot be read; the
+    table says how many. Time in a kernel is named after it, where the line that was sampled calls one; the line's own
+    time is in it. The table of functions is about work: sleep, and looking again and again whether there is something
+    to do, are told apart from it.
+
+    Writes worker-N.svg and worker-N.speedscope.json for each worker, merged.svg and merged.speedscope.json for all of
+    them. Open the SVGs in a browser (click to zoom), the others on https://www.speedscope.app.
+    """
+    plan = plan_from(**options)
+    if math.isnan(seconds):
+        raise OptionError("--seconds is nan; give a number")
+    with at_work(), output_folder(out_folder):
+        with tempfile.TemporaryDirectory(prefix="tokenring-profile-") as scratch:
+            repeated, recordings = _record(plan, seconds, frequency, Path(scratch))
+        if not any(recording.stacks for recording in recordings):
+            raise RunError("py-spy took no samples in time; give more --seconds or a higher --frequency")
+        took = f"{repeated.seconds:.1f} s"
+        during = f"{took}, {repeated.runs} run(s) of {repeated.events // repeated.runs:,} events"
+        run = f"tokenring {plan.query}, {repeated.workers} worker(s)"
+        files = write_profile(out_folder, run, during, recordings)
+    print_profile(files, f"{repeated.runs} run(s) in {took}", recordings)
+    if repeated.dnf:
+        click.echo("tokenring: fell more than one second behind (DNF); this profile is of an overload", err=True)
+    return 1 if repeated.dnf else 0
+
+
+def _record(plan: Any, seconds: float, frequency: int, scratch: Path) -> tuple[Any, list[Any]]:
+    """Run and sample; the engine's errors become one line each."""
+    from tokenring.engine import ConfigError, SegmentError, TokenRingError
+    from tokenring.engine.errors import SharedMemoryError
+    from tokenring.nexmark.profile import Recorders, read_recording, repeat_query
+    from tokenring.nexmark.system import progress_line
+
+    try:
+        with Recorders(scratch, frequency) as recorders, progress_line(f"{plan.query} under py-spy") as progress:
+
+            def advance(so_far: float) -> None:
+                if progress is not None:
+                    progress(int(1000 * min(so_far, seconds)), int(1000 * seconds))
+
+            repeated = repeat_query(plan, seconds, recorders.attach, advance)
+            recordings = [
+                read_recording(file, f"worker {worker}", frequency, unread)
+                for worker, (file, unread) in enumerate(recorders.collect())
+            ]
+    except (ConfigError, SegmentError) as error:
+        raise InputError(str(error)) from error
+    except (TokenRingError, SharedMemoryError) as error:
+        raise RunError(str(error)) from error
+    return repeated, recordings

@@ -1,0 +1,28 @@
+"""`tokenring warm-up`: compiles every kernel there is, so that no program has to wait for it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pkgutil import walk_packages
+from typing import Final
+
+import click
+
+_PACKAGES: Final = ("shm", "engine", "operators", "nexmark")
+
+
+@click.command("warm-up")
+def warm_up() -> None:
+    """Compile all kernels of TokenRing, about a minute's work, and keep them on disk.
+
+    Programs compile what they use when they first run; after this they find it ready. Set-up calls it. A change of the
+    sources, of numba or of the processor calls for it again, and is noticed.
+    """
+    from tokenring.engine.group import warm_up as make_ready
+
+    for name in _PACKAGES:
+        package = import_module(name)
+        for found in walk_packages(package.__path__, f"{name}."):
+            import_module(found.name)
+    if not make_ready():
+        click.echo("all kernels were ready")

@@ -1,0 +1,88 @@
+"""`tokenring why`: what holds a running group's frontiers back, over all its workers."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import click
+
+from tokenring.nexmark.errors import CommandError, OptionError
+
+
+@click.command()
+@click.argument("process", type=click.IntRange(min=1), required=False)
+@click.option("--operator", metavar="NAME", help="Ask about this operator, regions included: outer/inner/name.")
+@click.option("--port", metavar="PORT", help="Which port of it: input, output, input:1, ...")
+@click.option("--time", "at", metavar="T", help="What keeps this time from passing: 7, or in a loop 7,2.")
+@click.option("--timeout", type=click.FloatRange(0.1, 3600), default=5.0, show_default=True, metavar="S",
+              help="How long workers get to answer.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def why(
+    process: int | None, operator: str | None, port: str | None, at: str | None, timeout: float, as_json: bool
+) -> None:
+    """Say what holds the frontiers of a running group back.
+
+    PROCESS is the number of the process that launched the group (`tokenring run`, or any program that calls `execute`)
+    or of one of its workers; without it, the groups that run are listed.
+
+    Every worker names its live tokens with the lines that made them, its messages and where they wait, inputs that were
+    never closed, holds. Without --operator, the first 20 probes that are not complete are explained. The run goes on
+    meanwhile.
+    """
+    import orjson
+
+    from tokenring.engine import UsageError, WorkerError
+    from tokenring.engine.ask import ask, running_groups
+
+    if process is None:
+        if operator or port or at:
+            raise OptionError("--operator, --port and --time need a PROCESS; `tokenring why` alone lists them")
+        groups = running_groups()
+        if as_json:
+            click.echo(orjson.dumps({"groups": groups}, option=orjson.OPT_INDENT_2))
+        for group in groups if not as_json else ():
+            click.echo(f"{group.launcher}: {len(group.workers)} workers: {group.command}")
+        if not groups and not as_json:
+            click.echo("no group is running")
+        return
+    try:
+        answers = ask(process, operator, port_of(port, operator), time_of(at), timeout)
+    except UsageError as error:
+        raise OptionError(str(error)) from None
+    except WorkerError as error:
+        raise CommandError(str(error)) from None
+    if answers.problems and not answers.explanations:
+        raise OptionError("; ".join(dict.fromkeys(problem.partition(": ")[2] for problem in answers.problems)))
+    if as_json:
+        click.echo(orjson.dumps(answers, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS))
+        return
+    for worker, where in answers.at.items():
+        click.echo(f"worker {worker} is at {where}")
+    for explanation in answers.explanations:
+        click.echo(f"\n{explanation}")
+    if not answers.explanations:
+        click.echo("\nno dataflow that is not complete is running")
+    for problem in answers.problems:
+        click.echo(f"\n{problem}")
+
+
+def port_of(text: str | None, operator: str | None) -> tuple[str, int]:
+    if text is None:
+        return "", 0
+    match = re.fullmatch(r"(input|output)(?::(\d+))?", text)
+    if match is None:
+        raise OptionError(f"--port {text!r} is none; give input, output, or one with its number, such as input:1")
+    if operator is None:
+        raise OptionError("--port needs an --operator")
+    return match[1], int(match[2] or 0)
+
+
+def time_of(text: str | None) -> Any:
+    if text is None:
+        return None
+    try:
+        numbers = [int(part) for part in text.split(",")]
+    except ValueError:
+        raise OptionError(f"--time {text!r} is none; give a whole number, or several with commas for a loop") from None
+    return numbers[0] if len(numbers) == 1 else numbers

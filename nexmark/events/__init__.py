@@ -1,0 +1,23 @@
+"""The events: the three streams' columns, and the generator that makes them by number."""
+
+from tokenring.nexmark.events.draws import I64
+from tokenring.nexmark.events.edge_events import write_edge_events
+from tokenring.nexmark.events.generator import Generator, GeneratorConfig
+from tokenring.nexmark.events.schema import AUCTION, BID, EVENT, FLOOR, STREAMS, TIME_LIMIT_NS, Column, Stream
+from tokenring.nexmark.events.texts import string_columns
+
+__all__ = [
+    "AUCTION",
+    "BID",
+    "Column",
+    "EVENT",
+    "FLOOR",
+    "Generator",
+    "GeneratorConfig",
+    "I64",
+    "STREAMS",
+    "Stream",
+    "TIME_LIMIT_NS",
+    "string_columns",
+    "write_edge_events",
+]

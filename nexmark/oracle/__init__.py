@@ -1,0 +1,9 @@
+"""The oracle: answers by Spark SQL, and how results are compared with them."""
+
+from tokenring.nexmark.oracle.compare import differences
+from tokenring.nexmark.oracle.oracle import answers
+
+__all__ = [
+    "answers",
+    "differences",
+]

@@ -1,0 +1,108 @@
+"""`tokenring profile -- PROGRAM`: runs any program that uses the library, with py-spy on the workers of its groups."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tokenring.nexmark.errors import OptionError
+from tokenring.nexmark.profile.files import output_folder, print_profile, write_profile
+from tokenring.nexmark.run import RunError
+from tokenring.nexmark.system import PathOption, at_work
+
+
+class ProgramOrQuery(click.Command):
+    """A command that becomes `profile_program` where there is a `--`: what is behind it is the program, untouched."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        if "--" not in args:
+            try:
+                return super().make_context(info_name, args, parent, **extra)
+            except click.BadParameter as error:
+                if not isinstance(error.param, click.Argument):
+                    raise
+                cure = "A program goes behind `--`: tokenring profile -- python my_program.py"  # most likely one
+                raise click.BadParameter(f"{error.message} {cure}", error.ctx, error.param) from None
+        at = args.index("--")
+        return profile_program.make_context(info_name, args[:at], parent, obj=args[at + 1 :], **extra)
+
+
+@click.command(options_metavar="[OPTIONS] -- PROGRAM [ARGUMENTS]...")
+@click.option("--out", "out_folder", default="profile", show_default=True, metavar="FOLDER", type=PathOption(),
+              help="Where the files go; those of an earlier profile there are replaced.")  # fmt: skip
+@click.option("--frequency", type=click.IntRange(1, 1000), default=200, show_default=True, metavar="HZ",
+              help="Samples a second of each worker.")  # fmt: skip
+@click.pass_obj
+def profile_program(program: list[str], out_folder: Path, frequency: int) -> int:
+    """Run PROGRAM, any that calls `execute`, and see where its workers' time goes.
+
+    py-spy is attached to the workers of every group that the program runs, a moment after they have started; a worker's
+    samples in groups one after the other come together. PROGRAM has the terminal, and its exit status is ours; tables
+    go to stderr. A program that ran no group, or only one too short for py-spy, has no profile: then the status is 1,
+    or the program's own if it failed.
+
+    Files and tables are those of a query: `tokenring profile --help`.
+    """
+    if not program:
+        raise OptionError("no program after `--`; give one, such as `tokenring profile -- python my_program.py`")
+    environment = dict(os.environ)  # the program's temporary files are its own affair, and not in our folder
+    with at_work(), output_folder(out_folder):
+        began_s = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="tokenring-profile-") as scratch:
+            status, groups, recordings, missed = _record(program, environment, frequency, Path(scratch))
+        took = f"{groups} group(s) in {time.monotonic() - began_s:.1f} s"
+        name = shlex.join(program)
+        if not any(recording.stacks for recording in recordings):
+            what = (
+                "its workers ended before py-spy had seen anything" if groups else "it was not seen to call `execute`"
+            )
+            text = f"{name} ended with status {status} without a profile: {what}; a group must last a second or more"
+            raise _without_profile(text, status)
+        files = write_profile(out_folder, f"{name}, {len(recordings)} worker(s)", took, recordings)
+    print_profile(files, took, recordings, err=True)
+    if missed:
+        click.echo(
+            f"tokenring: {missed} worker process(es) ended before py-spy had attached and are left out", err=True
+        )
+    return status
+
+
+def _record(
+    program: list[str], environment: dict[str, str], frequency: int, scratch: Path
+) -> tuple[int, int, list[Any], int]:
+    """Run and sample: the program's exit status, how many groups it ran, a recording for each worker's index, and how
+    many worker processes were missed."""
+    from tokenring.nexmark.profile.py_spy import Recorders
+    from tokenring.nexmark.profile.stacks import Recording, read_recording
+    from tokenring.nexmark.profile.watch import watch
+
+    with Recorders(scratch, frequency) as recorders:
+        status, groups = watch(program, environment, recorders)
+        workers = max(map(len, groups), default=0)
+        recordings = [Recording(f"worker {worker}", [], 1 / frequency) for worker in range(workers)]
+        missed = 0
+        for group in groups:
+            for whole, recorder in zip(recordings, group, strict=False):
+                unread = recorder.finish()
+                if unread is None:
+                    recorder.check()
+                    missed += 1
+                    continue
+                part = read_recording(recorder.file, whole.label, frequency, unread)
+                whole.stacks += part.stacks
+                whole.unread += part.unread
+    return status, len(groups), recordings, missed
+
+
+def _without_profile(text: str, status: int) -> RunError:
+    error = RunError(text)
+    error.exit_status = status or 1
+    return error

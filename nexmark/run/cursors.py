@@ -1,0 +1,187 @@
+"""Cursors over staged columns: where one worker stands in each stream, moved by one kernel for all streams at once."""
+
+import mmap
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tokenring.engine import LENGTH_BITS, TABLE, WORDS, Batch, Schema, address_of, int64, kernel, void, words_at
+from tokenring.nexmark.events import FLOOR
+from tokenring.nexmark.staging import StagedEvents, StagedStream
+
+_RELEASE_ROWS = 1 << 17  # how many rows are read before their pages are given back
+
+# Words of a stream's row in the kernel's table.
+ROWS, AT, EVENTS, FLOORS, TIMES, IS_SORTED = range(6)
+CURSOR_WORDS = 8
+NONE = -1
+NEVER = 2**62  # beyond every event
+
+
+@kernel
+def rows_before(events, start, event):  # type: ignore[no-untyped-def]
+    """The first row from `start` on whose word in an ascending column (its event number, say) is not less than `event`:
+    galloping, since it is near."""
+    rows = len(events)
+    step, low = 1, start
+    if low >= rows or events[low] >= event:
+        return low
+    while low + step < rows and events[low + step] < event:
+        low += step
+        step *= 2
+    high = min(low + step, rows)
+    while low < high:
+        middle = (low + high) >> 1
+        if events[middle] < event:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel(void(TABLE, int64, WORDS))
+def move(table, stop, position):  # type: ignore[no-untyped-def]
+    """Move every stream's cursor to its first row of event `stop` or later.
+
+    table: int64 (streams, CURSOR_WORDS). position: int64 (2 + streams,), filled with the greatest time passed and the
+    least time ahead (NONE if there is no such row), then the streams' new rows.
+    """
+    greatest, least = NONE, NONE
+    for stream in range(table.shape[0]):
+        rows, at = table[stream, ROWS], table[stream, AT]
+        if rows > 0:
+            end = rows_before(words_at(table[stream, EVENTS], rows), at, stop)
+            if end > at:
+                times = words_at(table[stream, TIMES], rows)
+                if table[stream, IS_SORTED]:
+                    greatest = max(greatest, times[end - 1])
+                else:
+                    for row in range(at, end):
+                        greatest = max(greatest, times[row])
+            if end < rows:
+                ahead = words_at(table[stream, FLOORS], rows)[end]
+                least = ahead if least == NONE else min(least, ahead)
+            table[stream, AT] = end
+        position[2 + stream] = table[stream, AT]
+    position[0], position[1] = greatest, least
+
+
+@kernel(int64(TABLE, int64))
+def first_beyond(table, time):  # type: ignore[no-untyped-def]
+    """The event behind the last one that stands, or has one ahead of it, before `time`; NEVER if no row is left then.
+    table: as in `move`."""
+    stop, is_left = 0, False
+    for stream in range(table.shape[0]):
+        rows, at = table[stream, ROWS], table[stream, AT]
+        if rows > 0:
+            end = rows_before(words_at(table[stream, FLOORS], rows), at, time)
+            if end > at:
+                stop = max(stop, words_at(table[stream, EVENTS], rows)[end - 1] + 1)
+            is_left |= end < rows
+    return stop if is_left else NEVER
+
+
+class _File:
+    """One mapped file of a column, whose pages are given back once they have been read, so that memory does not grow
+    with the stream.
+    """
+
+    def __init__(self, path: Path, size: int) -> None:
+        self._mapping: mmap.mmap | None = None
+        self._released = 0
+        self.octets: np.ndarray = np.empty(0, np.uint8)
+        if size > 0:
+            with open(path, "rb") as file:
+                self._mapping = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
+            self.octets = np.frombuffer(self._mapping, np.uint8)
+
+    def read_ahead(self) -> None:
+        """Tell the system that the file is read from its start to its end."""
+        if self._mapping is not None:
+            self._mapping.madvise(mmap.MADV_SEQUENTIAL)
+
+    def release_before(self, byte: int) -> None:
+        """Give back whole pages before `byte`; who looks there once more gets them from the page cache."""
+        done = byte // mmap.PAGESIZE * mmap.PAGESIZE
+        if self._mapping is not None and done > self._released:
+            self._mapping.madvise(mmap.MADV_DONTNEED, self._released, done - self._released)
+            self._released = done
+
+
+class _Column:
+    """One column on one worker: its words, and the heap they point into if they are text."""
+
+    def __init__(self, stream: StagedStream, name: str) -> None:
+        self._file = _File(stream.path(name), stream.rows * 8)
+        self._file.read_ahead()
+        self.words = self._file.octets.view(np.int64)
+        self._heap = _File(*stream.heap_file(name)) if stream.is_text(name) else None
+        self.heap = None if self._heap is None else self._heap.octets
+        self._row = 0
+
+    def release_before(self, row: int) -> None:
+        """Give back what only rows before `row` need."""
+        if self._heap is not None and row > self._row:
+            # Texts stand in the heap in the order of the rows that have them first.
+            self._heap.release_before(int(self.words[self._row : row].max()) >> LENGTH_BITS)
+            self._row = row
+        self._file.release_before(row * 8)
+
+
+class Cursor:
+    """One stream's columns on one worker."""
+
+    def __init__(self, staged: StagedEvents, name: str, columns: tuple[str, ...]) -> None:
+        stream = staged.stream(name)
+        rows = stream.rows
+        floors = FLOOR if stream.has(FLOOR) else "date_time"
+        names = dict.fromkeys((*columns, "date_time", "event", floors))
+        mapped = {column: _Column(stream, column) for column in names}
+        self.schema = Schema.of({column: "string?" if stream.is_text(column) else "int64" for column in columns})
+        self.at = 0
+        self.row = [0] * CURSOR_WORDS
+        self.row[ROWS], self.row[IS_SORTED] = rows, floors == "date_time"
+        for word, column in ((EVENTS, "event"), (FLOORS, floors), (TIMES, "date_time")):
+            self.row[word] = address_of(mapped[column].words)
+        self._mapped = list(mapped.values())
+        self._columns = tuple(mapped[column].words for column in columns)
+        self._heaps = tuple(mapped[column].heap for column in columns) if self.schema.has_text else ()
+        self._release_at = _RELEASE_ROWS
+
+    def take(self, stop: int) -> Batch:
+        """The rows from the cursor up to `stop`, which becomes the cursor; text by reference to the whole heap."""
+        start, self.at = self.at, stop
+        if stop >= self._release_at:
+            self._release_at = stop + _RELEASE_ROWS
+            for column in self._mapped:
+                column.release_before(start)
+        columns = tuple([column[start:stop] for column in self._columns])
+        return Batch.wrap(self.schema, columns, stop - start, self._heaps)
+
+
+class Cursors:
+    """All streams' cursors on one worker. After a move: `greatest` time passed, `least` time ahead (NONE: no row)."""
+
+    def __init__(self, cursors: Sequence[Cursor]) -> None:
+        self.streams = list(cursors)
+        self._table = np.array([cursor.row for cursor in cursors], np.int64)
+        self._position = np.zeros(2 + len(cursors), np.int64)
+        self._view = self._position.data
+        self.greatest = NONE
+        self.least = NONE
+
+    def skip_to(self, event: int) -> None:
+        """Go to the first rows of `event` or later."""
+        for cursor, at in zip(self.streams, self.advance(event), strict=True):
+            cursor.at = at
+
+    def first_event_beyond(self, time: int) -> int:
+        """The event from which on all rows ahead are of `time` or later; NEVER if none are."""
+        return first_beyond(self._table, time)
+
+    def advance(self, event: int) -> list[int]:
+        """Move on to `event`; returns the streams' new rows, to be taken from each."""
+        move(self._table, event, self._position)
+        self.greatest, self.least, *rows = self._view
+        return rows

@@ -1,0 +1,143 @@
+"""What every event from elsewhere must satisfy, whatever file it came from; a fault names file, column and row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tokenring.engine import LENGTH_MASK
+from tokenring.nexmark.errors import ForeignDataError
+from tokenring.nexmark.events import I64, STREAMS, TIME_LIMIT_NS, Stream
+
+TIME_UNITS_NS: Final = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+
+Where = Callable[[int], str]
+"""Names the place of a batch's row: "row 12" or "line 13"."""
+
+
+def refuse(path: Path, column: str, place: str, fault: str) -> NoReturn:
+    """Raises the error of one value."""
+    raise ForeignDataError(f"{path}: column {column}, {place}: {fault}")
+
+
+def time_to_ns(path: Path, column: str, ticks: I64, unit: str, where: Where) -> I64:
+    """Nanoseconds of valid times: 0 <= t < 2**62 ns."""
+    factor = TIME_UNITS_NS[unit]
+    wrong = np.flatnonzero((ticks < 0) | (ticks > (TIME_LIMIT_NS - 1) // factor))
+    if len(wrong):
+        row = int(wrong[0])
+        fault = "is negative" if ticks[row] < 0 else f"overflows: valid times are below 2**62 ns = {TIME_LIMIT_NS}"
+        refuse(path, column, where(row), f"the time {int(ticks[row])} {unit} {fault}; is --time-unit right?")
+    return ticks * factor
+
+
+def check_texts(path: Path, column: str, lengths: I64, where: Where) -> None:
+    """Refuses a text that no raw column holds. lengths: bytes of each row's text."""
+    wrong = np.flatnonzero(lengths > LENGTH_MASK)
+    if len(wrong):
+        row = int(wrong[0])
+        fault = f"the text has {int(lengths[row]):,} bytes; at most {LENGTH_MASK:,} can be staged, so shorten it"
+        refuse(path, column, where(row), fault)
+
+
+def check_rows(path: Path, stream: Stream, columns: dict[str, Any], where: Where) -> None:
+    """Checks between the columns of a row."""
+    if stream.name == "auction":
+        wrong = np.flatnonzero(columns["expires"] < columns["date_time"])
+        if len(wrong):
+            row = int(wrong[0])
+            starts, ends = int(columns["date_time"][row]), int(columns["expires"][row])
+            refuse(path, "expires", where(row), f"the auction expires at {ends} ns, before its start at {starts} ns")
+
+
+class NormalisedWriter:
+    """Writes checked rows as Parquet of one plain shape, which is all that Spark gets to see."""
+
+    def __init__(self, folder: Path, stream: Stream) -> None:
+        self.stream = stream
+        self.path = folder / f"{stream.name}.parquet"
+        self.rows = 0
+        fields = [(c.name, pa.int64() if c.is_integer else pa.string()) for c in stream.columns]
+        self._schema = pa.schema(fields)
+        self._writer = pq.ParquetWriter(self.path, self._schema)
+
+    def append(self, columns: dict[str, Any]) -> None:
+        """Columns missing here are strings that the source does not have: they become null."""
+        rows = len(columns["date_time"])
+        arrays = [
+            pa.array(columns[f.name], f.type) if f.name in columns else pa.nulls(rows, f.type) for f in self._schema
+        ]
+        self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
+        self.rows += rows
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+@dataclass
+class AuctionIds:
+    """Every auction id seen, and where: finds the two rows of a duplicate."""
+
+    _ids: list[I64] = field(default_factory=list)
+    _places: list[tuple[int, Path, Where]] = field(default_factory=list)
+    _rows: int = 0
+
+    def add(self, path: Path, ids: I64, where: Where) -> None:
+        """Takes the ids of one batch; `where` must stay valid."""
+        self._ids.append(ids)
+        self._places.append((self._rows, path, where))
+        self._rows += len(ids)
+
+    def check(self) -> None:
+        """Raises when two auctions have one id, naming both."""
+        if not self._rows:
+            return
+        ids = np.concatenate(self._ids)
+        order = np.argsort(ids, kind="stable")
+        same = np.flatnonzero(ids[order[1:]] == ids[order[:-1]])
+        if not len(same):
+            return
+        # The earliest row that repeats an id, and the row before it with the same id.
+        at = same[np.argmin(order[same + 1])]
+        first, second = int(order[at]), int(order[at + 1])
+        (path, place), (other_path, other_place) = self._place(first), self._place(second)
+        both = f"{place} and {other_place}" if path == other_path else f"{place} and {other_path} {other_place}"
+        raise ForeignDataError(
+            f"{path}: column id, {both}: two auctions have the id {int(ids[first])}; ids must be unique"
+        )
+
+    def _place(self, row: int) -> tuple[Path, str]:
+        starts = [start for start, _, _ in self._places]
+        start, path, where = self._places[int(np.searchsorted(starts, row, side="right")) - 1]
+        return path, where(row - start)
+
+
+class Intake:
+    """Where the readers of foreign data put their checked rows."""
+
+    def __init__(self, folder: Path) -> None:
+        self.writers = {name: NormalisedWriter(folder, stream) for name, stream in STREAMS.items()}
+        self.auction_ids = AuctionIds()
+
+    def take(self, path: Path, stream: Stream, columns: dict[str, Any], where: Where) -> None:
+        """Takes a batch whose times are in ns already."""
+        check_rows(path, stream, columns, where)
+        if stream.name == "auction":
+            self.auction_ids.add(path, np.asarray(columns["id"]), where)
+        self.writers[stream.name].append(columns)
+
+    def finish(self) -> dict[str, int]:
+        """Ends the intake; returns the rows of each stream."""
+        self.auction_ids.check()
+        self.close()
+        return {name: writer.rows for name, writer in self.writers.items()}
+
+    def close(self) -> None:
+        for writer in self.writers.values():
+            writer.close()

@@ -1,0 +1,183 @@
+"""A folder that appears whole or not at all: built beside its place under a hidden name, synced, then renamed.
+
+A builder holds a lock on its folder for as long as it lives, so what a killed one left can be told from work under
+way, and the next builder removes it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tokenring.nexmark.errors import StagingError
+
+_MARK = ".tokenring-staging-"
+_LOCK = ".lock"
+_YOUNG_SECONDS = 60
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
+
+
+@contextmanager
+def staging_folder(target: Path, force: bool, needed_bytes: int) -> Iterator[Path]:
+    """Yields a new empty folder that becomes `target` when the block ends well, and vanishes when it does not."""
+    target = Path(os.path.abspath(target))
+    _check_target(target, force)
+    made_parents = _make_parents(target.parent)
+    building: Path | None = None
+    done = False
+    try:
+        remove_leftovers(target.parent)
+        check_space(target.parent, needed_bytes)
+        building = target.parent / f"{_MARK}{secrets.token_hex(8)}"
+        building.mkdir(mode=0o755)
+        with _locked(building):
+            yield building
+            (building / _LOCK).unlink()
+            sync_tree(building)
+            _put_in_place(building, target, force)
+        done = True
+    except PermissionError as error:
+        raise StagingError(f"{target}: cannot write there ({error.strerror}); choose another --out") from None
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise StagingError(f"{target}: the disk is full; free some space or choose another --out") from None
+        raise
+    finally:
+        if not done:
+            if building is not None:
+                shutil.rmtree(building, ignore_errors=True)
+            for parent in made_parents:
+                with suppress(OSError):
+                    parent.rmdir()
+
+
+def check_space(folder: Path, needed_bytes: int) -> None:
+    """Refuses to start what the disk cannot hold."""
+    free = shutil.disk_usage(folder).free
+    if needed_bytes > free:
+        raise StagingError(
+            f"{folder}: staging needs about {needed_bytes / 1e9:.1f} GB and the disk has {free / 1e9:.1f} GB free; "
+            f"take fewer --events, free some space, or choose another --out"
+        )
+
+
+def remove_leftovers(parent: Path) -> list[Path]:
+    """Removes what killed builders left in this folder; those at work hold their lock and are let alone."""
+    removed = []
+    for entry in parent.glob(f"{_MARK}*"):
+        try:
+            descriptor = os.open(entry / _LOCK, os.O_RDWR)
+        except FileNotFoundError:
+            # Killed before its lock was there or after it was gone; a young one may be about to make it.
+            if _age_seconds(entry) < _YOUNG_SECONDS:
+                continue
+            descriptor = -1
+        except OSError:
+            continue
+        try:
+            if descriptor >= 0:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(entry, ignore_errors=True)
+            removed.append(entry)
+        except BlockingIOError:
+            pass
+        finally:
+            if descriptor >= 0:
+                os.close(descriptor)
+    return removed
+
+
+def sync_tree(root: Path) -> None:
+    """Flushes every file and folder to the disk, so that the rename does not overtake the bytes."""
+    for folder, _, names in os.walk(root):
+        for path in [Path(folder) / name for name in names] + [Path(folder)]:
+            descriptor = os.open(path, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+
+def _age_seconds(entry: Path) -> float:
+    try:
+        return time.time() - entry.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
+
+
+def _check_target(target: Path, force: bool) -> None:
+    if target.is_symlink():
+        raise StagingError(f"{target} is a symbolic link; give the folder itself as --out")
+    if target.exists() and not target.is_dir():
+        raise StagingError(f"{target} is not a folder; choose another --out")
+    if not target.exists() or not any(target.iterdir()):
+        return
+    if not force:
+        raise StagingError(f"{target} exists already; add --force to replace it, or choose another --out")
+    if not (target / "manifest.json").is_file():
+        raise StagingError(f"{target} is not a staged folder, so --force does not replace it; choose another --out")
+
+
+def _make_parents(parent: Path) -> list[Path]:
+    """Makes the missing parents, and returns them innermost first."""
+    made = []
+    missing = parent
+    while not missing.exists():
+        made.append(missing)
+        missing = missing.parent
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StagingError(f"{parent}: cannot make this folder ({error.strerror}); choose another --out") from None
+    return made
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _put_in_place(building: Path, target: Path, force: bool) -> None:
+    """Renames; when a folder stands there already, the two change places in one step and the old one is removed."""
+    try:
+        os.rename(building, target)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+        if not force:
+            raise StagingError(f"{target} appeared while staging; choose another --out, or add --force") from None
+        _exchange(building, target)
+        shutil.rmtree(building, ignore_errors=True)
+    descriptor = os.open(target.parent, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _exchange(one: Path, other: Path) -> None:
+    """Swaps two folders atomically (Linux, renameat2); where the file system cannot, with two renames."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.renameat2(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0:
+        return
+    code = ctypes.get_errno()
+    if code not in (errno.EINVAL, errno.ENOSYS):
+        raise OSError(code, os.strerror(code), str(other))
+    aside = other.with_name(f"{_MARK}{secrets.token_hex(8)}")
+    os.rename(other, aside)
+    os.rename(one, other)
+    os.rename(aside, one)

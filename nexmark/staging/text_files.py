@@ -1,0 +1,114 @@
+"""Raw columns of text: one word for each row, and a heap of bytes in which equal texts are the same bytes.
+
+A word is `offset << 24 | length` into the heap, -1 for null. The first SHARED_TEXTS distinct texts of a column are
+stored once each, where they first occur; a text beyond them is stored at every row that has it. So a column of few
+distinct texts has a heap that stays in the cache, and the files depend on the rows alone, not on how they came.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import xxhash
+
+from tokenring.engine import LENGTH_BITS, LENGTH_MASK
+from tokenring.nexmark.errors import StagingError
+from tokenring.nexmark.events import I64
+
+COLUMNS: Final = "columns"
+WORD: Final = np.dtype("<i8")
+SHARED_TEXTS: Final = 1 << 16
+_NULL: Final = -1
+_NOT_STORED: Final = -2
+
+
+class RawFile:
+    """One raw file under way: appended to, hashed, counted."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.file = f"{COLUMNS}/{name}"
+        self.bytes = 0
+        self._out: BinaryIO = open(folder / self.file, "xb")  # noqa: SIM115 - closed by close()
+        self._hash = xxhash.xxh3_64()
+
+    def append(self, octets: Any) -> None:
+        """Bytes-like: of one dimension and contiguous."""
+        self._out.write(octets)
+        self._hash.update(octets)
+        self.bytes += len(octets)
+
+    def close(self) -> dict[str, Any]:
+        """Ends the file; returns what the manifest says of it."""
+        self._out.close()
+        return {"file": self.file, "bytes": self.bytes, "checksum": f"xxh3_64:{self._hash.hexdigest()}"}
+
+
+class TextWriter:
+    """One raw column of text under way."""
+
+    def __init__(self, folder: Path, stream: str, column: str) -> None:
+        self._column = f"{stream}.{column}"
+        self._words = RawFile(folder, f"{stream}.{column}.str")
+        self._heap = RawFile(folder, f"{stream}.{column}.heap")
+        self._shared = pa.array([], pa.large_string())
+        self._shared_words = np.empty(0, np.int64)
+
+    def append(self, texts: pa.Array) -> None:
+        """texts: Arrow strings, plain or of a dictionary."""
+        encoded = texts if pa.types.is_dictionary(texts.type) else texts.dictionary_encode()
+        words = self._words_of(encoded.indices, encoded.dictionary.cast(pa.large_string()))
+        self._words.append(words.astype(WORD, copy=False).view(np.uint8).data)
+
+    def close(self) -> dict[str, Any]:
+        return {**self._words.close(), "dtype": WORD.str, "heap": self._heap.close()}
+
+    def _words_of(self, indices: pa.Array, dictionary: pa.Array) -> I64:
+        """The rows' words; what is not in the heap yet is put there, in the order of the rows."""
+        rows = len(indices)
+        code = indices.fill_null(len(dictionary)).to_numpy()  # null is the last of the distinct ones
+        first = np.full(len(dictionary) + 1, rows, np.int64)
+        first[code[::-1]] = np.arange(rows - 1, -1, -1)
+        word_of = np.full(len(dictionary) + 1, _NULL, np.int64)
+        place = pc.index_in(dictionary, value_set=self._shared).fill_null(_NOT_STORED).to_numpy()
+        known = place != _NOT_STORED
+        word_of[:-1][known] = self._shared_words[place[known]]
+        new = np.flatnonzero(~known & (first[:-1] < rows))
+        new = new[np.argsort(first[new])]
+        room = SHARED_TEXTS - len(self._shared)
+        shared, single = new[:room], new[room:]
+        if len(shared):
+            self._shared = pa.concat_arrays([self._shared, dictionary.take(pa.array(shared))])
+        if not len(single):
+            word_of[shared] = self._store(dictionary.take(pa.array(shared)))
+            words: I64 = word_of[code]
+        else:
+            is_single = np.zeros(len(word_of), np.bool_)
+            is_single[single] = True
+            stored = is_single[code]
+            stored[first[shared]] = True
+            words = np.empty(rows, np.int64)
+            words[stored] = self._store(dictionary.take(pa.array(code[stored])))
+            word_of[shared] = words[first[shared]]
+            words[~stored] = word_of[code[~stored]]
+        self._shared_words = np.concatenate([self._shared_words, word_of[shared]])
+        return words
+
+    def _store(self, texts: pa.Array) -> I64:
+        """Puts every one of these texts, none of which is null, into the heap; returns their words."""
+        _, offset_buffer, octets = texts.buffers()
+        offsets: npt.NDArray[np.int64] = np.frombuffer(offset_buffer, np.int64)[texts.offset :][: len(texts) + 1]
+        lengths = np.diff(offsets)
+        if len(lengths) and lengths.max() > LENGTH_MASK:
+            raise StagingError(
+                f"column {self._column}: a text has {int(lengths.max()):,} bytes; at most {LENGTH_MASK:,} can be "
+                "staged, so shorten it in the source"
+            )
+        words: I64 = (offsets[:-1] - offsets[:1] + self._heap.bytes) << LENGTH_BITS | lengths
+        if len(texts):
+            self._heap.append(memoryview(octets)[int(offsets[0]) : int(offsets[-1])])
+        return words

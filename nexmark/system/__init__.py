@@ -1,0 +1,38 @@
+"""What every command stands on: files as asked for, signals, progress bars."""
+
+from tokenring.nexmark.system.at_work import at_work
+from tokenring.nexmark.system.files import (
+    STANDARD_OUTPUT,
+    PathOption,
+    is_special,
+    replace,
+    replace_by,
+    require_writable,
+)
+from tokenring.nexmark.system.progress import Advance, progress_bar, progress_line, silent
+from tokenring.nexmark.system.signals import (
+    Ended,
+    ending_signals_come_late,
+    ending_signals_exit,
+    ending_signals_raise,
+    put_back,
+)
+
+__all__ = [
+    "Advance",
+    "Ended",
+    "PathOption",
+    "STANDARD_OUTPUT",
+    "at_work",
+    "ending_signals_come_late",
+    "ending_signals_exit",
+    "ending_signals_raise",
+    "is_special",
+    "progress_bar",
+    "progress_line",
+    "put_back",
+    "replace",
+    "replace_by",
+    "require_writable",
+    "silent",
+]

@@ -1,0 +1,268 @@
+"""Accumulators: a worker's state of aggregates by slot; rows fold into it, results come out of it."""
+
+from typing import Any
+
+import numpy as np
+
+from tokenring.engine import Batch, Kind
+from tokenring.operators.folds.distinct_values import MOST_SETS, DistinctValues
+from tokenring.operators.folds.functions import Fold
+from tokenring.operators.folds.kernels import (
+    COUNT,
+    DISTINCT,
+    LEAST,
+    MAX_FLOAT,
+    MIN_FLOAT,
+    SUM,
+    SUM_FLOAT,
+    SUM_UNSIGNED,
+    fold_floats,
+    fold_inside,
+    fold_order,
+    fold_runs,
+    fold_words,
+)
+from tokenring.operators.folds.plan import Plan
+from tokenring.operators.state import Columns, Keys, RowStore, grown, joined
+
+_NO_WORDS = np.zeros(0, np.int64)
+_FLOATS = (SUM_FLOAT, MIN_FLOAT, MAX_FLOAT)
+
+
+class Accumulators:
+    """State int64 (folds, slots). `reset` fresh slots, then `take` rows; `results` and `partials` read."""
+
+    __slots__ = ("_arrived", "_held", "_initial", "_kept", "_kinds", "_plan", "_quick", "_sets", "_state")
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        folds = plan.folds
+        self._initial = np.array([[fold.initial] for fold in folds], np.int64).reshape(len(folds), 1)
+        self._state = np.empty((len(folds), 64), np.int64)
+        self._kinds: list[Kind | None] = [
+            None if fold.column is None else plan.schema.kind(fold.column) for fold in folds
+        ]
+        self._kept: list[RowStore | None] = [
+            RowStore(plan.schema.select((fold.column or "",))) if fold.keeps_rows else None for fold in folds
+        ]
+        self._sets = _sets_of(plan)
+        self._held = np.zeros(64 if any(fold.keeps_rows for fold in folds) else 0, np.int64)
+        self._arrived = 0  # rows taken so far: the order of arrival
+        self._quick = all(
+            fold.where is None
+            and (kind is None or not kind.nullable)
+            and fold.operation not in (*_FLOATS, SUM_UNSIGNED, DISTINCT)
+            and not fold.keeps_rows
+            and not fold.flip
+            for fold, kind in zip(folds, self._kinds, strict=True)
+        )
+
+    def reset(self, slots: np.ndarray, limit: int) -> None:
+        """Slots start anew: int64 (n,), all below `limit`."""
+        if self._state.shape[1] < limit:
+            self._state = grown(self._state, limit, None)
+            self._held = grown(self._held, limit) if len(self._held) else self._held
+        self._state[:, slots] = self._initial
+
+    def drop(self, slots: np.ndarray) -> None:
+        """Slots whose state is not needed any more."""
+        for store in self._kept:
+            if store is not None:
+                store.drop(slots)
+        for values, _, _ in self._sets:
+            values.drop(slots)
+
+    def take(self, batch: Batch, slots: np.ndarray) -> None:
+        """Fold rows into their slots, int64 (rows,). OverflowError if a sum leaves its range."""
+        masks: dict[tuple[Any, str | None], np.ndarray | None] = {}
+        chosen = []
+        for at, (fold, kind) in enumerate(zip(self._plan.folds, self._kinds, strict=True)):
+            asked = fold.where, fold.column if kind is not None and kind.nullable else None
+            if asked not in masks:
+                masks[asked] = fold.mask(batch, kind)
+            chosen.append(masks[asked])
+            if fold.operation != DISTINCT:
+                self._fold(at, fold, batch, slots, masks[asked])
+        for values, column, numbers in self._sets:
+            position = batch.schema.positions[column]
+            heap = batch.heaps[position] if batch.heaps else None
+            new = values.add(slots, batch.columns[position], heap, [chosen[at] for at in numbers])
+            self._count(numbers, new)
+        self._arrived += batch.rows
+
+    def _count(self, numbers: list[int], new: list[np.ndarray]) -> None:
+        """Values that are new to sets: the slots of each fold's."""
+        for at, slots in zip(numbers, new, strict=True):
+            fold_words(COUNT, slots, _NO_WORDS, self._state[at])
+
+    def _fold(self, at: int, fold: Fold, batch: Batch, slots: np.ndarray, mask: np.ndarray | None) -> None:
+        state = self._state[at]
+        if fold.keeps_rows:
+            self._keep(at, fold, batch, slots, mask)
+            return
+        if mask is not None:
+            slots = slots[mask]
+        if fold.operation == COUNT:
+            fold_words(COUNT, slots, _NO_WORDS, state)
+            return
+        assert fold.column is not None
+        position = batch.schema.positions[fold.column]
+        values = batch.columns[position]
+        if mask is not None:
+            values = values[mask]
+        if fold.operation in _FLOATS:
+            fold_floats(fold.operation, slots, values.view(np.float64), state.view(np.float64))
+        else:
+            values = values.view(np.int64)
+            if not fold_words(fold.operation, slots, values ^ LEAST if fold.flip else values, state):
+                raise self._overflow(at)
+
+    def _keep(self, at: int, fold: Fold, batch: Batch, slots: np.ndarray, mask: np.ndarray | None) -> None:
+        store = self._kept[at]
+        assert store is not None
+        if fold.order is None:
+            orders = np.arange(self._arrived, self._arrived + batch.rows)
+        else:
+            orders = batch.words(fold.order)
+        rows = None if mask is None else np.flatnonzero(mask)
+        if rows is not None:
+            slots, orders = slots[rows], orders[rows]
+        winners = np.empty(2 * len(slots), np.int64)
+        found = fold_order(fold.operation, slots, orders, self._state[at], self._held, winners)
+        taken = winners[len(slots) : len(slots) + found]
+        store.put(winners[:found], batch.select(store.schema), taken if rows is None else rows[taken])
+
+    @property
+    def quick(self) -> bool:
+        """Whether `take_runs` is possible."""
+        return self._quick
+
+    def take_runs(self, batch: Batch, runs: int, starts: np.ndarray, slots: np.ndarray) -> None:
+        """Fold `runs` runs of rows, from starts[r] to starts[r + 1] - 1, each into one slot: int64 (runs + 1,), (runs,)
+        or longer."""
+        columns, positions = batch.columns, batch.schema.positions
+        for at, fold in enumerate(self._plan.folds):
+            values = _NO_WORDS if fold.column is None else columns[positions[fold.column]]
+            if not fold_runs(fold.operation, runs, starts, slots, values, self._state[at]):
+                raise self._overflow(at)
+
+    def take_inside(self, batch: Batch, times: np.ndarray, start: int, end: int, slot: int) -> int:
+        """Fold the first rows into one slot, as far as their times are seen to be in start .. end - 1 (most are in the
+        pane of those before them: one call looks and folds); returns how many."""
+        columns, positions = batch.columns, batch.schema.positions
+        folded = 0
+        for at, fold in enumerate(self._plan.folds):
+            values = _NO_WORDS if fold.column is None else columns[positions[fold.column]]
+            if at == 0:
+                folded = fold_inside(times, start, end, fold.operation, values, self._state[0], slot)
+                ok = folded >= 0
+                if folded == 0:
+                    break
+            else:
+                ok = fold_runs(fold.operation, 1, np.array([0, folded]), np.array([slot]), values, self._state[at])
+            if not ok:
+                raise self._overflow(at)
+        return folded
+
+    def merge(self, other: "Accumulators", source: np.ndarray, target: np.ndarray) -> None:
+        """Fold slots of another one of the same plan into slots of this one: both int64 (n,)."""
+        for at, fold in enumerate(self._plan.folds):
+            state, words = self._state[at], other._state[at][source]
+            if fold.keeps_rows:
+                mine, theirs = self._kept[at], other._kept[at]
+                assert mine is not None
+                assert theirs is not None
+                some = np.flatnonzero(words != fold.initial)  # slots that have a row
+                winners = np.empty(2 * len(some), np.int64)
+                found = fold_order(fold.operation, target[some], words[some], state, self._held, winners)
+                taken = theirs.batch(source[some][winners[len(some) : len(some) + found]])
+                mine.put(winners[:found], taken, np.arange(found))
+            elif fold.operation == DISTINCT:
+                continue  # below
+            elif fold.operation in _FLOATS:
+                fold_floats(fold.operation, target, words.view(np.float64), state.view(np.float64))
+            elif not fold_words(SUM if fold.operation == COUNT else fold.operation, target, words, state):
+                raise self._overflow(at)
+        for (mine_set, _, numbers), (their_set, _, _) in zip(self._sets, other._sets, strict=True):
+            self._count(numbers, mine_set.add_from(their_set, source, target))
+
+    @property
+    def reversible(self) -> bool:
+        """Whether `take_away` undoes `merge`, exactly."""
+        return all(fold.operation in (COUNT, SUM, SUM_UNSIGNED) for fold in self._plan.folds)
+
+    def take_away(self, other: "Accumulators", source: np.ndarray, target: np.ndarray) -> None:
+        """Undo a merge; all of `target` are different."""
+        for state, words in zip(self._state, other._state, strict=True):
+            state[target] -= words[source]
+
+    def results(self, slots: np.ndarray) -> Columns:
+        """The results' columns and heaps for slots, int64 (n,)."""
+        columns, heaps = [], []
+
+        def words(number: int) -> np.ndarray:
+            return self._state[number][slots]
+
+        for result in self._plan.results:
+            heap = None
+            if result.words is not None:
+                column = np.ascontiguousarray(result.words(words))
+            else:
+                column, heap = self._value(result.kept, slots)
+            columns.append(column)
+            heaps.append(heap)
+        return tuple(columns), tuple(heaps)
+
+    def output(self, keys: Keys, slots: np.ndarray) -> tuple[Columns, int]:
+        """The rows of a result: the keys' last columns, as many as the plan groups by, and the results."""
+        named = len(self._plan.by)
+        results = self.results(slots)
+        if named:
+            columns, heaps = keys.columns(slots)
+            results = joined((columns[-named:], heaps[-named:]), results)
+        return results, len(slots)
+
+    def partials(self, slots: np.ndarray) -> Columns:
+        """The state itself, as `Plan.partial_kinds` has it."""
+        columns: list[np.ndarray] = []
+        heaps: list[np.ndarray | None] = []
+        for at, fold in enumerate(self._plan.folds):
+            columns.append(self._state[at][slots])
+            heaps.append(None)
+            if fold.keeps_rows:
+                column, heap = self._value(at, slots)
+                columns.append(column)
+                heaps.append(heap)
+        return tuple(columns), tuple(heaps)
+
+    def _value(self, at: int, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """What fold `at` keeps at slots; null where that is nothing."""
+        store, fold, kind = self._kept[at], self._plan.folds[at], self._kinds[at]
+        assert store is not None
+        assert kind is not None
+        empty = self._state[at][slots] == fold.initial
+        words, heap = store.column(0, np.where(empty, 0, slots) if empty.any() else slots)
+        if empty.any():
+            words = words.view(np.int64).copy()
+            words[empty] = kind.null
+            words = words.view(kind.dtype)
+        return words, heap
+
+    def _overflow(self, at: int) -> OverflowError:
+        fold = self._plan.folds[at]
+        column = fold.stands_for or fold.column
+        return OverflowError(
+            f"operator {self._plan.operator!r}: a sum of {column!r} left the range of 64 bits; "
+            f"make the column float64, or divide it first"
+        )
+
+
+def _sets_of(plan: Plan) -> list[tuple[DistinctValues, str, list[int]]]:
+    """For the folds that count different values: the sets of a column that several share, the column, their numbers."""
+    numbers: dict[str, list[int]] = {}
+    for at, fold in enumerate(plan.folds):
+        if fold.operation == DISTINCT and fold.column is not None:
+            numbers.setdefault(fold.column, []).append(at)
+    pieces = [(column, found[at : at + MOST_SETS]) for column, found in numbers.items()
+              for at in range(0, len(found), MOST_SETS)]  # fmt: skip
+    return [(DistinctValues(plan.schema.kind(column), len(piece)), column, piece) for column, piece in pieces]

@@ -1,0 +1,69 @@
+"""Best: the best row of each key so far, without keeping rows: for `last_by`, and `top` of one."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tokenring.engine import COLUMN, TABLE, WORDS, Batch, Schema, int64, kernel
+from tokenring.operators.state import Keys, grown
+from tokenring.operators.time import order_words, ranked
+
+_NONE = -1  # of `state`: a key that has no row yet
+
+
+@kernel(int64(TABLE, COLUMN, TABLE, WORDS, int64, WORDS))
+def _win(orders, slots, kept, state, equal_wins, winners):  # type: ignore[no-untyped-def]
+    """Which rows are the best of their slots, after all of them: rows by slot, in order of first win.
+
+    kept, int64 (slots, words): the best rows' orders. state, int64 (slots,): _NONE, or 0. Returns how many rows.
+    """
+    found = 0
+    for i in range(len(slots)):
+        slot = slots[i]
+        better = state[slot] < 0
+        if not better:
+            better = equal_wins != 0
+            for at in range(orders.shape[1]):
+                if orders[i, at] != kept[slot, at]:
+                    better = orders[i, at] < kept[slot, at]
+                    break
+        if better:
+            for at in range(orders.shape[1]):
+                kept[slot, at] = orders[i, at]
+            if state[slot] <= 0:
+                found += 1
+                state[slot] = found
+            winners[state[slot] - 1] = i
+    for i in range(found):
+        state[slots[winners[i]]] = 0
+    return found
+
+
+class Best:
+    """The best so far by key: that with the least `ties` of those with the largest (or smallest) `order`; of equal ones
+    the first to arrive, or the last with equal_wins. Memory: each key, and 8 bytes for `order` and each of the ties."""
+
+    def __init__(
+        self, schema: Schema, by: Sequence[str], order: str, ties: tuple[str, ...], largest: bool, equal_wins: bool
+    ) -> None:
+        self._keys = Keys(schema, by)
+        self._order, self._ties, self._largest, self._equal_wins = order, ties, largest, equal_wins
+        self._kept = np.empty((64, 1 + len(ties)), np.int64)
+        self._state = np.full(64, _NONE, np.int64)
+
+    def winners(self, batch: Batch) -> Batch:
+        """The rows of a batch that are their keys' best now, one a key, in no order between keys."""
+        chosen = ranked(batch, self._order)
+        if chosen is not None:
+            batch = batch.filter(chosen)
+        slots = self._keys.slots(batch)
+        limit = self._keys.limit
+        if len(self._kept) < limit:
+            kept = np.empty((max(limit, 2 * len(self._kept)), self._kept.shape[1]), np.int64)
+            kept[: len(self._kept)] = self._kept
+            self._kept = kept
+            self._state = grown(self._state, len(kept), _NONE)
+        winners = np.empty(batch.rows, np.int64)
+        orders = order_words(batch, self._order, self._ties, self._largest)
+        found = _win(orders, slots, self._kept, self._state, int(self._equal_wins), winners)
+        return batch.take(winners[:found])

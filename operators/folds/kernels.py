@@ -1,0 +1,188 @@
+"""The kernels of aggregation: fold columns into words of state by slot, or by run of rows with one slot.
+
+Sums are checked beforehand: LLVM takes a sum never to overflow, and would optimise a look at it afterwards away.
+"""
+
+import numpy as np
+
+from tokenring.engine import COLUMN, WORDS, boolean, float64, int64, kernel, readonly, void
+
+COUNT, SUM, SUM_UNSIGNED, SUM_FLOAT, MIN, MAX, MIN_FLOAT, MAX_FLOAT, FIRST, LAST, DISTINCT = range(11)
+"""What a word of state is: see functions.py."""
+MOST, LEAST = 2**63 - 1, -(2**63)
+BLOCK = 1024
+"""Rows that are looked at together: they stay in the innermost cache meanwhile."""
+_SMALL = 2**52  # sums of a block of numbers below this stay in range
+_FLOATS = readonly(float64)
+
+
+@kernel
+def overflows(before, value):  # type: ignore[no-untyped-def]
+    """Whether the sum of two int64 leaves their range."""
+    return (value > 0 and before > MOST - value) or (value < 0 and before < LEAST - value)
+
+
+@kernel(boolean(int64, COLUMN, COLUMN, WORDS))
+def fold_words(operation, slots, values, state):  # type: ignore[no-untyped-def]
+    """Fold int64 values (uint64 bits for SUM_UNSIGNED) into state[slots]; False if a sum left its range."""
+    if operation == SUM:
+        for i in range(len(slots)):
+            before = state[slots[i]]
+            if overflows(before, values[i]):
+                return False
+            state[slots[i]] = before + values[i]
+    elif operation == SUM_UNSIGNED:
+        for i in range(len(slots)):
+            before = np.uint64(state[slots[i]])
+            total = before + np.uint64(values[i])  # unsigned numbers are defined to wrap
+            if total < before:
+                return False
+            state[slots[i]] = np.int64(total)
+    elif operation == MIN:
+        for i in range(len(slots)):
+            state[slots[i]] = min(state[slots[i]], values[i])
+    elif operation == MAX:
+        for i in range(len(slots)):
+            state[slots[i]] = max(state[slots[i]], values[i])
+    else:
+        for i in range(len(slots)):
+            state[slots[i]] += 1
+    return True
+
+
+@kernel(void(int64, COLUMN, _FLOATS, float64[::1]))
+def fold_floats(operation, slots, values, state):  # type: ignore[no-untyped-def]
+    """Fold float64 values into state[slots]. The least and greatest pass over NaN; NaN is what they start with."""
+    if operation == SUM_FLOAT:
+        for i in range(len(slots)):
+            state[slots[i]] += values[i]
+    elif operation == MIN_FLOAT:
+        for i in range(len(slots)):
+            before = state[slots[i]]
+            if values[i] < before or before != before:
+                state[slots[i]] = values[i]
+    else:
+        for i in range(len(slots)):
+            before = state[slots[i]]
+            if values[i] > before or before != before:
+                state[slots[i]] = values[i]
+
+
+@kernel(int64(int64, COLUMN, COLUMN, WORDS, WORDS, WORDS))
+def fold_order(operation, slots, orders, state, held, winners):  # type: ignore[no-untyped-def]
+    """For FIRST and LAST: which slots get a new row. state[slots]: the order of the row that is kept; held, int64
+    (slots,): 0 outside of calls. winners, int64 (2, rows) as one array: slots, then their rows. Returns how many slots.
+    """
+    rows = len(slots)
+    found = 0
+    for i in range(rows):
+        slot, order = slots[i], orders[i]
+        if (order < state[slot]) if operation == FIRST else (order >= state[slot]):
+            state[slot] = order
+            if held[slot] == 0:
+                winners[found] = slot
+                found += 1
+                held[slot] = found
+            winners[rows + held[slot] - 1] = i
+    for j in range(found):
+        held[winners[j]] = 0
+    return found
+
+
+@kernel
+def _least(values):  # type: ignore[no-untyped-def]
+    best = values[0]
+    for i in range(len(values)):
+        best = min(best, values[i])
+    return best
+
+
+@kernel
+def _greatest(values):  # type: ignore[no-untyped-def]
+    best = values[0]
+    for i in range(len(values)):
+        best = max(best, values[i])
+    return best
+
+
+@kernel
+def _total(values):  # type: ignore[no-untyped-def]
+    total = 0
+    for i in range(len(values)):
+        total += values[i]
+    return total
+
+
+@kernel
+def _fold_stretch(operation, values, start, stop, state, slot):  # type: ignore[no-untyped-def]
+    """Fold rows start .. stop - 1 into one slot, for COUNT, SUM, MIN and MAX: loops over whole arrays, so that LLVM
+    vectorises them. False if a sum left its range."""
+    if operation == COUNT:
+        state[slot] += stop - start
+    elif operation == MIN:
+        state[slot] = min(state[slot], _least(values[start:stop]))
+    elif operation == MAX:
+        state[slot] = max(state[slot], _greatest(values[start:stop]))
+    else:
+        while start < stop:
+            block = values[start : min(start + BLOCK, stop)]
+            start += len(block)
+            if _least(block) > -_SMALL and _greatest(block) < _SMALL:
+                total = _total(block)
+                if overflows(state[slot], total):
+                    return False
+                state[slot] += total
+                continue
+            for value in block:
+                if overflows(state[slot], value):
+                    return False
+                state[slot] += value
+    return True
+
+
+@kernel(boolean(int64, int64, WORDS, WORDS, COLUMN, WORDS))
+def fold_runs(operation, runs, starts, slots, values, state):  # type: ignore[no-untyped-def]
+    """Fold rows starts[r] .. starts[r + 1] - 1 into state[slots[r]], for COUNT, SUM, MIN and MAX. False if a sum left
+    its range."""
+    for r in range(runs):
+        if not _fold_stretch(operation, values, starts[r], starts[r + 1], state, slots[r]):
+            return False
+    return True
+
+
+@kernel
+def bounds(values):  # type: ignore[no-untyped-def]
+    """The least and the greatest; a loop over the whole array, so that LLVM vectorises it."""
+    low, high = values[0], values[0]
+    for i in range(len(values)):
+        low = min(low, values[i])
+        high = max(high, values[i])
+    return low, high
+
+
+@kernel(int64(COLUMN, int64, int64, int64, COLUMN, WORDS, int64))
+def fold_inside(times, start, end, operation, values, state, slot):  # type: ignore[no-untyped-def]
+    """Fold blocks of rows into one slot, as `fold_runs` does, as long as all times of a block are in start .. end - 1.
+    Returns how many rows were folded; -1 if a sum left its range."""
+    at = 0
+    while at < len(times):
+        stop = min(at + BLOCK, len(times))
+        low, high = bounds(times[at:stop])
+        if low < start or high >= end:
+            break
+        if not _fold_stretch(operation, values, at, stop, state, slot):
+            return -1
+        at = stop
+    return at
+
+
+@kernel(int64(COLUMN, WORDS, int64, WORDS))
+def distinct_slots(slots, stamps, stamp, found):  # type: ignore[no-untyped-def]
+    """Write each slot once, in the order of first appearance; stamps[slots] are made `stamp`. Returns how many."""
+    count = 0
+    for i in range(len(slots)):
+        if stamps[slots[i]] != stamp:
+            stamps[slots[i]] = stamp
+            found[count] = slots[i]
+            count += 1
+    return count

@@ -1,0 +1,103 @@
+"""What an aggregation computes, found out and checked when the dataflow is declared."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tokenring.engine import Schema, SchemaError
+from tokenring.operators.folds.functions import Aggregate, Fold, Result, maybe_null
+from tokenring.operators.folds.kernels import COUNT, DISTINCT, SUM
+
+ALL = "#all"
+"""A column that is 0 in every row: what a group of all rows is exchanged by."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Folds over rows of `schema`, and the results made of them, by groups of the columns `by`."""
+
+    operator: str
+    schema: Schema
+    by: tuple[str, ...]
+    folds: tuple[Fold, ...]
+    results: tuple[Result, ...]
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, operator: str, schema: Schema, by: Sequence[str], aggregates: Mapping[str, Aggregate]) -> "Plan":
+        """SchemaError, naming the operator, for columns that are not there or do not fit, and names that clash."""
+        for name in by:
+            if name not in schema.positions:
+                raise SchemaError(f"operator {operator!r}: {schema.missing(name, 'to group by')}")
+        folds: list[Fold] = []
+        known: dict[object, int] = {}
+
+        def ask(fold: Fold) -> int:
+            if fold.key not in known:
+                known[fold.key] = len(folds)
+                folds.append(fold)
+            return known[fold.key]
+
+        results = []
+        for name, aggregate in aggregates.items():
+            if not isinstance(aggregate, Aggregate):
+                raise SchemaError(
+                    f"operator {operator!r}: {name}={aggregate!r} is no aggregate; give {name}=Count(), "
+                    f"{name}=Sum('column') or the like"
+                )
+            if name in by:
+                raise SchemaError(f"operator {operator!r}: {name!r} is a column to group by; call the result otherwise")
+            results.append(aggregate.plan(schema, f"operator {operator!r}, {name}", ask))
+        return cls(operator, schema, tuple(by), tuple(folds), tuple(results), tuple(aggregates))
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """Names and kinds of the columns to group by."""
+        return {name: str(self.schema.kind(name)) for name in self.by}
+
+    @property
+    def result_kinds(self) -> dict[str, str]:
+        """Names and kinds of the results."""
+        return {name: result.kind for name, result in zip(self.names, self.results, strict=True)}
+
+    @property
+    def merges(self) -> bool:
+        """Whether workers may fold their own rows first, and merge: not for sets of distinct values."""
+        return all(fold.operation != DISTINCT for fold in self.folds)
+
+    def partial_kinds(self) -> dict[str, str]:
+        """The columns of state that cross between workers: a word a fold, and the value it keeps."""
+        kinds = {}
+        for at, fold in enumerate(self.folds):
+            kinds[f"#{at}"] = "int64"
+            if fold.keeps_rows:
+                assert fold.column is not None
+                kinds[f"#{at}.value"] = maybe_null(self.schema.kind(fold.column), fold.where)
+        return kinds
+
+    def ordered_by(self, time: str) -> "Plan":
+        """The same plan; First and Last without an order of their own go by this column."""
+        folds = [replace(fold, order=time) if fold.keeps_rows and fold.order is None else fold for fold in self.folds]
+        return replace(self, folds=tuple(folds))
+
+    def merging(self, schema: Schema) -> "Plan":
+        """The same results, from rows of partial state; schema: theirs."""
+        folds = []
+        for at, fold in enumerate(self.folds):
+            operation = SUM if fold.operation == COUNT else fold.operation
+            if fold.keeps_rows:
+                folds.append(Fold(operation, f"#{at}.value", None, f"#{at}"))
+            else:
+                folds.append(Fold(operation, f"#{at}", stands_for=fold.stands_for or fold.column))
+        return replace(self, schema=schema, folds=tuple(folds))
+
+    def needs(self) -> tuple[str, ...] | None:
+        """The columns that it looks at, in order; None if that cannot be known, because a function is among the
+        conditions."""
+        needed = dict.fromkeys(self.by)
+        for fold in self.folds:
+            needed |= dict.fromkeys(name for name in (fold.column, fold.order) if name is not None)
+            if isinstance(fold.where, str):
+                needed[fold.where] = None
+            elif fold.where is not None:
+                return None
+        return tuple(name for name in self.schema.names if name in needed)

@@ -1,0 +1,109 @@
+"""arrange: keeps an index of what updates add up to, and sends the net updates of each time once it is finished."""
+
+from collections.abc import Callable
+
+import numpy as np
+from sortedcontainers import SortedDict
+
+from tokenring.engine import (
+    COLUMN,
+    TABLE,
+    WORDS,
+    Batch,
+    Exchange,
+    InputPort,
+    Notify,
+    OperatorContext,
+    OutputPort,
+    Schema,
+    Stream,
+    Token,
+    int64,
+    kernel,
+)
+from tokenring.operators.state import HashIndex, require_rows, slot_of
+from tokenring.operators.time import require_total_order
+
+
+@kernel(int64(TABLE, WORDS, TABLE, COLUMN, COLUMN, WORDS, WORDS))
+def _add(cells, size, table, keys, changes, net_keys, net_changes):  # type: ignore[no-untyped-def]
+    """Add changes to the totals; write each key's net change, in order of first arrival; returns how many are not 0.
+
+    table: int64 (slots, 2) of (total, 1 + row of net_*; 0 outside of calls); net_*: int64 (len(keys),).
+    """
+    distinct = 0
+    for i in range(len(keys)):
+        slot = slot_of(cells, size, keys[i])
+        if table[slot, 1] == 0:
+            net_keys[distinct], net_changes[distinct] = keys[i], 0
+            distinct += 1
+            table[slot, 1] = distinct
+        table[slot, 0] += changes[i]
+        net_changes[table[slot, 1] - 1] += changes[i]
+    left = 0
+    for i in range(distinct):
+        table[slot_of(cells, size, net_keys[i]), 1] = 0
+        if net_changes[i] != 0:
+            net_keys[left], net_changes[left] = net_keys[i], net_changes[i]
+            left += 1
+    return left
+
+
+class Arrangement:
+    """The index on this worker: what the changes of finished times add up to, by key."""
+
+    def __init__(self, key: str, change: str) -> None:
+        self._schema = Schema.of(dict.fromkeys((key, change), "int64"))
+        self._index = HashIndex()
+        self._table = np.zeros((self._index.capacity, 2), np.int64)
+
+    def add(self, keys: np.ndarray, changes: np.ndarray) -> Batch:
+        """Take in the changes of a finished time; returns the net ones."""
+        if self._index.reserve(len(keys)):
+            grown = np.zeros((self._index.capacity, 2), np.int64)
+            grown[: len(self._table)] = self._table
+            self._table = grown
+        net_keys, net_changes = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
+        left: int = _add(self._index.cells, self._index.size, self._table, keys, changes, net_keys, net_changes)
+        return Batch.wrap(self._schema, (net_keys[:left], net_changes[:left]), left)
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """Every key whose total is not 0: name -> int64 array."""
+        totals = self._table[: len(self._index), 0]
+        chosen = totals != 0
+        return dict(zip(self._schema.names, (self._index.keys()[chosen], totals[chosen]), strict=True))
+
+
+def arrange(stream: Stream, key: str, change: str, name: str = "arrange") -> tuple[Stream, Arrangement]:
+    """Rows (key, change), int64, at each time: its net changes by key, those that are 0 left out, once it is finished.
+
+    Exchanged by `key`. While a time is open its rows are kept with a token; otherwise the operator holds none, and is
+    not run when time advances. Memory: a cell for each key ever seen, and the rows of open times. After differential
+    dataflow's operator, without its past versions. GraphError in loops, whose times have no total order.
+    """
+    require_total_order(name, stream.scope)
+    require_rows(name, stream)
+    arrangement = Arrangement(key, change)
+
+    def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
+        token.drop()  # nothing to say unless rows arrive
+        open_times: SortedDict = SortedDict()  # time -> (token, batches)
+
+        def logic(rows: InputPort, output: OutputPort) -> None:
+            for reference, batch in rows:
+                if reference.time not in open_times:
+                    open_times[reference.time] = (reference.retain(), [])
+                open_times[reference.time][1].append(batch.copy())
+            frontier = rows.frontier
+            while open_times and open_times.peekitem(0)[0] < frontier:
+                _, (held, batches) = open_times.popitem(0)
+                keys = np.concatenate([batch.columns[0] for batch in batches])
+                changes = np.concatenate([batch.columns[1] for batch in batches])
+                output.give(held, arrangement.add(keys, changes))
+                held.drop()
+
+        return logic
+
+    schema = Schema.of(dict.fromkeys((key, change), "int64"))
+    pact = Exchange(key, (key, change))
+    return stream.unary(name, schema, construct, pact, Notify.IF_TOKEN), arrangement

@@ -1,0 +1,142 @@
+"""average_of_last: the average of each key's last so many values, in an order of their own (integers, rounded down)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tokenring.engine import (
+    COLUMN,
+    COMPLETE,
+    TABLE,
+    WORDS,
+    Batch,
+    Exchange,
+    Notify,
+    Schema,
+    SchemaError,
+    Stream,
+    Time,
+    boolean,
+    kernel,
+)
+from tokenring.operators.mechanisms import TOKENS, Give, Mechanism, distinct
+from tokenring.operators.state import HashIndex, require_rows, slot_of
+
+_MOST, _LEAST = 2**63 - 1, -(2**63)
+_COUNT, _TOTAL, _VALUES = range(3)  # words of a slot: how many values it has seen, their sum, then the last ones
+
+
+@kernel
+def _leaves(total, value):  # type: ignore[no-untyped-def]
+    """Whether total + value is out of range; looked at beforehand, since LLVM takes a sum never to overflow, and would
+    optimise a look at it afterwards away."""
+    return (value > 0 and total > _MOST - value) or (value < 0 and total < _LEAST - value)
+
+
+@kernel(boolean(TABLE, WORDS, TABLE, COLUMN, COLUMN, WORDS, WORDS))
+def _roll(cells, size, rings, keys, values, averages, counts):  # type: ignore[no-untyped-def]
+    """Put values into the rings of their keys, int64 (slots, 2 + length); False if a sum left the range of int64."""
+    length = rings.shape[1] - _VALUES
+    for i in range(len(keys)):
+        slot = slot_of(cells, size, keys[i])
+        at = _VALUES + rings[slot, _COUNT] % length
+        total, oldest, value = rings[slot, _TOTAL], rings[slot, at], values[i]  # an empty place holds a zero
+        if oldest == _LEAST or _leaves(total, -oldest) or _leaves(total - oldest, value):
+            return False
+        rings[slot, at] = value
+        rings[slot, _TOTAL] = total - oldest + value
+        rings[slot, _COUNT] += 1
+        counts[i] = min(rings[slot, _COUNT], length)
+        averages[i] = rings[slot, _TOTAL] // counts[i]
+    return True
+
+
+def average_of_last(
+    stream: Stream,
+    key: str,
+    value: str,
+    *,
+    rows: int,
+    order: str | Sequence[str],
+    name: str = "average_of_last",
+    way: Mechanism = TOKENS,
+) -> Stream:
+    """Rows (key, average, count), int64, one for each input row: of the key's last `rows` values up to this one.
+
+    `order` names the column of the rows' own times, and columns that order rows of one time; all columns are int64.
+    Rows may come in any order: they wait until their time is finished, and are sent at their time or before it, at the
+    least time of those that finish together. `average` is rounded down, `count` is at most `rows`. Exchanged by `key`.
+    Memory: `rows` words a key, and the rows that wait. Raises OverflowError (as OperatorError) if a sum leaves the
+    range of int64; SchemaError for columns that are not there or do not fit. NEXMark's Q6 is made of it.
+    """
+    require_rows(name, stream)
+    ordered = tuple(order.split()) if isinstance(order, str) else tuple(order)
+    needed = tuple(dict.fromkeys((key, value, *ordered)))
+    if key == value:
+        raise SchemaError(f"operator {name!r}: key and value are the same column {key!r}")
+    if not ordered or rows < 1:
+        raise SchemaError(f"operator {name!r}: order names at least the time column, and rows is at least 1")
+    for column in needed:
+        if str(stream.schema.kind(column)) != "int64":
+            raise SchemaError(f"operator {name!r}: column {column!r} is {stream.schema.kind(column)}; it must be int64")
+    schema = Schema.of(dict.fromkeys((key, "average", "count"), "int64"))
+    edge = stream, Exchange(key, needed)
+    return way.timed(name, [edge], schema, lambda: _Rings(schema, key, value, rows, ordered), Notify.IF_TOKEN)
+
+
+class _Rings:
+    """One worker's part. Output is pending at the times of rows that wait."""
+
+    late = 1
+
+    def __init__(self, schema: Schema, key: str, value: str, rows: int, order: tuple[str, ...]) -> None:
+        self._schema, self._key, self._value, self._order = schema, key, value, order
+        self._index = HashIndex()
+        self._rings = np.zeros((self._index.capacity, _VALUES + rows), np.int64)
+        self._waiting: list[Batch] = []
+        self._least: Time = COMPLETE
+        self.takes = (self._take,)
+
+    def _take(self, batch: Batch) -> Time:
+        self._waiting.append(batch.copy())
+        least = int(batch.words(self._order[0]).min()) if batch.rows else COMPLETE
+        self._least = min(self._least, least)
+        return least
+
+    def advance(self, frontier: Time) -> None:
+        """Nothing waits for anything but its own time."""
+
+    def least(self) -> Time:
+        """The least time of the rows that wait."""
+        return self._least
+
+    def emit(self, upto: Time, give: Give) -> Time:
+        """Put the rows whose time is finished into their rings, in order."""
+        if self._least > upto:
+            return self._least
+        batch = Batch.concatenate(self._waiting)
+        times = batch.words(self._order[0])
+        is_finished = times <= upto
+        finished = batch.filter(is_finished)
+        give(self._least, self._averages(finished.take(np.lexsort([finished[name] for name in reversed(self._order)]))))
+        left = batch.filter(~is_finished)
+        self._waiting = [left] if left.rows else []
+        self._least = int(left[self._order[0]].min()) if left.rows else COMPLETE
+        return self._least
+
+    def _averages(self, batch: Batch) -> Batch:
+        if self._index.reserve(batch.rows):
+            rings: Any = np.zeros((self._index.capacity, self._rings.shape[1]), np.int64)
+            rings[: len(self._rings)] = self._rings
+            self._rings = rings
+        keys, values = batch.words(self._key), batch.words(self._value)
+        averages, counts = np.empty(batch.rows, np.int64), np.empty(batch.rows, np.int64)
+        index = self._index
+        if not _roll(index.cells, index.size, self._rings, keys, values, averages, counts):
+            raise OverflowError(f"a sum of {self._value!r} left the range of int64")
+        return Batch.wrap(self._schema, (keys, averages, counts), batch.rows, of=batch)
+
+    def times(self, port: int, batch: Batch) -> list[Time]:
+        """The rows' own times."""
+        return distinct(batch.words(self._order[0]))

@@ -1,0 +1,183 @@
+"""The state of best_offers on one worker: open intervals in a hash table and a heap of their ends, offers that wait.
+
+The kernels work on flat int64 tables: `table`, a row an open interval, one cache line each; `heap` of (end, key), the
+least end first; `pending` offers (key, time, value) whose interval is not here (yet); `meta`, the counts.
+"""
+
+import numpy as np
+
+from tokenring.engine import COLUMN, TABLE, WORDS, boolean, int64, kernel, void
+from tokenring.operators.state import pop, push
+
+KEY, TAKEN, START, END, THRESHOLD, PAYLOAD, BEST, HAS_BEST = range(8)  # an interval: one cache line
+OPEN, PENDING, DUPLICATE = range(3)  # words of `meta`
+NEVER = 2**63 - 1  # the start of a free cell: no offer counts there
+_FIRST_INTERVALS = 256
+
+
+@kernel
+def _home(table, key):  # type: ignore[no-untyped-def]
+    """Where a key's probe sequence starts. Multiplicative, which spreads runs of consecutive keys evenly, with few
+    collisions; its constant is not the exchange's, so that the keys of one worker still use the whole table."""
+    folded = np.uint64(key) ^ (np.uint64(key) >> np.uint64(32))
+    return np.int64(((folded * np.uint64(0xD6E8FEB86659FD93)) >> np.uint64(32)) & np.uint64(table.shape[0] - 1))
+
+
+@kernel
+def _find(table, key):  # type: ignore[no-untyped-def]
+    """The row of an open interval, or of the free cell where it would go."""
+    mask = table.shape[0] - 1
+    at = _home(table, key)
+    while (table[at, TAKEN] != 0) & (table[at, KEY] != key):
+        at = (at + 1) & mask
+    return at
+
+
+@kernel
+def _remove(table, at):  # type: ignore[no-untyped-def]
+    """Free a row and close the gap it leaves in its probe sequence (no tombstones)."""
+    mask = table.shape[0] - 1
+    gap, probe = at, (at + 1) & mask
+    while table[probe, TAKEN] != 0:
+        home = _home(table, table[probe, KEY])
+        if ((probe - home) & mask) >= ((probe - gap) & mask):
+            for word in range(8):
+                table[gap, word] = table[probe, word]
+            gap = probe
+        probe = (probe + 1) & mask
+    table[gap, TAKEN], table[gap, START] = 0, NEVER
+
+
+@kernel(boolean(TABLE, TABLE, WORDS, COLUMN, COLUMN, COLUMN, COLUMN, COLUMN))
+def open_intervals(table, heap, meta, keys, starts, ends, thresholds, payloads):  # type: ignore[no-untyped-def]
+    """Add intervals (columns of one length); False at a key that is open already (meta[DUPLICATE])."""
+    for i in range(len(keys)):
+        if ends[i] <= starts[i]:
+            continue  # no time lies within: no offer can count
+        at = _find(table, keys[i])
+        if table[at, TAKEN] != 0:
+            meta[DUPLICATE] = keys[i]
+            return False
+        table[at, KEY], table[at, TAKEN], table[at, START], table[at, END] = keys[i], 1, starts[i], ends[i]
+        table[at, THRESHOLD], table[at, PAYLOAD], table[at, HAS_BEST] = thresholds[i], payloads[i], 0
+        push(heap, meta[OPEN], ends[i], keys[i])
+        meta[OPEN] += 1
+    return True
+
+
+@kernel
+def _consider(table, at, time, value):  # type: ignore[no-untyped-def]
+    # Whether an offer counts is a coin toss to the branch predictor, so it is computed, not jumped on.
+    counts = (table[at, START] <= time) & (time < table[at, END]) & (value >= table[at, THRESHOLD])
+    better = counts & ((table[at, HAS_BEST] == 0) | (value > table[at, BEST]))
+    table[at, BEST] = value if better else table[at, BEST]
+    table[at, HAS_BEST] |= better
+
+
+@kernel(void(TABLE, TABLE, WORDS, COLUMN, COLUMN, COLUMN))
+def make_offers(table, pending, meta, keys, times, values):  # type: ignore[no-untyped-def]
+    """Apply offers to open intervals; those whose interval is not here (yet) go to `pending`, int64 (n, 3)."""
+    waiting = meta[PENDING]
+    for i in range(len(keys)):
+        at = _find(table, keys[i])
+        _consider(table, at, times[i], values[i])  # harmless in a free cell, which never starts
+        pending[waiting, 0], pending[waiting, 1], pending[waiting, 2] = keys[i], times[i], values[i]
+        waiting += table[at, TAKEN] == 0
+    meta[PENDING] = waiting
+
+
+@kernel(void(TABLE, TABLE, WORDS, int64))
+def settle_pending(table, pending, meta, frontier):  # type: ignore[no-untyped-def]
+    """Apply waiting offers whose interval has come; forget those before `frontier`, whose interval can no longer come.
+    """
+    kept = 0
+    for i in range(meta[PENDING]):
+        key, time, value = pending[i, 0], pending[i, 1], pending[i, 2]
+        at = _find(table, key)
+        if table[at, TAKEN] != 0:
+            _consider(table, at, time, value)
+        elif time >= frontier:
+            pending[kept, 0], pending[kept, 1], pending[kept, 2] = key, time, value
+            kept += 1
+    meta[PENDING] = kept
+
+
+@kernel(int64(TABLE, TABLE, WORDS, int64, WORDS, WORDS, WORDS, WORDS))
+def close_intervals(table, heap, meta, frontier, payloads, values, keys, ends):  # type: ignore[no-untyped-def]
+    """Close intervals whose end is at or before `frontier`, in order of their ends, until the outputs are full; returns
+    rows written. keys, ends: empty where nobody asks for them.
+    """
+    rows = 0
+    size = meta[OPEN]
+    while size > 0 and heap[0, 0] <= frontier and rows < len(payloads):
+        at = _find(table, heap[0, 1])
+        if table[at, HAS_BEST] != 0:
+            payloads[rows], values[rows] = table[at, PAYLOAD], table[at, BEST]
+            if len(keys) > 0:
+                keys[rows], ends[rows] = table[at, KEY], table[at, END]
+            rows += 1
+        _remove(table, at)
+        pop(heap, size)
+        size -= 1
+    meta[OPEN] = size
+    return rows
+
+
+@kernel(void(TABLE, TABLE))
+def _rehash(old, new):  # type: ignore[no-untyped-def]
+    for i in range(old.shape[0]):
+        if old[i, TAKEN] != 0:
+            at = _find(new, old[i, KEY])
+            for word in range(8):
+                new[at, word] = old[i, word]
+
+
+def _empty_table(rows: int) -> np.ndarray:
+    table = np.zeros((rows, 8), np.int64)
+    table[:, START] = NEVER
+    return table
+
+
+class Intervals:
+    """The open intervals and waiting offers of one worker."""
+
+    __slots__ = ("_heap_view", "_meta_view", "heap", "meta", "pending", "pending_room", "table")
+
+    def __init__(self) -> None:
+        self.table = _empty_table(2 * _FIRST_INTERVALS)
+        self.heap = np.zeros((_FIRST_INTERVALS, 2), np.int64)
+        self.pending = np.zeros((1024, 3), np.int64)
+        self.pending_room = len(self.pending)
+        self.meta = np.zeros(4, np.int64)
+        self._meta_view = self.meta.data
+        self._heap_view = self.heap.data
+
+    def reserve(self, intervals: int) -> None:
+        """Make room for so many more open intervals."""
+        needed = self._meta_view[OPEN] + intervals
+        if needed > len(self.heap):
+            capacity = len(self.heap)
+            while capacity < needed:
+                capacity *= 2
+            table = _empty_table(2 * capacity)
+            _rehash(self.table, table)
+            heap = np.zeros((capacity, 2), np.int64)
+            heap[: len(self.heap)] = self.heap
+            self.table, self.heap = table, heap
+            self._heap_view = heap.data
+
+    def reserve_pending(self, offers: int) -> None:
+        """Make room for so many more waiting offers."""
+        needed = (
+            self._meta_view[PENDING] + offers + 1
+        )  # one spare row, which is written before it is known to be needed
+        if needed > len(self.pending):
+            pending = np.zeros((max(2 * len(self.pending), needed), 3), np.int64)
+            pending[: self._meta_view[PENDING]] = self.pending[: self._meta_view[PENDING]]
+            self.pending = pending
+            self.pending_room = len(pending)
+
+    @property
+    def least_end(self) -> int:
+        """The least end of the open intervals (there must be one)."""
+        return self._heap_view[0, 0]

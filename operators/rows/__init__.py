@@ -1,0 +1,35 @@
+"""Operators that look at each row by itself, and that spread rows over streams and workers."""
+
+from tokenring.operators.rows.batches import filter_batches, map_batches
+from tokenring.operators.rows.branch import branch, partition
+from tokenring.operators.rows.columns import drop_columns, rename, select, with_columns
+from tokenring.operators.rows.concatenate import concatenate
+from tokenring.operators.rows.exchange import broadcast, exchange
+from tokenring.operators.rows.functions import RowwiseWarning, filter_rows, flat_map_rows, map_rows
+from tokenring.operators.rows.inspect import inspect
+from tokenring.operators.rows.iterate import iterate
+from tokenring.operators.rows.key_columns import columns_of, exchanged_by
+from tokenring.operators.rows.where import where
+
+__all__ = [
+    "RowwiseWarning",
+    "branch",
+    "broadcast",
+    "columns_of",
+    "concatenate",
+    "drop_columns",
+    "exchange",
+    "exchanged_by",
+    "filter_batches",
+    "filter_rows",
+    "flat_map_rows",
+    "inspect",
+    "iterate",
+    "map_batches",
+    "map_rows",
+    "partition",
+    "rename",
+    "select",
+    "where",
+    "with_columns",
+]

@@ -1,0 +1,51 @@
+"""map_batches, filter_batches: stateless operators from a Python function of a batch."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from tokenring.engine import Batch, Schema, SchemaError, Stream
+
+
+def map_batches(
+    stream: Stream,
+    schema: Schema,
+    function: Callable[[Batch], Mapping[str, Any] | Batch | None],
+    name: str = "map_batches",
+) -> Stream:
+    """`function(batch)` for each batch: a mapping of the columns of `schema` to arrays of any one length (so it is a
+    flat map too), a batch of that schema, or None.
+
+    Columns may be whatever `Batch` takes: arrays, lists, Strings, Arrow arrays. It may return the arrays it got, but
+    must not write into them. Stateless, keeps nothing; SchemaError (as OperatorError, in the run) for columns that do
+    not fit. What expressions can say is quicker as `with_columns` and `select`.
+    """
+
+    def apply(batch: Batch) -> Batch | None:
+        columns = function(batch)
+        return columns if columns is None or isinstance(columns, Batch) else Batch(schema, columns)
+
+    return stream.apply(name, schema, apply)
+
+
+def filter_batches(stream: Stream, keep: Callable[[Batch], np.ndarray], name: str = "filter_batches") -> Stream:
+    """The rows for which `keep(batch)`, a boolean array of shape (rows,), is true (not masked, which is null); a whole
+    batch passes as it is. What expressions can say is quicker as `where`.
+    """
+
+    def apply(batch: Batch) -> Batch | None:
+        return batch.filter(mask_of(keep(batch), batch))
+
+    return stream.apply(name, stream.schema, apply)
+
+
+def mask_of(found: Any, batch: Batch) -> np.ndarray:
+    """What a function returned as bool of shape (rows,), null as False; SchemaError if it is no such thing."""
+    chosen = np.asarray(found.filled(False) if np.ma.isMaskedArray(found) else found)
+    if chosen.shape != (batch.rows,) or chosen.dtype != np.bool_:
+        raise SchemaError(
+            f"the function returned {chosen.dtype} of shape {chosen.shape}; it must return bool of shape "
+            f"({batch.rows},)"
+        )
+    return chosen

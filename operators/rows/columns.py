@@ -1,0 +1,92 @@
+"""with_columns, select, rename, drop_columns: rows with other columns, in one kernel call with `where`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tokenring.engine import Schema, SchemaError, Stream
+from tokenring.operators.expressions import Computation, Step, Term, col, column_term, lit, typed
+
+
+def with_columns(stream: Stream, *, name: str = "with_columns", **columns: Any) -> Stream:
+    """The rows with these columns besides, computed by expressions over the stream's columns, all of them as they were:
+    `with_columns(stream, euro=col("price") * 89 // 100, large=col("price") > 10_000)`. A column that exists is replaced
+    and stays in its place; new ones come last, in the order given.
+
+    Kinds follow from the expressions (see `Expression`). A stateless operator; neighbours of it, `select` and `where`
+    are one call of a kernel. What is not computed passes by reference. Raises SchemaError for columns that are not
+    there, or kinds that do not fit. A column called "name" is made by `select` or `rename`.
+    """
+    return _computed(stream, name, {**_all(stream.schema), **columns})
+
+
+def select(stream: Stream, *kept: str, name: str = "select", **columns: Any) -> Stream:
+    """These columns alone, in this order: `select(stream, "auction", price=col("euro"))` keeps the one and has the
+    other under another name. Expressions as in `with_columns`; a mere choice copies nothing.
+    """
+    return _computed(stream, name, {**_kept(stream.schema, kept, name), **columns})
+
+
+def rename(stream: Stream, names: Mapping[str, str] | None = None, *, name: str = "rename", **columns: str) -> Stream:
+    """The same rows; columns are called otherwise: `rename(stream, price="euro")` or
+    `rename(stream, {"price": "euro"})` makes price euro. Copies nothing. SchemaError for a column that is not there, or
+    two of one name.
+    """
+    schema = stream.schema
+    changes = {**(names or {}), **columns}
+    _kept(schema, tuple(changes), name)
+    after = [changes.get(each, each) for each in schema.names]
+    if len(set(after)) != len(after):
+        raise SchemaError(f"operator {name!r}: two columns would be called the same: {', '.join(after)}")
+    return _computed(stream, name, {new: col(old) for old, new in zip(schema.names, after, strict=True)})
+
+
+def drop_columns(stream: Stream, *dropped: str, name: str = "drop_columns") -> Stream:
+    """The rows without these columns. Copies nothing. SchemaError for a column that is not there, or if none is left.
+    """
+    _kept(stream.schema, dropped, name)
+    return _computed(stream, name, {each: col(each) for each in stream.schema.names if each not in dropped})
+
+
+def _all(schema: Schema) -> dict[str, Any]:
+    return {name: col(name) for name in schema.names}
+
+
+def _kept(schema: Schema, names: tuple[Any, ...], who: str) -> dict[str, Any]:
+    for name in names:
+        if not isinstance(name, str):
+            if isinstance(name, list | tuple):
+                raise SchemaError(f"operator {who!r}: give the columns one by one, not as {type(name).__name__}")
+            raise SchemaError(f'operator {who!r}: give an expression a name, such as euro=col("price") * 89')
+        if name not in schema.positions:
+            raise SchemaError(f"operator {who!r}: {schema.missing(name)}")
+    return {name: col(name) for name in names}
+
+
+def _computed(stream: Stream, who: str, columns: Mapping[str, Any]) -> Stream:
+    schema = stream.schema
+    terms: dict[str, Term] = {}
+    kept: dict[str, str] = {}
+    for name, value in columns.items():
+        if isinstance(value, str):
+            raise SchemaError(
+                f'operator {who!r}: {name}={value!r} may mean two things; say col("{value}") for the column, or '
+                f'lit("{value}") for the text'
+            )
+        expression = lit(value)
+        if expression.operation == "column" and expression.value in schema.positions:
+            terms[name] = column_term(expression.value, schema.kind(expression.value))
+            kept[expression.value] = name
+        else:
+            terms[name] = typed(expression, schema, who)
+    if not terms:
+        raise SchemaError(f"operator {who!r}: no column would be left")
+    after = Schema.of({name: term.spelled for name, term in terms.items()})
+    step = Step(None, terms, schema if after == schema else after)
+    made = stream.apply(who, step.schema, Computation(schema, step, _said(columns)))
+    if stream.updates is not None:
+        made.updates = stream.updates.named(kept)
+    return made
+
+
+def _said(columns: Mapping[str, Any]) -> str:
+    return ", ".join([f"{name}={lit(value)!r}" for name, value in columns.items()])

@@ -1,0 +1,38 @@
+"""concatenate: several streams of one schema as one."""
+
+from collections.abc import Callable
+from typing import Any
+
+from tokenring.engine import Notify, OperatorContext, SchemaError, Stream, Token
+
+
+def concatenate(first: Stream, *others: Stream, name: str = "concatenate") -> Stream:
+    """The rows of all streams, which have one schema and belong to one scope, at their times, by reference and in no
+    order. Keeps nothing. At the head of a loop: what enters and what comes round. SchemaError for different schemas.
+    """
+    for stream in others:
+        if stream.schema != first.schema:
+            raise SchemaError(
+                f"operator {name!r}: {first.schema!r} and {stream.schema!r} are not one; select and rename what fits"
+            )
+    builder = first.scope.operator(name, Notify.NEVER)
+    for stream in (first, *others):
+        builder.input(stream)
+    output = builder.output(first.schema)
+    for stream in (first, *others):
+        if stream.updates is not None:
+            output.updates = stream.updates.unknown()
+
+    def construct(context: OperatorContext, token: Token) -> Callable[..., None]:
+        token.drop()
+
+        def logic(*ports: Any) -> None:
+            *inputs, output = ports
+            for rows in inputs:
+                for reference, batch in rows:
+                    output.give(reference, batch)
+
+        return logic
+
+    builder.build(construct)
+    return output

@@ -1,0 +1,35 @@
+"""exchange, broadcast: rows to the worker that owns their key, or to every worker."""
+
+from collections.abc import Callable, Sequence
+
+from tokenring.engine import Broadcast, Exchange, InputPort, Notify, OperatorContext, OutputPort, Pact, Stream, Token
+from tokenring.operators.rows.key_columns import columns_of, exchanged_by
+
+
+def exchange(stream: Stream, by: str | Sequence[str], name: str = "exchange") -> Stream:
+    """The rows, at their times, on the worker that owns the value of the column `by`, or of several columns, of any
+    kind: rows of equal keys meet. Rows of one worker stay in order. Operators with a key exchange by themselves.
+
+    All columns cross, so `select` what is needed before. Keeps nothing. SchemaError for a column that is not there.
+    """
+    return _passed_on(stream, Exchange(exchanged_by(columns_of(by))), name)
+
+
+def broadcast(stream: Stream, name: str = "broadcast") -> Stream:
+    """Every row, at its time, on every worker. Keeps nothing."""
+    return _passed_on(stream, Broadcast(), name)
+
+
+def _passed_on(stream: Stream, pact: Pact, name: str) -> Stream:
+    def construct(context: OperatorContext, token: Token) -> Callable[..., None]:
+        token.drop()
+
+        def logic(rows: InputPort, output: OutputPort) -> None:
+            for reference, batch in rows:
+                output.give(reference, batch)
+
+        return logic
+
+    passed = stream.unary(name, stream.schema, construct, pact, Notify.NEVER)
+    passed.updates = stream.updates
+    return passed

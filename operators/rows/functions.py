@@ -1,0 +1,90 @@
+"""map_rows, flat_map_rows, filter_rows: a Python function of each row, with a warning of what that costs."""
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from tokenring.engine import Batch, Schema, Stream
+
+Row = dict[str, Any]
+"""A row by column names, in Python's own values: None where null, timestamps as int ns since 1970."""
+
+
+class RowwiseWarning(UserWarning):
+    """A Python function is called for each row, where one of whole columns would be some hundred times quicker.
+
+    Silence it with `warnings.filterwarnings("ignore", category=RowwiseWarning)`.
+    """
+
+
+def map_rows(
+    stream: Stream, schema: Schema, function: Callable[[Row], Mapping[str, Any]], name: str = "map_rows"
+) -> Stream:
+    """`function(row)` of each row: a mapping of the columns of `schema` to values, in place of the row.
+
+    A stateless operator; warns with RowwiseWarning when it is declared. SchemaError (as OperatorError, in the run) for
+    values that do not fit the schema. Keeps nothing.
+    """
+    _warn(name, "map_batches, or with_columns and select")
+    return _flat_map(stream, schema, lambda row: (function(row),), name)
+
+
+def flat_map_rows(
+    stream: Stream, schema: Schema, function: Callable[[Row], Iterable[Mapping[str, Any]]], name: str = "flat_map_rows"
+) -> Stream:
+    """The rows that `function(row)` gives for each row, any number of them; see map_rows."""
+    _warn(name, "map_batches, which may return any number of rows")
+    return _flat_map(stream, schema, function, name)
+
+
+def filter_rows(stream: Stream, keep: Callable[[Row], bool], name: str = "filter_rows") -> Stream:
+    """The rows for which `keep(row)` is true; see map_rows."""
+    _warn(name, "where or filter_batches")
+
+    def apply(batch: Batch) -> Batch | None:
+        return batch.filter(np.fromiter((bool(keep(row)) for row in _rows(batch)), np.bool_, batch.rows))
+
+    return stream.apply(name, stream.schema, apply)
+
+
+def _rows(batch: Batch) -> Iterator[Row]:
+    """The rows of a batch, one after the other."""
+    names = batch.schema.names
+    columns = [_values(batch, name) for name in names]
+    return (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
+
+
+def _values(batch: Batch, name: str) -> list[Any]:
+    """A column as a list of Python's own values, None where null; timestamps as int ns."""
+    kind = batch.schema.kind(name)
+    values: list[Any] = (batch.words(name) if kind.name == "timestamp" else batch.view(name)).tolist()
+    if kind.nullable and not kind.is_text:
+        return [None if null else value for value, null in zip(values, batch.nulls(name).tolist(), strict=True)]
+    return values
+
+
+def _flat_map(
+    stream: Stream, schema: Schema, function: Callable[[Row], Iterable[Mapping[str, Any]]], name: str
+) -> Stream:
+    """The operator behind map_rows and flat_map_rows."""
+
+    def apply(batch: Batch) -> Batch | None:
+        made = [row for each in _rows(batch) for row in function(each)]
+        if not made:
+            return None
+        names = dict.fromkeys(name for row in made for name in row)  # a column too many is for Batch to refuse
+        return Batch(schema, {name: [row.get(name) for row in made] for name in names})
+
+    return stream.apply(name, schema, apply)
+
+
+def _warn(name: str, cure: str) -> None:
+    warnings.warn(
+        f"operator {name!r} calls a Python function for each row: about a microsecond a row, some hundred times what "
+        f"columns take. Quicker: {cure}. To silence this: "
+        f'warnings.filterwarnings("ignore", category=RowwiseWarning)',
+        RowwiseWarning,
+        stacklevel=3,
+    )

@@ -1,0 +1,24 @@
+"""iterate: a loop in one call."""
+
+from collections.abc import Callable
+
+from tokenring.engine import Stream
+from tokenring.operators.rows.concatenate import concatenate
+
+
+def iterate(stream: Stream, body: Callable[[Stream], tuple[Stream, Stream]], name: str = "iterate") -> Stream:
+    """What leaves a loop that the stream's rows enter. `body(rows)` declares one round: it returns the rows that go
+    round once more, of the stream's schema, and those that are done, of any schema, which leave at the times at which
+    they entered.
+
+    Times inside are (time, round). Other streams are brought in with `rows.scope.enter(other)`. The loop of a time ends
+    when nothing goes round any more: behind it the time has passed. Keeps nothing itself. SchemaError if what goes
+    round has other columns, GraphError if the body returns streams of another scope. See "Loops" in
+    docs/writing-operators.md (Naiad's section 2.1).
+    """
+    with stream.scope.loop(name) as loop:
+        back = loop.feedback(stream.schema)
+        head = concatenate(loop.enter(stream), back.stream)
+        again, done = body(head)
+        back.connect(again)
+    return loop.leave(done)

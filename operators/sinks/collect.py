@@ -1,0 +1,145 @@
+"""Sinks that keep rows on the worker: all of them, or the latest of each key."""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tokenring.engine import (
+    COLUMN,
+    TABLE,
+    WORDS,
+    Batch,
+    InputPort,
+    Notify,
+    OperatorContext,
+    Schema,
+    Stream,
+    UsageError,
+    int64,
+    kernel,
+    void,
+)
+from tokenring.operators.state import HashIndex, require_newest, slot_of
+from tokenring.operators.time import require_total_order
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Collected:
+    """The rows that reached a sink on this worker, in the order of arrival; complete once the dataflow is."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self._pieces: list[Batch] = []
+
+    def __len__(self) -> int:
+        return sum([piece.rows for piece in self._pieces])
+
+    def add(self, batch: Batch) -> None:
+        """Keep a copy of rows."""
+        self._pieces.append(batch.copy())
+
+    def batch(self) -> Batch:
+        """All rows as one batch."""
+        pieces = self._pieces or [Batch(self.schema, {name: [] for name in self.schema.names})]
+        self._pieces = [Batch.concatenate(pieces)]
+        return self._pieces[0]
+
+    def columns(self) -> dict[str, Any]:
+        """All rows by column: name -> what `batch[name]` is for its kind, of shape (rows,)."""
+        rows = self.batch()
+        return {name: rows[name] for name in self.schema.names}
+
+    def to_arrow(self) -> "pa.Table":
+        """All rows as a pyarrow table, with `schema.to_arrow()`."""
+        import pyarrow as pa
+
+        return pa.Table.from_batches([self.batch().to_arrow()])
+
+    def to_pandas(self) -> Any:
+        """All rows as a pandas.DataFrame, as pyarrow makes one: integers with nulls become floats, text objects."""
+        return self.to_arrow().to_pandas(use_threads=False)
+
+    def to_polars(self) -> Any:
+        """All rows as a polars.DataFrame. UsageError where polars, which nothing here needs, is not installed."""
+        name = "polars"
+        try:
+            polars = import_module(name)
+        except ImportError:
+            raise UsageError("to_polars() needs polars: pip install polars, or take to_arrow()") from None
+        return polars.from_arrow(self.to_arrow())
+
+
+def collect(stream: Stream, name: str = "collect") -> Collected:
+    """Keep every row that arrives on this worker. Memory: all of them; use it for small results and tests."""
+    collected = Collected(stream.schema)
+
+    def construct(context: OperatorContext) -> Callable[[InputPort], None]:
+        def logic(rows: InputPort) -> None:
+            for _, batch in rows:
+                collected.add(batch)
+
+        return logic
+
+    stream.sink(name, construct, notify=Notify.NEVER)
+    return collected
+
+
+@kernel(void(TABLE, WORDS, COLUMN, WORDS))
+def _find_slots(cells, size, keys, slots):  # type: ignore[no-untyped-def]
+    """The slot of each key, made where there is none: slots, int64 of at least as many."""
+    for i in range(len(keys)):
+        slots[i] = slot_of(cells, size, keys[i])
+
+
+@kernel(void(TABLE, int64, WORDS, COLUMN))
+def _put_column(rows, at, slots, column):  # type: ignore[no-untyped-def]
+    for i in range(len(column)):
+        rows[slots[i], at] = column[i]
+
+
+class Latest:
+    """The latest row of each key that reached a sink on this worker (int64 columns)."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+        self._index = HashIndex()
+        self._rows = np.zeros((self._index.capacity, len(names)), np.int64)
+
+    def put(self, keys: np.ndarray, columns: tuple[np.ndarray, ...]) -> None:
+        """Replace rows by key; of equal keys within the call, the last one stays."""
+        if self._index.reserve(len(keys)):
+            grown = np.zeros((self._index.capacity, len(self.names)), np.int64)
+            grown[: len(self._rows)] = self._rows
+            self._rows = grown
+        slots = np.empty(len(keys), np.int64)
+        _find_slots(self._index.cells, self._index.size, keys, slots)
+        for at, column in enumerate(columns):
+            _put_column(self._rows, at, slots, column)
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """The rows, in the order in which keys first appeared: name -> int64 array."""
+        return {name: self._rows[: len(self._index), at].copy() for at, name in enumerate(self.names)}
+
+
+def latest(stream: Stream, key: str, name: str = "latest") -> Latest:
+    """Keep the latest row of each key that arrives on this worker (exchange by the key first if keys are spread).
+    Memory: one row a key. GraphError in a loop: rows of several epochs come in no order there.
+    """
+    require_total_order(name, stream.scope)
+    require_newest(name, stream, (key,))
+    kept = Latest(stream.schema.names)
+    position = stream.schema.position(key)
+
+    def construct(context: OperatorContext) -> Callable[[InputPort], None]:
+        def logic(rows: InputPort) -> None:
+            for _, batch in rows:
+                kept.put(batch.columns[position], batch.columns)
+
+        return logic
+
+    stream.sink(name, construct, notify=Notify.NEVER)
+    return kept

@@ -1,0 +1,199 @@
+"""Keys: a worker's numbering of keys, of one column or several, of any kind, for operators' keyed state."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tokenring.engine import Batch, Schema, SchemaError, address_of
+from tokenring.operators.state.hash_index import move_cells
+from tokenring.operators.state.keys_kernels import (
+    DEAD,
+    FREE,
+    FRESH,
+    LIMIT,
+    LIVE,
+    NEEDED,
+    TEXT,
+    add_to_tags,
+    move_texts,
+    number,
+    remove,
+)
+
+_FIRST_SLOTS = 64
+_FIRST_BYTES = 1024
+_NONE = np.zeros(0, np.int64)
+_NO_SOURCES = np.zeros((0, 3), np.int64)
+
+
+def grown(array: np.ndarray, length: int, fill: int | None = 0) -> np.ndarray:
+    """`array` if its last dimension is `length` or more; otherwise a copy at least twice as long, new places `fill`
+    (None: anything, which leaves memory untouched that is not used yet; so does 0).
+    """
+    before = array.shape[-1]
+    if before >= length:
+        return array
+    shape = *array.shape[:-1], max(length, 2 * before)
+    longer: np.ndarray[Any, Any]
+    if fill is None:
+        longer = np.empty(shape, array.dtype)
+    else:
+        longer = np.full(shape, fill, array.dtype) if fill else np.zeros(shape, array.dtype)
+    longer[..., :before] = array
+    return longer
+
+
+def as_words(column: np.ndarray) -> np.ndarray:
+    """A physical column as the int64 words that stand for its values as keys: equal values, equal words."""
+    if column.dtype == np.float64:
+        column = column + 0.0  # makes -0.0 the same as 0.0
+    return np.ascontiguousarray(column).view(np.int64)
+
+
+class Keys:
+    """Keys seen so far and not removed, each with a slot: an int64 below `limit`, dense from 0 while none are removed.
+
+    Values are equal where their words are: null is equal to null. Memory: 16 to 32 bytes a key, 16 more and 8 for each
+    column beyond one, and each text once; what removed keys leave is used again.
+    """
+
+    __slots__ = (
+        *("_by", "_cells", "_counts", "_exact", "_free", "_heap", "_meta", "_stored", "_tags", "_texts"),
+        *("fresh", "fresh_rows", "schema"),
+    )
+
+    def __init__(self, schema: Schema, by: Sequence[str]) -> None:
+        """by: the columns of `schema` that make a key; SchemaError if there are none, or one is not there."""
+        self._by = tuple(by)
+        if not self._by:
+            raise SchemaError("keys need at least one column")
+        self.schema = schema.select(self._by)
+        self._texts = np.array([at for at, kind in enumerate(self.schema.kinds) if kind.is_text], np.int64)
+        self._exact = len(self._by) == 1 and not len(self._texts)
+        self._meta = np.zeros(7, np.int64)
+        self._counts = self._meta.data  # quicker to read than the array
+        self.fresh = _NONE
+        """The slots that the last call of `slots` added, in the order of rows: int64 (added,)."""
+        self.fresh_rows = _NONE
+        """The row that added each of them: int64 (added,)."""
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all keys, and give back the memory."""
+        self._meta[:] = 0
+        self._cells = np.zeros((2 * _FIRST_SLOTS, 2), np.int64)
+        self._stored = np.empty((len(self._by), _FIRST_SLOTS), np.int64)
+        self._tags = self._stored[0] if self._exact else np.empty(_FIRST_SLOTS, np.int64)
+        self._free = np.empty(_FIRST_SLOTS, np.int64)
+        self._heap = np.empty(_FIRST_BYTES if len(self._texts) else 0, np.uint8)
+
+    def slots(self, batch: Batch, names: Sequence[str] | None = None) -> np.ndarray:
+        """The slot of each row's key, int64 (rows,); keys that are new get one.
+
+        names: the key's columns in this batch, of the same kinds, if they are called otherwise.
+        """
+        return self._number(batch, self._by if names is None else names, True)
+
+    def find(self, batch: Batch, names: Sequence[str] | None = None) -> np.ndarray:
+        """The slot of each row's key, int64 (rows,); -1 where the key is not known."""
+        return self._number(batch, self._by if names is None else names, False)
+
+    def _number(self, batch: Batch, names: Sequence[str], add: bool) -> np.ndarray:
+        rows = batch.rows
+        slots = np.empty(rows, np.int64)
+        fresh, fresh_rows = (np.empty(rows, np.int64), np.empty(rows, np.int64)) if add else (_NONE, _NONE)
+        positions = batch.schema.positions
+        try:
+            columns = [as_words(batch.columns[positions[name]]) for name in names]
+        except KeyError as error:
+            batch.schema.position(error.args[0])
+            raise
+        if self._exact:
+            wanted, sources = columns[0], _NO_SOURCES
+        else:
+            wanted = np.zeros(rows, np.int64)
+            sources = np.zeros((len(names), 3), np.int64)
+            for at, (name, kind, words) in enumerate(zip(names, self.schema.kinds, columns, strict=True)):
+                heap = _address(batch.heaps[positions[name]]) if kind.is_text else 0
+                add_to_tags(wanted, words, heap, kind.is_text)
+                sources[at] = address_of(words), heap, kind.is_text
+        counts = self._counts
+        counts[FRESH] = 0
+        done = 0
+        while True:
+            done = number(
+                *(self._cells, self._stored, self._tags, self._free, self._meta),
+                *(sources, _address(self._heap), len(self._heap), wanted, done, add, slots, fresh, fresh_rows),
+            )
+            if done == rows:
+                break
+            self._grow()
+        added = counts[FRESH]
+        self.fresh, self.fresh_rows = fresh[:added], fresh_rows[:added]
+        return slots
+
+    def _grow(self) -> None:
+        """Make room for one more key, at least."""
+        counts = self._counts
+        if 2 * counts[LIVE] >= len(self._cells):
+            cells = np.zeros((2 * len(self._cells), 2), np.int64)
+            move_cells(self._cells, cells)
+            self._cells = cells
+        if counts[FREE] == 0 and counts[LIMIT] == self._stored.shape[1]:
+            self._stored = grown(self._stored, counts[LIMIT] + 1, None)
+            self._tags = self._stored[0] if self._exact else grown(self._tags, counts[LIMIT] + 1, None)
+            self._free = grown(self._free, counts[LIMIT] + 1, None)
+        if counts[TEXT] + counts[NEEDED] > len(self._heap):
+            self._heap = grown(self._heap, counts[TEXT] + counts[NEEDED], None)
+
+    def remove(self, slots: np.ndarray) -> None:
+        """Forget live keys, each named once: int64 (keys,). Their slots are handed out again."""
+        slots = np.ascontiguousarray(slots)
+        remove(self._cells, self._stored, self._tags, self._free, self._meta, self._texts, slots)
+        counts = self._counts
+        if counts[DEAD] > _FIRST_BYTES and 2 * counts[DEAD] > counts[TEXT]:
+            self._compact()
+
+    def _compact(self) -> None:
+        """Move the texts of live keys to a heap of their own. The old one stays with the batches that refer to it."""
+        counts = self._counts
+        heap, at = np.empty(counts[TEXT] - counts[DEAD] + _FIRST_BYTES, np.uint8), 0
+        live = self.live()
+        for column in self._texts.tolist():
+            at = move_texts(self._stored[column], live, _address(self._heap), _address(heap), at)
+        self._heap = heap
+        counts[TEXT], counts[DEAD] = at, 0
+
+    def live(self) -> np.ndarray:
+        """The slots of all live keys, in no order: int64 (len,)."""
+        cells = self._cells[:, 1]
+        return cells[cells != 0] - 1
+
+    @property
+    def limit(self) -> int:
+        """Every slot handed out so far is less: the length that arrays by slot need."""
+        return self._counts[LIMIT]
+
+    def __len__(self) -> int:
+        return self._counts[LIVE]
+
+    def words(self, position: int) -> np.ndarray:
+        """One key column's words by slot, int64 (limit,); what stands at slots that are not live means nothing."""
+        return self._stored[position, : self.limit]
+
+    def columns(self, slots: np.ndarray) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray | None, ...]]:
+        """The keys of live slots, as `Batch.wrap` takes them: columns of shape (len(slots),), and heaps."""
+        columns = tuple([self._stored[at][slots].view(dtype) for at, dtype in enumerate(self.schema.dtypes)])
+        heaps = tuple([self._heap if kind.is_text else None for kind in self.schema.kinds])
+        return columns, heaps
+
+    def batch(self, slots: np.ndarray) -> Batch:
+        """The keys of live slots, a row each."""
+        columns, heaps = self.columns(slots)
+        return Batch.wrap(self.schema, columns, len(slots), heaps if self.schema.has_text else ())
+
+
+def _address(heap: np.ndarray | None) -> int:
+    assert heap is not None
+    return address_of(heap)

@@ -1,0 +1,58 @@
+"""Streams of updates: marked where they are made, refused where each row would be taken for a new one.
+
+An operator is one of four: it makes updates (`updates_by`); answers rows one by one, and hands the mark on; keeps the
+newest row of each key, and takes updates of that key (`require_newest`); or takes rows as they come (`require_rows`).
+What is sent by hand, by sources and by `unary` is rows; so is what comes round a loop.
+"""
+
+from collections.abc import Collection
+
+from tokenring.engine import GraphError, Stream, Updates
+
+
+def updates_by(stream: Stream, operator: str, by: Collection[str]) -> Stream:
+    """The stream, marked: a later row takes the place of the earlier one with the same `by`."""
+    stream.updates = Updates(operator, tuple(by))
+    return stream
+
+
+def as_rows(stream: Stream) -> Stream:
+    """The same rows, no longer taken for updates: where every change is to count as a row of its own, such as how often
+    a value has changed. Costs nothing.
+    """
+    return Stream(stream.scope, stream.source, stream.schema, stream.stage)
+
+
+def require_rows(operator: str, *streams: Stream) -> None:
+    """GraphError for streams of updates: what they replace would stay in the answer."""
+    for stream in streams:
+        if stream.updates is not None:
+            raise GraphError(
+                f"operator {operator!r} takes each row for a new one, but those of {stream!r} are updates: "
+                f"{_described(stream.updates)}. What is replaced would stay in the answer. Compute from rows before "
+                f"it; or let {stream.updates.operator!r} say each result once, by window=... or emit='end', if it can; "
+                f"or say as_rows(stream), if every change is to be a row"
+            )
+
+
+def require_newest(operator: str, stream: Stream, by: Collection[str]) -> None:
+    """GraphError for updates by another key than `by`, or of which some were left out."""
+    updates = stream.updates
+    if updates is None or (updates.by is not None and set(updates.by) == set(by)):
+        return
+    raise GraphError(
+        f"operator {operator!r} keeps the newest row by {', '.join(by)}, but those of {stream!r} are updates: "
+        f"{_described(updates)}. What is replaced would stay in the answer. Keep the newest by that key, with all its "
+        f"columns and before rows are left out; or say as_rows(stream), if every change is to be a row"
+    )
+
+
+def _described(updates: Updates) -> str:
+    if updates.by is None:
+        return (
+            f"rows of {updates.operator!r} take the places of earlier ones, and what would tell of which was left out "
+            f"behind it"
+        )
+    if not updates.by:
+        return f"each row of {updates.operator!r} takes the place of the one before"
+    return f"each row of {updates.operator!r} takes the place of the one before with the same {', '.join(updates.by)}"

@@ -1,0 +1,65 @@
+"""Time in rows: windows, lateness, orders, when sources send, and what waits for its time."""
+
+from tokenring.operators.time.delay import delay
+from tokenring.operators.time.late import fill_ends, split_late
+from tokenring.operators.time.notificator import Notificator, Stash
+from tokenring.operators.time.orders import check_order, order_words, ranked
+from tokenring.operators.time.timing import (
+    NOTHING,
+    TIME_KINDS,
+    Place,
+    Timing,
+    block_minima,
+    floors_after,
+    position_of,
+    require_root,
+)
+from tokenring.operators.time.total_order import require_total_order
+from tokenring.operators.time.windows import (
+    FOREVER,
+    Panes,
+    Session,
+    Sliding,
+    Tumbling,
+    Window,
+    behind_window,
+    bounds_of,
+    checked_lateness,
+    checked_window,
+    named,
+    panes_of,
+    whole,
+)
+
+__all__ = [
+    "FOREVER",
+    "NOTHING",
+    "Notificator",
+    "Panes",
+    "Place",
+    "Session",
+    "Sliding",
+    "Stash",
+    "TIME_KINDS",
+    "Timing",
+    "Tumbling",
+    "Window",
+    "behind_window",
+    "block_minima",
+    "bounds_of",
+    "check_order",
+    "checked_lateness",
+    "checked_window",
+    "delay",
+    "fill_ends",
+    "floors_after",
+    "named",
+    "order_words",
+    "panes_of",
+    "position_of",
+    "ranked",
+    "require_root",
+    "require_total_order",
+    "split_late",
+    "whole",
+]

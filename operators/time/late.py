@@ -1,0 +1,51 @@
+"""Late rows: those whose result may have been sent before they came, told by their message's time alone."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tokenring.engine import COLUMN, WORDS, InputPort, Notify, OperatorContext, OutputPort, Stream, Token, int64, kernel
+
+
+@kernel(int64(COLUMN, int64, int64, int64, WORDS))
+def fill_ends(times, step, offset, lateness, ends):  # type: ignore[no-untyped-def]
+    """Write the end of each time's pane plus `lateness`; returns the least. Times mostly grow: few divisions."""
+    least = 2**63 - 1
+    start, end = 0, 0
+    for i in range(len(times)):
+        time = times[i]
+        if time < start or time >= end:
+            start = (time - offset) // step * step + offset
+            end = start + step
+            least = min(least, end)
+        ends[i] = end + lateness
+    return least + lateness
+
+
+def split_late(stream: Stream, name: str, due: Callable[[np.ndarray], np.ndarray], time: str) -> tuple[Stream, Stream]:
+    """The rows in time, and the late ones: those with due(times) at or before their message's time.
+
+    due: from the column `time`, int64 (rows,), to the least time at which each row's result may be sent. What is late
+    depends on the messages only, not on how far frontiers happen to have come.
+    """
+    builder = stream.scope.operator(f"{name}.late", Notify.NEVER)
+    builder.input(stream)
+    in_time, late = builder.output(stream.schema), builder.output(stream.schema)
+    in_time.updates = late.updates = None if stream.updates is None else stream.updates.unknown()
+
+    def construct(context: OperatorContext, to_time: Token, to_late: Token) -> Callable[..., None]:
+        to_time.drop()
+        to_late.drop()
+
+        def logic(rows: InputPort, in_time: OutputPort, late: OutputPort) -> None:
+            for reference, batch in rows:
+                missed = due(batch.words(time)) <= reference.time
+                if missed.any():
+                    late.give(reference, batch.filter(missed))
+                    batch = batch.filter(~missed)
+                in_time.give(reference, batch)
+
+        return logic
+
+    builder.build(construct)
+    return in_time, late

@@ -1,0 +1,180 @@
+"""Timing: at which times a source sends, from a column of its rows or one for all, and what it may promise."""
+
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+import numpy as np
+
+from tokenring.engine import (
+    MAX_TIME,
+    Batch,
+    GraphError,
+    OutputPort,
+    Schema,
+    SchemaError,
+    Scope,
+    Time,
+    Token,
+    UsageError,
+)
+from tokenring.operators.durations import Span, span_of
+
+NOTHING = MAX_TIME
+"""The floor behind a source's last rows."""
+
+Place = Callable[[int], str]
+"""Where a batch's row of that number came from, for messages."""
+
+TIME_KINDS = ("int64", "uint64", "timestamp")
+
+
+class Timing:
+    """What `time=`, `disorder=` and `late=` of a source mean for its schema; raises SchemaError and UsageError at build
+    time.
+
+    time: a column of kind int64, uint64 or timestamp (ns), or an integer, the time of all rows. disorder: how much
+    earlier than the greatest time before it a row may be, "5s" or a number in the column's unit; None: as floors say.
+    late: whether rows that are earlier still go to a stream of their own.
+    """
+
+    def __init__(self, name: str, schema: Schema, time: str | Time, disorder: Span | None, late: bool = False) -> None:
+        self.name = name
+        self.late = late
+        self.column = time if isinstance(time, str) else None
+        self.constant = 0 if isinstance(time, str) else time
+        kind = str(schema.kind(time)) if isinstance(time, str) and time in schema.positions else ""
+        # Bare ns are right beside timestamps here: too few of them are an error that says how many there must be.
+        kind = "" if isinstance(disorder, int) else kind
+        self.disorder = None if disorder is None else span_of(disorder, kind, f"source {name!r}: disorder")
+        if self.disorder is not None and self.disorder < 0:
+            raise UsageError(f"source {name!r}: disorder must be at least 0, not {disorder}")
+        if late and self.column is None:
+            raise UsageError(f"source {name!r}: late= is for rows that have times of their own; give time=column")
+        if self.column is None:
+            if isinstance(time, bool) or not isinstance(time, int) or not 0 <= time <= MAX_TIME:
+                raise UsageError(
+                    f"source {name!r}: time must be a column's name or an integer from 0 to {MAX_TIME}, not {time!r}"
+                )
+            return
+        self.position = position_of(f"source {name!r}", schema, self.column)
+
+    def clock(self, token: Token, late: Token | None = None) -> "Clock":
+        """For one worker's source, with its tokens: for its rows, and for those that are late."""
+        if self.constant:
+            token.downgrade(self.constant)
+        return Clock(self, token, late)
+
+
+def position_of(what: str, schema: Schema, column: str) -> int:
+    """The position of a time column; SchemaError, on behalf of a source or sink, if it cannot be one."""
+    if column not in schema.names:
+        raise SchemaError(f"{what}: {schema.missing(column, 'to take times from')}")
+    kind = schema.kind(column)
+    if kind.name not in TIME_KINDS:
+        raise SchemaError(
+            f"{what}: times are taken from a column of {', '.join(TIME_KINDS)}; {column!r} is {kind}"
+        )
+    return schema.position(column)
+
+
+class Clock:
+    """Sends one source's rows with its token, each batch at the latest time that is right, and moves the token on."""
+
+    __slots__ = ("_column", "_disorder", "_greatest", "_late", "_timing", "token")
+
+    def __init__(self, timing: Timing, token: Token, late: Token | None) -> None:
+        self.token = token
+        self._late = late
+        self._timing = timing
+        self._column = -1 if timing.column is None else timing.position
+        self._disorder = timing.disorder
+        self._greatest = -1
+
+    def send(
+        self, output: OutputPort, batch: Batch, floor: Time | None, place: Place, late: OutputPort | None = None
+    ) -> Time:
+        """Send rows. floor: the least time of all that come after them, None if it is not known. Returns the greatest
+        time sent so far. SchemaError names the row that has no valid time, or is earlier than what was promised, unless
+        there is an output for those: they are sent there at the time that was promised.
+        """
+        token = self.token
+        if self._column < 0:
+            output.give(token, batch)
+            return self._timing.constant
+        promise = token.time
+        if batch.rows:
+            words = batch.columns[self._column]
+            least, greatest = int(words.min()), int(words.max())
+            if least < promise or greatest > MAX_TIME:
+                if late is None or least < 0 or greatest > MAX_TIME:
+                    self._refuse(batch, place)
+                missed = words < promise
+                output_token = self._late
+                assert output_token is not None
+                late.give(output_token, batch.filter(missed))
+                batch = batch.filter(~missed)
+                least = promise
+            self._greatest = max(self._greatest, greatest)
+        if floor is not None:
+            promise = max(promise, floor)
+        if self._disorder is not None:
+            promise = max(promise, self._greatest - self._disorder)
+        if batch.rows:
+            token.downgrade(min(least, promise))
+            output.give(token, batch)
+        token.downgrade(min(promise, MAX_TIME))
+        if self._late is not None:
+            self._late.downgrade(token.time)
+        return self._greatest
+
+    def close(self) -> None:
+        """Nothing comes any more."""
+        self.token.drop()
+        if self._late is not None:
+            self._late.drop()
+
+    def _refuse(self, batch: Batch, place: Place) -> NoReturn:
+        """Say which row cannot be sent."""
+        timing, promise = self._timing, self.token.time
+        assert timing.column is not None
+        words = batch.columns[self._column]
+        least = promise if self._late is None else 0
+        row = int(np.flatnonzero((words < least) | (words > MAX_TIME))[0])
+        time = int(words[row])
+        where = f"source {timing.name!r}: {place(row)}, column {timing.column!r}"
+        if batch.nulls(timing.column)[row]:
+            raise SchemaError(f"{where}: the time is null; leave such rows out, or fill them")
+        if not 0 <= time <= MAX_TIME:
+            raise SchemaError(f"{where}: the time is {time}; times go from 0 to {MAX_TIME}")
+        more = promise - time + (timing.disorder or 0)
+        cure = f"sort the rows, give disorder={more} or more, or take such rows with late=True"
+        raise SchemaError(f"{where}: the time is {time}, although nothing before {promise} was to come; {cure}")
+
+
+def floors_after(minima: Sequence[Time]) -> list[Time]:
+    """For the least times of pieces in order: behind each, the least of those that follow; NOTHING behind the last."""
+    floors = [NOTHING] * len(minima)
+    for piece in range(len(minima) - 2, -1, -1):
+        floors[piece] = min(floors[piece + 1], minima[piece + 1])
+    return floors
+
+
+def block_minima(times: np.ndarray, rows: int) -> list[Time]:
+    """The least of each block of so many times, int64 or uint64 of shape (n,); the last block may be shorter."""
+    if not len(times):
+        return []
+    return np.minimum.reduceat(times, np.arange(0, len(times), rows)).tolist()
+
+
+def require_root(scope: Scope, what: str) -> None:
+    """Raise GraphError in a loop, where times are tuples, on behalf of a source or sink; UsageError for no scope."""
+    if not isinstance(scope, Scope):
+        raise UsageError(
+            f"{what} is declared in a scope, which comes first (with worker.dataflow(name) as scope: ...), not in a "
+            f"{type(scope).__name__}"
+        )
+    if scope.depth > 1:
+        raise GraphError(
+            f"{what} cannot be declared in {scope.describe()}: declare it in the root scope; loop.enter(stream) and "
+            f"loop.leave(stream) bring streams over"
+        )

@@ -1,0 +1,188 @@
+"""Windows: which stretches of time rows belong to, by a column of theirs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import gcd
+from typing import Any, TypeVar
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import numpy as np
+
+from tokenring.engine import MAX_TIME, Schema, SchemaError, Time
+from tokenring.operators.durations import SECOND, Span, span_of
+from tokenring.operators.state import Columns
+from tokenring.operators.time.zones import WallClock
+
+
+@dataclass(frozen=True)
+class Tumbling:
+    """Windows [k * width + offset, (k + 1) * width + offset) of the column `time` (int64, or timestamp in ns): each row
+    is in one. width, offset: "1h" or another duration for a timestamp, a number in its unit for int64. start, end: what
+    results call the window's bounds; None leaves one out. zone: "Europe/Berlin" or another time zone, by whose clock
+    windows of a timestamp begin: days of 23, 24 or 25 hours. The bounds are instants, in UTC, all the same."""
+
+    time: str
+    width: Span
+    offset: Span = 0
+    start: str | None = "window_start"
+    end: str | None = "window_end"
+    zone: str | None = None
+
+
+@dataclass(frozen=True)
+class Sliding:
+    """Windows [k * every + offset, k * every + offset + width) of the column `time`: each row is in width / every of
+    them. Rows are aggregated once, by *panes* of gcd(width, every); a window is put together from its panes."""
+
+    time: str
+    width: Span
+    every: Span
+    offset: Span = 0
+    start: str | None = "window_start"
+    end: str | None = "window_end"
+
+
+@dataclass(frozen=True)
+class Session:
+    """Windows by key, each as long as no two of its rows in succession lie `gap` or more apart: from the first row's
+    time to the last one's plus `gap`."""
+
+    time: str
+    gap: Span
+    start: str | None = "window_start"
+    end: str | None = "window_end"
+
+
+Window = Tumbling | Sliding | Session
+W = TypeVar("W", Tumbling, Sliding, Session, Tumbling | Sliding, Tumbling | Sliding | Session)
+
+
+@dataclass(frozen=True)
+class Panes:
+    """How Tumbling and Sliding cut time: pane ends are multiples of `step` plus `offset`; windows of `width` start at
+    multiples of `every` plus `offset`, and their results are sent `lateness` after their end."""
+
+    time: str
+    step: int
+    width: int
+    every: int
+    offset: int
+    lateness: int
+    named: tuple[bool, bool]
+    """Whether results have the window's start, and its end."""
+    clock: WallClock | None = None
+    """Where panes, which are windows then, end otherwise: in a time zone."""
+
+    def start_of(self, end: Time) -> Time:
+        """The start of the window that ends there."""
+        return end - self.width if self.clock is None else self.clock.start(end)
+
+    def window_ends(self, pane_end: int) -> range:
+        """The ends of the windows that a pane is part of."""
+        if self.clock is not None:
+            return range(pane_end, pane_end + 1)
+        start = pane_end - self.step
+        first = -((self.width - self.step - (start - self.offset)) // self.every) * self.every + self.offset
+        return range(first + self.width, start + self.width + 1, self.every)
+
+    @property
+    def is_tumbling(self) -> bool:
+        """Whether a pane is a window."""
+        return self.step == self.width == self.every
+
+
+FOREVER = Panes("", MAX_TIME + 1, MAX_TIME + 1, MAX_TIME + 1, 0, 0, (False, False))
+"""One window for all of time, without a column."""
+
+
+def panes_of(window: Tumbling | Sliding, lateness: int) -> Panes:
+    """The panes of windows whose lengths were checked."""
+    width, offset = whole(window.width), whole(window.offset)
+    every = whole(window.every) if isinstance(window, Sliding) else width
+    zone = window.zone if isinstance(window, Tumbling) else None
+    clock = None if zone is None else WallClock(ZoneInfo(zone), width, offset)
+    return Panes(window.time, gcd(width, every), width, every, offset, lateness, named(window), clock)
+
+
+def whole(span: Span) -> int:
+    """A length of a window that was checked."""
+    assert isinstance(span, int)
+    return span
+
+
+def named(window: Window) -> tuple[bool, bool]:
+    """Whether results have the window's start, and its end."""
+    return window.start is not None, window.end is not None
+
+
+def behind_window(operator: str, window: Window, rows: Schema, results: Mapping[str, str]) -> Schema:
+    """The schema of results (names to kinds) behind their window's bounds, which are of the kind of its time in `rows`;
+    SchemaError, naming the operator, if they have columns of those names."""
+    kind = str(rows.kind(window.time))
+    bounds = {name: kind for name in (window.start, window.end) if name is not None}
+    for clash in bounds.keys() & results.keys():
+        raise SchemaError(
+            f"operator {operator!r}: the window has a column {clash!r} already; call yours otherwise, or the window's, "
+            f"by its start= or end="
+        )
+    return Schema.of(bounds | dict(results))
+
+
+def bounds_of(starts: np.ndarray, ends: np.ndarray, named: tuple[bool, bool]) -> Columns:
+    """Windows' bounds as columns of results, as far as they are named."""
+    chosen = tuple([bounds for bounds, wanted in zip((starts, ends), named, strict=True) if wanted])
+    return chosen, (None,) * len(chosen)
+
+
+def checked_window(operator: str, window: W, schema: Schema) -> W:
+    """The window with its lengths as integers, in the unit of its time; SchemaError, naming the operator, for a time
+    column that does not fit, a width that is none, or a number beside a timestamp."""
+    if not isinstance(window, Window):
+        raise SchemaError(
+            f"operator {operator!r}: a window is Tumbling('time', '1h'), Sliding('time', '1h', '5min') or "
+            f"Session('time', '10min'), of a column of times, not {window!r}"
+        )
+    if window.time not in schema.positions:
+        absent = schema.missing(window.time, "for the window's time")
+        raise SchemaError(f"operator {operator!r}: {absent}")
+    kind = str(schema.kind(window.time))
+    if kind not in ("int64", "timestamp"):
+        raise SchemaError(
+            f"operator {operator!r}: the window's time {window.time!r} is {kind}; it must be int64 or timestamp, "
+            f"without nulls"
+        )
+    lengths: dict[str, Any] = {}
+    for name in ("width", "every", "gap", "offset"):
+        if hasattr(window, name):
+            given = getattr(window, name)
+            lengths[name] = span_of(given, kind, f"operator {operator!r}: a window's {name}")
+            if lengths[name] < 1 and name != "offset":
+                raise SchemaError(f"operator {operator!r}: a window's {name} is at least 1, not {given!r}")
+    window = replace(window, **lengths)
+    if isinstance(window, Tumbling) and window.zone is not None:
+        _check_zone(operator, window, kind)
+    if isinstance(window, Sliding) and lengths["every"] > lengths["width"]:
+        raise SchemaError(
+            f"operator {operator!r}: every={window.every} leaves gaps between windows of {window.width}; "
+            f"filter the rows, or make every at most the width"
+        )
+    return window
+
+
+def _check_zone(operator: str, window: Tumbling, kind: str) -> None:
+    try:
+        ZoneInfo(str(window.zone))
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise SchemaError(f"operator {operator!r}: no time zone is {window.zone!r}; say 'Europe/Berlin'") from None
+    if kind != "timestamp":
+        raise SchemaError(f"operator {operator!r}: windows of a time zone need a timestamp; {window.time!r} is {kind}")
+    if whole(window.width) % SECOND or whole(window.offset) % SECOND:
+        raise SchemaError(f"operator {operator!r}: windows of a time zone are of whole seconds, not {window.width} ns")
+
+
+def checked_lateness(operator: str, lateness: Span, window: Window, schema: Schema) -> int:
+    """How late rows may be, in the unit of the window's time; SchemaError, naming the operator, if it is negative."""
+    found = span_of(lateness, str(schema.kind(window.time)), f"operator {operator!r}: lateness")
+    if found < 0:
+        raise SchemaError(f"operator {operator!r}: lateness is at least 0, not {lateness!r}")
+    return found

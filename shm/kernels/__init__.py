@@ -1,0 +1,55 @@
+"""Kernels: functions that numba compiles, declared, kept on disk, made ready; and what a word of text is."""
+
+from tokenring.shm.kernels.held_signals import HeldSignals
+from tokenring.shm.kernels.kernel import (
+    COLUMN,
+    COLUMNS_COMPILED,
+    COME_WITH_NUMBA,
+    TABLE,
+    WORDS,
+    Kernel,
+    Later,
+    address_of,
+    boolean,
+    bytes_at,
+    float64,
+    forbid_compilation,
+    int64,
+    kernel,
+    kernel_for_columns,
+    kernels_to_make_ready,
+    readonly,
+    tuple_of,
+    void,
+    words_at,
+)
+from tokenring.shm.kernels.text_words import LENGTH_BITS, LENGTH_MASK, copy_text
+
+__all__ = [
+    "COLUMN",
+    "COLUMNS_COMPILED",
+    "COME_WITH_NUMBA",
+    "HeldSignals",
+    "Kernel",
+    "LENGTH_BITS",
+    "LENGTH_MASK",
+    "Later",
+    "TABLE",
+    "WORDS",
+    "address_of",
+    "boolean",
+    "bytes_at",
+    "copy_text",
+    "float64",
+    "forbid_compilation",
+    "int64",
+    "kernel",
+    "kernel_for_columns",
+    "kernels_to_make_ready",
+    "readonly",
+    "tuple_of",
+    "void",
+    "words_at",
+]
+
+COME_WITH_NUMBA.append("tokenring.shm.kernels.compiler_lock")

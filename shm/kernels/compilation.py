@@ -1,0 +1,130 @@
+"""What numba does for a kernel: compiles it, keeps it on disk, and loads it again.
+
+Imported when the first kernel is needed, since importing numba takes longer than importing all of ours.
+"""
+
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from hashlib import blake2b
+from types import CodeType
+from typing import Any
+
+from numba import njit
+from numba.core.caching import FunctionCache
+from numba.core.registry import cpu_target
+from numba.extending import typeof_impl
+
+from tokenring.shm.errors import KernelCacheWarning
+
+
+class NotCached(Exception):
+    """A kernel that was only to be loaded has to be compiled."""
+
+
+class KernelCache(FunctionCache):  # type: ignore[misc]
+    """Numba's cache of a function, but for three things: it notices every change to what is compiled in, not only to
+    the function's own file; what is damaged counts as not there; and what cannot be written is told, once.
+    """
+
+    only_load = False
+    """Whether to raise NotCached where numba would go on to compile."""
+
+    def __init__(self, function: Callable[..., Any], ingredients: str) -> None:
+        super().__init__(function)
+        self._cache_file._source_stamp = (self._cache_file._source_stamp, ingredients)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled function for a signature, None if it is not there."""
+        try:
+            found = super().load_overload(sig, target_context)
+        except Exception:  # of an unpickler or of LLVM, whatever they find
+            found = None
+            with suppress(OSError):
+                self.flush()
+        if found is None and KernelCache.only_load:
+            raise NotCached
+        return found
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep a compiled function."""
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            _warn_of_cache(str(error))
+
+
+@cache
+def _warn_of_cache(reason: str) -> None:
+    warnings.warn(
+        f"compiled kernels cannot be kept, so each start compiles them again ({reason}); "
+        "name a folder that can be written in NUMBA_CACHE_DIR",
+        KernelCacheWarning,
+        stacklevel=2,
+    )
+
+
+def dispatcher_of(function: Callable[..., Any]) -> Any:
+    """Numba's dispatcher of a function. Nothing is compiled yet."""
+    dispatcher = njit(error_model="numpy")(function)
+    if has_file(function):
+        try:
+            dispatcher._cache = KernelCache(function, ingredients(function))
+        except RuntimeError:  # numba found no folder that it may write
+            _warn_of_cache("no folder for them can be written")
+    return dispatcher
+
+
+def has_file(function: Callable[..., Any]) -> bool:
+    """Whether there is a file beside which the compiled code can be kept (there is none in a REPL)."""
+    return not function.__code__.co_filename.startswith("<")
+
+
+def compile_for(dispatcher: Any, signature: Any, only_load: bool) -> bool:
+    """Load the compiled function from the cache, or compile it; `only_load`: False if it would have to be compiled."""
+    if only_load and not isinstance(dispatcher._cache, KernelCache):
+        return False
+    KernelCache.only_load = only_load
+    try:
+        if dispatcher._can_compile:  # not if a signal came before the last call's end was noted
+            dispatcher.compile(signature)
+    except NotCached:
+        return False
+    finally:
+        KernelCache.only_load = False
+    dispatcher.disable_compile()
+    return True
+
+
+def stand_for(placeholder: type, original: Callable[[Any], Any]) -> None:
+    """Where a kernel names an object of a class of ours, numba is to see `original(object)`."""
+
+    @typeof_impl.register(placeholder)
+    def typeof_placeholder(value: Any, context: Any) -> Any:
+        return cpu_target.typing_context.resolve_value_type(original(value))
+
+
+@cache
+def ingredients(function: Callable[..., Any]) -> str:
+    """A hash of all that is compiled into a function: its code, the constants that it names, and the kernels and
+    intrinsics that it calls with all that is in those."""
+    found = [_text(function.__code__)]
+    for name in sorted(function.__code__.co_names):
+        value: Any = function.__globals__.get(name)
+        if isinstance(value, int | float | tuple):
+            found.append(f"{name}={value!r}")
+            continue
+        if not hasattr(value, "py_func") and hasattr(value, "original"):
+            value = value.original()
+        if hasattr(value, "py_func"):
+            found.append(f"{name}:{ingredients(value.py_func)}")
+        elif hasattr(value, "_defn"):  # an intrinsic
+            found.append(f"{name}:{_text(value._defn.__code__)}")
+    return blake2b("\n".join(found).encode(), digest_size=16).hexdigest()
+
+
+def _text(code: CodeType) -> str:
+    """What a function's code says, functions within it included."""
+    constants = [_text(value) if isinstance(value, CodeType) else repr(value) for value in code.co_consts]
+    return f"{code.co_code.hex()} {constants} {code.co_names}"

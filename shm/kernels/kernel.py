@@ -1,0 +1,225 @@
+"""Kernels: functions that numba compiles, and how they see columns and memory; nothing here knows shared memory or the
+system.
+
+Declaring a kernel compiles nothing. The launcher makes ready all that are declared before it forks, from the cache
+where it can; elsewhere a kernel is made ready by its first call. No worker compiles one that was declared before.
+"""
+
+import warnings
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from types import FunctionType
+from typing import Any
+from weakref import WeakSet
+
+import numpy as np
+
+from tokenring.shm.errors import KernelError, KernelInWorkerWarning
+from tokenring.shm.kernels.signatures import (
+    COLUMN,
+    TABLE,
+    WORDS,
+    Type,
+    boolean,
+    float64,
+    int64,
+    readonly,
+    resolved,
+    tuple_of,
+    void,
+)
+
+__all__ = [
+    "COLUMN",
+    "COLUMNS_COMPILED",
+    "COME_WITH_NUMBA",
+    "TABLE",
+    "WORDS",
+    "Kernel",
+    "Later",
+    "address_of",
+    "boolean",
+    "bytes_at",
+    "float64",
+    "forbid_compilation",
+    "int64",
+    "kernel",
+    "kernel_for_columns",
+    "kernels_to_make_ready",
+    "readonly",
+    "tuple_of",
+    "void",
+    "words_at",
+]
+
+COLUMNS_COMPILED = 8
+"""A kernel for columns is compiled ahead for up to so many."""
+
+COME_WITH_NUMBA: list[str] = []
+"""Modules that are imported when numba is: for those that know what this one must not."""
+
+_waiting: "WeakSet[Kernel]" = WeakSet()
+_for_columns: "WeakSet[_ForColumns]" = WeakSet()
+_worker: int | None = None
+
+
+class Kernel:
+    """A function without Python objects, compiled for one signature, or (without one) for whatever types it is called
+    with: those are for other kernels to call, and for processes that may compile.
+
+    Once it is ready, a call goes straight to numba's dispatcher: `__call__` is a slot of the instance.
+    """
+
+    __slots__ = ("__call__", "__dict__", "__weakref__", "_dispatcher", "_is_late", "_is_ready", "py_func", "signature")
+
+    def __init__(self, function: Callable[..., Any], signature: Any = None) -> None:
+        self.py_func = function
+        self.signature = signature
+        self.name = f"{function.__module__}.{function.__qualname__}"
+        self.__dict__.update(__name__=function.__name__, __module__=function.__module__, __doc__=function.__doc__)
+        self._dispatcher: Any = None
+        self._is_ready = False
+        self._is_late = _worker is not None  # declared after the fork
+        self.__call__ = self._first_call if signature is not None else self._call_for_types
+        if signature is not None:
+            _waiting.add(self)
+
+    def make_ready(self, only_load: bool = False) -> bool:
+        """Compile it, or load it from the cache; with `only_load`, False if it would have to be compiled."""
+        from tokenring.shm.kernels.compilation import compile_for, dispatcher_of
+
+        if self._dispatcher is None:
+            _numba_comes()
+            self._dispatcher = dispatcher_of(self.py_func)
+        if self.signature is None or self._is_ready:
+            return True
+        if not compile_for(self._dispatcher, resolved(self.signature), only_load):
+            return False
+        self._is_ready = True
+        _waiting.discard(self)
+        self.__call__ = self._dispatcher
+        return True
+
+    def original(self) -> Any:
+        """Numba's dispatcher, which is what other kernels call."""
+        self.make_ready()
+        return self._dispatcher
+
+    def _first_call(self, *arguments: Any) -> Any:
+        self._check_may_compile("call it before `execute`, or declare it with its module")
+        self.make_ready()
+        return self._dispatcher(*arguments)
+
+    def _call_for_types(self, *arguments: Any) -> Any:
+        self._check_may_compile("it has no signature: give it one, as in `@kernel(int64(int64, COLUMN))`")
+        return self.original()(*arguments)
+
+    def _check_may_compile(self, cure: str) -> None:
+        if _worker is None:
+            return
+        if not self._is_late:
+            raise KernelError(f"worker {_worker}: kernel {self.name} is not compiled, and no worker compiles: {cure}")
+        warnings.warn(
+            f"worker {_worker} compiles kernel {self.name}, which was declared, or imported, in it; all workers do so, "
+            "each for itself. Declare it, or import its module, before `execute`",
+            KernelInWorkerWarning,
+            stacklevel=3,
+        )
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.name}>"
+
+
+class Later:
+    """Something that kernels name, to be found when the first of them is compiled: it needs numba."""
+
+    __slots__ = ("_module", "_name")
+
+    def __init__(self, module: str, name: str) -> None:
+        self._module = module
+        self._name = name
+
+    def original(self) -> Any:
+        """What it stands for."""
+        return getattr(import_module(self._module), self._name)
+
+
+@cache
+def _numba_comes() -> None:
+    """The first kernel is needed: tell numba what our objects stand for."""
+    from tokenring.shm.kernels.compilation import stand_for
+
+    for module in COME_WITH_NUMBA:
+        import_module(module)
+    stand_for(Kernel, Kernel.original)
+    stand_for(Later, Later.original)
+    stand_for(Type, Type.resolve)
+
+
+class _ForColumns:
+    """Kernels of one function, a kernel for each number of columns."""
+
+    def __init__(self, function: Callable[..., Any], signature: Callable[[Type], Any]) -> None:
+        self._function = function
+        self._signature = signature
+        self._kernels: dict[int, Kernel] = {}
+        _for_columns.add(self)
+
+    def __call__(self, count: int) -> Kernel:
+        found = self._kernels.get(count)
+        if found is None:
+            found = self._kernels[count] = Kernel(self._function, self._signature(tuple_of(COLUMN, count)))
+        return found
+
+
+def kernel(signature: Any) -> Any:
+    """Decorator: a function without Python objects, compiled once and cached on disk. `@kernel` or `@kernel(void(TABLE,
+    COLUMN))`.
+    """
+    if isinstance(signature, FunctionType):
+        return Kernel(signature)
+    return lambda function: Kernel(function, signature)
+
+
+def kernel_for_columns(signature: Callable[[Any], Any]) -> Callable[[Callable[..., Any]], Callable[[int], Any]]:
+    """Decorator for a function of a tuple of columns: `function(n)` is then the kernel compiled for n of them.
+
+    `signature(columns)` gives the kernel's signature for the tuple's type.
+    """
+    return lambda function: _ForColumns(function, signature)
+
+
+def kernels_to_make_ready() -> list[Kernel]:
+    """All kernels declared so far that are not ready, in the order of their names."""
+    for family in list(_for_columns):
+        for count in range(1, COLUMNS_COMPILED + 1):
+            family(count)
+    return sorted(_waiting, key=lambda waiting: (waiting.name, str(waiting.signature)))
+
+
+def forbid_compilation(worker: int) -> None:
+    """From now on this process is a worker: it compiles no kernel that was declared before."""
+    global _worker
+    _worker = worker
+
+
+carray: Any = Later("numba", "carray")
+_as_pointer: Any = Later("tokenring.shm.memory.intrinsics", "as_pointer")
+
+
+@kernel
+def words_at(address, count):  # type: ignore[no-untyped-def]
+    """A kernel's view of `count` int64 words at `address`; valid as long as their owner keeps them."""
+    return carray(_as_pointer(address), (count,), np.int64)
+
+
+@kernel
+def bytes_at(address, count):  # type: ignore[no-untyped-def]
+    """A kernel's view of `count` bytes at `address`; valid as long as their owner keeps them."""
+    return carray(_as_pointer(address), (count,), np.uint8)
+
+
+def address_of(array: np.ndarray, index: int = 0) -> int:
+    """The byte address of word `index` of an int64 array."""
+    return int(array.__array_interface__["data"][0]) + index * 8

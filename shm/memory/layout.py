@@ -1,0 +1,124 @@
+"""Where everything lies in a group's segment, as data: offsets in 8-byte words, apart from the algorithms.
+
+    header      magic version digest workers ring queue total ready      1 line, `ready` written last
+    group       stop ending                                              1 line
+    workers     parked congested graphs digest(2) built barriers finished instant(2) forgotten(2)   1 line each
+    ring        write position | read position of each worker | records  1 line, 1 line each, 8 words a record
+    queues      for each ordered pair: write position | read position | data
+
+A "line" is 16 words (128 bytes): two cache lines, since processors prefetch them in pairs.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+
+from tokenring.shm.errors import SegmentError
+
+MAGIC = 0x544F4B454E52494E  # "TOKENRIN"
+VERSION = 2
+WORD_BYTES = 8
+LINE_WORDS = 16
+RECORD_WORDS = 8
+
+HEADER_MAGIC, HEADER_VERSION, HEADER_DIGEST, HEADER_WORKERS, HEADER_RING, HEADER_QUEUE, HEADER_TOTAL, HEADER_READY = (
+    range(8)
+)
+(
+    WORKER_PARKED,
+    WORKER_CONGESTED,
+    WORKER_GRAPHS,
+    WORKER_DIGEST_EVEN,
+    WORKER_DIGEST_ODD,
+    WORKER_BUILT,
+    WORKER_BARRIERS,
+    WORKER_FINISHED,
+    WORKER_INSTANT_EVEN,
+    WORKER_INSTANT_ODD,
+    WORKER_FORGOTTEN_EVEN,
+    WORKER_FORGOTTEN_ODD,
+) = range(12)
+
+MAX_WORKERS = 512
+
+
+def _power_of_two(value: int) -> bool:
+    return value > 0 and value & (value - 1) == 0
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Sizes of a group's segment; every offset follows from them. `queue_words` is the data part of one pair's queue.
+    """
+
+    workers: int
+    ring_records: int
+    queue_words: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.workers <= MAX_WORKERS:
+            raise SegmentError(f"workers must be between 1 and {MAX_WORKERS}, not {self.workers}")
+        for name in ("ring_records", "queue_words"):
+            if not _power_of_two(getattr(self, name)):
+                raise SegmentError(f"{name} must be a power of two, not {getattr(self, name)}")
+        if self.ring_records < 64 or self.queue_words < 256:
+            raise SegmentError("the ring needs at least 64 records and a queue at least 256 words (2 KiB)")
+
+    @property
+    def stop(self) -> int:
+        """Offset of the group's stop word (writer: the launcher)."""
+        return LINE_WORDS
+
+    @property
+    def ending(self) -> int:
+        """Offset of the word that asks sources to end early (writers: any worker, always the same value)."""
+        return LINE_WORDS + 1
+
+    def worker(self, worker: int) -> int:
+        """Offset of a worker's line (`parked`: the worker and its wakers, by compare-exchange; the others: the worker).
+        """
+        return (2 + worker) * LINE_WORDS
+
+    @property
+    def ring_write_position(self) -> int:
+        """Offset of the ring's write position (writers: all workers, by compare-exchange)."""
+        return (2 + self.workers) * LINE_WORDS
+
+    def ring_read_position(self, worker: int) -> int:
+        """Offset of a worker's read position in the ring (writer: that worker)."""
+        return (3 + self.workers + worker) * LINE_WORDS
+
+    @property
+    def ring_records_offset(self) -> int:
+        """Offset of the ring's first record."""
+        return (3 + 2 * self.workers) * LINE_WORDS
+
+    @property
+    def _queues(self) -> int:
+        return self.ring_records_offset + self.ring_records * RECORD_WORDS
+
+    def queue(self, sender: int, receiver: int) -> int:
+        """Offset of the queue from `sender` to `receiver`: write position (sender), read position (receiver), data."""
+        if sender == receiver or not (0 <= sender < self.workers and 0 <= receiver < self.workers):
+            raise SegmentError(f"no queue from worker {sender} to worker {receiver} among {self.workers}")
+        index = sender * (self.workers - 1) + receiver - (receiver > sender)
+        return self._queues + index * (2 * LINE_WORDS + self.queue_words)
+
+    @property
+    def total_words(self) -> int:
+        """Words in the segment."""
+        return self._queues + self.workers * (self.workers - 1) * (2 * LINE_WORDS + self.queue_words)
+
+    @property
+    def total_bytes(self) -> int:
+        """Bytes in the segment."""
+        return self.total_words * WORD_BYTES
+
+    @cached_property
+    def digest(self) -> int:
+        """63 bits that two processes must agree on before they share a segment."""
+        text = f"{VERSION}:{LINE_WORDS}:{RECORD_WORDS}:{self.workers}:{self.ring_records}:{self.queue_words}"
+        return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little") >> 1
+
+
+assert HEADER_READY < LINE_WORDS and RECORD_WORDS * WORD_BYTES == 64
