@@ -2,8 +2,8 @@
 
 from tokenring.engine.ask.answer import answer_questions
 from tokenring.engine.ask.answer_hold import HoldsFromOutside
-from tokenring.engine.ask.ask import ask, running_groups
 from tokenring.engine.ask.ask_hold import hold
+from tokenring.engine.ask.asker import ask, running_groups
 
 __all__ = [
     "HoldsFromOutside",

@@ -14,7 +14,7 @@ import orjson
 
 from tokenring.engine.ask.answer import SIGNAL, private_folder, require_private, write_whole
 from tokenring.engine.ask.answer_hold import holds_of
-from tokenring.engine.ask.ask import Group, group_of
+from tokenring.engine.ask.asker import Group, group_of
 from tokenring.engine.errors import UsageError, WorkerError
 from tokenring.shm.memory import process_start_ticks
 

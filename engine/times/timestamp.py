@@ -4,7 +4,7 @@ In a dataflow's root scope a time is an integer. In a nested (iterative) scope i
 each loop around it: (epoch, round), (epoch, round, inner round), ... Tuples are partially ordered: one is less or equal
 if it is in every coordinate.
 
-Laws (held by tests/engine/test_timestamp.py):
+Laws (held by tests/engine/times/test_timestamp.py):
 1. `less_equal` is a partial order; on integers it is total.
 2. `results_in` is monotone, never moves a kept coordinate back, and is None only where it cannot be represented.
 3. `followed_by` is associative with the identities as its units, and p.followed_by(q) results in what q makes of what p

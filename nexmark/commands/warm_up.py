@@ -8,7 +8,7 @@ from typing import Final
 
 import click
 
-_PACKAGES: Final = ("shm", "engine", "operators", "nexmark")
+_HOUSE: Final = "tokenring"
 
 
 @click.command("warm-up")
@@ -20,9 +20,7 @@ def warm_up() -> None:
     """
     from tokenring.engine.group import warm_up as make_ready
 
-    for name in _PACKAGES:
-        package = import_module(name)
-        for found in walk_packages(package.__path__, f"{name}."):
-            import_module(found.name)
+    for found in walk_packages(import_module(_HOUSE).__path__, f"{_HOUSE}."):
+        import_module(found.name)
     if not make_ready():
         click.echo("all kernels were ready")

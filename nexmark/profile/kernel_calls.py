@@ -22,13 +22,7 @@ def kernel_called_at(file: str, line: int) -> Frame | None:
 def _calls(file: str) -> dict[int, Frame]:
     """Kernels that are called, by line: by their names, or by an attribute that a kernel for columns was put into."""
     tree = _tree(file)
-    names, attributes = dict(_declared(file)), {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            declared = _declared(_file_of(node.module, beside=file))
-            for alias in node.names:
-                if alias.name in declared:
-                    names[alias.asname or alias.name] = declared[alias.name]
+    names, attributes = _known(file), {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Name):
             target, kernel = node.targets[0], names.get(node.value.func.id)
@@ -44,6 +38,32 @@ def _calls(file: str) -> dict[int, Frame]:
                 kernel = attributes.get(called.attr)
             if kernel is not None:
                 found.setdefault(node.lineno, kernel)
+    return found
+
+
+@cache
+def _known(file: str) -> dict[str, Frame]:
+    """The kernels that a file declares or imports, also by the face of a package, by the names it has for them."""
+    names = dict(_declared(file))
+    for node in ast.walk(_tree(file)):
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            origin = _file_of(node.module, beside=file)
+            known = _of_face(origin) if origin.endswith("__init__.py") else _declared(origin)
+            for alias in node.names:
+                if alias.name in known:
+                    names[alias.asname or alias.name] = known[alias.name]
+    return names
+
+
+@cache
+def _of_face(file: str) -> dict[str, Frame]:
+    """The kernels that a package's face has from its files."""
+    found: dict[str, Frame] = {}
+    for node in _tree(file).body:
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            declared = _declared(_file_of(node.module, beside=file))
+            names = [alias for alias in node.names if alias.name in declared]
+            found |= {alias.asname or alias.name: declared[alias.name] for alias in names}
     return found
 
 
@@ -72,5 +92,6 @@ def _tree(file: str) -> ast.Module:
 def _file_of(module: str, beside: str) -> str:
     """A module's file, as seen from another file, which may be a program that we have not imported; "" if unknown."""
     folders = (os.path.dirname(beside), *sys.path)
-    paths = (os.path.abspath(os.path.join(folder, *module.split(".")) + ".py") for folder in folders)
+    places = [os.path.abspath(os.path.join(folder, *module.split("."))) for folder in folders]
+    paths = (path for place in places for path in (f"{place}.py", os.path.join(place, "__init__.py")))
     return next((path for path in paths if os.path.isfile(path)), "")

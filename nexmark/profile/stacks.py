@@ -143,9 +143,9 @@ def function_shares(stacks: Iterable[Stack]) -> dict[tuple[str, str], FunctionSh
 
 @cache
 def shortened(file: str) -> str:
-    """A path without the folder it was imported from: engine/worker/worker.py, numba/core/caching.py."""
+    """A path without the folder it was imported from, and our name: engine/worker/worker.py, numba/core/caching.py."""
     longest = max((p for p in map(os.path.abspath, sys.path) if file.startswith(p + os.sep)), key=len, default="")
-    return file[len(longest) + 1 :] if longest else file
+    return (file[len(longest) + 1 :] if longest else file).removeprefix("tokenring/")
 
 
 def _program(frames: Sequence[Frame]) -> Stack:

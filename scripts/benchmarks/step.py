@@ -7,13 +7,7 @@ from typing import Any
 
 import click
 
-from scripts.benchmarks.measure import (
-    events_option,
-    input_option,
-    json_option,
-    workers_option,
-    write_json,
-)
+from scripts.benchmarks.measure import events_option, input_option, json_option, workers_option, write_json
 from scripts.benchmarks.render import render
 from scripts.benchmarks.step_kernels import kernel_costs
 from scripts.benchmarks.step_profile import profile_query

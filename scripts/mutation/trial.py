@@ -28,7 +28,7 @@ class Trials:
         self.said = folder / "said.txt"
         """What the last run of the tests printed."""
         self._passing: dict[tuple[str, ...], bool] = {}
-        shutil.copytree(root, self.pristine, ignore=_LEFT_OUT)
+        shutil.copytree(root, self.pristine, symlinks=True, ignore=_LEFT_OUT)
 
     def passes(self, tests: tuple[str, ...]) -> bool:
         """Whether the tests pass without any change; asked once for each selection."""
@@ -49,7 +49,7 @@ class Trials:
     def _copy(self) -> Iterator[Path]:
         """A copy by links: who writes a file anew, as numba and Python do with what they keep, leaves ours alone."""
         copy = Path(tempfile.mkdtemp(prefix="mutant-", dir=self._folder)) / "tree"
-        shutil.copytree(self.pristine, copy, copy_function=os.link)
+        shutil.copytree(self.pristine, copy, symlinks=True, copy_function=os.link)
         try:
             yield copy
         finally:

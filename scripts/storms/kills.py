@@ -84,7 +84,7 @@ def _command(setting: Setting, random: Random, kind: str, out: str) -> list[str]
     if kind == "library":
         return [sys.executable, "-m", "tests.crash.programs", random.choice(LIBRARY), random.choice("1234")]
     query = random.choice(("q1", "q4", "q7", "q3"))
-    start = [sys.executable, "-m", "nexmark"]
+    start = [sys.executable, "-m", "tokenring"]
     if kind == "stage":
         return [*start, "stage", "--out", out, "--events", "200000"]
     staged = [query, "--input", str(setting.staged), "--workers", random.choice("123")]

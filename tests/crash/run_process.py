@@ -21,7 +21,7 @@ class Command:
 
     def __init__(self, *arguments: str | Path, environment: Mapping[str, str] | None = None) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "nexmark", *map(str, arguments)],
+            [sys.executable, "-m", "tokenring", *map(str, arguments)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=ROOT,

@@ -104,7 +104,7 @@ def test_while_all_kernels_are_compiled(tmp_path: Path) -> None:
     """Nothing is in the cache: it would take half a minute. One line, at once, at whatever instant."""
     for _ in range(4):
         environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT)}
-        command = [sys.executable, "-m", "nexmark", "warm-up"]
+        command = [sys.executable, "-m", "tokenring", "warm-up"]
         with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment) as process:
             time.sleep(random.uniform(1.5, 4))
             process.send_signal(signal.SIGINT)

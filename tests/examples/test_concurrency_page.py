@@ -38,7 +38,7 @@ class End(NamedTuple):
 def read_ends() -> dict[str, list[End]]:
     """Every `# SYNC label: end` comment of shm and engine."""
     found = defaultdict(list)
-    for path in sorted([*(ROOT / "shm").glob("*.py"), *(ROOT / "engine").glob("*.py")]):
+    for path in sorted([*(ROOT / "shm").rglob("*.py"), *(ROOT / "engine").rglob("*.py")]):
         source = path.read_text()
         nodes = list(ast.walk(ast.parse(source)))
         for number, line in enumerate(source.splitlines(), 1):

@@ -24,7 +24,7 @@ def test_the_first_dataflow_runs(tmp_path: Path, capfd: pytest.CaptureFixture[st
 
 def test_the_operator_is_the_library_s_file() -> None:
     _, operator = blocks("README.md", "python")
-    assert operator.text == (ROOT / "operators" / "tumbling_average.py").read_text()
+    assert operator.text == (ROOT / "operators" / "paper" / "tumbling_average.py").read_text()
 
 
 @pytest.mark.parametrize("line", COMMANDS)

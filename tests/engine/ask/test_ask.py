@@ -1,0 +1,247 @@
+"""A running group answers questions from outside, whatever its workers are doing, and nothing is left of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import tokenring.engine.ask.asker
+from tests.imports import ROOT
+from tokenring.engine import UsageError, WorkerError
+from tokenring.engine.ask.answer import private_folder, question_folder, write_whole
+from tokenring.engine.ask.asker import Group, ask, running_groups
+
+WATCHDOG_S = 60
+STUCK = """
+import sys
+import time
+
+from tokenring.engine import Exchange, Schema, execute
+
+VALUE = Schema("value")
+
+
+def keeper(context, token):
+    token.drop()
+    kept = []
+
+    def logic(rows, output):
+        for reference, _ in rows:
+            kept.append(reference.retain())  # never dropped
+
+    return logic
+
+
+def asleep(worker, probe):
+    worker.step_while(lambda: probe.less_than(40))
+
+
+def spinning(worker, probe):
+    while True:
+        worker.step()
+
+
+def blocked(worker, probe):
+    for _ in range(20):
+        worker.step_or_park()
+    time.sleep(1000)
+
+
+def program(worker):
+    with worker.dataflow("stuck") as scope:
+        numbers, stream = scope.new_input(VALUE)
+        with scope.region("inner"):
+            kept = stream.unary("keeper", VALUE, keeper, Exchange("value"))
+        probe = kept.probe()
+    if worker.index == 1:
+        numbers.advance_to(3)
+        numbers.send({"value": range(100)})
+    numbers.advance_to(50)
+    while not worker.why("inner/keeper", 3).passed:
+        worker.step_or_park()
+    worker.report("ready")
+    globals()[sys.argv[1]](worker, probe)
+
+
+def note(worker, value):
+    print(value, flush=True)
+
+
+if __name__ == "__main__":
+    execute(program, workers=2, on_note=note, start=sys.argv[2])
+"""
+RETAINED_AT = STUCK.splitlines().index("            kept.append(reference.retain())  # never dropped") + 1
+
+
+@contextmanager
+def stuck(folder: Path, doing: str = "asleep", start: str = "fork") -> Iterator[tuple[Group, Path]]:
+    """A group of two whose tokens at time 3 are never dropped; ended with its launcher."""
+    program = folder / "stuck.py"
+    program.write_text(STUCK)
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    with subprocess.Popen([sys.executable, program, doing, start], env=environment, stdout=subprocess.PIPE) as launcher:
+        try:
+            assert launcher.stdout is not None
+            assert [launcher.stdout.readline() for _ in range(2)] == [b"ready\n"] * 2
+            (group,) = [group for group in running_groups() if group.launcher == launcher.pid]
+            yield group, program
+        finally:
+            launcher.kill()
+
+
+@pytest.mark.parametrize(
+    ("doing", "start"),
+    [("asleep", "fork"), ("spinning", "fork"), ("blocked", "fork"), ("asleep", "spawn"), ("asleep", "forkserver")],
+)
+def test_every_worker_names_its_tokens(doing: str, start: str, tmp_path: Path) -> None:
+    with stuck(tmp_path, doing, start) as (group, program):
+        assert len(group.workers) == 2
+        assert group.command.endswith(f"stuck.py {doing} {start}")
+        for process in (group.launcher, group.workers[1]):
+            found = ask(process, timeout_s=WATCHDOG_S)
+            (explanation,) = found.explanations
+            assert explanation.place == "the probe of operator 'inner/keeper' output 0"
+            assert (explanation.frontier, explanation.workers, explanation.peers) == ((3,), (0, 1), 2)
+            (pointstamp,) = explanation.pointstamps
+            assert (pointstamp.operator, pointstamp.time, pointstamp.count) == ("inner/keeper", 3, 2)
+            assert [(holder.kind, holder.worker) for holder in pointstamp.holders] == [("token", 0), ("token", 1)]
+            assert {holder.origin for holder in pointstamp.holders} == {f"{program}:{RETAINED_AT} (logic)"}
+            assert found.at.keys() == {0, 1}
+            assert all(at.startswith(f"{program}:") for at in found.at.values())
+            assert found.problems == ()
+        assert not question_folder(group.launcher).exists()
+
+
+def test_one_place_and_time_can_be_asked_about(tmp_path: Path) -> None:
+    with stuck(tmp_path) as (group, _):
+        (explanation,) = ask(group.launcher, "inner/keeper", ("output", 0), 2, WATCHDOG_S).explanations
+        assert explanation.passed
+        (explanation,) = ask(group.launcher, "inner/keeper", ("output", 0), 3, WATCHDOG_S).explanations
+        assert not explanation.passed
+        found = ask(group.launcher, "keeper", timeout_s=WATCHDOG_S)
+        assert found.explanations == ()
+        assert found.problems[1] == "worker 1: no operator 'keeper' is running; there are: input, inner/keeper"
+
+
+def test_a_worker_that_does_not_answer_is_named(tmp_path: Path) -> None:
+    with stuck(tmp_path) as (group, _):
+        os.kill(group.workers[0], signal.SIGSTOP)
+        try:
+            with pytest.raises(WorkerError, match=rf"{group.workers[0]} of .* did not answer within 1\.5 s"):
+                ask(group.launcher, timeout_s=1.5)  # the other one must have answered
+        finally:
+            os.kill(group.workers[0], signal.SIGCONT)
+        assert len(ask(group.launcher, timeout_s=WATCHDOG_S).explanations) == 1
+
+
+def test_what_a_killed_asker_left_is_cleared_and_a_living_one_waited_for(tmp_path: Path) -> None:
+    with stuck(tmp_path) as (group, _):
+        folder = question_folder(group.launcher)
+        private_folder().mkdir(mode=0o700, exist_ok=True)
+        folder.mkdir(mode=0o700)
+        write_whole(folder / "question.json", {"asker": os.getpid()})
+        with pytest.raises(UsageError, match="somebody else is asking"):
+            ask(group.launcher)
+        write_whole(folder / "question.json", {"asker": 2**22 + 1})
+        assert len(ask(group.launcher, timeout_s=WATCHDOG_S).explanations) == 1
+        assert not folder.exists()
+
+
+def test_a_process_without_a_group_is_left_alone() -> None:
+    with subprocess.Popen(["sleep", "1000"]) as other:  # SIGUSR1 would end it
+        with pytest.raises(UsageError, match=f"process {other.pid} runs no group"):
+            ask(other.pid)
+        assert other.poll() is None
+        other.kill()
+
+
+def test_a_worker_that_the_first_look_missed_is_asked_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with stuck(tmp_path) as (group, _):
+        missed = [group.workers[0]]
+        launcher_of = tokenring.engine.ask.asker._launcher_of
+
+        def once_blind(process: int) -> int:
+            return 0 if missed and process == missed[0] and missed.pop() else launcher_of(process)
+
+        monkeypatch.setattr(tokenring.engine.ask.asker, "_launcher_of", once_blind)
+        assert ask(group.launcher).at.keys() == {0, 1}
+        assert not missed
+
+
+def test_a_folder_that_others_may_enter_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with stuck(tmp_path) as (group, _):
+        (tmp_path / "open").mkdir(mode=0o755)
+        for name in ("tokenring.engine.ask.asker", "tokenring.engine.ask.answer"):
+            monkeypatch.setattr(f"{name}.private_folder", lambda: tmp_path / "open")
+        with pytest.raises(UsageError, match="not a folder of this user alone"):
+            ask(group.launcher)
+
+
+BUSY = """
+import sys
+from select import select
+
+from tokenring.engine import Exchange, Schema, execute
+from tests.engine.explain.test_hold import counting
+
+VALUE = Schema("value")
+
+
+def program(worker):
+    seen = []
+
+    def sink(context):
+        def logic(rows):
+            for _, batch in rows:
+                seen.extend(batch["value"].tolist())
+
+        return logic
+
+    with worker.dataflow("busy") as scope:
+        numbers, stream = scope.new_input(VALUE)
+        probe = stream.unary("count", VALUE, counting, Exchange("value")).sink("see", sink)
+    worker.report("ready")
+    time = 0
+    while not worker.ending or time < 500:
+        numbers.send({"value": range(100)})
+        time += 1
+        numbers.advance_to(time)
+        worker.step_while(lambda: probe.less_than(time - 8))
+        if sys.stdin in select([sys.stdin], [], [], 0)[0]:
+            worker.end_early()
+    numbers.close()
+    worker.run()
+    return [time, sum(seen)]
+
+
+print(execute(program, workers=2, on_note=lambda worker, value: print(value, flush=True)), flush=True)
+"""
+
+
+def test_questions_change_nothing_in_a_busy_run(tmp_path: Path) -> None:
+    program = tmp_path / "busy.py"
+    program.write_text(BUSY)
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, program]
+    with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as launcher:
+        try:
+            assert launcher.stdout is not None
+            assert launcher.stdin is not None
+            assert [launcher.stdout.readline() for _ in range(2)] == [b"ready\n"] * 2
+            for _ in range(60):
+                found = ask(launcher.pid, timeout_s=WATCHDOG_S)
+                assert found.at.keys() == {0, 1}
+            launcher.stdin.close()  # its end is what the workers look for
+            results = json.loads(launcher.stdout.readline())
+            assert launcher.wait(WATCHDOG_S) == 0
+        finally:
+            launcher.kill()
+    assert sum(counted for _, counted in results) == sum(100 * sent for sent, _ in results)

@@ -1,0 +1,74 @@
+"""What others' columns hold arrives as it was, or is refused: pandas, Polars, numpy and Arrow, as any kind."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from tests.engine.columns.columns_of_others import OFFERED, check
+from tokenring.engine import Batch, Schema, SchemaError
+from tokenring.engine.columns.kinds import KIND_NAMES
+
+
+@pytest.mark.parametrize("kind", KIND_NAMES)
+@pytest.mark.parametrize("label", OFFERED)
+def test_a_column_is_what_was_offered_or_refused(label: str, kind: str) -> None:
+    assert check(OFFERED[label], kind, nullable=False) == ""
+    assert check(OFFERED[label], kind, nullable=True) == ""
+
+
+def test_so_are_columns_of_polars() -> None:
+    command = [sys.executable, "-m", "tests.engine.columns.columns_of_others"]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert (run.stdout, run.returncode) == ("", 0), run.stdout + run.stderr
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda columns: pd.DataFrame({name: pd.Series(*column) for name, column in columns.items()}),
+        lambda columns: pa.table({name: values for name, (values, *_) in columns.items()}),
+        lambda columns: pa.table({name: values for name, (values, *_) in columns.items()}).to_batches()[0],
+        lambda columns: pa.table({name: values for name, (values, *_) in columns.items()}).to_reader(),
+    ],
+    ids=["pandas", "table", "record batch", "reader"],
+)
+def test_tables_of_anybody_are_rows(make: Callable[[Any], Any]) -> None:
+    columns = {"n": ([1, None], None, "Int64"), "x": ([None, 0.5], None, "Float64"), "s": (["a", None], None, "string")}
+    schema = Schema(n="int64?", x="float64?", s="string?")
+    assert Batch(schema, make(columns)).to_arrow().to_pylist() == [
+        {"n": 1, "x": None, "s": "a"},
+        {"n": None, "x": 0.5, "s": None},
+    ]
+    with pytest.raises(SchemaError, match="'s' is too much"):
+        Batch(schema.select(("n", "x")), make(columns))
+    assert Schema.from_arrow(make(columns)) == schema
+    assert Batch.from_arrow(schema.select(("s",)), make(columns))["s"].tolist() == ["a", None]
+
+
+def test_what_is_no_table_is_named() -> None:
+    with pytest.raises(SchemaError, match=r"as a table .pandas, Polars, Arrow., not list"):
+        Batch(Schema("a"), [1, 2])
+    with pytest.raises(SchemaError, match="not named apart: a, a"):
+        Batch(Schema("a"), pd.DataFrame([[1, 2]], columns=["a", "a"]))
+    with pytest.raises(SchemaError, match="no table of columns that Arrow knows"):
+        Batch(Schema("a"), pa.chunked_array([[1]]))
+
+
+def test_a_decimal_is_asked_for() -> None:
+    prices = pa.table({"price": pa.array([Decimal("1.25")])})
+    with pytest.raises(SchemaError, match=r"'price' has Arrow's type decimal.*say in the schema .*float64"):
+        Schema.from_arrow(prices)
+    assert Batch.from_arrow(Schema(price="float64"), prices)["price"].tolist() == [1.25]
+    assert Batch.from_arrow(Schema(price="string"), prices)["price"].tolist() == ["1.25"]
+    with pytest.raises(SchemaError, match=r"'price': .*decimal.* is not int64: Rescaling"):
+        Batch.from_arrow(Schema("price"), prices)
+    with pytest.raises(SchemaError, match=r"row 1 holds 0\.12345678901234567, which a double does not hold"):
+        Batch(Schema(price="float64"), {"price": pa.array([Decimal(1), Decimal("0.12345678901234567")])})

@@ -1,0 +1,1 @@
+"""Tests of nexmark/scale_out."""
