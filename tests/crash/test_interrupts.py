@@ -175,7 +175,7 @@ def test_an_odd_text_of_an_error_arrives(text: str) -> None:
 def test_interrupted_at_any_instant_a_command_says_one_line() -> None:
     for _ in range(8):
         with Command("run", "q4", "--input", "/nowhere") as command:
-            while b"nexmark" not in Path(f"/proc/{command.pid}/cmdline").read_bytes():
+            while b"-m\0tokenring" not in Path(f"/proc/{command.pid}/cmdline").read_bytes():
                 time.sleep(0.001)
             time.sleep(random.uniform(0.2, 1.2))
             command.kill(command.pid, signal.SIGINT)
