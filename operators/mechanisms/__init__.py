@@ -9,8 +9,8 @@ sequential      Spark: each time finishes before the next starts
 from collections.abc import Callable
 
 from tokenring.engine import UsageError
+from tokenring.operators.mechanisms.interface import Edge, Mechanism, Outlet, Progress
 from tokenring.operators.mechanisms.logic import Answer, Give, TimedLogic, distinct
-from tokenring.operators.mechanisms.mechanism import Edge, Mechanism, Outlet, Progress
 from tokenring.operators.mechanisms.notifications import Notifications
 from tokenring.operators.mechanisms.tokens import TOKENS, Sequential, Tokens, late_rows
 from tokenring.operators.mechanisms.watermarks import Watermarks

@@ -28,8 +28,8 @@ from tokenring.engine import (
     Time,
     Token,
 )
+from tokenring.operators.mechanisms.interface import Constructor, Ports, taken_by
 from tokenring.operators.mechanisms.logic import Take, TimedLogic, in_order
-from tokenring.operators.mechanisms.mechanism import Constructor, Ports, taken_by
 from tokenring.operators.mechanisms.tokens import EachTimeOutlet, Tokens
 
 

@@ -22,8 +22,8 @@ from tokenring.engine import (
     TimeRegressionError,
     Token,
 )
+from tokenring.operators.mechanisms.interface import Constructor, Edge, Mechanism, Ports, Progress, taken_by
 from tokenring.operators.mechanisms.logic import Answer, Take, TimedLogic, in_order
-from tokenring.operators.mechanisms.mechanism import Constructor, Edge, Mechanism, Ports, Progress, taken_by
 from tokenring.operators.mechanisms.rounds import by_rounds
 from tokenring.operators.time import require_total_order
 

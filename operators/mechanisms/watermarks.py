@@ -33,9 +33,9 @@ from tokenring.engine import (
     Time,
     Token,
 )
+from tokenring.operators.mechanisms.interface import Constructor, Edge, Mechanism, Ports, Progress, taken_by
 from tokenring.operators.mechanisms.logic import Answer, Take, TimedLogic
 from tokenring.operators.mechanisms.marks import MarkedInput, MarkOutlet, MarkProgress, Marks
-from tokenring.operators.mechanisms.mechanism import Constructor, Edge, Mechanism, Ports, Progress, taken_by
 
 
 class Watermarks(Mechanism):

@@ -10,7 +10,7 @@ from typing import Any
 from tests.engine.helpers import build, settle, simulated
 from tokenring.engine import InputHandle, InputPort, OperatorContext, Schema, Scope, Stream, Worker
 from tokenring.operators.mechanisms import mechanism
-from tokenring.operators.mechanisms.mechanism import Progress
+from tokenring.operators.mechanisms.interface import Progress
 
 Rows = Mapping[str, Sequence[Any]]
 

@@ -13,8 +13,8 @@ from tests.operators.helpers import Bench, bench
 from tokenring.engine import COMPLETE, Batch, Exchange, Notify, Schema, Stream, Time, TimeRegressionError
 from tokenring.operators import no_op, word_count
 from tokenring.operators.mechanisms import MECHANISMS
+from tokenring.operators.mechanisms.interface import Mechanism
 from tokenring.operators.mechanisms.logic import Give
-from tokenring.operators.mechanisms.mechanism import Mechanism
 from tokenring.shm.queues.progress_ring import RING_READ_POSITION
 
 WORDS = Schema("word at")

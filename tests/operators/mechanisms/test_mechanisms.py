@@ -13,7 +13,7 @@ from tests.operators.helpers import Bench, bench
 from tokenring.engine import COMPLETE, GraphError, Schema, Stream, UsageError
 from tokenring.operators import Count, Max, Tumbling, aggregate, best_offers, no_op, running_average, word_count
 from tokenring.operators.mechanisms import MECHANISMS, mechanism
-from tokenring.operators.mechanisms.mechanism import Mechanism
+from tokenring.operators.mechanisms.interface import Mechanism
 
 WORDS = Schema("word at")
 VALUES = Schema("key value at")
