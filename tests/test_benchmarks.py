@@ -17,7 +17,7 @@ from scripts.benchmarks.measure import DOCUMENTS, RESULTS, ROOT
 from scripts.benchmarks.parts import LEFT_OUT
 from scripts.benchmarks.render import EXPERIMENTS, RENDERERS, render_goals
 from tests.nexmark.helpers import seal_generated
-from tokenring.nexmark.bench.machine import machine
+from tokenring.nexmark.bench.rendering.machine import machine
 from tokenring.nexmark.errors import OptionError
 from tokenring.nexmark.events.generator import GeneratorConfig
 

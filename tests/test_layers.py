@@ -49,7 +49,7 @@ ROOMS = {
     ),
     "nexmark": (
         *("system", "events", "spark", "staging.foreign", "staging", "sql", "queries", "oracle", "measure", "run"),
-        *("scale_out", "profile", "commands", "bench"),
+        *("scale_out", "profile", "commands", "bench.sweeps", "bench.experiments", "bench.rendering", "bench"),
     ),
 }
 LYING_FLAT = 16

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -12,15 +11,23 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from tokenring.nexmark.bench.options import ListCommand
-from tokenring.nexmark.bench.sizes import EXCHANGING, OPERATOR_KINDS, QUERIES, QUICK, chosen, said
-from tokenring.nexmark.bench.sources import SOURCES
+from tokenring.nexmark.bench.sweeps import (
+    EXCHANGING,
+    OPERATOR_KINDS,
+    QUERIES,
+    QUICK,
+    SOURCES,
+    ListCommand,
+    Number,
+    chosen,
+    said,
+)
 from tokenring.nexmark.commands import MAX_DURATION_S, MAX_RATE, MAX_WORKERS, MECHANISMS
 from tokenring.nexmark.errors import OptionError
 from tokenring.nexmark.system import STANDARD_OUTPUT, PathOption, at_work, require_writable
 
 if TYPE_CHECKING:
-    from tokenring.nexmark.bench.sweep import Job, Row
+    from tokenring.nexmark.bench.sweeps import Job, Row
 
 _LARGEST_QUANTUM_LOG2 = 28  # a quarter of a second: a coarser one would fall "behind" by itself
 
@@ -31,25 +38,15 @@ def _many(name: str, kind: click.ParamType[Any], metavar: str, text: str) -> Cal
     return click.option(name, multiple=True, type=kind, metavar=f"{metavar}...", help=text)
 
 
-class _Rate(click.FloatRange):
-    """A rate that is a number: NaN compares with nothing, so a plain range lets it through."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        converted = super().convert(value, param, ctx)
-        if math.isnan(converted):
-            self.fail("nan is no number", param, ctx)
-        return converted
-
-
 _WORKERS: Final = click.IntRange(1, MAX_WORKERS)
-_rate = _many("--rate", _Rate(0, MAX_RATE, min_open=True), "EVENTS_PER_S", "Offered over all workers.")
+_rate = _many("--rate", Number(0, MAX_RATE, min_open=True), "EVENTS_PER_S", "Offered over all workers.")
 _workers = _many("--workers", _WORKERS, "N", "Worker processes.  [default: 1, and one per usable core]")
 _workers_and_more = _many(
     "--workers", _WORKERS, "N", "Worker processes.  [default: 1, one per usable core, and twice as many]"
 )
 _duration = click.option(
     "--duration",
-    type=_Rate(0, MAX_DURATION_S, min_open=True),
+    type=Number(0, MAX_DURATION_S, min_open=True),
     metavar="S",
     help="Seconds of each point; where they do not tell whether it holds, up to four times as many.",
 )
@@ -118,7 +115,7 @@ def wordcount(json_file: Path | None, quick: bool, **options: Any) -> int:
     cls=ListCommand, short_help="Word count, weak scaling: a load that grows with the workers.", epilog=said("scaling")
 )
 @_quanta
-@_many("--rate-per-worker", _Rate(0, MAX_RATE, min_open=True), "WORDS_PER_S", "Offered for each worker.")
+@_many("--rate-per-worker", Number(0, MAX_RATE, min_open=True), "WORDS_PER_S", "Offered for each worker.")
 @_workers_and_more
 @_mechanism(MECHANISMS)
 @_source
@@ -216,44 +213,44 @@ def everything(json_file: Path | None, quick: bool, input_folder: Path | None, w
 
 
 def _wordcount_jobs(sweep: dict[str, Any]) -> list[Job]:
-    from tokenring.nexmark.bench import wordcount
+    from tokenring.nexmark.bench.experiments import wordcount_jobs
 
     names = ("quantum_log2", "rate", "workers", "mechanism", "source", "duration")
-    return wordcount.jobs(*(sweep[name] for name in names))
+    return wordcount_jobs(*(sweep[name] for name in names))
 
 
 def _scaling_jobs(sweep: dict[str, Any]) -> list[Job]:
-    from tokenring.nexmark.bench import scaling
+    from tokenring.nexmark.bench.experiments import scaling_jobs
 
     names = ("quantum_log2", "rate_per_worker", "workers", "mechanism", "source", "duration")
-    return scaling.jobs(*(sweep[name] for name in names))
+    return scaling_jobs(*(sweep[name] for name in names))
 
 
 def _chain_jobs(sweep: dict[str, Any]) -> list[Job]:
-    from tokenring.nexmark.bench import chain
+    from tokenring.nexmark.bench.experiments import chain_jobs
 
-    return chain.jobs(*(sweep[name] for name in ("operators", "workers", "mechanism", "duration")))
+    return chain_jobs(*(sweep[name] for name in ("operators", "workers", "mechanism", "duration")))
 
 
 def _idle_jobs(sweep: dict[str, Any]) -> list[Job]:
-    from tokenring.nexmark.bench import idle
+    from tokenring.nexmark.bench.experiments import idle_jobs
 
-    return idle.jobs(sweep["sizes"], sweep["operator_kind"], sweep["workers"], sweep["steps"])
+    return idle_jobs(sweep["sizes"], sweep["operator_kind"], sweep["workers"], sweep["steps"])
 
 
 def _nexmark_jobs(sweep: dict[str, Any], folder: Path | None, stack: ExitStack) -> list[Job]:
     """The jobs over the given events; else over some that are staged now, and gone when `stack` is left."""
-    from tokenring.nexmark.bench import queries
+    from tokenring.nexmark.bench.experiments import query_jobs, staged_events
 
     stack.enter_context(at_work())
-    staged = stack.enter_context(queries.staged_events(folder, sweep["rate"], sweep["duration"]))
+    staged = stack.enter_context(staged_events(folder, sweep["rate"], sweep["duration"]))
     names = ("query", "rate", "workers", "mechanism", "source", "duration")
-    return queries.jobs(staged, *(sweep[name] for name in names))
+    return query_jobs(staged, *(sweep[name] for name in names))
 
 
 def _conduct(name: str, jobs: list[Job], parameters: dict[str, Any], json_file: Path | None) -> int:
     """Measure, print, write; whoever interrupts keeps what was measured, marked as incomplete."""
-    from tokenring.nexmark.bench.sweep import measure_all
+    from tokenring.nexmark.bench.sweeps import measure_all
     from tokenring.nexmark.system import progress_line
 
     if json_file not in (None, STANDARD_OUTPUT):
@@ -277,9 +274,7 @@ def _conduct(name: str, jobs: list[Job], parameters: dict[str, Any], json_file: 
 def _publish(name: str, rows: list[Row], complete: bool, parameters: dict[str, Any], json_file: Path | None) -> None:
     import orjson
 
-    from tokenring.nexmark.bench import publish
-    from tokenring.nexmark.bench.machine import machine
-    from tokenring.nexmark.bench.tables import render
+    from tokenring.nexmark.bench.rendering import machine, publish, render
 
     data = {
         "benchmark": f"bench-{name}",
@@ -294,4 +289,4 @@ def _publish(name: str, rows: list[Row], complete: bool, parameters: dict[str, A
         return
     click.echo(render(data))
     if json_file is not None:
-        publish.write(json_file, data)
+        publish(json_file, data)

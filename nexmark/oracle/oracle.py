@@ -16,9 +16,9 @@ import xxhash
 
 from tokenring.nexmark.errors import OptionError, SparkError
 from tokenring.nexmark.events import STREAMS
+from tokenring.nexmark.manifest import read_manifest
 from tokenring.nexmark.spark import plain_path, run_spark_job
 from tokenring.nexmark.sql import QUERIES, sql
-from tokenring.nexmark.staging import read_manifest
 
 CACHE: Final = ".oracle"
 _VERSION: Final = 2

@@ -14,9 +14,9 @@ from pyspark.sql.window import Window
 
 from tokenring.nexmark.errors import InputError, StagedError
 from tokenring.nexmark.events import STREAMS
+from tokenring.nexmark.manifest import NAME, parse_manifest
 from tokenring.nexmark.spark import ProgressReporter, batch_views, prepare, spark_job, streaming_views, what_went_wrong
 from tokenring.nexmark.sql import STREAMED, sql
-from tokenring.nexmark.staging import NAME, parse_manifest
 
 _BATCH = "spark_batch"
 _KEPT_REPORTS = 100_000

@@ -1,15 +1,11 @@
 """Staged folders: made whole or not at all, checked when opened, mapped when read."""
 
-from tokenring.nexmark.staging.manifest import NAME, parse_manifest, read_manifest
 from tokenring.nexmark.staging.staged import StagedEvents, StagedStream
 from tokenring.nexmark.staging.staging import stage_foreign, stage_generated
 
 __all__ = [
-    "NAME",
     "StagedEvents",
     "StagedStream",
-    "parse_manifest",
-    "read_manifest",
     "stage_foreign",
     "stage_generated",
 ]

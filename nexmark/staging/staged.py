@@ -13,7 +13,7 @@ import xxhash
 
 from tokenring.nexmark.errors import StagedError
 from tokenring.nexmark.events import FLOOR, I64
-from tokenring.nexmark.staging.manifest import read_manifest
+from tokenring.nexmark.manifest import read_manifest
 
 _DTYPE = np.dtype("<i8")
 _HASH_BYTES = 1 << 24

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from tokenring.nexmark.events import STREAMS, GeneratorConfig
+from tokenring.nexmark.manifest import write_manifest
 from tokenring.nexmark.spark import plain_path, run_spark_job
 from tokenring.nexmark.staging.column_files import write_columns
 from tokenring.nexmark.staging.foreign import find_source, normalise
-from tokenring.nexmark.staging.manifest import write_manifest
 from tokenring.nexmark.staging.staging_folder import staging_folder
 from tokenring.nexmark.system import Advance, silent
 

@@ -18,8 +18,8 @@ import orjson
 
 from scripts.benchmarks.measure import RESULTS, ROOT, write_json
 from scripts.benchmarks.parts import EVENTS, LEFT_OUT, MEASURED, NAMES, QUICK
-from tokenring.nexmark.bench.machine import machine
-from tokenring.nexmark.bench.options import ListCommand
+from tokenring.nexmark.bench.rendering import machine
+from tokenring.nexmark.bench.sweeps import ListCommand
 from tokenring.nexmark.errors import CommandError, OptionError
 from tokenring.nexmark.staging.staged import StagedEvents
 from tokenring.nexmark.system.files import require_writable

@@ -23,8 +23,8 @@ from scripts.benchmarks.measure import (
 from scripts.benchmarks.render import render
 from scripts.floor import measure_floor
 from tokenring.engine.worker.config import usable_cores
-from tokenring.nexmark.bench.options import ListCommand
-from tokenring.nexmark.bench.queries import require_events
+from tokenring.nexmark.bench.experiments import require_events
+from tokenring.nexmark.bench.sweeps import ListCommand
 from tokenring.nexmark.errors import OptionError
 from tokenring.nexmark.measure.hiccups import hiccups_ms
 from tokenring.nexmark.measure.verdict import HELD, LONGEST, until_decided

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 import orjson
 
-from tokenring.nexmark.bench.machine import machine
+from tokenring.nexmark.bench.rendering import machine
 from tokenring.nexmark.staging.staged import StagedEvents
 from tokenring.nexmark.system.files import PathOption, replace
 from tokenring.nexmark.system.progress import progress_line

@@ -21,8 +21,8 @@ from scripts.benchmarks.measure import (
 from scripts.benchmarks.render import render
 from tokenring.engine import Config, Schema, Worker, execute
 from tokenring.engine.worker.config import usable_cores
-from tokenring.nexmark.bench.options import ListCommand
-from tokenring.nexmark.bench.queries import require_events
+from tokenring.nexmark.bench.experiments import require_events
+from tokenring.nexmark.bench.sweeps import ListCommand
 from tokenring.nexmark.errors import CommandError
 from tokenring.nexmark.run.runner import Plan, run_query
 from tokenring.nexmark.staging.staged import StagedEvents

@@ -24,7 +24,7 @@ from scripts.benchmarks.measure import (
 )
 from scripts.benchmarks.render import render
 from scripts.floor import measure_floor
-from tokenring.nexmark.bench.options import ListCommand
+from tokenring.nexmark.bench.sweeps import ListCommand
 from tokenring.nexmark.errors import CommandError
 from tokenring.nexmark.queries.q7 import WINDOW_NS
 from tokenring.nexmark.run.runner import Plan, run_query

@@ -21,7 +21,7 @@ from scripts.benchmarks.measure import (
 )
 from scripts.benchmarks.nexmark import Case
 from scripts.benchmarks.render import render
-from tokenring.nexmark.bench.options import ListCommand
+from tokenring.nexmark.bench.sweeps import ListCommand
 from tokenring.nexmark.errors import CommandError
 from tokenring.nexmark.queries import QUERIES
 from tokenring.nexmark.run.runner import Plan, run_query

@@ -8,9 +8,9 @@ from typing import Any
 
 from scripts.benchmarks.goals import Figures, goals
 from scripts.benchmarks.scale_tables import render_scale
-from tokenring.nexmark.bench.markdown import figure, machine_text, rate_text, table
-from tokenring.nexmark.bench.tables import RENDERERS as EXPERIMENT_RENDERERS
-from tokenring.nexmark.bench.tables import render as render_experiment
+from tokenring.nexmark.bench.rendering import RENDERERS as EXPERIMENT_RENDERERS
+from tokenring.nexmark.bench.rendering import figure, machine_text, rate_text, table
+from tokenring.nexmark.bench.rendering import render as render_experiment
 
 _NAMES = {
     "tokenring": "TokenRing",

@@ -12,7 +12,7 @@ import psutil
 from scripts.benchmarks.measure import input_option, json_option, write_json
 from scripts.benchmarks.memory import anonymous_mb
 from scripts.benchmarks.render import render
-from tokenring.nexmark.bench.options import ListCommand
+from tokenring.nexmark.bench.sweeps import ListCommand
 from tokenring.nexmark.errors import CommandError, OptionError
 from tokenring.nexmark.events.schema import EVENT, FLOOR
 from tokenring.nexmark.queries import QUERIES

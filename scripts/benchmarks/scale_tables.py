@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tokenring.nexmark.bench.markdown import figure, rate_text, table
+from tokenring.nexmark.bench.rendering import figure, rate_text, table
 
 
 def render_scale(data: dict[str, Any]) -> list[str]:

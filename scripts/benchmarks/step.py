@@ -12,8 +12,8 @@ from scripts.benchmarks.render import render
 from scripts.benchmarks.step_kernels import kernel_costs
 from scripts.benchmarks.step_profile import profile_query
 from scripts.floor import measure_floor
-from tokenring.nexmark.bench.options import ListCommand
-from tokenring.nexmark.bench.queries import require_events
+from tokenring.nexmark.bench.experiments import require_events
+from tokenring.nexmark.bench.sweeps import ListCommand
 from tokenring.nexmark.run.runner import Plan
 from tokenring.nexmark.staging.staged import StagedEvents
 from tokenring.nexmark.system.files import require_writable

@@ -11,7 +11,7 @@ import orjson
 
 from scripts.benchmarks.measure import DOCUMENTS, RESULTS
 from scripts.benchmarks.render import EXPERIMENTS, RENDERERS, render, render_goals
-from tokenring.nexmark.bench.publish import write_plots
+from tokenring.nexmark.bench.rendering import write_plots
 from tokenring.nexmark.errors import OptionError
 from tokenring.nexmark.system.files import replace
 

@@ -64,7 +64,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "nexmark/queries/q12": ("tests/nexmark/queries/test_processing_time.py",),
     "nexmark/queries/ranks": (_QUERIES, "-k", f"(q15- or q16- or q17-) and {_HARD}"),
     "nexmark/queries/query": (_QUERIES,),
-    "nexmark/bench/word": ("tests/nexmark/bench/test_word_source.py",),
+    "nexmark/bench/experiments/word": ("tests/nexmark/bench/experiments/test_word_source.py",),
     "nexmark/run/cursors": ("tests/nexmark/run/test_source.py",),
     "nexmark/measure/latency": ("tests/nexmark/measure/test_latency.py",),
     "nexmark/oracle/row_hash": ("tests/nexmark/oracle/test_compare.py",),

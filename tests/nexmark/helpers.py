@@ -14,8 +14,8 @@ import pytest
 from tokenring.nexmark.commands import cli
 from tokenring.nexmark.events.generator import Generator, GeneratorConfig
 from tokenring.nexmark.events.schema import EVENT, STREAMS
+from tokenring.nexmark.manifest import write_manifest
 from tokenring.nexmark.spark.generate import chunk_batch
-from tokenring.nexmark.staging.manifest import write_manifest
 from tokenring.nexmark.staging.staging import seal_streams
 
 SECOND_NS = 10**9

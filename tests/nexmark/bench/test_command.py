@@ -12,10 +12,11 @@ import pytest
 from tests.nexmark.helpers import Outcome, seal_generated, tokenring
 from tokenring.engine import WorkerError
 from tokenring.engine.worker.config import usable_cores
-from tokenring.nexmark.bench import queries, sizes, tails, wordcount
-from tokenring.nexmark.bench.options import spelled_out
-from tokenring.nexmark.bench.sources import SOURCES
-from tokenring.nexmark.bench.sweep import points
+from tokenring.nexmark.bench.experiments import queries, tails, wordcount
+from tokenring.nexmark.bench.sweeps import sizes
+from tokenring.nexmark.bench.sweeps.options import spelled_out
+from tokenring.nexmark.bench.sweeps.sources import SOURCES
+from tokenring.nexmark.bench.sweeps.sweep import points
 from tokenring.nexmark.events.generator import GeneratorConfig
 from tokenring.nexmark.queries import QUERIES
 from tokenring.nexmark.run import runner

@@ -10,9 +10,9 @@ import pytest
 from tests.nexmark.helpers import tokenring
 from tokenring.nexmark.events.edge_events import edge_tables
 from tokenring.nexmark.events.schema import STREAMS
+from tokenring.nexmark.manifest import read_manifest
 from tokenring.nexmark.measure import verdict
 from tokenring.nexmark.run import runner
-from tokenring.nexmark.staging.manifest import read_manifest
 
 SOME = ("q1", "q9", "q12", "q17")
 

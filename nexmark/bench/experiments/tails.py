@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tokenring.nexmark.bench.sweep import Row
+from tokenring.nexmark.bench.sweeps import Row
 from tokenring.nexmark.measure import Histogram, hiccups_ms
 
 HICCUP_S = 0.3

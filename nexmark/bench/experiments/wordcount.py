@@ -9,11 +9,10 @@ from functools import partial
 from typing import Any
 
 from tokenring.engine import Config, Worker, execute
-from tokenring.nexmark.bench.sources import EACH_TIME, sourced_points
-from tokenring.nexmark.bench.sweep import Experiment, Job, Row
-from tokenring.nexmark.bench.tails import latency_row, measured_hiccups, merged
-from tokenring.nexmark.bench.word_schedule import Schedule
-from tokenring.nexmark.bench.word_source import WordMeasurements, word_source
+from tokenring.nexmark.bench.experiments.tails import latency_row, measured_hiccups, merged
+from tokenring.nexmark.bench.experiments.word_schedule import Schedule
+from tokenring.nexmark.bench.experiments.word_source import WordMeasurements, word_source
+from tokenring.nexmark.bench.sweeps import EACH_TIME, Experiment, Job, Row, sourced_points
 from tokenring.nexmark.measure import DNF, LONGEST, Histogram, judge, until_decided
 from tokenring.operators import word_count
 from tokenring.operators.mechanisms import mechanism

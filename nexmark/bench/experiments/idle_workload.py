@@ -95,9 +95,7 @@ def _next(stream: Stream, operator_kind: str) -> Stream:
     return stream.unary("next", _SCHEMA, _Next, notify=notify)
 
 
-def _declare(
-    worker: Worker, operators: int, operator_kind: str, passed: list[int]
-) -> tuple[InputHandle, Probe]:
+def _declare(worker: Worker, operators: int, operator_kind: str, passed: list[int]) -> tuple[InputHandle, Probe]:
     """One dataflow. What comes out of its region is counted in passed[0]."""
 
     def count(batch: Batch) -> None:

@@ -7,13 +7,12 @@ from typing import Any
 
 import orjson
 
-from tokenring.nexmark.bench.plots import plot
-from tokenring.nexmark.bench.sweep import Row
-from tokenring.nexmark.bench.tables import render
+from tokenring.nexmark.bench.rendering.tables import render
+from tokenring.nexmark.bench.sweeps import Row
 from tokenring.nexmark.system import is_special, replace
 
 
-def write(path: Path, data: dict[str, Any]) -> None:
+def publish(path: Path, data: dict[str, Any]) -> None:
     """Write `path` and what stands beside it. Each file is whole or not there; beside a FIFO stands nothing."""
     replace(path, orjson.dumps(data, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
     if is_special(path):
@@ -25,6 +24,8 @@ def write(path: Path, data: dict[str, Any]) -> None:
 
 def write_plots(path: Path, data: dict[str, Any]) -> dict[str, Path]:
     """Write a plot for each experiment in the figures, named after `path`; returns them by experiment."""
+    from tokenring.nexmark.bench.rendering.plots import plot
+
     rows: dict[str, list[Row]] = {}
     for row in data["rows"]:
         rows.setdefault(row["experiment"], []).append(row)

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from tokenring.engine import Config, Schema, Worker, execute
-from tokenring.nexmark.bench.sweep import Experiment, Job, Row, points
-from tokenring.nexmark.bench.tails import latency_row, measured_hiccups, merged
+from tokenring.nexmark.bench.experiments.tails import latency_row, measured_hiccups, merged
+from tokenring.nexmark.bench.sweeps import Experiment, Job, Row, points
 from tokenring.nexmark.measure import Histogram
 from tokenring.operators import no_op
 from tokenring.operators.mechanisms import mechanism

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from tokenring.nexmark.bench.sweep import Row, points
+from tokenring.nexmark.bench.sweeps.sweep import Row, points
 from tokenring.nexmark.commands import MECHANISMS
 
 EACH_TIME: Final = "each-time"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tokenring.nexmark.bench.sources import SOURCES
+from tokenring.nexmark.bench.sweeps.sources import SOURCES
 from tokenring.nexmark.commands import MECHANISMS
 
 EXCHANGING: Final = tuple(name for name in MECHANISMS if name != "watermarks-P")  # Q4 and Q7 exchange rows

@@ -10,9 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from tokenring.nexmark.bench.markdown import rate_text
-from tokenring.nexmark.bench.sources import by_source
-from tokenring.nexmark.bench.sweep import Row
+from tokenring.nexmark.bench.rendering.markdown import rate_text
+from tokenring.nexmark.bench.sweeps import Row, by_source
 
 # Colour and mark by mechanism, the same in every plot; colours that the colour-blind can tell apart.
 _STYLES = {

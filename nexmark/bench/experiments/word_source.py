@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tokenring.engine import Batch, OperatorContext, OutputPort, Schema, Scope, Stream, Worker
-from tokenring.nexmark.bench.word_schedule import Schedule, record_words, stamp
+from tokenring.nexmark.bench.experiments.word_schedule import Schedule, record_words, stamp
 from tokenring.nexmark.measure import Backlog, Histogram
 from tokenring.nexmark.run import NOT_YET
 from tokenring.operators.mechanisms import Mechanism, Outlet, Progress

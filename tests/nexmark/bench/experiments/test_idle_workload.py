@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.engine.helpers import settle, simulated
-from tokenring.nexmark.bench.idle_workload import _declare, measure
+from tokenring.nexmark.bench.experiments.idle_workload import _declare, measure
 
 
 @pytest.mark.parametrize("workers", [1, 2])

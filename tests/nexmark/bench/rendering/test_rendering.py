@@ -10,11 +10,11 @@ from typing import Any
 import orjson
 import pytest
 
-from tokenring.nexmark.bench import publish
-from tokenring.nexmark.bench.machine import machine
-from tokenring.nexmark.bench.plots import plot
-from tokenring.nexmark.bench.sweep import Row, points
-from tokenring.nexmark.bench.tables import render
+from tokenring.nexmark.bench.rendering import publish
+from tokenring.nexmark.bench.rendering.machine import machine
+from tokenring.nexmark.bench.rendering.plots import plot
+from tokenring.nexmark.bench.rendering.tables import render
+from tokenring.nexmark.bench.sweeps.sweep import Row, points
 
 WAYS = ("tokens", "notifications", "watermarks-X")
 FIGURES = ("p50_ms", "p99_ms", "p999_ms", "max_ms")
@@ -128,8 +128,8 @@ def test_rows_without_figures_do_not_stop_a_plot(experiment: str) -> None:
 
 
 def test_files_stand_beside_the_json(tmp_path: Path) -> None:
-    publish.write(tmp_path / "one.json", figures_of("chain"))
-    publish.write(tmp_path / "every.json", figures_of(*EXPERIMENTS))
+    publish(tmp_path / "one.json", figures_of("chain"))
+    publish(tmp_path / "every.json", figures_of(*EXPERIMENTS))
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
         ["one.json", "one.md", "one.svg", "every.json", "every.md", *(f"every-{name}.svg" for name in EXPERIMENTS)]
     )

@@ -1,8 +1,10 @@
-"""Options that take several values as people write them: `--workers 1 2`, not `--workers 1 --workers 2`."""
+"""Options of several values as people write them (`--workers 1 2`, not `--workers 1 --workers 2`), and of numbers."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
+from typing import Any
 
 import click
 
@@ -26,3 +28,13 @@ def spelled_out(arguments: Sequence[str], lists: Collection[str]) -> list[str]:
             said.append(option)
         said.append(argument)
     return said
+
+
+class Number(click.FloatRange):
+    """A range of numbers alone: NaN compares with nothing, so a plain range lets it through."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        converted = super().convert(value, param, ctx)
+        if math.isnan(converted):
+            self.fail("nan is no number", param, ctx)
+        return converted

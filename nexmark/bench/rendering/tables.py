@@ -6,9 +6,8 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from tokenring.nexmark.bench.markdown import figure, machine_text, rate_text, table
-from tokenring.nexmark.bench.sources import SAID, by_source
-from tokenring.nexmark.bench.sweep import Row
+from tokenring.nexmark.bench.rendering.markdown import figure, machine_text, rate_text, table
+from tokenring.nexmark.bench.sweeps import SAID, Row, by_source
 from tokenring.nexmark.measure import UNDECIDED
 
 Tables = Callable[[list[Row]], list[str]]

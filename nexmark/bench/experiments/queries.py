@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from tokenring.nexmark.bench.sources import EACH_TIME, sourced_points
-from tokenring.nexmark.bench.sweep import Experiment, Job, Row
-from tokenring.nexmark.bench.tails import hiccup_row
+from tokenring.nexmark.bench.experiments.tails import hiccup_row
+from tokenring.nexmark.bench.sweeps import EACH_TIME, Experiment, Job, Row, sourced_points
 from tokenring.nexmark.errors import OptionError
 from tokenring.nexmark.events import GeneratorConfig
 from tokenring.nexmark.measure import LONGEST, until_decided

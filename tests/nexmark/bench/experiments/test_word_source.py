@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.engine.helpers import simulated
-from tokenring.nexmark.bench import word_source as module
-from tokenring.nexmark.bench.word_schedule import Schedule, record_words, stamp
-from tokenring.nexmark.bench.word_source import WordMeasurements, word_source
+from tokenring.nexmark.bench.experiments import word_source as module
+from tokenring.nexmark.bench.experiments.word_schedule import Schedule, record_words, stamp
+from tokenring.nexmark.bench.experiments.word_source import WordMeasurements, word_source
 from tokenring.nexmark.measure.latency import Histogram
 from tokenring.nexmark.measure.verdict import Backlog
 from tokenring.operators import collect, word_count

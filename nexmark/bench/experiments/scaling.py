@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from tokenring.nexmark.bench.sources import sourced_points
-from tokenring.nexmark.bench.sweep import Experiment, Job, Row
-from tokenring.nexmark.bench.wordcount import WORDCOUNT, measure
+from tokenring.nexmark.bench.experiments.wordcount import WORDCOUNT, measure
+from tokenring.nexmark.bench.sweeps import Experiment, Job, Row, sourced_points
 
 SCALING = Experiment("scaling", WORDCOUNT.figures)
 

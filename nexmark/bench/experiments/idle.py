@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from tokenring.nexmark.bench.idle_workload import measure
-from tokenring.nexmark.bench.sweep import Experiment, Job, Row, points
+from tokenring.nexmark.bench.experiments.idle_workload import measure
+from tokenring.nexmark.bench.sweeps import Experiment, Job, Row, points
 
 IDLE = Experiment("idle", ("step_ms", "build_s", "settle_s", "peak_rss_mb", "group_mb"))
 

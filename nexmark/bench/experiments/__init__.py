@@ -1,0 +1,18 @@
+"""The paper's experiments: each makes jobs, one for each point of its sweep."""
+
+from tokenring.nexmark.bench.experiments.chain import jobs as chain_jobs
+from tokenring.nexmark.bench.experiments.idle import jobs as idle_jobs
+from tokenring.nexmark.bench.experiments.queries import jobs as query_jobs
+from tokenring.nexmark.bench.experiments.queries import require_events, staged_events
+from tokenring.nexmark.bench.experiments.scaling import jobs as scaling_jobs
+from tokenring.nexmark.bench.experiments.wordcount import jobs as wordcount_jobs
+
+__all__ = [
+    "chain_jobs",
+    "idle_jobs",
+    "query_jobs",
+    "require_events",
+    "scaling_jobs",
+    "staged_events",
+    "wordcount_jobs",
+]

@@ -1,0 +1,27 @@
+"""What is swept: options that take several values, their defaults, and points measured one after the other."""
+
+from tokenring.nexmark.bench.sweeps.options import ListCommand, Number
+from tokenring.nexmark.bench.sweeps.sizes import EXCHANGING, OPERATOR_KINDS, QUERIES, QUICK, chosen, said
+from tokenring.nexmark.bench.sweeps.sources import EACH_TIME, SAID, SOURCES, by_source, sourced_points
+from tokenring.nexmark.bench.sweeps.sweep import Experiment, Job, Row, measure_all, points
+
+__all__ = [
+    "EACH_TIME",
+    "EXCHANGING",
+    "Experiment",
+    "Job",
+    "ListCommand",
+    "Number",
+    "OPERATOR_KINDS",
+    "QUERIES",
+    "QUICK",
+    "Row",
+    "SAID",
+    "SOURCES",
+    "by_source",
+    "chosen",
+    "measure_all",
+    "points",
+    "said",
+    "sourced_points",
+]

@@ -1,0 +1,1 @@
+"""Tests of the experiments; see nexmark/bench/experiments/."""

@@ -1,0 +1,1 @@
+"""Tests of tables and plots; see nexmark/bench/rendering/."""
