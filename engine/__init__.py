@@ -15,6 +15,10 @@
 docs/architecture.md draws its layers, pure, graph and runtime, and says what each file is for.
 """
 
+if __name__ != "tokenring.engine":  # a second copy of all its modules, where the checkout stands on the path
+    raise ImportError(f"{__name__} is a part of tokenring: import tokenring.engine", name=__name__)
+
+
 from tokenring.engine.columns import (
     Batch,
     Kind,

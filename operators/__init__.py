@@ -42,6 +42,10 @@ graphs            loops over edges: searches, components, ranks
 mechanisms        ways to coordinate; operators take one as `way`
 """
 
+if __name__ != "tokenring.operators":  # a second copy of all its modules, where the checkout stands on the path
+    raise ImportError(f"{__name__} is a part of tokenring: import tokenring.operators", name=__name__)
+
+
 from tokenring.operators.aggregates import aggregate, count, distinct, last_by, reduce, top
 from tokenring.operators.capture import capture, replay
 from tokenring.operators.durations import DAY, HOUR, MICROSECOND, MILLISECOND, MINUTE, SECOND

@@ -49,8 +49,9 @@ class Module:
 
 
 def package_of(name: str) -> str:
-    """The package of a dotted name: what follows `tokenring.`, or stands first."""
-    return name.removeprefix(f"{HOUSE}.").partition(".")[0]
+    """The package of a dotted name: what follows `tokenring.` where that is one of ours, else what stands first."""
+    inner = name.removeprefix(f"{HOUSE}.").partition(".")[0]
+    return inner if inner in PACKAGES else name.partition(".")[0]
 
 
 def read_module(name: str, path: Path) -> Module:

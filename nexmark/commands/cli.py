@@ -5,11 +5,11 @@ from __future__ import annotations
 import importlib
 import signal
 import sys
-from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
 import click
 
+from tokenring import __version__
 from tokenring.nexmark.errors import CommandError
 from tokenring.nexmark.system import Ended, ending_signals_exit, put_back
 
@@ -51,15 +51,8 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, text) for name, (_, _, text) in _SUBCOMMANDS.items()])
 
 
-def _version() -> str:
-    try:
-        return version("tokenring")
-    except PackageNotFoundError:
-        return "(not installed: run from a checkout)"
-
-
 @click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.version_option(_version(), prog_name="tokenring")
+@click.version_option(__version__, prog_name="tokenring")
 def cli() -> None:
     """TokenRing: a timely-dataflow engine for one many-core machine, answering NEXMark queries.
 

@@ -1,0 +1,89 @@
+"""`import tokenring`: the two faces under one name, loaded when they are used, and no part under a name of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tokenring as tr
+from tests.imports import PACKAGES, ROOT, read_tree
+from tokenring import engine, operators
+
+TWICE = {"Session"}  # the engine's sending session, and windows of sessions
+
+
+def in_a_process(program: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    """Run a program whose path starts with this folder."""
+    return subprocess.run(
+        [sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, timeout=100, check=False
+    )
+
+
+def loaded_by(program: str) -> set[str]:
+    """The modules, packages and parts of ours that a program has loaded at its end."""
+    done = in_a_process(f"{program}\nimport sys; print(*sys.modules)")
+    assert (done.returncode, done.stderr) == (0, "")
+    return set(done.stdout.split())
+
+
+def test_it_has_the_names_of_both_faces() -> None:
+    assert set(tr.__all__) == {*engine.__all__, *operators.__all__, "graphs", "mechanisms"}
+    assert len(tr.__all__) == len(set(tr.__all__)) + len(TWICE)
+    for face in (engine, operators):
+        assert all(getattr(tr, name) is getattr(face, name) for name in face.__all__ if name not in TWICE)
+    assert set(dir(tr)) >= {*tr.__all__, *PACKAGES, "__version__"}
+
+
+def test_what_a_star_gives() -> None:
+    names: dict[str, object] = {}
+    exec("from tokenring import *", names)
+    assert names["Tumbling"] is operators.Tumbling
+    assert names.keys() - {"__builtins__"} == set(tr.__all__)
+
+
+def test_a_name_is_found_once() -> None:
+    found = in_a_process("import tokenring as tr; tr.Schema; print('Schema' in vars(tr), 'Token' in vars(tr))")
+    assert found.stdout == "True False\n"
+
+
+def test_a_wrong_name_is_told_the_right_one() -> None:
+    with pytest.raises(AttributeError, match="module 'tokenring' has no attribute 'Tumblng'; did you mean 'Tumbling'"):
+        tr.Tumblng  # type: ignore[attr-defined] # noqa: B018
+    assert in_a_process("from tokenring import Tumblng").stderr.splitlines()[-1].startswith("ImportError")
+
+
+def test_a_tool_s_question_loads_nothing() -> None:
+    loaded = loaded_by("import tokenring; assert not hasattr(tokenring, '_repr_html_')")
+    assert {name for name in loaded if name.startswith("tokenring")} == {"tokenring"}
+
+
+def test_a_part_costs_that_part_alone() -> None:
+    assert not loaded_by("import tokenring") & {"numpy", "tokenring.engine"}
+    spark = loaded_by("import tokenring.nexmark.events.generator")
+    assert not spark & {"tokenring.engine", "tokenring.operators", "numba"}
+    first = loaded_by("import tokenring as tr; tr.Schema, tr.col, tr.execute, tr.Tumbling, tr.mechanisms, tr.graphs")
+    assert not first & {"numba", "pyarrow", "pandas", "polars", "click", "rich", "psutil", "pyspark", "matplotlib"}
+    assert not first & {"asyncio", "multiprocessing", "unittest", "email", "http", "tokenring.nexmark"}
+
+
+@pytest.mark.parametrize("part", PACKAGES)
+def test_a_part_has_no_name_of_its_own(part: str) -> None:
+    """Else the checkout on the path would give a second copy of every class."""
+    done = in_a_process(f"import {part}")
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == f"ImportError: {part} is a part of tokenring: import tokenring.{part}"
+
+
+def test_no_part_comes_through_the_one_name() -> None:
+    """`from tokenring import Schema` is for programs: a part that did it would import itself."""
+    wrong = [
+        f"{module.path.relative_to(ROOT)}:{imported.line} imports {imported.name}"
+        for module in read_tree(PACKAGES).values()
+        for imported in module.imports
+        if imported.name.partition(".")[0] == "tokenring"
+        and imported.name.split(".")[1:2] not in ([part] for part in (*PACKAGES, "__version__"))
+    ]
+    assert not wrong
