@@ -1,34 +1,18 @@
-"""What a command says and how it exits when it cannot do what was asked; each text names the culprit and the cure.
+"""What a command of NEXMark's says when it cannot do what was asked; each text names the culprit and the cure.
 
-CommandError            one line on stderr, exit status 1: something failed while we worked
-├── SparkError          a Spark job failed
-└── InputError          exit status 2: something the person can put right
-    ├── OptionError         an option out of range, or options that do not go together
-    ├── ForeignDataError    events that somebody else made: file, column and row
-    ├── StagingError        the place to stage in: it exists, it is too small, it is not writable
-    ├── StagedError         a folder that holds no staged events, or other bytes than its manifest promises
-    └── JavaError           no Java that Spark can run on
+CommandError, InputError: see tokenring.tools.errors
+├── SparkError          a CommandError: a Spark job failed
+├── ForeignDataError    an InputError: events that somebody else made: file, column and row
+├── StagingError        an InputError: the place to stage in: it exists, it is too small, it is not writable
+├── StagedError         an InputError: a folder that holds no staged events, or other bytes than its manifest promises
+└── JavaError           an InputError: no Java that Spark can run on
 """
 
-
-class CommandError(Exception):
-    """The command cannot finish; the text is the one line that the person sees."""
-
-    exit_status = 1
+from tokenring.tools.errors import CommandError, InputError
 
 
 class SparkError(CommandError):
     """A Spark job failed; the text carries what Spark said."""
-
-
-class InputError(CommandError):
-    """Something the person can put right; the text says how."""
-
-    exit_status = 2
-
-
-class OptionError(InputError):
-    """An option out of range, or that does not go with another."""
 
 
 class ForeignDataError(InputError):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 HOUSE = "tokenring"
-PACKAGES = ("shm", "engine", "operators", "nexmark")
+PACKAGES = ("shm", "engine", "operators", "tools", "nexmark")
 
 
 @dataclass(frozen=True)

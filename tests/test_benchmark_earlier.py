@@ -11,8 +11,8 @@ from scripts.benchmarks.__main__ import main
 from scripts.benchmarks.earlier import _compared
 from scripts.benchmarks.render import RENDERERS
 from tests.nexmark.helpers import seal_generated
-from tokenring.nexmark.errors import CommandError
 from tokenring.nexmark.events.generator import GeneratorConfig
+from tokenring.tools.errors import CommandError
 
 
 def _runs(seconds: list[float], result: str = "same") -> list[dict[str, Any]]:

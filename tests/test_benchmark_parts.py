@@ -12,10 +12,10 @@ from scripts.benchmarks import latency, memory, nexmark, step_profile
 from scripts.benchmarks.measure import spread, take_turns
 from tokenring.engine import COMPLETE, Config, Worker
 from tokenring.engine.worker.simulation import SimulatedGroup
-from tokenring.nexmark.errors import CommandError
 from tokenring.nexmark.queries.q7 import WINDOW_NS
 from tokenring.nexmark.run.runner import Plan
 from tokenring.shm.queues.progress_ring import CHANGE_WORDS
+from tokenring.tools.errors import CommandError
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -18,8 +18,8 @@ from scripts.benchmarks.parts import LEFT_OUT
 from scripts.benchmarks.render import EXPERIMENTS, RENDERERS, render_goals
 from tests.nexmark.helpers import seal_generated
 from tokenring.nexmark.bench.rendering.machine import machine
-from tokenring.nexmark.errors import OptionError
 from tokenring.nexmark.events.generator import GeneratorConfig
+from tokenring.tools.errors import OptionError
 
 EVENTS = 60_000
 TINY = {

@@ -11,7 +11,7 @@ __version__ = "0.1.0"
 
 _FACES = ("tokenring.engine", "tokenring.operators")
 _ROOMS = {"graphs": "tokenring.operators.graphs", "mechanisms": "tokenring.operators.mechanisms"}
-_PARTS = ("engine", "nexmark", "operators", "shm")
+_PARTS = ("engine", "nexmark", "operators", "shm", "tools")
 
 
 def __getattr__(name: str) -> object:

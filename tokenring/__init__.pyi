@@ -3,6 +3,7 @@ from tokenring import engine as engine
 from tokenring import nexmark as nexmark
 from tokenring import operators as operators
 from tokenring import shm as shm
+from tokenring import tools as tools
 from tokenring.engine import *
 from tokenring.operators import *  # type: ignore[assignment]
 from tokenring.operators import graphs as graphs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tokenring.nexmark.system import ending_signals_come_late, ending_signals_exit
+from tokenring.tools.system import ending_signals_come_late, ending_signals_exit
 
 
 def main() -> None:

@@ -23,8 +23,8 @@ from tokenring.nexmark.bench.sweeps import (
     said,
 )
 from tokenring.nexmark.commands import MAX_DURATION_S, MAX_RATE, MAX_WORKERS, MECHANISMS
-from tokenring.nexmark.errors import OptionError
-from tokenring.nexmark.system import STANDARD_OUTPUT, PathOption, at_work, require_writable
+from tokenring.tools.errors import OptionError
+from tokenring.tools.system import STANDARD_OUTPUT, PathOption, at_work, require_writable
 
 if TYPE_CHECKING:
     from tokenring.nexmark.bench.sweeps import Job, Row
@@ -251,7 +251,7 @@ def _nexmark_jobs(sweep: dict[str, Any], folder: Path | None, stack: ExitStack) 
 def _conduct(name: str, jobs: list[Job], parameters: dict[str, Any], json_file: Path | None) -> int:
     """Measure, print, write; whoever interrupts keeps what was measured, marked as incomplete."""
     from tokenring.nexmark.bench.sweeps import measure_all
-    from tokenring.nexmark.system import progress_line
+    from tokenring.tools.system import progress_line
 
     if json_file not in (None, STANDARD_OUTPUT):
         if json_file.suffix in (".md", ".svg"):

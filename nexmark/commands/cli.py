@@ -10,17 +10,17 @@ from typing import Final
 import click
 
 from tokenring import __version__
-from tokenring.nexmark.errors import CommandError
-from tokenring.nexmark.system import Ended, ending_signals_exit, put_back
+from tokenring.tools.errors import CommandError
+from tokenring.tools.system import Ended, ending_signals_exit, put_back
 
 _SUBCOMMANDS: Final = {
-    "stage": ("commands.stage", "stage", "Stage NEXMark events with Spark: generated ones, or your own."),
-    "run": ("commands.run", "run", "Answer a NEXMark query over staged events, on all cores."),
-    "profile": ("commands.profile", "profile", "Run a query or a program under py-spy: flame graphs."),
-    "why": ("commands.why", "why", "Say what holds back the frontiers of a run that is under way."),
-    "warm-up": ("commands.warm_up", "warm_up", "Compile all kernels, so that no program has to wait."),
-    "hold": ("commands.hold", "hold", "Keep a frontier of a run from passing a time: a breakpoint."),
-    "bench": ("bench.command", "bench", "Repeat the paper's experiments: rows, tables and plots."),
+    "stage": ("nexmark.commands.stage", "stage", "Stage NEXMark events with Spark: generated ones, or your own."),
+    "run": ("nexmark.commands.run", "run", "Answer a NEXMark query over staged events, on all cores."),
+    "profile": ("nexmark.commands.profile", "profile", "Run a query or a program under py-spy: flame graphs."),
+    "why": ("tools.commands.why", "why", "Say what holds back the frontiers of a run that is under way."),
+    "warm-up": ("tools.commands.warm_up", "warm_up", "Compile all kernels, so that no program has to wait."),
+    "hold": ("tools.commands.hold", "hold", "Keep a frontier of a run from passing a time: a breakpoint."),
+    "bench": ("nexmark.bench.command", "bench", "Repeat the paper's experiments: rows, tables and plots."),
 }
 _USAGE = 2
 
@@ -35,7 +35,7 @@ class LazyGroup(click.Group):
         if cmd_name not in _SUBCOMMANDS:
             return None
         module, attribute, _ = _SUBCOMMANDS[cmd_name]
-        command = getattr(importlib.import_module(f"tokenring.nexmark.{module}"), attribute)
+        command = getattr(importlib.import_module(f"tokenring.{module}"), attribute)
         assert isinstance(command, click.Command)
         return command
 

@@ -10,10 +10,28 @@ from typing import Any
 import click
 
 from tokenring.nexmark.commands.run import plan_from, run_options
-from tokenring.nexmark.errors import InputError, OptionError
-from tokenring.nexmark.profile import ProgramOrQuery, output_folder, print_profile, write_profile
-from tokenring.nexmark.run import RunError
-from tokenring.nexmark.system import PathOption, at_work
+from tokenring.tools.commands import profile_program
+from tokenring.tools.errors import OptionError, RunError
+from tokenring.tools.profile import Recorders, output_folder, print_profile, read_recording, write_profile
+from tokenring.tools.system import PathOption, at_work, in_one_line, progress_line
+
+
+class ProgramOrQuery(click.Command):
+    """A command that becomes `profile_program` where there is a `--`: what is behind it is the program, untouched."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        if "--" not in args:
+            try:
+                return super().make_context(info_name, args, parent, **extra)
+            except click.BadParameter as error:
+                if not isinstance(error.param, click.Argument):
+                    raise
+                cure = "A program goes behind `--`: tokenring profile -- python my_program.py"  # most likely one
+                raise click.BadParameter(f"{error.message} {cure}", error.ctx, error.param) from None
+        at = args.index("--")
+        return profile_program.make_context(info_name, args[:at], parent, obj=args[at + 1 :], **extra)
 
 
 @click.command(cls=ProgramOrQuery)
@@ -58,25 +76,18 @@ def profile(out_folder: Path, seconds: float, frequency: int, **options: Any) ->
 
 def _record(plan: Any, seconds: float, frequency: int, scratch: Path) -> tuple[Any, list[Any]]:
     """Run and sample; the engine's errors become one line each."""
-    from tokenring.engine import ConfigError, SegmentError, TokenRingError
-    from tokenring.engine.errors import SharedMemoryError
-    from tokenring.nexmark.profile import Recorders, read_recording, repeat_query
-    from tokenring.nexmark.system import progress_line
+    from tokenring.nexmark.run import repeat_query
 
-    try:
-        with Recorders(scratch, frequency) as recorders, progress_line(f"{plan.query} under py-spy") as progress:
+    name = f"{plan.query} under py-spy"
+    with in_one_line(), Recorders(scratch, frequency) as recorders, progress_line(name) as progress:
 
-            def advance(so_far: float) -> None:
-                if progress is not None:
-                    progress(int(1000 * min(so_far, seconds)), int(1000 * seconds))
+        def advance(so_far: float) -> None:
+            if progress is not None:
+                progress(int(1000 * min(so_far, seconds)), int(1000 * seconds))
 
-            repeated = repeat_query(plan, seconds, recorders.attach, advance)
-            recordings = [
-                read_recording(file, f"worker {worker}", frequency, unread)
-                for worker, (file, unread) in enumerate(recorders.collect())
-            ]
-    except (ConfigError, SegmentError) as error:
-        raise InputError(str(error)) from error
-    except (TokenRingError, SharedMemoryError) as error:
-        raise RunError(str(error)) from error
-    return repeated, recordings
+        repeated = repeat_query(plan, seconds, recorders.attach, advance)
+        recordings = [
+            read_recording(file, f"worker {worker}", frequency, unread)
+            for worker, (file, unread) in enumerate(recorders.collect())
+        ]
+        return repeated, recordings

@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from tokenring.nexmark.errors import OptionError
-from tokenring.nexmark.system import STANDARD_OUTPUT, PathOption, at_work, is_special, replace, require_writable
+from tokenring.tools.errors import OptionError
+from tokenring.tools.system import STANDARD_OUTPUT, PathOption, at_work, is_special, replace, require_writable
 
 MAX_RATE = 1e12
 MAX_DURATION_S = 1e6

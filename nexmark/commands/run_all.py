@@ -10,9 +10,10 @@ from typing import Any
 
 import click
 
-from tokenring.nexmark.errors import CommandError, SparkError
+from tokenring.nexmark.errors import SparkError
 from tokenring.nexmark.queries import QUERIES
 from tokenring.nexmark.run import Plan, count, execute_plan, executed, in_ms, verify
+from tokenring.tools.errors import CommandError
 
 Row = dict[str, Any]
 

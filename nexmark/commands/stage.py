@@ -11,8 +11,8 @@ from typing import Any
 
 import click
 
-from tokenring.nexmark.errors import OptionError
-from tokenring.nexmark.system import PathOption, at_work
+from tokenring.tools.errors import OptionError
+from tokenring.tools.system import PathOption, at_work
 
 _CONNECT_SECONDS = 5.0
 MAX_EVENTS = 1 << 53
@@ -137,7 +137,7 @@ def _stage_generated(
 ) -> dict[str, Any]:
     from tokenring.nexmark.events import GeneratorConfig
     from tokenring.nexmark.staging import stage_generated
-    from tokenring.nexmark.system import progress_bar
+    from tokenring.tools.system import progress_bar
 
     config = GeneratorConfig(**chosen)
     with progress_bar() as progress:
@@ -159,7 +159,7 @@ def _stage_foreign(
     source: Path, out: Path, time_unit: str, master: str, partitions: int | None, force: bool
 ) -> dict[str, Any]:
     from tokenring.nexmark.staging import stage_foreign
-    from tokenring.nexmark.system import progress_bar
+    from tokenring.tools.system import progress_bar
 
     with progress_bar() as progress:
         return stage_foreign(

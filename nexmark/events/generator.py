@@ -14,9 +14,9 @@ from typing import Final
 
 import numpy as np
 
-from tokenring.nexmark.errors import OptionError
 from tokenring.nexmark.events.draws import I64, below, below_wide, draw, price, seed_key
 from tokenring.nexmark.events.schema import EVENT, TIME_LIMIT_NS
+from tokenring.tools.errors import OptionError
 
 DISORDER_STEP: Final = 953
 SECOND_NS: Final = 1_000_000_000

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from tokenring.engine.group import HeldSignals, starting
 from tokenring.engine.worker import usable_cores
-from tokenring.nexmark.errors import CommandError
+from tokenring.tools.errors import CommandError
 
 _NOTABLE_NS = 20_000
 

@@ -14,11 +14,12 @@ from typing import Any, Final
 
 import xxhash
 
-from tokenring.nexmark.errors import OptionError, SparkError
+from tokenring.nexmark.errors import SparkError
 from tokenring.nexmark.events import STREAMS
 from tokenring.nexmark.manifest import read_manifest
 from tokenring.nexmark.spark import plain_path, run_spark_job
 from tokenring.nexmark.sql import QUERIES, sql
+from tokenring.tools.errors import OptionError
 
 CACHE: Final = ".oracle"
 _VERSION: Final = 2

@@ -1,6 +1,7 @@
 """A run of a query over staged events: its pace, its source, its results."""
 
-from tokenring.nexmark.run.on_behalf import RunError, execute_plan, executed, verify
+from tokenring.nexmark.run.on_behalf import execute_plan, executed, verify
+from tokenring.nexmark.run.repeated import repeat_query
 from tokenring.nexmark.run.report import count, in_ms, print_report
 from tokenring.nexmark.run.result_files import require_known, write_rows
 from tokenring.nexmark.run.runner import Plan, declare, prepare, run_query
@@ -11,7 +12,6 @@ __all__ = [
     "NOT_YET",
     "Pace",
     "Plan",
-    "RunError",
     "count",
     "declare",
     "execute_plan",
@@ -19,6 +19,7 @@ __all__ = [
     "in_ms",
     "prepare",
     "print_report",
+    "repeat_query",
     "require_known",
     "run_query",
     "verify",

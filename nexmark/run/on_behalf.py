@@ -2,41 +2,24 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from tokenring.nexmark.errors import CommandError, InputError, SparkError
+from tokenring.nexmark.errors import SparkError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class RunError(CommandError):
-    """A run that did not complete; the text says which worker or operator failed, and how."""
-
-
 def execute_plan(plan: Any, on_start: Any = None, rows: Path | None = None) -> dict[str, Any]:
     """Run a plan with a progress bar; the engine's errors become one line each."""
-    from tokenring.engine import ConfigError, SegmentError, TokenRingError
-    from tokenring.engine.errors import SharedMemoryError
     from tokenring.nexmark.run.runner import run_query
-    from tokenring.nexmark.system import progress_line
+    from tokenring.tools.system import in_one_line, progress_line
 
-    try:
-        with progress_line(f"{plan.query}") as progress:
-            return run_query(plan, on_progress=progress, on_start=on_start, rows=rows)
-    except (ConfigError, SegmentError) as error:
-        raise InputError(str(error)) from error
-    except (TokenRingError, SharedMemoryError) as error:
-        notes = "\n".join(getattr(error, "__notes__", ()))
-        if notes and os.environ.get("TOKENRING_TRACEBACK"):
-            click.echo(notes, err=True)
-        raise RunError(f"{error} (set TOKENRING_TRACEBACK=1 for the traceback)" if notes else str(error)) from error
+    with in_one_line(), progress_line(f"{plan.query}") as progress:
+        return run_query(plan, on_progress=progress, on_start=on_start, rows=rows)
 
 
 @contextmanager

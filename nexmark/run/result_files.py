@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from tokenring.nexmark.errors import OptionError
-from tokenring.nexmark.system import replace_by
+from tokenring.tools.errors import OptionError
+from tokenring.tools.system import replace_by
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from tokenring.engine import Config, Worker, execute
-from tokenring.nexmark.errors import OptionError
 from tokenring.nexmark.measure import DNF, Histogram, Verdict, anonymous_mb, hiccups_ms, judge, peak_rss_mb
 from tokenring.nexmark.queries import QUERIES, Query
 from tokenring.nexmark.run.result_rows import Rows, file_of, kept_rows
@@ -16,6 +15,7 @@ from tokenring.nexmark.run.source import Measurements, Pace, nexmark_source
 from tokenring.nexmark.staging import StagedEvents
 from tokenring.operators import collect
 from tokenring.operators.mechanisms import mechanism
+from tokenring.tools.errors import OptionError
 
 CLOSED_BLOCK_EVENTS = 16_384
 CLOSED_OUTSTANDING = 4

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tokenring.nexmark.errors import OptionError, StagedError
+from tokenring.nexmark.errors import StagedError
 from tokenring.nexmark.queries import QUERIES
 from tokenring.nexmark.spark import plain_path, run_spark_job
 from tokenring.nexmark.sql import NOT_STREAMED
+from tokenring.tools.errors import OptionError
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,11 +12,12 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql.functions import col, count, lit, row_number
 from pyspark.sql.window import Window
 
-from tokenring.nexmark.errors import InputError, StagedError
+from tokenring.nexmark.errors import StagedError
 from tokenring.nexmark.events import STREAMS
 from tokenring.nexmark.manifest import NAME, parse_manifest
 from tokenring.nexmark.spark import ProgressReporter, batch_views, prepare, spark_job, streaming_views, what_went_wrong
 from tokenring.nexmark.sql import STREAMED, sql
+from tokenring.tools.errors import InputError
 
 _BATCH = "spark_batch"
 _KEPT_REPORTS = 100_000

@@ -14,7 +14,7 @@ from tokenring.nexmark.spark import plain_path, run_spark_job
 from tokenring.nexmark.staging.column_files import write_columns
 from tokenring.nexmark.staging.foreign import find_source, normalise
 from tokenring.nexmark.staging.staging_folder import staging_folder
-from tokenring.nexmark.system import Advance, silent
+from tokenring.tools.system import Advance, silent
 
 BYTES_PER_EVENT = 140
 """Measured over 10 M events: 99 bytes each (70 raw, 29 Parquet); the rest is a margin for Spark's temporary files."""

@@ -8,8 +8,8 @@ import sys
 
 import click
 
-from tokenring.nexmark.errors import CommandError
-from tokenring.nexmark.system.signals import Ended, ending_signals_raise
+from tokenring.tools.errors import CommandError
+from tokenring.tools.system.signals import Ended, ending_signals_raise
 
 _VERBS = {
     "all": "Everything, from one commit, and the tables: the figures of the documents.",

@@ -20,9 +20,9 @@ from scripts.benchmarks.measure import RESULTS, ROOT, write_json
 from scripts.benchmarks.parts import EVENTS, LEFT_OUT, MEASURED, NAMES, QUICK
 from tokenring.nexmark.bench.rendering import machine
 from tokenring.nexmark.bench.sweeps import ListCommand
-from tokenring.nexmark.errors import CommandError, OptionError
 from tokenring.nexmark.staging.staged import StagedEvents
-from tokenring.nexmark.system.files import require_writable
+from tokenring.tools.errors import CommandError, OptionError
+from tokenring.tools.system.files import require_writable
 
 _STAGED_RATE: Final = 1_000_000  # events a second of event time
 

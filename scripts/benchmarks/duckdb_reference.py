@@ -20,10 +20,10 @@ import orjson
 import pyarrow as pa
 
 from scripts.benchmarks.measure import ROOT
-from tokenring.nexmark.errors import CommandError, OptionError
 from tokenring.nexmark.events.schema import EVENT, STREAMS
 from tokenring.nexmark.queries.query import Query
 from tokenring.nexmark.staging.staged import StagedEvents
+from tokenring.tools.errors import CommandError, OptionError
 
 _BATCH_ROWS = 1 << 16
 

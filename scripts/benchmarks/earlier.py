@@ -16,8 +16,8 @@ import orjson
 from scripts.benchmarks.measure import ROOT, input_option, json_option, rounds_option, spread, take_turns, write_json
 from scripts.benchmarks.render import render
 from tokenring.nexmark.bench.sweeps import ListCommand
-from tokenring.nexmark.errors import CommandError, OptionError
-from tokenring.nexmark.system.files import require_writable
+from tokenring.tools.errors import CommandError, OptionError
+from tokenring.tools.system.files import require_writable
 
 _LONGEST_RUN_S = 120
 

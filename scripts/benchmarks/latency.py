@@ -25,12 +25,12 @@ from scripts.floor import measure_floor
 from tokenring.engine.worker.config import usable_cores
 from tokenring.nexmark.bench.experiments import require_events
 from tokenring.nexmark.bench.sweeps import ListCommand
-from tokenring.nexmark.errors import OptionError
 from tokenring.nexmark.measure.hiccups import hiccups_ms
 from tokenring.nexmark.measure.verdict import HELD, LONGEST, until_decided
 from tokenring.nexmark.run.runner import HICCUP_S, Plan, run_query
 from tokenring.nexmark.staging.staged import StagedEvents
-from tokenring.nexmark.system.files import require_writable
+from tokenring.tools.errors import OptionError
+from tokenring.tools.system.files import require_writable
 
 RATES = (1e5, 1e6, 4e6, 8e6, 16e6, 24e6, 32e6)
 FLOOR_ROWS = 4_000_000

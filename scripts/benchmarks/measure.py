@@ -12,8 +12,8 @@ import orjson
 
 from tokenring.nexmark.bench.rendering import machine
 from tokenring.nexmark.staging.staged import StagedEvents
-from tokenring.nexmark.system.files import PathOption, replace
-from tokenring.nexmark.system.progress import progress_line
+from tokenring.tools.system.files import PathOption, replace
+from tokenring.tools.system.progress import progress_line
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = tuple([ROOT / "docs" / f"{name}.md" for name in ("performance", "experiments", "scale-out")])

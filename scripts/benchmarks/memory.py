@@ -23,11 +23,11 @@ from tokenring.engine import Config, Schema, Worker, execute
 from tokenring.engine.worker.config import usable_cores
 from tokenring.nexmark.bench.experiments import require_events
 from tokenring.nexmark.bench.sweeps import ListCommand
-from tokenring.nexmark.errors import CommandError
 from tokenring.nexmark.run.runner import Plan, run_query
 from tokenring.nexmark.staging.staged import StagedEvents
-from tokenring.nexmark.system.files import require_writable
 from tokenring.operators import tumbling_average
+from tokenring.tools.errors import CommandError
+from tokenring.tools.system.files import require_writable
 
 _SETTLED = 0.25  # the first quarter of a run's samples: state is still filling
 

@@ -25,11 +25,11 @@ from scripts.benchmarks.measure import (
 from scripts.benchmarks.render import render
 from scripts.floor import measure_floor
 from tokenring.nexmark.bench.sweeps import ListCommand
-from tokenring.nexmark.errors import CommandError
 from tokenring.nexmark.queries.q7 import WINDOW_NS
 from tokenring.nexmark.run.runner import Plan, run_query
 from tokenring.nexmark.staging.staged import StagedEvents
-from tokenring.nexmark.system.files import require_writable
+from tokenring.tools.errors import CommandError
+from tokenring.tools.system.files import require_writable
 
 FLOOR_ROWS = 4_000_000
 

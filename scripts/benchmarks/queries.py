@@ -22,11 +22,11 @@ from scripts.benchmarks.measure import (
 from scripts.benchmarks.nexmark import Case
 from scripts.benchmarks.render import render
 from tokenring.nexmark.bench.sweeps import ListCommand
-from tokenring.nexmark.errors import CommandError
 from tokenring.nexmark.queries import QUERIES
 from tokenring.nexmark.run.runner import Plan, run_query
 from tokenring.nexmark.staging.staged import StagedEvents
-from tokenring.nexmark.system.files import require_writable
+from tokenring.tools.errors import CommandError
+from tokenring.tools.system.files import require_writable
 
 
 @click.command(cls=ListCommand)

@@ -13,14 +13,14 @@ from scripts.benchmarks.measure import input_option, json_option, write_json
 from scripts.benchmarks.memory import anonymous_mb
 from scripts.benchmarks.render import render
 from tokenring.nexmark.bench.sweeps import ListCommand
-from tokenring.nexmark.errors import CommandError, OptionError
 from tokenring.nexmark.events.schema import EVENT, FLOOR
 from tokenring.nexmark.queries import QUERIES
 from tokenring.nexmark.run.runner import Plan, run_query
 from tokenring.nexmark.scale_out.engine import LOCAL, SparkPlan, run_on_spark
 from tokenring.nexmark.staging.staged import StagedEvents
-from tokenring.nexmark.system.files import require_writable
-from tokenring.nexmark.system.progress import progress_line
+from tokenring.tools.errors import CommandError, OptionError
+from tokenring.tools.system.files import require_writable
+from tokenring.tools.system.progress import progress_line
 
 Row = dict[str, Any]
 

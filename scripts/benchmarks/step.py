@@ -16,8 +16,8 @@ from tokenring.nexmark.bench.experiments import require_events
 from tokenring.nexmark.bench.sweeps import ListCommand
 from tokenring.nexmark.run.runner import Plan
 from tokenring.nexmark.staging.staged import StagedEvents
-from tokenring.nexmark.system.files import require_writable
-from tokenring.nexmark.system.progress import progress_line
+from tokenring.tools.system.files import require_writable
+from tokenring.tools.system.progress import progress_line
 
 FLOOR_ROWS = 4_000_000
 

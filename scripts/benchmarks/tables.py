@@ -12,8 +12,8 @@ import orjson
 from scripts.benchmarks.measure import DOCUMENTS, RESULTS
 from scripts.benchmarks.render import EXPERIMENTS, RENDERERS, render, render_goals
 from tokenring.nexmark.bench.rendering import write_plots
-from tokenring.nexmark.errors import OptionError
-from tokenring.nexmark.system.files import replace
+from tokenring.tools.errors import OptionError
+from tokenring.tools.system.files import replace
 
 _MARKED = re.compile(r"(<!-- begin ([\w-]+): made by scripts/benchmark tables -->\n).*?(<!-- end \2 -->)", re.S)
 

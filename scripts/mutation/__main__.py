@@ -14,7 +14,7 @@ from scripts.mutation.explained import why_equivalent
 from scripts.mutation.mutant import Mutant
 from scripts.mutation.tests_of import tests_of
 from scripts.mutation.trial import SURVIVED, Trials
-from tokenring.nexmark.system.signals import Ended, ending_signals_raise
+from tokenring.tools.system.signals import Ended, ending_signals_raise
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("shm", "engine", "operators", "nexmark")

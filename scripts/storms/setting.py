@@ -19,8 +19,8 @@ from tests.nexmark.helpers import seal_generated
 from tokenring.engine.group.warm_up import warm_up
 from tokenring.nexmark.commands import cli
 from tokenring.nexmark.events.generator import GeneratorConfig
-from tokenring.nexmark.profile import run as profile_run
 from tokenring.nexmark.run import on_behalf as run_query
+from tokenring.nexmark.run import repeated as profile_run
 from tokenring.nexmark.run import runner
 
 READY = (profile_run, run_query, runner)

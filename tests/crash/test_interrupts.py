@@ -19,7 +19,7 @@ import tokenring.engine.group.processes
 from tests.crash.group import ROOT, WATCHDOG_S, Group
 from tests.crash.run_process import Command
 from tokenring.engine import Worker, WorkerError, execute
-from tokenring.nexmark.system.signals import Ended, ending_signals_raise
+from tokenring.tools.system.signals import Ended, ending_signals_raise
 
 
 def interrupt() -> None:

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from tokenring.nexmark.bench.experiments.tails import hiccup_row
 from tokenring.nexmark.bench.sweeps import EACH_TIME, Experiment, Job, Row, sourced_points
-from tokenring.nexmark.errors import OptionError
 from tokenring.nexmark.events import GeneratorConfig
 from tokenring.nexmark.measure import LONGEST, until_decided
 from tokenring.nexmark.run import Plan, run_query
 from tokenring.nexmark.staging import StagedEvents, stage_generated
-from tokenring.nexmark.system import progress_bar
+from tokenring.tools.errors import OptionError
+from tokenring.tools.system import progress_bar
 
 NEXMARK = Experiment("nexmark", ("p50_ms", "p99_ms", "p999_ms", "max_ms", "dnf", "verdict", "slope", "seconds"))
 _EVENT_RATE = 100_000  # events a second of event time: some windows of Q7 in a few million events, as in the quickstart

@@ -9,7 +9,7 @@ import orjson
 
 from tokenring.nexmark.bench.rendering.tables import render
 from tokenring.nexmark.bench.sweeps import Row
-from tokenring.nexmark.system import is_special, replace
+from tokenring.tools.system import is_special, replace
 
 
 def publish(path: Path, data: dict[str, Any]) -> None:

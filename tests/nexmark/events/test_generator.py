@@ -10,9 +10,9 @@ import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tokenring.nexmark.errors import OptionError
 from tokenring.nexmark.events.generator import Generator, GeneratorConfig
 from tokenring.nexmark.events.schema import EVENT, STREAMS, TIME_LIMIT_NS
+from tokenring.tools.errors import OptionError
 
 STREAM_NAMES = list(STREAMS)
 

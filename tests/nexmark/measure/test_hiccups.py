@@ -10,8 +10,8 @@ from types import FrameType
 
 import pytest
 
-from tokenring.nexmark.errors import CommandError
 from tokenring.nexmark.measure.hiccups import hiccups_ms
+from tokenring.tools.errors import CommandError
 
 
 def test_a_meter_for_each_process() -> None:

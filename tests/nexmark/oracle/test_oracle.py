@@ -16,11 +16,12 @@ from tests.nexmark.answers import ANSWERS, write_answer
 from tests.nexmark.foreign_events import seal_edges, seal_foreign
 from tests.nexmark.helpers import SECOND_NS, auction, bid, seal, table
 from tests.nexmark.resident_spark import ResidentSpark
-from tokenring.nexmark.errors import InputError, SparkError
+from tokenring.nexmark.errors import SparkError
 from tokenring.nexmark.oracle import oracle as oracle_module
 from tokenring.nexmark.oracle.compare import differences
 from tokenring.nexmark.oracle.oracle import CACHE, answers
 from tokenring.nexmark.sql import QUERIES, sql
+from tokenring.tools.errors import InputError
 
 LIMIT = 4_003
 

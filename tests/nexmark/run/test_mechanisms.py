@@ -18,7 +18,6 @@ from tests.nexmark.run_helpers import expected, hand_made, run, simulate
 from tokenring.engine import Batch, InputPort, OperatorContext, Schema
 from tokenring.nexmark.commands.run import MECHANISMS as OFFERED
 from tokenring.nexmark.commands.run import QUERIES as OFFERED_QUERIES
-from tokenring.nexmark.errors import OptionError
 from tokenring.nexmark.events.generator import GeneratorConfig
 from tokenring.nexmark.queries import QUERIES
 from tokenring.nexmark.run import runner
@@ -27,6 +26,7 @@ from tokenring.nexmark.run.runner import Plan, prepare
 from tokenring.nexmark.run.source import Measurements, Pace, nexmark_source
 from tokenring.nexmark.staging.staged import StagedEvents
 from tokenring.operators.mechanisms import MECHANISMS, mechanism
+from tokenring.tools.errors import OptionError
 
 EVENTS = 20_003
 OTHERS = [name for name in QUERIES["q4"].mechanisms if name != "tokens"]  # test_run_answers.py has tokens

@@ -12,17 +12,9 @@ import orjson
 import pytest
 
 from tests.crash.run_process import Command
-from tests.imports import ROOT
 from tests.nexmark.helpers import seal_generated, tokenring
-from tokenring.engine import Worker
-from tokenring.engine.running.operator import RunningOperator
-from tokenring.engine.worker.agreement import Agreement
 from tokenring.nexmark.events.generator import GeneratorConfig
-from tokenring.nexmark.profile import py_spy
-from tokenring.nexmark.profile.flame_graph import flame_graph
-from tokenring.nexmark.profile.frame import Frame
-from tokenring.nexmark.profile.kernel_calls import kernel_called_at
-from tokenring.nexmark.profile.stacks import Recording, Stack, function_shares, labelled, read_recording, speedscope
+from tokenring.tools.profile import py_spy
 
 EVENTS = 200_000
 SVG = "{http://www.w3.org/2000/svg}"
@@ -172,85 +164,3 @@ def test_no_process_is_left(tmp_path: Path, staged: Path, victim: str, cpu_s: fl
     assert status == (130 if victim == "interrupt" else 1)
     assert err.splitlines()[-1].startswith("tokenring: error: ")
     assert not out.exists()
-
-
-# The pieces
-
-A, B, C = Frame("a", "engine/a.py", 1), Frame("b", "operators/b.py", 2), Frame("<c>", "numba/c.py", 3)
-STACKS: list[Stack] = [(A, B), (A, B), (A, C), (A,), (B,), (A, B, A)]
-
-
-def test_functions_are_counted_once_a_sample() -> None:
-    shares = function_shares(STACKS)
-    assert {key[0]: (share.own, share.total) for key, share in shares.items()} == {
-        "a": (2, 5),
-        "b": (3, 4),
-        "<c>": (1, 1),
-    }
-
-
-def test_boxes_are_as_wide_as_their_share() -> None:
-    svg = flame_graph(STACKS, "a < b & c", "six samples")
-    widths = {(int(b.get("data-d", "")), b.get("data-n")): float(b.get("data-w", "")) for b in _boxes(svg)}
-    assert widths == {
-        (0, "all samples"): pytest.approx(1),
-        (1, str(A)): pytest.approx(5 / 6, abs=1e-8),
-        (1, str(B)): pytest.approx(1 / 6, abs=1e-8),
-        (2, str(B)): pytest.approx(3 / 6, abs=1e-8),
-        (2, str(C)): pytest.approx(1 / 6, abs=1e-8),
-        (3, str(A)): pytest.approx(1 / 6, abs=1e-8),
-    }
-    assert "a &lt; b &amp; c" in svg
-
-
-def test_no_samples_are_an_empty_graph() -> None:
-    (box,) = _boxes(flame_graph([], "none", ""))
-    assert box.get("data-n") == "all samples"
-
-
-def test_a_recording_survives_its_file(tmp_path: Path) -> None:
-    one, two = Recording("worker 0", STACKS, 0.01), Recording("worker 1", STACKS[:2], 0.01, unread=3)
-    merged = labelled([one, two])
-    assert (len(merged.stacks), merged.unread) == (8, 3)
-    file = tmp_path / "profile.json"
-    file.write_bytes(speedscope("a run", [two]))
-    again = read_recording(file, "worker 1", 100, 3)
-    assert again == two
-
-
-def test_a_line_that_calls_a_kernel_names_it(tmp_path: Path) -> None:
-    source = ROOT / "engine/progress/exchange.py"
-    lines = source.read_text().splitlines()
-    at = next(number for number, line in enumerate(lines, 1) if "flags: int = exchange(" in line)
-    kernel = kernel_called_at(str(source), at)
-    declared = next(number for number, line in enumerate(lines, 1) if line.startswith("def exchange("))
-    assert kernel == Frame("kernel exchange", str(source), declared)
-    assert kernel_called_at(str(source), at - 1) is None
-    sending = ROOT / "engine/data/remote_channel.py"
-    called, *_ = [n for n, line in enumerate(sending.read_text().splitlines(), 1) if "= self._partition(" in line]
-    found = kernel_called_at(str(sending), called)
-    assert found is not None
-    assert (found.name, found.file) == ("kernel partition_for", str(ROOT / "tokenring/shm/queues/data_queue.py"))
-    assert kernel_called_at(str(tmp_path / "nowhere.py"), 1) is None
-    (tmp_path / "own.py").write_text("@kernel\ndef double(value): ...\n")
-    (tmp_path / "program.py").write_text("from own import double\ndouble(1)\n")
-    assert kernel_called_at(str(tmp_path / "program.py"), 2) == Frame("kernel double", str(tmp_path / "own.py"), 2)
-
-
-RUN, STEP = Frame("Worker.run", "engine/worker/worker.py", 1), Frame("Worker.step", "engine/worker/worker.py", 2)
-SPIN, PARK = Frame("Worker._spin", "engine/worker/worker.py", 3), Frame("Worker._park", "engine/worker/worker.py", 4)
-OPERATOR = Frame("RunningOperator.run", "engine/running/operator.py", 5)
-WAIT = Frame("Agreement._wait", "engine/worker/agreement.py", 6)
-
-
-def test_waiting_is_told_apart_from_work() -> None:
-    working = [(RUN, STEP), (RUN, STEP, OPERATOR, A), (RUN, SPIN, STEP, OPERATOR, A)]
-    waiting = [(WAIT,), (RUN, SPIN), (RUN, SPIN, STEP), (RUN, SPIN, STEP, B), (RUN, PARK, A)]
-    assert Recording("worker 0", [*waiting, *working], 0.01).at_work == working
-
-
-def test_the_frames_that_mean_waiting_are_there() -> None:
-    for function in ("_spin", "_park"):
-        assert callable(getattr(Worker, function))
-    assert callable(Agreement._wait)
-    assert callable(RunningOperator.run)

@@ -8,7 +8,7 @@ import sys
 from functools import cache
 from typing import Final
 
-from tokenring.nexmark.profile.frame import Frame
+from tokenring.tools.profile.frame import Frame
 
 _DECORATORS: Final = ("kernel", "kernel_for_columns")
 

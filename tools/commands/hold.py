@@ -8,9 +8,9 @@ import time
 
 import click
 
-from tokenring.nexmark.commands.why import port_of, time_of
-from tokenring.nexmark.errors import CommandError, OptionError
-from tokenring.nexmark.system import Ended, ending_signals_raise
+from tokenring.tools.commands.why import port_of, time_of
+from tokenring.tools.errors import CommandError, OptionError
+from tokenring.tools.system import Ended, ending_signals_raise
 
 _PAUSE_S = 0.1
 _UNITS = {"ms": 0.001, "": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}

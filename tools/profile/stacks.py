@@ -13,13 +13,13 @@ from typing import Any
 
 import orjson
 
-from tokenring.nexmark.profile.frame import Frame
-from tokenring.nexmark.profile.kernel_calls import kernel_called_at
+from tokenring.tools.profile.frame import Frame
+from tokenring.tools.profile.kernel_calls import kernel_called_at
 
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 _PROGRAM = ("live", "engine/group/child.py")
 """The frame above which a worker's own program begins; what is below it was the launcher's stack when it forked."""
-_GATE = ("wait_at_gate", "nexmark/profile/run.py")
+_GATE = ("wait_at_gate", "tools/profile/gate.py")
 _PARKED = ("ParkingLot.wait", "shm/queues/parking.py")
 _WAITS = {
     ("Worker._spin", "engine/worker/worker.py"),

@@ -12,8 +12,8 @@ from typing import Any
 
 import click
 
-from tokenring.nexmark.errors import OptionError
-from tokenring.nexmark.system import replace
+from tokenring.tools.errors import OptionError
+from tokenring.tools.system import replace
 
 _TOP = 15
 _WORKER_FILE = re.compile(r"worker-\d+\.(svg|speedscope\.json)")
@@ -42,8 +42,8 @@ def output_folder(out: Path) -> Iterator[None]:
 def write_profile(out: Path, run: str, during: str, recordings: list[Any]) -> list[Path]:
     """Make all texts, then write the files, each whole; returns them. The graphs say which run it was, and what it did
     while it was looked at."""
-    from tokenring.nexmark.profile.flame_graph import flame_graph
-    from tokenring.nexmark.profile.stacks import labelled, speedscope
+    from tokenring.tools.profile.flame_graph import flame_graph
+    from tokenring.tools.profile.stacks import labelled, speedscope
 
     texts: dict[str, bytes] = {}
     for worker, recording in enumerate(recordings):
@@ -74,7 +74,7 @@ def print_profile(files: list[Path], title: str, recordings: list[Any], err: boo
     from rich.console import Console
     from rich.table import Table
 
-    from tokenring.nexmark.profile.stacks import function_shares
+    from tokenring.tools.profile.stacks import function_shares
 
     console = Console(stderr=err, width=None if (sys.stderr if err else sys.stdout).isatty() else 120)
     workers = Table(title=title, title_justify="left")

@@ -11,28 +11,17 @@ from typing import Any
 
 import click
 
-from tokenring.nexmark.errors import OptionError
-from tokenring.nexmark.profile.files import output_folder, print_profile, write_profile
-from tokenring.nexmark.run import RunError
-from tokenring.nexmark.system import PathOption, at_work
-
-
-class ProgramOrQuery(click.Command):
-    """A command that becomes `profile_program` where there is a `--`: what is behind it is the program, untouched."""
-
-    def make_context(
-        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
-    ) -> click.Context:
-        if "--" not in args:
-            try:
-                return super().make_context(info_name, args, parent, **extra)
-            except click.BadParameter as error:
-                if not isinstance(error.param, click.Argument):
-                    raise
-                cure = "A program goes behind `--`: tokenring profile -- python my_program.py"  # most likely one
-                raise click.BadParameter(f"{error.message} {cure}", error.ctx, error.param) from None
-        at = args.index("--")
-        return profile_program.make_context(info_name, args[:at], parent, obj=args[at + 1 :], **extra)
+from tokenring.tools.errors import OptionError, RunError
+from tokenring.tools.profile import (
+    Recorders,
+    Recording,
+    output_folder,
+    print_profile,
+    read_recording,
+    watch,
+    write_profile,
+)
+from tokenring.tools.system import PathOption, at_work
 
 
 @click.command(options_metavar="[OPTIONS] -- PROGRAM [ARGUMENTS]...")
@@ -80,10 +69,6 @@ def _record(
 ) -> tuple[int, int, list[Any], int]:
     """Run and sample: the program's exit status, how many groups it ran, a recording for each worker's index, and how
     many worker processes were missed."""
-    from tokenring.nexmark.profile.py_spy import Recorders
-    from tokenring.nexmark.profile.stacks import Recording, read_recording
-    from tokenring.nexmark.profile.watch import watch
-
     with Recorders(scratch, frequency) as recorders:
         status, groups = watch(program, environment, recorders)
         workers = max(map(len, groups), default=0)

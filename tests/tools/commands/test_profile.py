@@ -15,7 +15,7 @@ import pytest
 
 from tests.crash.group import ROOT, WATCHDOG_S
 from tests.nexmark.helpers import tokenring
-from tokenring.nexmark.profile import py_spy
+from tokenring.tools.profile import py_spy
 
 PROGRAM = """
 import sys

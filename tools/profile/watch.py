@@ -9,9 +9,9 @@ from contextlib import contextmanager, suppress
 import psutil
 
 from tokenring.engine.ask import running_groups
-from tokenring.nexmark.errors import OptionError
-from tokenring.nexmark.profile.py_spy import Recorder, Recorders
-from tokenring.nexmark.system import Ended
+from tokenring.tools.errors import OptionError
+from tokenring.tools.profile.py_spy import Recorder, Recorders
+from tokenring.tools.system import Ended
 
 _LOOK_S = 0.02
 _LOOK_MEANWHILE_S = 0.2  # while there is a group, the next is not as urgent as leaving the cores to it

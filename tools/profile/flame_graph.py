@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from html import escape
 from zlib import crc32
 
-from tokenring.nexmark.profile.frame import Frame
-from tokenring.nexmark.profile.stacks import Stack
+from tokenring.tools.profile.frame import Frame
+from tokenring.tools.profile.stacks import Stack
 
 WIDTH = 1600
 _ROW = 18

@@ -10,8 +10,10 @@ from typing import Any
 
 from tokenring.engine import Worker, execute
 from tokenring.nexmark.queries import Query
-from tokenring.nexmark.run import Measurements, Pace, Plan, declare, prepare
+from tokenring.nexmark.run.runner import Plan, declare, prepare
+from tokenring.nexmark.run.source import Measurements, Pace
 from tokenring.nexmark.staging import StagedEvents
+from tokenring.tools.profile import wait_at_gate
 
 _HEAD_START_NS = 5_000_000
 
@@ -69,11 +71,6 @@ def repeat_query(
         seconds=time.monotonic() - began_s,
         dnf=any(part["dnf"] for part in parts),
     )
-
-
-def wait_at_gate(gate: int) -> None:
-    """Sleep until the pipe's writing end is closed; samples taken here are before the run and are left out."""
-    os.read(gate, 1)
 
 
 def _repeat(

@@ -1,16 +1,10 @@
 """What every command stands on: files as asked for, signals, progress bars."""
 
-from tokenring.nexmark.system.at_work import at_work
-from tokenring.nexmark.system.files import (
-    STANDARD_OUTPUT,
-    PathOption,
-    is_special,
-    replace,
-    replace_by,
-    require_writable,
-)
-from tokenring.nexmark.system.progress import Advance, progress_bar, progress_line, silent
-from tokenring.nexmark.system.signals import (
+from tokenring.tools.system.at_work import at_work
+from tokenring.tools.system.failing import in_one_line
+from tokenring.tools.system.files import STANDARD_OUTPUT, PathOption, is_special, replace, replace_by, require_writable
+from tokenring.tools.system.progress import Advance, progress_bar, progress_line, silent
+from tokenring.tools.system.signals import (
     Ended,
     ending_signals_come_late,
     ending_signals_exit,
@@ -27,6 +21,7 @@ __all__ = [
     "ending_signals_come_late",
     "ending_signals_exit",
     "ending_signals_raise",
+    "in_one_line",
     "is_special",
     "progress_bar",
     "progress_line",

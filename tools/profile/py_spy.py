@@ -15,7 +15,7 @@ from typing import IO
 
 import psutil
 
-from tokenring.nexmark.errors import CommandError, InputError
+from tokenring.tools.errors import CommandError, InputError
 
 _ATTACHED = "Sampling process"  # what py-spy says once it has found the interpreter in the process
 _ATTACH_S = 30.0  # machines are busy while workers start

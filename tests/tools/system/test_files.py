@@ -20,9 +20,9 @@ from scripts.benchmarks import step
 from tests.nexmark.helpers import seal_generated, tokenring
 from tests.nexmark.run_helpers import expected
 from tokenring.nexmark.bench.rendering import publish
-from tokenring.nexmark.errors import OptionError
 from tokenring.nexmark.events.generator import GeneratorConfig
-from tokenring.nexmark.system.files import replace, require_writable
+from tokenring.tools.errors import OptionError
+from tokenring.tools.system.files import replace, require_writable
 
 _WATCHDOG_S = 60
 

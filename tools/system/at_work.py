@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tokenring.nexmark.system.signals import ending_signals_raise
+from tokenring.tools.system.signals import ending_signals_raise
 
 
 @contextmanager

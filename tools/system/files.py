@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import click
 
-from tokenring.nexmark.errors import OptionError
+from tokenring.tools.errors import OptionError
 
 STANDARD_OUTPUT: Final = Path("-")
 """What a person writes for standard output in a file's place."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from tokenring.nexmark.errors import CommandError, OptionError
+from tokenring.tools.errors import CommandError, OptionError
 
 
 @click.command()

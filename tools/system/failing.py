@@ -1,0 +1,28 @@
+"""The engine's errors as a command says them: one line each, and the operator's traceback for whoever asks for it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+from tokenring.tools.errors import InputError, RunError
+
+
+@contextmanager
+def in_one_line() -> Iterator[None]:
+    """Within the block, what the engine raises becomes an InputError or a RunError."""
+    from tokenring.engine import ConfigError, SegmentError, TokenRingError
+    from tokenring.engine.errors import SharedMemoryError
+
+    try:
+        yield
+    except (ConfigError, SegmentError) as error:
+        raise InputError(str(error)) from error
+    except (TokenRingError, SharedMemoryError) as error:
+        notes = "\n".join(getattr(error, "__notes__", ()))
+        if notes and os.environ.get("TOKENRING_TRACEBACK"):
+            click.echo(notes, err=True)
+        raise RunError(f"{error} (set TOKENRING_TRACEBACK=1 for the traceback)" if notes else str(error)) from error
