@@ -1,8 +1,9 @@
 """TokenRing's one name: `import tokenring as tr` gives all that dataflow authors need.
 
 The names are those of the faces of `tokenring.engine` and `tokenring.operators`, with `tr.graphs` and `tr.mechanisms`.
-A face is loaded when a name of it is first used, so that importing the package, or one of its parts, costs that part
-alone. What type checkers and editors see stands in `__init__.pyi`.
+The faces are loaded when a name is first used, so that importing the package, or one of its parts, costs that part
+alone; and all together, so that all kernels are there before a program's workers are forked. What type checkers and
+editors see stands in `__init__.pyi`.
 """
 
 from importlib import import_module
@@ -23,6 +24,7 @@ def __getattr__(name: str) -> object:
     elif name in _PARTS:
         found = import_module(f"tokenring.{name}")
     elif name in _ROOMS:
+        _load()
         found = import_module(_ROOMS[name])
     else:
         found = _of_a_face(name)
@@ -30,7 +32,14 @@ def __getattr__(name: str) -> object:
     return found
 
 
+def _load() -> None:
+    """Load everything: what is first named in a worker must not be imported, and its kernels compiled, in each."""
+    for module in (*_FACES, *_ROOMS.values()):
+        import_module(module)
+
+
 def _of_a_face(name: str) -> object:
+    _load()
     for face in map(import_module, _FACES):
         if name in face.__all__:
             return getattr(face, name)

@@ -60,6 +60,14 @@ def test_a_tool_s_question_loads_nothing() -> None:
     assert {name for name in loaded if name.startswith("tokenring")} == {"tokenring"}
 
 
+def test_what_workers_name_is_loaded_before_the_fork() -> None:
+    program = "import sys, tokenring as tr; print(tr.execute(lambda worker: 'tokenring.operators' in sys.modules, 1))"
+    assert in_a_process(program).stdout == "[True]\n"
+    assert {f"tokenring.operators.{room}" for room in ("graphs", "mechanisms")} <= loaded_by(
+        "import tokenring as tr; tr.Schema"
+    )
+
+
 def test_a_part_costs_that_part_alone() -> None:
     assert not loaded_by("import tokenring") & {"numpy", "tokenring.engine"}
     spark = loaded_by("import tokenring.nexmark.events.generator")
