@@ -52,4 +52,4 @@ __all__ = [
     "words_at",
 ]
 
-COME_WITH_NUMBA.append("tokenring.shm.kernels.compiler_lock")
+COME_WITH_NUMBA += ["tokenring.shm.kernels.compiler_lock", "tokenring.shm.kernels.temporary_folder"]

@@ -9,10 +9,10 @@ from contextlib import suppress
 from functools import cache
 from hashlib import blake2b
 from types import CodeType
-from typing import Any
+from typing import Any, ClassVar
 
 from numba import njit
-from numba.core.caching import FunctionCache
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.registry import cpu_target
 from numba.extending import typeof_impl
 
@@ -23,11 +23,20 @@ class NotCached(Exception):
     """A kernel that was only to be loaded has to be compiled."""
 
 
+class KernelFiles(CompileResultCacheImpl):  # type: ignore[misc]
+    """Where numba keeps a function: in NUMBA_CACHE_DIR, beside its source, below the user's home, and where else those
+    say that are imported with numba.
+    """
+
+    _locator_classes: ClassVar[list[type]] = list(CompileResultCacheImpl._locator_classes)
+
+
 class KernelCache(FunctionCache):  # type: ignore[misc]
     """Numba's cache of a function, but for three things: it notices every change to what is compiled in, not only to
     the function's own file; what is damaged counts as not there; and what cannot be written is told, once.
     """
 
+    _impl_class = KernelFiles
     only_load = False
     """Whether to raise NotCached where numba would go on to compile."""
 

@@ -1,0 +1,82 @@
+"""Kernels are kept where nothing can be written but a temporary folder, and never in one that others may have made."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.imports import ROOT
+
+PROGRAM = """
+from tokenring.shm.kernels import int64, kernel
+@kernel(int64(int64))
+def next_of(value):
+    return value + 1
+if __name__ == "__main__":
+    from tokenring.engine.group.warm_up import warm_up
+    print(warm_up() > 0, next_of(1))
+"""
+# Permissions are nothing to root, until it gives up CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH for what it starts.
+BOUND = """
+import ctypes, os, sys
+if os.geteuid() == 0:
+    for capability in (1, 2):
+        assert ctypes.CDLL(None).prctl(24, capability, 0, 0, 0) == 0  # PR_CAPBSET_DROP
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Iterator[Path]:
+    """A program in a folder that cannot be written, with a home like that."""
+    folder = tmp_path / "installed"
+    folder.mkdir()
+    (folder / "program.py").write_text(PROGRAM)
+    (tmp_path / "temporary").mkdir(mode=0o700)
+    folder.chmod(0o555)
+    yield folder / "program.py"
+    folder.chmod(0o755)
+
+
+def run(program: Path) -> subprocess.CompletedProcess[str]:
+    environment = {
+        "HOME": str(program.parent / "missing"),
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(ROOT),
+        "TMPDIR": str(program.parents[1] / "temporary"),
+    }
+    command = [sys.executable, "-c", BOUND, str(program)]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=250, check=False)
+
+
+def test_they_are_kept_in_a_temporary_folder_of_this_user_alone(program: Path) -> None:
+    first, second = run(program), run(program)
+    assert (first.stdout, first.stderr.splitlines()[-1:]) == ("True 2\n", ["compiling 1 kernel, once"]), first.stderr
+    assert "Warning" not in first.stderr
+    assert (second.stdout, second.stderr) == ("False 2\n", "")
+    (folder,) = (program.parents[1] / "temporary").iterdir()
+    assert folder.name == f"tokenring-kernels-{os.geteuid()}"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert not list(program.parent.glob("*cache*"))
+
+
+@pytest.mark.parametrize("planted", ["open to others", "a link", "in an open folder"])
+def test_a_folder_that_others_may_have_made_is_not_used(program: Path, planted: str) -> None:
+    temporary, other = program.parents[1] / "temporary", program.parents[1] / "other"
+    folder = temporary / f"tokenring-kernels-{os.geteuid()}"
+    other.mkdir(mode=0o700)
+    if planted == "a link":
+        folder.symlink_to(other)
+    else:
+        folder.mkdir(mode=0o700)
+        (folder if planted == "open to others" else temporary).chmod(0o777)
+    ran = run(program)
+    assert ran.stdout == "True 2\n"
+    assert ran.stderr.count("KernelCacheWarning: compiled kernels cannot be kept") == 1
+    assert "NUMBA_CACHE_DIR" in ran.stderr
+    assert not list(folder.iterdir())
