@@ -52,7 +52,7 @@ from tokenring.engine.errors import (
     WorkerError,
     WrongOutputError,
 )
-from tokenring.engine.explain import Explanation, Hold, Holder, Pointstamp
+from tokenring.engine.explain import Dataflow, Explanation, Hold, Holder, Pointstamp
 from tokenring.engine.graph import (
     BatchFunction,
     Broadcast,
@@ -108,6 +108,7 @@ __all__ = [
     "Broadcast",
     "Config",
     "ConfigError",
+    "Dataflow",
     "DroppedTokenError",
     "Exchange",
     "ExpiredReferenceError",

@@ -56,7 +56,7 @@ def program(worker: Worker) -> None:
         counts = window_counts(stream)
         rows = collect(counts)
         probe = counts.probe()
-    with scope.hold("windows", 15) as hold:  # nobody passes time 15 at the input of `windows`
+    with scope.running.hold("windows", 15) as hold:  # nobody passes time 15 at the input of `windows`
         for time in range(0, 40, 2):
             clicks.advance_to(time)
             clicks.send({"user": [0, 1, 2]})
@@ -64,8 +64,8 @@ def program(worker: Worker) -> None:
         while worker.step():  # all rows go in; the first window ends, the others cannot
             pass
         print(f"held at {hold.time}; the frontier behind the query is {probe.frontier}")
-        print(f"open windows: {scope.inspect('windows')}")
-        print(str(scope.why("windows")).replace(str(Path(__file__).parent), "examples"))
+        print(f"open windows: {scope.running.inspect('windows')}")
+        print(str(scope.running.why("windows")).replace(str(Path(__file__).parent), "examples"))
     worker.run()
     print("released:", dict(zip(*(column.tolist() for column in rows.columns().values()), strict=True)))
 

@@ -253,8 +253,8 @@ def _work(worker: Worker, keys: np.ndarray, values: np.ndarray, cells: int, pace
             oldest = waiting[0][1] if waiting else event
             if backlog.note(now_ns, now_ns - int(oldest * ns_per_event)):
                 dnf = True
-                worker.end_early()
-            if dnf or worker.ending:
+                worker.ending.ask()
+            if dnf or worker.ending.asked:
                 is_open = False
                 log_change(changes, used, TOKENS, -1, token)
     return {

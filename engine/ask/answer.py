@@ -18,17 +18,7 @@ from typing import Any
 import orjson
 
 from tokenring.engine.errors import TokenRingError, UsageError
-from tokenring.engine.explain import (
-    Explanation,
-    Inspectable,
-    Named,
-    Place,
-    explain,
-    live_tokens,
-    of_port,
-    of_probe,
-    why,
-)
+from tokenring.engine.explain import Explanation, Inspection, Named, Place, explain, live_tokens, of_port, of_probe
 
 SIGNAL = signal.SIGUSR1
 _PLACES = 20  # that are explained where the question names none
@@ -65,7 +55,7 @@ def write_whole(path: Path, value: Any) -> None:
     draft.rename(path)
 
 
-def answer_questions(worker: Inspectable, launcher: int, noticed: Callable[[], None]) -> None:
+def answer_questions(inspection: Inspection, launcher: int, noticed: Callable[[], None]) -> None:
     """Let this worker process answer from now on; `noticed()` is called when somebody asks for whatever."""
 
     def answer(_: int, frame: FrameType | None) -> None:
@@ -75,15 +65,16 @@ def answer_questions(worker: Inspectable, launcher: int, noticed: Callable[[], N
             folder = question_folder(launcher)
             require_private(folder.parent)
             question = orjson.loads((folder / "question.json").read_bytes())
-            write_whole(folder / f"{question['id']}-{os.getpid()}.json", _answer(worker, question, frame))
+            write_whole(folder / f"{question['id']}-{os.getpid()}.json", _answer(inspection, question, frame))
 
     signal.signal(SIGNAL, answer)
 
 
-def _answer(worker: Inspectable, question: dict[str, Any], frame: FrameType | None) -> dict[str, Any]:
-    answer: dict[str, Any] = {"worker": worker.index, "peers": worker.peers, "at": _at(frame), "explanations": []}
+def _answer(inspection: Inspection, question: dict[str, Any], frame: FrameType | None) -> dict[str, Any]:
+    worker, peers = inspection.index, inspection.peers
+    answer: dict[str, Any] = {"worker": worker, "peers": peers, "at": _at(frame), "explanations": []}
     try:
-        answer["explanations"] = list(_explanations(worker, question))
+        answer["explanations"] = list(_explanations(inspection, question))
     except TokenRingError as error:
         answer["error"] = str(error)
     except Exception as error:  # the tables may be half-way through growing, say
@@ -91,17 +82,17 @@ def _answer(worker: Inspectable, question: dict[str, Any], frame: FrameType | No
     return answer
 
 
-def _explanations(worker: Inspectable, question: dict[str, Any]) -> Iterator[Explanation]:
+def _explanations(inspection: Inspection, question: dict[str, Any]) -> Iterator[Explanation]:
     time = question["time"]
     time = tuple(time) if isinstance(time, list) else time
     if question["operator"] is not None:
         side, number = question["port"]
         named: Named = (question["operator"], side, number) if side else question["operator"]
-        yield why(worker, worker.dataflows.running, named, time)
+        yield inspection.why(named, time)
         return
     found, tokens = 0, live_tokens()
-    for place in _places(worker):
-        explanation = explain(worker, place, time if place.depth == _depth(time) else None, tokens)
+    for place in _places(inspection):
+        explanation = explain(inspection, place, time if place.depth == _depth(time) else None, tokens)
         if explanation.frontier:
             yield explanation
             found += 1
@@ -109,9 +100,9 @@ def _explanations(worker: Inspectable, question: dict[str, Any]) -> Iterator[Exp
             return
 
 
-def _places(worker: Inspectable) -> Iterator[Place]:
+def _places(inspection: Inspection) -> Iterator[Place]:
     """What a program waits for: its probes; of a dataflow without any, the ends."""
-    for dataflow in worker.dataflows.running:
+    for dataflow in inspection.dataflows.running:
         yield from (of_probe(dataflow, probe) for probe in dataflow.probes)
         if not dataflow.probes:
             ends = [operator for operator in dataflow.operators if not operator.outputs] or dataflow.operators[-1:]

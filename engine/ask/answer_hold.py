@@ -47,12 +47,12 @@ class HoldsFromOutside:
         self._worker = worker
         self._launcher = launcher
         self._known: dict[Path, Hold | None] = {}
-        worker.look_outside = self._look
+        worker.schedule.look_outside = self._look
 
     def noticed(self) -> None:
         """A signal came, at whatever instant: look soon, if there is anything new."""
         if holds_of(self._launcher).keys() - self._known.keys():
-            self._worker.look_outside_after(0)
+            self._worker.schedule.look_outside_after(0)
 
     def _look(self) -> None:
         wanted = holds_of(self._launcher)
@@ -64,7 +64,7 @@ class HoldsFromOutside:
             if folder not in self._known:
                 self._known[folder] = self._taken(folder, question)
         if self._known:
-            self._worker.look_outside_after(_LOOK_EVERY_NS)
+            self._worker.schedule.look_outside_after(_LOOK_EVERY_NS)
 
     def _taken(self, folder: Path, question: dict[str, Any]) -> Hold | None:
         """Take the hold if this worker can, and say what became of it; the asker need not be there any more."""
@@ -74,7 +74,7 @@ class HoldsFromOutside:
         hold = None
         try:
             named = (question["operator"], side, number) if side else question["operator"]
-            hold = worker.hold(named, tuple(time) if isinstance(time, list) else time)
+            hold = worker.inspection.hold(named, tuple(time) if isinstance(time, list) else time)
             answer["place"] = hold.place
         except TokenRingError as error:
             answer["error"] = str(error)

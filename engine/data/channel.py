@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 class Channel:
     """An edge within a worker: batches pass by reference."""
 
-    __slots__ = ("log", "target", "worker")
+    __slots__ = ("log", "schedule", "target")
 
     def __init__(self, worker: "Worker", target: InputPort) -> None:
-        self.worker = worker
+        self.schedule = worker.schedule
         self.target = target
         self.log: ChangeLog = worker.log
 
@@ -40,7 +40,7 @@ class Channel:
             target.first((time, batch, True))
         else:
             target.queue.append((time, batch, True))  # it may be a view that came in through another channel
-        self.worker.schedule(target.operator)
+        self.schedule.make_due(target.operator)
 
     def push_each(self, burst: Burst, batch: Batch) -> None:
         """Count all messages of a burst and hand them over as one entry."""
@@ -50,7 +50,7 @@ class Channel:
             target.first((burst, batch, True))
         else:
             target.queue.append((burst, batch, True))
-        self.worker.schedule(target.operator)
+        self.schedule.make_due(target.operator)
 
 
 class SelectChannel(Channel):

@@ -210,7 +210,7 @@ class RemoteChannel(Channel):
             target.first((time, batch, True))
         else:
             target.queue.append((time, batch, True))
-        self.worker.schedule(target.operator)
+        self.schedule.make_due(target.operator)
 
 
 class BurstEnd:

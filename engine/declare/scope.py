@@ -3,25 +3,18 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
 
 from tokenring.engine.columns import Schema
 from tokenring.engine.declare.stream import OperatorBuilder, Stream
 from tokenring.engine.errors import GraphError, SchemaError
-from tokenring.engine.explain import Explanation, Hold, Named, cancel, inspect, take_hold, why
+from tokenring.engine.explain import Dataflow
 from tokenring.engine.graph import Constructor, Graph, Notify, OperatorSpec, Pipeline, Source, Target
 from tokenring.engine.running import InputHandle, Probe
 from tokenring.engine.times import MOST_COORDINATES, PathSummary, enter_summary, feedback_summary, leave_summary
 
-if TYPE_CHECKING:
-    from tokenring.engine.running import RunningDataflow
-    from tokenring.engine.worker.worker import Worker
-
 
 class Scope:
     """Builds one dataflow. Every worker of a group must declare the same one."""
-
-    running: "RunningDataflow | None" = None
 
     def __init__(self, name: str) -> None:
         self.graph = Graph(name)
@@ -29,55 +22,24 @@ class Scope:
         self.depth = 1
         """The number of coordinates of the scope's times."""
         self._open = True
-
-    @property
-    def done(self) -> bool:
-        """Whether the dataflow was built and is finished: every token dropped and every message consumed, on all
-        workers. Its operators are not run any more, and what they kept is released.
-        """
-        return self.running is not None and self.running.done
+        self._running: Dataflow | None = None
 
     @property
     def root(self) -> "Scope":
         """The scope that all others of the dataflow are in."""
         return self
 
-    def why(self, place: Named, time: Any = None) -> Explanation:
-        """What keeps `time` from passing at the place, or, without a time, holds its frontier where it is: tokens, with
-        the code that made them, messages and where they wait, inputs never closed, holds. Of other workers only the
-        numbers are known here; `tokenring why` asks them too.
-
-        The place: a probe, a stream, an input handle, an operator's name, or (name, "input" or "output", number).
+    @property
+    def running(self) -> Dataflow:
+        """The dataflow as it runs on this worker: whether it is done, why its time stands still, how to end it. Raises
+        GraphError before the end of the `with worker.dataflow()` block.
         """
-        return why(*self._running(), place, time)
-
-    def hold(self, place: Named, time: Any) -> Hold:
-        """A breakpoint: no frontier passes `time` at the place, on any worker, before the hold is released. An input is
-        held at the output that feeds it, and so for all who read that. Steps go on meanwhile.
-
-        Raises TimeRegressionError if the time has passed, TokenError if this worker has no token to derive it from.
-        """
-        return take_hold(*self._running(), place, time)
-
-    def cancel(self) -> None:
-        """End the dataflow, unfinished, and leave others running: no operator of it runs again, its tokens are dropped,
-        its rows thrown away, its inputs closed. Probes then say that it is done; its sinks publish nothing. Every
-        worker must call it, and waits here, stepping, until all have.
-        """
-        worker, (running,) = self._running()
-        cancel(worker, running)
-
-    def inspect(self, operator: str) -> Any:
-        """What the operator of that name shows of its state on this worker (`context.inspectable`)."""
-        return inspect(self._running()[1], operator)
-
-    def _running(self) -> tuple["Worker", list["RunningDataflow"]]:
-        running = self.root.running
+        running = self.root._running
         if running is None:
             raise GraphError(
                 f"dataflow {self.graph.name!r} is not built yet; ask after the `with worker.dataflow()` block"
             )
-        return running.operators[0].worker, [running]
+        return running
 
     def require_open(self) -> None:
         """Raise GraphError once the dataflow is built."""
@@ -90,6 +52,10 @@ class Scope:
     def close(self) -> None:
         """No more declarations (done by the engine)."""
         self._open = False
+
+    def begin(self, running: Dataflow) -> None:
+        """What was declared runs from now on (said by the engine)."""
+        self._running = running
 
     def require_own(self, stream: Stream, who: str) -> None:
         """Raise GraphError, on behalf of `who`, if the stream belongs to another dataflow or another scope of this one.

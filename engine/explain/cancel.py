@@ -4,24 +4,25 @@ In that order, since a token that is dropped says that nothing more comes: an op
 take half of the rows for all of them, and a sink would publish it.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from tokenring.engine.data import InputPort
 from tokenring.engine.explain.why import live_tokens, tokens_of
-
-if TYPE_CHECKING:
-    from tokenring.engine.running import RunningDataflow
-    from tokenring.engine.worker.worker import Worker
+from tokenring.engine.running import RunningDataflow, Schedule
 
 
-def cancel(worker: "Worker", dataflow: "RunningDataflow") -> None:
-    """End a dataflow on this worker and, once they call it too, on all others."""
+def cancel(
+    dataflow: RunningDataflow, schedule: Schedule, barrier: Callable[[], object], flush: Callable[[], None]
+) -> None:
+    """End a dataflow on this worker and, once they call it too, on all others: `barrier` waits for them, `flush`
+    publishes what changed.
+    """
     logics = [operator.logic for operator in dataflow.operators]  # which hold tokens that would else be lost
     for operator in dataflow.operators:
         if not operator.is_relay:
             operator.logic, operator.ports = _discard, operator.inputs
             operator.view = None
-    worker.barrier()
+    barrier()
     if dataflow.done:
         return
     for handle in dataflow.inputs:
@@ -31,8 +32,8 @@ def cancel(worker: "Worker", dataflow: "RunningDataflow") -> None:
     del logics
     for operator in dataflow.operators:
         if not operator.is_relay:
-            worker.schedule(operator)  # for what waits at its inputs, and to let go of the right to be told
-    worker.flush()
+            schedule.make_due(operator)  # for what waits at its inputs, and to let go of the right to be told
+    flush()
 
 
 def _discard(*inputs: InputPort) -> None:

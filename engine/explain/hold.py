@@ -6,9 +6,9 @@ time there: all workers count that one, so none has passed the time, and every o
 that the other was dropped. Why that is safe: docs/concurrency.md.
 """
 
+from collections.abc import Callable
 from typing import Any
 
-from tokenring.engine.data import OutputPort
 from tokenring.engine.tokens import Token
 
 
@@ -21,10 +21,10 @@ class HeldToken(Token):
 class Hold:
     """Keeps the frontier of a place from passing `time` until `release`; a context manager that releases at its end."""
 
-    __slots__ = ("_port", "_token", "place")
+    __slots__ = ("_flush", "_token", "place")
 
-    def __init__(self, port: OutputPort, token: HeldToken, place: str) -> None:
-        self._port = port
+    def __init__(self, token: HeldToken, place: str, flush: Callable[[], None]) -> None:
+        self._flush = flush
         self._token = token
         self.place = place
         """Where it holds, in words."""
@@ -42,13 +42,13 @@ class Hold:
     def advance_to(self, time: Any) -> None:
         """Hold a later time instead. Raises TimeRegressionError for an earlier one, DroppedTokenError once released."""
         self._token.downgrade(time)
-        self._port.operator.worker.flush()
+        self._flush()
 
     def release(self) -> None:
         """Let the frontier go on (idempotent)."""
         if self._token.live:
             self._token.drop()
-            self._port.operator.worker.flush()
+            self._flush()
 
     def __enter__(self) -> "Hold":
         return self

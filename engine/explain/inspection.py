@@ -1,6 +1,6 @@
 """What somebody outside may ask of a running worker: why time stands still, a breakpoint, a look at the state."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tokenring.engine.data import DataPlane, OutputPort
@@ -19,15 +19,27 @@ if TYPE_CHECKING:
     from tokenring.engine.running import RunningOperator
 
 
-class Inspectable:
-    """The part of a worker that answers questions."""
+class Inspection:
+    """The part of a worker that answers questions about all its dataflows; `Dataflow` answers about one."""
 
-    index: int
-    peers: int
-    tracker: Tracker
-    log: ChangeLog
-    plane: DataPlane
-    dataflows: Dataflows
+    def __init__(
+        self,
+        index: int,
+        peers: int,
+        tracker: Tracker,
+        log: ChangeLog,
+        plane: DataPlane,
+        dataflows: Dataflows,
+        flush: Callable[[], None],
+    ) -> None:
+        self.index = index
+        self.peers = peers
+        self.tracker = tracker
+        self.log = log
+        self.plane = plane
+        self.dataflows = dataflows
+        self.flush = flush
+        """Publishes logged changes."""
 
     @property
     def operators(self) -> list["RunningOperator"]:
@@ -36,16 +48,16 @@ class Inspectable:
 
     def why(self, place: Named, time: Any = None) -> Explanation:
         """What keeps `time` from passing at the place, or, without a time, holds its frontier where it is: see
-        `Scope.why`. Operators' names are looked for in all dataflows.
+        `Dataflow.why`. Operators' names are looked for in all dataflows.
         """
         return why(self, self.dataflows.running, place, time)
 
     def hold(self, place: Named, time: Any) -> Hold:
-        """Keep the frontier of the place from passing `time`: see `Scope.hold`."""
+        """Keep the frontier of the place from passing `time`: see `Dataflow.hold`."""
         return take_hold(self, self.dataflows.running, place, time)
 
     def inspect(self, operator: str) -> Any:
-        """What an operator shows of its state on this worker: see `Scope.inspect`."""
+        """What an operator shows of its state on this worker: see `Dataflow.inspect`."""
         return inspect(self.dataflows.running, operator)
 
     def describe_frontiers(self) -> str:
@@ -53,16 +65,16 @@ class Inspectable:
         return describe_frontiers(self.operators)
 
 
-def why(worker: Inspectable, dataflows: Sequence[RunningDataflow], named: Named, time: Any) -> Explanation:
-    """See `Scope.why`."""
+def why(worker: Inspection, dataflows: Sequence[RunningDataflow], named: Named, time: Any) -> Explanation:
+    """See `Dataflow.why`."""
     place = find(dataflows, named)
     if place is None:
         return Explanation("", in_words(named), -1, time, (), (), 0, (worker.index,), worker.peers)
     return explain(worker, place, None if time is None else _time_at(place, time))
 
 
-def take_hold(worker: Inspectable, dataflows: Sequence[RunningDataflow], named: Named, time: Any) -> Hold:
-    """See `Scope.hold`, through which it is to be called: the hold is said to be taken where that was called."""
+def take_hold(worker: Inspection, dataflows: Sequence[RunningDataflow], named: Named, time: Any) -> Hold:
+    """See `Dataflow.hold`, through which it is to be called: the hold is said to be taken where that was called."""
     place = find(dataflows, named)
     if place is None:
         raise TimeRegressionError(
@@ -80,11 +92,11 @@ def take_hold(worker: Inspectable, dataflows: Sequence[RunningDataflow], named: 
     token = HeldToken(port, time, 3, GRANTED)
     port.held += 1
     worker.log.add(port.location, time, 1)
-    port.operator.worker.flush()
-    return Hold(port, token, place.name)
+    worker.flush()
+    return Hold(token, place.name, worker.flush)
 
 
-def _source_of(worker: Inspectable, place: Place) -> OutputPort:
+def _source_of(worker: Inspection, place: Place) -> OutputPort:
     """The output where a token holds the place: itself, or the one that feeds it."""
     outputs = {port.location: port for operator in place.dataflow.operators for port in operator.outputs}
     location = place.location
@@ -93,7 +105,7 @@ def _source_of(worker: Inspectable, place: Place) -> OutputPort:
     return outputs[location]
 
 
-def _refuse_hold(worker: Inspectable, place: Place, time: Any) -> None:
+def _refuse_hold(worker: Inspection, place: Place, time: Any) -> None:
     explanation = explain(worker, place, time)
     who = f"cannot hold {place.name} at {time} on worker {worker.index}"
     if explanation.passed:
@@ -116,7 +128,7 @@ def _time_at(place: Place, time: Any) -> Any:
 
 
 def inspect(dataflows: Sequence[RunningDataflow], name: str) -> Any:
-    """See `Scope.inspect`."""
+    """See `Dataflow.inspect`."""
     _, operator = operator_called([dataflow for dataflow in dataflows if not dataflow.done], name)
     if operator.view is None:
         raise GraphError(f"operator {name!r} shows no state; its constructor may call context.inspectable(function)")

@@ -84,8 +84,8 @@ def find(dataflows: Sequence["RunningDataflow"], named: Named) -> Place | None:
                 f"{named!r} is no place; give a probe, a stream, an input handle, an operator's name, or (name, "
                 f'"input" or "output", number)'
             )
-        own = named.scope.root.running
-        built, finished = own is not None, own is not None and own.done
+        own = named.scope.running.instance
+        built, finished = True, own.done
         place = None
         if own in running:
             place = of_port(own, own.operators[named.source.operator].outputs[named.source.port])

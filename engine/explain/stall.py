@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any
 from tokenring.engine.data import OutputPort
 from tokenring.engine.explain.asked import Asked
 from tokenring.engine.explain.hold import HeldToken
+from tokenring.engine.explain.inspection import Inspection
 from tokenring.engine.explain.place import of_port
 from tokenring.engine.explain.why import explain, live_tokens, tokens_of
-from tokenring.engine.running import Probe
+from tokenring.engine.progress import ProgressChannel
+from tokenring.engine.running import Probe, Schedule
 from tokenring.engine.times import MAX_TIME, coordinates
-from tokenring.engine.tokens import Token
+from tokenring.engine.tokens import LostTokens, Token
 
 if TYPE_CHECKING:
     from tokenring.engine.running import RunningDataflow
-    from tokenring.engine.worker.worker import Worker
 
 STALLED_S = 10.0
 """How long nothing moves before a worker looks for tokens that were forgotten."""
@@ -33,10 +34,18 @@ _LISTEN_NS = 10**9  # how long a program has to ask what it asks
 class StallWatch:
     """One worker's watch. It speaks once of either; until it has something to say it looks again every STALLED_S."""
 
-    __slots__ = ("_asked", "_position", "_said", "_said_who_waits", "_since_ns", "_worker")
+    __slots__ = (
+        *("_asked", "_inspection", "_lost", "_position", "_progress", "_said", "_said_who_waits", "_schedule"),
+        "_since_ns",
+    )
 
-    def __init__(self, worker: "Worker") -> None:
-        self._worker = worker
+    def __init__(
+        self, inspection: Inspection, schedule: Schedule, progress: ProgressChannel, lost: LostTokens
+    ) -> None:
+        self._inspection = inspection
+        self._schedule = schedule
+        self._progress = progress
+        self._lost = lost
         self._position = -1
         self._since_ns = 0
         self._said = False
@@ -45,53 +54,53 @@ class StallWatch:
 
     def look(self) -> None:
         """Between steps: is it time to speak? Progress is a number that grows with whatever moves."""
-        position = self._worker.progress.position
+        position = self._progress.position
         if position != self._position:
             self._position, self._since_ns = position, monotonic_ns()
             if self._asked.listening:
                 self._asked.stop()
         elif self._asked.listening:
             if self._asked.heard or monotonic_ns() - self._since_ns > _LISTEN_NS:
-                self._said_who_waits = _say(_held_up(self._worker, self._asked.stop()))
+                self._said_who_waits = _say(_held_up(self._inspection, self._asked.stop()))
         elif not self._said and monotonic_ns() - self._since_ns > STALLED_S * 1e9:
             self._since_ns = monotonic_ns()
             gc.collect()
-            if self._worker.lost.waiting:
+            if self._lost.waiting:
                 return  # what was lost is told of and released, and time goes on
             forgotten = self._forgotten()
             if forgotten:
-                self._said = _say(_told(self._worker.index, forgotten))
+                self._said = _say(_told(self._inspection.index, forgotten))
             elif not self._said_who_waits:
                 self._asked.listen()
 
     def _forgotten(self) -> dict[OutputPort, list[Token]]:
         """Tokens of operators that nothing runs any more, or that no message at their time can reach."""
-        worker, tokens = self._worker, live_tokens()
-        timers = {id(operator) for _, _, operator in worker.timers}
+        inspection, tokens = self._inspection, live_tokens()
+        timers = {id(operator) for _, _, operator in self._schedule.timers}
         found: dict[OutputPort, list[Token]] = {}
-        for dataflow in worker.dataflows.running:
+        for dataflow in inspection.dataflows.running:
             manual = {id(handle.token) for handle in dataflow.inputs}
             for token, _, time in tokens_of(dataflow, tokens):
                 port = token._port
                 assert isinstance(port, OutputPort)
                 if isinstance(token, HeldToken) or id(token) in manual or id(port.operator) in timers:
                     continue
-                if _is_forgotten(worker, dataflow, port, time):
+                if _is_forgotten(inspection, dataflow, port, time):
                     found.setdefault(port, []).append(token)
         return found
 
 
-def _is_forgotten(worker: "Worker", dataflow: "RunningDataflow", port: OutputPort, time: Any) -> bool:
+def _is_forgotten(inspection: Inspection, dataflow: "RunningDataflow", port: OutputPort, time: Any) -> bool:
     operator = port.operator
     if not operator.inputs:  # a source: what else could activate it is somebody's progress
         sources = {output.location for other in dataflow.operators if not other.inputs for output in other.outputs}
-        counted = {location for other in dataflow.operators for location in _counted(worker, other)}
+        counted = {location for other in dataflow.operators for location in _counted(inspection, other)}
         return counted <= sources
     own = {output.location for output in operator.outputs}
     # In a loop it may wait for later rounds, of which nobody but itself may be the cause.
     last = time if operator.inputs[0].depth == 1 else (time[0], *[MAX_TIME] * (len(time) - 1))
     return all(
-        {held.location for held in explain(worker, of_port(dataflow, port), last, ()).pointstamps} <= own
+        {held.location for held in explain(inspection, of_port(dataflow, port), last, ()).pointstamps} <= own
         for port in operator.inputs
     )
 
@@ -103,24 +112,24 @@ def _say(text: str) -> bool:
     return bool(text)
 
 
-def _held_up(worker: "Worker", probes: list[Probe]) -> str:
+def _held_up(inspection: Inspection, probes: list[Probe]) -> str:
     """What holds back the probes that the program waits for, if inputs do; "" otherwise."""
-    inputs = {handle.port.location for handle in worker.inputs if handle.port is not None}
+    inputs = {handle.port.location for handle in inspection.dataflows.inputs if handle.port is not None}
     for probe in probes:
-        found = worker.why(probe)
+        found = inspection.why(probe)
         if any(held.location in inputs for held in found.pointstamps):
             told = str(found).replace("\n", "\n  ")
             return (
-                f"tokenring: worker {worker.index}: nothing has moved for {STALLED_S:g} s, and the program waits for "
-                f"{told}\n  An input holds back its time on all workers until its handle on each is moved: "
+                f"tokenring: worker {inspection.index}: nothing has moved for {STALLED_S:g} s, and the program waits "
+                f"for {told}\n  An input holds back its time on all workers until its handle on each is moved: "
                 f"advance_to(time), or close().\n  All that is held: tokenring why {os.getppid()}\n"
             )
     return ""
 
 
-def _counted(worker: "Worker", operator: Any) -> list[int]:
+def _counted(inspection: Inspection, operator: Any) -> list[int]:
     ports = [*operator.inputs, *operator.outputs]
-    return [port.location for port in ports if any(count > 0 for _, count in worker.tracker.entries(port.location))]
+    return [port.location for port in ports if any(count > 0 for _, count in inspection.tracker.entries(port.location))]
 
 
 def _told(worker: int, forgotten: dict[OutputPort, list[Token]]) -> str:

@@ -27,7 +27,7 @@ from tokenring.engine.times import Antichain, coordinates, less_equal
 from tokenring.engine.tokens import Token
 
 if TYPE_CHECKING:
-    from tokenring.engine.explain.inspection import Inspectable
+    from tokenring.engine.explain.inspection import Inspection
     from tokenring.engine.running import RunningDataflow
 
 _LISTED = 100  # counts that one explanation lists
@@ -35,7 +35,7 @@ _KINDS = (Token, HeldToken)  # by type, since asking isinstance of any object at
 
 
 def explain(
-    worker: "Inspectable", place: Place, time: Any = None, tokens: Sequence[Token] | None = None
+    worker: "Inspection", place: Place, time: Any = None, tokens: Sequence[Token] | None = None
 ) -> Explanation:
     """What could still result in `time` at the place (None: in its frontier), by the counts as this worker knows them;
     its own tokens (of `live_tokens()`, if those are known already) and messages by name.
@@ -77,7 +77,7 @@ def explain(
     )
 
 
-def _notes(worker: "Inspectable", dataflow: "RunningDataflow") -> tuple[str, ...]:
+def _notes(worker: "Inspection", dataflow: "RunningDataflow") -> tuple[str, ...]:
     """What makes the counts older than the holders."""
     running = [operator.name for operator in dataflow.operators if operator.is_running]
     if running:
@@ -88,7 +88,7 @@ def _notes(worker: "Inspectable", dataflow: "RunningDataflow") -> tuple[str, ...
 
 
 def _own(
-    worker: "Inspectable", dataflow: "RunningDataflow", tokens: Sequence[Token]
+    worker: "Inspection", dataflow: "RunningDataflow", tokens: Sequence[Token]
 ) -> dict[tuple[int, Any], list[Holder]]:
     """This worker's tokens and messages of a dataflow, by location and time."""
     alike: Counter[tuple[int, Any, str, str, str]] = Counter()  # location, time, kind, origin, target

@@ -67,7 +67,7 @@ class Signal:
         """Send a word (int64) behind everything that the output has sent."""
         if self._number < 0:
             self.received[0] = word
-            self._worker.schedule(self._target)
+            self._worker.schedule.make_due(self._target)
             return
         self._word[0] = word
         if not self._is_pending and not self._try():
@@ -94,4 +94,4 @@ class Signal:
     def deliver(self, queue: int, rows: int, time: int, offset: int, stride: int, end: int) -> None:
         """A word arrived: note it, and run the operator."""
         self.received[queue] = int(self._plane.words[queue][offset])
-        self._worker.schedule(self._target)
+        self._worker.schedule.make_due(self._target)

@@ -147,7 +147,7 @@ class Group:
         return error
 
     def _stop(self) -> None:
-        poke(self._segment.address(self._segment.layout.stop), 1)  # SYNC stop: release, pairs with Worker._check_stop
+        poke(self._segment.address(self._segment.layout.stop), 1)  # SYNC stop: release, pairs with Parking.stop_asked
         wake_all(self._segment, self._lot)
 
     def end(self) -> None:

@@ -10,7 +10,7 @@ from tokenring.engine.running.probe import Probe
 from tokenring.engine.running.probe_group import ProbeGroup
 from tokenring.engine.running.publishing import Publication, put_in_place, sync
 from tokenring.engine.running.room import Room
-from tokenring.engine.running.schedule import IN_TURN, Scheduling
+from tokenring.engine.running.schedule import IN_TURN, Schedule
 
 __all__ = [
     "Dataflows",
@@ -26,7 +26,7 @@ __all__ = [
     "Room",
     "RunningDataflow",
     "RunningOperator",
-    "Scheduling",
+    "Schedule",
     "put_in_place",
     "refuse_step",
     "sync",

@@ -27,7 +27,7 @@ def refuse_step(worker: "Worker") -> NoReturn:
             f"worker {worker.index} cannot step, wait or build in thread {current_thread().name!r}: it belongs to the "
             f"thread that its program runs in"
         )
-    for operator in worker.operators:
+    for operator in worker.dataflows.operators.values():
         if operator.is_running:
             raise UsageError(
                 f"operator {operator.name!r} on worker {worker.index}: a logic cannot step its worker or wait for a "

@@ -111,7 +111,7 @@ class RunningOperator:
 
     def frontier_moved(self) -> None:
         """A frontier of the inputs moved, and the notify policy wants a run."""
-        self.worker.schedule(self)
+        self.worker.schedule.make_due(self)
 
     @property
     def held(self) -> int:
@@ -154,11 +154,11 @@ class OperatorContext:
 
     def activate(self) -> None:
         """Run the operator again in the worker's next step."""
-        self._operator.worker.activate(self._operator)
+        self._operator.worker.schedule.activate(self._operator)
 
     def activate_after(self, delay_ns: int) -> None:
         """Run the operator again once `delay_ns` have passed (the worker may sleep until then)."""
-        self._operator.worker.activate_after(self._operator, delay_ns)
+        self._operator.worker.schedule.activate_after(self._operator, delay_ns)
 
     def publish(self, made: str | Path, target: str | Path) -> None:
         """Let a folder that was made, and is on the disk, be called `target` once the whole run was right: when every
@@ -174,7 +174,7 @@ class OperatorContext:
         too: the first time promises that, and has the operator run when the request comes. See `Worker.stopping`."""
         if not self._heeds:
             self._heeds = True
-            self._operator.worker.closes_when_stopping(self._operator)
+            self._operator.worker.ending.run_then(self._operator)
         return self._operator.worker.stopping
 
     def engine_events(self) -> "EventLog":
@@ -184,7 +184,7 @@ class OperatorContext:
         return events_for(self._operator)
 
     def inspectable(self, view: Callable[[], Any]) -> None:
-        """Let `scope.inspect(name)` return `view()`: what an outsider may see of the operator's state."""
+        """Let `scope.running.inspect(name)` return `view()`: what an outsider may see of the operator's state."""
         self._operator.view = view
 
     def __repr__(self) -> str:

@@ -169,7 +169,7 @@ def _construct(worker: "Worker", scope: Scope, running: list[RunningOperator]) -
         else:
             assert spec.constructor is not None
             operator.set_logic(_logic(operator, spec.constructor, tokens))
-            worker.schedule(operator)
+            worker.schedule.make_due(operator)
         del tokens
         if operator.counts_tokens:
             worker.tracker.set_holding(operator.number, operator.held)

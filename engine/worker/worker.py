@@ -6,7 +6,6 @@ A step: fire timers, take in messages, run due operators (what they send to them
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from heapq import heappop
 from threading import get_ident
 from time import monotonic_ns
@@ -15,7 +14,7 @@ from typing import Any
 from tokenring.engine.data import DataPlane
 from tokenring.engine.declare import Scope
 from tokenring.engine.errors import GroupStopped
-from tokenring.engine.explain import Inspectable, StallWatch
+from tokenring.engine.explain import Dataflow, Inspection, StallWatch
 from tokenring.engine.progress import APPLIED_ANY, INCOMING, PARKED, ChangeLog, ProgressChannel, Tracker
 from tokenring.engine.running import (
     IN_TURN,
@@ -25,7 +24,7 @@ from tokenring.engine.running import (
     InputHandle,
     Publication,
     Room,
-    Scheduling,
+    Schedule,
     put_in_place,
     refuse_step,
 )
@@ -34,9 +33,10 @@ from tokenring.engine.worker.agreement import Agreement
 from tokenring.engine.worker.build import build_dataflow
 from tokenring.engine.worker.checked_progress import CheckedProgressChannel
 from tokenring.engine.worker.config import EXHAUSTIVE, Config
-from tokenring.engine.worker.stopping import Stopping
-from tokenring.shm.memory import Segment, peek
-from tokenring.shm.queues import ParkingLot, anything_waiting, begin_parking, end_parking, parked_address
+from tokenring.engine.worker.ending import Ending
+from tokenring.engine.worker.parking import Parking
+from tokenring.shm.memory import Segment
+from tokenring.shm.queues import ParkingLot
 
 _LONGEST_SLEEP_S = 0.2  # a wake-up cannot be lost; should one be all the same, it costs this much
 _OPERATORS_A_STEP = 64  # runs of operators within one step, so that sources get their turn
@@ -44,12 +44,10 @@ _EXCHANGE_EVERY_NS = 5_000
 _STOP_CHECK_STEPS = 256
 
 
-class Worker(Inspectable, Scheduling, Stopping):
+class Worker:
     """The engine's face inside a worker process: build dataflows, feed inputs, step, wait."""
 
     def __init__(self, segment: Segment, lot: ParkingLot, index: int, config: Config) -> None:
-        Scheduling.__init__(self)
-        Stopping.__init__(self, segment)
         self.index = index
         self.peers = config.workers
         self.config = config
@@ -59,16 +57,19 @@ class Worker(Inspectable, Scheduling, Stopping):
         channel = CheckedProgressChannel if config.checks == EXHAUSTIVE else ProgressChannel
         self.progress = channel(segment, index, self.tracker, self.log, self.plane.incoming)
         self.dataflows = Dataflows()
+        self._operators = self.dataflows.operators
         self.inputs: list[InputHandle] = self.dataflows.inputs
+        self.parking = Parking(segment, lot, index, self.plane, self.progress)
+        self.schedule = Schedule(self.dataflows, self.plane, self.parking.wake)
+        self.ending = Ending(segment, self.schedule, self.parking.wake_peers)
+        self.inspection = Inspection(
+            index, self.peers, self.tracker, self.log, self.plane, self.dataflows, self.flush
+        )
         self.steps = 0
         self.agreement = Agreement(segment, index, config.oversubscribed, self._while_waiting)
         self.events: Any = None  # engine/running/events.py, while somebody reads it
         self.publish: Callable[[Publication], None] = lambda one: put_in_place([one])  # a launcher does it
         self.report: Callable[[Any], None] = lambda _: None  # to the launcher's `on_note`, if one listens
-        self._segment = segment
-        self._lot = lot
-        self.wake = partial(lot.post, index)
-        self._stop_address = segment.address(segment.layout.stop)
         self.going_round: list[tuple[Any, Any, Any]] = []  # sent around loops, not counted yet: push, time, batch
         self.thread = get_ident()
         self.is_stepping = False  # stays True after a failure
@@ -79,7 +80,7 @@ class Worker(Inspectable, Scheduling, Stopping):
         self.lost = LostTokens(self.log)
         self._garbage = Garbage()
         self.room = Room(self, config.backlog_bytes)
-        self._stall = StallWatch(self)
+        self._stall = StallWatch(self.inspection, self.schedule, self.progress, self.lost)
         self._spin_ns = 0 if config.oversubscribed else config.spin_us * 1000
 
     # Building
@@ -97,7 +98,7 @@ class Worker(Inspectable, Scheduling, Stopping):
         scope.graph.validate()
         everywhere = self.agreement.declare(scope.graph, self.dataflows.forgotten(self.tracker))
         try:
-            scope.running = build_dataflow(self, scope, everywhere)
+            scope.begin(Dataflow(build_dataflow(self, scope, everywhere), self.inspection, self.schedule, self.barrier))
         except BaseException as error:
             self.fail(error)
             raise
@@ -125,11 +126,12 @@ class Worker(Inspectable, Scheduling, Stopping):
             if self.steps % _STOP_CHECK_STEPS == 0:
                 self._check_stop()
                 self._stall.look()
-            if self._next:
-                self._run_next()
-            if self.timers:
-                self._fire_timers()
-            plane, due, operators = self.plane, self._due, self.dataflows.operators
+            schedule, plane, operators = self.schedule, self.plane, self._operators
+            due = schedule.due
+            if schedule.next:
+                schedule.run_next()
+            if schedule.timers:
+                schedule.fire_timers()
             budget = _OPERATORS_A_STEP
             active = unpublished = False
             exchanged_ns = 0
@@ -158,9 +160,9 @@ class Worker(Inspectable, Scheduling, Stopping):
                     plane.give_back()
                     plane.look()
             if due:
-                self._keep_waiting_messages()
-            elif self._is_behind:
-                self._catch_up()
+                schedule.keep_waiting_messages()
+            elif schedule.is_behind:
+                schedule.catch_up()
             plane.give_back()
             if plane.waiting and plane.retry():
                 active = unpublished = True
@@ -172,7 +174,7 @@ class Worker(Inspectable, Scheduling, Stopping):
             self.fail(error)
             raise
         self.is_stepping = False
-        return active or bool(due) or bool(self._next)
+        return active or bool(due) or bool(schedule.next)
 
     def _send_round(self) -> None:
         """Hand on what was sent around loops; before progress is exchanged, since it is counted only now."""
@@ -196,16 +198,10 @@ class Worker(Inspectable, Scheduling, Stopping):
                 for number in self.tracker.woken():
                     (self.dataflows.operators.get(number) or self.dataflows.by_number[number]).frontier_moved()
             if flags & PARKED:
-                self._wake_parked()
+                self.parking.wake_peers()
         else:
             self._incoming = 0
         return flags
-
-    def _wake_parked(self) -> None:
-        peer = self.progress.next_parked(0)
-        while peer >= 0:
-            self._lot.post(peer)
-            peer = self.progress.next_parked(peer + 1)
 
     def flush(self) -> None:
         """Publish logged changes at once, unless a step is under way and will."""
@@ -252,8 +248,17 @@ class Worker(Inspectable, Scheduling, Stopping):
         for handle in self.inputs:
             handle.close()
         # Whoever is due still learns that its frontiers are complete.
-        while not self.complete or self._due or self.dataflows.finished:
+        while not self.complete or self.schedule.due or self.dataflows.finished:
             self.step_or_park()
+
+    @property
+    def stopping(self) -> bool:
+        """Whether the run is to end in order: a loop that feeds inputs then closes them and goes on to its end.
+
+        To ask is to promise that. Where some worker has asked, the launcher answers the first Ctrl-C or SIGTERM by a
+        request to stop, and only the second ends the run at once; where none has, the first does.
+        """
+        return self.ending.heed()
 
     @property
     def complete(self) -> bool:
@@ -269,31 +274,20 @@ class Worker(Inspectable, Scheduling, Stopping):
     # Sleeping and stopping
 
     def _park(self, limit_s: float) -> None:
-        """Sleep until woken; the protocol is in tokenring.shm.queues.parking."""
+        """Collect garbage, then sleep until woken."""
         self._check_stop()
         self._garbage.when_quiet()
-        self.is_parked = True  # before the last look: what another thread brings from now on wakes us
+        schedule = self.schedule
+        schedule.is_parked = True  # before the last look: what another thread brings from now on wakes us
         try:
-            self._sleep(limit_s)
+            if not self.plane.waiting and not self.log.offset:
+                self.parking.sleep(schedule.idle_for(min(limit_s, _LONGEST_SLEEP_S)))
         finally:
-            self.is_parked = False
+            schedule.is_parked = False
         self._stall.look()
 
-    def _sleep(self, limit_s: float) -> None:
-        if self._due or self._next or self.plane.waiting or self.log.offset:
-            return
-        sleep_s = min(limit_s, _LONGEST_SLEEP_S)
-        if self.timers:
-            sleep_s = min(sleep_s, (self.timers[0][0] - time.monotonic_ns()) / 1e9 - 100e-6)
-        if sleep_s <= 0:
-            return
-        begin_parking(parked_address(self._segment, self.index))
-        if self.progress.nothing_new and not anything_waiting(self.plane.incoming) and peek(self._stop_address) == 0:
-            self._lot.wait(self.index, sleep_s)
-        end_parking(self._segment, self.index)
-
     def _check_stop(self) -> None:
-        self.run_closing()
-        if peek(self._stop_address):  # SYNC stop: acquire, pairs with the launcher
+        self.ending.look()
+        if self.parking.stop_asked:
             raise GroupStopped(f"worker {self.index} was asked to stop")
         self._garbage.when_busy()

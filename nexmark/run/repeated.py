@@ -88,6 +88,6 @@ def _repeat(
         runs += 1
         events += measurements.offered
         now_ns = worker.barrier()
-        if worker.ending:
+        if worker.ending.asked:
             return {"runs": runs, "events": events, "dnf": True}
     return {"runs": runs, "events": events, "dnf": False}

@@ -223,8 +223,8 @@ class _Feeder:
         oldest = self._waiting[0][1] if self._waiting else self._event
         if self._measurements.backlog.note(now_ns, now_ns - int(oldest * self._ns_per_event)):
             self._measurements.dnf = True
-            self._worker.end_early()
-        elif not self._worker.ending:
+            self._worker.ending.ask()
+        elif not self._worker.ending.asked:
             return False
         self._close()
         return True

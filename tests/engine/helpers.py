@@ -62,7 +62,7 @@ def nothing_left(group: SimulatedGroup) -> None:
     """Assert that every dataflow is finished and forgotten."""
     for worker in group.workers:
         assert worker.complete
-        assert worker.operators == []
+        assert worker.inspection.operators == []
         assert worker.inputs == []
         assert worker.dataflows.by_number == {}
         assert worker.dataflows.finished == []

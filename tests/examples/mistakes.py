@@ -145,14 +145,14 @@ def ask_of_an_input(ask: Callable[[Any, Any, Worker], Any]) -> Callable[[Worker]
 
 def hold_what_has_passed(scope: Any, handle: Any, worker: Worker) -> None:
     handle.advance_to(5)
-    scope.hold("input", 4)
+    scope.running.hold("input", 4)
 
 
 def hold_without_a_right(scope: Any, handle: Any, worker: Worker) -> None:
     if worker.index == 1:  # it has the right
         worker.step_while(lambda: True)
     handle.close()
-    scope.hold("input", 7)
+    scope.running.hold("input", 7)
 
 
 def listen(listener: Callable[[Worker], Any]) -> Callable[[Worker], None]:
@@ -225,7 +225,7 @@ IN_A_PROGRAM: dict[str, tuple[int, Callable[[Worker], None]]] = {
     "give a handle to two inputs": (1, feed_two),
     "hold a time that has passed": (1, ask_of_an_input(hold_what_has_passed)),
     "hold without a right": (2, ask_of_an_input(hold_without_a_right)),
-    "ask about a place that is not there": (1, ask_of_an_input(lambda scope, *_: scope.why("inptu"))),
-    "look at state that is not shown": (1, ask_of_an_input(lambda scope, *_: scope.inspect("input"))),
+    "ask about a place that is not there": (1, ask_of_an_input(lambda scope, *_: scope.running.why("inptu"))),
+    "look at state that is not shown": (1, ask_of_an_input(lambda scope, *_: scope.running.inspect("input"))),
     "declare other dataflows on other workers": (2, disagree),
 }

@@ -170,8 +170,8 @@ class _Feeder:
         """Note how late the oldest word not yet done is. End the run if it is lost, or if another worker says so."""
         if self._measurements.backlog.note(now_ns, now_ns - self._schedule.due_ns(self._done)):
             self._measurements.dnf = True
-            self._worker.end_early()
-        elif not self._worker.ending:
+            self._worker.ending.ask()
+        elif not self._worker.ending.asked:
             return False
         self._outlet.close()
         return True

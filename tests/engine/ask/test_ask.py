@@ -65,7 +65,7 @@ def program(worker):
         numbers.advance_to(3)
         numbers.send({"value": range(100)})
     numbers.advance_to(50)
-    while not worker.why("inner/keeper", 3).passed:
+    while not worker.inspection.why("inner/keeper", 3).passed:
         worker.step_or_park()
     worker.report("ready")
     globals()[sys.argv[1]](worker, probe)
@@ -210,13 +210,13 @@ def program(worker):
         probe = stream.unary("count", VALUE, counting, Exchange("value")).sink("see", sink)
     worker.report("ready")
     time = 0
-    while not worker.ending or time < 500:
+    while not worker.ending.asked or time < 500:
         numbers.send({"value": range(100)})
         time += 1
         numbers.advance_to(time)
         worker.step_while(lambda: probe.less_than(time - 8))
         if sys.stdin in select([sys.stdin], [], [], 0)[0]:
-            worker.end_early()
+            worker.ending.ask()
     numbers.close()
     worker.run()
     return [time, sum(seen)]

@@ -58,6 +58,6 @@ def test_after_an_error_nobody_is_in_the_middle_of_a_call() -> None:
         with pytest.raises(OperatorError, match="once"):
             group.workers[0].step()
         handle.close()
-        assert not group.workers[0].operators[1].is_running
+        assert not group.workers[0].inspection.operators[1].is_running
         with pytest.raises(UsageError, match=r"worker 0 cannot go on after: operator 'actor' raised .* once"):
             settle(group)  # not a nested step

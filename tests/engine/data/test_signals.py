@@ -114,7 +114,7 @@ def test_no_word_overtakes_rows_of_its_output(workers: int, rows: int, script: l
             worker = at % workers
             if what == "send":
                 senders[worker].wanted += count
-                group.workers[worker].activate(group.workers[worker].operators[0])
+                group.workers[worker].schedule.activate(group.workers[worker].inspection.operators[0])
             for _ in range(count):
                 group.workers[worker].step()
                 _check(receivers, rows)
@@ -140,7 +140,7 @@ def test_words_stay_on_their_worker_where_told_so() -> None:
         senders, receivers, signals = _group(group, 2, everywhere=False)
         settle(group)
         senders[1].wanted = 3
-        group.workers[1].activate(group.workers[1].operators[0])
+        group.workers[1].schedule.activate(group.workers[1].inspection.operators[0])
         settle(group)
         assert [signal.received for signal in signals] == [[0], [3]]
         assert receivers[1].words[-1] == [3]

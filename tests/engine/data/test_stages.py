@@ -271,4 +271,4 @@ def test_regions_nest_and_name_what_is_inside() -> None:
                 raise RuntimeError
             stream.sink("sink", Recorder().sink)
             assert scope.graph.summary_text() == "outer/inner/input, sink"
-        assert worker.describe_frontiers().splitlines()[0].startswith("outer/inner/input: holds 1 token(s)")
+        assert worker.inspection.describe_frontiers().splitlines()[0].startswith("outer/inner/input: holds 1 token(s)")

@@ -101,9 +101,9 @@ def test_a_dataflow_is_dropped_while_another_runs(
         for _ in range(50 * (worker.index + 1)):
             worker.step()
         if worker.index == 0:
-            hold = doomed.hold(handle, handle.time)
-        doomed.cancel()
-        worker.step_while(lambda: not doomed.done)
+            hold = doomed.running.hold(handle, handle.time)
+        doomed.running.cancel()
+        worker.step_while(lambda: not doomed.running.done)
         assert inside.done()
         with pytest.raises(DroppedTokenError, match="it is closed"):
             handle.send({"value": [1]})
@@ -112,7 +112,7 @@ def test_a_dataflow_is_dropped_while_another_runs(
         numbers.advance_to(1)
         worker.step_while(lambda: probe.less_than(1))
         numbers.send({"value": [10 + worker.index]})
-        doomed.cancel()  # once more does no harm
+        doomed.running.cancel()  # once more does no harm
         worker.run()
         return rows.columns()["value"].tolist(), ended
 
@@ -130,8 +130,8 @@ def test_it_can_be_cancelled_only_when_it_is_there() -> None:
         with worker.dataflow("it") as scope:
             scope.new_input(VALUE)
             with pytest.raises(GraphError, match="dataflow 'it' is not built yet"):
-                scope.cancel()
-        scope.cancel()
-        worker.step_while(lambda: not scope.done)
+                scope.running.cancel()
+        scope.running.cancel()
+        worker.step_while(lambda: not scope.running.done)
 
     execute(program, workers=1)

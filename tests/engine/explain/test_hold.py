@@ -66,20 +66,20 @@ def test_a_hold_suspends_the_computation_at_a_place_and_time(workers: int) -> No
     with simulated(workers, checks=EXHAUSTIVE) as group:
         made = build(group, counted)
         scope, _, _, _, probe, recorder = made[0]
-        with scope.hold("count", 3) as hold:
+        with scope.running.hold("count", 3) as hold:
             for _, handle, *_ in made:
                 feed(handle, 6)
             settle(group)
             assert all(one[4].frontier == 3 for one in made)
             assert {time for time, _ in recorder.rows} == {0, 1, 2}
-            shown = [one[0].inspect("count") for one in made]
+            shown = [one[0].running.inspect("count") for one in made]
             assert sorted(time for counts in shown for time in counts) == sorted([3, 4, 5] * workers)
             assert sum(counts[4] for counts in shown) == 10 * workers
-            (at,) = [one for one in scope.why(probe).pointstamps if one.operator == "input"]
+            (at,) = [one for one in scope.running.why(probe).pointstamps if one.operator == "input"]
             (holder,) = at.holders
             assert (at.port, at.time, holder.kind, holder.count) == ("output 0", 3, "hold", 1)
             assert holder.origin.endswith("(test_a_hold_suspends_the_computation_at_a_place_and_time)")
-            assert "1 hold on worker 0, taken at" in str(scope.why("count"))
+            assert "1 hold on worker 0, taken at" in str(scope.running.why("count"))
             hold.advance_to(5)
             settle(group)
             assert probe.frontier == 5
@@ -89,7 +89,7 @@ def test_a_hold_suspends_the_computation_at_a_place_and_time(workers: int) -> No
         hold.release()
         with pytest.raises(DroppedTokenError):
             hold.advance_to(6)
-        assert scope.done
+        assert scope.running.done
         assert sum(count for one in made for _, count in one[5].rows) == 6 * 10 * workers
         nothing_left(group)
 
@@ -98,7 +98,7 @@ def test_every_kind_of_place_can_be_held() -> None:
     with simulated(checks=EXHAUSTIVE) as group:
         ((scope, handle, stream, counts, probe, _),) = build(group, counted)
         places = [handle, stream, "input", ("count", "output", 0), counts, probe, "record", ("count", "input", 0)]
-        holds = [scope.hold(place, 2) for place in places] + [group.workers[0].hold(probe, 4)]
+        holds = [scope.running.hold(place, 2) for place in places] + [group.workers[0].inspection.hold(probe, 4)]
         feed(handle, 6)
         for hold in holds[:-1]:
             settle(group)
@@ -120,16 +120,16 @@ def test_a_time_that_has_passed_cannot_be_held() -> None:
             TimeRegressionError,
             match=r"cannot hold operator 'count' output 0 at 4 on worker 0: the time has passed, .* is 5",
         ):
-            scope.hold(probe, 4)
-        scope.hold(probe, 5).release()
+            scope.running.hold(probe, 4)
+        scope.running.hold(probe, 5).release()
         with pytest.raises(TimeRegressionError, match="is no time"):
-            scope.hold(probe, -1)
+            scope.running.hold(probe, -1)
         with pytest.raises(TokenError, match="interpreted as an integer"):
-            scope.hold(probe, (1, 2))
+            scope.running.hold(probe, (1, 2))
         handle.close()
         settle(group)
         with pytest.raises(TimeRegressionError, match="its dataflow is finished"):
-            scope.hold(probe, 7)
+            scope.running.hold(probe, 7)
 
 
 def test_a_worker_without_a_token_on_the_way_has_no_right_to_hold() -> None:
@@ -137,22 +137,22 @@ def test_a_worker_without_a_token_on_the_way_has_no_right_to_hold() -> None:
         (first, handle, *_), (second, other, *_) = build(group, counted)
         handle.close()
         settle(group)
-        assert not first.why("count", 3).passed
+        assert not first.running.why("count", 3).passed
         with pytest.raises(TokenError, match=r"no token that leads there by then.*on a worker that has"):
-            first.hold("count", 3)
+            first.running.hold("count", 3)
         other.advance_to(2)
-        with second.hold("count", 3):  # the same place and time, by the right of this worker's input
+        with second.running.hold("count", 3):  # the same place and time, by the right of this worker's input
             other.close()
             settle(group)
-            assert first.why("count").frontier == (3,)
+            assert first.running.why("count").frontier == (3,)
 
 
 def test_operators_show_state_only_if_they_want() -> None:
     with simulated() as group:
         ((scope, handle, *_),) = build(group, counted)
         with pytest.raises(GraphError, match=r"operator 'record' shows no state.*context\.inspectable"):
-            scope.inspect("record")
-        assert group.workers[0].inspect("count") == {}
+            scope.running.inspect("record")
+        assert group.workers[0].inspection.inspect("count") == {}
         handle.close()
 
 
@@ -164,7 +164,8 @@ def test_loops_can_be_held_at_a_round() -> None:
 
     with simulated(2, checks=EXHAUSTIVE) as group:
         (loop, handle, probe, output), (_, other, _, _) = build(group, declare)
-        holds = [loop.hold(output, (1, 3)), loop.hold("enter around", 1), loop.hold(("body", "input", 1), (1, 9))]
+        hold = loop.running.hold
+        holds = [hold(output, (1, 3)), hold("enter around", 1), hold(("body", "input", 1), (1, 9))]
         for one in (handle, other):
             one.advance_to(1)
             one.send({"value": [1]})
@@ -196,7 +197,7 @@ def test_whatever_the_schedule_no_frontier_passes_a_hold(seed: int) -> None:
                 place = chance.choice([stream, counts, probe, "count", "record"])
                 at = chance.randrange(45)
                 try:
-                    holds.append(scope.hold(place, at))
+                    holds.append(scope.running.hold(place, at))
                 except TokenError:  # passed, as far as this worker knows, or not this worker's to hold
                     assert at < times[me]
             elif act < 0.5 and holds:

@@ -48,7 +48,7 @@ RETAINED_AT = inspect.getsourcelines(keeper)[1] + 7
 
 def release(worker: Worker, operator: str) -> None:
     """Drop what `keeper` kept, so that the test loses no token."""
-    (found,) = [one for one in worker.operators if one.name == operator]
+    (found,) = [one for one in worker.inspection.operators if one.name == operator]
     for token in inspect.getclosurevars(found.logic).nonlocals["kept"]:
         token.drop()
 
@@ -67,7 +67,7 @@ def test_a_retained_token_is_named_with_the_line_that_retained_it() -> None:
         handle.send({"value": [1]})
         handle.close()
         settle(group)
-        found = scope.why(probe)
+        found = scope.running.why(probe)
         assert found.place == "the probe of operator 'after' output 0"
         assert (found.dataflow, found.frontier, found.passed) == ("test", (15,), False)
         assert (found.workers, found.peers) == ((0,), 1)
@@ -78,19 +78,19 @@ def test_a_retained_token_is_named_with_the_line_that_retained_it() -> None:
         assert (holder.kind, holder.worker, holder.count) == ("token", 0, 1)
         assert holder.origin == f"{__file__}:{RETAINED_AT} (logic)"
         assert f"1 token on worker 0, made at {holder.origin}" in str(found)
-        assert scope.why(probe, 14).passed
-        assert "time 14 has passed; its frontier is 15" in str(scope.why(probe, 14))
-        assert scope.why(probe, 20).pointstamps == found.pointstamps
-        assert scope.why("after") == group.workers[0].why("after")
-        assert scope.why(("outer/keeper", "input", 0)).passed
+        assert scope.running.why(probe, 14).passed
+        assert "time 14 has passed; its frontier is 15" in str(scope.running.why(probe, 14))
+        assert scope.running.why(probe, 20).pointstamps == found.pointstamps
+        assert scope.running.why("after") == group.workers[0].inspection.why("after")
+        assert scope.running.why(("outer/keeper", "input", 0)).passed
         assert Explanation.from_json(orjson.loads(orjson.dumps(found))) == found
         release(group.workers[0], "outer/keeper")
         settle(group)
-        assert scope.done
-        assert scope.why(probe).passed
-        assert group.workers[0].why(probe, 3).passed
-        assert scope.why("after").passed
-        assert str(scope.why(probe)) == "a probe: its dataflow is finished, nothing can come any more"
+        assert scope.running.done
+        assert scope.running.why(probe).passed
+        assert group.workers[0].inspection.why(probe, 3).passed
+        assert scope.running.why("after").passed
+        assert str(scope.running.why(probe)) == "a probe: its dataflow is finished, nothing can come any more"
 
 
 def test_an_input_that_is_not_closed_is_named_with_its_declaration() -> None:
@@ -100,7 +100,7 @@ def test_an_input_that_is_not_closed_is_named_with_its_declaration() -> None:
         grouped.advance_to(7)  # the handle's own token is not told
         settle(group)
         for place in (probe, handle, "input"):
-            (pointstamp,) = scope.why(place).pointstamps
+            (pointstamp,) = scope.running.why(place).pointstamps
             (holder,) = pointstamp.holders
             assert (pointstamp.operator, pointstamp.time, holder.kind) == ("input", 7, "input")
             assert holder.origin.endswith("(kept)")
@@ -118,12 +118,13 @@ def test_messages_wait_at_an_input_or_are_on_their_way() -> None:
             handle.close()
         for worker in group.workers:
             worker._exchange(True)  # all counts are known, nothing is delivered
-        (far,) = group.workers[0].why(first[1]).pointstamps
+        (far,) = group.workers[0].inspection.why(first[1]).pointstamps
         assert (far.operator, far.port, far.count, far.holders) == ("record", "input 0", 2, ())
-        assert "2 messages on other workers, or in the data queues" in str(group.workers[0].why(first[1]))
+        assert "2 messages on other workers, or in the data queues" in str(group.workers[0].inspection.why(first[1]))
         group.workers[0].plane.look()
         group.workers[1].plane.look()
-        views = [worker.why(probe) for worker, (_, probe, _) in zip(group.workers, (first, second), strict=True)]
+        asked = zip(group.workers, (first, second), strict=True)
+        views = [worker.inspection.why(probe) for worker, (_, probe, _) in asked]
         assert views[0].pointstamps[0].holders == (Holder("waiting", 0, 1, rows=3),)
         assert (views[0].pointstamps[0].elsewhere, views[1].pointstamps[0].elsewhere) == (1, 1)
         (whole,) = merge(views).pointstamps
@@ -141,7 +142,7 @@ def test_rows_that_wait_for_room_are_named_where_they_wait() -> None:
         handle.close()
         other.close()
         group.workers[0].step()
-        found = group.workers[0].why(probe)
+        found = group.workers[0].inspection.why(probe)
         (postponed,) = [holder for one in found.pointstamps for holder in one.holders if holder.kind == "postponed"]
         assert postponed.target == "operator 'record' input 0"
         assert 0 < postponed.rows < 1200
@@ -155,10 +156,10 @@ def test_other_workers_tokens_are_counted_here_and_named_there() -> None:
         for scope, handle, _ in made[:1]:
             handle.close()
             settle(group)
-            (pointstamp,) = scope.why(made[0][2]).pointstamps
+            (pointstamp,) = scope.running.why(made[0][2]).pointstamps
         assert (pointstamp.count, pointstamp.elsewhere, pointstamp.holders) == (1, 1, ())
-        assert "1 token on other workers" in str(made[0][0].why(made[0][2]))
-        whole = merge([scope.why(probe) for scope, _, probe in made])
+        assert "1 token on other workers" in str(made[0][0].running.why(made[0][2]))
+        whole = merge([scope.running.why(probe) for scope, _, probe in made])
         assert whole.workers == (0, 1)
         assert [holder.worker for holder in whole.pointstamps[0].holders] == [1]
         made[1][1].close()
@@ -186,15 +187,15 @@ def test_loops_are_explained_with_times_of_several_coordinates() -> None:
         handle.send({"value": [1]})
         handle.close()
         settle(group)
-        (pointstamp,) = scope.why(probe).pointstamps
+        (pointstamp,) = scope.running.why(probe).pointstamps
         assert (pointstamp.operator, pointstamp.time, pointstamp.results) == ("body", (4, 3), (4,))
-        assert "time (4, 3) (as 4 there)" in str(scope.why(probe))
-        assert loop.why(inner, (4, 2)).passed
-        (again,) = loop.why(("body", "input", 1)).pointstamps  # around the loop once more
+        assert "time (4, 3) (as 4 there)" in str(scope.running.why(probe))
+        assert loop.running.why(inner, (4, 2)).passed
+        (again,) = loop.running.why(("body", "input", 1)).pointstamps  # around the loop once more
         assert again.results == ((4, 4),)
-        assert Explanation.from_json(orjson.loads(orjson.dumps(scope.why(inner)))) == scope.why(inner)
+        assert Explanation.from_json(orjson.loads(orjson.dumps(scope.running.why(inner)))) == scope.running.why(inner)
         with pytest.raises(TokenError, match="a tuple of 2 integers"):
-            loop.why(output, 4)
+            loop.running.why(output, 4)
         held.pop().drop()
         settle(group)
 
@@ -206,7 +207,7 @@ def test_inside_a_call_the_message_in_hand_is_named() -> None:
         def constructor(context: OperatorContext) -> Callable[..., None]:
             def logic(messages: InputPort) -> None:
                 for _ in messages:
-                    seen.append(scope.why(probes[0]))
+                    seen.append(scope.running.why(probes[0]))
 
             return logic
 
@@ -229,10 +230,10 @@ def test_inside_a_call_the_message_in_hand_is_named() -> None:
 def test_a_place_that_is_none_is_refused_with_the_names_there_are() -> None:
     def declare(worker: Worker, scope: Scope) -> Any:
         with pytest.raises(GraphError, match="not built yet"):
-            scope.why("input")
+            scope.running.why("input")
         handle, stream = scope.new_input(VALUE)
         with pytest.raises(GraphError, match="not built yet"):
-            worker.why(stream)
+            worker.inspection.why(stream)
         joined = scope.operator("join")
         joined.input(stream)
         joined.input(stream)
@@ -243,15 +244,15 @@ def test_a_place_that_is_none_is_refused_with_the_names_there_are() -> None:
         ((scope, handle),) = build(group, declare)
         ((other, *_),) = build(group, kept)
         with pytest.raises(GraphError, match="no operator 'inputs' is running; there are: input, join"):
-            scope.why("inputs")
+            scope.running.why("inputs")
         with pytest.raises(GraphError, match="2 running operators are called 'input'"):
-            group.workers[0].why("input")
+            group.workers[0].inspection.why("input")
         with pytest.raises(GraphError, match=r"has 2 input\(s\) and 0 output\(s\); name one as"):
-            scope.why("join")
+            scope.running.why("join")
         with pytest.raises(GraphError, match="name one as"):
-            scope.why(("join", "input", 2))
+            scope.running.why(("join", "input", 2))
         with pytest.raises(GraphError, match="another dataflow"):
-            other.why(handle)
+            other.running.why(handle)
         with pytest.raises(GraphError, match="7 is no place; give a probe"):
-            scope.why(7)
-        assert scope.why(("join", "input", 1)).frontier == (0,)
+            scope.running.why(7)
+        assert scope.running.why(("join", "input", 1)).frontier == (0,)

@@ -65,7 +65,7 @@ def test_what_another_thread_asks_for_wakes_a_sleeping_worker(monkeypatch: pytes
 
     def program(worker: Worker) -> list[bool]:
         woken: list[bool] = []
-        sleep = worker._lot.wait
+        sleep = worker.parking._lot.wait
         asleep = threading.Semaphore(0)
 
         def wait(index: int, seconds: float) -> bool:
@@ -73,7 +73,7 @@ def test_what_another_thread_asks_for_wakes_a_sleeping_worker(monkeypatch: pytes
             woken.append(sleep(index, seconds))
             return woken[-1]
 
-        worker._lot.wait = wait  # type: ignore[method-assign]
+        worker.parking._lot.wait = wait  # type: ignore[method-assign]
 
         def later(act: Callable[[], None]) -> None:
             asleep.acquire()

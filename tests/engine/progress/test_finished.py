@@ -74,11 +74,11 @@ def test_a_finished_dataflow_is_released(workers: int, checks: str) -> None:
             handle.advance_to(3)
         settle(group)
         assert [ref() is None for ref in kept] == [False] * workers
-        assert not any(scope.done for scope, _, _ in made)
+        assert not any(scope.running.done for scope, _, _ in made)
         for _, handle, _ in made:
             handle.close()
         settle(group)
-        assert all(scope.done for scope, _, _ in made)
+        assert all(scope.running.done for scope, _, _ in made)
         assert [ref() for ref in kept] == [None] * workers, "without the garbage collector's help"
         nothing_left(group)
         for _, handle, probe in made:
@@ -128,7 +128,7 @@ def test_loops_are_released_too() -> None:
             settle(group)
             nothing_left(group)
             for scope, _, inside, outside in made:
-                assert scope.done
+                assert scope.running.done
                 assert (inside.done(), outside.done(), outside.frontier) == (True, True, COMPLETE)
                 assert list(inside.frontier) == []
                 assert not inside.less_than((3, 0))
@@ -183,7 +183,7 @@ def test_a_finished_dataflow_is_not_run_any_more() -> None:
         worker = group.workers[0]
         group.run()
         settle(group)
-        assert worker.operators == []
+        assert worker.inspection.operators == []
         before = list(runs)
         contexts[0].activate()
         contexts[0].activate_after(0)
@@ -210,7 +210,7 @@ def test_a_word_that_comes_late_is_dropped() -> None:
             handle.close()
         made[0][1].send(5)
         first.plane.commit()
-        while second.operators:
+        while second.inspection.operators:
             second._exchange(False)
             second.dataflows.forget_finished(second.tracker, second.plane, second.progress)
         assert second.plane.look() == 1

@@ -148,10 +148,10 @@ def test_what_is_kept_of_one_that_is_forgotten_sees_no_other(workers: int) -> No
         second = build(group, restless("second"))
         assert numbers(group) == places
         for worker in group.workers:
-            assert len(worker.timers) == 1, "the logic ran, and an hour is long"
-            worker.timers[:] = [(0, *timer[1:]) for timer in worker.timers]  # now it is over
+            assert len(worker.schedule.timers) == 1, "the logic ran, and an hour is long"
+            worker.schedule.timers[:] = [(0, *timer[1:]) for timer in worker.schedule.timers]  # now it is over
         settle(group)
-        assert not any(worker.timers for worker in group.workers)
+        assert not any(worker.schedule.timers for worker in group.workers)
         assert runs[runs_before:] == ["second"] * (len(runs) - runs_before)
         assert len(runs) - runs_before == workers, "the constructor's run, and none for another's timer"
         for (_, probe), probe_group, (_, other) in zip(first, probes, second, strict=True):

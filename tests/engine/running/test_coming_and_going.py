@@ -99,9 +99,9 @@ def test_a_group_of_processes_adds_and_finishes_dataflows() -> None:
             feed.close()
             handle.send({"value": [number]})
             handle.advance_to(number + 1)
-            worker.step_while(lambda: not other.done or probe.less_than(number + 1))  # noqa: B023
+            worker.step_while(lambda: not other.running.done or probe.less_than(number + 1))  # noqa: B023
             totals.append(sum(passing))
-        assert len(worker.operators) == 2
+        assert len(worker.inspection.operators) == 2
         return [*totals, sum(standing)]
 
     parts = execute(program, workers=2)

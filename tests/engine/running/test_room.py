@@ -69,7 +69,7 @@ def test_a_program_that_only_sends_steps_when_too_much_waits(workers: int) -> No
             handle, stream = scope.new_input(VALUE)
             recorder = Recorder()
             stream.unary("record", VALUE, recorder.unary, Exchange("value"))
-        (target,) = [operator for operator in worker.operators if operator.name == "record"]
+        (target,) = [operator for operator in worker.inspection.operators if operator.name == "record"]
         most = 0
         if worker.index == 0:
             for _ in range(300):

@@ -108,7 +108,7 @@ def test_a_source_runs_once_and_then_when_it_asked_for_it() -> None:
         assert len(runs) == 4, "once a step, however often it asked"
         settle(group)
         assert len(runs) == 4
-        worker.activate(worker.operators[0])
+        worker.schedule.activate(worker.inspection.operators[0])
         settle(group)
         assert worker.complete
 
@@ -145,10 +145,10 @@ def test_a_timer_wakes_a_worker_that_sleeps() -> None:
 
     with simulated(spin_us=0) as group:
         worker = group.workers[0]
-        worker._lot = ParkingLot(1)
+        worker.parking._lot = ParkingLot(1)
         build(group, _source(act))
         worker.run()
-        worker._lot.close()
+        worker.parking._lot.close()
     assert len(fired) == 2
     cpu_s, wall_s = (after - before for before, after in zip(*fired, strict=True))
     assert cpu_s < wall_s / 2, "it slept: CPU time stayed behind"
@@ -205,7 +205,7 @@ def test_describe_frontiers_answers_why_time_stands_still() -> None:
     with simulated() as group:
         build(group, lambda worker, scope: scope.new_input(VALUE)[1].unary("waiting", VALUE, _pass_on).probe())
         settle(group)
-        text = group.workers[0].describe_frontiers()
+        text = group.workers[0].inspection.describe_frontiers()
     assert "input: holds 1 token(s)" in text
     assert "waiting: holds 0 token(s); input 0 0" in text
 

@@ -29,7 +29,7 @@ def forgets_to_count_sent_messages(run: Run) -> None:
 def stands_still_around_loops(run: Run) -> None:
     """A4: who goes round comes back later."""
     for worker in run.group.workers:
-        for operator in worker.operators:
+        for operator in worker.inspection.operators:
             for port in operator.outputs:
                 for channel in port.channels:
                     if isinstance(channel, FeedbackChannel):
@@ -39,7 +39,7 @@ def stands_still_around_loops(run: Run) -> None:
 def sends_before_the_session(run: Run) -> None:
     """Invariant 1: a message goes out at its token's time or later."""
     for worker in run.group.workers:
-        for operator in worker.operators:
+        for operator in worker.inspection.operators:
             for port in operator.outputs:
                 port.channels = [_Hasty(channel) for channel in port.channels]  # type: ignore[misc]
 

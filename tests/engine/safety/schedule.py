@@ -73,7 +73,7 @@ class Run:
                 self.inputs += [(worker.index, number, handle) for number, handle in handles]
                 self.probes.append([scope.probe(streams[port]) for port in self.plan.probes])
             self._ports.append(
-                {("in", n, port.index): port for n, op in enumerate(worker.operators) for port in op.inputs}
+                {("in", n, port.index): port for n, op in enumerate(worker.inspection.operators) for port in op.inputs}
             )
         if sabotage is not None:
             sabotage(self)
@@ -168,9 +168,9 @@ class Run:
                 handle.close()
             self.step(workers[index])
         for worker in workers:
-            for operator in worker.operators:
+            for operator in worker.inspection.operators:
                 if operator.inputs or operator.outputs:
-                    worker.activate(operator)
+                    worker.schedule.activate(operator)
         for _ in range(most_actions_to_end):
             if all(worker.complete for worker in workers):
                 break
@@ -208,7 +208,8 @@ class Run:
                 self._seen[worker.index, port] = frontier
 
     def _frontiers(self, worker: Worker) -> dict[Port, Chain]:
-        forgotten = not worker.operators  # the dataflow is finished on this worker, which says that nothing can come
+        # The dataflow is finished on this worker, which says that nothing can come.
+        forgotten = not worker.dataflows.operators
         found = {at: () if forgotten else chain(port.frontier) for at, port in self._ports[worker.index].items()}
         for port, probe in zip(self.plan.probes, self.probes[worker.index], strict=True):
             found[port] = chain(probe.frontier)
@@ -216,7 +217,8 @@ class Run:
 
     def _check_end(self) -> None:
         if not all(worker.complete for worker in self.group.workers):
-            stuck = "\n".join(f"worker {worker.index}:\n{worker.describe_frontiers()}" for worker in self.group.workers)
+            asked = [worker.inspection for worker in self.group.workers]
+            stuck = "\n".join(f"worker {one.index}:\n{one.describe_frontiers()}" for one in asked)
             raise Violation(f"not complete in time\n{stuck}")
         for worker in self.group.workers:
             worker.tracker.check()

@@ -147,7 +147,7 @@ def test_dropping_what_is_not_owned(group: SimulatedGroup) -> None:
     handles, _ = build(group)
     worker = group.workers[1]
     handles[1].advance_to(5)
-    output = worker.operators[0].outputs[0]
+    output = worker.inspection.operators[0].outputs[0]
     worker.log.add(output.location, 3, -1)
     with pytest.raises(BrokenInvariant, match=r"worker 1 is about to drop 1 at operator 'input' output 0.*time 3.*A6"):
         worker.step()
@@ -158,7 +158,7 @@ def test_a_token_out_of_nothing(group: SimulatedGroup) -> None:
     worker = group.workers[0]
     tokens[0][0].downgrade(7)
     worker.inputs[0].close()
-    worker.log.add(worker.operators[1].outputs[0].location, 6, 1)
+    worker.log.add(worker.inspection.operators[1].outputs[0].location, 6, 1)
     with pytest.raises(BrokenInvariant, match=r"worker 0 is about to add 1 at operator 'hold' output 0.*time 6.*A9"):
         worker.step()
 
@@ -175,7 +175,7 @@ def test_a_token_that_no_change_tells_of(group: SimulatedGroup) -> None:
 def test_a_message_consumed_twice(group: SimulatedGroup) -> None:
     build(group)
     worker = group.workers[0]
-    worker.log.add(worker.operators[1].inputs[0].location, 0, -1)
+    worker.log.add(worker.inspection.operators[1].inputs[0].location, 0, -1)
     with pytest.raises(BrokenInvariant, match=r"is about to consume 1 at operator 'hold' input 0.*took 0 .A6"):
         worker.step()
 
@@ -183,7 +183,7 @@ def test_a_message_consumed_twice(group: SimulatedGroup) -> None:
 def test_a_frontier_that_counts_do_not_imply(group: SimulatedGroup) -> None:
     build(group)
     worker = group.workers[0]
-    port = worker.operators[1].inputs[0]
+    port = worker.inspection.operators[1].inputs[0]
     worker.tracker.location_view[worker.tracker.frontier_word(port.location)] = COMPLETE
     with pytest.raises(BrokenInvariant, match=r"frontier of operator 'hold' input 0 on worker 0 is .*counts say \[0\]"):
         worker.step()

@@ -61,7 +61,7 @@ def _receiver_quicker_than_the_report(sabotage: bool) -> None:
         edges = build(group, edge(Exchange("value")))
         first, second = group.workers
         if sabotage:
-            first.plane.channels[0].source_location = first.operators[1].inputs[0].location
+            first.plane.channels[0].source_location = first.inspection.operators[1].inputs[0].location
         edges[0][0].send({"value": [key_for(1, 2)] * 3000})
         for handle, _, _ in edges:
             handle.close()
@@ -106,7 +106,7 @@ def test_a_sleeper_is_woken_by_rows_that_had_waited() -> None:
         edges = build(group, edge(Exchange("value")))
         first, second = group.workers
         posts = Posts()
-        first._lot = second._lot = posts  # type: ignore[assignment]
+        first.parking._lot = second.parking._lot = posts  # type: ignore[assignment]
         settle(group)
         while not first.plane.waiting:
             edges[0][0].send({"value": [key_for(1, 2)] * 100})

@@ -132,7 +132,7 @@ def test_an_open_loop_offers_only_what_is_due(staged: StagedEvents) -> None:
             due = (time.monotonic_ns() - start_ns) / 1e9 * rate + 1
             assert seen.measurements[0].offered <= due
         assert seen.measurements[0].offered >= 1_000
-        group.workers[0].end_early()
+        group.workers[0].ending.ask()
         settle_until_complete(group)
     assert seen.measurements[0].histogram.count <= seen.measurements[0].offered
 

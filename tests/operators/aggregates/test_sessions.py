@@ -89,7 +89,7 @@ def test_memory_is_used_again() -> None:
             made.advance(turn * 10 + 10)
             assert [row[3:] for row in made.rows] == sorted((key, 2, 2, 1) for key in keys) or len(made.rows) == 100
             made.rows.clear()
-        (logic,) = [o for o in made.group.workers[0].operators if o.name == "aggregate"]
+        (logic,) = [o for o in made.group.workers[0].inspection.operators if o.name == "aggregate"]
         assert logic.held == 0
         made.close()
 

@@ -65,7 +65,8 @@ def test_like_lists(rows: Rows, window: Any, by: Any, merging: bool, workers: in
 def test_a_window_is_sent_at_its_end_and_nothing_stays(window: Window, by: str) -> None:
     schema = Schema("at key")
     with bench([schema], lambda stream: aggregate(stream, by, window=window, n=Count()), workers=2) as made:
-        operators = [o for worker in made.group.workers for o in worker.operators if o.name.startswith("aggregate")]
+        everything = [o for worker in made.group.workers for o in worker.inspection.operators]
+        operators = [o for o in everything if o.name.startswith("aggregate")]
         for start in range(0, 200, 20):
             made.send({"at": [start + 9, start], "key": [1, 1]})
             made.inputs[0][0].advance_to(start + 11)

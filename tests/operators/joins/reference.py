@@ -55,7 +55,8 @@ def equal(left: Row, right: Row) -> bool:
 
 def kept(made: Bench, name: str) -> tuple[int, int]:
     """The rows that the operators of all workers keep, of the left side and of the right."""
-    views: Any = [o.view() for worker in made.group.workers for o in worker.operators if o.name == name and o.view]  # type: ignore[misc]
+    operators = [o for worker in made.group.workers for o in worker.inspection.operators]
+    views: Any = [o.view() for o in operators if o.name == name and o.view]  # type: ignore[misc]
     return sum(view["left"] for view in views), sum(view["right"] for view in views)
 
 

@@ -68,7 +68,7 @@ def _asked(way: str, times: list[int]) -> tuple[list[tuple[int, Time]], int]:
         running.send({"word": [0] * len(times), "at": times})
         running.settle()
         assert asked == []
-        held = next(operator.held for operator in worker.operators if operator.name == "spy")
+        held = next(operator.held for operator in worker.inspection.operators if operator.name == "spy")
         running.close()
     return asked, held
 
@@ -100,7 +100,7 @@ def _count_runs(made: Bench) -> Counter[str]:
     """Count runs of idle operators from here on, by name."""
     runs: Counter[str] = Counter()
     for worker in made.group.workers:
-        for operator in worker.operators:
+        for operator in worker.inspection.operators:
 
             def counted(*ports: Any, name: str = operator.name, logic: Any = operator.logic) -> None:
                 runs[name] += 1
@@ -158,7 +158,7 @@ def test_watermarks_hold_tokens_at_time_0_until_the_end(way: str) -> None:
             made.send({"word": [1, 2], "at": [time, time + 5]}, worker=1)
             made.advance(time + 9)
             for worker in made.group.workers:
-                counter = next(operator for operator in worker.operators if operator.name == "word_count")
+                counter = next(operator for operator in worker.inspection.operators if operator.name == "word_count")
                 assert (counter.held, counter.inputs[0].frontier) == (1, 0)
         assert all(time == 0 for _, time, *_ in made.rows)
         assert len(made.rows) == 20

@@ -61,11 +61,11 @@ def test_state_goes_with_its_epoch() -> None:
                 handle.advance_to(epoch)
                 handle.send({name: [1, 2, 3, 4, 5, 6] for name in ROW.names})
         settle(group)
-        assert [scope.inspect("distinct") for scope in scopes] == [{"epochs": 1}] * 2
+        assert [scope.running.inspect("distinct") for scope in scopes] == [{"epochs": 1}] * 2
         for handle in handles:
             handle.advance_to(3)
         settle(group)
-        assert [scope.inspect("distinct") for scope in scopes] == [{"epochs": 0}] * 2
+        assert [scope.running.inspect("distinct") for scope in scopes] == [{"epochs": 0}] * 2
 
 
 def test_sinks_in_a_loop() -> None:

@@ -51,7 +51,7 @@ def test_net_updates_of_each_time(rows: list[tuple[int, int, int]], workers: int
 def test_it_holds_a_token_only_for_open_times_and_is_not_run_when_idle() -> None:
     with bench([UPDATES], lambda stream: arrange(stream, "key", "change")[0]) as made:
         worker = made.group.workers[0]
-        operator = next(each for each in worker.operators if each.name == "arrange")
+        operator = next(each for each in worker.inspection.operators if each.name == "arrange")
         made.settle()
         runs = []
         logic = operator.logic

@@ -114,7 +114,7 @@ def test_tokens_of_open_windows_hold_time_back_and_only_they() -> None:
     with bench([TIMED], lambda stream: tumbling_average(stream, "at", "value", 10)) as made:
         made.send({"at": [25, 5], "value": [1, 1]})
         made.settle()
-        operator = next(o for o in made.group.workers[0].operators if o.name == "tumbling_average")
+        operator = next(o for o in made.group.workers[0].inspection.operators if o.name == "tumbling_average")
         assert operator.held == 2
         made.advance(12)
         assert operator.held == 1

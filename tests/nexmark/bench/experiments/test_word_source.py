@@ -132,7 +132,7 @@ def test_a_source_sends_as_many_messages_as_it_says(
             stream, attach = word_source(worker, scope, way, schedule, 0, measurements, each_time)
             attach(way.probe(word_count(stream, "word", "time", way=way, local=name == "watermarks-P")))
         stream_location = next(
-            operator.inputs[0].location for operator in worker.operators if operator.name == "word_count"
+            operator.inputs[0].location for operator in worker.inspection.operators if operator.name == "word_count"
         )
         group.run([])
     few = not each_time and name != "notifications"
