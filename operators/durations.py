@@ -81,6 +81,12 @@ def span_of(value: Any, kind: str, what: str) -> int:
     raise SchemaError(f"{what} is a duration such as '1h', or an integer in an integer column's unit, not {value!r}")
 
 
+def duration_of(nanoseconds: int) -> str:
+    """A duration as one writes it, in the largest unit that says it in whole numbers: "90s", "1h"."""
+    unit = [unit for unit, size in _UNITS.items() if nanoseconds % size == 0][-1]  # they stand in order of size
+    return f"{nanoseconds // _UNITS[unit]}{unit}"
+
+
 def is_span(text: str) -> bool:
     """Whether a text is a duration, and no column's name."""
     return _parsed(text) is not None

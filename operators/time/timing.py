@@ -1,7 +1,7 @@
 """Timing: at which times a source sends, from a column of its rows or one for all, and what it may promise."""
 
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from tokenring.engine import (
     Token,
     UsageError,
 )
-from tokenring.operators.durations import Span, span_of
+from tokenring.operators.durations import Span, duration_of, span_of
 
 NOTHING = MAX_TIME
 """The floor behind a source's last rows."""
@@ -42,7 +42,7 @@ class Timing:
         self.late = late
         self.column = time if isinstance(time, str) else None
         self.constant = 0 if isinstance(time, str) else time
-        kind = str(schema.kind(time)) if isinstance(time, str) and time in schema.positions else ""
+        kind = schema.kind(time).name if isinstance(time, str) and time in schema.positions else ""
         # Bare ns are right beside timestamps here: too few of them are an error that says how many there must be.
         kind = "" if isinstance(disorder, int) else kind
         self.disorder = None if disorder is None else span_of(disorder, kind, f"source {name!r}: disorder")
@@ -146,9 +146,12 @@ class Clock:
             raise SchemaError(f"{where}: the time is null; leave such rows out, or fill them")
         if not 0 <= time <= MAX_TIME:
             raise SchemaError(f"{where}: the time is {time}; times go from 0 to {MAX_TIME}")
-        more = promise - time + (timing.disorder or 0)
+        more: Any = promise - time + (timing.disorder or 0)
+        told: tuple[Any, Any] = (time, promise)
+        if batch.schema.kind(timing.column).name == "timestamp":
+            more, told = repr(duration_of(more)), (np.datetime64(time, "ns"), np.datetime64(promise, "ns"))
         cure = f"sort the rows, give disorder={more} or more, or take such rows with late=True"
-        raise SchemaError(f"{where}: the time is {time}, although nothing before {promise} was to come; {cure}")
+        raise SchemaError(f"{where}: the time is {told[0]}, although nothing before {told[1]} was to come; {cure}")
 
 
 def floors_after(minima: Sequence[Time]) -> list[Time]:

@@ -116,3 +116,15 @@ def test_one_text_for_a_sequence_of_texts_is_named() -> None:
 
     with pytest.raises(UsageError, match=r"nulls is a sequence of texts, such as \('n/a',\), not one text"):
         execute(program, workers=1)
+
+
+@pytest.mark.parametrize("kind", ["timestamp", "timestamp?"])
+def test_rows_that_are_not_in_order_are_told_by_the_clock(kind: str, tmp_path: Path) -> None:
+    text, schema = "at\n2026-03-01T10:00:00\n2026-03-01T09:58:30\n", Schema(at=kind)
+    assert len(_rows(tmp_path, text, schema, time="at", disorder="90s")) == 2
+    late = (
+        r"column 'at': the time is 2026-03-01T09:58:30\.0+, although nothing before 2026-03-01T10:00:00\.0+ was to come"
+        r"; sort the rows, give disorder='90s' or more"
+    )
+    with pytest.raises(OperatorError, match=late):
+        _rows(tmp_path, text, schema, time="at", block_bytes=20)
