@@ -74,14 +74,9 @@ from tokenring.shm.errors import KernelCacheWarning, KernelInWorkerWarning
 from tokenring.shm.kernels import (
     COLUMN,
     COLUMNS_COMPILED,
-    LENGTH_BITS,
-    LENGTH_MASK,
     TABLE,
     WORDS,
-    address_of,
     boolean,
-    bytes_at,
-    copy_text,
     float64,
     int64,
     kernel,
@@ -89,15 +84,12 @@ from tokenring.shm.kernels import (
     readonly,
     tuple_of,
     void,
-    words_at,
 )
 
 __all__ = [
     "COLUMN",
     "COLUMNS_COMPILED",
     "COMPLETE",
-    "LENGTH_BITS",
-    "LENGTH_MASK",
     "MAX_TIME",
     "TABLE",
     "WORDS",
@@ -160,11 +152,8 @@ __all__ = [
     "Worker",
     "WorkerError",
     "WrongOutputError",
-    "address_of",
     "boolean",
-    "bytes_at",
     "columns_of",
-    "copy_text",
     "did_you_mean",
     "execute",
     "float64",
@@ -178,5 +167,4 @@ __all__ = [
     "text_hash",
     "tuple_of",
     "void",
-    "words_at",
 ]

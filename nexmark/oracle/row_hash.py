@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as types
 
-from tokenring.engine import COLUMN, WORDS, bytes_at, int64, kernel, void
+from tokenring.engine import COLUMN, WORDS, int64, kernel, void
+from tokenring.engine.raw import bytes_at
 
 _SEEDS = (0x243F6A8885A308D3, 0x13198A2E03707344)
 _NULL = np.int64(0x0A4093822299F31D)

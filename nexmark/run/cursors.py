@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tokenring.engine import LENGTH_BITS, TABLE, WORDS, Batch, Schema, address_of, int64, kernel, void, words_at
+from tokenring.engine import TABLE, WORDS, Batch, Schema, int64, kernel, void
+from tokenring.engine.raw import LENGTH_BITS, address_of, words_at
 from tokenring.nexmark.events import FLOOR
 from tokenring.nexmark.staging import StagedEvents, StagedStream
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from tokenring.engine import LENGTH_BITS, LENGTH_MASK
+from tokenring.engine.raw import LENGTH_BITS, LENGTH_MASK
 from tokenring.nexmark.errors import StagingError
 from tokenring.nexmark.events import I64
 

@@ -8,7 +8,8 @@ fit) is noticed roughly, `True` for "perhaps", without stopping; `first_fault` t
 
 import numpy as np
 
-from tokenring.engine import kernel, words_at
+from tokenring.engine import kernel
+from tokenring.engine.raw import words_at
 
 LEAST = -(2**63)
 INT_ADD, INT_SUB, INT_MUL, INT_DIV, INT_MOD, INT_LEAST, INT_GREATEST = range(7)

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from tokenring.engine import Batch, BatchFunction, Schema, SchemaError, UsageError, address_of
+from tokenring.engine import Batch, BatchFunction, Schema, SchemaError, UsageError
+from tokenring.engine.raw import address_of
 from tokenring.operators.expressions.blocks import REAL_TO_INT
 from tokenring.operators.expressions.machine import BLOCK, OPERATIONS, run, words_address
 from tokenring.operators.expressions.node import Node

@@ -8,7 +8,8 @@ compacted, and columns read later are gathered, so what follows works on the row
 
 import numpy as np
 
-from tokenring.engine import COLUMN, TABLE, WORDS, int64, kernel, words_at
+from tokenring.engine import COLUMN, TABLE, WORDS, int64, kernel
+from tokenring.engine.raw import words_at
 from tokenring.operators.expressions.blocks import (
     INT_ADD,
     INT_EQ,

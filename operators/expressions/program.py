@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tokenring.engine import LENGTH_BITS, Schema
+from tokenring.engine import Schema
+from tokenring.engine.raw import LENGTH_BITS
 from tokenring.operators.expressions.blocks import magic_for
 from tokenring.operators.expressions.constants import null_word
 from tokenring.operators.expressions.machine import (

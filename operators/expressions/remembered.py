@@ -10,7 +10,8 @@ from weakref import ref
 
 import numpy as np
 
-from tokenring.engine import LENGTH_BITS, Batch, Strings
+from tokenring.engine import Batch, Strings
+from tokenring.engine.raw import LENGTH_BITS
 from tokenring.operators.state import HashIndex
 
 MOST = 1 << 15

@@ -2,19 +2,8 @@
 
 import numpy as np
 
-from tokenring.engine import (
-    COLUMN,
-    LENGTH_BITS,
-    LENGTH_MASK,
-    TABLE,
-    WORDS,
-    bytes_at,
-    int64,
-    kernel,
-    text_equal,
-    void,
-    words_at,
-)
+from tokenring.engine import COLUMN, TABLE, WORDS, int64, kernel, text_equal, void
+from tokenring.engine.raw import LENGTH_BITS, LENGTH_MASK, bytes_at, words_at
 
 
 @kernel

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tokenring.engine import Batch, Schema, Strings, address_of
+from tokenring.engine import Batch, Schema, Strings
+from tokenring.engine.raw import address_of
 from tokenring.operators.expressions.constants import bits, kind_named, null_word
 from tokenring.operators.expressions.machine import words_address
 from tokenring.operators.expressions.patterns import named_groups

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from tokenring.engine import Batch, Schema, SchemaError, address_of
+from tokenring.engine import Batch, Schema, SchemaError
+from tokenring.engine.raw import address_of
 from tokenring.operators.state.hash_index import move_cells
 from tokenring.operators.state.keys_kernels import (
     DEAD,

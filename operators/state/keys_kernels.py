@@ -8,20 +8,8 @@ pointing into one heap. `tags`, int64 (capacity,): each slot's tag. `free`, int6
 
 import numpy as np
 
-from tokenring.engine import (
-    COLUMN,
-    LENGTH_MASK,
-    TABLE,
-    WORDS,
-    boolean,
-    copy_text,
-    int64,
-    kernel,
-    text_equal,
-    text_hash,
-    void,
-    words_at,
-)
+from tokenring.engine import COLUMN, TABLE, WORDS, boolean, int64, kernel, text_equal, text_hash, void
+from tokenring.engine.raw import LENGTH_MASK, copy_text, words_at
 from tokenring.operators.state.hash_index import mixed
 
 LIVE, LIMIT, FREE, FRESH, TEXT, DEAD, NEEDED = range(7)

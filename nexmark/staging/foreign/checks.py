@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tokenring.engine import LENGTH_MASK
+from tokenring.engine.raw import LENGTH_MASK
 from tokenring.nexmark.errors import ForeignDataError
 from tokenring.nexmark.events import I64, STREAMS, TIME_LIMIT_NS, Stream
 

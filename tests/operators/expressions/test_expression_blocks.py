@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tokenring.engine import address_of
+from tokenring.engine.raw import address_of
 from tokenring.operators.expressions import blocks
 
 LEAST, MOST = -(2**63), 2**63 - 1

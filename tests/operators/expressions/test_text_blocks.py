@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokenring.engine import Batch, Schema, Strings, address_of
+from tokenring.engine import Batch, Schema, Strings
+from tokenring.engine.raw import address_of
 from tokenring.operators.expressions.text_blocks import split_part
 from tokenring.operators.expressions.texts import _choose
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.nexmark.helpers import auction, bid, table
 from tests.nexmark.staging.foreign.test_parquet import accepted, refused, write
-from tokenring.engine import LENGTH_MASK
+from tokenring.engine.raw import LENGTH_MASK
 from tokenring.nexmark.events.schema import BID
 from tokenring.nexmark.staging.foreign import json_lines as foreign_json
 from tokenring.nexmark.staging.foreign import parquet as foreign_parquet

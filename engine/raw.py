@@ -1,0 +1,9 @@
+"""Memory by its address, for kernels of the house's own operators and runs; no part of the engine's face.
+
+Nothing here is checked: an address that is wrong, or outlives what it points to, ends the process. Operators' own
+kernels take columns and tables as arrays, which `tokenring.engine` has types for.
+"""
+
+from tokenring.shm.kernels import LENGTH_BITS, LENGTH_MASK, address_of, bytes_at, copy_text, words_at
+
+__all__ = ["LENGTH_BITS", "LENGTH_MASK", "address_of", "bytes_at", "copy_text", "words_at"]
