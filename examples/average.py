@@ -3,8 +3,7 @@
     python examples/average.py
 """
 
-from tokenring.engine import COMPLETE, Probe, Schema, Worker, execute
-from tokenring.operators import collect, tumbling_average
+import tokenring as tr
 
 WIDTH = 10
 BATCHES = [  # (time of the input, rows): a row's own time is never before the input's
@@ -14,15 +13,15 @@ BATCHES = [  # (time of the input, rows): a row's own time is never before the i
 ]
 
 
-def frontier(probe: Probe) -> str:
-    return "complete" if probe.frontier == COMPLETE else str(probe.frontier)
+def frontier(probe: tr.Probe) -> str:
+    return "complete" if probe.frontier == tr.COMPLETE else str(probe.frontier)
 
 
-def program(worker: Worker) -> None:
+def program(worker: tr.Worker) -> None:
     with worker.dataflow("average") as scope:
-        readings, stream = scope.new_input(Schema("time value"))
-        averages = tumbling_average(stream, "time", "value", WIDTH)
-        rows = collect(averages)
+        readings, stream = scope.new_input(tr.Schema("time value"))
+        averages = tr.tumbling_average(stream, "time", "value", WIDTH)
+        rows = tr.collect(averages)
         probe = averages.probe()
     for time, columns in BATCHES:
         readings.advance_to(time)
@@ -37,4 +36,4 @@ def program(worker: Worker) -> None:
 
 
 if __name__ == "__main__":
-    execute(program, workers=1)
+    tr.execute(program, workers=1)

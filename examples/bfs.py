@@ -13,9 +13,7 @@ from time import perf_counter
 
 import numpy as np
 
-from tokenring.engine import Schema, Worker, execute
-from tokenring.operators import collect
-from tokenring.operators.graphs import least_values, random_edges
+import tokenring as tr
 
 
 def main() -> None:
@@ -27,19 +25,19 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
 
-    def program(worker: Worker) -> np.ndarray:
+    def program(worker: tr.Worker) -> np.ndarray:
         with worker.dataflow("bfs") as scope:
-            edges, edge_rows = scope.new_input(Schema("src dst"), "edges")
-            roots, root_rows = scope.new_input(Schema("node distance"), "roots")
-            found = collect(least_values(edge_rows, root_rows, step=1))
-        edges.send(random_edges(options.nodes, options.edges, options.seed, worker.index, worker.peers))
+            edges, edge_rows = scope.new_input(tr.Schema("src dst"), "edges")
+            roots, root_rows = scope.new_input(tr.Schema("node distance"), "roots")
+            found = tr.collect(tr.graphs.least_values(edge_rows, root_rows, step=1))
+        edges.send(tr.graphs.random_edges(options.nodes, options.edges, options.seed, worker.index, worker.peers))
         if worker.index == 0:
             roots.send({"node": [options.root], "distance": [0]})
         worker.run()  # closes both inputs: epoch 0 can be finished
         return np.bincount(found.columns()["value"])  # how many of this worker's nodes are how far
 
     start = perf_counter()
-    parts = execute(program, workers=options.workers)
+    parts = tr.execute(program, workers=options.workers)
     seconds = perf_counter() - start
     totals = sum([np.pad(part, (0, options.nodes - len(part))) for part in parts])
     for distance, count in enumerate(totals):

@@ -6,32 +6,20 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from tokenring.engine import (
-    Exchange,
-    InputPort,
-    Notify,
-    OperatorContext,
-    OutputPort,
-    Schema,
-    Stream,
-    Token,
-    Worker,
-    execute,
-)
-from tokenring.operators import collect
+import tokenring as tr
 
 WIDTH = 10
 
 
-def window_counts(stream: Stream) -> Stream:
+def window_counts(stream: tr.Stream) -> tr.Stream:
     """How many rows each window had, sent once the window has ended."""
 
-    def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
+    def construct(context: tr.OperatorContext, token: tr.Token) -> Callable[[tr.InputPort, tr.OutputPort], None]:
         token.drop()
-        windows: dict[int, tuple[Token, int]] = {}  # end -> (token at the end, rows so far)
+        windows: dict[int, tuple[tr.Token, int]] = {}  # end -> (token at the end, rows so far)
         context.inspectable(lambda: {end: rows for end, (_, rows) in sorted(windows.items())})
 
-        def logic(rows: InputPort, output: OutputPort) -> None:
+        def logic(rows: tr.InputPort, output: tr.OutputPort) -> None:
             for reference, batch in rows:
                 end = (reference.time // WIDTH + 1) * WIDTH
                 if end not in windows:
@@ -47,14 +35,14 @@ def window_counts(stream: Stream) -> Stream:
 
         return logic
 
-    return stream.unary("windows", Schema("end rows"), construct, Exchange("user"), Notify.IF_TOKEN)
+    return stream.unary("windows", tr.Schema("end rows"), construct, tr.Exchange("user"), tr.Notify.IF_TOKEN)
 
 
-def program(worker: Worker) -> None:
+def program(worker: tr.Worker) -> None:
     with worker.dataflow("clicks") as scope:
-        clicks, stream = scope.new_input(Schema("user"))
+        clicks, stream = scope.new_input(tr.Schema("user"))
         counts = window_counts(stream)
-        rows = collect(counts)
+        rows = tr.collect(counts)
         probe = counts.probe()
     with scope.running.hold("windows", 15) as hold:  # nobody passes time 15 at the input of `windows`
         for time in range(0, 40, 2):
@@ -71,4 +59,4 @@ def program(worker: Worker) -> None:
 
 
 if __name__ == "__main__":
-    execute(program, workers=1)
+    tr.execute(program, workers=1)

@@ -13,28 +13,13 @@ from time import perf_counter
 
 import numpy as np
 
-from tokenring.engine import (
-    COLUMN,
-    WORDS,
-    Batch,
-    InputPort,
-    Notify,
-    OperatorContext,
-    OutputPort,
-    Schema,
-    Token,
-    Worker,
-    execute,
-    int64,
-    kernel,
-)
-from tokenring.operators import collect, concatenate
+import tokenring as tr
 
-GOING = Schema("start value")
-STEPS = Schema("start steps")
+GOING = tr.Schema("start value")
+STEPS = tr.Schema("start steps")
 
 
-@kernel(int64(COLUMN, COLUMN, WORDS, WORDS, WORDS))
+@tr.kernel(tr.int64(tr.COLUMN, tr.COLUMN, tr.WORDS, tr.WORDS, tr.WORDS))
 def step(starts, values, going_starts, going_values, done):  # type: ignore[no-untyped-def]
     """One step of each number that is not 1; returns how many those are. done: the starts of the others."""
     going = 0
@@ -48,17 +33,17 @@ def step(starts, values, going_starts, going_values, done):  # type: ignore[no-u
     return going
 
 
-def collatz(context: OperatorContext, go_on: Token, leave: Token) -> Callable[..., None]:
+def collatz(context: tr.OperatorContext, go_on: tr.Token, leave: tr.Token) -> Callable[..., None]:
     go_on.drop()
     leave.drop()
 
-    def logic(numbers: InputPort, again: OutputPort, done: OutputPort) -> None:
+    def logic(numbers: tr.InputPort, again: tr.OutputPort, done: tr.OutputPort) -> None:
         for reference, batch in numbers.by_time():  # what waits of one round as one batch
             starts, values, ended = np.empty((3, batch.rows), np.int64)
             going = step(batch["start"], batch["value"], starts, values, ended)
-            again.give(reference, Batch(GOING, {"start": starts[:going], "value": values[:going]}))
+            again.give(reference, tr.Batch(GOING, {"start": starts[:going], "value": values[:going]}))
             ended = ended[: batch.rows - going]
-            done.give(reference, Batch(STEPS, {"start": ended, "steps": np.full(len(ended), reference.time[1])}))
+            done.give(reference, tr.Batch(STEPS, {"start": ended, "steps": np.full(len(ended), reference.time[1])}))
 
     return logic
 
@@ -69,19 +54,19 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
 
-    def program(worker: Worker) -> list[int]:
+    def program(worker: tr.Worker) -> list[int]:
         with worker.dataflow("collatz") as scope:
             numbers, stream = scope.new_input(GOING)
             with scope.loop("steps") as loop:
                 back = loop.feedback(GOING)
-                head = concatenate(loop.enter(stream), back.stream)
-                builder = loop.operator("collatz", Notify.NEVER)
+                head = tr.concatenate(loop.enter(stream), back.stream)
+                builder = loop.operator("collatz", tr.Notify.NEVER)
                 builder.input(head)
                 again, done = builder.output(GOING), builder.output(STEPS)
                 builder.build(collatz)
                 back.connect(again)
             left = loop.leave(done)
-            ended = collect(left)
+            ended = tr.collect(left)
             probe = left.probe()
         mine = range(1 + worker.index, options.numbers, worker.peers)
         numbers.send({"start": mine, "value": mine})
@@ -92,7 +77,7 @@ def main() -> None:
         return [len(starts), int(steps.sum()), int(steps[longest]), int(starts[longest])]
 
     start = perf_counter()
-    parts = execute(program, workers=options.workers)
+    parts = tr.execute(program, workers=options.workers)
     seconds = perf_counter() - start
     longest, first = max((steps, -number) for *_, steps, number in parts)
     print(f"{sum(part[0] for part in parts)} numbers took {sum(part[1] for part in parts)} steps to 1")

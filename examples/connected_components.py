@@ -13,9 +13,7 @@ from time import perf_counter
 
 import numpy as np
 
-from tokenring.engine import Schema, Worker, execute
-from tokenring.operators import collect
-from tokenring.operators.graphs import random_edges
+import tokenring as tr
 from tokenring.operators.graphs.components import connected_components
 
 
@@ -27,15 +25,16 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
 
-    def program(worker: Worker) -> list[list[np.ndarray]]:
+    def program(worker: tr.Worker) -> list[list[np.ndarray]]:
         with worker.dataflow("connected components") as scope:
-            edges, stream = scope.new_input(Schema("src dst"), "edges")
+            edges, stream = scope.new_input(tr.Schema("src dst"), "edges")
             components = connected_components(stream)
-            found = collect(components)
+            found = tr.collect(components)
             probe = components.probe()
         sizes, known = [], 0
         for epoch in range(2):
-            share = random_edges(options.nodes, options.edges, options.seed + epoch, worker.index, worker.peers)
+            seed = options.seed + epoch
+            share = tr.graphs.random_edges(options.nodes, options.edges, seed, worker.index, worker.peers)
             edges.send(share)
             edges.advance_to(epoch + 1)
             worker.step_while(lambda: probe.less_than(edges.time))  # until no round of this epoch is left
@@ -45,7 +44,7 @@ def main() -> None:
         return sizes
 
     start = perf_counter()
-    parts = execute(program, workers=options.workers)
+    parts = tr.execute(program, workers=options.workers)
     seconds = perf_counter() - start
     for epoch in range(2):
         sizes: Counter[int] = Counter()

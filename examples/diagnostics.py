@@ -11,20 +11,19 @@ is a path: an answer tells what the data came to, so while data is under way the
 import argparse
 from collections.abc import Callable
 
-from tokenring.engine import InputPort, Notify, OperatorContext, OutputPort, Schema, Token, Worker, execute
-from tokenring.operators import collect
+import tokenring as tr
 
-DATA = Schema("value")
-QUESTION = Schema("number")
-ANSWER = Schema("number total")
+DATA = tr.Schema("value")
+QUESTION = tr.Schema("number")
+ANSWER = tr.Schema("number total")
 
 
-def answering(context: OperatorContext, to_data: Token, to_answers: Token) -> Callable[..., None]:
+def answering(context: tr.OperatorContext, to_data: tr.Token, to_answers: tr.Token) -> Callable[..., None]:
     to_data.drop()
     to_answers.drop()
     total = 0
 
-    def logic(data: InputPort, questions: InputPort, passed: OutputPort, answers: OutputPort) -> None:
+    def logic(data: tr.InputPort, questions: tr.InputPort, passed: tr.OutputPort, answers: tr.OutputPort) -> None:
         nonlocal total
         for reference, batch in data:
             total += int(batch["value"].sum())
@@ -39,11 +38,11 @@ def answering(context: OperatorContext, to_data: Token, to_answers: Token) -> Ca
 def slowly(patience: list[bool]) -> Callable[..., Callable[..., None]]:
     """An operator that keeps what it gets, each with a token, until it is told to go on."""
 
-    def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
+    def construct(context: tr.OperatorContext, token: tr.Token) -> Callable[[tr.InputPort, tr.OutputPort], None]:
         token.drop()
         kept = []
 
-        def logic(answers: InputPort, output: OutputPort) -> None:
+        def logic(answers: tr.InputPort, output: tr.OutputPort) -> None:
             for reference, batch in answers:
                 kept.append((reference.retain(), batch.copy()))
             while kept and not patience:
@@ -58,19 +57,19 @@ def slowly(patience: list[bool]) -> Callable[..., Callable[..., None]]:
     return construct
 
 
-def program(worker: Worker) -> tuple[int, int, int, list[int]]:
+def program(worker: tr.Worker) -> tuple[int, int, int, list[int]]:
     patience = [True]
     with worker.dataflow("diagnostics") as scope:
         values, data = scope.new_input(DATA, "data")
         asked, questions = scope.new_input(QUESTION, "questions")
-        builder = scope.operator("answering", Notify.NEVER)
+        builder = scope.operator("answering", tr.Notify.NEVER)
         builder.input(data)
         builder.input(questions)
         passed = builder.output(DATA, {1: None})  # no path from the questions
         answers = builder.output(ANSWER)
         builder.build(answering)
         told = answers.unary("slowly", ANSWER, slowly(patience))
-        shown = collect(told)
+        shown = tr.collect(told)
         data_probe, answers_probe = passed.probe(), told.probe()
     asked.send({"number": [worker.index]})
     for time in range(1, 11):
@@ -88,7 +87,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
-    for index, (data, before, after, numbers) in enumerate(execute(program, workers=options.workers)):
+    for index, (data, before, after, numbers) in enumerate(tr.execute(program, workers=options.workers)):
         print(f"worker {index}: data had got to {data} and answers to {before}; then answers got to {after}")
         print(f"worker {index}: questions answered: {numbers}")
 

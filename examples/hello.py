@@ -5,34 +5,34 @@
 
 from collections.abc import Callable
 
-from tokenring.engine import Batch, InputPort, Notify, OperatorContext, OutputPort, Schema, Token, Worker, execute
+import tokenring as tr
 
-VALUE = Schema("value")
+VALUE = tr.Schema("value")
 
 
-def square(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
+def square(context: tr.OperatorContext, token: tr.Token) -> Callable[[tr.InputPort, tr.OutputPort], None]:
     token.drop()  # it sends only in answer to messages, each of which brings a right to send
 
-    def logic(numbers: InputPort, squares: OutputPort) -> None:
+    def logic(numbers: tr.InputPort, squares: tr.OutputPort) -> None:
         for reference, batch in numbers:
-            squares.give(reference, Batch(VALUE, {"value": batch["value"] ** 2}))
+            squares.give(reference, tr.Batch(VALUE, {"value": batch["value"] ** 2}))
 
     return logic
 
 
-def show(context: OperatorContext) -> Callable[[InputPort], None]:
-    def logic(squares: InputPort) -> None:
+def show(context: tr.OperatorContext) -> Callable[[tr.InputPort], None]:
+    def logic(squares: tr.InputPort) -> None:
         for reference, batch in squares:
             print(f"worker {context.worker_index}: time {reference.time}: {batch['value'].tolist()}")
 
     return logic
 
 
-def program(worker: Worker) -> None:
+def program(worker: tr.Worker) -> None:
     with worker.dataflow("hello") as scope:
         numbers, stream = scope.new_input(VALUE)
-        squares = stream.unary("square", VALUE, square, notify=Notify.NEVER)
-        shown = squares.sink("show", show, notify=Notify.NEVER)  # a probe: what the sinks have still to take
+        squares = stream.unary("square", VALUE, square, notify=tr.Notify.NEVER)
+        shown = squares.sink("show", show, notify=tr.Notify.NEVER)  # a probe: what the sinks have still to take
     for time in range(3):
         numbers.send({"value": [10 * time + worker.index]})
         numbers.advance_to(time + 1)
@@ -41,4 +41,4 @@ def program(worker: Worker) -> None:
 
 
 if __name__ == "__main__":
-    execute(program, workers=2)
+    tr.execute(program, workers=2)

@@ -9,19 +9,18 @@ import argparse
 
 import numpy as np
 
-from tokenring.engine import Batch, Schema, Worker, execute
+import tokenring as tr
 from tokenring.nexmark.events.generator import Generator, GeneratorConfig
-from tokenring.operators import best_offers, latest, running_average
 
-AUCTION = Schema("id date_time expires reserve category")
-BID = Schema("auction date_time price")
+AUCTION = tr.Schema("id date_time expires reserve category")
+BID = tr.Schema("auction date_time price")
 BLOCK_ROWS = 8192
 
 
-def chosen(schema: Schema, columns: dict[str, np.ndarray], low: int, high: int) -> Batch:
+def chosen(schema: tr.Schema, columns: dict[str, np.ndarray], low: int, high: int) -> tr.Batch:
     """The rows whose time lies in low..high-1; times are in order."""
     first, last = columns["date_time"].searchsorted([low, high])
-    return Batch(schema, {name: columns[name][first:last] for name in schema.names})
+    return tr.Batch(schema, {name: columns[name][first:last] for name in schema.names})
 
 
 def main() -> None:
@@ -34,16 +33,16 @@ def main() -> None:
     bid_rows = generator.columns("bid", 0, generator.rows("bid"))
     ends = [*bid_rows["date_time"][BLOCK_ROWS::BLOCK_ROWS].tolist(), 2**62 - 1]
 
-    def program(worker: Worker) -> dict[str, np.ndarray]:
+    def program(worker: tr.Worker) -> dict[str, np.ndarray]:
         with worker.dataflow("q4") as scope:
             auctions, auction_stream = scope.new_input(AUCTION, "auctions")
             bids, bid_stream = scope.new_input(BID, "bids")
-            winners = best_offers(
+            winners = tr.best_offers(
                 auction_stream, bid_stream, key="id", start="date_time", end="expires", threshold="reserve",
                 payload="category", offer_key="auction", offer_time="date_time", offer_value="price",
             )  # fmt: skip
-            averages = running_average(winners, key="category", value="price")
-            kept = latest(averages, key="category")
+            averages = tr.running_average(winners, key="category", value="price")
+            kept = tr.latest(averages, key="category")
             probe = averages.probe()
         start = 0
         for block, end in enumerate(ends):
@@ -58,7 +57,7 @@ def main() -> None:
         return kept.columns()
 
     rows: list[tuple[int, int, int]] = []
-    for part in execute(program, workers=options.workers):
+    for part in tr.execute(program, workers=options.workers):
         rows += zip(part["category"], part["average"], part["count"], strict=True)
     for category, average, count in sorted(rows):
         print(f"category {category}: average {average} over {count} auctions")

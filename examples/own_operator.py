@@ -10,29 +10,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tokenring.engine import (
-    COLUMN,
-    TABLE,
-    WORDS,
-    Batch,
-    Exchange,
-    InputPort,
-    Notify,
-    OperatorContext,
-    OutputPort,
-    Schema,
-    Stream,
-    Token,
-    Worker,
-    execute,
-    int64,
-    kernel,
-)
-from tokenring.operators import collect
+import tokenring as tr
 from tokenring.operators.state.hash_index import HashIndex, slot_of
 
 
-@kernel(int64(TABLE, WORDS, COLUMN, WORDS))
+@tr.kernel(tr.int64(tr.TABLE, tr.WORDS, tr.COLUMN, tr.WORDS))
 def pick_new(cells, size, keys, rows):  # type: ignore[no-untyped-def]
     """Write the numbers of the rows whose key is new into `rows`; returns how many."""
     found = 0
@@ -45,32 +27,32 @@ def pick_new(cells, size, keys, rows):  # type: ignore[no-untyped-def]
     return found
 
 
-def first_seen(stream: Stream, key: str) -> Stream:
+def first_seen(stream: tr.Stream, key: str) -> tr.Stream:
     """The first row of each int64 `key`, of all workers together. Memory: 32 to 64 bytes a key."""
     schema = stream.schema
 
-    def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
+    def construct(context: tr.OperatorContext, token: tr.Token) -> Callable[[tr.InputPort, tr.OutputPort], None]:
         token.drop()
         index = HashIndex()  # state is made here: once a worker, after the fork
 
-        def logic(rows: InputPort, output: OutputPort) -> None:
+        def logic(rows: tr.InputPort, output: tr.OutputPort) -> None:
             for reference, batch in rows:
                 index.reserve(batch.rows)
                 chosen = np.empty(batch.rows, np.int64)
                 found = pick_new(index.cells, index.size, batch[key], chosen)
                 # Indexing with row numbers copies: what is sent on does not point into a queue.
                 columns = {name: batch[name][chosen[:found]] for name in schema.names}
-                output.give(reference, Batch(schema, columns))
+                output.give(reference, tr.Batch(schema, columns))
 
         return logic
 
-    return stream.unary("first_seen", schema, construct, Exchange(key), Notify.NEVER)
+    return stream.unary("first_seen", schema, construct, tr.Exchange(key), tr.Notify.NEVER)
 
 
-def program(worker: Worker) -> np.ndarray:
+def program(worker: tr.Worker) -> np.ndarray:
     with worker.dataflow("first seen") as scope:
-        rows, stream = scope.new_input(Schema("user page"))
-        firsts = collect(first_seen(stream, "user"))
+        rows, stream = scope.new_input(tr.Schema("user page"))
+        firsts = tr.collect(first_seen(stream, "user"))
     for time in range(5):
         users = np.arange(1000 * time, 1000 * time + 2000) % 4000
         rows.advance_to(time)
@@ -80,7 +62,7 @@ def program(worker: Worker) -> np.ndarray:
 
 
 if __name__ == "__main__":
-    parts = execute(program, workers=2)
+    parts = tr.execute(program, workers=2)
     users = [user for part in parts for user in part.tolist()]
     print(f"rows sent: {2 * 5 * 2000}, users seen: {len(users)}, distinct: {len(set(users))}")
     print(f"every worker had some: {all(map(len, parts))}")

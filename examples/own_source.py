@@ -11,26 +11,25 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tokenring.engine import Batch, OperatorContext, OutputPort, Schema, Scope, Stream, Token, Worker, execute
-from tokenring.operators import collect
+import tokenring as tr
 
-TICK = Schema("tick worker")
+TICK = tr.Schema("tick worker")
 
 
-def ticker(scope: Scope, ticks: int, every_ns: int) -> Stream:
+def ticker(scope: tr.Scope, ticks: int, every_ns: int) -> tr.Stream:
     """One row (tick, worker) at time `tick`, every `every_ns` nanoseconds, on each worker."""
 
-    def construct(context: OperatorContext, token: Token) -> Callable[[OutputPort], None]:
+    def construct(context: tr.OperatorContext, token: tr.Token) -> Callable[[tr.OutputPort], None]:
         due_ns = time.monotonic_ns()
         tick = 0
 
-        def logic(output: OutputPort) -> None:
+        def logic(output: tr.OutputPort) -> None:
             nonlocal due_ns, tick
             if not token.live:
                 return
             now_ns = time.monotonic_ns()
             if now_ns >= due_ns and not context.congested:
-                output.give(token, Batch(TICK, {"tick": [tick], "worker": [context.worker_index]}))
+                output.give(token, tr.Batch(TICK, {"tick": [tick], "worker": [context.worker_index]}))
                 tick += 1
                 due_ns += every_ns
                 if tick == ticks:
@@ -52,13 +51,13 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
 
-    def program(worker: Worker) -> np.ndarray:
+    def program(worker: tr.Worker) -> np.ndarray:
         with worker.dataflow("ticks") as scope:
-            rows = collect(ticker(scope, options.ticks, int(options.every_ms * 1e6)))
+            rows = tr.collect(ticker(scope, options.ticks, int(options.every_ms * 1e6)))
         worker.run()
         return rows.columns()["tick"]
 
-    for index, ticks in enumerate(execute(program, workers=options.workers)):
+    for index, ticks in enumerate(tr.execute(program, workers=options.workers)):
         print(f"worker {index}: {len(ticks)} ticks, in order: {bool((np.diff(ticks) > 0).all())}")
 
 

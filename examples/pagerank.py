@@ -12,9 +12,7 @@ from time import perf_counter
 
 import numpy as np
 
-from tokenring.engine import Schema, Worker, execute
-from tokenring.operators import collect
-from tokenring.operators.graphs import page_rank, random_edges
+import tokenring as tr
 
 
 def main() -> None:
@@ -26,18 +24,18 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
 
-    def program(worker: Worker) -> list[object]:
+    def program(worker: tr.Worker) -> list[object]:
         with worker.dataflow("pagerank") as scope:
-            edges, stream = scope.new_input(Schema("src dst"), "edges")
-            ranked = collect(page_rank(stream, options.nodes, options.rounds))
-        edges.send(random_edges(options.nodes, options.edges, options.seed, worker.index, worker.peers))
+            edges, stream = scope.new_input(tr.Schema("src dst"), "edges")
+            ranked = tr.collect(tr.graphs.page_rank(stream, options.nodes, options.rounds))
+        edges.send(tr.graphs.random_edges(options.nodes, options.edges, options.seed, worker.index, worker.peers))
         worker.run()
         nodes, ranks = ranked.columns()["node"], ranked.columns()["rank"]
         top = np.argsort(-ranks)[:3]
         return [float(ranks.sum()), list(zip(ranks[top].tolist(), nodes[top].tolist(), strict=True))]
 
     start = perf_counter()
-    parts = execute(program, workers=options.workers)
+    parts = tr.execute(program, workers=options.workers)
     seconds = perf_counter() - start
     for rank, node in sorted((tuple(pair) for _, top in parts for pair in top), reverse=True)[:3]:
         print(f"node {node}: {rank * options.nodes:.6f} times the average")

@@ -10,15 +10,15 @@ import argparse
 import time
 from collections.abc import Callable
 
-from tokenring.engine import Exchange, InputPort, Notify, OperatorContext, OutputPort, Schema, Token, Worker, execute
+import tokenring as tr
 
-VALUE = Schema("value")
+VALUE = tr.Schema("value")
 
 
-def forward(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
+def forward(context: tr.OperatorContext, token: tr.Token) -> Callable[[tr.InputPort, tr.OutputPort], None]:
     token.drop()
 
-    def logic(rows: InputPort, output: OutputPort) -> None:
+    def logic(rows: tr.InputPort, output: tr.OutputPort) -> None:
         for reference, batch in rows:
             output.give(reference, batch)
 
@@ -31,10 +31,10 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
 
-    def program(worker: Worker) -> list[int]:
+    def program(worker: tr.Worker) -> list[int]:
         with worker.dataflow("latency") as scope:
             rows, stream = scope.new_input(VALUE)
-            probe = stream.unary("forward", VALUE, forward, Exchange("value"), Notify.NEVER).probe()
+            probe = stream.unary("forward", VALUE, forward, tr.Exchange("value"), tr.Notify.NEVER).probe()
         if worker.index > 0:
             rows.close()  # only worker 0 feeds; the others' tokens must not hold its times back
             return []
@@ -47,7 +47,7 @@ def main() -> None:
             taken_ns.append(time.monotonic_ns() - started_ns)
         return sorted(taken_ns)
 
-    taken_ns = execute(program, workers=options.workers)[0]
+    taken_ns = tr.execute(program, workers=options.workers)[0]
     quantiles = [(name, taken_ns[int(share * (len(taken_ns) - 1))]) for name, share in (("p50", 0.5), ("p99", 0.99))]
     shown = ", ".join(f"{name} {value / 1000:.1f} us" for name, value in [*quantiles, ("max", taken_ns[-1])])
     print(f"{len(taken_ns)} rounds on {options.workers} workers: {shown}")

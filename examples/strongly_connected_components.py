@@ -14,9 +14,7 @@ from time import perf_counter
 
 import numpy as np
 
-from tokenring.engine import Schema, Worker, execute
-from tokenring.operators import collect
-from tokenring.operators.graphs import random_edges
+import tokenring as tr
 from tokenring.operators.graphs.components import strongly_connected_components
 
 
@@ -28,16 +26,16 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
 
-    def program(worker: Worker) -> list[np.ndarray]:
+    def program(worker: tr.Worker) -> list[np.ndarray]:
         with worker.dataflow("strongly connected components") as scope:
-            edges, stream = scope.new_input(Schema("src dst"), "edges")
-            found = collect(strongly_connected_components(stream))
-        edges.send(random_edges(options.nodes, options.edges, options.seed, worker.index, worker.peers))
+            edges, stream = scope.new_input(tr.Schema("src dst"), "edges")
+            found = tr.collect(strongly_connected_components(stream))
+        edges.send(tr.graphs.random_edges(options.nodes, options.edges, options.seed, worker.index, worker.peers))
         worker.run()
         return list(np.unique(found.columns()["component"], return_counts=True))
 
     start = perf_counter()
-    parts = execute(program, workers=options.workers)
+    parts = tr.execute(program, workers=options.workers)
     seconds = perf_counter() - start
     sizes: Counter[int] = Counter()
     for names, counts in parts:

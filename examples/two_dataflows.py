@@ -7,18 +7,18 @@ What the first finds is fed to the second; that the second's input stands still 
 
 from collections.abc import Callable
 
-from tokenring.engine import Broadcast, Exchange, InputPort, Notify, OperatorContext, Schema, Worker, execute
+import tokenring as tr
 
-VALUE = Schema("value")
+VALUE = tr.Schema("value")
 
-Construct = Callable[[OperatorContext], Callable[[InputPort], None]]
+Construct = Callable[[tr.OperatorContext], Callable[[tr.InputPort], None]]
 
 
 def adding_to(sums: list[int]) -> Construct:
     """The constructor of a sink that adds what arrives on its worker to `sums[0]`."""
 
-    def construct(context: OperatorContext) -> Callable[[InputPort], None]:
-        def logic(rows: InputPort) -> None:
+    def construct(context: tr.OperatorContext) -> Callable[[tr.InputPort], None]:
+        def logic(rows: tr.InputPort) -> None:
             for _, batch in rows:
                 sums[0] += int(batch["value"].sum())
 
@@ -27,14 +27,14 @@ def adding_to(sums: list[int]) -> Construct:
     return construct
 
 
-def program(worker: Worker) -> list[int]:
+def program(worker: tr.Worker) -> list[int]:
     part, total = [0], [0]
     with worker.dataflow("parts") as scope:
         values, stream = scope.new_input(VALUE)
-        parts_taken = stream.sink("add", adding_to(part), Exchange("value"), Notify.NEVER)
+        parts_taken = stream.sink("add", adding_to(part), tr.Exchange("value"), tr.Notify.NEVER)
     with worker.dataflow("totals") as scope:
         parts, stream = scope.new_input(VALUE)
-        totals_taken = stream.sink("add", adding_to(total), Broadcast(), Notify.NEVER)
+        totals_taken = stream.sink("add", adding_to(total), tr.Broadcast(), tr.Notify.NEVER)
 
     values.send({"value": range(100 * worker.index, 100 * worker.index + 100)})
     values.close()
@@ -47,5 +47,5 @@ def program(worker: Worker) -> list[int]:
 
 
 if __name__ == "__main__":
-    results = execute(program, workers=2)
+    results = tr.execute(program, workers=2)
     print(f"parts add up: {sum(part for part, _ in results)}; every worker's total: {[total for _, total in results]}")

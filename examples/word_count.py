@@ -10,18 +10,17 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from tokenring.engine import Exchange, InputPort, Notify, OperatorContext, OutputPort, Schema, Token, Worker, execute
-from tokenring.operators import collect
+import tokenring as tr
 
-WORD = Schema(word="string")
-COUNT = Schema(word="string", count="int64")
+WORD = tr.Schema(word="string")
+COUNT = tr.Schema(word="string", count="int64")
 
 
-def count_words(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
+def count_words(context: tr.OperatorContext, token: tr.Token) -> Callable[[tr.InputPort, tr.OutputPort], None]:
     token.drop()
     totals: Counter[str] = Counter()
 
-    def logic(words: InputPort, counts: OutputPort) -> None:
+    def logic(words: tr.InputPort, counts: tr.OutputPort) -> None:
         for reference, batch in words:
             seen = batch["word"].tolist()
             totals.update(seen)
@@ -37,16 +36,16 @@ def main() -> None:
     parser.add_argument("words", nargs="*", default="the cat and the dog and the bird".split())
     options = parser.parse_args()
 
-    def program(worker: Worker) -> dict[str, Any]:
+    def program(worker: tr.Worker) -> dict[str, Any]:
         with worker.dataflow("word count") as scope:
             words, stream = scope.new_input(WORD)
-            counts = stream.unary("count", COUNT, count_words, Exchange("word"), Notify.NEVER)
-            kept = collect(counts)
+            counts = stream.unary("count", COUNT, count_words, tr.Exchange("word"), tr.Notify.NEVER)
+            kept = tr.collect(counts)
         words.send({"word": options.words[worker.index :: worker.peers]})  # each worker feeds its share
         worker.run()
         return kept.columns()
 
-    for index, part in enumerate(execute(program, workers=options.workers)):
+    for index, part in enumerate(tr.execute(program, workers=options.workers)):
         final = dict(zip(part["word"], part["count"], strict=True))  # a word's last count is what it comes to
         for word in sorted(final):
             print(f"worker {index}: {word} {final[word]}")
