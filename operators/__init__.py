@@ -39,7 +39,7 @@ Notificator, Stash  for operators of one's own: tokens, or rows, kept until thei
 capture, replay   a stream's messages and frontiers to files, and again from there
 
 graphs            loops over edges: searches, components, ranks
-mechanisms        ways to coordinate; operators take one as `way`
+mechanisms        ways to coordinate; a dataflow is told one before all else
 """
 
 if __name__ != "tokenring.operators":  # a second copy of all its modules, where the checkout stands on the path

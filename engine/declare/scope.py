@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any, TypeVar
 
 from tokenring.engine.columns import Schema
 from tokenring.engine.declare.stream import OperatorBuilder, Stream
@@ -11,6 +12,8 @@ from tokenring.engine.explain import Dataflow
 from tokenring.engine.graph import Constructor, Graph, Notify, OperatorSpec, Pipeline, Source, Target
 from tokenring.engine.running import InputHandle, Probe
 from tokenring.engine.times import MOST_COORDINATES, PathSummary, enter_summary, feedback_summary, leave_summary
+
+T = TypeVar("T")
 
 
 class Scope:
@@ -23,11 +26,22 @@ class Scope:
         """The number of coordinates of the scope's times."""
         self._open = True
         self._running: Dataflow | None = None
+        self._kept: dict[Any, Any] = {}
 
     @property
     def root(self) -> "Scope":
         """The scope that all others of the dataflow are in."""
         return self
+
+    def kept(self, kind: type[T]) -> T:
+        """The one object of that class that belongs to this dataflow, made by `kind()` when it is first asked for:
+        where a library keeps what it has to know of a dataflow under construction.
+        """
+        kept = self.root._kept
+        if kind not in kept:
+            kept[kind] = kind()
+        found: T = kept[kind]
+        return found
 
     @property
     def running(self) -> Dataflow:

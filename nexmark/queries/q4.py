@@ -7,17 +7,16 @@ pass its expiry; each closed auction that had a valid bid updates the running in
 from tokenring.engine import Schema, Stream
 from tokenring.nexmark.queries.query import EXCHANGING, Query
 from tokenring.operators import Latest, best_offers, running_average
-from tokenring.operators.mechanisms import TOKENS, Mechanism
 
 
-def build(auctions: Stream, bids: Stream, way: Mechanism = TOKENS) -> tuple[Stream, Latest]:
+def build(auctions: Stream, bids: Stream) -> tuple[Stream, Latest]:
     """Closed auctions' winning prices, exchanged by category, averaged."""
     winners = best_offers(
         auctions, bids, key="id", start="date_time", end="expires", threshold="reserve", payload="category",
-        offer_key="auction", offer_time="date_time", offer_value="price", name="winning_bids", way=way,
+        offer_key="auction", offer_time="date_time", offer_value="price", name="winning_bids",
     )  # fmt: skip
     final = Latest(("category", "average", "count"))
-    return running_average(winners, "category", "price", name="average_by_category", final=final, way=way), final
+    return running_average(winners, "category", "price", name="average_by_category", final=final), final
 
 
 Q4 = Query(

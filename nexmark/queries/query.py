@@ -9,7 +9,7 @@ import numpy as np
 from tokenring.engine import GraphError, Schema, Stream
 from tokenring.nexmark.events import FLOOR
 from tokenring.operators import Latest
-from tokenring.operators.mechanisms import MECHANISMS, TOKENS, Mechanism
+from tokenring.operators.mechanisms import MECHANISMS, TOKENS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,8 +29,8 @@ class Query:
     returns the stream of the answer's rows, of the schema `result`. key: the columns that name a row of a result that
     changes, where the last row of each is what counts; all rows of one key must then come from one worker. () where
     all rows are the result. sort_by: given for small results, which every run gathers, sorted so; rows of others are
-    counted, and kept for those who ask. mechanisms: those it can be answered with; where there is a choice, build gets
-    one as `way`, and may return a `Latest` of the result beside the stream, which an operator keeps up to date.
+    counted, and kept for those who ask. mechanisms: those it can be answered with, which the
+    dataflow is told. build may return a `Latest` of the result beside the stream, which an operator keeps up to date.
     checked_as: what of the result's rows is the same in all runs, where not all of it is.
     """
 
@@ -56,9 +56,9 @@ class Query:
             for stream, columns in self.reads.items()
         }
 
-    def declare(self, streams: Iterable[Stream], way: Mechanism) -> tuple[Stream, Latest | None]:
+    def declare(self, streams: Iterable[Stream]) -> tuple[Stream, Latest | None]:
         """The stream of the answer's rows, and the result where an operator keeps it."""
-        built = self.build(*streams, way=way) if len(self.mechanisms) > 1 else self.build(*streams)
+        built = self.build(*streams)
         stream, final = built if isinstance(built, tuple) else (built, None)
         if stream.schema != self.result:
             raise GraphError(f"{self.name} promises {self.result}, but builds {stream}; correct the query's `result`")

@@ -14,7 +14,7 @@ from tokenring.nexmark.run.result_rows import Rows, file_of, kept_rows
 from tokenring.nexmark.run.source import Measurements, Pace, nexmark_source
 from tokenring.nexmark.staging import StagedEvents
 from tokenring.operators import collect
-from tokenring.operators.mechanisms import mechanism
+from tokenring.operators.mechanisms import use
 from tokenring.tools.errors import OptionError
 
 CLOSED_BLOCK_EVENTS = 16_384
@@ -140,9 +140,9 @@ def declare(
     """Declare a plan's dataflow on a worker; returns what gives this worker's part of the result once all is done: the
     columns of a small one, else the number of rows, which are kept in the folder `rows` if there is one."""
     with worker.dataflow(query.name) as scope:
-        way = mechanism(plan.mechanism)
-        streams, attach = nexmark_source(worker, scope, staged, query.reads, pace, measurements, way)
-        stream, final = query.declare(streams, way)
+        way = use(scope, plan.mechanism)
+        streams, attach = nexmark_source(worker, scope, staged, query.reads, pace, measurements)
+        stream, final = query.declare(streams)
         if query.is_small:
             attach(way.probe(stream))
             return final.columns if final is not None else collect(stream, name="result").columns

@@ -16,7 +16,7 @@ from tokenring.nexmark.measure import Backlog, Histogram
 from tokenring.nexmark.run.cursors import NONE, Cursor, Cursors
 from tokenring.nexmark.run.micro_batches import MicroBatches
 from tokenring.nexmark.staging import StagedEvents
-from tokenring.operators.mechanisms import TOKENS, Mechanism, Outlet, Progress
+from tokenring.operators.mechanisms import Outlet, Progress, mechanism_of
 
 NOT_YET = 2**62
 _REPORT_NS = 200_000_000
@@ -59,11 +59,11 @@ def nexmark_source(
     streams: dict[str, tuple[str, ...]],
     pace: Pace,
     measurements: Measurements,
-    way: Mechanism = TOKENS,
 ) -> tuple[tuple[Stream, ...], Callable[[Progress], None]]:
     """Streams of the named columns, and a function to be given the probe that tells when events are done."""
     cursors = [Cursor(staged, name, columns) for name, columns in streams.items()]
     probes: list[Progress] = []
+    way = mechanism_of(scope)
 
     def construct(context: OperatorContext, *outlets: Outlet) -> Callable[..., None]:
         ahead = Cursors(cursors)

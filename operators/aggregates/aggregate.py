@@ -13,7 +13,7 @@ from tokenring.operators.aggregates.sessions import Sessions
 from tokenring.operators.aggregates.window_results import Windows
 from tokenring.operators.durations import Span
 from tokenring.operators.folds import ALL, Accumulators, Aggregate, Plan, to_owners, with_conditions
-from tokenring.operators.mechanisms import TOKENS, Mechanism
+from tokenring.operators.mechanisms import mechanism_of
 from tokenring.operators.rows import columns_of, exchanged_by
 from tokenring.operators.state import require_rows, updates_by
 from tokenring.operators.time import (
@@ -33,14 +33,14 @@ from tokenring.operators.time import (
 @overload
 def aggregate(
     stream: Stream, by: str | Sequence[str] = ..., *, window: Window | None = ..., emit: str = ...,
-    late: Literal[False] = ..., lateness: Span = ..., name: str = ..., way: Mechanism = ..., **aggregates: Aggregate,
+    late: Literal[False] = ..., lateness: Span = ..., name: str = ..., **aggregates: Aggregate,
 ) -> Stream: ...  # fmt: skip
 
 
 @overload
 def aggregate(
     stream: Stream, by: str | Sequence[str] = ..., *, window: Window, emit: str = ...,
-    late: Literal[True], lateness: Span = ..., name: str = ..., way: Mechanism = ..., **aggregates: Aggregate,
+    late: Literal[True], lateness: Span = ..., name: str = ..., **aggregates: Aggregate,
 ) -> tuple[Stream, Stream]: ...  # fmt: skip
 
 
@@ -53,7 +53,6 @@ def aggregate(
     late: bool = False,
     lateness: Span = 0,
     name: str = "aggregate",
-    way: Mechanism = TOKENS,
     **aggregates: Aggregate,
 ) -> Any:
     """Rows (the columns `by`, the aggregates by their names), one for each key; all rows are one key without `by`.
@@ -89,8 +88,8 @@ def aggregate(
             raise SchemaError(f"operator {name!r}: rows are late for windows only; give it a window")
         schema = Schema.of(plan.keys | plan.result_kinds)
         if emit == "end":
-            return _by_panes(stream, plan, FOREVER, schema, way)
-        return updates_by(running(stream, plan, schema, way), name, names)
+            return _by_panes(stream, plan, FOREVER, schema)
+        return updates_by(running(stream, plan, schema), name, names)
     window = checked_window(name, window, stream.schema)
     lateness = checked_lateness(name, lateness, window, stream.schema)
     panes = None if isinstance(window, Session) else panes_of(window, lateness)
@@ -102,9 +101,9 @@ def aggregate(
     plan = Plan.of(name, stream.schema, names, planned).ordered_by(window.time)
     schema = behind_window(name, window, stream.schema, plan.keys | plan.result_kinds)
     if isinstance(window, Session):
-        results = _by_sessions(stream, plan, window, lateness, schema, way)
+        results = _by_sessions(stream, plan, window, lateness, schema)
     else:
-        results = _by_panes(stream, plan, panes_of(window, lateness), schema, way)
+        results = _by_panes(stream, plan, panes_of(window, lateness), schema)
     return results if late_rows is None else (results, late_rows)
 
 
@@ -116,12 +115,13 @@ def _due(times: np.ndarray, panes: Panes) -> np.ndarray:
     return due
 
 
-def _by_panes(stream: Stream, plan: Plan, panes: Panes, schema: Schema, way: Mechanism) -> Stream:
+def _by_panes(stream: Stream, plan: Plan, panes: Panes, schema: Schema) -> Stream:
     name = plan.operator
     if not plan.merges:
-        return _exchanged_first(stream, plan, panes, schema, way)
+        return _exchanged_first(stream, plan, panes, schema)
     together = {} if plan.by or panes.is_tumbling else {ALL: "int64"}  # panes of one window have to meet
     partial = Schema.of({PANE: "int64"} | plan.keys | plan.partial_kinds() | together)
+    way = mechanism_of(stream.scope)
     local = way.timed(
         f"{name}.local", [(stream, Pipeline())], partial, lambda: LocalPanes(plan, panes, partial), Notify.IF_TOKEN
     )
@@ -132,17 +132,17 @@ def _by_panes(stream: Stream, plan: Plan, panes: Panes, schema: Schema, way: Mec
     )
 
 
-def _exchanged_first(stream: Stream, plan: Plan, panes: Panes, schema: Schema, way: Mechanism) -> Stream:
+def _exchanged_first(stream: Stream, plan: Plan, panes: Panes, schema: Schema) -> Stream:
     """The rows themselves cross."""
-    edge, plan, _ = to_owners(stream, plan, panes.time, way)
-    return way.timed(
+    edge, plan, _ = to_owners(stream, plan, panes.time)
+    return mechanism_of(stream.scope).timed(
         plan.operator, [edge], schema, lambda: Windows(plan, panes, schema, False, Accumulators), Notify.IF_TOKEN
     )
 
 
-def _by_sessions(stream: Stream, plan: Plan, window: Session, lateness: int, schema: Schema, way: Mechanism) -> Stream:
-    edge, plan, by = to_owners(stream, plan, window.time, way)
-    return way.timed(
+def _by_sessions(stream: Stream, plan: Plan, window: Session, lateness: int, schema: Schema) -> Stream:
+    edge, plan, by = to_owners(stream, plan, window.time)
+    return mechanism_of(stream.scope).timed(
         plan.operator,
         [edge],
         schema,

@@ -8,7 +8,6 @@ import numpy as np
 from tokenring.engine import Batch, Schema, SchemaError, Stream
 from tokenring.operators.aggregates.windowed import windowed
 from tokenring.operators.folds import Plan, chain, members_of
-from tokenring.operators.mechanisms import TOKENS, Mechanism
 from tokenring.operators.rows import columns_of
 from tokenring.operators.state import Columns, Keys, RowStore, grown, joined, require_rows
 from tokenring.operators.time import Sliding, Tumbling
@@ -24,7 +23,6 @@ def reduce(
     *,
     window: Tumbling | Sliding | None = None,
     name: str = "reduce",
-    way: Mechanism = TOKENS,
 ) -> Stream:
     """Rows (the columns `by`, those of `schema`), one for each key: what `function` makes of all its rows.
 
@@ -42,7 +40,7 @@ def reduce(
         raise SchemaError(f"operator {name!r}: {clash!r} is a column to group by; call the result otherwise")
     rows = stream.schema
     output = Schema.of(plan.keys | schema.spec())
-    return windowed(stream, plan, window, output, lambda plan: Gathered(plan, rows, schema, function), way)
+    return windowed(stream, plan, window, output, lambda plan: Gathered(plan, rows, schema, function))
 
 
 class Gathered:

@@ -6,14 +6,14 @@ from typing import Any
 from tokenring.engine import Batch, Exchange, Stream
 from tokenring.operators.aggregates.aggregate import aggregate
 from tokenring.operators.folds import Best, Count, Plan
-from tokenring.operators.mechanisms import TOKENS, Mechanism
+from tokenring.operators.mechanisms import mechanism_of
 from tokenring.operators.rows import columns_of, exchanged_by
 from tokenring.operators.state import Keys, require_newest, require_rows, updates_by
 from tokenring.operators.time import check_order
 
 
 def distinct(
-    stream: Stream, by: str | Sequence[str] = (), *, name: str = "distinct", way: Mechanism = TOKENS
+    stream: Stream, by: str | Sequence[str] = (), *, name: str = "distinct"
 ) -> Stream:
     """The first row of each key to arrive, at its time; of each different row without `by`. Others are dropped.
 
@@ -34,11 +34,11 @@ def distinct(
 
         return answer
 
-    return way.respond(name, (stream, Exchange(exchanged_by(names))), stream.schema, make)
+    return mechanism_of(stream.scope).respond(name, (stream, Exchange(exchanged_by(names))), stream.schema, make)
 
 
 def last_by(
-    stream: Stream, by: str | Sequence[str], *, order: str, name: str = "last_by", way: Mechanism = TOKENS
+    stream: Stream, by: str | Sequence[str], *, order: str, name: str = "last_by"
 ) -> Stream:
     """The rows that are the last of their key so far, by the column `order`: for each message, at its time, those that
     replace an earlier one. The latest of each key is its last row: what deduplication keeps.
@@ -53,6 +53,7 @@ def last_by(
     check_order(name, stream.schema, (order,))
 
     edge = stream, Exchange(exchanged_by(names))
+    way = mechanism_of(stream.scope)
     newest = way.respond(name, edge, stream.schema, lambda: Best(plan.schema, names, order, (), True, True).winners)
     return updates_by(newest, name, names)
 

@@ -7,16 +7,16 @@ import numpy as np
 
 from tokenring.engine import Batch, Exchange, Notify, Pipeline, Schema, SchemaError, Stream
 from tokenring.operators.folds import ALL, Accumulators, Plan, distinct_slots
-from tokenring.operators.mechanisms import Mechanism
+from tokenring.operators.mechanisms import mechanism_of
 from tokenring.operators.rows import exchanged_by
 from tokenring.operators.state import Keys, grown, joined, wrapped
 
 _NOTHING: tuple[tuple[np.ndarray, ...], tuple[np.ndarray | None, ...]] = ((), ())
 
 
-def running(stream: Stream, plan: Plan, schema: Schema, way: Mechanism) -> Stream:
+def running(stream: Stream, plan: Plan, schema: Schema) -> Stream:
     """Rows (keys, results), of `schema`, for each message one for each key in it, at its time."""
-    name = plan.operator
+    name, way = plan.operator, mechanism_of(stream.scope)
     if plan.by:
         pact = Exchange(exchanged_by(plan.by), plan.needs())
         if pact.columns is not None:

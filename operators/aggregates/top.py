@@ -7,7 +7,7 @@ import numpy as np
 from tokenring.engine import Batch, Pipeline, Schema, SchemaError, Stream
 from tokenring.operators.aggregates.windowed import windowed
 from tokenring.operators.folds import Best, Plan, TopState, to_owners
-from tokenring.operators.mechanisms import TOKENS, Mechanism
+from tokenring.operators.mechanisms import mechanism_of
 from tokenring.operators.rows import columns_of
 from tokenring.operators.state import Keys, require_rows, updates_by, wrapped
 from tokenring.operators.time import Sliding, Tumbling, check_order
@@ -24,7 +24,6 @@ def top(
     rank: str = "rank",
     window: Tumbling | Sliding | None = None,
     name: str = "top",
-    way: Mechanism = TOKENS,
 ) -> Stream:
     """The input's rows with a column `rank` more (int64, from 1): the k of each key with the largest (or smallest)
     values of `order`; of all rows without `by`.
@@ -53,10 +52,11 @@ def top(
         return TopState(rows, order, ties, k, largest)
 
     if window is not None:
-        return windowed(stream, plan, window, schema, lambda _: state(), way)
+        return windowed(stream, plan, window, schema, lambda _: state())
+    way = mechanism_of(stream.scope)
     if not plan.by:
         stream = way.respond(f"{name}.local", (stream, Pipeline()), rows, lambda: _best(state()))
-    edge, plan, names = to_owners(stream, plan, "", way, whole=True)
+    edge, plan, names = to_owners(stream, plan, "", whole=True)
     if k == 1:
         best = (plan.schema, names, order, ties, largest, False)
         firsts = way.respond(name, edge, schema, lambda: _first(Best(*best), rows, schema))

@@ -6,7 +6,7 @@ from tokenring.engine import Notify, Schema, SchemaError, Stream
 from tokenring.operators.aggregates.pane_state import State
 from tokenring.operators.aggregates.window_results import Windows
 from tokenring.operators.folds import Plan, to_owners
-from tokenring.operators.mechanisms import Mechanism
+from tokenring.operators.mechanisms import mechanism_of
 from tokenring.operators.time import FOREVER, Sliding, Tumbling, behind_window, checked_window, panes_of
 
 
@@ -16,7 +16,6 @@ def windowed(
     window: Tumbling | Sliding | None,
     schema: Schema,
     make: Callable[[Plan], State],
-    way: Mechanism,
 ) -> Stream:
     """What `make(plan)` outputs for each window, rows of `schema` behind its bounds; for all of time,
     without these columns, if there is no window. SchemaError, naming the operator, where that does not fit."""
@@ -29,5 +28,6 @@ def windowed(
             raise SchemaError(f"operator {name!r}: its window is Tumbling or Sliding, not {type(window).__name__}")
         panes = panes_of(window, 0)
         schema = behind_window(name, window, stream.schema, schema.spec())
-    edge, plan, _ = to_owners(stream, plan, panes.time, way, whole=True)
+    edge, plan, _ = to_owners(stream, plan, panes.time, whole=True)
+    way = mechanism_of(stream.scope)
     return way.timed(name, [edge], schema, lambda: Windows(plan, panes, schema, False, make), Notify.IF_TOKEN)

@@ -6,13 +6,11 @@ import numpy as np
 
 from tokenring.engine import Batch, Exchange, Pipeline, Schema, Stream
 from tokenring.operators.folds.plan import ALL, Plan
-from tokenring.operators.mechanisms import Edge, Mechanism
+from tokenring.operators.mechanisms import Edge, mechanism_of
 from tokenring.operators.rows import exchanged_by
 
 
-def to_owners(
-    stream: Stream, plan: Plan, time: str, way: Mechanism, whole: bool = False
-) -> tuple[Edge, Plan, tuple[str, ...]]:
+def to_owners(stream: Stream, plan: Plan, time: str, whole: bool = False) -> tuple[Edge, Plan, tuple[str, ...]]:
     """The rows, as far as needed, go to the owners of their keys, or all to one worker: the edge, the plan over what
     arrives, and the key's columns there. whole: whether all columns are needed."""
     needed = None if whole else plan.needs()
@@ -20,7 +18,7 @@ def to_owners(
         needed = tuple(dict.fromkeys((*needed, time)))
     by = plan.by
     if not by:
-        stream = everything_together(stream, way, plan.operator)
+        stream = everything_together(stream, plan.operator)
         plan, by = replace(plan, schema=stream.schema), (ALL,)
         needed = None if needed is None else (*needed, ALL)
     if needed is not None:
@@ -28,7 +26,7 @@ def to_owners(
     return (stream, Exchange(exchanged_by(by), needed)), plan, by
 
 
-def everything_together(stream: Stream, way: Mechanism, name: str) -> Stream:
+def everything_together(stream: Stream, name: str) -> Stream:
     """The rows with a column more, to exchange by, that is 0 in all of them."""
     schema = Schema.of(stream.schema.spec() | {ALL: "int64"})
 
@@ -37,4 +35,5 @@ def everything_together(stream: Stream, way: Mechanism, name: str) -> Stream:
         heaps = (*batch.heaps, None) if schema.has_text else ()
         return Batch.wrap(schema, (*batch.columns, zeros), batch.rows, heaps, batch)
 
+    way = mechanism_of(stream.scope)
     return way.respond(f"{name}.together", (stream, Pipeline()), schema, lambda: answer, remembers=False)

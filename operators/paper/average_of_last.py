@@ -20,7 +20,7 @@ from tokenring.engine import (
     boolean,
     kernel,
 )
-from tokenring.operators.mechanisms import TOKENS, Give, Mechanism, distinct
+from tokenring.operators.mechanisms import Give, distinct, mechanism_of
 from tokenring.operators.state import HashIndex, require_rows, slot_of
 
 _MOST, _LEAST = 2**63 - 1, -(2**63)
@@ -60,7 +60,6 @@ def average_of_last(
     rows: int,
     order: str | Sequence[str],
     name: str = "average_of_last",
-    way: Mechanism = TOKENS,
 ) -> Stream:
     """Rows (key, average, count), int64, one for each input row: of the key's last `rows` values up to this one.
 
@@ -82,6 +81,7 @@ def average_of_last(
             raise SchemaError(f"operator {name!r}: column {column!r} is {stream.schema.kind(column)}; it must be int64")
     schema = Schema.of(dict.fromkeys((key, "average", "count"), "int64"))
     edge = stream, Exchange(key, needed)
+    way = mechanism_of(stream.scope)
     return way.timed(name, [edge], schema, lambda: _Rings(schema, key, value, rows, ordered), Notify.IF_TOKEN)
 
 

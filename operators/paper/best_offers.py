@@ -10,7 +10,7 @@ Megaphone's meaning).
 import numpy as np
 
 from tokenring.engine import COMPLETE, Batch, Exchange, Notify, Schema, Stream, Time
-from tokenring.operators.mechanisms import TOKENS, Give, Mechanism, distinct
+from tokenring.operators.mechanisms import Give, distinct, mechanism_of
 from tokenring.operators.paper.intervals import (
     DUPLICATE,
     OPEN,
@@ -41,7 +41,6 @@ def best_offers(
     offer_value: str,
     with_key: bool = False,
     name: str = "best_offers",
-    way: Mechanism = TOKENS,
 ) -> Stream:
     """The highest counting offer of each interval that had one, as (payload, offer_value) int64 rows at the interval's
     end; with_key: as (payload, offer_value, key, end).
@@ -59,6 +58,7 @@ def best_offers(
     ]
     schema = Schema.of(dict.fromkeys((payload, offer_value, *((key, end) if with_key else ())), "int64"))
     positions = [crossing.index(column) for column in (key, start, end, threshold, payload)]
+    way = mechanism_of(intervals.scope)
     return way.timed(name, edges, schema, lambda: _BestOffers(schema, key, positions), Notify.ALWAYS)
 
 

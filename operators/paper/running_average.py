@@ -3,7 +3,7 @@
 import numpy as np
 
 from tokenring.engine import COLUMN, TABLE, WORDS, Batch, Exchange, Schema, SchemaError, Stream, boolean, kernel
-from tokenring.operators.mechanisms import TOKENS, Answer, Mechanism
+from tokenring.operators.mechanisms import Answer, mechanism_of
 from tokenring.operators.sinks import Latest
 from tokenring.operators.state import HashIndex, require_rows, slot_of, updates_by
 from tokenring.operators.time import require_total_order
@@ -34,7 +34,6 @@ def running_average(
     value: str,
     name: str = "running_average",
     final: Latest | None = None,
-    way: Mechanism = TOKENS,
 ) -> Stream:
     """Rows (key, average, count), all int64, one for each input row, at the input's time, in the order of arrival.
 
@@ -70,4 +69,5 @@ def running_average(
 
         return answer
 
-    return updates_by(way.respond(name, (stream, Exchange(key, (key, value))), schema, make), name, (key,))
+    edge = stream, Exchange(key, (key, value))
+    return updates_by(mechanism_of(stream.scope).respond(name, edge, schema, make), name, (key,))

@@ -18,7 +18,7 @@ from tokenring.engine import (
     int64,
     kernel,
 )
-from tokenring.operators.mechanisms import TOKENS, Give, Mechanism, distinct
+from tokenring.operators.mechanisms import Give, distinct, mechanism_of
 from tokenring.operators.state import HashIndex, require_rows, slot_of
 
 _FIRST_ROOM = 4096
@@ -81,7 +81,7 @@ def _count(cells, size, totals, kept_times, kept_words, bounds, upto, out, row):
 
 
 def word_count(
-    stream: Stream, word: str, time: str, *, local: bool = False, name: str = "word_count", way: Mechanism = TOKENS
+    stream: Stream, word: str, time: str, *, local: bool = False, name: str = "word_count"
 ) -> Stream:
     """Rows (word, time, count), int64, one for each input row: how often the word has come up to it, in order of time.
 
@@ -91,6 +91,7 @@ def word_count(
     require_rows(name, stream)
     schema = Schema.of(dict.fromkeys((word, time, "count"), "int64"))
     pact = Pipeline() if local else Exchange(word, (word, time))
+    way = mechanism_of(stream.scope)
     return way.timed(name, [(stream, pact)], schema, lambda: _WordCount(schema, word, time), Notify.IF_TOKEN)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from tests.engine.helpers import VALUE, Recorder
 from tokenring.engine import Exchange, InputHandle, OperatorError, Schema, Worker
 from tokenring.operators import Max, Notificator, Sum, Tumbling, aggregate, concatenate, count, from_generator, no_op
-from tokenring.operators.mechanisms import mechanism
+from tokenring.operators.mechanisms import use
 
 
 def exchange_without_key(worker: Worker) -> None:
@@ -122,16 +122,17 @@ def come_too_late(worker: Worker) -> None:
 
 
 def exchange_marks(worker: Worker) -> None:
-    way = mechanism("watermarks-P")
     with worker.dataflow() as scope:
+        way = use(scope, "watermarks-P")
         _, stream = way.new_input(scope, VALUE, time="value")
-        no_op(stream, "value", way=way)
+        no_op(stream, "value")
 
 
 def mix_mechanisms(worker: Worker) -> None:
     with worker.dataflow() as scope:
+        use(scope, "watermarks-X")
         _, stream = scope.new_input(VALUE)
-        no_op(stream, "value", way=mechanism("watermarks-X"))
+        no_op(stream, "value")
 
 
 def ask_of_an_input(ask: Callable[[Any, Any, Worker], Any]) -> Callable[[Worker], None]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.engine.helpers import build, settle, simulated
 from tokenring.engine import InputHandle, InputPort, OperatorContext, Schema, Scope, Stream, Worker
-from tokenring.operators.mechanisms import mechanism
+from tokenring.operators.mechanisms import use
 from tokenring.operators.mechanisms.interface import Progress
 
 Rows = Mapping[str, Sequence[Any]]
@@ -68,14 +68,14 @@ def bench(
 ) -> Iterator[Bench]:
     """declare(*streams) makes the operator under test; its rows are recorded as they come.
 
-    With the name of a mechanism, inputs are made by it (times: each one's column of rows' own times), declare gets the
-    mechanism as `way`, and the operator's output is probed.
+    With the name of a mechanism, the dataflow coordinates by it, makes its inputs by it (times: each one's column of
+    rows' own times), and the operator's output is probed.
     """
     with simulated(workers, **settings) as group:
         made = Bench(group)
 
         def on_worker(worker: Worker, scope: Scope) -> None:
-            chosen = mechanism(way) if way else None
+            chosen = use(scope, way) if way else None
             if chosen is None:
                 made_inputs = [scope.new_input(schema) for schema in schemas]
             else:
@@ -90,7 +90,7 @@ def bench(
 
                 return logic
 
-            output = declare(*streams) if chosen is None else declare(*streams, way=chosen)
+            output = declare(*streams)
             output.sink("recorder", construct)
             if chosen is not None:
                 made.probes.append(chosen.probe(output))

@@ -42,7 +42,7 @@ from tokenring.operators import (
     where,
     with_columns,
 )
-from tokenring.operators.mechanisms import mechanism
+from tokenring.operators.mechanisms import use
 
 ROW = Schema("node left at")
 ROWS = pa.table({name: [1] for name in ROW.names})
@@ -131,7 +131,7 @@ REFUSED: dict[str, Callable[[Stream], Any]] = {
     "temporal_join": lambda s: operators.temporal_join(
         s, other(s), on="node", time="at", version_time="weight", late=True
     ),
-    "no_op under watermarks": lambda s: operators.no_op(s, "node", way=mechanism("watermarks-X")),
+    "no_op under watermarks": lambda s: operators.no_op(s, "node"),
     "latest": lambda s: operators.latest(s, "node"),
     "running_average with final": lambda s: operators.running_average(
         s, "node", "left", final=Latest(("node", "average", "count"))
@@ -167,6 +167,8 @@ def test_refused_in_a_loop(name: str, tmp_path: Path, monkeypatch: pytest.Monkey
     pq.write_table(ROWS, "rows.parquet")
     Path("rows.jsonl").write_text('{"node": 1, "left": 1, "at": 1}\n')
     scope = Scope("refusing")
+    if name.endswith("under watermarks"):
+        use(scope, "watermarks-X")
     stream = scope.new_input(ROW)[1]
     with scope.loop("round") as loop, pytest.raises(GraphError):
         REFUSED[name](loop.enter(stream))

@@ -11,7 +11,7 @@ from tokenring.nexmark.bench.experiments.tails import latency_row, measured_hicc
 from tokenring.nexmark.bench.sweeps import Experiment, Job, Row, points
 from tokenring.nexmark.measure import Histogram
 from tokenring.operators import no_op
-from tokenring.operators.mechanisms import mechanism
+from tokenring.operators.mechanisms import use
 
 CHAIN = Experiment("chain", ("p50_ms", "p99_ms"))
 _SCHEMA = Schema("key time")
@@ -47,10 +47,10 @@ def _work(worker: Worker, operators: int, name: str, duration_ns: int) -> dict[s
     histogram = Histogram()
     began_ns = time.monotonic_ns()
     with worker.dataflow("chain") as scope:
-        way = mechanism(name)
+        way = use(scope, name)
         source, stream = way.new_input(scope, _SCHEMA, time="time")
         for _ in range(operators):
-            stream = no_op(stream, key="key", way=way, local=name == "watermarks-P")
+            stream = no_op(stream, key="key", local=name == "watermarks-P")
         probe = way.probe(stream)
     start_ns = worker.barrier()
     tick = measured = 0

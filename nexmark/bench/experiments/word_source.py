@@ -16,7 +16,7 @@ from tokenring.engine import Batch, OperatorContext, OutputPort, Schema, Scope, 
 from tokenring.nexmark.bench.experiments.word_schedule import Schedule, record_words, stamp
 from tokenring.nexmark.measure import Backlog, Histogram
 from tokenring.nexmark.run import NOT_YET
-from tokenring.operators.mechanisms import Mechanism, Outlet, Progress
+from tokenring.operators.mechanisms import Outlet, Progress, mechanism_of
 
 WORDS_SCHEMA = Schema("word time")
 DISTINCT_WORDS = 1 << 12  # so few that the count is not a test of the machine's caches
@@ -44,7 +44,6 @@ class WordMeasurements:
 def word_source(
     worker: Worker,
     scope: Scope,
-    way: Mechanism,
     schedule: Schedule,
     discard_ns: int,
     measurements: WordMeasurements,
@@ -53,6 +52,7 @@ def word_source(
     """A stream (word, time), and a function to be given the probe that tells when words are done. discard_ns: start of
     the run that is not measured. each_time: a message for each distinct time."""
     probes: list[Progress] = []
+    way = mechanism_of(scope)
 
     def construct(context: OperatorContext, outlet: Outlet) -> Callable[[OutputPort], None]:
         return _Feeder(context, worker, outlet, schedule, discard_ns, measurements, probes[0], way.one_at_a_time)

@@ -15,7 +15,7 @@ from tokenring.nexmark.bench.experiments.word_source import WordMeasurements, wo
 from tokenring.nexmark.bench.sweeps import EACH_TIME, Experiment, Job, Row, sourced_points
 from tokenring.nexmark.measure import DNF, LONGEST, Histogram, judge, until_decided
 from tokenring.operators import word_count
-from tokenring.operators.mechanisms import mechanism
+from tokenring.operators.mechanisms import use
 
 WORDCOUNT = Experiment("wordcount", ("p50_ms", "p99_ms", "p999_ms", "max_ms", "dnf", "verdict", "slope", "seconds"))
 _HEAD_START_NS = 5_000_000
@@ -76,9 +76,9 @@ def _work(worker: Worker, schedule: Schedule, name: str, discard_ns: int, each_t
     own words."""
     measurements = WordMeasurements(discard_ns)
     with worker.dataflow("wordcount") as scope:
-        way = mechanism(name)
-        words, attach = word_source(worker, scope, way, schedule, discard_ns, measurements, each_time)
-        attach(way.probe(word_count(words, "word", "time", way=way, local=name == "watermarks-P")))
+        way = use(scope, name)
+        words, attach = word_source(worker, scope, schedule, discard_ns, measurements, each_time)
+        attach(way.probe(word_count(words, "word", "time", local=name == "watermarks-P")))
     measurements.start_ns = worker.barrier() + _HEAD_START_NS
     cpu_ns = time.process_time_ns()
     worker.run()

@@ -25,7 +25,7 @@ from tokenring.nexmark.run.cursors import NEVER, Cursor, Cursors
 from tokenring.nexmark.run.runner import Plan, prepare
 from tokenring.nexmark.run.source import Measurements, Pace, nexmark_source
 from tokenring.nexmark.staging.staged import StagedEvents
-from tokenring.operators.mechanisms import MECHANISMS, mechanism
+from tokenring.operators.mechanisms import MECHANISMS, use
 from tokenring.tools.errors import OptionError
 
 EVENTS = 20_003
@@ -130,10 +130,10 @@ def test_one_micro_batch_is_under_way_at_once(staged: Path, width: int) -> None:
     def declare(worker: Any, scope: Any) -> None:
         measurements = Measurements()
         measurements.start_ns = 0
-        way = mechanism("sequential")
+        use(scope, "sequential")
         events = StagedEvents.open(staged)
         pace = Pace(2_000, 5, 4, micro_batch_ns=width)
-        (stream,), attach = nexmark_source(worker, scope, events, {"bid": ("date_time",)}, pace, measurements, way)
+        (stream,), attach = nexmark_source(worker, scope, events, {"bid": ("date_time",)}, pace, measurements)
 
         def construct(context: OperatorContext) -> Any:
             def logic(rows: InputPort) -> None:

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from tests.operators.helpers import Bench, bench
 from tokenring.engine import COMPLETE, Batch, Exchange, Notify, Schema, Stream, Time, TimeRegressionError
 from tokenring.operators import no_op, word_count
-from tokenring.operators.mechanisms import MECHANISMS
-from tokenring.operators.mechanisms.interface import Mechanism
+from tokenring.operators.mechanisms import MECHANISMS, mechanism_of, use
 from tokenring.operators.mechanisms.logic import Give
 from tokenring.shm.queues.progress_ring import RING_READ_POSITION
 
@@ -59,7 +58,8 @@ def _asked(way: str, times: list[int]) -> tuple[list[tuple[int, Time]], int]:
     asked: list[tuple[int, Time]] = []
     made: dict[str, Any] = {}
 
-    def declare(stream: Stream, way: Mechanism) -> Stream:
+    def declare(stream: Stream) -> Stream:
+        way = mechanism_of(stream.scope)
         return way.timed("spy", [(stream, Exchange("word"))], WORDS, lambda: Spy(made, asked), Notify.IF_TOKEN)
 
     with bench([WORDS], declare, 1, way, ["at"]) as running:
@@ -90,9 +90,9 @@ def test_the_others_retire_all_finished_times_in_one_call(way: str) -> None:
     assert held == 1
 
 
-def _chain(stream: Stream, way: Mechanism) -> Stream:
+def _chain(stream: Stream) -> Stream:
     for number in range(CHAIN):
-        stream = no_op(stream, "word", local=way.name == "watermarks-P", name=f"no_op {number}", way=way)
+        stream = no_op(stream, "word", local=mechanism_of(stream.scope).name == "watermarks-P", name=f"no_op {number}")
     return stream
 
 
@@ -150,8 +150,8 @@ def test_marks_publish_no_progress(workers: int) -> None:
 
 @pytest.mark.parametrize("way", ["watermarks-X", "watermarks-P"])
 def test_watermarks_hold_tokens_at_time_0_until_the_end(way: str) -> None:
-    def declare(stream: Stream, way: Mechanism) -> Stream:
-        return word_count(stream, "word", "at", local=True, way=way)
+    def declare(stream: Stream) -> Stream:
+        return word_count(stream, "word", "at", local=True)
 
     with bench([WORDS], declare, 2, way, ["at"]) as made:
         for time in range(0, 100, 10):
@@ -167,8 +167,8 @@ def test_watermarks_hold_tokens_at_time_0_until_the_end(way: str) -> None:
 
 @pytest.mark.parametrize("way", ["watermarks-X", "notifications"])
 def test_inputs_keep_the_rules_of_inputs(way: str) -> None:
-    def declare(stream: Stream, way: Mechanism) -> Stream:
-        return no_op(stream, "word", way=way)
+    def declare(stream: Stream) -> Stream:
+        return no_op(stream, "word")
 
     with bench([WORDS], declare, 1, way, ["at"]) as made:
         handle = made.inputs[0][0]
@@ -185,7 +185,6 @@ def test_inputs_keep_the_rules_of_inputs(way: str) -> None:
 
 def test_a_source_cannot_take_its_marks_back() -> None:
     from tests.engine.helpers import build, simulated
-    from tokenring.operators.mechanisms import mechanism
 
     seen: list[str] = []
 
@@ -204,7 +203,7 @@ def test_a_source_cannot_take_its_marks_back() -> None:
         return logic
 
     def declare(worker: Any, scope: Any) -> Any:
-        way = mechanism("watermarks-X")
+        way = use(scope, "watermarks-X")
         (stream,) = way.source(scope, "early", (WORDS,), construct, ("at",))
         return way.probe(stream)
 

@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.operators.helpers import Bench, bench
-from tokenring.engine import COMPLETE, GraphError, Schema, Stream, UsageError
+from tokenring.engine import COMPLETE, GraphError, Schema, Scope, Stream, UsageError
 from tokenring.operators import Count, Max, Tumbling, aggregate, best_offers, no_op, running_average, word_count
-from tokenring.operators.mechanisms import MECHANISMS, mechanism
-from tokenring.operators.mechanisms.interface import Mechanism
+from tokenring.operators.mechanisms import MECHANISMS, TOKENS, mechanism, mechanism_of, use
 
 WORDS = Schema("word at")
 VALUES = Schema("key value at")
@@ -78,8 +77,8 @@ def _counts(rows: list[Row]) -> list[Row]:
 def test_words_are_counted_in_order_of_time(way: str, script: Any, settle: bool) -> None:
     workers, rows, sends = script
 
-    def declare(stream: Stream, way: Mechanism) -> Stream:
-        return word_count(no_op(stream, "word", way=way), "word", "at", way=way)
+    def declare(stream: Stream) -> Stream:
+        return word_count(no_op(stream, "word"), "word", "at")
 
     with bench([WORDS], declare, workers, way, ["at"]) as made:
         assert _play(made, WORDS, sends, settle) == _counts(rows)
@@ -91,8 +90,8 @@ def test_texts_take_part(way: str) -> None:
     schema = Schema("at", word="string?")
     rows = [(3, "c"), (1, "a"), (1, None), (2, "bé"), (3, "a")]
 
-    def declare(stream: Stream, way: Mechanism) -> Stream:
-        return aggregate(no_op(stream, "word", way=way), "word", window=Tumbling("at", 10), rows=Count(), way=way)
+    def declare(stream: Stream) -> Stream:
+        return aggregate(no_op(stream, "word"), "word", window=Tumbling("at", 10), rows=Count())
 
     with bench([schema], declare, 2, way, ["at"]) as made:
         made.send(_columns(schema, rows))
@@ -111,8 +110,8 @@ def test_each_worker_counts_its_own_words(way: str, script: Any, settle: bool) -
         for worker, rows in pieces:
             own[worker] += rows
 
-    def declare(stream: Stream, way: Mechanism) -> Stream:
-        return word_count(no_op(stream, "word", local=True, way=way), "word", "at", local=True, way=way)
+    def declare(stream: Stream) -> Stream:
+        return word_count(no_op(stream, "word", local=True), "word", "at", local=True)
 
     with bench([WORDS], declare, workers, way, ["at"]) as made:
         assert _play(made, WORDS, sends, settle) == sorted(row for rows in own for row in _counts(rows))
@@ -128,8 +127,8 @@ def test_windows_have_their_maxima(way: str, script: Any, settle: bool) -> None:
         end = (at // WIDTH + 1) * WIDTH
         best[end] = max(value, best.get(end, value))
 
-    def declare(stream: Stream, way: Mechanism) -> Stream:
-        return aggregate(stream, window=Tumbling("at", WIDTH, start=None), value=Max("value"), way=way)
+    def declare(stream: Stream) -> Stream:
+        return aggregate(stream, window=Tumbling("at", WIDTH, start=None), value=Max("value"))
 
     schema = Schema("value at")
     with bench([schema], declare, workers, way, ["at"]) as made:
@@ -145,8 +144,8 @@ def test_the_last_average_of_each_key_is_right(way: str, script: Any, settle: bo
     for key, value, _ in rows:
         values.setdefault(key, []).append(value)
 
-    def declare(stream: Stream, way: Mechanism) -> Stream:
-        return running_average(stream, "key", "value", way=way)
+    def declare(stream: Stream) -> Stream:
+        return running_average(stream, "key", "value")
 
     with bench([VALUES], declare, workers, way, ["at"]) as made:
         sent = _play(made, VALUES, sends, settle)
@@ -176,10 +175,10 @@ def test_intervals_have_their_best_offers(way: str, intervals: Any, offers: Any,
         prices = [price for item, at, price in offers if item == key and start <= at < end and price >= least]
         expected += [(payload, max(prices))] if prices else []
 
-    def declare(left: Stream, right: Stream, way: Mechanism) -> Stream:
+    def declare(left: Stream, right: Stream) -> Stream:
         return best_offers(
             left, right, key="key", start="start", end="end", threshold="least", payload="payload",
-            offer_key="item", offer_time="when", offer_value="price", way=way,
+            offer_key="item", offer_time="when", offer_value="price",
         )  # fmt: skip
 
     rows = sorted([(row[1], 0, row) for row in opened] + [(row[1], 1, row) for row in offers])
@@ -194,8 +193,8 @@ def test_intervals_have_their_best_offers(way: str, intervals: Any, offers: Any,
 
 @pytest.mark.parametrize("way", MECHANISMS)
 def test_what_is_finished_is_sent_and_the_probe_moves_on(way: str) -> None:
-    def declare(stream: Stream, way: Mechanism) -> Stream:
-        return word_count(stream, "word", "at", local=True, way=way)
+    def declare(stream: Stream) -> Stream:
+        return word_count(stream, "word", "at", local=True)
 
     with bench([WORDS], declare, 2, way, ["at"]) as made:
         made.send({"word": [7, 7, 7], "at": [3, 5, 9]})
@@ -213,8 +212,8 @@ def test_what_is_finished_is_sent_and_the_probe_moves_on(way: str) -> None:
 
 
 def test_an_exchange_is_refused_where_watermarks_are_local() -> None:
-    def declare(stream: Stream, way: Mechanism) -> Stream:
-        return word_count(stream, "word", "at", way=way)
+    def declare(stream: Stream) -> Stream:
+        return word_count(stream, "word", "at")
 
     refused = pytest.raises(GraphError, match=r"'word_count' exchanges its input, which watermarks-P cannot.*local")
     with refused, bench([WORDS], declare, 2, "watermarks-P", ["at"]):
@@ -222,11 +221,26 @@ def test_an_exchange_is_refused_where_watermarks_are_local() -> None:
 
 
 def test_a_stream_without_watermarks_is_refused() -> None:
-    def declare(stream: Stream) -> Stream:
-        return word_count(stream, "word", "at", way=mechanism("watermarks-X"))
+    scope = Scope("marks")
+    use(scope, "watermarks-X")
+    _, stream = scope.new_input(WORDS)
+    with pytest.raises(GraphError, match="carries no watermarks"):
+        word_count(stream, "word", "at")
 
-    with pytest.raises(GraphError, match="carries no watermarks"), bench([WORDS], declare):
-        pass
+
+def test_a_mechanism_is_said_first() -> None:
+    scope = Scope("late")
+    scope.new_input(WORDS)
+    with pytest.raises(GraphError, match=r"'late': its mechanism is said before anything.*mechanism='sequential'"):
+        use(scope, "sequential")
+
+
+def test_a_mechanism_is_that_of_the_whole_dataflow_and_of_no_other() -> None:
+    scope = Scope("one")
+    used = use(scope, "sequential")
+    with scope.loop() as loop, scope.region("part") as region:
+        assert (mechanism_of(loop), mechanism_of(region), mechanism_of(scope)) == (used, used, used)
+    assert mechanism_of(Scope("other")) is TOKENS
 
 
 def test_an_unknown_mechanism_is_refused() -> None:

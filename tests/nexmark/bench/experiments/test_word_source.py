@@ -18,7 +18,7 @@ from tokenring.nexmark.bench.experiments.word_source import WordMeasurements, wo
 from tokenring.nexmark.measure.latency import Histogram
 from tokenring.nexmark.measure.verdict import Backlog
 from tokenring.operators import collect, word_count
-from tokenring.operators.mechanisms import MECHANISMS, mechanism
+from tokenring.operators.mechanisms import MECHANISMS, use
 
 schedules = st.builds(
     Schedule,
@@ -85,9 +85,9 @@ def test_every_word_is_counted_once(
             measurements.start_ns = time.monotonic_ns()
             schedule = Schedule(5e8, quantum, words, worker.index, workers)
             with group.building(worker), worker.dataflow("words") as scope:
-                way = mechanism(name)
-                stream, attach = word_source(worker, scope, way, schedule, 0, measurements, each_time)
-                counts = word_count(stream, "word", "time", way=way, local=name == "watermarks-P")
+                way = use(scope, name)
+                stream, attach = word_source(worker, scope, schedule, 0, measurements, each_time)
+                counts = word_count(stream, "word", "time", local=name == "watermarks-P")
                 attach(way.probe(counts))
                 found.append(collect(counts).columns)
             seen.append(measurements)
@@ -128,9 +128,9 @@ def test_a_source_sends_as_many_messages_as_it_says(
         measurements.start_ns = time.monotonic_ns() - 10**9
         schedule = Schedule(1e9, 1, 300, 0, 1)  # 150 times
         with group.building(worker), worker.dataflow("words") as scope:
-            way = mechanism(name)
-            stream, attach = word_source(worker, scope, way, schedule, 0, measurements, each_time)
-            attach(way.probe(word_count(stream, "word", "time", way=way, local=name == "watermarks-P")))
+            way = use(scope, name)
+            stream, attach = word_source(worker, scope, schedule, 0, measurements, each_time)
+            attach(way.probe(word_count(stream, "word", "time", local=name == "watermarks-P")))
         stream_location = next(
             operator.inputs[0].location for operator in worker.inspection.operators if operator.name == "word_count"
         )
@@ -161,10 +161,10 @@ def test_a_source_has_only_so_much_under_way(name: str, most: int, monkeypatch: 
             measurements = WordMeasurements()
             measurements.start_ns = time.monotonic_ns()
             with group.building(worker), worker.dataflow("words") as scope:
-                way = mechanism(name)
+                way = use(scope, name)
                 schedule = Schedule(5e8, 6, 4000, worker.index, 2)
-                stream, attach = word_source(worker, scope, way, schedule, 0, measurements)
-                attach(way.probe(word_count(stream, "word", "time", way=way)))
+                stream, attach = word_source(worker, scope, schedule, 0, measurements)
+                attach(way.probe(word_count(stream, "word", "time")))
         group.run([])
     assert max(under_way) == most - 1  # before the batch that was then sent
 
@@ -175,8 +175,8 @@ def test_a_source_that_is_a_second_late_gives_up() -> None:
         measurements = WordMeasurements()
         measurements.start_ns = time.monotonic_ns() - 2 * 10**9
         with group.building(worker), worker.dataflow("words") as scope:
-            way = mechanism("tokens")
-            stream, attach = word_source(worker, scope, way, Schedule(1e6, 8, 10**6, 0, 1), 0, measurements)
+            way = use(scope, "tokens")
+            stream, attach = word_source(worker, scope, Schedule(1e6, 8, 10**6, 0, 1), 0, measurements)
             attach(way.probe(stream))
         group.run([])
     assert measurements.dnf
