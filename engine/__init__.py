@@ -31,7 +31,7 @@ from tokenring.engine.columns import (
     text_hash,
 )
 from tokenring.engine.data import InputPort, OutputPort, Session
-from tokenring.engine.declare import Feedback, Loop, OperatorBuilder, Scope, Stream
+from tokenring.engine.declare import AnyStream, Feedback, Loop, OperatorBuilder, Scope, Stream
 from tokenring.engine.errors import (
     BrokenInvariant,
     ConfigError,
@@ -94,6 +94,7 @@ __all__ = [
     "TABLE",
     "WORDS",
     "Antichain",
+    "AnyStream",
     "Batch",
     "BatchFunction",
     "BrokenInvariant",

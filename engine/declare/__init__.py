@@ -1,9 +1,12 @@
 """How dataflows are declared: scopes, streams, loops and the builder of operators."""
 
-from tokenring.engine.declare.scope import Feedback, Loop, Scope
-from tokenring.engine.declare.stream import OperatorBuilder, Stream
+from tokenring.engine.declare.builder import OperatorBuilder
+from tokenring.engine.declare.feedback import Feedback
+from tokenring.engine.declare.scope import Loop, Scope
+from tokenring.engine.declare.stream import AnyStream, Stream
 
 __all__ = [
+    "AnyStream",
     "Feedback",
     "Loop",
     "OperatorBuilder",

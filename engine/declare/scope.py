@@ -6,18 +6,23 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from tokenring.engine.columns import Schema
-from tokenring.engine.declare.stream import OperatorBuilder, Stream
+from tokenring.engine.declare.builder import OperatorBuilder
+from tokenring.engine.declare.feedback import Feedback, relay
+from tokenring.engine.declare.stream import AnyStream, Stream
 from tokenring.engine.errors import GraphError, SchemaError
 from tokenring.engine.explain import Dataflow
-from tokenring.engine.graph import Constructor, Graph, Notify, OperatorSpec, Pipeline, Source, Target
+from tokenring.engine.graph import Constructor, Graph, Notify, Pipeline, Source, Target
 from tokenring.engine.running import InputHandle, Probe
-from tokenring.engine.times import MOST_COORDINATES, PathSummary, enter_summary, feedback_summary, leave_summary
+from tokenring.engine.times import MOST_COORDINATES, enter_summary, leave_summary
 
 T = TypeVar("T")
 
 
 class Scope:
     """Builds one dataflow. Every worker of a group must declare the same one."""
+
+    stream_class: type[Any] = Stream
+    """Of which class its streams are: a library may give them methods."""
 
     def __init__(self, name: str) -> None:
         self.graph = Graph(name)
@@ -114,7 +119,7 @@ class Scope:
             raise SchemaError(f'input {name!r}: give a Schema, such as Schema("value"), not {schema!r}')
         if handle is not None:
             handle.require_new(schema, name)
-        builder = OperatorBuilder(self, name, Notify.NEVER)
+        builder = self.operator(name, Notify.NEVER)
         stream = builder.output(schema)
         handle = InputHandle(schema) if handle is None else handle
         frame = sys._getframe(1)
@@ -129,13 +134,13 @@ class Scope:
 
         It runs once at the start and then whenever it was activated (`context.activate`, `context.activate_after`).
         """
-        builder = OperatorBuilder(self, name, Notify.NEVER)
+        builder = self.operator(name, Notify.NEVER)
         schemas = (schemas,) if isinstance(schemas, Schema) else schemas
         streams = tuple(builder.output(schema) for schema in schemas)
         builder.build(constructor)
         return streams
 
-    def operator(self, name: str, notify: Notify = Notify.ALWAYS) -> OperatorBuilder:
+    def operator(self, name: str, notify: Notify = Notify.ALWAYS) -> OperatorBuilder[Stream]:
         """A builder for an operator with any number of inputs and outputs."""
         return OperatorBuilder(self, name, notify)
 
@@ -150,7 +155,7 @@ class Scope:
             )
         yield Loop(self, name)
 
-    def feedback(self, schema: Schema, increment: int = 1, name: str = "feedback") -> "Feedback":
+    def feedback(self, schema: Schema, increment: int = 1, name: str = "feedback") -> Feedback[Stream]:
         """The way around a loop: rows given to `connect` come back as `stream`, `increment` later in the scope's
         innermost coordinate (in the root scope: the time itself).
         """
@@ -173,22 +178,6 @@ class Scope:
         return probe
 
 
-def _relay(scope: Scope, schema: Schema, name: str, summary: PathSummary, input_depth: int) -> tuple[int, Stream]:
-    """An edge that changes times, into `scope`: the number of its operator, and its stream."""
-    number = len(scope.graph.operators)
-    scope.graph.operators.append(
-        OperatorSpec(
-            scope.graph.region + name,
-            Notify.NEVER,
-            outputs=[schema],
-            relay=summary,
-            depth=scope.depth,
-            input_depth=input_depth,
-        )
-    )
-    return number, Stream(scope, Source(number, 0), schema)
-
-
 class Loop(Scope):
     """An iterative scope: a time in it is the time outside with a round appended, 0 on entry. Streams enter and leave.
 
@@ -196,6 +185,7 @@ class Loop(Scope):
     """
 
     def __init__(self, parent: Scope, name: str) -> None:
+        self.stream_class = parent.stream_class
         self.graph = parent.graph
         self.probes = parent.probes
         self.depth = parent.depth + 1
@@ -223,46 +213,25 @@ class Loop(Scope):
             f"input {name!r} cannot be declared in {self.describe()}: declare it in the root scope and enter its stream"
         )
 
-    def enter(self, stream: Stream) -> Stream:
+    def enter(self, stream: AnyStream) -> AnyStream:
         """A stream of the surrounding scope in this one: its rows at round 0."""
         self._parent.require_own(stream, f"{self.describe()}, enter")
         summary = enter_summary(self._parent.depth)
-        number, entered = _relay(self, stream.schema, f"enter {self.name}", summary, self._parent.depth)
+        entered: AnyStream
+        number, entered = relay(self, stream.schema, f"enter {self.name}", summary, self._parent.depth)
         self._connect(number, stream)
         entered.updates = stream.updates
         return entered
 
-    def leave(self, stream: Stream) -> Stream:
+    def leave(self, stream: AnyStream) -> AnyStream:
         """A stream of this scope in the surrounding one: the round is forgotten."""
         self.require_own(stream, f"{self.describe()}, leave")
         summary = leave_summary(self.depth)
-        number, left = _relay(self._parent, stream.schema, f"leave {self.name}", summary, self.depth)
+        left: AnyStream
+        number, left = relay(self._parent, stream.schema, f"leave {self.name}", summary, self.depth)
         self._connect(number, stream)
         left.updates = stream.updates
         return left
 
     def _connect(self, number: int, stream: Stream) -> None:
         self.graph.operators[number].inputs.append(stream.read(Pipeline(), stream.schema))
-
-
-class Feedback:
-    """The way around a loop: `stream` is where rows come back, `connect` where they go in."""
-
-    def __init__(self, scope: Scope, schema: Schema, increment: int, name: str) -> None:
-        self._scope = scope
-        summary = feedback_summary(scope.depth, increment)
-        self._number, self.stream = _relay(scope, schema, name, summary, scope.depth)
-
-    def connect(self, stream: Stream) -> None:
-        """Lead `stream` around. Once; a second call, another scope's stream or other columns raise GraphError or
-        SchemaError.
-        """
-        scope = self._scope
-        scope.require_open()
-        spec = scope.graph.operators[self._number]
-        scope.require_own(stream, spec.name)
-        if spec.inputs:
-            raise GraphError(f"{spec.name}: connect was called before; concatenate what goes around into one stream")
-        if stream.schema != self.stream.schema:
-            raise SchemaError(f"{spec.name} carries {self.stream.schema!r}, not {stream.schema!r}")
-        spec.inputs.append(stream.read(Pipeline(), stream.schema))

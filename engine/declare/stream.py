@@ -1,37 +1,34 @@
-"""Streams: handles to operator outputs while a dataflow is being built, and the builder for operators that consume
-them.
-"""
+"""Streams: handles to operator outputs while a dataflow is being built."""
 
 from collections.abc import Callable
-from sys import intern
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from tokenring.engine.columns import Schema
-from tokenring.engine.errors import GraphError, NoSuchMethodError
+from tokenring.engine.errors import NoSuchMethodError
 from tokenring.engine.graph import (
     BatchFunction,
     Constructor,
     Fusable,
     InputSpec,
     Notify,
-    OperatorSpec,
     Pact,
-    Pipeline,
-    Signal,
     Source,
     Stage,
     Target,
     Updates,
-    arriving_schema,
 )
 from tokenring.engine.running import Probe
-from tokenring.engine.times import PathSummary
 
 if TYPE_CHECKING:
+    from tokenring.engine.declare.builder import OperatorBuilder
     from tokenring.engine.declare.scope import Scope
 
 P = ParamSpec("P")
 R = TypeVar("R")
+AnyStream = TypeVar("AnyStream", bound="Stream")
+"""A class of streams: what is made of a stream is of its class."""
+Made_co = TypeVar("Made_co", bound="Stream", covariant=True)
+"""The class of a scope's streams."""
 
 
 class Stream:
@@ -48,7 +45,7 @@ class Stream:
         self.updates: Updates | None = None
         """Whether rows take the places of earlier ones (operators/state/updates.py)."""
 
-    def apply(self, name: str, schema: Schema, function: BatchFunction | Fusable) -> "Stream":
+    def apply(self, name: str, schema: Schema, function: BatchFunction | Fusable) -> Self:
         """A stateless operator: `function(batch)` returns the batch of `schema` that is sent in its stead, or None.
 
         It costs a function call for a batch and nothing else: no location, no queue, no token, no run of its own. It
@@ -59,12 +56,12 @@ class Stream:
         stages = scope.graph.stages
         stage = Stage(len(stages), scope.graph.region, name, schema, function, self.source, self.stage)
         stages.append(stage)
-        made = Stream(scope, self.source, schema, stage)
+        made = type(self)(scope, self.source, schema, stage)
         if self.updates is not None:
             made.updates = self.updates.unknown()
         return made
 
-    def pipe(self, operator: "Callable[Concatenate[Stream, P], R]", *arguments: P.args, **named: P.kwargs) -> R:
+    def pipe(self, operator: Callable[Concatenate[Self, P], R], *arguments: P.args, **named: P.kwargs) -> R:
         """`operator(self, *arguments, **named)`: so that a pipeline of library operators reads in the order in which
         rows pass it.
         """
@@ -78,6 +75,10 @@ class Stream:
                 f"say {name}(stream, ...) or stream.pipe({name}, ...), with {name} from operators or your own"
             )
 
+    def _consumer(self, name: str, notify: Notify) -> "OperatorBuilder[Self]":
+        builder: OperatorBuilder[Any] = self.scope.operator(name, notify)
+        return builder
+
     def unary(
         self,
         name: str,
@@ -85,13 +86,13 @@ class Stream:
         constructor: Constructor,
         pact: Pact | None = None,
         notify: Notify = Notify.ALWAYS,
-    ) -> "Stream":
+    ) -> Self:
         """An operator with this input and one output.
 
         `constructor(context, token)` runs once on each worker and returns `logic(input, output)`, which runs whenever
         messages arrive, or the input's frontier moves and `notify` asks for it.
         """
-        builder = OperatorBuilder(self.scope, name, notify)
+        builder = self._consumer(name, notify)
         builder.input(self, pact)
         output = builder.output(schema)
         builder.build(constructor)
@@ -105,11 +106,11 @@ class Stream:
         constructor: Constructor,
         pacts: tuple[Pact | None, Pact | None] = (None, None),
         notify: Notify = Notify.ALWAYS,
-    ) -> "Stream":
+    ) -> Self:
         """An operator with two inputs, this and `other`, and one output: `constructor(context, token)` returns
         `logic(input, other, output)`; otherwise as `unary`. pacts: one for each input.
         """
-        builder = OperatorBuilder(self.scope, name, notify)
+        builder = self._consumer(name, notify)
         builder.input(self, pacts[0])
         builder.input(other, pacts[1])
         output = builder.output(schema)
@@ -128,7 +129,7 @@ class Stream:
         The probe tells what the sink, on any worker, has still to take: it passes a time once all rows up to it were
         taken.
         """
-        builder = OperatorBuilder(self.scope, name, notify)
+        builder = self._consumer(name, notify)
         port = builder.input(self, pact)
         builder.build(constructor)
         return self.scope.watch(Target(builder.number, port))
@@ -152,65 +153,3 @@ class Stream:
             f"Stream({self.scope.graph.describe(self.source)}{through} of dataflow {self.scope.graph.name!r}, "
             f"{self.schema!r})"
         )
-
-
-class OperatorBuilder:
-    """Declares an operator with any number of inputs and outputs: inputs, outputs, summaries, then `build`."""
-
-    def __init__(self, scope: "Scope", name: str, notify: Notify = Notify.ALWAYS) -> None:
-        scope.require_open()
-        self._scope = scope
-        full_name = intern(str(scope.graph.region + name))  # there may be a million of one name
-        self._spec = OperatorSpec(full_name, Notify(notify), depth=scope.depth, input_depth=scope.depth)
-        self.number = len(scope.graph.operators)
-        scope.graph.operators.append(self._spec)
-
-    def input(self, stream: Stream, pact: Pact | None = None) -> int:
-        """Add an input fed by `stream`; returns its port number."""
-        self._require_earlier(stream)
-        pact = Pipeline() if pact is None else pact
-        schema = arriving_schema(stream.schema, pact, self._spec.name)
-        self._spec.inputs.append(stream.read(pact, schema))
-        return len(self._spec.inputs) - 1
-
-    def listen(self, stream: Stream, everywhere: bool = True) -> Signal:
-        """Run this operator also when the operator behind `stream` sends a word on the signal that is returned, to all
-        workers or to its own alone.
-        """
-        self._require_earlier(stream)
-        signal = Signal(everywhere)
-        self._spec.signals.append((stream.source, signal))
-        return signal
-
-    def _require_earlier(self, stream: Stream) -> None:
-        self._scope.require_own(stream, f"operator {self._spec.name!r}")
-        behind = self._scope.graph.operators[stream.source.operator]
-        if stream.source.operator >= self.number and behind.relay is None:  # a relay runs nowhere, so it may come later
-            whose = "its own output" if stream.source.operator == self.number else f"the output of the later {stream!r}"
-            raise GraphError(
-                f"operator {self._spec.name!r} cannot consume {whose}: that makes a cycle, and a cycle must advance "
-                f"time; lead it through scope.feedback()"
-            )
-
-    def output(
-        self, schema: Schema, summaries: dict[int, PathSummary | None] | None = None, *, only: bool = False
-    ) -> Stream:
-        """Add an output; `summaries[input]` says how it depends on an input (default: same time; None: not at all).
-        only: it does not depend on inputs that are not in `summaries`.
-        """
-        port = len(self._spec.outputs)
-        if only:
-            self._spec.closed.add(port)
-        self._spec.outputs.append(schema)
-        for input_port, summary in (summaries or {}).items():
-            if summary is not None and (len(summary.delays) != self._spec.depth or summary.then):
-                raise GraphError(
-                    f"operator {self._spec.name!r}: {summary!r} is for times of another scope; times here have "
-                    f"{self._spec.depth} coordinate(s), so give PathSummary so many delays"
-                )
-            self._spec.summaries[input_port, port] = summary
-        return Stream(self._scope, Source(self.number, port), schema)
-
-    def build(self, constructor: Constructor) -> None:
-        """Give the operator its code: `constructor(context, *tokens)` returns `logic(*inputs, *outputs)`."""
-        self._spec.constructor = constructor

@@ -19,7 +19,8 @@ from tokenring.shm.kernels import forbid_compilation
 from tokenring.shm.memory import Segment
 from tokenring.shm.queues import ParkingLot
 
-Program = Callable[[Worker], Any]
+Program = Callable[[Any], Any]
+"""Of a worker, of the class that the group was told."""
 
 _LONGEST_TEXT = 20_000  # of an error; of more, the middle is left out
 
@@ -33,8 +34,10 @@ def live(
     pipe: int,
     launcher: int,
     parent: int = 0,
+    worker_class: type[Worker] = Worker,
 ) -> NoReturn:
-    """The whole life of a worker process, whose signals are set up. parent: its own, if that is not the launcher."""
+    """The whole life of a worker process, whose signals are set up. parent: its own, if that is not the launcher;
+    worker_class: what the program is given."""
     status = 1
     try:
         forbid_compilation(index)
@@ -45,7 +48,7 @@ def live(
             os.sched_setaffinity(0, {cores[index % len(cores)]})
         gc.freeze()
         gc.disable()
-        worker = Worker(segment, lot, index, config)
+        worker = worker_class(segment, lot, index, config)
         answer_questions(worker.inspection, launcher, HoldsFromOutside(worker, launcher).noticed)
         worker.report = lambda value: _tell(pipe, index, "note", value)
         worker.publish = lambda one: write_message(pipe, {"kind": "publication", "value": list(one)})

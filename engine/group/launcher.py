@@ -21,7 +21,7 @@ from tokenring.engine.group.processes import Process, fork, starting
 from tokenring.engine.group.starts import Server, require_no_start_within, spawn_all
 from tokenring.engine.group.threads import warn_of_threads
 from tokenring.engine.group.warm_up import warm_up
-from tokenring.engine.worker import FORK, FORKSERVER, SPAWN, Config
+from tokenring.engine.worker import FORK, FORKSERVER, SPAWN, Config, Worker
 from tokenring.shm.memory import Segment, reclaim
 from tokenring.shm.queues import ParkingLot
 
@@ -33,6 +33,7 @@ def execute(
     on_note: Callable[[int, Any], None] | None = None,
     on_start: Callable[[list[int]], None] | None = None,
     start: str = "",
+    worker_class: type[Worker] = Worker,
 ) -> list[Any]:
     """Run `program(worker)` on every worker of a new group; returns what each returned, in order.
 
@@ -40,7 +41,7 @@ def execute(
     forked processes have none of this one's threads, so what a thread pool of a library did here (Polars) may hang
     there: a warning says so. on_note(worker, value) sees what
     workers `report`; on_start(pids) the processes. Dataflows still running when the program returns are run to their
-    end.
+    end. worker_class: what the program is given, a subclass of Worker that adds methods.
 
     What is returned or reported arrives equal and of the same type, NaN, tuples, integers of any size and keys of any
     kind included: None, bool, int, float, complex, str, bytes, bytearray, Decimal; list, tuple, dict, set, frozenset,
@@ -60,7 +61,9 @@ def execute(
     elif start not in ("", config.start):
         raise ConfigError(f"start={start!r} contradicts config.start={config.start!r}; give one of them")
     require_no_start_within()
-    told = {} if config.start == FORK else named(program, config.start)
+    told = {}
+    if config.start != FORK:
+        told = {"program": named(program, config.start), "worker_class": named(worker_class, config.start)}
     warm_up()
     reclaim()
     with ExitStack() as undo:
@@ -84,7 +87,7 @@ def execute(
             else:
                 segment.unlink()
                 lot.unlink()
-                _fork(program, group.processes, segment, lot, config, interrupts)
+                _fork(program, worker_class, group.processes, segment, lot, config, interrupts)
         if on_start is not None:
             with interrupts.let_through():
                 on_start([process.pid for process in group.processes])
@@ -93,6 +96,7 @@ def execute(
 
 def _fork(
     program: Program,
+    worker_class: type[Worker],
     processes: list[Process],
     segment: Segment,
     lot: ParkingLot,
@@ -104,7 +108,7 @@ def _fork(
 
     def body(index: int, pipe: int) -> NoReturn:
         interrupts.forked()
-        live(program, segment, lot, index, config, pipe, launcher)
+        live(program, segment, lot, index, config, pipe, launcher, worker_class=worker_class)
 
     flush_output()
     gc.freeze()  # what exists now is shared by all workers: keep the collector from touching it

@@ -23,12 +23,13 @@ def worker(orders: int, index: int, pipe: int) -> NoReturn:
     """A worker's whole life, after `start="spawn"`."""
     try:
         order = _ordered(orders)
-        program, segment, lot = _ready(order)
+        program, worker_class, segment, lot = _ready(order)
         write_message(pipe, {"kind": "attached"})
     except BaseException as error:
         write_message(pipe, told(error, index))
         os._exit(1)
-    live(program, segment, lot, index, Config(**order["config"]), pipe, order["launcher"])
+    config = Config(**order["config"])
+    live(program, segment, lot, index, config, pipe, order["launcher"], worker_class=worker_class)
 
 
 def server(orders: int, pipes: list[int], requests: int, answers: int) -> NoReturn:
@@ -36,7 +37,7 @@ def server(orders: int, pipes: list[int], requests: int, answers: int) -> NoRetu
     ended, which the launcher asks once it has."""
     try:
         order = _ordered(orders)
-        program, segment, lot = _ready(order)
+        program, worker_class, segment, lot = _ready(order)
     except BaseException as error:
         for index, pipe in enumerate(pipes):
             write_message(pipe, told(error, index))
@@ -49,7 +50,8 @@ def server(orders: int, pipes: list[int], requests: int, answers: int) -> NoRetu
                 if other != pipe:
                     os.close(other)
             signal.signal(signal.SIGINT, signal.SIG_IGN)
-            live(program, segment, lot, index, Config(**order["config"]), pipe, order["launcher"], parent=me)
+            config = Config(**order["config"])
+            live(program, segment, lot, index, config, pipe, order["launcher"], me, worker_class)
         pids.append(pid)
     for pipe in pipes:
         write_message(pipe, {"kind": "attached"})
@@ -74,10 +76,10 @@ def _ordered(orders: int) -> Any:
     return order
 
 
-def _ready(order: Any) -> tuple[Any, Segment, ParkingLot]:
+def _ready(order: Any) -> tuple[Any, Any, Segment, ParkingLot]:
     os.environ[STARTING] = "1"
-    program = resolve(order["program"])
+    program, worker_class = resolve(order["program"]), resolve(order["worker_class"])
     del os.environ[STARTING]
     warm_up()
     segment = Segment.attach(order["segment"], Config(**order["config"]).layout)
-    return program, segment, ParkingLot.attach(order["semaphores"])
+    return program, worker_class, segment, ParkingLot.attach(order["semaphores"])

@@ -29,10 +29,10 @@ def require_no_start_within() -> None:
 
 
 def spawn_all(
-    processes: list[Process], program: dict[str, Any], segment: Segment, lot: ParkingLot, config: Config
+    processes: list[Process], told: dict[str, Any], segment: Segment, lot: ParkingLot, config: Config
 ) -> None:
     """Add a process for each worker, each a Python of its own that imports the program."""
-    orders = _orders(program, segment, lot, config)
+    orders = _orders(told, segment, lot, config)
     try:
         for index in range(config.workers):
             read_end, write_end = os.pipe()
@@ -57,11 +57,11 @@ class Server:
         self._requests = self._answers = -1
 
     def start_all(
-        self, processes: list[Process], program: dict[str, Any], segment: Segment, lot: ParkingLot, config: Config
+        self, processes: list[Process], told: dict[str, Any], segment: Segment, lot: ParkingLot, config: Config
     ) -> None:
         """Add a process for each worker, forked from a Python of its own that has imported the program."""
         ends: list[tuple[int, int]] = []
-        theirs: list[int] = [_orders(program, segment, lot, config)]
+        theirs: list[int] = [_orders(told, segment, lot, config)]
         try:
             requests, self._requests = os.pipe()
             theirs.append(requests)
@@ -115,13 +115,13 @@ class Server:
             os.waitpid(self._pid, 0)
 
 
-def _orders(program: dict[str, Any], segment: Segment, lot: ParkingLot, config: Config) -> int:
+def _orders(told: dict[str, Any], segment: Segment, lot: ParkingLot, config: Config) -> int:
     """A file without a name that holds what a new process must know."""
     orders = os.memfd_create("tokenring-orders")
     write_message(
         orders,
         {
-            "program": program,
+            **told,
             "config": asdict(config),
             "segment": segment.name,
             "semaphores": lot.names,

@@ -14,10 +14,10 @@ from tokenring.shm.queues import ParkingLot
 class SimulatedGroup:
     """Workers over a private segment. They never wait for each other: whoever drives them chooses who steps when."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, worker_class: type[Worker] = Worker) -> None:
         self._segment = Segment.private(config.layout)
         self._lot = ParkingLot(0)
-        self.workers = [Worker(self._segment, self._lot, index, config) for index in range(config.workers)]
+        self.workers = [worker_class(self._segment, self._lot, index, config) for index in range(config.workers)]
         for worker in self.workers:
             worker.room.waits = False
             worker.agreement.in_turn = self._forgotten

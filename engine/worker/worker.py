@@ -47,6 +47,8 @@ _STOP_CHECK_STEPS = 256
 class Worker:
     """The engine's face inside a worker process: build dataflows, feed inputs, step, wait."""
 
+    scope_class = Scope
+
     def __init__(self, segment: Segment, lot: ParkingLot, index: int, config: Config) -> None:
         self.index = index
         self.peers = config.workers
@@ -92,7 +94,7 @@ class Worker:
         """
         if self.is_stepping or get_ident() != self.thread:
             refuse_step(self)
-        scope = Scope(name)
+        scope = self.scope_class(name)
         yield scope
         scope.close()
         scope.graph.validate()

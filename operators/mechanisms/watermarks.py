@@ -76,7 +76,7 @@ class Watermarks(Mechanism):
         self._marks[scope, stream.source] = marks
         return handle, stream
 
-    def _listen(self, builder: OperatorBuilder, name: str, stream: Stream, everywhere: bool) -> Signal:
+    def _listen(self, builder: OperatorBuilder[Stream], name: str, stream: Stream, everywhere: bool) -> Signal:
         marks = self._marks.get((stream.scope, stream.source))
         if marks is None:
             raise GraphError(
@@ -87,7 +87,7 @@ class Watermarks(Mechanism):
         marks.listeners.append(signal)
         return signal
 
-    def _input(self, builder: OperatorBuilder, name: str, stream: Stream, pact: Pact) -> Signal:
+    def _input(self, builder: OperatorBuilder[Stream], name: str, stream: Stream, pact: Pact) -> Signal:
         """An input, and the signal of its marks."""
         everywhere = not isinstance(pact, Pipeline)
         if everywhere and not self._crosses:

@@ -7,20 +7,20 @@ What is sent by hand, by sources and by `unary` is rows; so is what comes round 
 
 from collections.abc import Collection
 
-from tokenring.engine import GraphError, Stream, Updates
+from tokenring.engine import AnyStream, GraphError, Stream, Updates
 
 
-def updates_by(stream: Stream, operator: str, by: Collection[str]) -> Stream:
+def updates_by(stream: AnyStream, operator: str, by: Collection[str]) -> AnyStream:
     """The stream, marked: a later row takes the place of the earlier one with the same `by`."""
     stream.updates = Updates(operator, tuple(by))
     return stream
 
 
-def as_rows(stream: Stream) -> Stream:
+def as_rows(stream: AnyStream) -> AnyStream:
     """The same rows, no longer taken for updates: where every change is to count as a row of its own, such as how often
     a value has changed. Costs nothing.
     """
-    return Stream(stream.scope, stream.source, stream.schema, stream.stage)
+    return type(stream)(stream.scope, stream.source, stream.schema, stream.stage)
 
 
 def require_rows(operator: str, *streams: Stream) -> None:

@@ -22,7 +22,7 @@ def declare(
     streams: dict[Port, Stream] = {}
     handles: list[tuple[int, InputHandle]] = []
     scopes: dict[int, Scope] = {0: root}
-    ways_around: list[tuple[Feedback, Port]] = []
+    ways_around: list[tuple[Feedback[Stream], Port]] = []
     with ExitStack() as loops:
         for number, operator in enumerate(plan.operators):
             output: Port = ("out", number, 0)

@@ -1,0 +1,76 @@
+"""The builder of operators: declares an operator with any number of inputs and outputs."""
+
+from sys import intern
+from typing import TYPE_CHECKING, Generic
+
+from tokenring.engine.columns import Schema
+from tokenring.engine.declare.stream import Made_co, Stream
+from tokenring.engine.errors import GraphError
+from tokenring.engine.graph import Constructor, Notify, OperatorSpec, Pact, Pipeline, Signal, Source, arriving_schema
+from tokenring.engine.times import PathSummary
+
+if TYPE_CHECKING:
+    from tokenring.engine.declare.scope import Scope
+
+
+class OperatorBuilder(Generic[Made_co]):
+    """Declares an operator with any number of inputs and outputs: inputs, outputs, summaries, then `build`."""
+
+    def __init__(self, scope: "Scope", name: str, notify: Notify = Notify.ALWAYS) -> None:
+        scope.require_open()
+        self._scope = scope
+        full_name = intern(str(scope.graph.region + name))  # there may be a million of one name
+        self._spec = OperatorSpec(full_name, Notify(notify), depth=scope.depth, input_depth=scope.depth)
+        self.number = len(scope.graph.operators)
+        scope.graph.operators.append(self._spec)
+
+    def input(self, stream: Stream, pact: Pact | None = None) -> int:
+        """Add an input fed by `stream`; returns its port number."""
+        self._require_earlier(stream)
+        pact = Pipeline() if pact is None else pact
+        schema = arriving_schema(stream.schema, pact, self._spec.name)
+        self._spec.inputs.append(stream.read(pact, schema))
+        return len(self._spec.inputs) - 1
+
+    def listen(self, stream: Stream, everywhere: bool = True) -> Signal:
+        """Run this operator also when the operator behind `stream` sends a word on the signal that is returned, to all
+        workers or to its own alone.
+        """
+        self._require_earlier(stream)
+        signal = Signal(everywhere)
+        self._spec.signals.append((stream.source, signal))
+        return signal
+
+    def _require_earlier(self, stream: Stream) -> None:
+        self._scope.require_own(stream, f"operator {self._spec.name!r}")
+        behind = self._scope.graph.operators[stream.source.operator]
+        if stream.source.operator >= self.number and behind.relay is None:  # a relay runs nowhere, so it may come later
+            whose = "its own output" if stream.source.operator == self.number else f"the output of the later {stream!r}"
+            raise GraphError(
+                f"operator {self._spec.name!r} cannot consume {whose}: that makes a cycle, and a cycle must advance "
+                f"time; lead it through scope.feedback()"
+            )
+
+    def output(
+        self, schema: Schema, summaries: dict[int, PathSummary | None] | None = None, *, only: bool = False
+    ) -> Made_co:
+        """Add an output; `summaries[input]` says how it depends on an input (default: same time; None: not at all).
+        only: it does not depend on inputs that are not in `summaries`.
+        """
+        port = len(self._spec.outputs)
+        if only:
+            self._spec.closed.add(port)
+        self._spec.outputs.append(schema)
+        for input_port, summary in (summaries or {}).items():
+            if summary is not None and (len(summary.delays) != self._spec.depth or summary.then):
+                raise GraphError(
+                    f"operator {self._spec.name!r}: {summary!r} is for times of another scope; times here have "
+                    f"{self._spec.depth} coordinate(s), so give PathSummary so many delays"
+                )
+            self._spec.summaries[input_port, port] = summary
+        made: Made_co = self._scope.stream_class(self._scope, Source(self.number, port), schema)
+        return made
+
+    def build(self, constructor: Constructor) -> None:
+        """Give the operator its code: `constructor(context, *tokens)` returns `logic(*inputs, *outputs)`."""
+        self._spec.constructor = constructor
