@@ -75,7 +75,8 @@ class Stream:
                 f"say {name}(stream, ...) or stream.pipe({name}, ...), with {name} from operators or your own"
             )
 
-    def _consumer(self, name: str, notify: Notify) -> "OperatorBuilder[Self]":
+    def operator(self, name: str, notify: Notify = Notify.ALWAYS) -> "OperatorBuilder[Self]":
+        """A builder for an operator of this stream's scope, as `Scope.operator`; its outputs are of this class."""
         builder: OperatorBuilder[Any] = self.scope.operator(name, notify)
         return builder
 
@@ -92,7 +93,7 @@ class Stream:
         `constructor(context, token)` runs once on each worker and returns `logic(input, output)`, which runs whenever
         messages arrive, or the input's frontier moves and `notify` asks for it.
         """
-        builder = self._consumer(name, notify)
+        builder = self.operator(name, notify)
         builder.input(self, pact)
         output = builder.output(schema)
         builder.build(constructor)
@@ -110,7 +111,7 @@ class Stream:
         """An operator with two inputs, this and `other`, and one output: `constructor(context, token)` returns
         `logic(input, other, output)`; otherwise as `unary`. pacts: one for each input.
         """
-        builder = self._consumer(name, notify)
+        builder = self.operator(name, notify)
         builder.input(self, pacts[0])
         builder.input(other, pacts[1])
         output = builder.output(schema)
@@ -129,7 +130,7 @@ class Stream:
         The probe tells what the sink, on any worker, has still to take: it passes a time once all rows up to it were
         taken.
         """
-        builder = self._consumer(name, notify)
+        builder = self.operator(name, notify)
         port = builder.input(self, pact)
         builder.build(constructor)
         return self.scope.watch(Target(builder.number, port))

@@ -5,7 +5,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from tokenring.engine import Exchange, Notify, Pipeline, Schema, SchemaError, Stream
+from tokenring.engine import AnyStream, Exchange, Notify, Pipeline, Schema, SchemaError, Stream
 from tokenring.operators.aggregates.local_panes import LocalPanes
 from tokenring.operators.aggregates.pane_state import PANE
 from tokenring.operators.aggregates.running import running
@@ -32,16 +32,16 @@ from tokenring.operators.time import (
 
 @overload
 def aggregate(
-    stream: Stream, by: str | Sequence[str] = ..., *, window: Window | None = ..., emit: str = ...,
+    stream: AnyStream, by: str | Sequence[str] = ..., *, window: Window | None = ..., emit: str = ...,
     late: Literal[False] = ..., lateness: Span = ..., name: str = ..., **aggregates: Aggregate,
-) -> Stream: ...  # fmt: skip
+) -> AnyStream: ...  # fmt: skip
 
 
 @overload
 def aggregate(
-    stream: Stream, by: str | Sequence[str] = ..., *, window: Window, emit: str = ...,
+    stream: AnyStream, by: str | Sequence[str] = ..., *, window: Window, emit: str = ...,
     late: Literal[True], lateness: Span = ..., name: str = ..., **aggregates: Aggregate,
-) -> tuple[Stream, Stream]: ...  # fmt: skip
+) -> tuple[AnyStream, AnyStream]: ...  # fmt: skip
 
 
 def aggregate(
@@ -115,7 +115,7 @@ def _due(times: np.ndarray, panes: Panes) -> np.ndarray:
     return due
 
 
-def _by_panes(stream: Stream, plan: Plan, panes: Panes, schema: Schema) -> Stream:
+def _by_panes(stream: AnyStream, plan: Plan, panes: Panes, schema: Schema) -> AnyStream:
     name = plan.operator
     if not plan.merges:
         return _exchanged_first(stream, plan, panes, schema)
@@ -132,7 +132,7 @@ def _by_panes(stream: Stream, plan: Plan, panes: Panes, schema: Schema) -> Strea
     )
 
 
-def _exchanged_first(stream: Stream, plan: Plan, panes: Panes, schema: Schema) -> Stream:
+def _exchanged_first(stream: AnyStream, plan: Plan, panes: Panes, schema: Schema) -> AnyStream:
     """The rows themselves cross."""
     edge, plan, _ = to_owners(stream, plan, panes.time)
     return mechanism_of(stream.scope).timed(
@@ -140,7 +140,7 @@ def _exchanged_first(stream: Stream, plan: Plan, panes: Panes, schema: Schema) -
     )
 
 
-def _by_sessions(stream: Stream, plan: Plan, window: Session, lateness: int, schema: Schema) -> Stream:
+def _by_sessions(stream: AnyStream, plan: Plan, window: Session, lateness: int, schema: Schema) -> AnyStream:
     edge, plan, by = to_owners(stream, plan, window.time)
     return mechanism_of(stream.scope).timed(
         plan.operator,

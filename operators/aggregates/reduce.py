@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tokenring.engine import Batch, Schema, SchemaError, Stream
+from tokenring.engine import AnyStream, Batch, Schema, SchemaError
 from tokenring.operators.aggregates.windowed import windowed
 from tokenring.operators.folds import Plan, chain, members_of
 from tokenring.operators.rows import columns_of
@@ -16,14 +16,14 @@ Function = Callable[[Batch, np.ndarray], Mapping[str, Any]]
 
 
 def reduce(
-    stream: Stream,
+    stream: AnyStream,
     by: str | Sequence[str],
     function: Function,
     schema: Schema,
     *,
     window: Tumbling | Sliding | None = None,
     name: str = "reduce",
-) -> Stream:
+) -> AnyStream:
     """Rows (the columns `by`, those of `schema`), one for each key: what `function` makes of all its rows.
 
     function(rows, starts) -> columns of `schema`, one value for each key. rows: a Batch of many keys' rows, those of a

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tokenring.engine import Batch, Exchange, Stream
+from tokenring.engine import AnyStream, Batch, Exchange
 from tokenring.operators.aggregates.aggregate import aggregate
 from tokenring.operators.folds import Best, Count, Plan
 from tokenring.operators.mechanisms import mechanism_of
@@ -13,8 +13,8 @@ from tokenring.operators.time import check_order
 
 
 def distinct(
-    stream: Stream, by: str | Sequence[str] = (), *, name: str = "distinct"
-) -> Stream:
+    stream: AnyStream, by: str | Sequence[str] = (), *, name: str = "distinct"
+) -> AnyStream:
     """The first row of each key to arrive, at its time; of each different row without `by`. Others are dropped.
 
     Rows are exchanged by key. Memory: each key ever seen. In a loop the first row of each epoch, by round: rows wait
@@ -38,8 +38,8 @@ def distinct(
 
 
 def last_by(
-    stream: Stream, by: str | Sequence[str], *, order: str, name: str = "last_by"
-) -> Stream:
+    stream: AnyStream, by: str | Sequence[str], *, order: str, name: str = "last_by"
+) -> AnyStream:
     """The rows that are the last of their key so far, by the column `order`: for each message, at its time, those that
     replace an earlier one. The latest of each key is its last row: what deduplication keeps.
 
@@ -58,7 +58,7 @@ def last_by(
     return updates_by(newest, name, names)
 
 
-def count(stream: Stream, by: str | Sequence[str] = (), *, name: str = "count", **settings: Any) -> Stream:
+def count(stream: AnyStream, by: str | Sequence[str] = (), *, name: str = "count", **settings: Any) -> AnyStream:
     """Rows (the columns `by`, count), int64: how many rows there are; `aggregate` with Count and its settings."""
-    counted: Stream = aggregate(stream, by, name=name, count=Count(), **settings)
+    counted: AnyStream = aggregate(stream, by, name=name, count=Count(), **settings)
     return counted

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tokenring.engine import Batch, Exchange, Notify, Pipeline, Schema, SchemaError, Stream
+from tokenring.engine import AnyStream, Batch, Exchange, Notify, Pipeline, Schema, SchemaError
 from tokenring.operators.folds import ALL, Accumulators, Plan, distinct_slots
 from tokenring.operators.mechanisms import mechanism_of
 from tokenring.operators.rows import exchanged_by
@@ -14,7 +14,7 @@ from tokenring.operators.state import Keys, grown, joined, wrapped
 _NOTHING: tuple[tuple[np.ndarray, ...], tuple[np.ndarray | None, ...]] = ((), ())
 
 
-def running(stream: Stream, plan: Plan, schema: Schema) -> Stream:
+def running(stream: AnyStream, plan: Plan, schema: Schema) -> AnyStream:
     """Rows (keys, results), of `schema`, for each message one for each key in it, at its time."""
     name, way = plan.operator, mechanism_of(stream.scope)
     if plan.by:

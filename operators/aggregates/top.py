@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tokenring.engine import Batch, Pipeline, Schema, SchemaError, Stream
+from tokenring.engine import AnyStream, Batch, Pipeline, Schema, SchemaError
 from tokenring.operators.aggregates.windowed import windowed
 from tokenring.operators.folds import Best, Plan, TopState, to_owners
 from tokenring.operators.mechanisms import mechanism_of
@@ -14,7 +14,7 @@ from tokenring.operators.time import Sliding, Tumbling, check_order
 
 
 def top(
-    stream: Stream,
+    stream: AnyStream,
     by: str | Sequence[str] = (),
     *,
     order: str,
@@ -24,7 +24,7 @@ def top(
     rank: str = "rank",
     window: Tumbling | Sliding | None = None,
     name: str = "top",
-) -> Stream:
+) -> AnyStream:
     """The input's rows with a column `rank` more (int64, from 1): the k of each key with the largest (or smallest)
     values of `order`; of all rows without `by`.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from tokenring.engine import Notify, Schema, SchemaError, Stream
+from tokenring.engine import AnyStream, Notify, Schema, SchemaError
 from tokenring.operators.aggregates.pane_state import State
 from tokenring.operators.aggregates.window_results import Windows
 from tokenring.operators.folds import Plan, to_owners
@@ -11,12 +11,12 @@ from tokenring.operators.time import FOREVER, Sliding, Tumbling, behind_window, 
 
 
 def windowed(
-    stream: Stream,
+    stream: AnyStream,
     plan: Plan,
     window: Tumbling | Sliding | None,
     schema: Schema,
     make: Callable[[Plan], State],
-) -> Stream:
+) -> AnyStream:
     """What `make(plan)` outputs for each window, rows of `schema` behind its bounds; for all of time,
     without these columns, if there is no window. SchemaError, naming the operator, where that does not fit."""
     name = plan.operator

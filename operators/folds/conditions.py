@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from tokenring.engine import Batch, SchemaError, Stream
+from tokenring.engine import AnyStream, Batch, SchemaError
 from tokenring.operators.expressions import Expression
 from tokenring.operators.rows import with_columns
 
 
-def with_conditions(stream: Stream, operator: str, aggregates: Mapping[str, Any]) -> tuple[Stream, dict[str, Any]]:
+def with_conditions(
+    stream: AnyStream, operator: str, aggregates: Mapping[str, Any]
+) -> tuple[AnyStream, dict[str, Any]]:
     """The stream with a column for each different expression among the aggregates' conditions, and the aggregates with
     those columns' names in their place. SchemaError, naming the operator, for an expression that is not bool."""
     columns: dict[str, Expression] = {}

@@ -4,13 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from tokenring.engine import Batch, Exchange, Pipeline, Schema, Stream
+from tokenring.engine import AnyStream, Batch, Exchange, Pipeline, Schema
 from tokenring.operators.folds.plan import ALL, Plan
 from tokenring.operators.mechanisms import Edge, mechanism_of
 from tokenring.operators.rows import exchanged_by
 
 
-def to_owners(stream: Stream, plan: Plan, time: str, whole: bool = False) -> tuple[Edge, Plan, tuple[str, ...]]:
+def to_owners(
+    stream: AnyStream, plan: Plan, time: str, whole: bool = False
+) -> tuple[Edge[AnyStream], Plan, tuple[str, ...]]:
     """The rows, as far as needed, go to the owners of their keys, or all to one worker: the edge, the plan over what
     arrives, and the key's columns there. whole: whether all columns are needed."""
     needed = None if whole else plan.needs()
@@ -26,7 +28,7 @@ def to_owners(stream: Stream, plan: Plan, time: str, whole: bool = False) -> tup
     return (stream, Exchange(exchanged_by(by), needed)), plan, by
 
 
-def everything_together(stream: Stream, name: str) -> Stream:
+def everything_together(stream: AnyStream, name: str) -> AnyStream:
     """The rows with a column more, to exchange by, that is 0 in all of them."""
     schema = Schema.of(stream.schema.spec() | {ALL: "int64"})
 

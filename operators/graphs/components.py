@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tokenring.engine import Batch, Schema, Stream
+from tokenring.engine import AnyStream, Batch, Schema
 from tokenring.operators.graphs.least_values import NODE_VALUE, least_values
 from tokenring.operators.joins import look_up
 from tokenring.operators.rows import concatenate, filter_batches, map_batches
@@ -12,7 +12,7 @@ COMPONENT = Schema("node component")
 EDGE = Schema("src dst")
 
 
-def ends(edges: Stream) -> Stream:
+def ends(edges: AnyStream) -> AnyStream:
     """Rows (node, value): the nodes of edges (src, dst), each with itself as its value, a few times over."""
 
     def both(batch: Batch) -> dict[str, np.ndarray]:
@@ -25,12 +25,12 @@ def ends(edges: Stream) -> Stream:
     return map_batches(edges, NODE_VALUE, both, "ends")
 
 
-def reversed_edges(edges: Stream) -> Stream:
+def reversed_edges(edges: AnyStream) -> AnyStream:
     """The same edges (src, dst) the other way round."""
     return map_batches(edges, EDGE, lambda batch: {"src": batch["dst"], "dst": batch["src"]}, "reversed_edges")
 
 
-def connected_components(edges: Stream) -> Stream:
+def connected_components(edges: AnyStream) -> AnyStream:
     """Rows (node, component), int64, one for each node that has an edge (src, dst) at that time: the least node that is
     connected with it, whatever the edges' directions.
     """
@@ -38,7 +38,7 @@ def connected_components(edges: Stream) -> Stream:
     return _named(least_values(ways, ends(edges), name="connected"))
 
 
-def strongly_connected_components(edges: Stream) -> Stream:
+def strongly_connected_components(edges: AnyStream) -> AnyStream:
     """Rows (node, component), int64, one for each node on a cycle of edges (src, dst) of that time: the least node that
     it reaches and is reached from. Nodes that are not there are components of their own.
 
@@ -72,7 +72,7 @@ def _members(found: Batch) -> dict[str, np.ndarray]:
     return {"node": nodes, "component": found["forwards"][rows]}
 
 
-def _agreeing(edges: Stream, labels: Stream, label: str) -> Stream:
+def _agreeing(edges: AnyStream, labels: AnyStream, label: str) -> AnyStream:
     """The edges whose ends have the same label, with a column for it, at the worker that owns `dst`."""
     half = look_up(edges, "src", labels, label, f"{label} of src")
     whole = look_up(half, "dst", labels, "other", f"{label} of dst")
@@ -85,7 +85,7 @@ def _agreeing(edges: Stream, labels: Stream, label: str) -> Stream:
     return map_batches(whole, schema, agree, f"{label} agree")
 
 
-def _named(labels: Stream) -> Stream:
+def _named(labels: AnyStream) -> AnyStream:
     """Rows (node, value) as rows (node, component)."""
     return map_batches(
         labels, COMPONENT, lambda batch: {"node": batch["node"], "component": batch["value"]}, "components"

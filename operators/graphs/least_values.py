@@ -10,6 +10,7 @@ from tokenring.engine import (
     MAX_TIME,
     TABLE,
     WORDS,
+    AnyStream,
     Batch,
     Exchange,
     InputPort,
@@ -17,7 +18,6 @@ from tokenring.engine import (
     OperatorContext,
     OutputPort,
     Schema,
-    Stream,
     Token,
     TokenRef,
     int64,
@@ -153,7 +153,7 @@ class _Part:
         return Batch.wrap(NODE_VALUE, (nodes[reached], values[reached]), len(reached))
 
 
-def least_values(edges: Stream, seeds: Stream, step: int = 0, name: str = "least_values") -> Stream:
+def least_values(edges: AnyStream, seeds: AnyStream, step: int = 0, name: str = "least_values") -> AnyStream:
     """Rows (node, value), int64: for each time's edges and seeds, the least value that reaches a node; one a node.
 
     edges: (from, to); seeds: (node, value); both int64, under whatever names. A seed gives its node a value, and a node
@@ -167,7 +167,7 @@ def least_values(edges: Stream, seeds: Stream, step: int = 0, name: str = "least
     with edges.scope.loop(name) as loop:
         edges, seeds = loop.enter(edges), loop.enter(seeds)
         back = loop.feedback(NODE_VALUE)
-        builder = loop.operator(f"{name}/improve", Notify.IF_TOKEN)
+        builder = edges.operator(f"{name}/improve", Notify.IF_TOKEN)
         builder.input(edges, Exchange(edges.schema.names[0]))
         builder.input(seeds, Exchange(seeds.schema.names[0]))
         builder.input(back.stream, Exchange("node"))

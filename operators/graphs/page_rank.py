@@ -7,6 +7,7 @@ import numpy as np
 
 from tokenring.engine import (
     COLUMN,
+    AnyStream,
     Batch,
     Exchange,
     InputPort,
@@ -14,7 +15,6 @@ from tokenring.engine import (
     OperatorContext,
     OutputPort,
     Schema,
-    Stream,
     Token,
     float64,
     kernel,
@@ -69,7 +69,7 @@ class _Part:
         _add(slots, batch.words("rank"), self.sums[at_round])
 
 
-def page_rank(edges: Stream, nodes: int, rounds: int, damping: float = 0.85) -> Stream:
+def page_rank(edges: AnyStream, nodes: int, rounds: int, damping: float = 0.85) -> AnyStream:
     """Rows (node int64, rank float64), one for each node that has an edge (src, dst) at that time: its rank after that
     many rounds from 1 / nodes each.
 
@@ -82,7 +82,7 @@ def page_rank(edges: Stream, nodes: int, rounds: int, damping: float = 0.85) -> 
     with edges.scope.loop("page_rank") as loop:
         entered, names = loop.enter(edges), loop.enter(ends(edges))
         back = loop.feedback(RANK)
-        builder = loop.operator("page_rank/round", Notify.IF_TOKEN)
+        builder = entered.operator("page_rank/round", Notify.IF_TOKEN)
         builder.input(entered, Exchange("src"))
         builder.input(names, Exchange("node", ("node",)))
         builder.input(back.stream, Exchange("node"))

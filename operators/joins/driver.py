@@ -5,6 +5,7 @@ from functools import partial
 
 from tokenring.engine import (
     COMPLETE,
+    AnyStream,
     Batch,
     Exchange,
     InputPort,
@@ -24,17 +25,17 @@ from tokenring.operators.time import require_total_order
 
 def declare(
     columns: Columns,
-    sides: tuple[Stream, Stream],
+    sides: tuple[AnyStream, Stream],
     needs: tuple[tuple[str, ...], tuple[str, ...]],
     extents: Extents | None = None,
     outer: bool = False,
     unique: int = -1,
-) -> Stream:
+) -> AnyStream:
     """The operator of a join. needs: the columns of each side that cross. The rest: see Matcher."""
     scope = sides[LEFT].scope
     require_total_order(columns.operator, scope)
     require_rows(columns.operator, *sides)
-    builder = scope.operator(columns.operator, Notify.NEVER if extents is None else Notify.ALWAYS)
+    builder = sides[0].operator(columns.operator, Notify.NEVER if extents is None else Notify.ALWAYS)
     for side in (LEFT, RIGHT):
         builder.input(sides[side], Exchange(columns.key(side), needs[side]))
     made = builder.output(columns.schema)

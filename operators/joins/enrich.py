@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tokenring.engine import Batch, Schema, SchemaError, Stream, Time
+from tokenring.engine import AnyStream, Batch, Schema, SchemaError, Stream, Time
 from tokenring.operators.joins.columns import LEFT, RIGHT, Chosen, Columns, On, present, require_how
 from tokenring.operators.joins.results import Results, with_found
 from tokenring.operators.joins.tables import batch_of
@@ -15,14 +15,14 @@ from tokenring.operators.state import Keys
 
 
 def enrich(
-    rows: Stream,
+    rows: AnyStream,
     table: Stream | Batch | Mapping[str, Any] | Any,
     *,
     on: On,
     columns: Chosen = None,
     how: str = "inner",
     name: str = "enrich",
-) -> Stream:
+) -> AnyStream:
     """Each row with the table's row of its key; rows that have none are left out, or have nulls with how="left".
 
     `enrich(bids, channels, on="channel", columns="auction channel_id")`. on, columns: as in `join`, rows being the left

@@ -4,7 +4,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from tokenring.engine import MAX_TIME, Batch, SchemaError, Stream, Time
+from tokenring.engine import MAX_TIME, AnyStream, Batch, SchemaError, Stream, Time
 from tokenring.operators.durations import Span, is_span, span_of
 from tokenring.operators.joins.columns import LEFT, RIGHT, Chosen, Columns, On, require_how, require_time
 from tokenring.operators.joins.driver import declare
@@ -15,16 +15,16 @@ from tokenring.operators.time import split_late
 
 @overload
 def interval_join(
-    left: Stream, right: Stream, *, on: On, left_time: str, right_time: str, upper: Span, lower: Span = ...,
+    left: AnyStream, right: AnyStream, *, on: On, left_time: str, right_time: str, upper: Span, lower: Span = ...,
     columns: Chosen = ..., how: str = ..., late: Literal[False] = ..., name: str = ...,
-) -> Stream: ...  # fmt: skip
+) -> AnyStream: ...  # fmt: skip
 
 
 @overload
 def interval_join(
-    left: Stream, right: Stream, *, on: On, left_time: str, right_time: str, upper: Span, lower: Span = ...,
+    left: AnyStream, right: AnyStream, *, on: On, left_time: str, right_time: str, upper: Span, lower: Span = ...,
     columns: Chosen = ..., how: str = ..., late: Literal[True], name: str = ...,
-) -> tuple[Stream, Stream, Stream]: ...  # fmt: skip
+) -> tuple[AnyStream, AnyStream, AnyStream]: ...  # fmt: skip
 
 
 def interval_join(

@@ -2,7 +2,7 @@
 
 from typing import Any, Literal, overload
 
-from tokenring.engine import SchemaError, Stream
+from tokenring.engine import AnyStream, SchemaError, Stream
 from tokenring.operators.joins.columns import SIDES, Chosen, Columns, On, require_how
 from tokenring.operators.joins.driver import declare
 from tokenring.operators.joins.windowed import windowed_join
@@ -11,16 +11,16 @@ from tokenring.operators.time import Sliding, Tumbling
 
 @overload
 def join(
-    left: Stream, right: Stream, *, on: On, columns: Chosen = ..., window: Tumbling | Sliding | None = ...,
+    left: AnyStream, right: AnyStream, *, on: On, columns: Chosen = ..., window: Tumbling | Sliding | None = ...,
     right_time: str | None = ..., how: str = ..., unique: str | None = ..., late: Literal[False] = ..., name: str = ...,
-) -> Stream: ...  # fmt: skip
+) -> AnyStream: ...  # fmt: skip
 
 
 @overload
 def join(
-    left: Stream, right: Stream, *, on: On, columns: Chosen = ..., window: Tumbling | Sliding,
+    left: AnyStream, right: AnyStream, *, on: On, columns: Chosen = ..., window: Tumbling | Sliding,
     right_time: str | None = ..., how: str = ..., unique: str | None = ..., late: Literal[True], name: str = ...,
-) -> tuple[Stream, Stream, Stream]: ...  # fmt: skip
+) -> tuple[AnyStream, AnyStream, AnyStream]: ...  # fmt: skip
 
 
 def join(

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine import (
+    AnyStream,
     Batch,
     Exchange,
     InputPort,
@@ -20,7 +21,7 @@ from tokenring.engine import (
 from tokenring.operators.state import HashIndex, require_rows
 
 
-def look_up(rows: Stream, key: str, table: Stream, value: str, name: str = "look_up") -> Stream:
+def look_up(rows: AnyStream, key: str, table: Stream, value: str, name: str = "look_up") -> AnyStream:
     """The rows (int64 columns), each with a column `value` more: what the table's row of the same time has for `key`.
 
     table: rows (key, value) under whatever names, int64, one for each key that `rows` have at that time; a key that is
@@ -33,7 +34,7 @@ def look_up(rows: Stream, key: str, table: Stream, value: str, name: str = "look
     if len(table.schema) != 2:
         raise SchemaError(f"operator {name!r}: the table has two columns, a key and its value, not {table.schema!r}")
     table_key, table_value = table.schema.names
-    builder = rows.scope.operator(name, Notify.IF_TOKEN)
+    builder = rows.operator(name, Notify.IF_TOKEN)
     builder.input(rows, Exchange(key))
     builder.input(table, Exchange(table_key))
     output = builder.output(schema)

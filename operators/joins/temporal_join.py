@@ -4,7 +4,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from tokenring.engine import Batch, Stream, Time
+from tokenring.engine import AnyStream, Batch, Stream, Time
 from tokenring.operators.joins.columns import LEFT, RIGHT, Chosen, Columns, On, require_how, require_time
 from tokenring.operators.joins.interval_join import in_time
 from tokenring.operators.joins.versioned import Times, declare_versioned
@@ -13,16 +13,16 @@ from tokenring.operators.time import split_late
 
 @overload
 def temporal_join(
-    rows: Stream, versions: Stream, *, on: On, time: str, version_time: str, columns: Chosen = ..., how: str = ...,
-    late: Literal[False] = ..., name: str = ...,
-) -> Stream: ...  # fmt: skip
+    rows: AnyStream, versions: AnyStream, *, on: On, time: str, version_time: str, columns: Chosen = ...,
+    how: str = ..., late: Literal[False] = ..., name: str = ...,
+) -> AnyStream: ...  # fmt: skip
 
 
 @overload
 def temporal_join(
-    rows: Stream, versions: Stream, *, on: On, time: str, version_time: str, columns: Chosen = ..., how: str = ...,
-    late: Literal[True], name: str = ...,
-) -> tuple[Stream, Stream, Stream]: ...  # fmt: skip
+    rows: AnyStream, versions: AnyStream, *, on: On, time: str, version_time: str, columns: Chosen = ...,
+    how: str = ..., late: Literal[True], name: str = ...,
+) -> tuple[AnyStream, AnyStream, AnyStream]: ...  # fmt: skip
 
 
 def temporal_join(

@@ -7,6 +7,7 @@ import numpy as np
 
 from tokenring.engine import (
     COMPLETE,
+    AnyStream,
     Batch,
     Exchange,
     InputPort,
@@ -31,17 +32,17 @@ Times = Callable[[Batch, Time], np.ndarray]
 
 def declare_versioned(
     columns: Columns,
-    sides: tuple[Stream, Stream],
+    sides: tuple[AnyStream, Stream],
     needs: tuple[tuple[str, ...], tuple[str, ...]],
     times: tuple[Times, Times],
     outer: bool,
-) -> Stream:
+) -> AnyStream:
     """Rows of the left side with the right side's version of their time. needs: the columns of each side that cross.
     outer: whether rows without a version are sent too."""
     scope = sides[LEFT].scope
     require_total_order(columns.operator, scope)
     require_newest(columns.operator, sides[RIGHT], columns.on[RIGHT])
-    builder = scope.operator(columns.operator, Notify.IF_TOKEN)
+    builder = sides[0].operator(columns.operator, Notify.IF_TOKEN)
     for side in (LEFT, RIGHT):
         builder.input(sides[side], Exchange(columns.key(side), needs[side]))
     made = builder.output(columns.schema)

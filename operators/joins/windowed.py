@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from tokenring.engine import MAX_TIME, Batch, Schema, SchemaError, Stream, Time
+from tokenring.engine import MAX_TIME, AnyStream, Batch, Schema, SchemaError, Stream, Time
 from tokenring.operators.joins.columns import LEFT, RIGHT, Chosen, Columns, On, require_time
 from tokenring.operators.joins.driver import declare
 from tokenring.operators.joins.matcher import Extent, Extents
@@ -67,7 +67,7 @@ def _ends(window: Tumbling | Sliding, times: np.ndarray) -> tuple[np.ndarray, np
     return first * every + offset + width, last - first + 1
 
 
-def _by_window(stream: Stream, window: Tumbling | Sliding, time: str, name: str) -> Stream:
+def _by_window(stream: AnyStream, window: Tumbling | Sliding, time: str, name: str) -> AnyStream:
     """Each row once for each of its windows, with START and END, of the kind of the time."""
     kind = str(stream.schema.kind(time))
     schema = Schema.of(stream.schema.spec() | {START: kind, END: kind})

@@ -4,10 +4,22 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from tokenring.engine import Batch, InputHandle, InputPort, Notify, OutputPort, Pact, Schema, Scope, Stream, Time
+from tokenring.engine import (
+    AnyStream,
+    Batch,
+    InputHandle,
+    InputPort,
+    Notify,
+    OutputPort,
+    Pact,
+    Schema,
+    Scope,
+    Stream,
+    Time,
+)
 from tokenring.operators.mechanisms.logic import Answer, Take, TimedLogic
 
-Edge = tuple[Stream, Pact]
+Edge = tuple[AnyStream, Pact]
 """An input: where its rows come from, and how they are spread."""
 
 
@@ -76,8 +88,13 @@ class Mechanism(ABC):
 
     @abstractmethod
     def timed(
-        self, name: str, inputs: Sequence[Edge], schema: Schema, make: Callable[[], TimedLogic], notify: Notify
-    ) -> Stream:
+        self,
+        name: str,
+        inputs: Sequence[Edge[AnyStream]],
+        schema: Schema,
+        make: Callable[[], TimedLogic],
+        notify: Notify,
+    ) -> AnyStream:
         """An operator that acts on finished times: `make()` gives each worker its logic. `notify` is what the logic
         needs of an engine that wakes operators: ALWAYS if `advance` matters while nothing is pending."""
 
@@ -85,12 +102,12 @@ class Mechanism(ABC):
     def respond(
         self,
         name: str,
-        edge: Edge,
+        edge: Edge[AnyStream],
         schema: Schema,
         make: Callable[[], Answer],
         notify: Notify = Notify.NEVER,
         remembers: bool = True,
-    ) -> Stream:
+    ) -> AnyStream:
         """An operator that answers each message at the message's time: `make()` gives each worker its function.
         `remembers`: whether an answer depends on earlier messages. In a loop each epoch then has a function of its own,
         which is called with each round's rows, in order, once the round is finished."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from tokenring.engine import (
     COMPLETE,
     MAX_TIME,
+    AnyStream,
     Batch,
     InputHandle,
     InputPort,
@@ -110,12 +111,17 @@ class Tokens(Mechanism):
         return scope.new_input(schema, name)
 
     def timed(
-        self, name: str, inputs: Sequence[Edge], schema: Schema, make: Callable[[], TimedLogic], notify: Notify
-    ) -> Stream:
+        self,
+        name: str,
+        inputs: Sequence[Edge[AnyStream]],
+        schema: Schema,
+        make: Callable[[], TimedLogic],
+        notify: Notify,
+    ) -> AnyStream:
         """See Mechanism."""
         scope = inputs[0][0].scope
         require_total_order(name, scope)
-        builder = scope.operator(name, notify)
+        builder = inputs[0][0].operator(name, notify)
         for stream, pact in inputs:
             builder.input(stream, pact)
         output = builder.output(schema)
@@ -173,12 +179,12 @@ class Tokens(Mechanism):
     def respond(
         self,
         name: str,
-        edge: Edge,
+        edge: Edge[AnyStream],
         schema: Schema,
         make: Callable[[], Answer],
         notify: Notify = Notify.NEVER,
         remembers: bool = True,
-    ) -> Stream:
+    ) -> AnyStream:
         """See Mechanism."""
         stream, pact = edge
         if remembers and stream.scope.depth > 1:

@@ -13,9 +13,11 @@ The end of a stream is the mark COMPLETE. Marks that arrive together are looked 
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from tokenring.engine import (
     COMPLETE,
+    AnyStream,
     Batch,
     GraphError,
     InputHandle,
@@ -76,7 +78,7 @@ class Watermarks(Mechanism):
         self._marks[scope, stream.source] = marks
         return handle, stream
 
-    def _listen(self, builder: OperatorBuilder[Stream], name: str, stream: Stream, everywhere: bool) -> Signal:
+    def _listen(self, builder: OperatorBuilder[Any], name: str, stream: Stream, everywhere: bool) -> Signal:
         marks = self._marks.get((stream.scope, stream.source))
         if marks is None:
             raise GraphError(
@@ -87,7 +89,7 @@ class Watermarks(Mechanism):
         marks.listeners.append(signal)
         return signal
 
-    def _input(self, builder: OperatorBuilder[Stream], name: str, stream: Stream, pact: Pact) -> Signal:
+    def _input(self, builder: OperatorBuilder[Any], name: str, stream: Stream, pact: Pact) -> Signal:
         """An input, and the signal of its marks."""
         everywhere = not isinstance(pact, Pipeline)
         if everywhere and not self._crosses:
@@ -100,11 +102,16 @@ class Watermarks(Mechanism):
         return signal
 
     def timed(
-        self, name: str, inputs: Sequence[Edge], schema: Schema, make: Callable[[], TimedLogic], notify: Notify
-    ) -> Stream:
+        self,
+        name: str,
+        inputs: Sequence[Edge[AnyStream]],
+        schema: Schema,
+        make: Callable[[], TimedLogic],
+        notify: Notify,
+    ) -> AnyStream:
         """See Mechanism."""
         scope = inputs[0][0].scope
-        builder = scope.operator(name, Notify.NEVER)  # messages and marks run it
+        builder = inputs[0][0].operator(name, Notify.NEVER)  # messages and marks run it
         signals = [self._input(builder, name, stream, pact) for stream, pact in inputs]
         output = builder.output(schema)
         marks = self._marks[scope, output.source] = Marks()
@@ -147,15 +154,15 @@ class Watermarks(Mechanism):
     def respond(
         self,
         name: str,
-        edge: Edge,
+        edge: Edge[AnyStream],
         schema: Schema,
         make: Callable[[], Answer],
         notify: Notify = Notify.NEVER,
         remembers: bool = True,
-    ) -> Stream:
+    ) -> AnyStream:
         """See Mechanism."""
         scope = edge[0].scope
-        builder = scope.operator(name, Notify.NEVER)
+        builder = edge[0].operator(name, Notify.NEVER)
         signal = self._input(builder, name, *edge)
         output = builder.output(schema)
         marks = self._marks[scope, output.source] = Marks()

@@ -9,6 +9,7 @@ from tokenring.engine import (
     COLUMN,
     TABLE,
     WORDS,
+    AnyStream,
     Batch,
     Exchange,
     InputPort,
@@ -16,7 +17,6 @@ from tokenring.engine import (
     OperatorContext,
     OutputPort,
     Schema,
-    Stream,
     Token,
     int64,
     kernel,
@@ -74,7 +74,7 @@ class Arrangement:
         return dict(zip(self._schema.names, (self._index.keys()[chosen], totals[chosen]), strict=True))
 
 
-def arrange(stream: Stream, key: str, change: str, name: str = "arrange") -> tuple[Stream, Arrangement]:
+def arrange(stream: AnyStream, key: str, change: str, name: str = "arrange") -> tuple[AnyStream, Arrangement]:
     """Rows (key, change), int64, at each time: its net changes by key, those that are 0 left out, once it is finished.
 
     Exchanged by `key`. While a time is open its rows are kept with a token; otherwise the operator holds none, and is

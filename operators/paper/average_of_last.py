@@ -10,12 +10,12 @@ from tokenring.engine import (
     COMPLETE,
     TABLE,
     WORDS,
+    AnyStream,
     Batch,
     Exchange,
     Notify,
     Schema,
     SchemaError,
-    Stream,
     Time,
     boolean,
     kernel,
@@ -53,14 +53,14 @@ def _roll(cells, size, rings, keys, values, averages, counts):  # type: ignore[n
 
 
 def average_of_last(
-    stream: Stream,
+    stream: AnyStream,
     key: str,
     value: str,
     *,
     rows: int,
     order: str | Sequence[str],
     name: str = "average_of_last",
-) -> Stream:
+) -> AnyStream:
     """Rows (key, average, count), int64, one for each input row: of the key's last `rows` values up to this one.
 
     `order` names the column of the rows' own times, and columns that order rows of one time; all columns are int64.

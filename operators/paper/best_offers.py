@@ -9,7 +9,7 @@ Megaphone's meaning).
 
 import numpy as np
 
-from tokenring.engine import COMPLETE, Batch, Exchange, Notify, Schema, Stream, Time
+from tokenring.engine import COMPLETE, AnyStream, Batch, Exchange, Notify, Schema, Time
 from tokenring.operators.mechanisms import Give, distinct, mechanism_of
 from tokenring.operators.paper.intervals import (
     DUPLICATE,
@@ -28,8 +28,8 @@ _NONE = np.empty(0, np.int64)
 
 
 def best_offers(
-    intervals: Stream,
-    offers: Stream,
+    intervals: AnyStream,
+    offers: AnyStream,
     *,
     key: str,
     start: str,
@@ -41,7 +41,7 @@ def best_offers(
     offer_value: str,
     with_key: bool = False,
     name: str = "best_offers",
-) -> Stream:
+) -> AnyStream:
     """The highest counting offer of each interval that had one, as (payload, offer_value) int64 rows at the interval's
     end; with_key: as (payload, offer_value, key, end).
 

@@ -1,10 +1,10 @@
 """no_op: passes rows on and has nothing to say about time, for chains of idle operators (the paper's 7.3)."""
 
-from tokenring.engine import Batch, Exchange, Notify, Pipeline, Stream
+from tokenring.engine import AnyStream, Batch, Exchange, Notify, Pipeline
 from tokenring.operators.mechanisms import mechanism_of
 
 
-def no_op(stream: Stream, key: str, *, local: bool = False, name: str = "no_op") -> Stream:
+def no_op(stream: AnyStream, key: str, *, local: bool = False, name: str = "no_op") -> AnyStream:
     """The same rows at the same times. Exchanged by `key`, so that frontiers are computed as if every hop crossed
     workers; `local` keeps rows where they are. Under tokens and notifications it looks at time only while it holds a
     token, which it never does: idle, it is never run. Under watermarks it is run for each, to forward it.

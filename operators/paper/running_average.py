@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tokenring.engine import COLUMN, TABLE, WORDS, Batch, Exchange, Schema, SchemaError, Stream, boolean, kernel
+from tokenring.engine import COLUMN, TABLE, WORDS, AnyStream, Batch, Exchange, Schema, SchemaError, boolean, kernel
 from tokenring.operators.mechanisms import Answer, mechanism_of
 from tokenring.operators.sinks import Latest
 from tokenring.operators.state import HashIndex, require_rows, slot_of, updates_by
@@ -29,12 +29,12 @@ def _accumulate(cells, size, totals, keys, values, averages, counts):  # type: i
 
 
 def running_average(
-    stream: Stream,
+    stream: AnyStream,
     key: str,
     value: str,
     name: str = "running_average",
     final: Latest | None = None,
-) -> Stream:
+) -> AnyStream:
     """Rows (key, average, count), all int64, one for each input row, at the input's time, in the order of arrival.
 
     `average` is the sum of the key's values so far divided by their count, rounded down. Exchanged by `key`. Rows are

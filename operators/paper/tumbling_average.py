@@ -11,6 +11,7 @@ import numpy as np
 from sortedcontainers import SortedDict
 
 from tokenring.engine import (
+    AnyStream,
     Batch,
     InputPort,
     Notify,
@@ -19,14 +20,13 @@ from tokenring.engine import (
     Pact,
     Pipeline,
     Schema,
-    Stream,
     Token,
 )
 from tokenring.operators.state import require_rows
 from tokenring.operators.time import require_total_order
 
 
-def tumbling_average(stream: Stream, time: str, value: str, width: int, pact: Pact | None = None) -> Stream:
+def tumbling_average(stream: AnyStream, time: str, value: str, width: int, pact: Pact | None = None) -> AnyStream:
     """Rows (window_end int64, average float64), one for each window of `width` that had rows, at the window's end.
 
     A row at time t belongs to the window that ends at (t // width + 1) * width; rows may come in any order.

@@ -7,12 +7,12 @@ from tokenring.engine import (
     COMPLETE,
     TABLE,
     WORDS,
+    AnyStream,
     Batch,
     Exchange,
     Notify,
     Pipeline,
     Schema,
-    Stream,
     Time,
     boolean,
     int64,
@@ -81,8 +81,8 @@ def _count(cells, size, totals, kept_times, kept_words, bounds, upto, out, row):
 
 
 def word_count(
-    stream: Stream, word: str, time: str, *, local: bool = False, name: str = "word_count"
-) -> Stream:
+    stream: AnyStream, word: str, time: str, *, local: bool = False, name: str = "word_count"
+) -> AnyStream:
     """Rows (word, time, count), int64, one for each input row: how often the word has come up to it, in order of time.
 
     A row is counted once its time is finished, so what is emitted does not depend on the order of arrival. Exchanged

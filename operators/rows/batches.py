@@ -5,15 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from tokenring.engine import Batch, Schema, SchemaError, Stream
+from tokenring.engine import AnyStream, Batch, Schema, SchemaError
 
 
 def map_batches(
-    stream: Stream,
+    stream: AnyStream,
     schema: Schema,
     function: Callable[[Batch], Mapping[str, Any] | Batch | None],
     name: str = "map_batches",
-) -> Stream:
+) -> AnyStream:
     """`function(batch)` for each batch: a mapping of the columns of `schema` to arrays of any one length (so it is a
     flat map too), a batch of that schema, or None.
 
@@ -29,7 +29,7 @@ def map_batches(
     return stream.apply(name, schema, apply)
 
 
-def filter_batches(stream: Stream, keep: Callable[[Batch], np.ndarray], name: str = "filter_batches") -> Stream:
+def filter_batches(stream: AnyStream, keep: Callable[[Batch], np.ndarray], name: str = "filter_batches") -> AnyStream:
     """The rows for which `keep(batch)`, a boolean array of shape (rows,), is true (not masked, which is null); a whole
     batch passes as it is. What expressions can say is quicker as `where`.
     """

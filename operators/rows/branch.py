@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tokenring.engine import Batch, Schema, SchemaError, Stream, UsageError
+from tokenring.engine import AnyStream, Batch, Schema, SchemaError, UsageError
 from tokenring.operators.expressions import Computation, Expression, Step, Term, col, column_term, lit, typed, when
 from tokenring.operators.rows.batches import mask_of
 
@@ -13,7 +13,7 @@ Condition = Expression | Callable[[Batch], Any]
 _NUMBER = "·branch"  # a column between the numbering and the filters; no user's column is called so
 
 
-def branch(stream: Stream, *conditions: Condition, name: str = "branch") -> tuple[Stream, ...]:
+def branch(stream: AnyStream, *conditions: Condition, name: str = "branch") -> tuple[AnyStream, ...]:
     """A stream for each condition, of the rows for which it is the first that is true, and one for the rest:
     `large, small = branch(bids, col("price") > 1000)`, `a, b, rest = branch(stream, of_a, of_b)`.
 
@@ -53,8 +53,8 @@ def _require_function(name: str, given: Any) -> None:
 
 
 def partition(
-    stream: Stream, parts: int, function: Expression | Callable[[Batch], Any], name: str = "partition"
-) -> tuple[Stream, ...]:
+    stream: AnyStream, parts: int, function: Expression | Callable[[Batch], Any], name: str = "partition"
+) -> tuple[AnyStream, ...]:
     """`parts` streams: each row is in the one of its number, from 0, which `function` gives: an expression of kind
     int64, or a function of the batch that gives integers of shape (rows,). `even, odd = partition(s, 2, col("id") % 2)`
 
@@ -98,7 +98,7 @@ def _longer(schema: Schema) -> Schema:
     return Schema.of({**schema.spec(), _NUMBER: "int64"})
 
 
-def _numbered(stream: Stream, number: Expression, numbered: Schema, name: str) -> Stream:
+def _numbered(stream: AnyStream, number: Expression, numbered: Schema, name: str) -> AnyStream:
     """The rows with the number of their part, computed."""
     schema = stream.schema
     term = typed(lit(number), schema, name)
@@ -114,8 +114,8 @@ def _with_numbers(batch: Batch, numbers: np.ndarray, numbered: Schema) -> Batch:
 
 
 def _parts(
-    stream: Stream, conditions: Sequence[Condition], marked: Stream, count: int, name: str
-) -> tuple[Stream, ...]:
+    stream: AnyStream, conditions: Sequence[Condition], marked: AnyStream, count: int, name: str
+) -> tuple[AnyStream, ...]:
     """The stream's rows of each number, without it."""
     schema = stream.schema
     before, columns = marked.schema, _all(schema)

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tokenring.engine import Schema, SchemaError, Stream
+from tokenring.engine import AnyStream, Schema, SchemaError
 from tokenring.operators.expressions import Computation, Step, Term, col, column_term, lit, typed
 
 
-def with_columns(stream: Stream, *, name: str = "with_columns", **columns: Any) -> Stream:
+def with_columns(stream: AnyStream, *, name: str = "with_columns", **columns: Any) -> AnyStream:
     """The rows with these columns besides, computed by expressions over the stream's columns, all of them as they were:
     `with_columns(stream, euro=col("price") * 89 // 100, large=col("price") > 10_000)`. A column that exists is replaced
     and stays in its place; new ones come last, in the order given.
@@ -19,14 +19,16 @@ def with_columns(stream: Stream, *, name: str = "with_columns", **columns: Any) 
     return _computed(stream, name, {**_all(stream.schema), **columns})
 
 
-def select(stream: Stream, *kept: str, name: str = "select", **columns: Any) -> Stream:
+def select(stream: AnyStream, *kept: str, name: str = "select", **columns: Any) -> AnyStream:
     """These columns alone, in this order: `select(stream, "auction", price=col("euro"))` keeps the one and has the
     other under another name. Expressions as in `with_columns`; a mere choice copies nothing.
     """
     return _computed(stream, name, {**_kept(stream.schema, kept, name), **columns})
 
 
-def rename(stream: Stream, names: Mapping[str, str] | None = None, *, name: str = "rename", **columns: str) -> Stream:
+def rename(
+    stream: AnyStream, names: Mapping[str, str] | None = None, *, name: str = "rename", **columns: str
+) -> AnyStream:
     """The same rows; columns are called otherwise: `rename(stream, price="euro")` or
     `rename(stream, {"price": "euro"})` makes price euro. Copies nothing. SchemaError for a column that is not there, or
     two of one name.
@@ -40,7 +42,7 @@ def rename(stream: Stream, names: Mapping[str, str] | None = None, *, name: str 
     return _computed(stream, name, {new: col(old) for old, new in zip(schema.names, after, strict=True)})
 
 
-def drop_columns(stream: Stream, *dropped: str, name: str = "drop_columns") -> Stream:
+def drop_columns(stream: AnyStream, *dropped: str, name: str = "drop_columns") -> AnyStream:
     """The rows without these columns. Copies nothing. SchemaError for a column that is not there, or if none is left.
     """
     _kept(stream.schema, dropped, name)
@@ -62,7 +64,7 @@ def _kept(schema: Schema, names: tuple[Any, ...], who: str) -> dict[str, Any]:
     return {name: col(name) for name in names}
 
 
-def _computed(stream: Stream, who: str, columns: Mapping[str, Any]) -> Stream:
+def _computed(stream: AnyStream, who: str, columns: Mapping[str, Any]) -> AnyStream:
     schema = stream.schema
     terms: dict[str, Term] = {}
     kept: dict[str, str] = {}

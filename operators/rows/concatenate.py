@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
-from tokenring.engine import Notify, OperatorContext, SchemaError, Stream, Token
+from tokenring.engine import AnyStream, Notify, OperatorContext, SchemaError, Stream, Token
 
 
-def concatenate(first: Stream, *others: Stream, name: str = "concatenate") -> Stream:
+def concatenate(first: AnyStream, *others: Stream, name: str = "concatenate") -> AnyStream:
     """The rows of all streams, which have one schema and belong to one scope, at their times, by reference and in no
     order. Keeps nothing. At the head of a loop: what enters and what comes round. SchemaError for different schemas.
     """
@@ -15,11 +15,12 @@ def concatenate(first: Stream, *others: Stream, name: str = "concatenate") -> St
             raise SchemaError(
                 f"operator {name!r}: {first.schema!r} and {stream.schema!r} are not one; select and rename what fits"
             )
-    builder = first.scope.operator(name, Notify.NEVER)
-    for stream in (first, *others):
+    builder = first.operator(name, Notify.NEVER)
+    everything: tuple[Stream, ...] = (first, *others)
+    for stream in everything:
         builder.input(stream)
     output = builder.output(first.schema)
-    for stream in (first, *others):
+    for stream in everything:
         if stream.updates is not None:
             output.updates = stream.updates.unknown()
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Sequence
 
-from tokenring.engine import Broadcast, Exchange, InputPort, Notify, OperatorContext, OutputPort, Pact, Stream, Token
+from tokenring.engine import AnyStream, Broadcast, Exchange, InputPort, Notify, OperatorContext, OutputPort, Pact, Token
 from tokenring.operators.rows.key_columns import columns_of, exchanged_by
 
 
-def exchange(stream: Stream, by: str | Sequence[str], name: str = "exchange") -> Stream:
+def exchange(stream: AnyStream, by: str | Sequence[str], name: str = "exchange") -> AnyStream:
     """The rows, at their times, on the worker that owns the value of the column `by`, or of several columns, of any
     kind: rows of equal keys meet. Rows of one worker stay in order. Operators with a key exchange by themselves.
 
@@ -15,12 +15,12 @@ def exchange(stream: Stream, by: str | Sequence[str], name: str = "exchange") ->
     return _passed_on(stream, Exchange(exchanged_by(columns_of(by))), name)
 
 
-def broadcast(stream: Stream, name: str = "broadcast") -> Stream:
+def broadcast(stream: AnyStream, name: str = "broadcast") -> AnyStream:
     """Every row, at its time, on every worker. Keeps nothing."""
     return _passed_on(stream, Broadcast(), name)
 
 
-def _passed_on(stream: Stream, pact: Pact, name: str) -> Stream:
+def _passed_on(stream: AnyStream, pact: Pact, name: str) -> AnyStream:
     def construct(context: OperatorContext, token: Token) -> Callable[..., None]:
         token.drop()
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tokenring.engine import Batch, Schema, Stream
+from tokenring.engine import AnyStream, Batch, Schema
 
 Row = dict[str, Any]
 """A row by column names, in Python's own values: None where null, timestamps as int ns since 1970."""
@@ -20,8 +20,8 @@ class RowwiseWarning(UserWarning):
 
 
 def map_rows(
-    stream: Stream, schema: Schema, function: Callable[[Row], Mapping[str, Any]], name: str = "map_rows"
-) -> Stream:
+    stream: AnyStream, schema: Schema, function: Callable[[Row], Mapping[str, Any]], name: str = "map_rows"
+) -> AnyStream:
     """`function(row)` of each row: a mapping of the columns of `schema` to values, in place of the row.
 
     A stateless operator; warns with RowwiseWarning when it is declared. SchemaError (as OperatorError, in the run) for
@@ -32,14 +32,17 @@ def map_rows(
 
 
 def flat_map_rows(
-    stream: Stream, schema: Schema, function: Callable[[Row], Iterable[Mapping[str, Any]]], name: str = "flat_map_rows"
-) -> Stream:
+    stream: AnyStream,
+    schema: Schema,
+    function: Callable[[Row], Iterable[Mapping[str, Any]]],
+    name: str = "flat_map_rows",
+) -> AnyStream:
     """The rows that `function(row)` gives for each row, any number of them; see map_rows."""
     _warn(name, "map_batches, which may return any number of rows")
     return _flat_map(stream, schema, function, name)
 
 
-def filter_rows(stream: Stream, keep: Callable[[Row], bool], name: str = "filter_rows") -> Stream:
+def filter_rows(stream: AnyStream, keep: Callable[[Row], bool], name: str = "filter_rows") -> AnyStream:
     """The rows for which `keep(row)` is true; see map_rows."""
     _warn(name, "where or filter_batches")
 
@@ -66,8 +69,8 @@ def _values(batch: Batch, name: str) -> list[Any]:
 
 
 def _flat_map(
-    stream: Stream, schema: Schema, function: Callable[[Row], Iterable[Mapping[str, Any]]], name: str
-) -> Stream:
+    stream: AnyStream, schema: Schema, function: Callable[[Row], Iterable[Mapping[str, Any]]], name: str
+) -> AnyStream:
     """The operator behind map_rows and flat_map_rows."""
 
     def apply(batch: Batch) -> Batch | None:

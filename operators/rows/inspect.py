@@ -3,12 +3,14 @@
 from collections.abc import Callable
 from typing import Any
 
-from tokenring.engine import Batch, InputPort, Notify, OperatorContext, OutputPort, Stream, Token
+from tokenring.engine import AnyStream, Batch, InputPort, Notify, OperatorContext, OutputPort, Token
 
 _ROWS_SHOWN = 10
 
 
-def inspect(stream: Stream, function: Callable[[Batch, Any], None] | None = None, name: str = "inspect") -> Stream:
+def inspect(
+    stream: AnyStream, function: Callable[[Batch, Any], None] | None = None, name: str = "inspect"
+) -> AnyStream:
     """The rows as they are, at their times; `function(batch, time)` sees each batch first, and must not write into it.
     Without a function, a table of its first rows is printed, with the operator's name, the worker and the time.
 

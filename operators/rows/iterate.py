@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 
-from tokenring.engine import Stream
+from tokenring.engine import AnyStream
 from tokenring.operators.rows.concatenate import concatenate
 
 
-def iterate(stream: Stream, body: Callable[[Stream], tuple[Stream, Stream]], name: str = "iterate") -> Stream:
+def iterate(
+    stream: AnyStream, body: Callable[[AnyStream], tuple[AnyStream, AnyStream]], name: str = "iterate"
+) -> AnyStream:
     """What leaves a loop that the stream's rows enter. `body(rows)` declares one round: it returns the rows that go
     round once more, of the stream's schema, and those that are done, of any schema, which leave at the times at which
     they entered.

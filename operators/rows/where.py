@@ -12,11 +12,11 @@ from tokenring.engine import (
     COLUMNS_COMPILED,
     TABLE,
     WORDS,
+    AnyStream,
     Batch,
     BatchFunction,
     Schema,
     SchemaError,
-    Stream,
     int64,
     kernel_for_columns,
 )
@@ -28,8 +28,8 @@ _COMPARISONS = ("<", "<=", "==", "!=", ">=", ">")
 
 
 def where(
-    stream: Stream, condition: str | Expression, comparison: str = "", constant: Any = None, name: str = "where"
-) -> Stream:
+    stream: AnyStream, condition: str | Expression, comparison: str = "", constant: Any = None, name: str = "where"
+) -> AnyStream:
     """The rows for which the condition is true (not those for which it is null). A batch of which every row stays
     passes as it is; text is never copied.
 

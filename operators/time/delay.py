@@ -5,13 +5,13 @@ from collections.abc import Callable
 from sortedcontainers import SortedDict
 
 from tokenring.engine import (
+    AnyStream,
     Batch,
     InputPort,
     Notify,
     OperatorContext,
     OutputPort,
     PathSummary,
-    Stream,
     Token,
     UsageError,
 )
@@ -19,7 +19,7 @@ from tokenring.operators.durations import Span, span_of
 from tokenring.operators.time.total_order import require_total_order
 
 
-def delay(stream: Stream, by: Span, name: str = "delay") -> Stream:
+def delay(stream: AnyStream, by: Span, name: str = "delay") -> AnyStream:
     """The rows, `by` later ("1h" or another duration, or a number, in units of the stream's times, so ns in most):
     those of time t are sent at t + by, once no earlier ones can come, so that they leave in order of time.
 
@@ -31,7 +31,7 @@ def delay(stream: Stream, by: Span, name: str = "delay") -> Stream:
         raise UsageError(f"operator {name!r}: rows cannot be sent {-later} before their times; by must be 0 or more")
     scope = stream.scope
     require_total_order(name, scope)
-    builder = scope.operator(name, Notify.IF_TOKEN)
+    builder = stream.operator(name, Notify.IF_TOKEN)
     builder.input(stream)
     output = builder.output(stream.schema, {0: PathSummary(later)})
     builder.build(_construct)

@@ -4,7 +4,18 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tokenring.engine import COLUMN, WORDS, InputPort, Notify, OperatorContext, OutputPort, Stream, Token, int64, kernel
+from tokenring.engine import (
+    COLUMN,
+    WORDS,
+    AnyStream,
+    InputPort,
+    Notify,
+    OperatorContext,
+    OutputPort,
+    Token,
+    int64,
+    kernel,
+)
 
 
 @kernel(int64(COLUMN, int64, int64, int64, WORDS))
@@ -22,13 +33,15 @@ def fill_ends(times, step, offset, lateness, ends):  # type: ignore[no-untyped-d
     return least + lateness
 
 
-def split_late(stream: Stream, name: str, due: Callable[[np.ndarray], np.ndarray], time: str) -> tuple[Stream, Stream]:
+def split_late(
+    stream: AnyStream, name: str, due: Callable[[np.ndarray], np.ndarray], time: str
+) -> tuple[AnyStream, AnyStream]:
     """The rows in time, and the late ones: those with due(times) at or before their message's time.
 
     due: from the column `time`, int64 (rows,), to the least time at which each row's result may be sent. What is late
     depends on the messages only, not on how far frontiers happen to have come.
     """
-    builder = stream.scope.operator(f"{name}.late", Notify.NEVER)
+    builder = stream.operator(f"{name}.late", Notify.NEVER)
     builder.input(stream)
     in_time, late = builder.output(stream.schema), builder.output(stream.schema)
     in_time.updates = late.updates = None if stream.updates is None else stream.updates.unknown()
