@@ -11,35 +11,37 @@ from collections.abc import Callable
 import numpy as np
 
 import tokenring as tr
-from tokenring.operators.state.hash_index import HashIndex, slot_of
+from tokenring.operators.state import Keys, grown
 
 
-@tr.kernel(tr.int64(tr.TABLE, tr.WORDS, tr.COLUMN, tr.WORDS))
-def pick_new(cells, size, keys, rows):  # type: ignore[no-untyped-def]
+@tr.kernel(tr.int64(tr.COLUMN, tr.WORDS, tr.WORDS))
+def pick_new(slots, seen, rows):  # type: ignore[no-untyped-def]
     """Write the numbers of the rows whose key is new into `rows`; returns how many."""
     found = 0
-    for i in range(len(keys)):
-        before = size[0]
-        slot_of(cells, size, keys[i])
-        if size[0] > before:
+    for i in range(len(slots)):
+        if seen[slots[i]] == 0:
+            seen[slots[i]] = 1
             rows[found] = i
             found += 1
     return found
 
 
 def first_seen(stream: tr.Stream, key: str) -> tr.Stream:
-    """The first row of each int64 `key`, of all workers together. Memory: 32 to 64 bytes a key."""
+    """The first row of each `key`, of any kind, of all workers together. Memory: some 50 bytes a key."""
     schema = stream.schema
 
     def construct(context: tr.OperatorContext, token: tr.Token) -> Callable[[tr.InputPort, tr.OutputPort], None]:
         token.drop()
-        index = HashIndex()  # state is made here: once a worker, after the fork
+        keys = Keys(schema, (key,))  # state is made here: once a worker, after the fork
+        seen = np.zeros(0, np.int64)
 
         def logic(rows: tr.InputPort, output: tr.OutputPort) -> None:
+            nonlocal seen
             for reference, batch in rows:
-                index.reserve(batch.rows)
+                slots = keys.slots(batch)  # the number of each row's key, from 0
+                seen = grown(seen, keys.limit)
                 chosen = np.empty(batch.rows, np.int64)
-                found = pick_new(index.cells, index.size, batch[key], chosen)
+                found = pick_new(slots, seen, chosen)
                 # Indexing with row numbers copies: what is sent on does not point into a queue.
                 columns = {name: batch[name][chosen[:found]] for name in schema.names}
                 output.give(reference, tr.Batch(schema, columns))

@@ -7,9 +7,9 @@ import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Schema, SchemaError
 from tokenring.operators.aggregates.windowed import windowed
-from tokenring.operators.folds import Plan, chain, members_of
+from tokenring.operators.folds import Plan
 from tokenring.operators.rows import columns_of
-from tokenring.operators.state import Columns, Keys, RowStore, grown, joined, require_rows
+from tokenring.operators.state import Columns, Keys, RowStore, chain, grown, joined, members_of, require_rows
 from tokenring.operators.time import Sliding, Tumbling
 
 Function = Callable[[Batch, np.ndarray], Mapping[str, Any]]

@@ -6,13 +6,13 @@ the session). `free`: sessions to be used again. `meta`: the counts below.
 """
 
 from tokenring.engine import COLUMN, TABLE, WORDS, int64, kernel, void
-from tokenring.operators.state import pop, push
+from tokenring.operators.state import FREE, LIMIT, give_place, pop, push, take_place
 
 START, LAST, KEY, NEXT, ROOT = range(5)
 """Of a session: the first and last row's times, the key's slot, session + 1 of the key's next session, and the session
 it was merged into (itself if it is open)."""
-LIMIT, FREE, TIMERS, FRESH, MERGED = range(5)
-"""Words of `meta`: sessions ever made; entries of `free` and `timers`; of `fresh` and `merged` in this call."""
+TIMERS, FRESH, MERGED = range(2, 5)
+"""Words of `meta` behind those of the free list: entries of `timers`; of `fresh` and `merged` in this call."""
 
 
 @kernel
@@ -53,14 +53,9 @@ def extend(table, heads, free, timers, meta, times, keys, gap, start, sessions, 
             if time < table[at, START] or time > table[at, LAST]:
                 _absorb(table, heads, at, time, gap, merged, meta)
         else:
-            if meta[FREE] > 0:
-                meta[FREE] -= 1
-                at = free[meta[FREE]]
-            elif meta[LIMIT] < table.shape[0]:
-                at = meta[LIMIT]
-                meta[LIMIT] += 1
-            else:
+            if meta[FREE] == 0 and meta[LIMIT] == table.shape[0]:
                 return i
+            at = take_place(free, meta)
             table[at, START], table[at, LAST], table[at, KEY], table[at, ROOT] = time, time, key, at
             table[at, NEXT] = heads[key]
             heads[key] = at + 1
@@ -113,6 +108,5 @@ def end_sessions(table, heads, free, timers, meta, gap, upto, ended):  # type: i
             _unlink(table, heads, session)
             ended[found] = session
             found += 1
-        free[meta[FREE]] = session
-        meta[FREE] += 1
+        give_place(free, meta, session)
     return found

@@ -7,7 +7,6 @@ from tokenring.operators.aggregates.session_kernels import (
     FRESH,
     KEY,
     LAST,
-    LIMIT,
     MERGED,
     START,
     TIMERS,
@@ -17,7 +16,7 @@ from tokenring.operators.aggregates.session_kernels import (
 )
 from tokenring.operators.folds import Accumulators, Plan
 from tokenring.operators.mechanisms import Give, distinct
-from tokenring.operators.state import Keys, grown, joined, wrapped
+from tokenring.operators.state import LIMIT, Keys, grown, joined, wrapped
 from tokenring.operators.time import Session, bounds_of, named, whole
 
 
@@ -80,11 +79,7 @@ class Sessions:
 
     def _grow(self) -> None:
         length = 2 * len(self._free)
-        for table in ("_table", "_timers"):
-            before = getattr(self, table)
-            longer = np.zeros((length, before.shape[1]), np.int64)
-            longer[: len(before)] = before
-            setattr(self, table, longer)
+        self._table, self._timers = grown(self._table, length, axis=0), grown(self._timers, length, axis=0)
         self._free = grown(self._free, length, None)
 
     def advance(self, frontier: Time) -> None:

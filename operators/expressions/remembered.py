@@ -10,14 +10,15 @@ from weakref import ref
 
 import numpy as np
 
-from tokenring.engine import Batch, Strings
+from tokenring.engine import Batch, Schema, Strings
 from tokenring.engine.raw import LENGTH_BITS
-from tokenring.operators.state import HashIndex
+from tokenring.operators.state import Keys
 
 MOST = 1 << 15
 """Distinct words that are remembered; then all are forgotten."""
 _LEAST_USES = 4  # of a word on average, for remembering to go on
 _FIRST_BYTES = 1 << 12
+_WORD = Schema("word")
 
 Made = tuple[np.ndarray, np.ndarray | None]
 """Words, and their heap if they are text."""
@@ -32,7 +33,7 @@ class Remembered:
     """`Remembered(function, name)(batch)` is `function(batch)`, which depends on the column `name` alone."""
 
     __slots__ = (
-        "_column", "_function", "_heap", "_index", "_is_off", "_made", "_made_heap", "_shown", "_used", "_uses",
+        "_column", "_function", "_heap", "_is_off", "_keys", "_made", "_made_heap", "_shown", "_used", "_uses",
     )  # fmt: skip
 
     def __init__(self, function: Callable[[Batch], Made], column: str) -> None:
@@ -43,7 +44,7 @@ class Remembered:
 
     def _forget(self, heap: np.ndarray | None) -> None:
         self._heap = None if heap is None else ref(heap)  # a received one is to go when its message does
-        self._index = HashIndex()
+        self._keys = Keys(_WORD, _WORD.names)
         self._made: np.ndarray = np.empty(0, np.int64)
         self._made_heap: np.ndarray = np.empty(0, np.uint8)
         self._shown: np.ndarray | None = None
@@ -57,16 +58,16 @@ class Remembered:
         heap = batch.heaps[position] if batch.heaps else None
         if self._is_off or (heap is not None and heap.flags.writeable):
             return self._function(batch)
-        if heap is not (None if self._heap is None else self._heap()) or len(self._index) > MOST:
-            self._is_off = self._uses < _LEAST_USES * len(self._index)
+        if heap is not (None if self._heap is None else self._heap()) or len(self._keys) > MOST:
+            self._is_off = self._uses < _LEAST_USES * len(self._keys)
             self._forget(None if self._is_off else heap)
             return self(batch)
-        known = len(self._index)
-        slots = self._index.slots(batch.columns[position].view(np.int64))
+        known = len(self._keys)
+        slots = self._keys.slots_of(batch.columns[position].view(np.int64))
         self._uses += batch.rows
-        if len(self._index) > known:
+        if len(self._keys) > known:
             rows = np.flatnonzero(slots >= known)
-            first = np.empty(len(self._index) - known, np.int64)
+            first = np.empty(len(self._keys) - known, np.int64)
             first[slots[rows[::-1]] - known] = rows[::-1]
             self._add(*self._function(batch.select(schema.select((self._column,))).take(first)))
         return self._made[slots], self._shown

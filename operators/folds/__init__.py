@@ -3,7 +3,6 @@
 from tokenring.operators.folds.accumulators import Accumulators
 from tokenring.operators.folds.best import Best
 from tokenring.operators.folds.conditions import with_conditions
-from tokenring.operators.folds.distinct_values import chain, members_of
 from tokenring.operators.folds.functions import Aggregate, Count, CountDistinct, First, Last, Max, Mean, Min, Sum
 from tokenring.operators.folds.groups import Groups
 from tokenring.operators.folds.kernels import BLOCK, bounds, distinct_slots
@@ -29,9 +28,7 @@ __all__ = [
     "Sum",
     "TopState",
     "bounds",
-    "chain",
     "distinct_slots",
-    "members_of",
     "to_owners",
     "with_conditions",
 ]

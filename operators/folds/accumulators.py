@@ -10,7 +10,6 @@ from tokenring.operators.folds.functions import Fold
 from tokenring.operators.folds.kernels import (
     COUNT,
     DISTINCT,
-    LEAST,
     MAX_FLOAT,
     MIN_FLOAT,
     SUM,
@@ -23,7 +22,7 @@ from tokenring.operators.folds.kernels import (
     fold_words,
 )
 from tokenring.operators.folds.plan import Plan
-from tokenring.operators.state import Columns, Keys, RowStore, grown, joined
+from tokenring.operators.state import LEAST, Columns, Keys, RowStore, grown, joined
 
 _NO_WORDS = np.zeros(0, np.int64)
 _FLOATS = (SUM_FLOAT, MIN_FLOAT, MAX_FLOAT)

@@ -59,10 +59,8 @@ class Best:
         slots = self._keys.slots(batch)
         limit = self._keys.limit
         if len(self._kept) < limit:
-            kept = np.empty((max(limit, 2 * len(self._kept)), self._kept.shape[1]), np.int64)
-            kept[: len(self._kept)] = self._kept
-            self._kept = kept
-            self._state = grown(self._state, len(kept), _NONE)
+            self._kept = grown(self._kept, limit, None, axis=0)
+            self._state = grown(self._state, limit, _NONE)
         winners = np.empty(batch.rows, np.int64)
         orders = order_words(batch, self._order, self._ties, self._largest)
         found = _win(orders, slots, self._kept, self._state, int(self._equal_wins), winners)

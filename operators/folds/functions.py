@@ -19,16 +19,15 @@ from tokenring.operators.folds.kernels import (
     DISTINCT,
     FIRST,
     LAST,
-    LEAST,
     MAX,
     MAX_FLOAT,
     MIN,
     MIN_FLOAT,
-    MOST,
     SUM,
     SUM_FLOAT,
     SUM_UNSIGNED,
 )
+from tokenring.operators.state import LEAST, MOST
 
 Condition = Any
 """An expression or a function of a batch; once planned, a column's name or a function."""

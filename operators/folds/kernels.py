@@ -1,25 +1,16 @@
-"""The kernels of aggregation: fold columns into words of state by slot, or by run of rows with one slot.
-
-Sums are checked beforehand: LLVM takes a sum never to overflow, and would optimise a look at it afterwards away.
-"""
+"""The kernels of aggregation: fold columns into words of state by slot, or by run of rows with one slot."""
 
 import numpy as np
 
 from tokenring.engine import COLUMN, WORDS, boolean, float64, int64, kernel, readonly, void
+from tokenring.operators.state import overflows
 
 COUNT, SUM, SUM_UNSIGNED, SUM_FLOAT, MIN, MAX, MIN_FLOAT, MAX_FLOAT, FIRST, LAST, DISTINCT = range(11)
 """What a word of state is: see functions.py."""
-MOST, LEAST = 2**63 - 1, -(2**63)
 BLOCK = 1024
 """Rows that are looked at together: they stay in the innermost cache meanwhile."""
 _SMALL = 2**52  # sums of a block of numbers below this stay in range
 _FLOATS = readonly(float64)
-
-
-@kernel
-def overflows(before, value):  # type: ignore[no-untyped-def]
-    """Whether the sum of two int64 leaves their range."""
-    return (value > 0 and before > MOST - value) or (value < 0 and before < LEAST - value)
 
 
 @kernel(boolean(int64, COLUMN, COLUMN, WORDS))

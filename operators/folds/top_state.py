@@ -83,9 +83,7 @@ class TopState:
             self._counts, self._changed = grown(self._counts, limit), grown(self._changed, limit)
             rows = self._most * len(self._counts)
             self._places = grown(self._places, rows, None)
-            kept = np.empty((rows, self._kept.shape[1]), np.int64)
-            kept[: len(self._kept)] = self._kept
-            self._kept = kept
+            self._kept = grown(self._kept, rows, None, axis=0)
         self._counts[slots] = self._changed[slots] = 0
 
     def take(self, batch: Batch, slots: np.ndarray) -> None:

@@ -2,8 +2,10 @@
 
 import numpy as np
 
-from tokenring.engine import COLUMN, WORDS, Batch, kernel, void
-from tokenring.operators.state import HashIndex
+from tokenring.engine import COLUMN, WORDS, Batch, Schema, kernel, void
+from tokenring.operators.state import Keys
+
+_NODE = Schema("node")
 
 
 @kernel(void(COLUMN, COLUMN, WORDS, WORDS))
@@ -22,14 +24,14 @@ def _by_slot(slots, targets, offsets, ordered):  # type: ignore[no-untyped-def]
 
 
 class Adjacency:
-    """Where the edges of each node lead. Slots are those of `index`, which others may add nodes to.
+    """Where the edges of each node lead. Slots are those of `keys`, which others may add nodes to.
 
     Edges are added, then compressed once, then read: slot i leads to targets[offsets[i]:offsets[i + 1]], and slots from
     len(offsets) - 1 on lead nowhere.
     """
 
     def __init__(self) -> None:
-        self.index = HashIndex()
+        self.keys = Keys(_NODE, _NODE.names)
         self.offsets = np.zeros(1, np.int64)
         self.targets = np.empty(0, np.int64)
         self._added: list[Batch] = []
@@ -44,8 +46,8 @@ class Adjacency:
             return
         edges = Batch.concatenate(self._added)
         self._added = []
-        slots = self.index.slots(edges.columns[0])
-        offsets = np.zeros(len(self.index) + 2, np.int64)
+        slots = self.keys.slots_of(edges.columns[0])
+        offsets = np.zeros(self.keys.limit + 2, np.int64)
         self.targets = np.empty(edges.rows, np.int64)
         _by_slot(slots, edges.columns[1], offsets, self.targets)
         self.offsets = offsets[:-1]

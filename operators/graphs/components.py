@@ -6,7 +6,7 @@ from tokenring.engine import AnyStream, Batch, Schema
 from tokenring.operators.graphs.least_values import NODE_VALUE, least_values
 from tokenring.operators.joins import look_up
 from tokenring.operators.rows import concatenate, filter_batches, map_batches
-from tokenring.operators.state import HashIndex
+from tokenring.operators.state import Keys
 
 COMPONENT = Schema("node component")
 EDGE = Schema("src dst")
@@ -16,10 +16,10 @@ def ends(edges: AnyStream) -> AnyStream:
     """Rows (node, value): the nodes of edges (src, dst), each with itself as its value, a few times over."""
 
     def both(batch: Batch) -> dict[str, np.ndarray]:
-        index = HashIndex()
-        index.slots(batch.words("src"))
-        index.slots(batch.words("dst"))
-        nodes = index.keys()
+        keys = Keys(NODE_VALUE, ("node",))
+        keys.slots_of(batch.words("src"))
+        keys.slots_of(batch.words("dst"))
+        nodes = keys.words(0)
         return {"node": nodes, "value": nodes}
 
     return map_batches(edges, NODE_VALUE, both, "ends")

@@ -24,23 +24,23 @@ from tokenring.engine import (
     kernel,
 )
 from tokenring.operators.graphs.adjacency import Adjacency
-from tokenring.operators.state import AT_ONCE, require_rows, slot_of
+from tokenring.operators.state import MOST, grown, require_rows
 
 NODE_VALUE = Schema("node value")
-_UNREACHED = 2**63 - 1
+_UNREACHED = MOST
 _ROUNDS_APART = 4
 """Between seeds and those with a bit more. What little values reach, greater ones need not set out to; where nothing is
 under way, the frontier skips the rounds between."""
 
 
-@kernel(int64(TABLE, WORDS, TABLE, COLUMN, COLUMN, WORDS, int64))
-def _improve(cells, size, state, nodes, values, changed, count):  # type: ignore[no-untyped-def]
+@kernel(int64(TABLE, COLUMN, COLUMN, WORDS, int64))
+def _improve(state, slots, values, changed, count):  # type: ignore[no-untyped-def]
     """Keep lesser values; append slots that have got one to `changed` after its first `count`; returns the new count.
 
     state: int64 (slots, 2) of (value, whether the slot is in `changed`).
     """
-    for i in range(len(nodes)):
-        slot = slot_of(cells, size, nodes[i])
+    for i in range(len(slots)):
+        slot = slots[i]
         if values[i] < state[slot, 0]:
             state[slot, 0] = values[i]
             if state[slot, 1] == 0:
@@ -115,23 +115,13 @@ class _Part:
     def improve(self, batch: Batch) -> None:
         """Take in proposed values."""
         nodes, values = batch.columns
-        index = self.adjacency.index
-        for start in range(0, batch.rows, AT_ONCE):
-            stop = min(start + AT_ONCE, batch.rows)
-            index.reserve(stop - start)
-            if index.capacity > len(self._state):
-                self._make_room(index.capacity)
-            self._count = _improve(
-                index.cells, index.size, self._state, nodes[start:stop], values[start:stop], self._changed, self._count
-            )
-
-    def _make_room(self, capacity: int) -> None:
-        state = np.zeros((capacity, 2), np.int64)
-        state[:, 0] = _UNREACHED
-        state[: len(self._state)] = self._state
-        changed = np.empty(capacity, np.int64)
-        changed[: self._count] = self._changed[: self._count]
-        self._state, self._changed = state, changed
+        slots = self.adjacency.keys.slots_of(nodes)
+        before, limit = len(self._state), self.adjacency.keys.limit
+        if before < limit:
+            self._state = grown(self._state, limit, axis=0)
+            self._state[before:, 0] = _UNREACHED
+            self._changed = grown(self._changed, limit, None)
+        self._count = _improve(self._state, slots, values, self._changed, self._count)
 
     def propose(self, step: int) -> Batch:
         """What the changed nodes' neighbours should hear of."""
@@ -147,7 +137,7 @@ class _Part:
 
     def outcome(self) -> Batch:
         """Each node that was reached, and its value."""
-        nodes = self.adjacency.index.keys()
+        nodes = self.adjacency.keys.words(0)
         values = self._state[: len(nodes), 0]  # slots beyond have edges only: no value has come to them
         reached = np.flatnonzero(values != _UNREACHED)
         return Batch.wrap(NODE_VALUE, (nodes[reached], values[reached]), len(reached))

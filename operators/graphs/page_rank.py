@@ -59,11 +59,11 @@ class _Part:
     @property
     def nodes(self) -> int:
         """How many nodes there are; all of them, once shares arrive: who sends shares knows that names are finished."""
-        return len(self.adjacency.index)
+        return self.adjacency.keys.limit
 
     def add(self, at_round: int, batch: Batch) -> None:
         """Take in shares of a round."""
-        slots = self.adjacency.index.slots(batch.words("node"))
+        slots = self.adjacency.keys.slots_of(batch.words("node"))
         if at_round not in self.sums:
             self.sums[at_round] = np.zeros(self.nodes)
         _add(slots, batch.words("rank"), self.sums[at_round])
@@ -116,7 +116,7 @@ def _logic(first: float, least: float, damping: float, rounds: int) -> Callable[
         for reference, batch in edges:
             part_of(reference).adjacency.add(batch)
         for reference, batch in nodes:
-            part_of(reference).adjacency.index.slots(batch.words("node"))
+            part_of(reference).adjacency.keys.slots_of(batch.words("node"))
         for reference, batch in shared:
             part_of(reference).add(reference.time[-1], batch)
         for outer, part in list(parts.items()):
@@ -135,7 +135,7 @@ def _logic(first: float, least: float, damping: float, rounds: int) -> Callable[
                 shares.give(part.turn, Batch.wrap(RANK, (targets, spread), len(targets)))
                 part.turn.downgrade((*outer, time[-1] + 1))  # done with this round: others may pass it
             else:
-                ranks.give(part.result, Batch.wrap(RANK, (part.adjacency.index.keys(), now), part.nodes))
+                ranks.give(part.result, Batch.wrap(RANK, (part.adjacency.keys.words(0), now), part.nodes))
                 part.turn.drop()
                 part.result.drop()
                 del parts[outer]

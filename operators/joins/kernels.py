@@ -6,14 +6,14 @@ first places of rows that go together, by when. `meta`: counts.
 """
 
 from tokenring.engine import COLUMN, TABLE, WORDS, boolean, int64, kernel, void
-from tokenring.operators.state import pop, push
+from tokenring.operators.state import give_place, pop, push, take_place
 
 NEXT, TIME, START, END, PREVIOUS, SLOT, MATCHED, TOGETHER = range(8)
 """Words of `links`: the next place of the chain, -1 at its end; the time of the row's message; the extent in which rows
 match (they do where extents meet); the place before, -1 at the head; the key's slot; whether it ever matched; the
 next place of those that came together and go together, -1 at the last."""
-LIMIT, FREE, EXPIRING = range(3)
-"""Words of `meta`: places ever handed out; entries of `free`; entries of `heap`."""
+EXPIRING = 2
+"""Word of `meta` behind those of the free list: entries of `heap`."""
 ROW, PLACE, LATEST = range(3)
 """Words of a cursor: the row to go on at, the place to go on at (-1: the head), the latest TIME of what was found."""
 
@@ -44,16 +44,6 @@ def probe(cursor, slots, heads, links, bounded, starts, ends, matched, rows, pla
     return found
 
 
-@kernel
-def _place(free, meta):  # type: ignore[no-untyped-def]
-    """A place for one more row, which there must be."""
-    if meta[FREE] > 0:
-        meta[FREE] -= 1
-        return free[meta[FREE]]
-    meta[LIMIT] += 1
-    return meta[LIMIT] - 1
-
-
 @kernel(int64(WORDS, TABLE, WORDS, WORDS, COLUMN, COLUMN, int64, boolean, WORDS))
 def add(heads, links, free, meta, slots, chosen, time, unique, places):  # type: ignore[no-untyped-def]
     """Chain the rows `chosen`, that stay; writes their places. With `unique` it stops at a row whose key has one
@@ -62,7 +52,7 @@ def add(heads, links, free, meta, slots, chosen, time, unique, places):  # type:
         slot = slots[chosen[i]]
         if unique and heads[slot] >= 0:
             return i
-        place = _place(free, meta)
+        place = take_place(free, meta)
         links[place, NEXT], links[place, TIME] = heads[slot], time
         heads[slot] = place
         places[i] = place
@@ -74,7 +64,7 @@ def add_bounded(heads, links, free, meta, heap, slots, starts, ends, dues, match
     """Chain all rows, with their extents, until the frontier that decides reaches `dues`; writes their places."""
     for i in range(len(slots)):
         slot = slots[i]
-        place = _place(free, meta)
+        place = take_place(free, meta)
         after = heads[slot]
         links[place, NEXT], links[place, TIME] = after, time
         links[place, START], links[place, END] = starts[i], ends[i]
@@ -99,8 +89,7 @@ def take_chains(heads, links, free, meta, slots, places):  # type: ignore[no-unt
         place = heads[slot]
         heads[slot] = -1
         while place >= 0:
-            free[meta[FREE]] = place
-            meta[FREE] += 1
+            give_place(free, meta, place)
             places[taken] = place
             taken += 1
             place = links[place, NEXT]
@@ -131,8 +120,7 @@ def expire(heads, others, links, free, meta, heap, horizon, places, dues, emptie
         if heads[slot] < 0 and others[slot] < 0:
             emptied[sizes[0]] = slot
             sizes[0] += 1
-        free[meta[FREE]] = place
-        meta[FREE] += 1
+        give_place(free, meta, place)
         places[found], dues[found] = place, due
         found += 1
     return found

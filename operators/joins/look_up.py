@@ -18,7 +18,7 @@ from tokenring.engine import (
     Stream,
     Token,
 )
-from tokenring.operators.state import HashIndex, require_rows
+from tokenring.operators.state import Keys, require_rows
 
 
 def look_up(rows: AnyStream, key: str, table: Stream, value: str, name: str = "look_up") -> AnyStream:
@@ -58,12 +58,12 @@ def look_up(rows: AnyStream, key: str, table: Stream, value: str, name: str = "l
         return logic
 
     def answer(questions: Batch, answers: list[Batch]) -> Batch:
-        index = HashIndex()
-        asked = index.slots(questions.words(key))
-        values = np.zeros(len(index), np.int64)
+        keys = Keys(questions.schema, (key,))
+        asked = keys.slots_of(questions.words(key))
+        values = np.zeros(keys.limit, np.int64)
         for batch in answers:
-            slots = index.slots(batch.words(table_key))
-            wanted = slots < len(values)
+            slots = keys.find(batch, (table_key,))
+            wanted = slots >= 0
             values[slots[wanted]] = batch.words(table_value)[wanted]
         return Batch.wrap(schema, (*questions.columns, values[asked]), questions.rows, of=questions)
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 from tokenring.engine import COMPLETE, Batch, Time
-from tokenring.operators.joins.kernels import EXPIRING, FREE, LIMIT, add, add_bounded, expire, take_chains
-from tokenring.operators.state import RowStore, grown
+from tokenring.operators.joins.kernels import EXPIRING, add, add_bounded, expire, take_chains
+from tokenring.operators.state import FREE, LIMIT, RowStore, grown
 
 _FIRST_PLACES = 256
 AT_ONCE = 16_384
@@ -33,9 +33,9 @@ class Side:
         needed = int(self._meta[LIMIT]) + max(0, rows - int(self._meta[FREE]))
         if needed > len(self.links):
             self._free = grown(self._free, needed)
-            self.links = _longer(self.links, len(self._free))
+            self.links = grown(self.links, len(self._free), None, axis=0)
             if self.bounded:
-                self._expiring = _longer(self._expiring, len(self._free))
+                self._expiring = grown(self._expiring, len(self._free), None, axis=0)
 
     def add(self, batch: Batch, slots: np.ndarray, chosen: np.ndarray, time: Time, unique: bool) -> int:
         """Keep the rows `chosen` for ever; returns how many were: fewer if `unique` and a key has a row already."""
@@ -85,9 +85,3 @@ class Side:
 
     def __len__(self) -> int:
         return int(self._meta[LIMIT] - self._meta[FREE])
-
-
-def _longer(table: np.ndarray, rows: int) -> np.ndarray:
-    longer = np.empty((rows, table.shape[1]), np.int64)
-    longer[: len(table)] = table
-    return longer

@@ -1,15 +1,14 @@
 """The kernels of joins with versions: for each key a chain of versions, the latest first.
 
-`heads`, int64 (slots,): the place of each key's latest version, -1 if it has none. `links`, int64 (places, 2). `free`:
-places to be used again. `meta`: counts.
+`heads`, int64 (slots,): the place of each key's latest version, -1 if it has none. `links`, int64 (places, 2). `free`,
+`meta`: the free list of places.
 """
 
 from tokenring.engine import COLUMN, TABLE, WORDS, int64, kernel, void
+from tokenring.operators.state import give_place, take_place
 
 NEXT, TIME = range(2)
 """Words of `links`: the place of the version before, -1 at the first; the time from which it is valid."""
-LIMIT, FREE = range(2)
-"""Words of `meta`: places ever handed out; entries of `free`."""
 
 
 @kernel(int64(WORDS, TABLE, WORDS, WORDS, COLUMN, COLUMN, int64, WORDS, WORDS))
@@ -21,12 +20,7 @@ def add_versions(heads, links, free, meta, slots, times, horizon, places, droppe
     gone = 0
     for i in range(len(slots)):
         slot, time = slots[i], times[i]
-        if meta[FREE] > 0:
-            meta[FREE] -= 1
-            place = free[meta[FREE]]
-        else:
-            place = meta[LIMIT]
-            meta[LIMIT] += 1
+        place = take_place(free, meta)
         before, at = -1, heads[slot]
         while at >= 0 and links[at, TIME] > time:
             before, at = at, links[at, NEXT]
@@ -43,8 +37,7 @@ def add_versions(heads, links, free, meta, slots, times, horizon, places, droppe
             past = links[at, NEXT]
             links[at, NEXT] = -1
             while past >= 0:
-                free[meta[FREE]] = past
-                meta[FREE] += 1
+                give_place(free, meta, past)
                 dropped[gone] = past
                 gone += 1
                 past = links[past, NEXT]

@@ -4,8 +4,8 @@ import numpy as np
 
 from tokenring.engine import Batch, Time
 from tokenring.operators.joins.columns import RIGHT, Columns, present
-from tokenring.operators.joins.version_kernels import FREE, LIMIT, add_versions, find_versions
-from tokenring.operators.state import Keys, grown
+from tokenring.operators.joins.version_kernels import add_versions, find_versions
+from tokenring.operators.state import FREE, LIMIT, Keys, grown
 
 _FIRST_PLACES = 256
 
@@ -41,9 +41,7 @@ class Versions:
         needed = int(self._meta[LIMIT]) + max(0, kept.rows - int(self._meta[FREE]))
         if needed > len(self._free):
             self._free = grown(self._free, needed)
-            links = np.empty((len(self._free), 2), np.int64)
-            links[: len(self._links)] = self._links
-            self._links = links
+            self._links = grown(self._links, len(self._free), None, axis=0)
         places = np.empty(kept.rows, np.int64)
         dropped = np.empty(len(self._free), np.int64)
         state = self._heads, self._links, self._free, self._meta

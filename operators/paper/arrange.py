@@ -21,30 +21,30 @@ from tokenring.engine import (
     int64,
     kernel,
 )
-from tokenring.operators.state import HashIndex, require_rows, slot_of
+from tokenring.operators.state import Keys, grown, require_rows
 from tokenring.operators.time import require_total_order
 
 
-@kernel(int64(TABLE, WORDS, TABLE, COLUMN, COLUMN, WORDS, WORDS))
-def _add(cells, size, table, keys, changes, net_keys, net_changes):  # type: ignore[no-untyped-def]
-    """Add changes to the totals; write each key's net change, in order of first arrival; returns how many are not 0.
+@kernel(int64(TABLE, COLUMN, COLUMN, WORDS, WORDS))
+def _add(table, slots, changes, net_slots, net_changes):  # type: ignore[no-untyped-def]
+    """Add changes to the totals; write each slot's net change, in order of first arrival; returns how many are not 0.
 
-    table: int64 (slots, 2) of (total, 1 + row of net_*; 0 outside of calls); net_*: int64 (len(keys),).
+    table: int64 (slots, 2) of (total, 1 + row of net_*; 0 outside of calls); net_*: int64 (len(slots),).
     """
     distinct = 0
-    for i in range(len(keys)):
-        slot = slot_of(cells, size, keys[i])
+    for i in range(len(slots)):
+        slot = slots[i]
         if table[slot, 1] == 0:
-            net_keys[distinct], net_changes[distinct] = keys[i], 0
+            net_slots[distinct], net_changes[distinct] = slot, 0
             distinct += 1
             table[slot, 1] = distinct
         table[slot, 0] += changes[i]
         net_changes[table[slot, 1] - 1] += changes[i]
     left = 0
     for i in range(distinct):
-        table[slot_of(cells, size, net_keys[i]), 1] = 0
+        table[net_slots[i], 1] = 0
         if net_changes[i] != 0:
-            net_keys[left], net_changes[left] = net_keys[i], net_changes[i]
+            net_slots[left], net_changes[left] = net_slots[i], net_changes[i]
             left += 1
     return left
 
@@ -54,32 +54,31 @@ class Arrangement:
 
     def __init__(self, key: str, change: str) -> None:
         self._schema = Schema.of(dict.fromkeys((key, change), "int64"))
-        self._index = HashIndex()
-        self._table = np.zeros((self._index.capacity, 2), np.int64)
+        self._keys = Keys(self._schema, (key,))
+        self._table = np.zeros((0, 2), np.int64)
 
     def add(self, keys: np.ndarray, changes: np.ndarray) -> Batch:
         """Take in the changes of a finished time; returns the net ones."""
-        if self._index.reserve(len(keys)):
-            grown = np.zeros((self._index.capacity, 2), np.int64)
-            grown[: len(self._table)] = self._table
-            self._table = grown
-        net_keys, net_changes = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
-        left: int = _add(self._index.cells, self._index.size, self._table, keys, changes, net_keys, net_changes)
-        return Batch.wrap(self._schema, (net_keys[:left], net_changes[:left]), left)
+        slots = self._keys.slots_of(keys)
+        self._table = grown(self._table, self._keys.limit, axis=0)
+        net_slots, net_changes = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
+        left: int = _add(self._table, slots, changes, net_slots, net_changes)
+        return Batch.wrap(self._schema, (self._keys.words(0)[net_slots[:left]], net_changes[:left]), left)
 
     def columns(self) -> dict[str, np.ndarray]:
         """Every key whose total is not 0: name -> int64 array."""
-        totals = self._table[: len(self._index), 0]
+        totals = self._table[: self._keys.limit, 0]
         chosen = totals != 0
-        return dict(zip(self._schema.names, (self._index.keys()[chosen], totals[chosen]), strict=True))
+        return dict(zip(self._schema.names, (self._keys.words(0)[chosen], totals[chosen]), strict=True))
 
 
 def arrange(stream: AnyStream, key: str, change: str, name: str = "arrange") -> tuple[AnyStream, Arrangement]:
     """Rows (key, change), int64, at each time: its net changes by key, those that are 0 left out, once it is finished.
 
     Exchanged by `key`. While a time is open its rows are kept with a token; otherwise the operator holds none, and is
-    not run when time advances. Memory: a cell for each key ever seen, and the rows of open times. After differential
-    dataflow's operator, without its past versions. GraphError in loops, whose times have no total order.
+    not run when time advances. Memory: some 50 bytes for each key ever seen, and the rows of open
+    times. After differential dataflow's operator, without its past versions. GraphError in loops, whose times have
+    no total order.
     """
     require_total_order(name, stream.scope)
     require_rows(name, stream)

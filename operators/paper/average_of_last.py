@@ -1,7 +1,6 @@
 """average_of_last: the average of each key's last so many values, in an order of their own (integers, rounded down)."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -17,39 +16,34 @@ from tokenring.engine import (
     Schema,
     SchemaError,
     Time,
-    boolean,
+    int64,
     kernel,
 )
 from tokenring.operators.mechanisms import Give, distinct, mechanism_of
-from tokenring.operators.state import HashIndex, require_rows, slot_of
+from tokenring.operators.state import LEAST, Keys, grown, overflows, require_rows, slot_of
 
-_MOST, _LEAST = 2**63 - 1, -(2**63)
 _COUNT, _TOTAL, _VALUES = range(3)  # words of a slot: how many values it has seen, their sum, then the last ones
 
 
-@kernel
-def _leaves(total, value):  # type: ignore[no-untyped-def]
-    """Whether total + value is out of range; looked at beforehand, since LLVM takes a sum never to overflow, and would
-    optimise a look at it afterwards away."""
-    return (value > 0 and total > _MOST - value) or (value < 0 and total < _LEAST - value)
-
-
-@kernel(boolean(TABLE, WORDS, TABLE, COLUMN, COLUMN, WORDS, WORDS))
-def _roll(cells, size, rings, keys, values, averages, counts):  # type: ignore[no-untyped-def]
-    """Put values into the rings of their keys, int64 (slots, 2 + length); False if a sum left the range of int64."""
+@kernel(int64(TABLE, WORDS, WORDS, TABLE, COLUMN, COLUMN, int64, WORDS, WORDS))
+def _roll(cells, tags, meta, rings, keys, values, start, averages, counts):  # type: ignore[no-untyped-def]
+    """Put values from `start` on into the rings of their keys, int64 (slots, 2 + length). Returns the row at which
+    there was no room for its key, len(keys) if all are done; -1 if a sum left the range of int64."""
     length = rings.shape[1] - _VALUES
-    for i in range(len(keys)):
-        slot = slot_of(cells, size, keys[i])
+    for i in range(start, len(keys)):
+        slot = slot_of(cells, tags, meta, keys[i])
+        if slot < 0:
+            return i
         at = _VALUES + rings[slot, _COUNT] % length
         total, oldest, value = rings[slot, _TOTAL], rings[slot, at], values[i]  # an empty place holds a zero
-        if oldest == _LEAST or _leaves(total, -oldest) or _leaves(total - oldest, value):
-            return False
+        if oldest == LEAST or overflows(total, -oldest) or overflows(total - oldest, value):
+            return -1
         rings[slot, at] = value
         rings[slot, _TOTAL] = total - oldest + value
         rings[slot, _COUNT] += 1
         counts[i] = min(rings[slot, _COUNT], length)
         averages[i] = rings[slot, _TOTAL] // counts[i]
-    return True
+    return len(keys)
 
 
 def average_of_last(
@@ -92,8 +86,8 @@ class _Rings:
 
     def __init__(self, schema: Schema, key: str, value: str, rows: int, order: tuple[str, ...]) -> None:
         self._schema, self._key, self._value, self._order = schema, key, value, order
-        self._index = HashIndex()
-        self._rings = np.zeros((self._index.capacity, _VALUES + rows), np.int64)
+        self._keys = Keys(schema, (key,))
+        self._rings = np.zeros((self._keys.capacity, _VALUES + rows), np.int64)
         self._waiting: list[Batch] = []
         self._least: Time = COMPLETE
         self.takes = (self._take,)
@@ -126,14 +120,14 @@ class _Rings:
         return self._least
 
     def _averages(self, batch: Batch) -> Batch:
-        if self._index.reserve(batch.rows):
-            rings: Any = np.zeros((self._index.capacity, self._rings.shape[1]), np.int64)
-            rings[: len(self._rings)] = self._rings
-            self._rings = rings
         keys, values = batch.words(self._key), batch.words(self._value)
         averages, counts = np.empty(batch.rows, np.int64), np.empty(batch.rows, np.int64)
-        index = self._index
-        if not _roll(index.cells, index.size, self._rings, keys, values, averages, counts):
+        done = _roll(*self._keys.table, self._rings, keys, values, 0, averages, counts)
+        while 0 <= done < batch.rows:
+            self._keys.grow()
+            self._rings = grown(self._rings, self._keys.capacity, axis=0)
+            done = _roll(*self._keys.table, self._rings, keys, values, done, averages, counts)
+        if done < 0:
             raise OverflowError(f"a sum of {self._value!r} left the range of int64")
         return Batch.wrap(self._schema, (keys, averages, counts), batch.rows, of=batch)
 

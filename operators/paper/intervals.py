@@ -7,11 +7,11 @@ least end first; `pending` offers (key, time, value) whose interval is not here 
 import numpy as np
 
 from tokenring.engine import COLUMN, TABLE, WORDS, boolean, int64, kernel, void
-from tokenring.operators.state import pop, push
+from tokenring.operators.state import MOST, grown, pop, push
 
 KEY, TAKEN, START, END, THRESHOLD, PAYLOAD, BEST, HAS_BEST = range(8)  # an interval: one cache line
 OPEN, PENDING, DUPLICATE = range(3)  # words of `meta`
-NEVER = 2**63 - 1  # the start of a free cell: no offer counts there
+NEVER = MOST  # the start of a free cell: no offer counts there
 _FIRST_INTERVALS = 256
 
 
@@ -161,21 +161,14 @@ class Intervals:
                 capacity *= 2
             table = _empty_table(2 * capacity)
             _rehash(self.table, table)
-            heap = np.zeros((capacity, 2), np.int64)
-            heap[: len(self.heap)] = self.heap
-            self.table, self.heap = table, heap
-            self._heap_view = heap.data
+            self.table, self.heap = table, grown(self.heap, capacity, axis=0)
+            self._heap_view = self.heap.data
 
     def reserve_pending(self, offers: int) -> None:
         """Make room for so many more waiting offers."""
-        needed = (
-            self._meta_view[PENDING] + offers + 1
-        )  # one spare row, which is written before it is known to be needed
-        if needed > len(self.pending):
-            pending = np.zeros((max(2 * len(self.pending), needed), 3), np.int64)
-            pending[: self._meta_view[PENDING]] = self.pending[: self._meta_view[PENDING]]
-            self.pending = pending
-            self.pending_room = len(pending)
+        needed = self._meta_view[PENDING] + offers + 1  # a spare row is written before it is known to be needed
+        self.pending = grown(self.pending, needed, axis=0)
+        self.pending_room = len(self.pending)
 
     @property
     def least_end(self) -> int:

@@ -2,30 +2,28 @@
 
 import numpy as np
 
-from tokenring.engine import COLUMN, TABLE, WORDS, AnyStream, Batch, Exchange, Schema, SchemaError, boolean, kernel
+from tokenring.engine import COLUMN, TABLE, WORDS, AnyStream, Batch, Exchange, Schema, SchemaError, int64, kernel
 from tokenring.operators.mechanisms import Answer, mechanism_of
 from tokenring.operators.sinks import Latest
-from tokenring.operators.state import HashIndex, require_rows, slot_of, updates_by
+from tokenring.operators.state import Keys, grown, overflows, require_rows, slot_of, updates_by
 from tokenring.operators.time import require_total_order
 
-_MOST, _LEAST = 2**63 - 1, -(2**63)
 
-
-@kernel(boolean(TABLE, WORDS, TABLE, COLUMN, COLUMN, WORDS, WORDS))
-def _accumulate(cells, size, totals, keys, values, averages, counts):  # type: ignore[no-untyped-def]
-    """Add rows to `totals`, int64 (slots, 2) of (sum, count); False if a sum left the range of int64."""
-    for i in range(len(keys)):
-        slot = slot_of(cells, size, keys[i])
-        before, value = totals[slot, 0], values[i]
-        # Looked at beforehand: LLVM takes a sum never to overflow, and would optimise a look at it afterwards away.
-        if (value > 0 and before > _MOST - value) or (value < 0 and before < _LEAST - value):
-            return False
-        total = before + value
-        totals[slot, 0] = total
+@kernel(int64(TABLE, WORDS, WORDS, TABLE, COLUMN, COLUMN, int64, WORDS, WORDS))
+def _accumulate(cells, tags, meta, totals, keys, values, start, averages, counts):  # type: ignore[no-untyped-def]
+    """Add rows from `start` on to `totals`, int64 (slots, 2) of (sum, count). Returns the row at which there was no
+    room for its key, len(keys) if all are done; -1 if a sum left the range of int64."""
+    for i in range(start, len(keys)):
+        slot = slot_of(cells, tags, meta, keys[i])
+        if slot < 0:
+            return i
+        if overflows(totals[slot, 0], values[i]):
+            return -1
+        totals[slot, 0] += values[i]
         totals[slot, 1] += 1
-        averages[i] = total // totals[slot, 1]
+        averages[i] = totals[slot, 0] // totals[slot, 1]
         counts[i] = totals[slot, 1]
-    return True
+    return len(keys)
 
 
 def running_average(
@@ -51,16 +49,19 @@ def running_average(
     schema = Schema.of(dict.fromkeys((key, "average", "count"), "int64"))
 
     def make() -> Answer:
-        index = HashIndex()
-        totals = np.zeros((index.capacity, 2), np.int64)
+        known = Keys(schema, (key,))
+        totals = np.zeros((known.capacity, 2), np.int64)
 
         def answer(batch: Batch) -> Batch:
             nonlocal totals
-            if index.reserve(batch.rows):
-                totals = np.concatenate([totals, np.zeros((index.capacity - len(totals), 2), np.int64)])
             keys, values = batch.columns  # in the order in which they cross
             averages, counts = np.empty(batch.rows, np.int64), np.empty(batch.rows, np.int64)
-            if not _accumulate(index.cells, index.size, totals, keys, values, averages, counts):
+            done = _accumulate(*known.table, totals, keys, values, 0, averages, counts)
+            while 0 <= done < batch.rows:
+                known.grow()
+                totals = grown(totals, known.capacity, axis=0)
+                done = _accumulate(*known.table, totals, keys, values, done, averages, counts)
+            if done < 0:
                 raise OverflowError(f"a sum of {value!r} left the range of int64")
             columns = (keys, averages, counts)
             if final is not None:

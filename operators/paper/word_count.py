@@ -19,7 +19,7 @@ from tokenring.engine import (
     kernel,
 )
 from tokenring.operators.mechanisms import Give, distinct, mechanism_of
-from tokenring.operators.state import HashIndex, require_rows, slot_of
+from tokenring.operators.state import Keys, grown, require_rows, slot_of
 
 _FIRST_ROOM = 4096
 _BEGIN, _END = range(2)
@@ -56,28 +56,17 @@ def _merge(kept_times, kept_words, bounds, times, words):  # type: ignore[no-unt
     return True
 
 
-@kernel(int64(TABLE, WORDS, WORDS, WORDS, WORDS, WORDS, int64, TABLE, int64))
-def _count(cells, size, totals, kept_times, kept_words, bounds, upto, out, row):  # type: ignore[no-untyped-def]
-    """Count the kept rows up to a time into `totals`, int64 (slots,); write each with what its word has come to into
-    `out`, int64 (3, rows), from `row` on. Returns the next row; stops early when the index is full."""
-    begin = bounds[_BEGIN]
-    stop = begin
-    while stop < bounds[_END] and kept_times[stop] <= upto:
-        stop += 1
-    words, times, counts = out[0], out[1], out[2]
-    while begin < stop:
-        block = min(stop - begin, cells.shape[0] // 2 - size[0])  # each row adds one key at the most
-        if block <= 0:
-            break
-        for i in range(block):
-            word = kept_words[begin + i]
-            slot = slot_of(cells, size, word)
-            totals[slot] += 1
-            words[row + i], times[row + i], counts[row + i] = word, kept_times[begin + i], totals[slot]
-        begin += block
-        row += block
-    bounds[_BEGIN] = begin
-    return row
+@kernel(int64(TABLE, WORDS, WORDS, WORDS, COLUMN, int64, WORDS))
+def _count(cells, tags, meta, totals, words, start, counts):  # type: ignore[no-untyped-def]
+    """Count rows from `start` on into `totals`, int64 (slots,); write what each one's word has come to. Returns the row
+    at which there was no room for its word, len(words) if all are done."""
+    for i in range(start, len(words)):
+        slot = slot_of(cells, tags, meta, words[i])
+        if slot < 0:
+            return i
+        totals[slot] += 1
+        counts[i] = totals[slot]
+    return len(words)
 
 
 def word_count(
@@ -103,10 +92,9 @@ class _WordCount:
     def __init__(self, schema: Schema, word: str, time: str) -> None:
         self._schema = schema
         self._word, self._time = word, time
-        self._index = HashIndex()
-        self._totals = np.zeros(self._index.capacity, np.int64)
+        self._keys = Keys(schema, (word,))
+        self._totals = np.zeros(self._keys.capacity, np.int64)
         self._times, self._words = np.empty(_FIRST_ROOM, np.int64), np.empty(_FIRST_ROOM, np.int64)
-        self._out = np.empty((3, _FIRST_ROOM), np.int64)
         self._bounds = np.zeros(2, np.int64)
         self._view = self._bounds.data
         self.takes = (self._take,)
@@ -141,18 +129,16 @@ class _WordCount:
     def emit(self, upto: Time, give: Give) -> Time:
         """Count the rows of finished times, in one message."""
         begin, end = self._view
-        first, index, rows = int(self._times[begin]), self._index, 0
-        if end - begin > self._out.shape[1]:
-            self._out = np.empty((3, 2 * (end - begin)), np.int64)
-        while True:
-            rows = _count(
-                index.cells, index.size, self._totals, self._times, self._words, self._bounds, upto, self._out, rows
-            )
-            if not index.reserve(1):  # not full: all were counted
-                break
-            self._totals = np.concatenate([self._totals, np.zeros(index.capacity - len(self._totals), np.int64)])
-        words, times, counts = self._out[:, :rows].copy()
-        give(first, Batch.wrap(self._schema, (words, times, counts), rows))
+        stop = end if self._times[end - 1] <= upto else begin + int(self._times[begin:end].searchsorted(upto, "right"))
+        times, words = self._times[begin:stop].copy(), self._words[begin:stop].copy()
+        counts = np.empty(stop - begin, np.int64)
+        done = _count(*self._keys.table, self._totals, words, 0, counts)
+        while done < len(words):
+            self._keys.grow()
+            self._totals = grown(self._totals, self._keys.capacity)
+            done = _count(*self._keys.table, self._totals, words, done, counts)
+        self._view[_BEGIN] = stop
+        give(int(times[0]), Batch.wrap(self._schema, (words, times, counts), stop - begin))
         return self.least()
 
     def times(self, port: int, batch: Batch) -> list[Time]:

@@ -9,7 +9,6 @@ import numpy as np
 from tokenring.engine import (
     COLUMN,
     TABLE,
-    WORDS,
     Batch,
     InputPort,
     Notify,
@@ -21,11 +20,13 @@ from tokenring.engine import (
     kernel,
     void,
 )
-from tokenring.operators.state import HashIndex, require_newest, slot_of
+from tokenring.operators.state import Keys, grown, require_newest
 from tokenring.operators.time import require_total_order
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_KEY = Schema("key")
 
 
 class Collected:
@@ -88,14 +89,7 @@ def collect(stream: Stream, name: str = "collect") -> Collected:
     return collected
 
 
-@kernel(void(TABLE, WORDS, COLUMN, WORDS))
-def _find_slots(cells, size, keys, slots):  # type: ignore[no-untyped-def]
-    """The slot of each key, made where there is none: slots, int64 of at least as many."""
-    for i in range(len(keys)):
-        slots[i] = slot_of(cells, size, keys[i])
-
-
-@kernel(void(TABLE, int64, WORDS, COLUMN))
+@kernel(void(TABLE, int64, COLUMN, COLUMN))
 def _put_column(rows, at, slots, column):  # type: ignore[no-untyped-def]
     for i in range(len(column)):
         rows[slots[i], at] = column[i]
@@ -106,23 +100,19 @@ class Latest:
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self.names = names
-        self._index = HashIndex()
-        self._rows = np.zeros((self._index.capacity, len(names)), np.int64)
+        self._keys = Keys(_KEY, _KEY.names)
+        self._rows = np.zeros((self._keys.capacity, len(names)), np.int64)
 
     def put(self, keys: np.ndarray, columns: tuple[np.ndarray, ...]) -> None:
         """Replace rows by key; of equal keys within the call, the last one stays."""
-        if self._index.reserve(len(keys)):
-            grown = np.zeros((self._index.capacity, len(self.names)), np.int64)
-            grown[: len(self._rows)] = self._rows
-            self._rows = grown
-        slots = np.empty(len(keys), np.int64)
-        _find_slots(self._index.cells, self._index.size, keys, slots)
+        slots = self._keys.slots_of(keys)
+        self._rows = grown(self._rows, self._keys.limit, axis=0)
         for at, column in enumerate(columns):
             _put_column(self._rows, at, slots, column)
 
     def columns(self) -> dict[str, np.ndarray]:
         """The rows, in the order in which keys first appeared: name -> int64 array."""
-        return {name: self._rows[: len(self._index), at].copy() for at, name in enumerate(self.names)}
+        return {name: self._rows[: self._keys.limit, at].copy() for at, name in enumerate(self.names)}
 
 
 def latest(stream: Stream, key: str, name: str = "latest") -> Latest:

@@ -1,48 +1,20 @@
 """Keys: a worker's numbering of keys, of one column or several, of any kind, for operators' keyed state."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from tokenring.engine import Batch, Schema, SchemaError
 from tokenring.engine.raw import address_of
-from tokenring.operators.state.hash_index import move_cells
-from tokenring.operators.state.keys_kernels import (
-    DEAD,
-    FREE,
-    FRESH,
-    LIMIT,
-    LIVE,
-    NEEDED,
-    TEXT,
-    add_to_tags,
-    move_texts,
-    number,
-    remove,
-)
+from tokenring.operators.state.cells import LIVE, move_cells, number_tags
+from tokenring.operators.state.free_list import FREE, LIMIT
+from tokenring.operators.state.keys_kernels import DEAD, FRESH, NEEDED, TEXT, add_to_tags, move_texts, number, remove
+from tokenring.operators.state.tables import grown
 
 _FIRST_SLOTS = 64
 _FIRST_BYTES = 1024
 _NONE = np.zeros(0, np.int64)
 _NO_SOURCES = np.zeros((0, 3), np.int64)
-
-
-def grown(array: np.ndarray, length: int, fill: int | None = 0) -> np.ndarray:
-    """`array` if its last dimension is `length` or more; otherwise a copy at least twice as long, new places `fill`
-    (None: anything, which leaves memory untouched that is not used yet; so does 0).
-    """
-    before = array.shape[-1]
-    if before >= length:
-        return array
-    shape = *array.shape[:-1], max(length, 2 * before)
-    longer: np.ndarray[Any, Any]
-    if fill is None:
-        longer = np.empty(shape, array.dtype)
-    else:
-        longer = np.full(shape, fill, array.dtype) if fill else np.zeros(shape, array.dtype)
-    longer[..., :before] = array
-    return longer
 
 
 def as_words(column: np.ndarray) -> np.ndarray:
@@ -96,6 +68,30 @@ class Keys:
         """
         return self._number(batch, self._by if names is None else names, True)
 
+    def slots_of(self, words: np.ndarray) -> np.ndarray:
+        """The slot of each key, int64 (rows,), where a key is one column that is no text: the quick way of `slots`,
+        which leaves `fresh` as it was. words: int64 (rows,), from `Batch.words`. SchemaError for other keys.
+        """
+        if not self._exact:
+            raise SchemaError(f"slots_of takes keys of one column that is no text, not {self.schema!r}: use slots")
+        slots = np.empty(len(words), np.int64)
+        done = number_tags(self._cells, self._tags, self._free, self._meta, words, 0, slots)
+        while done < len(words):
+            self.grow()
+            done = number_tags(self._cells, self._tags, self._free, self._meta, words, done, slots)
+        return slots
+
+    @property
+    def table(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What `slot_of` takes in a kernel, before the key: for keys as in `slots_of` that are never removed. Where it
+        finds no room, `grow` makes some; slots are below `capacity` until then."""
+        return self._cells, self._tags, self._meta
+
+    @property
+    def capacity(self) -> int:
+        """The length that arrays by slot need where kernels add keys."""
+        return len(self._tags)
+
     def find(self, batch: Batch, names: Sequence[str] | None = None) -> np.ndarray:
         """The slot of each row's key, int64 (rows,); -1 where the key is not known."""
         return self._number(batch, self._by if names is None else names, False)
@@ -129,12 +125,12 @@ class Keys:
             )
             if done == rows:
                 break
-            self._grow()
+            self.grow()
         added = counts[FRESH]
         self.fresh, self.fresh_rows = fresh[:added], fresh_rows[:added]
         return slots
 
-    def _grow(self) -> None:
+    def grow(self) -> None:
         """Make room for one more key, at least."""
         counts = self._counts
         if 2 * counts[LIVE] >= len(self._cells):

@@ -1,20 +1,19 @@
 """The kernels of Keys: a hash table from tuples of words and texts to slots, with removal.
 
-`cells`, int64 (n, 2), n a power of two: (tag, slot + 1), (_, 0) where free; linear probing. A tag is the key's hash, or
-the key itself where that is one word. `stored`, int64 (key columns, capacity): each slot's words, texts among them
-pointing into one heap. `tags`, int64 (capacity,): each slot's tag. `free`, int64 (capacity,): slots to be reused.
-`meta`: the counts below. `sources`, int64 (key columns, 3): where the batch's columns lie.
+`cells`, `tags`, `free`: see cells.py. A tag is the key's hash, or the key itself where that is one word. `stored`,
+int64 (key columns, capacity): each slot's words, texts among them pointing into one heap. `meta`: the counts below,
+behind those of cells.py. `sources`, int64 (key columns, 3): where the batch's columns lie.
 """
 
 import numpy as np
 
 from tokenring.engine import COLUMN, TABLE, WORDS, boolean, int64, kernel, text_equal, text_hash, void
 from tokenring.engine.raw import LENGTH_MASK, copy_text, words_at
-from tokenring.operators.state.hash_index import mixed
+from tokenring.operators.state.cells import drop_slot, mixed, new_slot
 
-LIVE, LIMIT, FREE, FRESH, TEXT, DEAD, NEEDED = range(7)
-"""Words of `meta`: live keys; slots ever handed out; entries of `free`; keys added by this call; bytes used of the
-heap; bytes of it that only removed keys used; bytes that a new key lacks."""
+FRESH, TEXT, DEAD, NEEDED = range(3, 7)
+"""Words of `meta`: keys added by this call; bytes used of the heap; bytes of it that only removed keys used; bytes that
+a new key lacks."""
 ADDRESS, HEAP, IS_TEXT = range(3)
 """Words of a row of `sources`."""
 
@@ -60,23 +59,6 @@ def _text_of(sources, row, rows):  # type: ignore[no-untyped-def]
     return length
 
 
-@kernel
-def _new_slot(cells, stored, tags, free, meta, tag, at):  # type: ignore[no-untyped-def]
-    """A slot for the key whose probe ended at the free cell `at`; -1 if there is no room."""
-    if 2 * meta[LIVE] >= cells.shape[0] or (meta[FREE] == 0 and meta[LIMIT] == stored.shape[1]):
-        return -1
-    if meta[FREE] > 0:
-        meta[FREE] -= 1
-        slot = free[meta[FREE]]
-    else:
-        slot = meta[LIMIT]
-        meta[LIMIT] += 1
-    meta[LIVE] += 1
-    cells[at, 0], cells[at, 1] = tag, slot + 1
-    tags[slot] = tag
-    return slot
-
-
 @kernel(int64(TABLE, TABLE, WORDS, WORDS, WORDS, TABLE, int64, int64, COLUMN, int64, boolean, WORDS, WORDS, WORDS))
 def number(cells, stored, tags, free, meta, sources, heap, room, wanted, start, add, slots, fresh, fresh_rows):  # type: ignore[no-untyped-def]
     """Find the slots of rows from `start` on, by their tags `wanted`; with `add` new keys get one, otherwise -1.
@@ -100,7 +82,7 @@ def number(cells, stored, tags, free, meta, sources, heap, room, wanted, start, 
             meta[NEEDED] = _text_of(sources, i, rows)
             if meta[TEXT] + meta[NEEDED] > room:
                 return i
-            slot = _new_slot(cells, stored, tags, free, meta, tag, at)
+            slot = new_slot(cells, tags, free, meta, tag, at)
             if slot < 0:
                 return i
             if exact:
@@ -115,25 +97,11 @@ def number(cells, stored, tags, free, meta, sources, heap, room, wanted, start, 
 
 @kernel(void(TABLE, TABLE, WORDS, WORDS, WORDS, COLUMN, COLUMN))
 def remove(cells, stored, tags, free, meta, text_columns, slots):  # type: ignore[no-untyped-def]
-    """Forget live slots, each named once, and close the gaps in their probe sequences (no tombstones)."""
-    mask = cells.shape[0] - 1
-    for i in range(len(slots)):
-        gap = np.int64(mixed(tags[slots[i]])) & mask
-        while cells[gap, 1] != slots[i] + 1:
-            gap = (gap + 1) & mask
-        probe = (gap + 1) & mask
-        while cells[probe, 1] != 0:
-            home = np.int64(mixed(cells[probe, 0])) & mask
-            if ((probe - home) & mask) >= ((probe - gap) & mask):
-                cells[gap, 0], cells[gap, 1] = cells[probe, 0], cells[probe, 1]
-                gap = probe
-            probe = (probe + 1) & mask
-        cells[gap, 1] = 0
+    """Forget live slots, each named once."""
+    for slot in slots:
+        drop_slot(cells, tags, free, meta, slot)
         for j in text_columns:
-            meta[DEAD] += stored[j, slots[i]] & LENGTH_MASK if stored[j, slots[i]] >= 0 else 0
-        free[meta[FREE]] = slots[i]
-        meta[FREE] += 1
-        meta[LIVE] -= 1
+            meta[DEAD] += stored[j, slot] & LENGTH_MASK if stored[j, slot] >= 0 else 0
 
 
 @kernel(int64(WORDS, COLUMN, int64, int64, int64))

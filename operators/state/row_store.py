@@ -4,8 +4,8 @@ import numpy as np
 
 from tokenring.engine import COLUMN, WORDS, Batch, Schema, int64, kernel
 from tokenring.engine.raw import LENGTH_MASK, address_of, copy_text
-from tokenring.operators.state.keys import grown
 from tokenring.operators.state.keys_kernels import move_texts
+from tokenring.operators.state.tables import grown
 
 _FIRST_BYTES = 4096
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokenring.engine import Batch, Schema, SchemaError
-from tokenring.operators.state.keys import Keys, grown
+from tokenring.engine import COLUMN, TABLE, Batch, Schema, SchemaError, int64, kernel
+from tokenring.engine import WORDS as TAGS
+from tokenring.operators.state import Keys, slot_of
 
 HUGE = 2**63 - 1
 VALUES: dict[str, Any] = {
@@ -94,7 +95,59 @@ def test_wrong_columns() -> None:
         Keys(Schema("a"), ("a",)).slots(Batch(Schema("x"), {"x": [1]}))
 
 
-def test_grown_doubles_and_fills() -> None:
-    array = np.arange(6, dtype=np.int64).reshape(2, 3)
-    assert grown(array, 3) is array
-    assert grown(array, 4, -1).tolist() == [[0, 1, 2, -1, -1, -1], [3, 4, 5, -1, -1, -1]]
+WORDS = st.one_of(st.integers(-5, 5), st.integers(-HUGE - 1, HUGE))
+
+
+@given(data=st.data(), pieces=st.lists(st.lists(WORDS, max_size=50), max_size=6))
+def test_one_column_of_numbers_has_a_quicker_way(data: st.DataObject, pieces: list[list[int]]) -> None:
+    schema = Schema("key")
+    quick, slow = Keys(schema, ("key",)), Keys(schema, ("key",))
+    for piece in pieces:
+        words = np.array(piece, np.int64)
+        slots = quick.slots_of(words)
+        assert slots.tolist() == slow.slots(Batch(schema, {"key": words})).tolist()
+        assert (len(quick), quick.limit) == (len(slow), slow.limit)
+        assert quick.words(0)[slots].tolist() == piece
+        known = sorted({*slots.tolist()})
+        gone = np.array([slot for slot in known if data.draw(st.booleans())], np.int64)
+        for keys in (quick, slow):
+            keys.remove(gone)
+
+
+def test_slots_are_dense_in_the_order_of_first_appearance() -> None:
+    keys = Keys(Schema("key"), ("key",))
+    words = np.arange(-5_000, 5_000) * 2**32
+    for start in range(0, len(words), 100):
+        assert keys.slots_of(words[start : start + 100]).tolist() == list(range(start, start + 100))
+    assert keys.slots_of(words).tolist() == list(range(len(words)))
+    assert keys.words(0).tolist() == words.tolist()
+
+
+def test_the_quick_way_is_for_one_column_of_numbers() -> None:
+    schema = Schema(a="int64", b="int64", c="string")
+    for by in (("a", "b"), ("c",)):
+        with pytest.raises(SchemaError, match="use slots"):
+            Keys(schema, by).slots_of(np.zeros(1, np.int64))
+
+
+@kernel(int64(TABLE, TAGS, TAGS, COLUMN, int64, TAGS))
+def _look_up(cells, tags, meta, words, start, slots):  # type: ignore[no-untyped-def]
+    for i in range(start, len(words)):
+        slots[i] = slot_of(cells, tags, meta, words[i])
+        if slots[i] < 0:
+            return i
+    return len(words)
+
+
+@given(pieces=st.lists(st.lists(WORDS, min_size=1, max_size=200), max_size=6))
+def test_a_kernel_may_look_keys_up_itself(pieces: list[list[int]]) -> None:
+    keys, other = Keys(Schema("key"), ("key",)), Keys(Schema("key"), ("key",))
+    for piece in pieces:
+        words, slots = np.array(piece, np.int64), np.empty(len(piece), np.int64)
+        done = _look_up(*keys.table, words, 0, slots)
+        while done < len(words):
+            keys.grow()
+            done = _look_up(*keys.table, words, done, slots)
+        assert slots.tolist() == other.slots_of(words).tolist()
+        assert len(keys) == keys.limit == len(other) <= keys.capacity
+        assert sorted(keys.live().tolist()) == list(range(len(keys)))

@@ -1,4 +1,4 @@
-"""collect, latest and the hash index beneath keyed state."""
+"""collect and latest: rows kept on the worker."""
 
 from __future__ import annotations
 
@@ -10,51 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.engine.helpers import build, settle, simulated
-from tokenring.engine import Exchange, Schema, Scope, Worker, kernel
+from tokenring.engine import Exchange, Schema, Scope, Worker
 from tokenring.operators import collect, latest
-from tokenring.operators.state.hash_index import HashIndex, slot_of
 
 HUGE = 2**63 - 1
 KEYS = st.one_of(st.integers(-5, 5), st.integers(-(2**63), 2**63 - 1), st.sampled_from([HUGE, -HUGE - 1, 0]))
-
-
-@kernel
-def _slots(cells, size, keys, slots):  # type: ignore[no-untyped-def]
-    for i in range(len(keys)):
-        slots[i] = slot_of(cells, size, keys[i])
-
-
-def _put(index: HashIndex, keys: list[int]) -> list[int]:
-    index.reserve(len(keys))
-    slots = np.empty(len(keys), np.int64)
-    _slots(index.cells, index.size, np.array(keys, np.int64), slots)
-    return slots.tolist()
-
-
-@given(pieces=st.lists(st.lists(KEYS, min_size=1, max_size=50), max_size=6))
-def test_slots_are_dense_in_the_order_of_first_appearance(pieces: list[list[int]]) -> None:
-    index, order = HashIndex(), dict[int, int]()
-    for piece in pieces:
-        expected = [order.setdefault(key, len(order)) for key in piece]
-        assert _put(index, piece) == expected
-    assert len(index) == len(order)
-    assert index.keys().tolist() == list(order)
-    assert index.capacity >= len(index)
-
-
-def test_the_index_grows_and_keeps_its_slots() -> None:
-    index = HashIndex()
-    keys = [at * 2**32 for at in range(-5_000, 5_000)]
-    grown = 0
-    for start in range(0, len(keys), 100):
-        before = index.capacity
-        grown += index.reserve(100)
-        assert (index.capacity > before) == (index.capacity != before)
-        assert _put(index, keys[start : start + 100]) == list(range(start, start + 100))
-    assert grown >= 5, "growth doubles, from a small start"
-    assert _put(index, keys) == list(range(len(keys)))
-    assert index.keys().tolist() == keys
-    assert len(index.cells) >= 2 * len(keys), "probing needs free cells"
 
 
 def _run(schema: Schema, declare: Any, pieces: list[dict[str, list[Any]]], workers: int = 1) -> list[Any]:
