@@ -27,6 +27,7 @@ class InputPort:
 
     __slots__ = (
         "_frontier_word",
+        "_tables",
         "_tracker",
         "_whole_bursts",
         "current",
@@ -60,7 +61,7 @@ class InputPort:
         self.queue: deque[tuple[Any, Batch, bool]] = NO_MESSAGES
         self._whole_bursts = False
         self.thread = operator.worker.thread
-        self._tracker = tracker
+        self._tracker, self._tables = tracker, tracker.tables
         self._frontier_word = tracker.frontier_word(location)
         self.current: TokenRef | None = None  # the reference of the message at hand: the only one that is good
 
@@ -78,7 +79,7 @@ class InputPort:
         """The least time that may still arrive here, as an integer; COMPLETE if none. A time t is finished once t <
         frontier.
         """
-        frontier = self._tracker.location_view[self._frontier_word]
+        frontier = self._tables.location_view[self._frontier_word]
         return frontier if frontier >= 0 else self._tracker.frontier(self.location)
 
     def finished(self, time: Any) -> bool:

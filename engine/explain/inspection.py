@@ -82,7 +82,7 @@ def take_hold(worker: Inspection, dataflows: Sequence[RunningDataflow], named: N
         )
     time = _time_at(place, time)
     port = _source_of(worker, place)
-    paths = worker.tracker.paths_to(port.location)
+    paths = worker.tracker.paths.to(port.location)
     if not any(
         (result := summary.results_in(at)) is not None and less_equal(result, time)
         for _, origin, at in tokens_of(place.dataflow, live_tokens())
@@ -101,7 +101,7 @@ def _source_of(worker: Inspection, place: Place) -> OutputPort:
     outputs = {port.location: port for operator in place.dataflow.operators for port in operator.outputs}
     location = place.location
     while location not in outputs:  # a probe watches one port, and an input is fed by one output
-        location = worker.tracker.feeding(location)
+        location = worker.tracker.paths.feeding(location)
     return outputs[location]
 
 

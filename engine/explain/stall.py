@@ -129,7 +129,8 @@ def _held_up(inspection: Inspection, probes: list[Probe]) -> str:
 
 def _counted(inspection: Inspection, operator: Any) -> list[int]:
     ports = [*operator.inputs, *operator.outputs]
-    return [port.location for port in ports if any(count > 0 for _, count in inspection.tracker.entries(port.location))]
+    entries = inspection.tracker.entries
+    return [port.location for port in ports if any(count > 0 for _, count in entries.at(port.location))]
 
 
 def _told(worker: int, forgotten: dict[OutputPort, list[Token]]) -> str:

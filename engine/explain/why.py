@@ -42,8 +42,8 @@ def explain(
     """
     frontier: Antichain[Any] = Antichain((), less_equal)
     counted = []
-    for origin, summaries in worker.tracker.paths_to(place.location).items():
-        for at, count in worker.tracker.entries(origin):
+    for origin, summaries in worker.tracker.paths.to(place.location).items():
+        for at, count in worker.tracker.entries.at(origin):
             results = [result for summary in summaries if (result := summary.results_in(at)) is not None]
             if count > 0 and results:
                 counted.append((origin, at, count, results))

@@ -173,6 +173,7 @@ class ProgressChannel:
 
     def __init__(self, segment: Segment, me: int, tracker: Tracker, log: ChangeLog, incoming: np.ndarray) -> None:
         self._tracker = tracker
+        self._state = tracker.tables.state  # which is never replaced
         self._log = log
         self._incoming = incoming
         self._workers = segment.layout.workers
@@ -194,9 +195,8 @@ class ProgressChannel:
     def exchange(self, sent: bool) -> int:
         """Publish what is logged, apply what others published; returns the flags (0: nothing happened)."""
         log = self._log
-        tracker = self._tracker
         flags: int = exchange(
-            tracker.state,
+            self._state,
             self.ring,
             log.words,
             log.offset // CHANGE_BYTES,
@@ -214,11 +214,11 @@ class ProgressChannel:
         if flags & BROKEN:
             raise self._tracker.broken()
         if flags & FULL:
-            self._log.offset = int(self._tracker.state[LEFT_IN_LOG]) * CHANGE_BYTES
+            self._log.offset = int(self._state[LEFT_IN_LOG]) * CHANGE_BYTES
         while flags & ROOM:
-            self._tracker.grow()
+            self._tracker.tables.grow()
             more: int = exchange(
-                self._tracker.state,
+                self._state,
                 self.ring,
                 self._log.words,
                 0,

@@ -66,36 +66,36 @@ class Tables:
         self.state_view = self.state.data
         self.locations_used = 0  # one more than the greatest number that was ever given to one
         self.operators_used = 0
-        self._next_location = 0  # the number of what is added next
-        self._next_operator = 0
+        self.next_location = 0  # the number of what is added next
+        self.next_operator = 0
         self._location_numbers = Intervals()
         self._operator_numbers = Intervals()
-        self._graph_numbers = Intervals()
-        self._graphs_used: dict[int, GraphTables] = {}
-        self._locations = np.zeros(0, np.int64)
-        self._graphs = np.zeros(0, np.int64)
-        self._pool = np.zeros(2, np.int64)
-        self._operators = np.zeros(0, np.int64)
-        self._lists = np.zeros(0, np.int64)
-        self._scratch = np.zeros(0, np.int64)
+        self.graph_numbers = Intervals()
+        self.graphs_used: dict[int, GraphTables] = {}
+        self.locations = np.zeros(0, np.int64)
+        self.graphs = np.zeros(0, np.int64)
+        self.pool = np.zeros(2, np.int64)
+        self.operators = np.zeros(0, np.int64)
+        self.lists = np.zeros(0, np.int64)
+        self.scratch = np.zeros(0, np.int64)
         self._resize_locations(capacity)
-        self._resize_graphs(1)
+        self.resize_graphs(1)
         self._resize_pool(capacity * table.FIRST_REGION)
-        self._link()
+        self.link()
 
     def begin_graph(self, operators: int, locations: int) -> Numbers:
         """Let the next operators and locations, so many of them, have numbers that nobody has, or has any more."""
         if not self._location_numbers.used:
             self._location_numbers.take(GONE + 1)
-            self._locations[GONE * LOCATION_WORDS + table.FRONTIER] = COMPLETE
+            self.locations[GONE * LOCATION_WORDS + table.FRONTIER] = COMPLETE
         numbers = Numbers(
             self._operator_numbers.take(operators), operators, self._location_numbers.take(locations), locations
         )
-        self._next_operator, self._next_location = numbers.first_operator, numbers.first_location
+        self.next_operator, self.next_location = numbers.first_operator, numbers.first_location
         end = min(numbers.first_operator + operators, self.operators_used)
-        self._operators[numbers.first_operator * OPERATOR_WORDS : end * OPERATOR_WORDS] = 0
+        self.operators[numbers.first_operator * OPERATOR_WORDS : end * OPERATOR_WORDS] = 0
         end = min(numbers.first_location + locations, self.locations_used)
-        again = self._locations.reshape(-1, LOCATION_WORDS)[numbers.first_location : end]
+        again = self.locations.reshape(-1, LOCATION_WORDS)[numbers.first_location : end]
         again[:] = 0
         _make_fresh(again)
         return numbers
@@ -104,59 +104,64 @@ class Tables:
         """Let the numbers of a dataflow that every worker has forgotten be given to others."""
         self._operator_numbers.give_back(numbers.first_operator, numbers.operators)
         self._location_numbers.give_back(numbers.first_location, numbers.locations)
-        self._graph_numbers.give_back(graph, 1)
+        self.graph_numbers.give_back(graph, 1)
 
     def _resize_locations(self, capacity: int) -> None:
         locations = np.zeros(capacity * LOCATION_WORDS, np.int64)
-        locations[: len(self._locations)] = self._locations
-        _make_fresh(locations.reshape(capacity, LOCATION_WORDS)[len(self._locations) // LOCATION_WORDS :])
+        locations[: len(self.locations)] = self.locations
+        _make_fresh(locations.reshape(capacity, LOCATION_WORDS)[len(self.locations) // LOCATION_WORDS :])
         operators = np.zeros(capacity * OPERATOR_WORDS, np.int64)
         used = self.operators_used * OPERATOR_WORDS  # what was never written to stays without memory
-        operators[:used] = self._operators[:used]
+        operators[:used] = self.operators[:used]
         lists = np.zeros(3 * capacity, np.int64)
-        before = len(self._lists) // 3
+        before = len(self.lists) // 3
         for part, count in enumerate((table.DIRTY_COUNT, table.DIRTY_GRAPHS, table.WOKEN_COUNT)):
-            listed = self._lists[part * before :][: int(self.state[count])]
+            listed = self.lists[part * before :][: int(self.state[count])]
             lists[part * capacity : part * capacity + len(listed)] = listed
-        self._locations, self._operators, self._lists = locations, operators, lists
+        self.locations, self.operators, self.lists = locations, operators, lists
 
-    def _resize_graphs(self, capacity: int) -> None:
+    def resize_graphs(self, capacity: int) -> None:
+        """Make room for so many dataflows; `link` says so to the kernels."""
         graphs = np.zeros(capacity * GRAPH_WORDS, np.int64)
-        graphs[: len(self._graphs)] = self._graphs
-        self._graphs = graphs
+        graphs[: len(self.graphs)] = self.graphs
+        self.graphs = graphs
 
     def _resize_pool(self, entries: int) -> None:
         grown = np.zeros(2 * entries, np.int64)
-        grown[: len(self._pool)] = self._pool
-        self._pool = grown
-        self._scratch = np.zeros((entries + 1) * COORDINATES, np.int64)
+        grown[: len(self.pool)] = self.pool
+        self.pool = grown
+        self.scratch = np.zeros((entries + 1) * COORDINATES, np.int64)
 
-    def _link(self) -> None:
+    def link(self) -> None:
         """Tell the kernels where the tables are now, and give Python its quick views of them."""
         state = self.state
-        state[table.LOCATIONS_ADDRESS] = address_of(self._locations)
-        state[table.LOCATION_CAPACITY] = len(self._locations) // LOCATION_WORDS
-        state[pool.POOL_ADDRESS] = address_of(self._pool)
-        state[pool.POOL_CAPACITY] = len(self._pool) // 2
-        state[table.GRAPHS_ADDRESS] = address_of(self._graphs)
-        state[table.GRAPH_CAPACITY] = len(self._graphs) // GRAPH_WORDS
-        state[table.OPERATORS_ADDRESS] = address_of(self._operators)
-        state[table.OPERATOR_CAPACITY] = len(self._operators) // OPERATOR_WORDS
-        state[table.LISTS_ADDRESS] = address_of(self._lists)
-        state[table.SCRATCH_ADDRESS] = address_of(self._scratch)
-        state[table.SCRATCH_CAPACITY] = len(self._scratch) // COORDINATES - 1
-        self.location_view = self._locations.data
-        self.operator_view = self._operators.data
-        self.list_view = self._lists.data
+        state[table.LOCATIONS_ADDRESS] = address_of(self.locations)
+        state[table.LOCATION_CAPACITY] = len(self.locations) // LOCATION_WORDS
+        state[pool.POOL_ADDRESS] = address_of(self.pool)
+        state[pool.POOL_CAPACITY] = len(self.pool) // 2
+        state[table.GRAPHS_ADDRESS] = address_of(self.graphs)
+        state[table.GRAPH_CAPACITY] = len(self.graphs) // GRAPH_WORDS
+        state[table.OPERATORS_ADDRESS] = address_of(self.operators)
+        state[table.OPERATOR_CAPACITY] = len(self.operators) // OPERATOR_WORDS
+        state[table.LISTS_ADDRESS] = address_of(self.lists)
+        state[table.SCRATCH_ADDRESS] = address_of(self.scratch)
+        state[table.SCRATCH_CAPACITY] = len(self.scratch) // COORDINATES - 1
+        self.location_view = self.locations.data
+        self.operator_view = self.operators.data
+        self.list_view = self.lists.data
+
+    def graph_of(self, location: int) -> GraphTables:
+        """The dataflow that a location belongs to."""
+        return self.graphs_used[int(self.locations[location * LOCATION_WORDS + table.GRAPH])]
 
     def grow(self) -> None:
         """Make room in the pool after a kernel asked for it."""
-        self._resize_pool(len(self._pool))
-        self._link()
+        self._resize_pool(len(self.pool))
+        self.link()
 
-    def _require(self, number: int) -> None:
+    def require(self, number: int) -> None:
         """Make room for the location or operator of that number."""
-        capacity = len(self._locations) // LOCATION_WORDS
+        capacity = len(self.locations) // LOCATION_WORDS
         if number >= capacity:
             self._resize_locations(max(capacity + capacity // 4, number + 16))
-            self._link()
+            self.link()

@@ -119,4 +119,4 @@ class Dataflows:
         """
         while self._gone and self._gone[0][0] <= upto:
             _, numbers, graph = heappop(self._gone)
-            tracker.reuse(numbers, graph)
+            tracker.tables.reuse(numbers, graph)

@@ -53,7 +53,7 @@ class Probe:
         return self._finished
 
     def place(self) -> tuple["Tracker", int]:
-        """The tracker, and the word of its `location_view` in which the frontier is (for groups of probes)."""
+        """The tracker, and the word of its tables' `location_view` in which the frontier is (for groups of probes)."""
         tracker = self._require_tracker()
         if self._depth > 1:
             raise GraphError("a probe in a loop cannot join a group of probes: its times are tuples")

@@ -52,7 +52,7 @@ class ProbeGroup:
         """Whether a time before `time` may still appear at any of them."""
         if not self._probes:
             return False
-        words = np.frombuffer(self._probes[0].place()[0].location_view, np.int64)
+        words = np.frombuffer(self._probes[0].place()[0].tables.location_view, np.int64)
         behind: int = _first_below(words, self._positions, len(self._probes), self._behind, time)
         if behind < 0:
             return False

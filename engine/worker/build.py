@@ -41,7 +41,7 @@ def build_dataflow(worker: "Worker", scope: Scope, forgotten: int) -> RunningDat
     dataflow = RunningDataflow(worker.dataflows, graph.name)
     worker.dataflows.reuse(tracker, forgotten)
     depths = graph.depths()
-    dataflow.numbers = tracker.begin_graph(1 + len(graph.operators) + len(scope.probes), len(depths))
+    dataflow.numbers = tracker.tables.begin_graph(1 + len(graph.operators) + len(scope.probes), len(depths))
     dataflow.number = tracker.add_operator(Notify.ALWAYS)
     running = dataflow.operators
     outermost = graph.outermost_loop()

@@ -79,7 +79,7 @@ class CheckedProgressChannel(ProgressChannel):
         places = {port.location: Place(port.describe(), False) for port in inputs}
         places |= {port.location: Place(port.describe(), True) for port in outputs}
         places |= {probe: Place(f"a probe on worker {self._me}", False) for probe in probes}
-        paths_to = cache(worker.tracker.paths_to)
+        paths_to = cache(worker.tracker.paths.to)
         self._validator.watch(places, paths_to)
         self._depths |= {port.location: port.depth for port in inputs}
         self._depths |= {port.location: port.depth for port in outputs}
@@ -149,12 +149,12 @@ class CheckedProgressChannel(ProgressChannel):
 
     def _check_tables(self) -> None:
         try:
-            self._tracker.check()
+            self._tracker.entries.check()
             check_ring(self.ring)
         except AssertionError as error:
             raise BrokenInvariant(f"worker {self._me}: tables or ring out of order: {error}") from error
         for target, (name, paths_to) in self._targets.items():
-            found = naive_frontier(target, paths_to, self._tracker.entries)
+            found = naive_frontier(target, paths_to, self._tracker.entries.at)
             frontier = self._tracker.frontier_elements(target)
             if frontier != found:
                 raise BrokenInvariant(

@@ -67,7 +67,7 @@ def nothing_left(group: SimulatedGroup) -> None:
         assert worker.dataflows.by_number == {}
         assert worker.dataflows.finished == []
         assert worker.plane.channels == {}
-        worker.tracker.check()
+        worker.tracker.entries.check()
 
 
 def key_for(worker: int, workers: int) -> int:

@@ -229,6 +229,6 @@ def test_the_pool_does_not_grow_with_the_dataflows_that_have_been(workers: int) 
                 handle.advance_to(3)
                 handle.close()
             settle(group)
-            used.append([int(worker.tracker.state[POOL_USED]) for worker in group.workers])
+            used.append([int(worker.tracker.tables.state[POOL_USED]) for worker in group.workers])
         nothing_left(group)
     assert used[-1] == used[9]

@@ -48,13 +48,14 @@ def test_counts_are_a_dictionary_however_many(steps: int, spread: int, rng: Rand
             del counts[time]
         if step % 50 == 0 or not counts:
             tracker.propagate()
-            tracker.check()
-            assert tracker.entries(0) == sorted(counts.items())
-            assert least_positive(tracker.state, 0) == min((t for t, c in counts.items() if c > 0), default=COMPLETE)
+            tracker.entries.check()
+            assert tracker.entries.at(0) == sorted(counts.items())
+            least = least_positive(tracker.tables.state, 0)
+            assert least == min((t for t, c in counts.items() if c > 0), default=COMPLETE)
     for time, count in counts.items():
         tracker.change(0, time, -count)
     assert tracker.complete
-    tracker.check()
+    tracker.entries.check()
 
 
 def _open_and_release(opened: str, released: str, number: int) -> None:
@@ -83,7 +84,7 @@ def test_what_was_outgrown_is_used_again() -> None:
             tracker.change(0, time, 1)
         for time in range(5000):
             tracker.change(0, time + 1, -1)
-        sizes.append(len(tracker._pool))
+        sizes.append(len(tracker.tables.pool))
     assert sizes[0] == sizes[-1]
 
 
@@ -142,7 +143,7 @@ def test_changes_that_wait_for_the_ring_go_out_in_order_and_whole() -> None:
                 group.workers[1].step()
         settle(group)
         for worker in group.workers:
-            found = Counter(dict(worker.tracker.entries(mine[0]._port.location)))
+            found = Counter(dict(worker.tracker.entries.at(mine[0]._port.location)))
             assert found == Counter([token.time for token in (*mine, *tokens[1])])
         for token in (*mine, *tokens[1]):
             token.drop()

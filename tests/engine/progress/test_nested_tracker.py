@@ -52,10 +52,10 @@ def test_counts_are_a_dictionary(changes: list[tuple[int, Any, int]]) -> None:
     for location, time, delta in changes:
         tracker.change(location, time, delta)
         counts[location, time] += delta
-        tracker.check()
+        tracker.entries.check()
     for location in range(4):
         expected = sorted((time, count) for (at, time), count in counts.items() if at == location and count)
-        assert tracker.entries(location) == expected
+        assert tracker.entries.at(location) == expected
     assert tracker.complete == (not any(counts.values()))
 
 
@@ -125,7 +125,7 @@ def test_frontiers_are_the_antichains_that_the_counts_allow(rng: Random, policy:
         if policy == Notify.IF_TOKEN:
             tracker.set_holding(rng.randrange(len(DEPTHS)), rng.randint(0, 1))
         woken = tracker.propagate()
-        tracker.check()
+        tracker.entries.check()
         after = [_expected(reach, live, target) for target in range(len(DEPTHS))]
         assert [tracker.nested_frontier(target) for target in range(len(DEPTHS))] == after
         if policy == Notify.ALWAYS:
@@ -154,7 +154,7 @@ def test_more_incomparable_times_than_there_is_room_for_at_first() -> None:
         tracker.change(0, (i, 600 - i), 1)
     assert tracker.propagate() == [0, 1] or tracker.propagate() == []
     assert len(tracker.nested_frontier(1)) == 600
-    tracker.check()
+    tracker.entries.check()
 
 
 def test_a_window_that_moves_on_for_ever_stays_small() -> None:
@@ -164,8 +164,8 @@ def test_a_window_that_moves_on_for_ever_stays_small() -> None:
         tracker.change(0, (i // 100, i), 1)
         tracker.change(0, ((i - 1) // 100, i - 1), -1)
         tracker.propagate()
-    assert tracker.entries(0) == [((199, 19_999), 1)]
-    assert len(tracker._pool) < 2000
+    assert tracker.entries.at(0) == [((199, 19_999), 1)]
+    assert len(tracker.tables.pool) < 2000
 
 
 def test_beyond_the_last_round_nothing_results() -> None:

@@ -47,9 +47,9 @@ def sizes(group: SimulatedGroup) -> list[list[int]]:
     return [
         [
             len(array)
-            for array in (tracker._locations, tracker._graphs, tracker._operators, tracker._pool, tracker._lists)
+            for array in (tables.locations, tables.graphs, tables.operators, tables.pool, tables.lists)
         ]
-        for tracker in (worker.tracker for worker in group.workers)
+        for tables in (worker.tracker.tables for worker in group.workers)
     ]
 
 

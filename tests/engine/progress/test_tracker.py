@@ -26,11 +26,12 @@ def test_counts_are_a_dictionary(changes: list[tuple[int, int, int]]) -> None:
     for location, time, delta in changes:
         tracker.change(location, time, delta)  # never 0: netting drops those
         counts[location, time] += delta
-        tracker.check()
+        tracker.entries.check()
     for location in range(4):
         expected = sorted((time, count) for (at, time), count in counts.items() if at == location and count)
-        assert tracker.entries(location) == expected
-        assert least_positive(tracker.state, location) == min((t for t, c in expected if c > 0), default=COMPLETE)
+        assert tracker.entries.at(location) == expected
+        least = least_positive(tracker.tables.state, location)
+        assert least == min((t for t, c in expected if c > 0), default=COMPLETE)
     assert tracker.complete == (not any(counts.values()))
 
 
@@ -40,8 +41,8 @@ def test_a_window_that_moves_on_for_ever_stays_small() -> None:
     for time in range(50_000):
         tracker.change(0, time + 1, 1)
         tracker.change(0, time, -1)
-    assert tracker.entries(0) == [(50_000, 1)]
-    assert len(tracker._pool) < 200
+    assert tracker.entries.at(0) == [(50_000, 1)]
+    assert len(tracker.tables.pool) < 200
 
 
 def test_entries_that_died_behind_an_old_time_take_no_room() -> None:
@@ -51,8 +52,8 @@ def test_entries_that_died_behind_an_old_time_take_no_room() -> None:
     for time in range(1, 50_000):
         tracker.change(0, time, 1)
         tracker.change(0, time, -1)
-    assert tracker.entries(0) == [(0, 1)]
-    assert len(tracker._pool) < 500
+    assert tracker.entries.at(0) == [(0, 1)]
+    assert len(tracker.tables.pool) < 500
 
 
 def test_many_outstanding_times_in_any_order() -> None:
@@ -61,7 +62,7 @@ def test_many_outstanding_times_in_any_order() -> None:
     Random(1).shuffle(order)
     for time in order:
         tracker.change(0, time, 1)
-    assert tracker.entries(0) == [(time, 1) for time in range(5000)]
+    assert tracker.entries.at(0) == [(time, 1) for time in range(5000)]
     Random(2).shuffle(order)
     for time in order:
         tracker.change(0, time, -1)
@@ -94,7 +95,7 @@ def test_frontiers_are_the_least_that_the_counts_allow(
         links = [(LOCATIONS - 1 - a, LOCATIONS - 1 - b, summary) for a, b, summary in links]
     with patch("tokenring.engine.progress.tracker._FEW_WORDS", few_words):
         tracker = _connected(links, LOCATIONS)
-    assert (tracker._graphs_used[0].edges is None) == (few_words > 0)
+    assert (tracker.tables.graphs_used[0].edges is None) == (few_words > 0)
     reach = Reachability(links)
     live: Counter[tuple[int, int]] = Counter({(location, 0): 1 for location in range(LOCATIONS)})
     for location, time in live:
@@ -104,7 +105,7 @@ def test_frontiers_are_the_least_that_the_counts_allow(
     for step in range(40):
         if step == 20 and few_words:
             tracker._go_along_edges(0)
-            assert begin_along_edges(tracker.state, 0) == APPLIED
+            assert begin_along_edges(tracker.tables.state, 0) == APPLIED
         if not +live:
             break
         location, time = rng.choice(sorted(+live))
@@ -119,7 +120,7 @@ def test_frontiers_are_the_least_that_the_counts_allow(
             live[target, later] += 1
             tracker.change(target, later, 1)
         woken = tracker.propagate()
-        tracker.check()
+        tracker.entries.check()
         after = [tracker.frontier(target) for target in range(LOCATIONS)]
         for target in range(LOCATIONS):
             assert after[target] == min(
@@ -177,8 +178,8 @@ def test_growing_keeps_everything() -> None:
         tracker.add_graph(number + 2, Reachability([]))
         tracker.change(number + 2, number + 3, 1)
     assert tracker.frontier(1) == 5
-    assert tracker.entries(201) == [(202, 1)]
-    tracker.check()
+    assert tracker.entries.at(201) == [(202, 1)]
+    tracker.entries.check()
 
 
 def test_an_idle_operators_frontier_is_left_alone_and_right_when_it_is_asked_for() -> None:
@@ -189,7 +190,7 @@ def test_an_idle_operators_frontier_is_left_alone_and_right_when_it_is_asked_for
             tracker.change(0, time - 1, -1)
         assert tracker.propagate() == ([2] if time % 5 == 0 else [])
         assert [tracker.frontier(location) for location in range(3)] == [time, time + 2, time + 2]
-        eager = tracker._graphs[EAGER_COUNT]
+        eager = tracker.tables.graphs[EAGER_COUNT]
         assert eager == (1 if time % 5 == 0 else 0)
         tracker.set_holding(2, 1 if (time + 1) % 5 == 0 else 0)
         if (time + 1) % 5 == 0:
@@ -215,4 +216,4 @@ def test_a_dataflow_that_is_done_wakes_its_owner_and_can_be_forgotten() -> None:
             assert owner in tracker.propagate()
             tracker.remove_graph(number)
     assert [tracker.frontier(location) for location in range(4)] == [COMPLETE, COMPLETE, 7, 7]
-    tracker.check()
+    tracker.entries.check()

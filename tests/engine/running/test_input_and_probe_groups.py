@@ -176,4 +176,4 @@ def test_a_group_larger_than_the_log_and_the_ring() -> None:
         inputs.advance_to(3)
         settle(group)
         assert not outputs.less_than(3)
-        group.workers[0].tracker.check()
+        group.workers[0].tracker.entries.check()

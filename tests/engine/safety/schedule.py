@@ -221,11 +221,11 @@ class Run:
             stuck = "\n".join(f"worker {one.index}:\n{one.describe_frontiers()}" for one in asked)
             raise Violation(f"not complete in time\n{stuck}")
         for worker in self.group.workers:
-            worker.tracker.check()
-            for location in range(worker.tracker.locations_used):
-                if worker.tracker.entries(location):
+            worker.tracker.entries.check()
+            for location in range(worker.tracker.tables.locations_used):
+                if left := worker.tracker.entries.at(location):
                     raise Violation(
-                        f"worker {worker.index}: counts left at location {location}: {worker.tracker.entries(location)}"
+                        f"worker {worker.index}: counts left at location {location}: {left}"
                     )
             if any(self._frontiers(worker).values()):
                 raise Violation(f"worker {worker.index}: complete, but a frontier is not: {self._frontiers(worker)}")

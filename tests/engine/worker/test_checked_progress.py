@@ -184,7 +184,7 @@ def test_a_frontier_that_counts_do_not_imply(group: SimulatedGroup) -> None:
     build(group)
     worker = group.workers[0]
     port = worker.inspection.operators[1].inputs[0]
-    worker.tracker.location_view[worker.tracker.frontier_word(port.location)] = COMPLETE
+    worker.tracker.tables.location_view[worker.tracker.frontier_word(port.location)] = COMPLETE
     with pytest.raises(BrokenInvariant, match=r"frontier of operator 'hold' input 0 on worker 0 is .*counts say \[0\]"):
         worker.step()
 

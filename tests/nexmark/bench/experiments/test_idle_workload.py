@@ -32,7 +32,7 @@ def test_operators_of_a_region_are_no_locations() -> None:
             passed = [0]
             with group.building(worker):
                 handle, probe = _declare(worker, operators, "fused", passed)
-            used.append(worker.tracker.locations_used)
+            used.append(worker.tracker.tables.locations_used)
             handle.send({"key": [3, -1], "change": [1, 1]})
             handle.advance_to(1)
             settle(group)
