@@ -254,15 +254,21 @@ _MEASURES = {"seconds": "s", "cpu_seconds": "CPU s", "p50_us": "µs, p50"}
 def _earlier(data: dict[str, Any]) -> list[str]:
     asked = data["parameters"]
     rows = [
-        [_NAMES[row["query"]], row["pace"], _MEASURES[name], *map(ranged, (of["before"], of["now"], of["ratio"]))]
+        [_NAMES.get(row["query"], row["query"].upper()), row["pace"], _MEASURES[name], *map(ranged, (of["before"], of["now"], of["ratio"]))]
         for row in data["figures"]
         for name, of in row["measures"].items()
     ]
     return [
         f"Against commit {asked['commit']}, in turns, median (least – greatest) of {asked['rounds']} rounds; a ratio "
         f"is taken within each round, and less than 1 is better now. Open loop: {rate_text(asked['rate'])}.",
-        table(["query", "pace", "in", "before", "now", "ratio"], rows),
+        *([table(["query", "pace", "in", "before", "now", "ratio"], rows)] if rows else []),
+        *_earlier_kernels(data.get("kernels", [])),
     ]
+
+
+def _earlier_kernels(kernels: list[dict[str, Any]]) -> list[str]:
+    rows = [[row["what"], *map(ranged, (row["before"], row["now"], row["ratio"]))] for row in kernels]
+    return ["A step's kernels, µs a call:", table(["what", "before", "now", "ratio"], rows)] if rows else []
 
 
 RENDERERS: dict[str, Callable[[dict[str, Any]], list[str]]] = {
