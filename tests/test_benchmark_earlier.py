@@ -44,7 +44,8 @@ def test_the_table_shows_both_and_the_ratio() -> None:
 
 
 def test_kernels_that_both_have_are_compared_round_by_round() -> None:
-    rows = _kernels([{"idle": 2.0, "gone": 1.0}, {"idle": 4.0, "gone": 1.0}], [{"idle": 1.0, "new": 1.0}, {"idle": 4.0}])
+    before = [{"idle": 2.0, "gone": 1.0}, {"idle": 4.0, "gone": 1.0}]
+    rows = _kernels(before, [{"idle": 1.0, "new": 1.0}, {"idle": 4.0}])
     assert [(row["what"], row["ratio"]["least"], row["ratio"]["greatest"]) for row in rows] == [("idle", 0.5, 1.0)]
     parameters = {"commit": "abc1234", "rounds": 2, "rate": 4e6, "duration_s": 2}
     text = "\n".join(RENDERERS["earlier"]({"parameters": parameters, "figures": [], "kernels": rows}))

@@ -254,7 +254,12 @@ _MEASURES = {"seconds": "s", "cpu_seconds": "CPU s", "p50_us": "µs, p50"}
 def _earlier(data: dict[str, Any]) -> list[str]:
     asked = data["parameters"]
     rows = [
-        [_NAMES.get(row["query"], row["query"].upper()), row["pace"], _MEASURES[name], *map(ranged, (of["before"], of["now"], of["ratio"]))]
+        [
+            _NAMES.get(row["query"], row["query"].upper()),
+            row["pace"],
+            _MEASURES[name],
+            *map(ranged, (of["before"], of["now"], of["ratio"])),
+        ]
         for row in data["figures"]
         for name, of in row["measures"].items()
     ]
