@@ -2,14 +2,18 @@
 
 from tokenring.engine.data.burst import messages_of
 from tokenring.engine.data.channel import Channel, FeedbackChannel, RelayChannel, SelectChannel, needs_queues
-from tokenring.engine.data.input_port import NO_MESSAGES, InputPort
+from tokenring.engine.data.edge import Edge
+from tokenring.engine.data.inbox import NO_MESSAGES, Inbox
+from tokenring.engine.data.input_port import InputPort
 from tokenring.engine.data.nested_port import NestedInputPort
 from tokenring.engine.data.output_port import OutputPort
 from tokenring.engine.data.plane import DataPlane
 from tokenring.engine.data.raised import raised_at
 from tokenring.engine.data.remote_channel import RemoteChannel
 from tokenring.engine.data.routed_channel import CheckedChannel, RoutedChannel
+from tokenring.engine.data.runtime import Operator, Runtime, Schedule
 from tokenring.engine.data.session import Session
+from tokenring.engine.data.signal_end import FarSignal, NearSignal
 from tokenring.engine.data.stage_run import compile_stages
 from tokenring.engine.data.text_channel import TextChannel, needs_text_channel
 
@@ -17,14 +21,21 @@ __all__ = [
     "Channel",
     "CheckedChannel",
     "DataPlane",
+    "Edge",
+    "FarSignal",
     "FeedbackChannel",
+    "Inbox",
     "InputPort",
     "NO_MESSAGES",
+    "NearSignal",
     "NestedInputPort",
+    "Operator",
     "OutputPort",
     "RelayChannel",
     "RemoteChannel",
     "RoutedChannel",
+    "Runtime",
+    "Schedule",
     "SelectChannel",
     "Session",
     "TextChannel",

@@ -1,64 +1,62 @@
 """Channels: the runtime of an edge. Within a worker a push is counted and handed on by reference."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tokenring.engine.columns import Batch
+from tokenring.engine.columns import Batch, Schema
 from tokenring.engine.data.burst import Burst
-from tokenring.engine.data.input_port import NO_MESSAGES, InputPort
-from tokenring.engine.data.output_port import OutputPort
+from tokenring.engine.data.edge import Edge
+from tokenring.engine.data.inbox import NO_MESSAGES, Inbox
 from tokenring.engine.graph import Broadcast, Exchange, Pact, Route
 from tokenring.engine.progress import CHANGE_BYTES, ChangeLog, pack_change
 from tokenring.engine.times import PathSummary
-
-if TYPE_CHECKING:
-    from tokenring.engine.worker.worker import Worker
 
 
 class Channel:
     """An edge within a worker: batches pass by reference."""
 
-    __slots__ = ("log", "schedule", "target")
+    __slots__ = ("inbox", "log")
 
-    def __init__(self, worker: "Worker", target: InputPort) -> None:
-        self.schedule = worker.schedule
-        self.target = target
-        self.log: ChangeLog = worker.log
+    def __init__(self, log: ChangeLog, inbox: Inbox) -> None:
+        self.log = log
+        self.inbox = inbox
 
     def push(self, time: Any, batch: Batch) -> None:
         """Count a message in flight and hand it over."""
-        target = self.target
+        inbox = self.inbox
         log = self.log
         if time.__class__ is int:
             offset = log.offset
-            pack_change(log.buffer, offset, target.location, 1, time)
+            pack_change(log.buffer, offset, inbox.location, 1, time)
             log.offset = offset = offset + CHANGE_BYTES
             if offset >= log.limit:
                 log.make_room()
         else:
-            log.add(target.location, time, 1)
-        if target.queue is NO_MESSAGES:
-            target.first((time, batch, True))
+            log.add(inbox.location, time, 1)
+        queue = inbox.queue
+        if queue is NO_MESSAGES:
+            inbox.first((time, batch, True))
         else:
-            target.queue.append((time, batch, True))  # it may be a view that came in through another channel
-        self.schedule.make_due(target.operator)
+            queue.append((time, batch, True))  # it may be a view that came in through another channel
+        inbox.schedule.make_due(inbox.operator)
 
     def push_each(self, burst: Burst, batch: Batch) -> None:
         """Count all messages of a burst and hand them over as one entry."""
-        target = self.target
-        burst.log_each(self.log, target.location, 1)
-        if target.queue is NO_MESSAGES:
-            target.first((burst, batch, True))
+        inbox = self.inbox
+        burst.log_each(self.log, inbox.location, 1)
+        queue = inbox.queue
+        if queue is NO_MESSAGES:
+            inbox.first((burst, batch, True))
         else:
-            target.queue.append((burst, batch, True))
-        self.schedule.make_due(target.operator)
+            queue.append((burst, batch, True))
+        inbox.schedule.make_due(inbox.operator)
 
 
 class SelectChannel(Channel):
     """An edge within a worker that passes only some columns (an exchange on a group of one)."""
 
-    def __init__(self, worker: "Worker", target: InputPort) -> None:
-        super().__init__(worker, target)
-        self._schema = target.schema
+    def __init__(self, log: ChangeLog, inbox: Inbox, schema: Schema) -> None:
+        super().__init__(log, inbox)
+        self._schema = schema
 
     def push(self, time: Any, batch: Batch) -> None:
         """Hand over the selected columns."""
@@ -72,9 +70,9 @@ class SelectChannel(Channel):
 class RelayChannel:
     """An edge across a scope's border: it changes the time and hands on at once to all who listen."""
 
-    def __init__(self, summary: PathSummary, output: OutputPort) -> None:
+    def __init__(self, summary: PathSummary, channels: list[Edge]) -> None:
         self._summary = summary
-        self._channels = output.channels
+        self._channels = channels
 
     def push(self, time: Any, batch: Batch) -> None:
         """Hand over at the resulting time; where there is none (a counter would overflow), nothing results."""
@@ -94,8 +92,10 @@ class FeedbackChannel(RelayChannel):
     itself would else never end its call.
     """
 
-    def __init__(self, summary: PathSummary, output: OutputPort, going_round: list[tuple[Any, Any, Batch]]) -> None:
-        super().__init__(summary, output)
+    def __init__(
+        self, summary: PathSummary, channels: list[Edge], going_round: list[tuple[Any, Any, Batch]]
+    ) -> None:
+        super().__init__(summary, channels)
         self._going_round = going_round
 
     def push(self, time: Any, batch: Batch) -> None:

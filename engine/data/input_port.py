@@ -1,25 +1,19 @@
 """Inputs of a running operator: messages to take, and the frontier of what may still come."""
 
-from collections import deque
 from collections.abc import Iterator
 from threading import get_ident
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tokenring.engine.columns import Batch, Schema
 from tokenring.engine.data.burst import Burst, messages_of
+from tokenring.engine.data.inbox import Inbox
+from tokenring.engine.data.output_port import OutputPort
 from tokenring.engine.errors import ExpiredReferenceError, WrongOutputError
-from tokenring.engine.progress import CHANGE_BYTES, GONE, ChangeLog, Tracker, pack_change
+from tokenring.engine.progress import CHANGE_BYTES, GONE, pack_change
 from tokenring.engine.times import PathSummary, Time
 from tokenring.engine.tokens import TokenRef, refuse_thread
 
-if TYPE_CHECKING:
-    from tokenring.engine.data.output_port import OutputPort
-    from tokenring.engine.running.operator import RunningOperator
-
 _new_tuple = tuple.__new__
-
-NO_MESSAGES: Any = ()
-"""The queue of an input that none has come to, or none for long: there may be a million, and a deque is 600 bytes."""
 
 
 class InputPort:
@@ -32,42 +26,29 @@ class InputPort:
         "_whole_bursts",
         "current",
         "depth",
+        "inbox",
         "index",
         "location",
         "log",
         "operator",
-        "queue",
         "schema",
         "thread",
     )
 
-    def __init__(
-        self,
-        operator: "RunningOperator",
-        index: int,
-        location: int,
-        schema: Schema,
-        depth: int,
-        tracker: Tracker,
-        log: ChangeLog,
-    ) -> None:
-        self.operator = operator
+    def __init__(self, index: int, inbox: Inbox, schema: Schema, depth: int) -> None:
+        self.operator = inbox.operator
         self.index = index
-        self.location = location
+        self.inbox = inbox
+        self.location = inbox.location
         self.depth = depth
         self.schema = schema
-        self.log = log
-        # Time (or Burst), batch, whether it is a view into a queue.
-        self.queue: deque[tuple[Any, Batch, bool]] = NO_MESSAGES
+        runtime = inbox.operator.runtime
+        self.log = runtime.log
         self._whole_bursts = False
-        self.thread = operator.worker.thread
-        self._tracker, self._tables = tracker, tracker.tables
-        self._frontier_word = tracker.frontier_word(location)
+        self.thread = runtime.thread
+        self._tracker, self._tables = runtime.tracker, runtime.tracker.tables
+        self._frontier_word = runtime.tracker.frontier_word(inbox.location)
         self.current: TokenRef | None = None  # the reference of the message at hand: the only one that is good
-
-    def first(self, message: tuple[Any, Batch, bool]) -> None:
-        """Let a message wait that `queue` could not take, being NO_MESSAGES."""
-        self.queue = deque((message,))
 
     def finish(self) -> None:
         """Its dataflow is finished, and the location may become another's (done by the engine)."""
@@ -95,7 +76,7 @@ class InputPort:
             raise ExpiredReferenceError(f"{self.describe()} can be read only while its operator runs")
         if get_ident() != self.thread:
             refuse_thread("read", self.describe())
-        queue = self.queue
+        queue = self.inbox.queue
         if not queue:
             self.current = None
             raise StopIteration
@@ -132,13 +113,14 @@ class InputPort:
         """
         waiting: dict[Any, list[Batch]] = {}
         messages = 0
-        for time, batch, _ in self.queue:
+        queue = self.inbox.queue
+        for time, batch, _ in queue:
             for at, rows in messages_of(time, batch):
                 waiting.setdefault(at, []).append(rows)
                 messages += 1
-        if len(waiting) < messages or messages > len(self.queue):
-            self.queue.clear()
-            self.queue.extend([(time, Batch.concatenate(batches), True) for time, batches in waiting.items()])
+        if len(waiting) < messages or messages > len(queue):
+            queue.clear()
+            queue.extend([(time, Batch.concatenate(batches), True) for time, batches in waiting.items()])
             for time, batches in waiting.items():
                 self.log.add(self.location, time, 1 - len(batches))
         return self
@@ -148,11 +130,12 @@ class InputPort:
         bytes are reused.
         """
         self.current = None
-        for position, (time, batch, view) in enumerate(self.queue):
+        queue = self.inbox.queue
+        for position, (time, batch, view) in enumerate(queue):
             if view:
-                self.queue[position] = (time.copy() if time.__class__ is Burst else time, batch.copy(), False)
+                queue[position] = (time.copy() if time.__class__ is Burst else time, batch.copy(), False)
 
-    def reach(self, output: int) -> tuple["OutputPort", PathSummary]:
+    def reach(self, output: int) -> tuple[OutputPort, PathSummary]:
         """The output port of that number and the summary of the way there; WrongOutputError if there is no path."""
         outputs = self.operator.outputs
         if not 0 <= output < len(outputs):
@@ -170,4 +153,4 @@ class InputPort:
 
     def describe(self) -> str:
         """Operator, input and worker, for messages."""
-        return f"operator {self.operator.name!r} input {self.index} on worker {self.operator.worker.index}"
+        return f"operator {self.operator.name!r} input {self.index} on worker {self.operator.runtime.index}"

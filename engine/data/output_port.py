@@ -2,22 +2,18 @@
 
 from collections.abc import Collection, Mapping
 from threading import get_ident
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tokenring.engine.columns import Batch, Schema
 from tokenring.engine.data.burst import OWN_TIMES, Burst, is_ascending
+from tokenring.engine.data.edge import Edge
+from tokenring.engine.data.runtime import Operator
 from tokenring.engine.data.session import Session
 from tokenring.engine.errors import SchemaError, TimeRegressionError, TokenError, WrongOutputError
-from tokenring.engine.progress import ChangeLog
 from tokenring.engine.times import MAX_TIME, as_time, less_equal, representable
 from tokenring.engine.tokens import Token, TokenRef, refuse_thread
-
-if TYPE_CHECKING:
-    from tokenring.engine.data.channel import Channel, RelayChannel
-    from tokenring.engine.data.stage_run import StageRun
-    from tokenring.engine.running.operator import RunningOperator
 
 
 class OutputPort:
@@ -36,18 +32,17 @@ class OutputPort:
         "thread",
     )
 
-    def __init__(
-        self, operator: "RunningOperator", index: int, location: int, schema: Schema, depth: int, log: ChangeLog
-    ) -> None:
+    def __init__(self, operator: Operator, index: int, location: int, schema: Schema, depth: int) -> None:
         self.operator = operator
         self.index = index
         self.location = location
         self.depth = depth
         self.schema = schema
-        self.log = log
-        self.thread = operator.worker.thread
+        runtime = operator.runtime
+        self.log = runtime.log
+        self.thread = runtime.thread
         self.held = 0
-        self.channels: list[Channel | RelayChannel | StageRun] = []
+        self.channels: list[Edge] = []
         self.same_time_inputs: Collection[Any] = ()
         """The inputs whose messages may be answered here at their own time."""
 
@@ -152,8 +147,8 @@ class OutputPort:
 
     def lost(self, token: Token) -> None:
         """Release a token that was garbage-collected while live, and report it."""
-        self.operator.worker.lost.add(token, self)
+        self.operator.runtime.lost.add(token, self)
 
     def describe(self) -> str:
         """Operator, output and worker, for messages."""
-        return f"operator {self.operator.name!r} output {self.index} on worker {self.operator.worker.index}"
+        return f"operator {self.operator.name!r} output {self.index} on worker {self.operator.runtime.index}"

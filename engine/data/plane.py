@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from struct import Struct
 from sys import getrefcount
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
+from tokenring.engine.columns import Batch
 from tokenring.shm.memory import WORKER_CONGESTED, Segment, poke
 from tokenring.shm.queues import (
     CAPACITY,
@@ -28,17 +29,12 @@ from tokenring.shm.queues import (
     written_words,
 )
 
-if TYPE_CHECKING:
-    from tokenring.engine.columns import Batch
-    from tokenring.engine.data.remote_channel import BurstEnd, RemoteChannel
-    from tokenring.engine.graph import Signal
-
 _MESSAGE = Struct("=8q").iter_unpack
 _INBOX_MESSAGES = 16  # per peer and step
 POISON = -0x2152411021524111  # 0xDEADBEEFDEADBEEF
 
 
-def _kept(lent: "list[Batch]", unkept: int) -> "list[Batch]":
+def _kept(lent: list[Batch], unkept: int) -> list[Batch]:
     """Those of the list to which there are more references than `unkept`."""
     return [batch for batch in lent if getrefcount(batch) > unkept]
 
@@ -49,6 +45,21 @@ def _references_to_what_nobody_keeps() -> int:
 
 
 _UNKEPT = _references_to_what_nobody_keeps()
+
+
+class Receiver(Protocol):
+    """To whom the messages of one number are delivered."""
+
+    def deliver(self, queue: int, rows: int, time: int, offset: int, stride: int, end: int) -> None:
+        """A message from worker `queue` lies in its queue's words: its columns from `offset` on, `stride` apart, what
+        they point to up to `end`."""
+
+
+class Postponer(Protocol):
+    """Who keeps what a full queue did not take."""
+
+    def retry(self) -> bool:
+        """Send what is kept, in order, as far as it goes; True if nothing is left."""
 
 
 class DataPlane:
@@ -66,9 +77,9 @@ class DataPlane:
         self.message_limit_words = layout.queue_words // 4
         self.routes = np.zeros(self.message_limit_words, np.int64)
         self.counts = np.zeros((SCRATCH_ROWS, layout.workers), np.int64)
-        self.channels: dict[int, RemoteChannel | BurstEnd | Signal] = {}
+        self.channels: dict[int, Receiver] = {}
         self.channels_made = 0
-        self._waiting: list[RemoteChannel | Signal] = []
+        self._waiting: list[Postponer] = []
         self.uncommitted = False
         """Whether something was written that the receivers do not see yet."""
         self.taken = False
@@ -84,7 +95,7 @@ class DataPlane:
         self._first_congested_address = segment.address(layout.worker(0) + WORKER_CONGESTED)
         self._workers = layout.workers
 
-    def add_channel(self, channel: "RemoteChannel | BurstEnd | Signal") -> int:
+    def add_channel(self, channel: Receiver) -> int:
         """Let messages for a channel be delivered; returns the number they carry."""
         number = self.channels_made
         self.channels[number] = channel
@@ -153,7 +164,7 @@ class DataPlane:
             self.uncommitted = False
             commit_all(self.outgoing)
 
-    def postponed(self, channel: "RemoteChannel | Signal", size_bytes: int) -> None:
+    def postponed(self, channel: Postponer, size_bytes: int) -> None:
         """A channel keeps rows because a queue was full; too many of them ask all sources to pause."""
         if channel not in self._waiting:
             self._waiting.append(channel)

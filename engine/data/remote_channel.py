@@ -1,23 +1,21 @@
 """Channels between workers: a push is exchanged and counted, or kept until a full queue drains."""
 
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tokenring.engine.columns import Batch, Heaps, Schema
 from tokenring.engine.data.burst import Burst
 from tokenring.engine.data.channel import Channel
-from tokenring.engine.data.input_port import NO_MESSAGES, InputPort
-from tokenring.engine.data.output_port import OutputPort
+from tokenring.engine.data.inbox import NO_MESSAGES
+from tokenring.engine.data.input_port import InputPort
+from tokenring.engine.data.plane import DataPlane
+from tokenring.engine.data.runtime import Runtime
 from tokenring.engine.errors import ConfigError
 from tokenring.engine.graph import Broadcast, Exchange, Pact
 from tokenring.engine.progress import CHANGE_BYTES, pack_change
 from tokenring.shm.queues import HEADER_WORDS, PAD, STAMP, partition_for, send_for
-
-if TYPE_CHECKING:
-    from tokenring.engine.data.plane import DataPlane
-    from tokenring.engine.worker.worker import Worker
 
 BURST_COLUMNS = 8  # of the exchange kernels that are compiled ahead (engine/group/warm_up.py); wider bursts are split
 Rows = Any
@@ -34,21 +32,13 @@ class RemoteChannel(Channel):
     support must be strictly earlier).
     """
 
-    def __init__(
-        self,
-        worker: "Worker",
-        origin: OutputPort,
-        carried: Schema,
-        target: InputPort,
-        plane: "DataPlane",
-        pact: Pact,
-    ) -> None:
-        super().__init__(worker, target)
-        self._plane = plane
-        self.source_location = origin.location
+    def __init__(self, runtime: Runtime, origin: int, carried: Schema, target: InputPort, pact: Pact) -> None:
+        super().__init__(runtime.log, target.inbox)
+        self._plane = plane = runtime.plane
+        self.source_location = origin
         self.number = plane.add_channel(self)
-        schema = target.schema
-        self._schema = schema
+        self._schema = schema = target.schema
+        self._depth = target.depth
         self._select = tuple(carried.position(name) for name in schema.names)
         self._key = schema.position(pact.keys[0]) if isinstance(pact, Exchange) else -1
         self.is_broadcast = isinstance(pact, Broadcast)
@@ -66,7 +56,7 @@ class RemoteChannel(Channel):
                 f"(Config.queue_bytes)"
             )
         self.pending: deque[tuple[Any, Rows, int, int]] = deque()
-        self._bursts = BurstEnd(self, plane)
+        self._bursts = BurstEnd(self, plane, schema)
 
     def push(self, time: Any, batch: Batch) -> None:
         """Exchange the rows of a batch; count the messages that were made."""
@@ -118,10 +108,10 @@ class RemoteChannel(Channel):
     def _count(self, time: Any, messages: int) -> None:
         log = self.log
         if time.__class__ is not int:
-            log.add(self.target.location, time, messages)
+            log.add(self.inbox.location, time, messages)
             return
         offset = log.offset
-        pack_change(log.buffer, offset, self.target.location, messages, time)
+        pack_change(log.buffer, offset, self.inbox.location, messages, time)
         log.offset = offset = offset + CHANGE_BYTES
         if offset >= log.limit:
             log.make_room()
@@ -179,16 +169,14 @@ class RemoteChannel(Channel):
 
     def deliver(self, queue: int, rows: int, time: Any, offset: int, stride: int, end: int) -> None:
         """A message arrived: hand its columns, as views, to the target."""
-        target = self.target
         words = self._plane.words[queue]
-        if target.depth > 1:
+        if self._depth > 1:
             more = offset - HEADER_WORDS + STAMP + 1
-            time = (time, *words[more : more + target.depth - 1].tolist())
+            time = (time, *words[more : more + self._depth - 1].tolist())
         self.take_in(words, rows, time, offset, stride, end)
 
     def take_in(self, words: np.ndarray, rows: int, time: Any, offset: int, stride: int, end: int) -> None:
         """Hand on the columns that begin at `offset` of a queue's words; `time` may be a burst."""
-        target = self.target
         if self._all_int64:
             columns = tuple([words[at : at + rows] for at in range(offset, offset + stride * self._width, stride)])
         else:
@@ -206,25 +194,28 @@ class RemoteChannel(Channel):
             heaps = tuple([heap if kind.is_text else None for kind in self._schema.kinds])
         batch = Batch.wrap(self._schema, columns, rows, heaps)
         batch.lend(self._plane.lent)
-        if target.queue is NO_MESSAGES:
-            target.first((time, batch, True))
+        inbox = self.inbox
+        waiting = inbox.queue
+        if waiting is NO_MESSAGES:
+            inbox.first((time, batch, True))
         else:
-            target.queue.append((time, batch, True))
-        self.schedule.make_due(target.operator)
+            waiting.append((time, batch, True))
+        inbox.schedule.make_due(inbox.operator)
 
 
 class BurstEnd:
     """Where the bursts of a channel leave and arrive: they travel as one message of the queue, with their keys as one
     more column, under a number of their own."""
 
-    def __init__(self, channel: RemoteChannel, plane: "DataPlane") -> None:
+    def __init__(self, channel: RemoteChannel, plane: DataPlane, schema: Schema) -> None:
         self._channel = channel
         self._plane = plane
         self._number = plane.add_channel(self)
-        width = len(channel.target.schema) + 1
+        self._width = len(schema)
+        width = len(schema) + 1
         self.rows_limit = (plane.message_limit_words - HEADER_WORDS) // width // PAD * PAD
         """Rows of a piece; 0 where bursts do not travel as such."""
-        if width > BURST_COLUMNS or channel.is_broadcast or channel.target.schema.has_text:
+        if width > BURST_COLUMNS or channel.is_broadcast or schema.has_text:
             self.rows_limit = 0
         else:
             self._partition = partition_for(width)
@@ -242,14 +233,14 @@ class BurstEnd:
         if sent < 0:
             return False
         channel = self._channel
-        burst.slice(start, stop).log_routed(channel.log, channel.target.location, plane.routes, plane.counts[0])
+        burst.slice(start, stop).log_routed(channel.log, channel.inbox.location, plane.routes, plane.counts[0])
         return True
 
     def deliver(self, queue: int, rows: int, time: int, offset: int, stride: int, end: int) -> None:
         """A piece of a burst arrived."""
         channel = self._channel
         words = self._plane.words[queue]
-        keys = offset + stride * len(channel.target.schema)
+        keys = offset + stride * self._width
         channel.take_in(words, rows, Burst(words[keys : keys + rows], time), offset, stride, end)
 
 

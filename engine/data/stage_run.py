@@ -2,17 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tokenring.engine.columns import Batch, Schema
 from tokenring.engine.data.burst import Burst
+from tokenring.engine.data.edge import Edge
 from tokenring.engine.data.raised import raised_at
 from tokenring.engine.errors import GroupStopped, OperatorError, SchemaError, TokenRingError
 from tokenring.engine.graph import Source, Stage
 from tokenring.shm.errors import BrokenInvariant
-
-if TYPE_CHECKING:
-    from tokenring.engine.data.channel import Channel, RelayChannel
 
 _Step = tuple[Any, Schema, str]
 """A function, the schema of what it returns, and the operator's name, for messages."""
@@ -27,7 +25,7 @@ class StageRun:
         self._worker = worker
         self._steps: tuple[_Step, ...] = ()
         self.stages: list[Stage] = []  # until they are compiled
-        self.channels: list[Channel | RelayChannel] = []
+        self.channels: list[Edge] = []
         self.children: list[StageRun] = []
 
     def compile(self) -> None:
@@ -105,16 +103,18 @@ def _require(result: object, schema: Schema) -> None:
         raise SchemaError(f"the function returned {result.schema!r}, but was declared with {schema!r}")
 
 
-def compile_stages(stages: Iterable[Stage], worker: int) -> list[tuple[Source, StageRun]]:
-    """Make the runs of a graph's stages, given in the order of declaration; returns those that read outputs themselves.
+def compile_stages(stages: Iterable[Stage], worker: int) -> tuple[list[tuple[Source, StageRun]], list[StageRun]]:
+    """Make the runs of a graph's stages, given in the order of declaration, which is that of their numbers.
 
-    Afterwards `stage.run` is the run at whose end stands what the stage sends, for those that something else reads.
+    Returns those that read outputs themselves; and for each stage the run at whose end stands what it sends, if
+    something else reads that.
     """
     runs: list[StageRun] = []
     roots: list[tuple[Source, StageRun]] = []
+    run_of: list[StageRun] = []
     for stage in stages:
         parent = stage.parent
-        before = None if parent is None else parent.run
+        before = None if parent is None else run_of[parent.number]
         if before is not None and parent is not None and parent.followers == 1:
             run = before
         else:
@@ -125,7 +125,7 @@ def compile_stages(stages: Iterable[Stage], worker: int) -> list[tuple[Source, S
             else:
                 before.children.append(run)
         run.stages.append(stage)
-        stage.run = run
+        run_of.append(run)
     for run in runs:
         run.compile()
-    return roots
+    return roots, run_of

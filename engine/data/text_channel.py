@@ -2,24 +2,19 @@
 and more columns than kernels are compiled for."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tokenring.engine.columns import Batch, Kind, Schema, hash_keys, heap_address
 from tokenring.engine.data.burst import Burst
 from tokenring.engine.data.input_port import InputPort
-from tokenring.engine.data.output_port import OutputPort
 from tokenring.engine.data.remote_channel import RemoteChannel
+from tokenring.engine.data.runtime import Runtime
 from tokenring.engine.errors import ConfigError
 from tokenring.engine.graph import Exchange, Pact
 from tokenring.shm.kernels import COLUMNS_COMPILED, address_of
 from tokenring.shm.queues import has_room, message_size, partition_texts, rows_that_fit, send_texts
-
-if TYPE_CHECKING:
-    from tokenring.engine.data.plane import DataPlane
-    from tokenring.engine.worker.worker import Worker
-
 
 NO_KEYS = np.empty(0, np.int64)
 
@@ -63,16 +58,9 @@ def rows_for(batch: Batch, keys: np.ndarray) -> _Rows:
 class TextChannel(RemoteChannel):
     """An edge between workers that copies the text its rows point into behind their columns."""
 
-    def __init__(
-        self,
-        worker: "Worker",
-        origin: OutputPort,
-        carried: Schema,
-        target: InputPort,
-        plane: "DataPlane",
-        pact: Pact,
-    ) -> None:
-        super().__init__(worker, origin, carried, target, plane, pact)
+    def __init__(self, runtime: Runtime, origin: int, carried: Schema, target: InputPort, pact: Pact) -> None:
+        super().__init__(runtime, origin, carried, target, pact)
+        self._describe = target.describe
         keys = pact.keys if isinstance(pact, Exchange) else ()
         self._keys = [self._schema.position(key) for key in keys]
         kinds = [self._schema.kinds[position] for position in self._keys]
@@ -101,7 +89,7 @@ class TextChannel(RemoteChannel):
         fitting = int(rows_that_fit(columns.columns, columns.heaps, start, stop, limit_words))
         if fitting == start:
             raise ConfigError(
-                f"{self.target.describe()}: a row's text does not fit queues of {8 * 4 * limit_words} bytes, of which "
+                f"{self._describe()}: a row's text does not fit queues of {8 * 4 * limit_words} bytes, of which "
                 f"a message may take a quarter; use larger ones (Config.queue_bytes)"
             )
         return fitting

@@ -3,14 +3,13 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tokenring.engine.data import DataPlane, OutputPort
+from tokenring.engine.data import OutputPort, Runtime
 from tokenring.engine.errors import GraphError, TimeRegressionError, TokenError
 from tokenring.engine.explain.explanation import Explanation
 from tokenring.engine.explain.hold import HeldToken, Hold
 from tokenring.engine.explain.place import Named, Place, find, in_words, of_port, operator_called
 from tokenring.engine.explain.standing import describe_frontiers
 from tokenring.engine.explain.why import explain, live_tokens, tokens_of
-from tokenring.engine.progress import ChangeLog, Tracker
 from tokenring.engine.running import Dataflows, RunningDataflow
 from tokenring.engine.times import as_time, less_equal, representable
 from tokenring.engine.tokens import GRANTED
@@ -22,21 +21,12 @@ if TYPE_CHECKING:
 class Inspection:
     """The part of a worker that answers questions about all its dataflows; `Dataflow` answers about one."""
 
-    def __init__(
-        self,
-        index: int,
-        peers: int,
-        tracker: Tracker,
-        log: ChangeLog,
-        plane: DataPlane,
-        dataflows: Dataflows,
-        flush: Callable[[], None],
-    ) -> None:
-        self.index = index
-        self.peers = peers
-        self.tracker = tracker
-        self.log = log
-        self.plane = plane
+    def __init__(self, runtime: Runtime, dataflows: Dataflows, flush: Callable[[], None]) -> None:
+        self.index = runtime.index
+        self.peers = runtime.peers
+        self.tracker = runtime.tracker
+        self.log = runtime.log
+        self.plane = runtime.plane
         self.dataflows = dataflows
         self.flush = flush
         """Publishes logged changes."""

@@ -101,14 +101,19 @@ def _own(
         for port in operator.inputs:
             if port.current is not None:
                 alike[port.location, port.current.time, IN_HAND, "", ""] += 1
-            for stamp, batch, _ in port.queue:
+            for stamp, batch, _ in port.inbox.queue:
                 for time, of_time in messages_of(stamp, batch):
                     alike[port.location, time, WAITING, "", ""] += 1
                     rows[port.location, time, WAITING, "", ""] += of_time.rows
+    targets = {
+        port.location: f"operator {operator.name!r} {port_name(port)}"
+        for operator in dataflow.operators
+        for port in operator.inputs
+    }
     for number in dataflow.channels:
         channel = worker.plane.channels.get(number)
         if isinstance(channel, RemoteChannel):
-            target = f"operator {channel.target.operator.name!r} {port_name(channel.target)}"
+            target = targets[channel.inbox.location]
             for time, _, start, end in channel.pending:
                 alike[channel.source_location, time, POSTPONED, "", target] += 1
                 rows[channel.source_location, time, POSTPONED, "", target] += end - start

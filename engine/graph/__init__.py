@@ -3,7 +3,7 @@
 from tokenring.engine.graph.graph import Graph
 from tokenring.engine.graph.location import NOTIFY_CODES, Location, Notify, Source, Target
 from tokenring.engine.graph.pact import Broadcast, Exchange, Pact, Pipeline, Route
-from tokenring.engine.graph.paths import identity_paths
+from tokenring.engine.graph.paths import Paths, identity_paths
 from tokenring.engine.graph.reachability import Reachability, shared
 from tokenring.engine.graph.signal import Signal
 from tokenring.engine.graph.spec import Constructor, InputSpec, OperatorSpec, arriving_schema
@@ -23,6 +23,7 @@ __all__ = [
     "Notify",
     "OperatorSpec",
     "Pact",
+    "Paths",
     "Pipeline",
     "Reachability",
     "Route",

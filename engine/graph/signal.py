@@ -8,90 +8,33 @@ Contract:
    whoever relies on its arrival holds a token until it has come.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-import numpy as np
-
-from tokenring.shm.queues import send_for
-
-if TYPE_CHECKING:
-    from tokenring.engine.data.plane import DataPlane
-    from tokenring.engine.data.remote_channel import RemoteChannel
-    from tokenring.engine.running.operator import RunningOperator
-    from tokenring.engine.worker.worker import Worker
+from tokenring.engine.errors import GraphError
 
 
 class Signal:
     """A word from each sender to an operator that runs when one comes. Made by `OperatorBuilder.listen`; usable once
     the dataflow is built."""
 
-    __slots__ = (
-        "_beside",
-        "_copy",
-        "_is_pending",
-        "_number",
-        "_plane",
-        "_target",
-        "_word",
-        "_worker",
-        "everywhere",
-        "received",
-    )
-
-    _plane: "DataPlane"
-    _target: "RunningOperator"
-    _worker: "Worker"
+    __slots__ = ("everywhere", "received", "send")
 
     def __init__(self, everywhere: bool) -> None:
         self.everywhere = everywhere
         """Whether it goes to all workers, or stays on the sender's."""
         self.received: list[int] = [0]
         """The latest word of each sender; 0 before the first. By worker, or of one's own alone."""
-        self._number = -1
-        self._is_pending = False
-        self._beside: tuple[RemoteChannel, ...] = ()
-
-    def attach(self, worker: "Worker", beside: "tuple[RemoteChannel, ...]", target: "RunningOperator") -> None:
-        """Bind to a running dataflow; `beside` are the queued channels of its output (done by the engine)."""
-        self._worker, self._target = worker, target
-        if not self.everywhere or worker.peers == 1:
-            return
-        self._plane = plane = worker.plane
-        self._word = np.zeros(1, np.int64)
-        self._copy = send_for(1)
-        self._beside = beside
-        self._number = plane.add_channel(self)
-        self.received = [0] * worker.peers
-
-    def send(self, word: int) -> None:
+        self.send: Callable[[int], None] = _refuse
         """Send a word (int64) behind everything that the output has sent."""
-        if self._number < 0:
-            self.received[0] = word
-            self._worker.schedule.make_due(self._target)
-            return
-        self._word[0] = word
-        if not self._is_pending and not self._try():
-            self._is_pending = True
-            self._plane.postponed(self, 8)
-        self._worker.flush()
 
-    def _try(self) -> bool:
-        for channel in self._beside:
-            if channel.pending:
-                return False
-        self._plane.uncommitted = True
-        return self._plane.broadcast(self._copy, (self._word,), 0, 1, self._number, 0) > 0
+    def attach(self, send: Callable[[int], None], received: list[int]) -> None:
+        """Bind to a running dataflow: what sends a word, and where the words that arrive are noted (done by the
+        engine).
+        """
+        self.send, self.received = send, received
 
-    def retry(self) -> bool:
-        """Send the word that is pending; True if nothing is left."""
-        if not self._try():
-            return False
-        self._is_pending = False
-        self._plane.sent_postponed()
-        self._plane.caught_up(8)
-        return True
 
-    def deliver(self, queue: int, rows: int, time: int, offset: int, stride: int, end: int) -> None:
-        """A word arrived: note it, and run the operator."""
-        self.received[queue] = int(self._plane.words[queue][offset])
-        self._worker.schedule.make_due(self._target)
+def _refuse(word: int) -> None:
+    raise GraphError(
+        f"cannot send {word} on a signal before its dataflow is built (after the `with worker.dataflow()` block)"
+    )

@@ -7,13 +7,10 @@ direct calls.
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from tokenring.engine.columns import Batch, Schema
 from tokenring.engine.graph.location import Source
-
-if TYPE_CHECKING:
-    from tokenring.engine.data.stage_run import StageRun
 
 BatchFunction = Callable[[Batch], Batch | None]
 """Rows in, rows out; None, or a batch of no rows, sends nothing on. It must not write into what it gets."""
@@ -35,7 +32,7 @@ class Fusable(Protocol):
 class Stage:
     """A stateless operator: what it does, and the stage before it (None: it reads the output itself)."""
 
-    __slots__ = ("followers", "function", "name", "number", "origin", "parent", "region", "run", "schema")
+    __slots__ = ("followers", "function", "name", "number", "origin", "parent", "region", "schema")
 
     def __init__(
         self,
@@ -55,7 +52,6 @@ class Stage:
         self.origin = origin
         self.parent = parent
         self.followers = 0  # stages and inputs that read what this stage sends
-        self.run: StageRun | None = None  # what it was compiled into
         if parent is not None:
             parent.followers += 1
 

@@ -3,8 +3,6 @@
 A worker applies its own batches from the ring like everybody else's, so all workers see one history.
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from tokenring.engine.progress.change_log import (
@@ -55,12 +53,6 @@ from tokenring.shm.queues import (
     record_word,
     release,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tokenring.engine.running.operator import RunningOperator
-    from tokenring.engine.worker.worker import Worker
 
 # Bits of what `exchange` returns.
 PUBLISHED, APPLIED_ANY, FULL, ROOM, BROKEN, PARKED, INCOMING = 1, 2, 4, 8, 16, 32, 64
@@ -179,18 +171,6 @@ class ProgressChannel:
         self._workers = segment.layout.workers
         self._first_line = parked_address(segment, 0)
         self.ring = attach_ring(segment, me)
-
-    def watch(
-        self,
-        worker: "Worker",
-        operators: "Sequence[RunningOperator]",
-        probes: "Sequence[int]",
-    ) -> None:
-        """A new dataflow was built. Here that is nothing; a channel that checks has to know (checked_progress)."""
-
-    def forget(self, operators: "Sequence[RunningOperator]", probes: "Sequence[int]") -> None:
-        """A dataflow is finished, and what is known of these operators and probes (locations) goes. Nothing, likewise.
-        """
 
     def exchange(self, sent: bool) -> int:
         """Publish what is logged, apply what others published; returns the flags (0: nothing happened)."""

@@ -7,16 +7,13 @@ when the next dataflow is declared, the workers tell each other how far they are
 """
 
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from tokenring.engine.progress import Numbers
+from tokenring.engine.data import DataPlane
+from tokenring.engine.progress import Numbers, Tracker
 from tokenring.engine.running.input import InputHandle
 from tokenring.engine.running.operator import RunningOperator
 from tokenring.engine.running.probe import Probe
-
-if TYPE_CHECKING:
-    from tokenring.engine.data import DataPlane
-    from tokenring.engine.progress import ProgressChannel, Tracker
 
 
 class RunningDataflow:
@@ -57,6 +54,16 @@ class RunningDataflow:
             self._all.finished.append(self)
 
 
+class Watcher(Protocol):
+    """Who is told which dataflows run."""
+
+    def watch(self, dataflow: RunningDataflow) -> None:
+        """A dataflow was built, and has not run yet."""
+
+    def forget(self, dataflow: RunningDataflow) -> None:
+        """A dataflow is finished, and what is known of it goes."""
+
+
 class Dataflows:
     """All dataflows of a worker that are not forgotten."""
 
@@ -68,6 +75,8 @@ class Dataflows:
         self.inputs: list[InputHandle] = []
         self.finished: list[RunningDataflow] = []
         """Those to be forgotten."""
+        self.watchers: list[Watcher] = []
+        """None but where somebody checks or notes what the engine does."""
         self._gone: list[tuple[int, Numbers, int]] = []  # a heap, of what is forgotten: its ending, numbers, graph
 
     @property
@@ -84,7 +93,12 @@ class Dataflows:
         self.by_number[dataflow.number] = dataflow
         self.inputs += dataflow.inputs
 
-    def forget_finished(self, tracker: "Tracker", plane: "DataPlane", progress: "ProgressChannel") -> None:
+    def built(self, dataflow: RunningDataflow) -> None:
+        """A dataflow that was added is whole."""
+        for watcher in self.watchers:
+            watcher.watch(dataflow)
+
+    def forget_finished(self, tracker: Tracker, plane: DataPlane) -> None:
         """Release what finished dataflows kept: operators with their state, channels, counts. Those whose operators are
         still due, since they have yet to learn that their frontiers are complete, come later.
         """
@@ -93,7 +107,8 @@ class Dataflows:
             if any(operator.due for operator in dataflow.operators):
                 waiting.append(dataflow)
                 continue
-            progress.forget(dataflow.operators, [probe.location for probe in dataflow.probes])
+            for watcher in self.watchers:
+                watcher.forget(dataflow)
             for operator in dataflow.operators:
                 del self.operators[operator.number]
                 operator.release()
@@ -109,11 +124,11 @@ class Dataflows:
             self.inputs[:] = [handle for handle in self.inputs if not handle.closed]
         self.finished = waiting
 
-    def forgotten(self, tracker: "Tracker") -> int:
+    def forgotten(self, tracker: Tracker) -> int:
         """All dataflows with this `Tracker.ending`, or an earlier one, are forgotten here."""
         return min([tracker.endings + 1, *(tracker.ending(dataflow.graph) for dataflow in self.finished)]) - 1
 
-    def reuse(self, tracker: "Tracker", upto: int) -> None:
+    def reuse(self, tracker: Tracker, upto: int) -> None:
         """Let dataflows to come have the numbers of those that were the first to end, up to the ending that is
         forgotten on every worker: so all give the same ones back, in one order.
         """

@@ -1,18 +1,15 @@
 """The engine's log of what it does: operators' runs, exchanges of progress, sleeps. Nothing is paid while it is off.
 
-Turned on, it takes the place of the worker's own ways to exchange and to sleep, and of its operators' calls.
+Turned on, it stands between the worker and its own ways to exchange and to sleep, and before its operators' calls.
 """
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from tokenring.engine.progress import CHANGE_BYTES
-
-if TYPE_CHECKING:
-    from tokenring.engine.running.dataflows import RunningDataflow
-    from tokenring.engine.running.operator import RunningOperator
-    from tokenring.engine.worker.worker import Worker
+from tokenring.engine.progress import CHANGE_BYTES, ChangeLog
+from tokenring.engine.running.dataflows import Dataflows, RunningDataflow
+from tokenring.engine.running.operator import RunningOperator
 
 
 class Event(NamedTuple):
@@ -34,46 +31,56 @@ class Event(NamedTuple):
 class EventLog:
     """What one worker did since it was last asked. Memory: its events, until they are taken."""
 
-    def __init__(self, worker: "Worker") -> None:
-        self._worker = worker
+    def __init__(
+        self, log: ChangeLog, dataflows: Dataflows, exchange: Callable[[bool], int], park: Callable[[float], None]
+    ) -> None:
+        """exchange, park: the worker's own ways, in whose place it calls those of this log from now on."""
+        self._log = log
+        self._dataflows = dataflows
         self._events: list[Event] = []
         self._latest_ns = 0
         self._readers: set[RunningOperator] = set()
-        self._exchange = worker._exchange
-        self._park = worker._park
-        vars(worker).update(_exchange=self._noted_exchange, _park=self._noted_park)
-        for dataflow in worker.dataflows.running:
+        self._exchange = exchange
+        self._park = park
+        dataflows.watchers.append(self)
+        for dataflow in dataflows.running:
             self.watch(dataflow)
 
-    def add_reader(self, operator: "RunningOperator") -> None:
+    def add_reader(self, operator: RunningOperator) -> None:
         """An operator that takes events: what its dataflow does is no event, or the log would speak of itself alone."""
         self._readers.add(operator)
 
-    def watch(self, dataflow: "RunningDataflow") -> None:
+    def watch(self, dataflow: RunningDataflow) -> None:
         """Note the runs of a dataflow's operators from now on."""
         if self._readers.isdisjoint(dataflow.operators):
             for operator in dataflow.operators:
                 if not operator.is_relay:
                     operator.logic = self._noted(dataflow.name, operator, operator.logic)
 
-    def _noted(self, dataflow: str, operator: "RunningOperator", logic: Callable[..., None]) -> Callable[..., None]:
+    def forget(self, dataflow: RunningDataflow) -> None:
+        """It runs no more."""
+        self._readers.difference_update(dataflow.operators)
+
+    def _noted(self, dataflow: str, operator: RunningOperator, logic: Callable[..., None]) -> Callable[..., None]:
         def noted(*ports: Any) -> None:
-            waiting = [entry[1].rows for port in operator.inputs for entry in port.queue]
+            waiting = [entry[1].rows for port in operator.inputs for entry in port.inbox.queue]
             began_ns = time.monotonic_ns()
             logic(*ports)
             self.add("run", time.monotonic_ns() - began_ns, len(waiting), sum(waiting), dataflow, operator.name)
 
         return noted
 
-    def _noted_exchange(self, sent: bool) -> int:
-        changes = self._worker.log.offset // CHANGE_BYTES
+    def exchange(self, sent: bool) -> int:
+        """Exchange progress, and note it."""
+        changes = self._log.offset // CHANGE_BYTES
         began_ns = time.monotonic_ns()
         flags = self._exchange(sent)
         if sent or flags or changes:
             self.add("exchange", time.monotonic_ns() - began_ns, changes, 0, None, None)
         return flags
 
-    def _noted_park(self, limit_s: float) -> None:
+    def park(self, limit_s: float) -> None:
+        """Sleep, and note it."""
         began_ns = time.monotonic_ns()
         self._park(limit_s)
         self.add("park", time.monotonic_ns() - began_ns, 0, 0, None, None)
@@ -97,13 +104,4 @@ class EventLog:
     @property
     def only_readers_run(self) -> bool:
         """Whether no dataflow is left but those that read the log."""
-        return all(not self._readers.isdisjoint(dataflow.operators) for dataflow in self._worker.dataflows.running)
-
-
-def events_for(operator: "RunningOperator") -> EventLog:
-    """The log of the operator's worker, turned on if it was not."""
-    worker = operator.worker
-    if worker.events is None:
-        worker.events = EventLog(worker)
-    worker.events.add_reader(operator)
-    return worker.events
+        return all(not self._readers.isdisjoint(dataflow.operators) for dataflow in self._dataflows.running)

@@ -4,28 +4,38 @@
 from collections.abc import Mapping
 from threading import get_ident
 from types import CodeType
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from tokenring.engine.columns import Batch, Schema
+from tokenring.engine.data import OutputPort
 from tokenring.engine.errors import DroppedTokenError, GraphError, SchemaError, TimeRegressionError, TokenError
-from tokenring.engine.running.failure import refuse_step
+from tokenring.engine.running.room import Room
+from tokenring.engine.running.stepper import Stepper, refuse_step
 from tokenring.engine.times import MAX_TIME, Time
 from tokenring.engine.tokens import Token, refuse_thread
 
-if TYPE_CHECKING:
-    from tokenring.engine.data import OutputPort
-    from tokenring.engine.running.input_group import InputGroup
-    from tokenring.engine.worker.worker import Worker
+
+class Group(Protocol):
+    """What a handle needs of the group of inputs that it is in."""
+
+    def time(self, slot: int) -> Time:
+        """The time of the input at `slot`."""
+
+    def moved(self, slot: int, time: Time) -> None:
+        """The input at `slot` was moved by itself."""
+
+    def remove(self, handle: "InputHandle") -> None:
+        """Let an input go, at the time it has."""
 
 
 class InputHandle:
     """Feeds one input of a dataflow: `send` at the current time, `advance_to` a later one, `close`."""
 
-    __slots__ = ("_port", "_token", "declared", "group", "name", "schema", "slot")
+    __slots__ = ("_port", "_room", "_stepper", "_token", "declared", "group", "name", "schema", "slot")
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
-        self.group: InputGroup | None = None
+        self.group: Group | None = None
         """While it is in one, the group knows the time; the token is told when it is needed."""
         self.slot = 0
         self.name = ""
@@ -47,10 +57,15 @@ class InputHandle:
         if self.schema != schema:
             raise SchemaError(f"input {name!r}: the handle is for {self.schema!r}, not {schema!r}")
 
-    def attach(self, port: "OutputPort", token: Token) -> None:
+    _stepper: Stepper
+    _room: Room
+
+    def attach(self, port: OutputPort, token: Token, stepper: Stepper, room: Room) -> None:
         """Bind to a running dataflow (done by the engine)."""
         self._port = port
         self._token = token
+        self._stepper = stepper
+        self._room = room
 
     def _open_token(self, verb: str) -> Token:
         if self._port is None:
@@ -65,7 +80,7 @@ class InputHandle:
             self._token.moved_to(self.group.time(self.slot))
         return self._token
 
-    def enter(self, group: "InputGroup", slot: int) -> tuple[int, Time]:
+    def enter(self, group: Group, slot: int) -> tuple[int, Time]:
         """Become a group's input at `slot`; returns the location and the time (done by the group)."""
         token = self._open_token("group")
         assert self._port is not None
@@ -81,7 +96,7 @@ class InputHandle:
         self._token.moved_to(time)
 
     @property
-    def port(self) -> "OutputPort | None":
+    def port(self) -> OutputPort | None:
         """Its output, once built (for explanations)."""
         return self._port
 
@@ -91,10 +106,9 @@ class InputHandle:
         return self._token
 
     @property
-    def worker(self) -> "Worker":
-        """The worker it belongs to (for the group)."""
-        assert self._port is not None
-        return self._port.operator.worker
+    def stepper(self) -> Stepper:
+        """Who publishes what it does, once built (for the group)."""
+        return self._stepper
 
     def describe(self) -> str:
         """Operator, output and worker, for messages."""
@@ -121,7 +135,7 @@ class InputHandle:
                 batch = Batch(self.schema, batch)
             except SchemaError as error:
                 raise SchemaError(f"cannot send on {self._port.describe()}: {error}") from None
-        worker = self._port.operator.worker
+        worker = self._stepper
         if worker.failure is not None:
             refuse_step(worker)
         at = self._port.allowed(token, time)
@@ -133,7 +147,7 @@ class InputHandle:
             worker.fail(error)
             raise
         worker.flush()
-        worker.room.sent(8 * batch.rows * len(batch.columns))
+        self._room.sent(8 * batch.rows * len(batch.columns))
 
     def advance_to(self, time: Time) -> None:
         """Promise to send nothing before `time`; takes effect at once. Raises TimeRegressionError for an earlier time.
@@ -160,19 +174,17 @@ class InputHandle:
         token.downgrade(time)
         if self.group is not None:
             self.group.moved(self.slot, token.time)
-        assert self._port is not None
-        self._port.operator.worker.flush()
+        self._stepper.flush()
 
     def close(self) -> None:
         """Promise to send nothing more (idempotent)."""
         if self._token is not None:
-            assert self._port is not None
             self._open_token("close")
             if self.group is not None:
                 self.group.remove(self)
             token, self._token = self._token, None
             token.drop()
-            self._port.operator.worker.flush()
+            self._stepper.flush()
 
     def __reduce__(self) -> str:
         raise TokenError(f"the handle of {self.describe()} cannot be copied, nor leave its worker: it holds a token")

@@ -28,7 +28,7 @@ class InputGroup:
             raise GraphError(f"{handle.describe()} does more than move when it is advanced; advance it by itself")
         location, time = handle.enter(self, len(self._handles))
         used = len(self._handles)
-        if used and handle.worker is not self._handles[0].worker:
+        if used and handle.stepper is not self._handles[0].stepper:
             handle.leave(time)
             raise GraphError(f"{handle.describe()} cannot join a group of inputs on another worker")
         if used == len(self._times):
@@ -60,10 +60,10 @@ class InputGroup:
         time = as_integer(time)
         if time > MAX_TIME:
             handles[0].advance_to(time)  # raises
-        beyond = handles[0].worker.log.move_all(self._locations, self._times, len(handles), time)
+        beyond = handles[0].stepper.log.move_all(self._locations, self._times, len(handles), time)
         if beyond >= 0:
             handles[beyond].advance_to(time)  # raises
-        handles[0].worker.flush()
+        handles[0].stepper.flush()
 
     def close(self) -> None:
         """Close every input."""

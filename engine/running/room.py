@@ -5,19 +5,16 @@ room in a queue go as soon as the receiver steps, which needs nothing of the sen
 other's room both step, and so take in what the other waits with.
 """
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from tokenring.engine.worker.worker import Worker
+from tokenring.engine.running.stepper import Stepper
 
 
 class Room:
     """One worker's account of what was sent since its last step."""
 
-    __slots__ = ("_bytes", "_limit_bytes", "_step", "_worker", "waits")
+    __slots__ = ("_bytes", "_limit_bytes", "_step", "_stepper", "waits")
 
-    def __init__(self, worker: "Worker", limit_bytes: int) -> None:
-        self._worker = worker
+    def __init__(self, stepper: Stepper, limit_bytes: int) -> None:
+        self._stepper = stepper
         self._limit_bytes = limit_bytes
         self._step = 0
         self._bytes = 0
@@ -26,12 +23,12 @@ class Room:
 
     def sent(self, size_bytes: int) -> None:
         """So much was sent by hand, outside of a step: step if it is too much, until there is room."""
-        worker = self._worker
-        if self._step != worker.steps:
-            self._step, self._bytes = worker.steps, 0
+        stepper = self._stepper
+        if self._step != stepper.steps:
+            self._step, self._bytes = stepper.steps, 0
         self._bytes += size_bytes
-        if self.waits and not worker.is_stepping:
+        if self.waits and not stepper.is_stepping:
             if self._bytes > self._limit_bytes:
-                worker.step()
-            while worker.plane.is_overfull:
-                worker.step_or_park()
+                stepper.step()
+            while stepper.plane.is_overfull:
+                stepper.step_or_park()

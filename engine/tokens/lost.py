@@ -1,13 +1,10 @@
 """Tokens lost to the garbage collector: reported at once, released with the next exchange of progress."""
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tokenring.engine.progress import ChangeLog
-from tokenring.engine.tokens.token import Token
-
-if TYPE_CHECKING:
-    from tokenring.engine.data.output_port import OutputPort
+from tokenring.engine.tokens.token import Token, TokenPort
 
 
 class LostTokens:
@@ -17,9 +14,9 @@ class LostTokens:
 
     def __init__(self, log: ChangeLog) -> None:
         self._log = log
-        self.waiting: list[tuple[OutputPort, Any]] = []
+        self.waiting: list[tuple[TokenPort, Any]] = []
 
-    def add(self, token: Token, port: "OutputPort") -> None:
+    def add(self, token: Token, port: TokenPort) -> None:
         """A token of this output was garbage-collected while live, in whatever thread."""
         self.waiting.append((port, token._granted))
         self.report(token, port.describe())

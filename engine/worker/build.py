@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING
 from tokenring.engine.data import (
     Channel,
     CheckedChannel,
+    Edge,
+    FarSignal,
     FeedbackChannel,
+    Inbox,
     InputPort,
+    NearSignal,
     NestedInputPort,
     OutputPort,
     RelayChannel,
@@ -47,27 +51,24 @@ def build_dataflow(worker: "Worker", scope: Scope, forgotten: int) -> RunningDat
     outermost = graph.outermost_loop()
     for spec in graph.operators:
         number = tracker.add_operator(spec.notify)
-        operator = RunningOperator(worker, spec.name, number, spec.notify)
+        operator = RunningOperator(worker.runtime, spec.name, number, spec.notify)
         operator.is_relay = spec.relay is not None
         operator.in_loop = spec.depth >= outermost
         kind = InputPort if spec.input_depth == 1 else NestedInputPort
         operator.inputs = tuple(
             [
                 kind(
-                    operator,
                     index,
-                    tracker.add_location(number, is_input=True),
+                    Inbox(tracker.add_location(number, is_input=True), operator, worker.schedule),
                     port.schema,
                     spec.input_depth,
-                    tracker,
-                    worker.log,
                 )
                 for index, port in enumerate(spec.inputs)
             ]
         )
         operator.outputs = tuple(
             [
-                OutputPort(operator, index, tracker.add_location(number), schema, spec.depth, worker.log)
+                OutputPort(operator, index, tracker.add_location(number), schema, spec.depth)
                 for index, schema in enumerate(spec.outputs)
             ]
         )
@@ -76,11 +77,9 @@ def build_dataflow(worker: "Worker", scope: Scope, forgotten: int) -> RunningDat
         for output, inputs in zip(operator.outputs, same_time, strict=True):
             output.same_time_inputs = inputs
         running.append(operator)
-    probes: list[int] = []
     for probe in scope.probes:
         number = tracker.add_operator(Notify.ALWAYS)
-        probes.append(tracker.add_location(number, is_input=True))
-        probe.attach(tracker, number, probes[-1])
+        probe.attach(tracker, number, tracker.add_location(number, is_input=True))
     first_channel = worker.plane.channels_made
     _connect_channels(worker, scope, running)
     dataflow.channels = range(first_channel, worker.plane.channels_made)
@@ -93,52 +92,56 @@ def build_dataflow(worker: "Worker", scope: Scope, forgotten: int) -> RunningDat
             for output in operator.outputs:  # the initial tokens of all workers are common knowledge (SAFETY.md, A5)
                 tracker.change(output.location, first_time(spec.depth), worker.peers)
     tracker.propagate()
-    worker.progress.watch(worker, running, probes)
     _construct(worker, scope, running)
-    if worker.events is not None:
-        worker.events.watch(dataflow)
+    worker.dataflows.built(dataflow)
     return dataflow
 
 
 def _connect_channels(worker: "Worker", scope: Scope, running: list[RunningOperator]) -> None:
     stages = scope.graph.stages
     queued: dict[Source, list[RemoteChannel]] = {}  # by the output that feeds them, whatever stages lie between
-    for source, run in compile_stages(stages, worker.index):
+    runtime = worker.runtime
+    roots, run_of = compile_stages(stages, worker.index)
+    for source, run in roots:
         running[source.operator].outputs[source.port].channels.append(run)
     for operator, spec in zip(running, scope.graph.operators, strict=True):
         for port, declared in zip(operator.inputs, spec.inputs, strict=True):
             origin = running[declared.origin.operator].outputs[declared.origin.port]
             stage = declared.stage
             carried = origin.schema if stage is None else stage.schema
-            channel: Channel | RelayChannel
+            channel: Edge
             if spec.relay is not None and spec.depth == spec.input_depth:
-                channel = FeedbackChannel(spec.relay, operator.outputs[0], worker.going_round)
+                channel = FeedbackChannel(spec.relay, operator.outputs[0].channels, worker.going_round)
             elif spec.relay is not None:
-                channel = RelayChannel(spec.relay, operator.outputs[0])
+                channel = RelayChannel(spec.relay, operator.outputs[0].channels)
             elif needs_queues(declared.pact, worker.peers):
                 kind: type[RemoteChannel] = RemoteChannel
                 if isinstance(declared.pact, Route):
                     kind = RoutedChannel
                 elif needs_text_channel(port.schema, declared.pact):
                     kind = TextChannel
-                remote = kind(worker, origin, carried, port, worker.plane, declared.pact)
+                remote = kind(runtime, origin.location, carried, port, declared.pact)
                 queued.setdefault(declared.origin, []).append(remote)
                 channel = remote
             elif isinstance(declared.pact, Route):
-                channel = CheckedChannel(worker, port, declared.pact)
+                channel = CheckedChannel(runtime.log, port, declared.pact)
             elif port.schema != carried:
-                channel = SelectChannel(worker, port)
+                channel = SelectChannel(runtime.log, port.inbox, port.schema)
             else:
-                channel = Channel(worker, port)
+                channel = Channel(runtime.log, port.inbox)
             if stage is None:
                 origin.channels.append(channel)
             else:
-                assert stage.run is not None
-                stage.run.channels.append(channel)
+                run_of[stage.number].channels.append(channel)
     stages.clear()  # what they were compiled into is all that is needed; there may be a million
     for operator, spec in zip(running, scope.graph.operators, strict=True):
         for source, signal in spec.signals:
-            signal.attach(worker, tuple(queued.get(source, ())), operator)
+            end: NearSignal | FarSignal
+            if signal.everywhere and worker.peers > 1:
+                end = FarSignal(runtime, queued.get(source, ()), operator, worker.flush)
+            else:
+                end = NearSignal(worker.schedule, operator)
+            signal.attach(end.send, end.received)
 
 
 def _compile_paths(worker: "Worker", scope: Scope, dataflow: RunningDataflow, depths: list[int]) -> None:
@@ -165,21 +168,23 @@ def _construct(worker: "Worker", scope: Scope, running: list[RunningOperator]) -
             tokens.append(token)
             del token
         if spec.manual is not None:
-            spec.manual.attach(operator.outputs[0], tokens[0])
+            spec.manual.attach(operator.outputs[0], tokens[0], worker, worker.room)
         else:
             assert spec.constructor is not None
-            operator.set_logic(_logic(operator, spec.constructor, tokens))
+            operator.set_logic(_logic(worker, operator, spec.constructor, tokens))
             worker.schedule.make_due(operator)
         del tokens
         if operator.counts_tokens:
             worker.tracker.set_holding(operator.number, operator.held)
 
 
-def _logic(operator: RunningOperator, constructor: Constructor, tokens: list[Token]) -> Callable[..., None]:
+def _logic(
+    worker: "Worker", operator: RunningOperator, constructor: Constructor, tokens: list[Token]
+) -> Callable[..., None]:
     """Run an operator's constructor; what it raises, or a logic that is none, names the operator."""
-    where = f"the constructor of operator {operator.name!r} on worker {operator.worker.index}"
+    where = f"the constructor of operator {operator.name!r} on worker {worker.index}"
     try:
-        logic = constructor(OperatorContext(operator), *tokens)
+        logic = constructor(OperatorContext(operator, worker), *tokens)
     except BaseException as error:
         for token in tokens:
             if token.live:

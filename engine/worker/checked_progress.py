@@ -7,33 +7,23 @@ and paths finds. It costs many times the run.
 """
 
 from collections import Counter, deque
-from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-
-from tokenring.engine.data import RemoteChannel, messages_of
+from tokenring.engine.data import InputPort, OutputPort, RemoteChannel, Runtime, messages_of
 from tokenring.engine.errors import BrokenInvariant
 from tokenring.engine.progress import (
-    ChangeLog,
     PathsTo,
     Place,
     Pointstamp,
     ProgressChannel,
-    Tracker,
     Validator,
     differences,
     naive_frontier,
 )
+from tokenring.engine.running import Dataflows, RunningDataflow
 from tokenring.engine.times import first_time, from_coordinates
-from tokenring.shm.memory import Segment
 from tokenring.shm.queues import check as check_ring
-
-if TYPE_CHECKING:
-    from tokenring.engine.data import InputPort, OutputPort
-    from tokenring.engine.running import RunningOperator
-    from tokenring.engine.worker.worker import Worker
 
 
 class _Arrivals(deque[Any]):
@@ -52,50 +42,47 @@ class _Arrivals(deque[Any]):
         super().append(message)
 
 
-class CheckedProgressChannel(ProgressChannel):
-    """A progress channel that trusts nothing. Raises BrokenInvariant naming worker, operator, port and time."""
+class CheckedProgress:
+    """Exchanges progress and trusts nothing. Raises BrokenInvariant naming worker, operator, port and time."""
 
-    def __init__(self, segment: Segment, me: int, tracker: Tracker, log: ChangeLog, incoming: np.ndarray) -> None:
-        super().__init__(segment, me, tracker, log, incoming)
-        self._me = me
-        self._validator = Validator(me)
-        self._worker: Worker | None = None
+    def __init__(self, honest: ProgressChannel, runtime: Runtime, dataflows: Dataflows) -> None:
+        dataflows.watchers.append(self)
+        self._honest = honest
+        self._runtime = runtime
+        self._me = runtime.index
+        self._log = runtime.log
+        self._tracker = runtime.tracker
+        self._validator = Validator(runtime.index)
         self._left: dict[Pointstamp, int] = {}
         self._depths: dict[int, int] = {}
         self._inputs: list[InputPort] = []
         self._outputs: list[OutputPort] = []
         self._targets: dict[int, tuple[str, PathsTo]] = {}
 
-    def watch(
-        self,
-        worker: "Worker",
-        operators: Sequence["RunningOperator"],
-        probes: Sequence[int],
-    ) -> None:
+    def watch(self, dataflow: RunningDataflow) -> None:
         """Remember a new dataflow's locations; each output has its initial token."""
-        self._worker = worker
-        inputs = [port for operator in operators for port in operator.inputs]
-        outputs = [port for operator in operators for port in operator.outputs]
+        inputs = [port for operator in dataflow.operators for port in operator.inputs]
+        outputs = [port for operator in dataflow.operators for port in operator.outputs]
         places = {port.location: Place(port.describe(), False) for port in inputs}
         places |= {port.location: Place(port.describe(), True) for port in outputs}
-        places |= {probe: Place(f"a probe on worker {self._me}", False) for probe in probes}
-        paths_to = cache(worker.tracker.paths.to)
+        places |= {probe.location: Place(f"a probe on worker {self._me}", False) for probe in dataflow.probes}
+        paths_to = cache(self._tracker.paths.to)
         self._validator.watch(places, paths_to)
         self._depths |= {port.location: port.depth for port in inputs}
         self._depths |= {port.location: port.depth for port in outputs}
-        for operator in operators:
+        for operator in dataflow.operators:
             for output in operator.outputs if not operator.is_relay else ():
                 self._validator.grant(output.location, first_time(output.depth))
         for port in inputs:
-            port.queue = _Arrivals(self._validator, port.location)
+            port.inbox.queue = _Arrivals(self._validator, port.location)
         self._inputs += inputs
         self._outputs += outputs
         self._targets |= {at: (place.name, paths_to) for at, place in places.items() if not place.is_source}
 
-    def forget(self, operators: Sequence["RunningOperator"], probes: Sequence[int]) -> None:
+    def forget(self, dataflow: RunningDataflow) -> None:
         """Look at a finished dataflow no more: the tracker has forgotten it."""
-        gone = {*probes}
-        for operator in operators:
+        gone = {probe.location for probe in dataflow.probes}
+        for operator in dataflow.operators:
             gone |= {port.location for port in operator.inputs} | {port.location for port in operator.outputs}
         self._inputs = [port for port in self._inputs if port.location not in gone]
         self._outputs = [port for port in self._outputs if port.location not in gone]
@@ -107,12 +94,12 @@ class CheckedProgressChannel(ProgressChannel):
         waiting = Counter(
             (port.location, time)
             for port in self._inputs
-            for stamp, batch, _ in port.queue
+            for stamp, batch, _ in port.inbox.queue
             for time, _ in messages_of(stamp, batch)
         )
         self._validator.check_batch(differences(before, self._left), waiting)
         self._check_held()
-        flags = super().exchange(sent)
+        flags = self._honest.exchange(sent)
         self._left = self._logged()
         published = differences(before, self._left)
         if self._log.out < len(unfinished):
@@ -132,17 +119,14 @@ class CheckedProgressChannel(ProgressChannel):
         return {at: count for at, count in counts.items() if count}
 
     def _check_held(self) -> None:
-        worker = self._worker
-        if worker is None:
-            return
         kept = Counter(
             channel.source_location
-            for channel in worker.plane.channels.values()
+            for channel in self._runtime.plane.channels.values()
             if isinstance(channel, RemoteChannel)
             for _ in channel.pending
         )
         held = [(port.location, port.held + kept[port.location]) for port in self._outputs]
-        if worker.lost.waiting:
+        if self._runtime.lost.waiting:
             return  # the collector came by just now; what it took is reported with the next exchange
         for location, tokens in held:
             self._validator.check_held(location, tokens)
@@ -150,7 +134,7 @@ class CheckedProgressChannel(ProgressChannel):
     def _check_tables(self) -> None:
         try:
             self._tracker.entries.check()
-            check_ring(self.ring)
+            check_ring(self._honest.ring)
         except AssertionError as error:
             raise BrokenInvariant(f"worker {self._me}: tables or ring out of order: {error}") from error
         for target, (name, paths_to) in self._targets.items():

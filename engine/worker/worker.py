@@ -3,7 +3,6 @@
 A step: fire timers, take in messages, run due operators (what they send to themselves included), exchange progress.
 """
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from heapq import heappop
@@ -11,7 +10,7 @@ from threading import get_ident
 from time import monotonic_ns
 from typing import Any
 
-from tokenring.engine.data import DataPlane
+from tokenring.engine.data import DataPlane, Runtime
 from tokenring.engine.declare import Scope
 from tokenring.engine.errors import GroupStopped
 from tokenring.engine.explain import Dataflow, Inspection, StallWatch
@@ -20,18 +19,17 @@ from tokenring.engine.running import (
     IN_TURN,
     NOT_DUE,
     Dataflows,
+    EventLog,
     Garbage,
-    InputHandle,
     Publication,
     Room,
     Schedule,
     put_in_place,
     refuse_step,
 )
-from tokenring.engine.tokens import LostTokens
 from tokenring.engine.worker.agreement import Agreement
 from tokenring.engine.worker.build import build_dataflow
-from tokenring.engine.worker.checked_progress import CheckedProgressChannel
+from tokenring.engine.worker.checked_progress import CheckedProgress
 from tokenring.engine.worker.config import EXHAUSTIVE, Config
 from tokenring.engine.worker.ending import Ending
 from tokenring.engine.worker.parking import Parking
@@ -53,33 +51,33 @@ class Worker:
         self.index = index
         self.peers = config.workers
         self.config = config
+        exhaustive = config.checks == EXHAUSTIVE
         self.tracker = Tracker()
         self.log = ChangeLog()
-        self.plane = DataPlane(segment, index, config.backlog_bytes, config.checks == EXHAUSTIVE)
-        channel = CheckedProgressChannel if config.checks == EXHAUSTIVE else ProgressChannel
-        self.progress = channel(segment, index, self.tracker, self.log, self.plane.incoming)
+        self.plane = DataPlane(segment, index, config.backlog_bytes, exhaustive)
+        self.progress = ProgressChannel(segment, index, self.tracker, self.log, self.plane.incoming)
         self.dataflows = Dataflows()
         self._operators = self.dataflows.operators
-        self.inputs: list[InputHandle] = self.dataflows.inputs
+        self.inputs = self.dataflows.inputs
         self.parking = Parking(segment, lot, index, self.plane, self.progress)
         self.schedule = Schedule(self.dataflows, self.plane, self.parking.wake)
+        self.runtime = Runtime(index, self.peers, self.log, self.tracker, self.plane, self.schedule)
+        self.lost, self.thread = self.runtime.lost, self.runtime.thread
+        checked = CheckedProgress(self.progress, self.runtime, self.dataflows) if exhaustive else None
+        self._exchange_progress = (checked or self.progress).exchange
         self.ending = Ending(segment, self.schedule, self.parking.wake_peers)
-        self.inspection = Inspection(
-            index, self.peers, self.tracker, self.log, self.plane, self.dataflows, self.flush
-        )
+        self.inspection = Inspection(self.runtime, self.dataflows, self.flush)
         self.steps = 0
         self.agreement = Agreement(segment, index, config.oversubscribed, self._while_waiting)
-        self.events: Any = None  # engine/running/events.py, while somebody reads it
+        self.events: EventLog | None = None  # what the engine does, while somebody reads it
         self.publish: Callable[[Publication], None] = lambda one: put_in_place([one])  # a launcher does it
         self.report: Callable[[Any], None] = lambda _: None  # to the launcher's `on_note`, if one listens
         self.going_round: list[tuple[Any, Any, Any]] = []  # sent around loops, not counted yet: push, time, batch
-        self.thread = get_ident()
         self.is_stepping = False  # stays True after a failure
         self.failure: BaseException | None = None
         """What ended a step in the middle: this worker publishes nothing more."""
         self._is_alone = self.peers == 1
         self._incoming = 0
-        self.lost = LostTokens(self.log)
         self._garbage = Garbage()
         self.room = Room(self, config.backlog_bytes)
         self._stall = StallWatch(self.inspection, self.schedule, self.progress, self.lost)
@@ -171,7 +169,7 @@ class Worker:
             if unpublished or not self._is_alone or self.log.offset or self.lost.waiting or self.going_round:
                 active |= self._exchange(unpublished) != 0
             if self.dataflows.finished:
-                self.dataflows.forget_finished(self.tracker, self.plane, self.progress)
+                self.dataflows.forget_finished(self.tracker, self.plane)
         except BaseException as error:
             self.fail(error)
             raise
@@ -193,7 +191,7 @@ class Worker:
             self.lost.release()
         if self.plane.uncommitted:
             self.plane.commit()
-        flags = self.progress.exchange(sent)
+        flags = self._exchange_progress(sent)
         if flags:
             self._incoming = flags & INCOMING
             if flags & APPLIED_ANY:
@@ -227,14 +225,14 @@ class Worker:
         """Step; with nothing to do, spin a little, then sleep until there is something, a timer fires or time is up."""
         if self.step():
             return True
-        if self._spin(time.monotonic_ns() + min(self._spin_ns, int(limit_s * 1e9))):
+        if self._spin(monotonic_ns() + min(self._spin_ns, int(limit_s * 1e9))):
             return True
         self._park(limit_s)
         return False
 
     def _spin(self, deadline_ns: int) -> bool:
         """Step again and again until there is something to do, True, or it is time."""
-        while not (found := self.step()) and time.monotonic_ns() < deadline_ns:
+        while not (found := self.step()) and monotonic_ns() < deadline_ns:
             pass
         return found
 
@@ -266,6 +264,13 @@ class Worker:
     def complete(self) -> bool:
         """Whether every count is zero, here and so everywhere."""
         return self.tracker.complete and self.log.offset == 0 and not self.lost.waiting
+
+    def watch_events(self) -> EventLog:
+        """The log of what the engine does; turned on, it stands before this worker's ways to exchange and to sleep."""
+        if self.events is None:
+            self.events = events = EventLog(self.log, self.dataflows, self._exchange, self._park)
+            vars(self).update(_exchange=events.exchange, _park=events.park)
+        return self.events
 
     def _while_waiting(self, stepping: bool) -> None:
         """What is done while peers are waited for: steps, so that they are not held up."""

@@ -7,7 +7,16 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.engine.helpers import VALUE, Recorder
-from tokenring.engine import Exchange, InputHandle, OperatorError, Schema, Worker
+from tokenring.engine import (
+    Exchange,
+    InputHandle,
+    InputPort,
+    OperatorContext,
+    OperatorError,
+    Schema,
+    TokenRingError,
+    Worker,
+)
 from tokenring.operators import Max, Notificator, Sum, Tumbling, aggregate, concatenate, count, from_generator, no_op
 from tokenring.operators.mechanisms import use
 
@@ -196,6 +205,25 @@ def advance_to_text(worker: Worker) -> None:
     handle.advance_to("5s")  # type: ignore[arg-type]
 
 
+def step_within_a_logic(worker: Worker) -> None:
+    refused: list[TokenRingError] = []
+
+    def constructor(context: OperatorContext) -> Callable[..., None]:
+        def logic(messages: InputPort) -> None:
+            try:
+                worker.step()
+            except TokenRingError as error:
+                refused.append(error)
+
+        return logic
+
+    with worker.dataflow() as scope:
+        _, stream = scope.new_input(VALUE)
+        stream.sink("actor", constructor)
+    worker.run()
+    raise refused[0]
+
+
 # Mistakes in a program: (workers, program).
 IN_A_PROGRAM: dict[str, tuple[int, Callable[[Worker], None]]] = {
     "exchange by a column that does not cross": (1, exchange_without_key),
@@ -220,6 +248,7 @@ IN_A_PROGRAM: dict[str, tuple[int, Callable[[Worker], None]]] = {
     "give a window rows that come too late": (1, come_too_late),
     "exchange where watermarks stay local": (1, exchange_marks),
     "mix mechanisms": (1, mix_mechanisms),
+    "step the worker, or wait for a probe, within a logic": (1, step_within_a_logic),
     "step, wait or build in a probe's listener": (1, listen(lambda worker: worker.step())),
     "raise in a probe's listener": (1, listen(lambda _: 1 // 0)),
     "go on after an error that ended a step": (1, go_on),

@@ -59,7 +59,6 @@ IN_A_CALL: dict[str, Callable[..., Any]] = {
     "retain for an output that does not exist": lambda _, reference, *__: reference.retain(1),
     "copy a token": lambda token, *_: copy.copy(token),
     "copy a token reference or a session": lambda _, reference, *__: copy.copy(reference),
-    "step the worker, or wait for a probe, within a logic": lambda _, __, ___, out: out.operator.worker.step(),
     "send another schema": lambda token, _, __, out: out.give(token, Batch(Schema("other"), {"other": [1]})),
     "name a column that is not there": lambda *_: one_row()["price"],
     "send rows that are no mapping": lambda token, _, __, out: out.give(token, [1, 2]),

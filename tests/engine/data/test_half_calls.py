@@ -32,11 +32,28 @@ def test_references_and_sessions_have_no_doubles(doubled: Callable[[object], obj
 def test_a_logic_cannot_step_its_worker() -> None:
     """What it consumed would go out before what it is still to send."""
 
-    def act(token: Token, reference: Any, messages: Any, output: Any) -> None:
-        with pytest.raises(UsageError, match=r"operator 'actor' on worker 0: a logic cannot step its worker"):
-            output.operator.worker.step_while(lambda: True)
+    refused = []
 
-    with_message(act)
+    def declare(worker: Worker, scope: Scope) -> Any:
+        def constructor(context: Any, token: Token) -> Callable[..., None]:
+            token.drop()
+
+            def logic(messages: Any, output: Any) -> None:
+                with pytest.raises(UsageError, match=r"operator 'actor' on worker 0: a logic cannot step its worker"):
+                    worker.step_while(lambda: True)
+                refused.append(True)
+
+            return logic
+
+        handle, stream = scope.new_input(VALUE)
+        stream.unary("actor", VALUE, constructor)
+        return handle
+
+    with simulated() as group:
+        (handle,) = build(group, declare)
+        handle.close()
+        settle(group)
+    assert refused
 
 
 def test_after_an_error_nobody_is_in_the_middle_of_a_call() -> None:

@@ -212,7 +212,7 @@ def test_a_word_that_comes_late_is_dropped() -> None:
         first.plane.commit()
         while second.inspection.operators:
             second._exchange(False)
-            second.dataflows.forget_finished(second.tracker, second.plane, second.progress)
+            second.dataflows.forget_finished(second.tracker, second.plane)
         assert second.plane.look() == 1
         settle(group)
         nothing_left(group)

@@ -74,7 +74,7 @@ def test_a_program_that_only_sends_steps_when_too_much_waits(workers: int) -> No
         if worker.index == 0:
             for _ in range(300):
                 handle.send({"value": np.arange(ROWS)})
-                waiting = sum(8 * batch.rows for _, batch, _ in target.inputs[0].queue)
+                waiting = sum(8 * batch.rows for _, batch, _ in target.inputs[0].inbox.queue)
                 most = max(most, waiting, worker.plane._backlog_bytes)
         worker.run()
         return [most, len(recorder.rows)]

@@ -78,4 +78,4 @@ def counts_waiting_rows_as_messages(run: Run) -> None:
     for worker in run.group.workers:
         for channel in worker.plane.channels.values():
             if isinstance(channel, RemoteChannel):
-                channel.source_location = channel.target.location
+                channel.source_location = channel.inbox.location

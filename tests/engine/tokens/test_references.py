@@ -74,7 +74,7 @@ def test_a_kept_iterator_does_not_keep_its_reference_alive() -> None:
     def act(kept: list[Any], messages: InputPort, output: OutputPort) -> None:
         if kept:
             kept[1].retain()
-        elif messages.queue:
+        elif messages.inbox.queue:
             iterator = iter(messages)
             reference, _ = next(iterator)
             kept.extend([iterator, reference])
@@ -135,7 +135,7 @@ def _ports(
 
         def constructor(context: OperatorContext, *tokens: Token) -> Callable[..., None]:
             def logic(*ports: Any) -> None:
-                if ports[0].queue:
+                if ports[0].inbox.queue:
                     results.append(act(ports, tokens))
                     for token in tokens:
                         token.drop()
@@ -224,7 +224,7 @@ def test_a_lost_token_is_released_and_reported(capfd: pytest.CaptureFixture[str]
         lost.downgrade(8)
         assert output.held == 2
         del lost
-        waiting = output.operator.worker.lost.waiting
+        waiting = output.operator.runtime.lost.waiting
         assert waiting == [(output, 8)], "released with the next exchange"
         return output.held
 
@@ -239,7 +239,7 @@ def test_a_token_lost_in_a_cycle_is_released_when_it_is_collected(capfd: pytest.
     def act(token: Token, reference: TokenRef, messages: InputPort, output: OutputPort) -> tuple[int, int]:
         cycle: list[Any] = [reference.retain()]
         cycle.append(cycle)
-        lost = output.operator.worker.lost
+        lost = output.operator.runtime.lost
         before = len(lost.waiting)
         del cycle
         gc.collect()

@@ -25,7 +25,7 @@ from tokenring.engine import (
     execute,
 )
 from tokenring.engine.progress.exchange import ProgressChannel
-from tokenring.engine.worker.checked_progress import CheckedProgressChannel
+from tokenring.engine.worker.checked_progress import CheckedProgress
 from tokenring.engine.worker.simulation import SimulatedGroup
 
 VALUE = Schema("value")
@@ -102,7 +102,7 @@ def test_an_honest_run_passes(group: SimulatedGroup) -> None:
 
 def test_a_group_of_processes_passes() -> None:
     def program(worker: Worker) -> int:
-        assert isinstance(worker.progress, CheckedProgressChannel)
+        assert [type(watcher) for watcher in worker.dataflows.watchers] == [CheckedProgress]
         total = 0
 
         def add(context: Any) -> Callable[..., None]:
@@ -138,7 +138,7 @@ def test_the_switch(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_the_switch_nothing_is_there() -> None:
     group = SimulatedGroup(Config(workers=1, pin=False, checks="normal"))
     try:
-        assert type(group.workers[0].progress) is ProgressChannel
+        assert group.workers[0].dataflows.watchers == []
     finally:
         group.close()
 
@@ -221,7 +221,7 @@ def test_publishing_in_the_middle_of_a_call() -> None:
 
         def logic(rows: Any, output: Any) -> None:
             for reference, _ in rows:
-                group.workers[0].progress.exchange(False)
+                group.workers[0]._exchange_progress(False)
                 kept.append(reference.retain())
 
         return logic

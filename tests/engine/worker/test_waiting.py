@@ -135,7 +135,7 @@ def test_untaken_messages_wait_and_stay_what_they_were() -> None:
                     got.append((reference.time, int(batch["value"][0])))
                     output.give(reference, batch)
                     break
-                if messages.queue:
+                if messages.inbox.queue:
                     context.activate()
 
             return logic

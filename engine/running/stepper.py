@@ -1,15 +1,56 @@
-"""Why a worker does not step: it is in the middle of a step, or an error ended one and what was in hand is lost."""
+"""What steps a worker, as those see it who feed its dataflows from outside of steps; and why it may refuse to."""
 
+from collections.abc import Mapping
 from threading import current_thread, get_ident
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn, Protocol
 
+from tokenring.engine.data import DataPlane
 from tokenring.engine.errors import GroupStopped, TokenRingError, UsageError
+from tokenring.engine.progress import ChangeLog
+from tokenring.engine.running.operator import RunningOperator
 
-if TYPE_CHECKING:
-    from tokenring.engine.worker.worker import Worker
+
+class Operators(Protocol):
+    """Where the operators of a worker are found."""
+
+    @property
+    def operators(self) -> Mapping[int, RunningOperator]:
+        """All that run, by number."""
 
 
-def refuse_step(worker: "Worker") -> NoReturn:
+class Stepper(Protocol):
+    """A worker's loop."""
+
+    index: int
+    thread: int
+    """To which it belongs."""
+    log: ChangeLog
+    plane: DataPlane
+    steps: int
+    """How many were made."""
+    is_stepping: bool
+    """Stays True after a failure."""
+    failure: BaseException | None
+    """What ended a step in the middle."""
+
+    @property
+    def dataflows(self) -> Operators:
+        """What runs."""
+
+    def step(self) -> bool:
+        """Do what there is to do now; False if there was nothing."""
+
+    def step_or_park(self) -> bool:
+        """Step; sleep if there was nothing to do."""
+
+    def flush(self) -> None:
+        """Publish logged changes at once, unless a step is under way and will."""
+
+    def fail(self, error: BaseException) -> None:
+        """Go on no more."""
+
+
+def refuse_step(worker: Stepper) -> NoReturn:
     """Raise UsageError: a step within a step would publish half of what a call does; a step after one that an error
     ended would publish that rows were consumed of which nothing came. GroupStopped again where that was the error.
     """

@@ -1,0 +1,101 @@
+"""What an operator's constructor gets: who and where it is, and how to ask for a later run."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+from tokenring.engine.running.events import EventLog
+from tokenring.engine.running.operator import RunningOperator
+from tokenring.engine.running.publishing import Publication
+
+
+class EndInOrder(Protocol):
+    """How sources learn that the run is to end."""
+
+    def heed(self) -> bool:
+        """Whether somebody asked for an early end; who asks this promises to heed it."""
+
+    def run_then(self, operator: RunningOperator) -> None:
+        """Run a source when an end is asked for: it closes itself then."""
+
+
+class Host(Protocol):
+    """What a worker does for its operators beyond running them."""
+
+    publish: Callable[[Publication], None]
+
+    @property
+    def ending(self) -> EndInOrder:
+        """Who knows whether the run is to end."""
+
+    def watch_events(self) -> EventLog:
+        """The log of what the engine does, turned on if it was not."""
+
+
+class OperatorContext:
+    """What an operator's constructor gets: who and where it is, and how to ask for a later run."""
+
+    __slots__ = ("_heeds", "_host", "_operator", "_runtime")
+
+    def __init__(self, operator: RunningOperator, host: Host) -> None:
+        self._operator = operator
+        self._runtime = operator.runtime
+        self._host = host
+        self._heeds = False
+
+    @property
+    def name(self) -> str:
+        """The operator's name."""
+        return self._operator.name
+
+    @property
+    def worker_index(self) -> int:
+        """This worker's number, from 0."""
+        return self._runtime.index
+
+    @property
+    def peers(self) -> int:
+        """The number of workers in the group."""
+        return self._runtime.peers
+
+    @property
+    def congested(self) -> bool:
+        """Whether queues are so full that a source should send nothing now, and activate itself to look again."""
+        return self._runtime.plane.congested
+
+    def activate(self) -> None:
+        """Run the operator again in the worker's next step."""
+        self._runtime.schedule.activate(self._operator)
+
+    def activate_after(self, delay_ns: int) -> None:
+        """Run the operator again once `delay_ns` have passed (the worker may sleep until then)."""
+        self._runtime.schedule.activate_after(self._operator, delay_ns)
+
+    def publish(self, made: str | Path, target: str | Path) -> None:
+        """Let a folder that was made, and is on the disk, be called `target` once the whole run was right: when every
+        worker's program has returned and every dataflow has ended, the launcher renames it. Of a run that fails nothing
+        is published.
+        """
+        self._host.publish(Publication(self._operator.name, str(made), str(target)))
+
+    @property
+    def stopping(self) -> bool:
+        """Whether the run is to end in order, which a live source does by dropping its token. Ask in the constructor
+        too: the first time promises that, and has the operator run when the request comes. See `Worker.stopping`."""
+        if not self._heeds:
+            self._heeds = True
+            self._host.ending.run_then(self._operator)
+        return self._host.ending.heed()
+
+    def engine_events(self) -> EventLog:
+        """The log of what this worker's engine does, turned on: for sources that send it (`engine_events`)."""
+        events = self._host.watch_events()
+        events.add_reader(self._operator)
+        return events
+
+    def inspectable(self, view: Callable[[], Any]) -> None:
+        """Let `scope.running.inspect(name)` return `view()`: what an outsider may see of the operator's state."""
+        self._operator.view = view
+
+    def __repr__(self) -> str:
+        return f"OperatorContext({self.name!r}, worker {self.worker_index} of {self.peers})"
