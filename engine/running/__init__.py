@@ -9,7 +9,7 @@ from tokenring.engine.running.input_group import InputGroup
 from tokenring.engine.running.operator import NOT_DUE, RunningOperator
 from tokenring.engine.running.probe import Probe
 from tokenring.engine.running.probe_group import ProbeGroup
-from tokenring.engine.running.publishing import Publication, put_in_place, sync
+from tokenring.engine.running.publishing import Publication, put_in_place
 from tokenring.engine.running.room import Room
 from tokenring.engine.running.schedule import IN_TURN, Schedule
 from tokenring.engine.running.stepper import refuse_step
@@ -32,5 +32,4 @@ __all__ = [
     "Schedule",
     "put_in_place",
     "refuse_step",
-    "sync",
 ]

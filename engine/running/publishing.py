@@ -4,6 +4,7 @@ import os
 from typing import NamedTuple
 
 from tokenring.engine.errors import UsageError
+from tokenring.engine.whole_files import sync
 
 
 class Publication(NamedTuple):
@@ -29,12 +30,3 @@ def put_in_place(publications: list[Publication]) -> None:
             first = first or UsageError(f"operator {operator!r}: {target} has appeared meanwhile; {cure}")
     if first is not None:
         raise first
-
-
-def sync(path: str | os.PathLike[str]) -> None:
-    """Bring a file or folder to the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -18,8 +18,8 @@ from tokenring.engine import (
     Token,
     UsageError,
 )
+from tokenring.engine.whole_files import leftovers
 from tokenring.operators.capture.capture import FRONTIER, SUFFIX, TIME
-from tokenring.operators.sinks import leftovers
 from tokenring.operators.time import require_root
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from tokenring.engine import AnyStream, Batch, SchemaError
 from tokenring.operators.expressions import Expression
-from tokenring.operators.rows import with_columns
+from tokenring.operators.rows import mask_of, with_columns
 
 
 def with_conditions(
@@ -34,18 +34,9 @@ def with_conditions(
     return stream, after
 
 
-def mask_of(where: Any, batch: Batch) -> np.ndarray:
+def condition_mask(where: Any, batch: Batch) -> np.ndarray:
     """The rows for which a condition, a column's name or a function, holds (null is no); SchemaError if a function does
     not give a bool for each row."""
     if isinstance(where, str):
         return np.asarray(batch.words(where) == 1)
-    found = where(batch)
-    if isinstance(found, np.ma.MaskedArray):
-        found = found.filled(False)
-    found = np.asarray(found)
-    if found.dtype != np.bool_ or found.shape != (batch.rows,):
-        raise SchemaError(
-            f"where= gave an array of {found.dtype} of shape {found.shape}; it must give a bool for each of the "
-            f"{batch.rows} rows"
-        )
-    return found
+    return mask_of(where(batch), batch, "where=")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine import Batch, Kind, Schema, SchemaError
-from tokenring.operators.folds.conditions import mask_of
+from tokenring.operators.folds.conditions import condition_mask
 from tokenring.operators.folds.kernels import (
     COUNT,
     DISTINCT,
@@ -71,7 +71,7 @@ class Fold:
 
     def mask(self, batch: Batch, kind: Kind | None) -> np.ndarray | None:
         """The rows to fold, bool (rows,); None for all. kind: that of `column`."""
-        chosen = None if self.where is None else mask_of(self.where, batch)
+        chosen = None if self.where is None else condition_mask(self.where, batch)
         if kind is not None and kind.nullable and self.column is not None:
             present = ~batch.nulls(self.column)
             chosen = present if chosen is None else chosen & present

@@ -1,6 +1,6 @@
 """Operators that look at each row by itself, and that spread rows over streams and workers."""
 
-from tokenring.operators.rows.batches import filter_batches, map_batches
+from tokenring.operators.rows.batches import filter_batches, map_batches, mask_of
 from tokenring.operators.rows.branch import branch, partition
 from tokenring.operators.rows.columns import drop_columns, rename, select, with_columns
 from tokenring.operators.rows.concatenate import concatenate
@@ -27,6 +27,7 @@ __all__ = [
     "iterate",
     "map_batches",
     "map_rows",
+    "mask_of",
     "partition",
     "rename",
     "select",

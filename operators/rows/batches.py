@@ -40,12 +40,13 @@ def filter_batches(stream: AnyStream, keep: Callable[[Batch], np.ndarray], name:
     return stream.apply(name, stream.schema, apply)
 
 
-def mask_of(found: Any, batch: Batch) -> np.ndarray:
-    """What a function returned as bool of shape (rows,), null as False; SchemaError if it is no such thing."""
+def mask_of(found: Any, batch: Batch, source: str = "the function") -> np.ndarray:
+    """What a function returned as bool of shape (rows,), null as False; SchemaError, which says `source` returned it,
+    if it is no such thing."""
     chosen = np.asarray(found.filled(False) if np.ma.isMaskedArray(found) else found)
     if chosen.shape != (batch.rows,) or chosen.dtype != np.bool_:
         raise SchemaError(
-            f"the function returned {chosen.dtype} of shape {chosen.shape}; it must return bool of shape "
+            f"{source} returned {chosen.dtype} of shape {chosen.shape}; it must return bool of shape "
             f"({batch.rows},)"
         )
     return chosen

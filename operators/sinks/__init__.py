@@ -11,7 +11,7 @@ from tokenring.operators.sinks.collect import Collected, Latest, collect, latest
 from tokenring.operators.sinks.for_each import for_each
 from tokenring.operators.sinks.gather import gather
 from tokenring.operators.sinks.part_files import to_arrow_files, to_json_lines, to_parquet
-from tokenring.operators.sinks.publication import leftovers, publish
+from tokenring.operators.sinks.publication import publish
 from tokenring.operators.sinks.rolling import Roll
 
 __all__ = [
@@ -22,7 +22,6 @@ __all__ = [
     "for_each",
     "gather",
     "latest",
-    "leftovers",
     "publish",
     "to_arrow_files",
     "to_json_lines",

@@ -9,9 +9,7 @@ removes it.
 """
 
 import os
-import shutil
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -30,9 +28,9 @@ from tokenring.engine import (
     Token,
     UsageError,
 )
-from tokenring.engine.running import sync
+from tokenring.engine.whole_files import hidden, remove_leftovers, sync
 
-_PART = Schema("publisher worker pid started")
+_PART = Schema("publisher worker", path="string")
 
 
 class PartWriter(Protocol):
@@ -63,9 +61,7 @@ def publish(
 
     def write(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
         remove_leftovers(target)
-        pid = os.getpid()
-        started = started_at(pid)
-        path = hidden(target, context.worker_index, pid, started)
+        path = hidden(target, context.worker_index)
         part = writer(path, schema)
         seen: Time = 0
 
@@ -80,8 +76,7 @@ def publish(
             if frontier == COMPLETE and token.live:
                 part.close()
                 sync(path)
-                row = {"publisher": 0, "worker": context.worker_index, "pid": pid, "started": started}
-                parts.give(token, {column: [value] for column, value in row.items()})
+                parts.give(token, {"publisher": [0], "worker": [context.worker_index], "path": [str(path)]})
                 token.drop()
 
         return logic
@@ -91,8 +86,7 @@ def publish(
 
         def logic(parts: InputPort) -> None:
             for _, batch in parts:
-                for worker, pid, started in zip(*[words.tolist() for words in batch.columns[1:]], strict=True):
-                    paths.append((worker, hidden(target, worker, pid, started)))
+                paths.extend(zip(batch["worker"].tolist(), map(Path, batch["path"].tolist()), strict=True))
             if parts.frontier == COMPLETE and paths:
                 context.publish(_together([path for _, path in sorted(paths)], target, suffix), target)
                 paths.clear()
@@ -101,44 +95,6 @@ def publish(
 
     written = stream.unary(name, _PART, write)
     return written.sink(f"publish {name}", collect, Exchange("publisher"))
-
-
-def hidden(target: Path, worker: int | str, pid: int, started: int) -> Path:
-    """Where something of `target` is while it is being made, and by whom."""
-    return target.parent / f"{_mark(target)}{pid}-{started}-{worker}"
-
-
-def _mark(target: Path) -> str:
-    return f".{target.name}.tokenring-"
-
-
-def started_at(pid: int) -> int:
-    """When a process began, in clock ticks since boot; tells it from another one with its pid. 0 if it is gone."""
-    try:
-        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
-    except (OSError, IndexError):
-        return 0
-
-
-def leftovers(target: Path) -> list[Path]:
-    """What processes that are gone have left of `target`, hidden beside it."""
-    found = []
-    for entry in target.parent.iterdir() if target.parent.is_dir() else ():
-        if entry.name.startswith(_mark(target)):
-            with suppress(ValueError):  # not one of ours
-                pid, started, _ = entry.name.removeprefix(_mark(target)).split("-")
-                if started_at(int(pid)) != int(started):
-                    found.append(entry)
-    return sorted(found)
-
-
-def remove_leftovers(target: Path) -> None:
-    """Remove what processes that are gone have left of `target`."""
-    for entry in leftovers(target):
-        if entry.is_dir():
-            shutil.rmtree(entry, ignore_errors=True)
-        else:
-            entry.unlink(missing_ok=True)
 
 
 def _require_new(target: Path, name: str) -> None:
@@ -153,8 +109,7 @@ def _require_new(target: Path, name: str) -> None:
 
 def _together(parts: Sequence[Path], target: Path, suffix: str) -> Path:
     """Give the parts their names, in a folder that has yet to get its own."""
-    pid = os.getpid()
-    folder = hidden(target, "all", pid, started_at(pid))
+    folder = hidden(target, "all")
     folder.mkdir()
     for number, part in enumerate(parts):
         os.rename(part, folder / f"part-{number:05d}{suffix}")

@@ -31,9 +31,9 @@ from tokenring.engine import (
     Token,
     UsageError,
 )
-from tokenring.engine.running import sync
+from tokenring.engine.whole_files import hidden, remove_leftovers, sync
 from tokenring.operators.durations import nanoseconds_of
-from tokenring.operators.sinks.publication import PartWriter, hidden, remove_leftovers, started_at
+from tokenring.operators.sinks.publication import PartWriter
 from tokenring.operators.time import position_of
 
 _NOTHING = Schema("nothing")
@@ -156,12 +156,10 @@ def roll_files(
         token.drop()
         mark = target / "rolling"
         remove_leftovers(mark)
-        pid = os.getpid()
-        started = started_at(pid)
         begun = count()
 
         def create() -> tuple[Path, PartWriter]:
-            path = hidden(mark, f"{context.worker_index}.{next(begun)}", pid, started)
+            path = hidden(mark, f"{context.worker_index}.{next(begun)}")
             return path, writer(path, stream.schema)
 
         files = _Files(roll, every, create)

@@ -128,5 +128,5 @@ def test_mistakes(arguments: dict[str, Any], message: str) -> None:
 def test_a_condition_that_is_none() -> None:
     with bench([Schema("x")], lambda stream: aggregate(stream, n=Max("x", where=lambda batch: batch["x"]))) as made:
         made.send({"x": [1]})
-        with pytest.raises(OperatorError, match=r"where= gave an array of int64 of shape .1,.; it must give a bool"):
+        with pytest.raises(OperatorError, match=r"where= returned int64 of shape .1,.; it must return bool"):
             made.settle()

@@ -27,9 +27,9 @@ from tokenring.engine import (
     WorkerError,
     execute,
 )
+from tokenring.engine.whole_files import hidden
 from tokenring.operators import capture, replay
 from tokenring.operators.capture.replay import _events
-from tokenring.operators.sinks.publication import hidden, started_at
 
 SCHEMA = Schema("value", name="string?")
 Seen = list[list[Any]]
@@ -155,7 +155,7 @@ def test_what_a_killed_run_captured_can_be_read(tmp_path: Path) -> None:
             capture(stream, folder)
         handle.send({"value": [worker.index], "name": ["a"]})
         handle.advance_to(5)
-        part = hidden(folder, worker.index, os.getpid(), started_at(os.getpid()))
+        part = hidden(folder, worker.index)
         worker.step_while(lambda: 5 not in [frontier for frontier, *_ in _events(part, True)])
         worker.barrier()
         if worker.index == 0:

@@ -14,7 +14,7 @@ import pytest
 
 from tokenring.engine import GraphError, OperatorError, Schema, SchemaError, Stream, UsageError, Worker, execute
 from tokenring.operators import collect, gather, read_arrow, read_parquet, to_arrow_files, to_json_lines, to_parquet
-from tokenring.operators.sinks.publication import hidden, started_at
+from tokenring.shm.memory import process_start_ticks
 
 SCHEMA = Schema("id", at="timestamp?", name="string?", on="bool?", score="float64")
 AT = "2026-01-01T00:00:00.000000001"
@@ -59,7 +59,7 @@ def write_all(folder: Path, break_off: bool = False, fail_late: bool = False) ->
 
 
 def test_folders_appear_whole_with_what_arrived(tmp_path: Path) -> None:
-    dead = hidden(tmp_path / "json", 0, 1, started_at(1) + 1)
+    dead = tmp_path / f".json.tokenring-1-{process_start_ticks(1) + 1}-0"
     dead.touch()  # left by a process that had another one's pid
     with pytest.raises(UsageError, match="broken off"):
         execute(write_all(tmp_path, break_off=True), workers=2)
