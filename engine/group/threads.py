@@ -12,7 +12,7 @@ def warn_of_threads() -> None:
     """Warn if other threads are here just after a fork: a library that needs them may hang in the workers for ever.
 
     Those that a library ends before each fork (numpy's) are not seen here; Arrow's, which it makes anew, are left out,
-    by their number.
+    by their number; and a notebook's, which wait for what the kernel itself is asked.
     """
     others = []
     for thread in os.listdir("/proc/self/task"):
@@ -29,7 +29,8 @@ def warn_of_threads() -> None:
     arrow = sys.modules.get("pyarrow")
     if arrow is not None:
         unnamed = max(0, unnamed - arrow.cpu_count() - arrow.io_thread_count())
-    named = sorted({name for name in others if name != own and name != "jemalloc_bg_thd"})
+    named = sorted({name for name in others if name != own and not name.startswith(_known_names())})
+    pythons -= sum(map(_is_a_notebook_s, threading.enumerate()))
     count = pythons + unnamed + sum([name in named for name in others])
     if count:
         called = f" ({', '.join(named[:4])})" if named else ""
@@ -40,3 +41,13 @@ def warn_of_threads() -> None:
             RuntimeWarning,
             stacklevel=4,
         )
+
+
+def _known_names() -> tuple[str, ...]:
+    """How threads' names begin that no library waits for in a worker."""
+    return ("jemalloc_bg_thd", "ZMQbg/") if "ipykernel" in sys.modules else ("jemalloc_bg_thd",)
+
+
+def _is_a_notebook_s(thread: threading.Thread) -> bool:
+    runs = getattr(getattr(thread, "_target", None), "__self__", thread)
+    return type(runs).__module__.partition(".")[0] in ("ipykernel", "IPython")
