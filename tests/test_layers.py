@@ -50,7 +50,7 @@ ROOMS = {
         *("state", "expressions", "rows", "time", "mechanisms", "folds", "aggregates", "joins", "sources", "sinks"),
         *("capture", "graphs", "paper"),
     ),
-    "tools": ("system", "profile", "commands"),
+    "tools": ("system", "profile", "programs", "commands"),
     "nexmark": (
         *("events", "spark", "staging.foreign", "staging", "sql", "queries", "oracle", "measure", "run"),
         *("scale_out", "commands", "bench.sweeps", "bench.experiments", "bench.rendering", "bench"),

@@ -2,6 +2,7 @@
 
 from tokenring.engine.group.interrupts import HeldSignals
 from tokenring.engine.group.launcher import execute
+from tokenring.engine.group.named import import_program
 from tokenring.engine.group.processes import starting
 from tokenring.engine.group.scratch import owned_name, remove_leftovers, scratch_folder
 from tokenring.engine.group.warm_up import warm_up
@@ -9,6 +10,7 @@ from tokenring.engine.group.warm_up import warm_up
 __all__ = [
     "HeldSignals",
     "execute",
+    "import_program",
     "owned_name",
     "remove_leftovers",
     "scratch_folder",

@@ -33,8 +33,8 @@ def named(program: Callable[..., Any], start: str) -> dict[str, Any]:
             f"at the top level of a module (no lambda, no function within a function; functools.partial hands it "
             f"arguments), or use start='fork'"
         )
-    if module == "__main__":
-        module = _main_module(start)
+    if module in ("__main__", MAIN):
+        module = _file_or_module(sys.modules[module], start)
     return {"module": module, "name": name}
 
 
@@ -42,11 +42,10 @@ def _argument(value: Any, start: str) -> dict[str, Any]:
     return {"program": named(value, start)} if callable(value) else {"value": value}
 
 
-def _main_module(start: str) -> str:
+def _file_or_module(main: ModuleType, start: str) -> str:
     """The module or file that this process runs."""
-    main = sys.modules["__main__"]
     spec = getattr(main, "__spec__", None)
-    if spec is not None:
+    if spec is not None and spec.name != MAIN:
         return str(spec.name)
     path = getattr(main, "__file__", None)
     if path is None:
@@ -76,9 +75,18 @@ def _resolved(told: dict[str, Any]) -> Any:
 def _module(name: str) -> ModuleType:
     if not name.startswith("file:"):
         return importlib.import_module(name)
+    return import_program(name.removeprefix("file:"))
+
+
+def import_program(path: str) -> ModuleType:
+    """The program that is a file, imported once, under a name that is not `__main__`."""
     if MAIN not in sys.modules:
-        spec = importlib.util.spec_from_file_location(MAIN, name.removeprefix("file:"))
+        spec = importlib.util.spec_from_file_location(MAIN, path)
         assert spec is not None and spec.loader is not None
         sys.modules[MAIN] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[MAIN])
+        try:
+            spec.loader.exec_module(sys.modules[MAIN])
+        except BaseException:
+            del sys.modules[MAIN]
+            raise
     return sys.modules[MAIN]

@@ -1,5 +1,6 @@
 """The first moments of processes that are started afresh: workers that import their program, and the fork server."""
 
+import importlib
 import os
 import signal
 import sys
@@ -79,6 +80,8 @@ def _ordered(orders: int) -> Any:
 def _ready(order: Any) -> tuple[Any, Any, Segment, ParkingLot]:
     os.environ[STARTING] = "1"
     program, worker_class = resolve(order["program"]), resolve(order["worker_class"])
+    for module in order["modules"]:
+        importlib.import_module(module)
     del os.environ[STARTING]
     warm_up()
     segment = Segment.attach(order["segment"], Config(**order["config"]).layout)

@@ -127,6 +127,8 @@ def _orders(told: dict[str, Any], segment: Segment, lot: ParkingLot, config: Con
             "semaphores": lot.names,
             "launcher": os.getpid(),
             "argv": sys.argv,
+            # What the program names only in its workers: its kernels are to be ready before, as after a fork.
+            "modules": [name for name in sys.modules if name.startswith(f"{__name__.partition('.')[0]}.")],
         },
     )
     return orders

@@ -15,8 +15,8 @@ from tokenring.tools.system import Ended, ending_signals_exit, put_back
 
 _SUBCOMMANDS: Final = {
     "stage": ("nexmark.commands.stage", "stage", "Stage NEXMark events with Spark: generated ones, or your own."),
-    "run": ("nexmark.commands.run", "run", "Answer a NEXMark query over staged events, on all cores."),
-    "profile": ("nexmark.commands.profile", "profile", "Run a query or a program under py-spy: flame graphs."),
+    "run": ("nexmark.commands.run", "run", "Answer a NEXMark query on all cores, or run a function of your own."),
+    "profile": ("nexmark.commands.profile", "profile", "Run a query or any program under py-spy: flame graphs."),
     "why": ("tools.commands.why", "why", "Say what holds back the frontiers of a run that is under way."),
     "warm-up": ("tools.commands.warm_up", "warm_up", "Compile all kernels, so that no program has to wait."),
     "hold": ("tools.commands.hold", "hold", "Keep a frontier of a run from passing a time: a breakpoint."),
@@ -61,6 +61,11 @@ def cli() -> None:
     \b
       tokenring stage --out events --events 10_000_000
       tokenring run q4 --input events --verify
+
+    Or run a program of your own, a function of a worker or of a scope:
+
+    \b
+      tokenring run my_program.py:program --workers 2
     """
 
 

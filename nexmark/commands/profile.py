@@ -10,25 +10,30 @@ from typing import Any
 import click
 
 from tokenring.nexmark.commands.run import plan_from, run_options
-from tokenring.tools.commands import profile_program
+from tokenring.tools.commands import first_argument, profile_function, profile_program
 from tokenring.tools.errors import OptionError, RunError
 from tokenring.tools.profile import Recorders, output_folder, print_profile, read_recording, write_profile
+from tokenring.tools.programs import is_named
 from tokenring.tools.system import PathOption, at_work, in_one_line, progress_line
 
 
 class ProgramOrQuery(click.Command):
-    """A command that becomes `profile_program` where there is a `--`: what is behind it is the program, untouched."""
+    """A command that becomes `profile_program` where there is a `--`: what is behind it is the program, untouched; and
+    `profile_function` where a function of somebody's own is named."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
+        if is_named(first_argument(args, self, profile_function)):
+            return profile_function.make_context(info_name, args, parent, **extra)
         if "--" not in args:
             try:
                 return super().make_context(info_name, args, parent, **extra)
             except click.BadParameter as error:
                 if not isinstance(error.param, click.Argument):
                     raise
-                cure = "A program goes behind `--`: tokenring profile -- python my_program.py"  # most likely one
+                # Most likely one is meant.
+                cure = "A program goes behind `--`: tokenring profile -- python my.py; a function: my.py:FUNCTION"
                 raise click.BadParameter(f"{error.message} {cure}", error.ctx, error.param) from None
         at = args.index("--")
         return profile_program.make_context(info_name, args[:at], parent, obj=args[at + 1 :], **extra)
@@ -45,7 +50,8 @@ class ProgramOrQuery(click.Command):
 def profile(out_folder: Path, seconds: float, frequency: int, **options: Any) -> int:
     """Run QUERY, or after `--` any program, under py-spy and see where its workers' time goes.
 
-    A program of your own, `tokenring profile -- python my_program.py`: `tokenring profile --help --` says how.
+    A program of your own: `tokenring profile -- python my_program.py`, or a function of it, `tokenring profile
+    my_program.py:FUNCTION`; with --help at the end, either says how.
 
     The run is repeated in the same worker processes, to its end each time, until --seconds have passed, with a py-spy
     on every worker from the first moment. Workers are not stopped for a sample, so a few samples cannot be read; the

@@ -10,7 +10,9 @@ from typing import Any
 
 import click
 
+from tokenring.tools.commands import first_argument, run_program
 from tokenring.tools.errors import OptionError
+from tokenring.tools.programs import is_named
 from tokenring.tools.system import STANDARD_OUTPUT, PathOption, at_work, is_special, replace, require_writable
 
 MAX_RATE = 1e12
@@ -89,7 +91,24 @@ def plan_from(**options: Any) -> Any:
     )
 
 
-@click.command()
+class QueryOrProgram(click.Command):
+    """A command that becomes `run_program` where a function of somebody's own is named."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        if is_named(first_argument(args, self, run_program)):
+            return run_program.make_context(info_name, args, parent, **extra)
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except click.BadParameter as error:
+            if not isinstance(error.param, click.Argument):
+                raise
+            cure = "A function of your own goes as my_program.py:FUNCTION"
+            raise click.BadParameter(f"{error.message} {cure}", error.ctx, error.param) from None
+
+
+@click.command(cls=QueryOrProgram)
 @partial(run_options, queries=(*QUERIES, ALL))
 @click.option("--json", "json_file", metavar="FILE", type=PathOption(),
               help="Write the outcome as one JSON object; - for standard output.")  # fmt: skip
@@ -124,7 +143,7 @@ def run(
     streaming: bool,
     **options: Any,
 ) -> int:
-    """Answer QUERY over staged events on all cores.
+    """Answer QUERY over staged events on all cores. (A function of your own: `tokenring run my_program.py:FUNCTION`.)
 
     Without --rate as fast as it goes; with it, each event is due at its scheduled instant whatever the engine does, and
     latency is measured from that instant until the probe passes the event (the first second is left out). A run is DNF

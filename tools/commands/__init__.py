@@ -1,5 +1,7 @@
-"""Subcommands of `tokenring` that are about any program: why, hold, profile, warm-up."""
+"""Subcommands of `tokenring` that are about any program: why, hold, profile and run of programs, warm-up."""
 
-from tokenring.tools.commands.profile import profile_program
+from tokenring.tools.commands.arguments import first_argument
+from tokenring.tools.commands.profile import profile_function, profile_program
+from tokenring.tools.commands.run import run_program
 
-__all__ = ["profile_program"]
+__all__ = ["first_argument", "profile_function", "profile_program", "run_program"]

@@ -1,9 +1,10 @@
-"""`tokenring profile -- PROGRAM`: runs any program that uses the library, with py-spy on the workers of its groups."""
+"""`tokenring profile -- PROGRAM`, and of a function, my.py:program: py-spy on the workers of any program's groups."""
 
 from __future__ import annotations
 
 import os
 import shlex
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import click
 
+from tokenring.tools.commands.run import program_options
 from tokenring.tools.errors import OptionError, RunError
 from tokenring.tools.profile import (
     Recorders,
@@ -23,12 +25,15 @@ from tokenring.tools.profile import (
 )
 from tokenring.tools.system import PathOption, at_work
 
+_out = click.option("--out", "out_folder", default="profile", show_default=True, metavar="FOLDER", type=PathOption(),
+                    help="Where the files go; those of an earlier profile there are replaced.")  # fmt: skip
+_frequency = click.option("--frequency", type=click.IntRange(1, 1000), default=200, show_default=True, metavar="HZ",
+                          help="Samples a second of each worker.")  # fmt: skip
+
 
 @click.command(options_metavar="[OPTIONS] -- PROGRAM [ARGUMENTS]...")
-@click.option("--out", "out_folder", default="profile", show_default=True, metavar="FOLDER", type=PathOption(),
-              help="Where the files go; those of an earlier profile there are replaced.")  # fmt: skip
-@click.option("--frequency", type=click.IntRange(1, 1000), default=200, show_default=True, metavar="HZ",
-              help="Samples a second of each worker.")  # fmt: skip
+@_out
+@_frequency
 @click.pass_obj
 def profile_program(program: list[str], out_folder: Path, frequency: int) -> int:
     """Run PROGRAM, any that calls `execute`, and see where its workers' time goes.
@@ -42,13 +47,34 @@ def profile_program(program: list[str], out_folder: Path, frequency: int) -> int
     """
     if not program:
         raise OptionError("no program after `--`; give one, such as `tokenring profile -- python my_program.py`")
+    return _profile(program, shlex.join(program), out_folder, frequency)
+
+
+@click.command()
+@program_options
+@_out
+@_frequency
+def profile_function(
+    target: str, arguments: tuple[str, ...], workers: int | None, start: str, checks: str | None, out_folder: Path,
+    frequency: int,
+) -> int:  # fmt: skip
+    """Run a function of your own, as `tokenring run` does, and see where its workers' time goes.
+
+    Files and tables are those of a query: `tokenring profile --help`. A group too short for py-spy has no profile.
+    """
+    options = {"--workers": workers, "--start": start, "--checks": checks}
+    said = [word for name, value in options.items() if value is not None for word in (name, str(value))]
+    run = [sys.executable, "-m", "tokenring", "run", *said, target, "--", *arguments]
+    return _profile(run, f"tokenring run {target}", out_folder, frequency)
+
+
+def _profile(program: list[str], name: str, out_folder: Path, frequency: int) -> int:
     environment = dict(os.environ)  # the program's temporary files are its own affair, and not in our folder
     with at_work(), output_folder(out_folder):
         began_s = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="tokenring-profile-") as scratch:
             status, groups, recordings, missed = _record(program, environment, frequency, Path(scratch))
         took = f"{groups} group(s) in {time.monotonic() - began_s:.1f} s"
-        name = shlex.join(program)
         if not any(recording.stacks for recording in recordings):
             what = (
                 "its workers ended before py-spy had seen anything" if groups else "it was not seen to call `execute`"

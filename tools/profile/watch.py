@@ -8,7 +8,6 @@ from contextlib import contextmanager, suppress
 
 import psutil
 
-from tokenring.engine.ask import running_groups
 from tokenring.tools.errors import OptionError
 from tokenring.tools.profile.py_spy import Recorder, Recorders
 from tokenring.tools.system import Ended
@@ -40,6 +39,8 @@ def watch(command: list[str], environment: dict[str, str], recorders: Recorders)
 
 def _look(program: int, groups: list[list[Recorder]], recorders: Recorders) -> None:
     """Start a recorder on every worker that is new."""
+    from tokenring.engine.ask import running_groups
+
     known = {recorder.watched for group in groups for recorder in group}
     for found in running_groups([program, *(child.pid for child in _descendants(program))]):
         for pid in found.workers:
@@ -80,6 +81,8 @@ def _running(command: list[str], environment: dict[str, str]) -> Iterator[subpro
 
 def _end(program: subprocess.Popen[bytes], interrupted: bool) -> None:
     """Have the program end by itself if it has heard of Ctrl-C too, then because it is asked to, then at once."""
+    from tokenring.engine.ask import running_groups
+
     everything = [psutil.Process(program.pid), *_descendants(program.pid)]
     workers = {worker for group in running_groups(one.pid for one in everything) for worker in group.workers}
     try:

@@ -1,0 +1,178 @@
+"""`tokenring run my.py:program`: real files in a folder of their own, what they return, and every wrong name."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import orjson
+import pytest
+
+from tests.crash.group import ROOT, WATCHDOG_S
+from tests.crash.run_process import Command
+
+PROGRAM = """
+import sys
+import numpy as np
+import pyarrow as pa
+import tokenring as tr
+from beside import LEAST
+
+def rows(worker):
+    with worker.dataflow("rows") as scope:
+        numbers, stream = scope.new_input(tr.Schema("n", name="string?", at="timestamp"))
+        collected = tr.collect(tr.where(stream, tr.col("n") >= LEAST))
+    n = [worker.index, 10 + worker.index]
+    at = np.array(["2024-01-01T00:00:00.000000001"] * 2, "datetime64[ns]")
+    numbers.send({"n": n, "name": ["no", None], "at": at})
+    return collected
+
+def scoped(scope: "tr.Scope"):
+    return tr.read_arrow(scope, pa.table({"n": [4, 5]}))
+
+def named(scope):
+    return scoped(scope).schema.names
+
+def told(worker):
+    return worker.index, worker.peers, sys.argv
+
+def nothing(worker): ...
+def two(worker, other): ...
+def zero(): ...
+def wrong(worker): return 1 // worker.index
+def endless(worker):
+    while True:
+        worker.step_or_park()
+
+number = 3
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    files = {
+        "my.py": PROGRAM,
+        "beside.py": "LEAST = 10",
+        "engine.py": "raise AssertionError('somebody else\\'s')",
+        "raising.py": "import json\njson.loads('{')",
+        "broken.py": "def (",
+        "leaving.py": "raise SystemExit(5)",
+        "needing.py": "import not_there",
+        "package/__init__.py": "",
+        "package/near.py": "VALUE = 7",
+        "package/module.py": "from .near import VALUE\ndef program(worker): return VALUE + worker.index",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def run(folder: Path, *arguments: str, command: str = "run") -> subprocess.CompletedProcess[str]:
+    """Run the command there, as if it were installed."""
+    line = [sys.executable, "-m", "tokenring", command, *arguments]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        line, cwd=folder, env=environment, capture_output=True, text=True, timeout=WATCHDOG_S, check=False
+    )
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn", "forkserver"])
+def test_rows_into_a_pipe(folder: Path, start: str) -> None:
+    done = run(folder, "--start", start, "--workers", "2", "my.py:rows")
+    assert (done.returncode, done.stderr) == (0, "")
+    at = "2024-01-01 00:00:00.000000001Z"
+    assert [orjson.loads(line) for line in done.stdout.splitlines()] == [
+        {"n": n, "name": None, "at": at} for n in (10, 11)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "printed"),
+    [
+        (["my:told", "--workers", "1", "--", "a", "--b"], "(0, 1, ['my', 'a', '--b'])\n"),
+        (["my.py:scoped", "--workers", "1"], '{"n":4}\n{"n":5}\n'),
+        (["my.py:named", "--workers", "2"], "('n',)\n('n',)\n"),
+        (["my.py:nothing"], ""),
+        (["package.module:program", "--workers", "2"], "7\n8\n"),
+        (["package/module.py:program", "--workers", "2", "--start", "spawn"], "7\n8\n"),
+    ],
+)
+def test_what_is_returned_is_printed(folder: Path, arguments: list[str], printed: str) -> None:
+    done = run(folder, *arguments)
+    assert (done.returncode, done.stdout, done.stderr) == (0, printed, "")
+
+
+def test_rows_on_a_terminal_are_a_table(folder: Path) -> None:
+    ours, theirs = pty.openpty()
+    line = [sys.executable, "-m", "tokenring", "run", "my.py:rows", "--workers", "1"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "TERM": "dumb", "COLUMNS": "80"}
+    done = subprocess.run(line, cwd=folder, env=environment, stdout=theirs, timeout=WATCHDOG_S, check=False)
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            shown += os.read(ours, 1 << 16)
+        except OSError:  # nobody has the other end any more
+            break
+    os.close(ours)
+    assert done.returncode == 0
+    words = [line.replace("│", " ").replace("┃", " ").split() for line in shown.decode().splitlines()]
+    assert ["n", "name", "at"] in words
+    assert ["10", "2024-01-01", "00:00:00.000000001Z"] in words
+
+
+@pytest.mark.parametrize(
+    ("named", "status", "said"),
+    [
+        ("my.py:row", 2, "my.py has no function 'row'; did you mean 'rows'?"),
+        ("my.py:number", 2, "my.py:number: it is no function but of type int"),
+        ("my.py", 2, "Give my.py:NAME; there are: rows, scoped, named"),
+        ("mi.py:rows", 2, "mi.py: no such file; did you mean 'my.py'?"),
+        ("package:x", 2, "package has no function 'x'; there are: none"),
+        ("package.modul:program", 2, "no module 'package.modul' here or installed; did you mean 'package.module'?"),
+        ("packag.module:program", 2, "no module 'packag.module' here or installed; did you mean 'package.module'?"),
+        ("raising.py:f", 2, "raising.py: cannot be imported: JSONDecodeError"),
+        ("raising:f", 2, "raising.py:2)"),
+        ("broken.py:f", 2, "broken.py: cannot be imported: SyntaxError: invalid syntax"),
+        ("leaving.py:f", 2, "leaving.py: cannot be imported: SystemExit: 5"),
+        ("needing:f", 2, "needing: cannot be imported: ModuleNotFoundError: No module named 'not_there'"),
+        ("my.py:two", 2, "my.py:two takes (worker, other)"),
+        ("my.py:zero", 2, "my.py:zero takes nothing"),
+        ("my.py:wrong", 1, "my.py:wrong: worker 0: ZeroDivisionError"),
+        ("a-b:c", 2, "'a-b:c' names no program"),
+        ("my", 2, "'my' is not one of 'q0'"),
+    ],
+)
+def test_what_cannot_be_run_is_one_line(folder: Path, named: str, status: int, said: str) -> None:
+    done = run(folder, named)
+    assert (done.returncode, done.stdout) == (status, "")
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith("tokenring: error: ")
+    assert said in done.stderr
+
+
+def test_ctrl_c_is_one_line(folder: Path) -> None:
+    with Command("run", f"{folder}/my.py:endless", "--workers", "2") as command:
+        command.wait_for_workers(2, cpu_s=0)
+        command.kill(command.pid, signal.SIGINT)
+        assert command.end() == (130, "", "tokenring: error: interrupted\n")
+
+
+def test_a_profile_of_a_function(folder: Path) -> None:
+    (folder / "busy.py").write_text(
+        "import time\n"
+        "def busy(worker):\n"
+        "    end = time.monotonic() + 2\n"
+        "    while time.monotonic() < end:\n"
+        "        sum(range(1000))\n"
+        "    return worker.index\n"
+    )
+    done = run(folder, "busy.py:busy", "--workers", "2", "--out", "here", command="profile")
+    assert (done.returncode, done.stdout) == (0, "0\n1\n"), done.stderr
+    assert {path.name for path in (folder / "here").iterdir()} >= {"worker-0.svg", "worker-1.svg", "merged.svg"}
+    assert "busy.py" in (folder / "here" / "merged.svg").read_text()

@@ -1,0 +1,71 @@
+"""`tokenring run my.py:program`: a function of one's own on all workers, and what it returned."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from tokenring.tools.errors import CommandError
+
+MAX_WORKERS = 512
+STARTS = ("fork", "spawn", "forkserver")
+
+
+def program_options(command: Any) -> Any:
+    """What is said of a group that runs a function; shared with `tokenring profile`."""
+    options = [
+        click.argument("target", metavar="FILE.py:FUNCTION"),
+        click.argument("arguments", nargs=-1, metavar="[-- ARGUMENTS]..."),
+        click.option("--workers", type=click.IntRange(1, MAX_WORKERS), metavar="N",
+                     help="Worker processes.  [default: one per usable core]"),
+        click.option("--start", type=click.Choice(STARTS), default="fork", show_default=True,
+                     help="How workers begin: as copies of this process, or each importing the program."),
+        click.option("--checks", type=click.Choice(["normal", "exhaustive"]),
+                     help="exhaustive: doubt every step of the progress protocol; many times slower.  "
+                     "[default: $TOKENRING_CHECKS, else normal]"),
+    ]  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@click.command("run")
+@program_options
+def run_program(target: str, arguments: tuple[str, ...], workers: int | None, start: str, checks: str | None) -> int:
+    """Run a function of your own on all cores: FILE.py:FUNCTION, or package.module:FUNCTION.
+
+    It is called on each worker, with the worker, or with the scope of a dataflow if its parameter is annotated or named
+    so. What it returns is printed: rows (of `collect`, of a scope's stream, Arrow tables) as a table on a terminal and
+    as JSON lines elsewhere; other values as they are, a worker after the other; None not at all. ARGUMENTS are what it
+    finds in sys.argv.
+
+    A file is imported as if it were run, save that it is not called __main__.
+    """
+    from tokenring.tools.programs import load, print_returned, run
+    from tokenring.tools.system import ending_signals_raise, in_one_line
+
+    with ending_signals_raise():
+        sys.argv[:] = [target.partition(":")[0], *arguments]
+        named, program = load(target)
+        with _naming(str(named)), in_one_line():
+            from tokenring.engine import Config
+
+            config = Config(workers=workers or 0, start=start, checks=checks or "")
+            values = run(str(named), program, config)
+        print_returned(values)
+    return 0
+
+
+@contextmanager
+def _naming(program: str) -> Iterator[None]:
+    """Errors of the block say which program they are of."""
+    try:
+        yield
+    except CommandError as error:
+        if program not in str(error):
+            error.args = (f"{program}: {error}",)
+        raise
