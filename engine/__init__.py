@@ -31,7 +31,7 @@ from tokenring.engine.columns import (
     text_hash,
 )
 from tokenring.engine.data import InputPort, OutputPort, Session
-from tokenring.engine.declare import AnyStream, Feedback, Loop, OperatorBuilder, Scope, Stream
+from tokenring.engine.declare import AnyStream, Feedback, Loop, OperatorBuilder, Scope, ScopeOf, Stream
 from tokenring.engine.errors import (
     BrokenInvariant,
     ConfigError,
@@ -56,6 +56,7 @@ from tokenring.engine.explain import Dataflow, Explanation, Hold, Holder, Points
 from tokenring.engine.graph import (
     BatchFunction,
     Broadcast,
+    Constructor,
     Exchange,
     Fusable,
     Notify,
@@ -100,6 +101,7 @@ __all__ = [
     "BrokenInvariant",
     "Broadcast",
     "Config",
+    "Constructor",
     "ConfigError",
     "Dataflow",
     "DroppedTokenError",
@@ -137,6 +139,7 @@ __all__ = [
     "Schema",
     "SchemaError",
     "Scope",
+    "ScopeOf",
     "SegmentError",
     "Session",
     "Signal",

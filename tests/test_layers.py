@@ -48,7 +48,7 @@ ROOMS = {
     ),
     "operators": (
         *("state", "expressions", "rows", "time", "mechanisms", "folds", "aggregates", "joins", "sources", "sinks"),
-        *("capture", "graphs", "paper"),
+        *("capture", "graphs", "paper", "fluent"),
     ),
     "tools": ("system", "profile", "programs", "commands"),
     "nexmark": (

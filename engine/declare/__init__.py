@@ -3,6 +3,7 @@
 from tokenring.engine.declare.builder import OperatorBuilder
 from tokenring.engine.declare.feedback import Feedback
 from tokenring.engine.declare.scope import Loop, Scope
+from tokenring.engine.declare.scope_of import ScopeOf
 from tokenring.engine.declare.stream import AnyStream, Stream
 
 __all__ = [
@@ -11,5 +12,6 @@ __all__ = [
     "Loop",
     "OperatorBuilder",
     "Scope",
+    "ScopeOf",
     "Stream",
 ]

@@ -23,6 +23,8 @@ class Scope:
 
     stream_class: type[Any] = Stream
     """Of which class its streams are: a library may give them methods."""
+    loop_class: "type[Loop]"
+    """Of which class its loops are."""
 
     def __init__(self, name: str) -> None:
         self.graph = Graph(name)
@@ -153,7 +155,7 @@ class Scope:
                 f"loop {name!r} would be nested {self.depth} deep; times carry an epoch and at most "
                 f"{MOST_COORDINATES - 1} loop counters"
             )
-        yield Loop(self, name)
+        yield self.loop_class(self, name)
 
     def feedback(self, schema: Schema, increment: int = 1, name: str = "feedback") -> Feedback[Stream]:
         """The way around a loop: rows given to `connect` come back as `stream`, `increment` later in the scope's
@@ -185,7 +187,7 @@ class Loop(Scope):
     """
 
     def __init__(self, parent: Scope, name: str) -> None:
-        self.stream_class = parent.stream_class
+        self.stream_class, self.loop_class = parent.stream_class, parent.loop_class
         self.graph = parent.graph
         self.probes = parent.probes
         self.depth = parent.depth + 1
@@ -235,3 +237,6 @@ class Loop(Scope):
 
     def _connect(self, number: int, stream: Stream) -> None:
         self.graph.operators[number].inputs.append(stream.read(Pipeline(), stream.schema))
+
+
+Scope.loop_class = Loop

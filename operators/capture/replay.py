@@ -8,12 +8,12 @@ from typing import Any
 
 from tokenring.engine import (
     COMPLETE,
+    AnyStream,
     Batch,
     OperatorContext,
     OutputPort,
     Schema,
-    Scope,
-    Stream,
+    ScopeOf,
     Time,
     Token,
     UsageError,
@@ -23,7 +23,9 @@ from tokenring.operators.capture.capture import FRONTIER, SUFFIX, TIME
 from tokenring.operators.time import require_root
 
 
-def replay(scope: Scope, folder: str | Path, *, unfinished: bool = False, name: str = "replay") -> Stream:
+def replay(
+    scope: ScopeOf[AnyStream], folder: str | Path, *, unfinished: bool = False, name: str = "replay"
+) -> AnyStream:
     """The stream that `capture` wrote to `folder`: the same messages at the same times, and no frontier that the
     captured stream did not have.
 

@@ -9,7 +9,7 @@ gather                                     what workers collected, as one table 
 
 from tokenring.operators.sinks.collect import Collected, Latest, collect, latest
 from tokenring.operators.sinks.for_each import for_each
-from tokenring.operators.sinks.gather import gather
+from tokenring.operators.sinks.gather import Kept, gather, gathered
 from tokenring.operators.sinks.part_files import to_arrow_files, to_json_lines, to_parquet
 from tokenring.operators.sinks.publication import publish
 from tokenring.operators.sinks.rolling import Roll
@@ -20,7 +20,9 @@ __all__ = [
     "Roll",
     "collect",
     "for_each",
+    "Kept",
     "gather",
+    "gathered",
     "latest",
     "publish",
     "to_arrow_files",

@@ -114,6 +114,12 @@ class Latest:
         """The rows, in the order in which keys first appeared: name -> int64 array."""
         return {name: self._rows[: self._keys.limit, at].copy() for at, name in enumerate(self.names)}
 
+    def to_arrow(self) -> "pa.Table":
+        """The rows as a pyarrow table of int64 columns."""
+        import pyarrow as pa
+
+        return pa.table(self.columns())
+
 
 def latest(stream: Stream, key: str, name: str = "latest") -> Latest:
     """Keep the latest row of each key that arrives on this worker (exchange by the key first if keys are spread).

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tokenring.engine import Batch, Schema, SchemaError, Scope, Stream, Time, UsageError, table_of
+from tokenring.engine import AnyStream, Batch, Schema, SchemaError, ScopeOf, Time, UsageError, table_of
 from tokenring.operators.sources.arguments import chosen_columns, named_rows, require_positive, require_schema
 from tokenring.operators.sources.feeder import Piece, feed
 from tokenring.operators.sources.files import Paths, files_of
@@ -19,7 +19,7 @@ _UTC = ("UTC", "Etc/UTC", "Z", "GMT", "+00:00")
 
 
 def read_arrow(
-    scope: Scope,
+    scope: ScopeOf[AnyStream],
     table: "pa.Table | Paths | Any",
     *,
     schema: Schema | None = None,
@@ -28,7 +28,7 @@ def read_arrow(
     batch_rows: int = 1 << 14,
     throttle: Throttle | None = None,
     name: str = "read_arrow",
-) -> Stream:
+) -> AnyStream:
     """Rows of an Arrow table, of what offers itself as one (pandas, Polars), or of Arrow IPC files (a file, a folder of
     .arrow and .feather, a pattern, a list).
 

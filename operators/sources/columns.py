@@ -7,7 +7,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from tokenring.engine import Batch, Schema, SchemaError, Scope, Stream, Time, UsageError
+from tokenring.engine import AnyStream, Batch, Schema, SchemaError, ScopeOf, Time, UsageError
 from tokenring.operators.durations import Span
 from tokenring.operators.sources.arguments import require_positive, require_schema
 from tokenring.operators.sources.feeder import Piece, feed
@@ -19,22 +19,24 @@ _RELEASE_ROWS = 1 << 20  # how many rows are read before their pages are given b
 
 @overload
 def read_columns(
-    scope: Scope, schema: Schema, files: Mapping[str, str | Path], *, time: str | Time = ..., disorder: Span = ...,
+    scope: ScopeOf[AnyStream],
+    schema: Schema, files: Mapping[str, str | Path], *, time: str | Time = ..., disorder: Span = ...,
     floor: str | Path | None = ..., batch_rows: int = ..., throttle: Throttle | None = ..., name: str = ...,
     late: Literal[False] = ...,
-) -> Stream: ...  # fmt: skip
+) -> AnyStream: ...  # fmt: skip
 
 
 @overload
 def read_columns(
-    scope: Scope, schema: Schema, files: Mapping[str, str | Path], *, time: str | Time = ..., disorder: Span = ...,
+    scope: ScopeOf[AnyStream],
+    schema: Schema, files: Mapping[str, str | Path], *, time: str | Time = ..., disorder: Span = ...,
     floor: str | Path | None = ..., batch_rows: int = ..., throttle: Throttle | None = ..., name: str = ...,
     late: Literal[True],
-) -> tuple[Stream, Stream]: ...  # fmt: skip
+) -> tuple[AnyStream, AnyStream]: ...  # fmt: skip
 
 
 def read_columns(
-    scope: Scope,
+    scope: ScopeOf[AnyStream],
     schema: Schema,
     files: Mapping[str, str | Path],
     *,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, overload
 
-from tokenring.engine import Schema, Scope, Stream, Time, UsageError
+from tokenring.engine import AnyStream, Schema, ScopeOf, Time, UsageError
 from tokenring.operators.durations import Span
 from tokenring.operators.sources.arguments import require_positive, require_schema
 from tokenring.operators.sources.csv_rows import CsvRows, first_row_at
@@ -17,22 +17,24 @@ from tokenring.operators.time import Timing
 
 @overload
 def read_csv(
-    scope: Scope, path: Paths, schema: Schema, *, time: str | Time = ..., disorder: Span = ..., delimiter: str = ...,
+    scope: ScopeOf[AnyStream],
+    path: Paths, schema: Schema, *, time: str | Time = ..., disorder: Span = ..., delimiter: str = ...,
     header: bool = ..., nulls: Sequence[str] = ..., time_formats: Sequence[str] = ..., quoted_newlines: bool = ...,
     block_bytes: int = ..., throttle: Throttle | None = ..., name: str = ..., late: Literal[False] = ...,
-) -> Stream: ...  # fmt: skip
+) -> AnyStream: ...  # fmt: skip
 
 
 @overload
 def read_csv(
-    scope: Scope, path: Paths, schema: Schema, *, time: str | Time = ..., disorder: Span = ..., delimiter: str = ...,
+    scope: ScopeOf[AnyStream],
+    path: Paths, schema: Schema, *, time: str | Time = ..., disorder: Span = ..., delimiter: str = ...,
     header: bool = ..., nulls: Sequence[str] = ..., time_formats: Sequence[str] = ..., quoted_newlines: bool = ...,
     block_bytes: int = ..., throttle: Throttle | None = ..., name: str = ..., late: Literal[True],
-) -> tuple[Stream, Stream]: ...  # fmt: skip
+) -> tuple[AnyStream, AnyStream]: ...  # fmt: skip
 
 
 def read_csv(
-    scope: Scope,
+    scope: ScopeOf[AnyStream],
     path: Paths,
     schema: Schema,
     *,

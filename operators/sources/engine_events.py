@@ -2,7 +2,17 @@
 
 from collections.abc import Callable
 
-from tokenring.engine import COMPLETE, InputPort, OperatorContext, OutputPort, Schema, Scope, Stream, Token, UsageError
+from tokenring.engine import (
+    COMPLETE,
+    AnyStream,
+    InputPort,
+    OperatorContext,
+    OutputPort,
+    Schema,
+    ScopeOf,
+    Token,
+    UsageError,
+)
 from tokenring.operators.time import require_root
 
 EVENT = Schema.of(
@@ -20,7 +30,7 @@ EVENT = Schema.of(
 _NOTHING = Schema("nothing")
 
 
-def engine_events(scope: Scope, *, every_ns: int = 10_000_000, name: str = "engine_events") -> Stream:
+def engine_events(scope: ScopeOf[AnyStream], *, every_ns: int = 10_000_000, name: str = "engine_events") -> AnyStream:
     """What this worker's engine does while this dataflow lives, a row an event, sent every `every_ns` at times of the
     wall clock (ns since 1970), none of which is after those of its rows.
 

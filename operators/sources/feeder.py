@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from tokenring.engine import Batch, OperatorContext, OutputPort, Schema, Scope, Time, Token
+from tokenring.engine import Batch, OperatorContext, OutputPort, Schema, ScopeOf, Time, Token
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import Place, Timing, require_root
 
@@ -22,7 +22,12 @@ Pieces = Callable[[int, int], Iterator[Piece]]
 
 
 def feed(
-    scope: Scope, schema: Schema, timing: Timing, pieces: Pieces, throttle: Throttle | None, live: bool = False
+    scope: ScopeOf[Any],
+    schema: Schema,
+    timing: Timing,
+    pieces: Pieces,
+    throttle: Throttle | None,
+    live: bool = False,
 ) -> Any:
     """A source of every worker's pieces, which ends when they do, or, if it is live, when the run is to stop: a stream,
     or, where `timing.late`, that and the one of late rows.
@@ -62,7 +67,7 @@ def feed(
     return declare(scope, timing.name, schema, construct, timing.late)
 
 
-def declare(scope: Scope, name: str, schema: Schema, construct: Callable[..., Any], late: bool) -> Any:
+def declare(scope: ScopeOf[Any], name: str, schema: Schema, construct: Callable[..., Any], late: bool) -> Any:
     """A source's stream, or, where there is one for late rows, both."""
     streams = scope.source(name, (schema, schema) if late else schema, construct)
     return streams if late else streams[0]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, Literal, overload
 
-from tokenring.engine import Batch, Schema, Scope, Stream, Time, UsageError
+from tokenring.engine import AnyStream, Batch, Schema, ScopeOf, Time, UsageError
 from tokenring.operators.durations import Span
 from tokenring.operators.sources.arguments import named_rows, require_callable, require_schema
 from tokenring.operators.sources.feeder import Piece, feed
@@ -16,21 +16,23 @@ Rows = Batch | Mapping[str, Any]
 
 @overload
 def from_generator(
-    scope: Scope, schema: Schema, function: Callable[[int, int], Iterator[Rows]], *, time: str | Time = ...,
+    scope: ScopeOf[AnyStream],
+    schema: Schema, function: Callable[[int, int], Iterator[Rows]], *, time: str | Time = ...,
     disorder: Span = ..., throttle: Throttle | None = ..., live: bool = ..., name: str = ...,
     late: Literal[False] = ...,
-) -> Stream: ...  # fmt: skip
+) -> AnyStream: ...  # fmt: skip
 
 
 @overload
 def from_generator(
-    scope: Scope, schema: Schema, function: Callable[[int, int], Iterator[Rows]], *, time: str | Time = ...,
+    scope: ScopeOf[AnyStream],
+    schema: Schema, function: Callable[[int, int], Iterator[Rows]], *, time: str | Time = ...,
     disorder: Span = ..., throttle: Throttle | None = ..., live: bool = ..., name: str = ..., late: Literal[True],
-) -> tuple[Stream, Stream]: ...  # fmt: skip
+) -> tuple[AnyStream, AnyStream]: ...  # fmt: skip
 
 
 def from_generator(
-    scope: Scope,
+    scope: ScopeOf[AnyStream],
     schema: Schema,
     function: Callable[[int, int], Iterator[Rows]],
     *,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Literal, overload
 
-from tokenring.engine import Schema, Scope, Stream, Time
+from tokenring.engine import AnyStream, Schema, ScopeOf, Time
 from tokenring.operators.durations import Span
 from tokenring.operators.sources.arguments import require_positive, require_schema
 from tokenring.operators.sources.feeder import Piece, feed
@@ -16,20 +16,22 @@ from tokenring.operators.time import Timing
 
 @overload
 def read_json_lines(
-    scope: Scope, path: Paths, schema: Schema, *, time: str | Time = ..., disorder: Span = ..., block_bytes: int = ...,
+    scope: ScopeOf[AnyStream],
+    path: Paths, schema: Schema, *, time: str | Time = ..., disorder: Span = ..., block_bytes: int = ...,
     throttle: Throttle | None = ..., name: str = ..., late: Literal[False] = ...,
-) -> Stream: ...  # fmt: skip
+) -> AnyStream: ...  # fmt: skip
 
 
 @overload
 def read_json_lines(
-    scope: Scope, path: Paths, schema: Schema, *, time: str | Time = ..., disorder: Span = ..., block_bytes: int = ...,
+    scope: ScopeOf[AnyStream],
+    path: Paths, schema: Schema, *, time: str | Time = ..., disorder: Span = ..., block_bytes: int = ...,
     throttle: Throttle | None = ..., name: str = ..., late: Literal[True],
-) -> tuple[Stream, Stream]: ...  # fmt: skip
+) -> tuple[AnyStream, AnyStream]: ...  # fmt: skip
 
 
 def read_json_lines(
-    scope: Scope,
+    scope: ScopeOf[AnyStream],
     path: Paths,
     schema: Schema,
     *,

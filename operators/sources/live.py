@@ -8,13 +8,13 @@ from typing import Any, Final, Literal, overload
 import numpy as np
 
 from tokenring.engine import (
+    AnyStream,
     Batch,
     OperatorContext,
     OutputPort,
     Schema,
     SchemaError,
-    Scope,
-    Stream,
+    ScopeOf,
     Time,
     Token,
     UsageError,
@@ -39,20 +39,22 @@ END_OF_STREAM: Final = _Word.END_OF_STREAM
 
 @overload
 def from_callback(
-    scope: Scope, schema: Schema, poll: Callable[[], Any], *, time: str | Time | Literal[_Word.ARRIVAL] = ...,
+    scope: ScopeOf[AnyStream],
+    schema: Schema, poll: Callable[[], Any], *, time: str | Time | Literal[_Word.ARRIVAL] = ...,
     disorder: Span = ..., stamp: str | None = ..., idle_ns: int = ..., name: str = ..., late: Literal[False] = ...,
-) -> Stream: ...  # fmt: skip
+) -> AnyStream: ...  # fmt: skip
 
 
 @overload
 def from_callback(
-    scope: Scope, schema: Schema, poll: Callable[[], Any], *, time: str | Time | Literal[_Word.ARRIVAL] = ...,
+    scope: ScopeOf[AnyStream],
+    schema: Schema, poll: Callable[[], Any], *, time: str | Time | Literal[_Word.ARRIVAL] = ...,
     disorder: Span = ..., stamp: str | None = ..., idle_ns: int = ..., name: str = ..., late: Literal[True],
-) -> tuple[Stream, Stream]: ...  # fmt: skip
+) -> tuple[AnyStream, AnyStream]: ...  # fmt: skip
 
 
 def from_callback(
-    scope: Scope,
+    scope: ScopeOf[AnyStream],
     schema: Schema,
     poll: Callable[[], Any],
     *,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
 
-from tokenring.engine import Batch, Schema, SchemaError, Scope, Stream, Time, UsageError
+from tokenring.engine import AnyStream, Batch, Schema, SchemaError, ScopeOf, Time, UsageError
 from tokenring.operators.durations import Span
 from tokenring.operators.sources.arguments import require_positive
 from tokenring.operators.sources.arrow_tables import schema_of
@@ -30,22 +30,22 @@ class _RowGroup(NamedTuple):
 
 @overload
 def read_parquet(
-    scope: Scope, path: Paths, *, schema: Schema | None = ..., columns: str | Sequence[str] | None = ...,
+    scope: ScopeOf[AnyStream], path: Paths, *, schema: Schema | None = ..., columns: str | Sequence[str] | None = ...,
     time: str | Time = ..., disorder: int | None = ..., batch_rows: int = ..., throttle: Throttle | None = ...,
     name: str = ..., late: Literal[False] = ...,
-) -> Stream: ...  # fmt: skip
+) -> AnyStream: ...  # fmt: skip
 
 
 @overload
 def read_parquet(
-    scope: Scope, path: Paths, *, schema: Schema | None = ..., columns: str | Sequence[str] | None = ...,
+    scope: ScopeOf[AnyStream], path: Paths, *, schema: Schema | None = ..., columns: str | Sequence[str] | None = ...,
     time: str | Time = ..., disorder: int | None = ..., batch_rows: int = ..., throttle: Throttle | None = ...,
     name: str = ..., late: Literal[True],
-) -> tuple[Stream, Stream]: ...  # fmt: skip
+) -> tuple[AnyStream, AnyStream]: ...  # fmt: skip
 
 
 def read_parquet(
-    scope: Scope,
+    scope: ScopeOf[AnyStream],
     path: Paths,
     *,
     schema: Schema | None = None,

@@ -13,6 +13,7 @@ from tokenring.engine import (
     Schema,
     SchemaError,
     Scope,
+    ScopeOf,
     Time,
     Token,
     UsageError,
@@ -169,7 +170,7 @@ def block_minima(times: np.ndarray, rows: int) -> list[Time]:
     return np.minimum.reduceat(times, np.arange(0, len(times), rows)).tolist()
 
 
-def require_root(scope: Scope, what: str) -> None:
+def require_root(scope: ScopeOf[Any], what: str) -> None:
     """Raise GraphError in a loop, where times are tuples, on behalf of a source or sink; UsageError for no scope."""
     if not isinstance(scope, Scope):
         raise UsageError(

@@ -1,0 +1,21 @@
+"""The operators as methods: streams, scopes and workers whose methods are the functions of the library.
+
+    from tokenring.operators.fluent import run
+
+    run(lambda scope: scope.read_csv(path, schema).filter(col("price") > 100).to_parquet(folder), workers=2)
+"""
+
+from tokenring.operators.fluent.scope import Feedback, Loop, OperatorBuilder, Scope
+from tokenring.operators.fluent.stream import Stream
+from tokenring.operators.fluent.worker import Worker, execute, run
+
+__all__ = [
+    "Feedback",
+    "Loop",
+    "OperatorBuilder",
+    "Scope",
+    "Stream",
+    "Worker",
+    "execute",
+    "run",
+]

@@ -1,0 +1,71 @@
+"""Scopes with the library's sources as methods, whose streams have its operators as methods."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from tokenring import engine
+from tokenring.engine import Constructor, InputHandle, Notify, Schema
+from tokenring.operators import sources
+from tokenring.operators.capture import replay as from_capture
+from tokenring.operators.fluent.stream import Stream
+
+Feedback = engine.Feedback[Stream]
+OperatorBuilder = engine.OperatorBuilder[Stream]
+
+
+class Loop(engine.Loop):
+    """An iterative scope: a time in it is the time outside with a round appended, 0 on entry."""
+
+    if TYPE_CHECKING:  # what it makes is of these classes, since its streams are
+
+        def source(
+            self, name: str, schemas: Schema | tuple[Schema, ...], constructor: Constructor
+        ) -> tuple[Stream, ...]: ...
+
+        def operator(self, name: str, notify: Notify = Notify.ALWAYS) -> OperatorBuilder: ...
+
+        def feedback(self, schema: Schema, increment: int = 1, name: str = "feedback") -> Feedback: ...
+
+        @contextmanager
+        def loop(self, name: str = "loop") -> Iterator["Loop"]: ...
+
+        @contextmanager
+        def region(self, name: str) -> Iterator["Loop"]: ...
+
+
+class Scope(engine.Scope):
+    """Builds one dataflow, with each source of the library as a method. All workers must declare the same one."""
+
+    stream_class = Stream
+    loop_class = Loop
+
+    if TYPE_CHECKING:
+
+        def new_input(
+            self, schema: Schema, name: str = "input", handle: InputHandle | None = None
+        ) -> tuple[InputHandle, Stream]: ...
+
+        def source(
+            self, name: str, schemas: Schema | tuple[Schema, ...], constructor: Constructor
+        ) -> tuple[Stream, ...]: ...
+
+        def operator(self, name: str, notify: Notify = Notify.ALWAYS) -> OperatorBuilder: ...
+
+        def feedback(self, schema: Schema, increment: int = 1, name: str = "feedback") -> Feedback: ...
+
+        @contextmanager
+        def loop(self, name: str = "loop") -> Iterator[Loop]: ...
+
+        @contextmanager
+        def region(self, name: str) -> Iterator["Scope"]: ...
+
+    read_csv = sources.read_csv
+    read_parquet = sources.read_parquet
+    read_json_lines = sources.read_json_lines
+    read_arrow = sources.read_arrow
+    read_columns = sources.read_columns
+    from_generator = sources.from_generator
+    from_callback = sources.from_callback
+    engine_events = sources.engine_events
+    replay = from_capture

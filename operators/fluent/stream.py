@@ -1,0 +1,111 @@
+"""Streams with the library's operators as methods: each is the function of that name, given the stream first."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from tokenring import engine
+from tokenring.engine.errors import NoSuchMethodError
+from tokenring.operators import aggregates, graphs, joins, paper, rows, sinks, state, time
+from tokenring.operators.capture import capture as to_capture
+
+_MEANT = {
+    "agg": "aggregate",
+    "concat": "union",
+    "concatenate": "union",
+    "drop": "drop_columns",
+    "drop_duplicates": "distinct",
+    "flat_map": "flat_map_rows",
+    "foreach": "for_each",
+    "group_by": "aggregate",
+    "groupby": "aggregate",
+    "key_by": "exchange",
+    "map": "map_rows",
+    "merge": "union",
+    "output": "for_each",
+    "unique": "distinct",
+    "where": "filter",
+    "window": "aggregate",
+    "write_csv": "to_parquet",
+    "write_parquet": "to_parquet",
+}
+"""What other libraries call it."""
+
+
+class Stream(engine.Stream):
+    """What leaves an operator of a dataflow under construction, with each operator of the library as a method."""
+
+    __slots__ = ()
+
+    # Of each row by itself
+    filter = rows.where
+    with_columns = rows.with_columns
+    select = rows.select
+    rename = rows.rename
+    drop_columns = rows.drop_columns
+    map_batches = rows.map_batches
+    filter_batches = rows.filter_batches
+    map_rows = rows.map_rows
+    flat_map_rows = rows.flat_map_rows
+    filter_rows = rows.filter_rows
+    inspect = rows.inspect
+
+    # Several streams, other workers, other times
+    union = rows.concatenate
+    branch = rows.branch
+    partition = rows.partition
+    exchange = rows.exchange
+    broadcast = rows.broadcast
+    iterate = rows.iterate
+    delay = time.delay
+
+    # By key
+    aggregate = aggregates.aggregate
+    count = aggregates.count
+    distinct = aggregates.distinct
+    last_by = aggregates.last_by
+    reduce = aggregates.reduce
+    top = aggregates.top
+    as_rows = state.as_rows
+
+    # Joins
+    join = joins.join
+    interval_join = joins.interval_join
+    temporal_join = joins.temporal_join
+    enrich = joins.enrich
+    look_up = joins.look_up
+
+    # Sinks
+    collect = sinks.collect
+    latest = sinks.latest
+    for_each = sinks.for_each
+    to_parquet = sinks.to_parquet
+    to_arrow_files = sinks.to_arrow_files
+    to_json_lines = sinks.to_json_lines
+    capture = to_capture
+
+    # Of edges
+    connected_components = graphs.connected_components
+    strongly_connected_components = graphs.strongly_connected_components
+    least_values = graphs.least_values
+    page_rank = graphs.page_rank
+
+    # The paper's
+    arrange = paper.arrange
+    average_of_last = paper.average_of_last
+    best_offers = paper.best_offers
+    no_op = paper.no_op
+    running_average = paper.running_average
+    tumbling_average = paper.tumbling_average
+    word_count = paper.word_count
+
+    if not TYPE_CHECKING:  # a checker of types knows better
+
+        def __getattr__(self, name: str) -> Any:
+            raise NoSuchMethodError(f"a Stream has no {name!r}{_cure(name, dir(type(self)))}")
+
+
+def _cure(name: str, there: Iterable[str]) -> str:
+    if name in _MEANT:
+        return f"; here it is {_MEANT[name]!r}"
+    near = engine.did_you_mean(name, [each for each in there if not each.startswith("_")])
+    return near or "; for a function of a stream, your own or a library's, say stream.pipe(function, ...)"

@@ -1,0 +1,157 @@
+"""Every operator is a method of a stream or of a scope, and its types say so at each step."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from mypy import api
+
+from tests.operators.exported import exported
+from tokenring import operators
+from tokenring.engine import Config, Schema, UsageError
+from tokenring.engine.errors import NoSuchMethodError, OperatorError
+from tokenring.operators import Count, Max, Sum, Tumbling, col, graphs
+from tokenring.operators.mechanisms import mechanism_of
+from tokenring.operators.fluent import Loop, Scope, Stream, Worker, execute, run
+
+OF_EDGES = {"ends"}
+"""Parts of other operators on graphs."""
+
+
+@pytest.mark.parametrize("name", sorted(exported() - OF_EDGES))
+def test_every_operator_is_a_method_with_the_same_parameters(name: str) -> None:
+    function = getattr(operators, name, None) or getattr(graphs, name)
+    method = getattr(Stream, name, None) or getattr(Scope, name)
+    assert inspect.signature(method) == inspect.signature(function)
+    assert inspect.getdoc(method)
+
+
+SAMPLE = """
+from tokenring.engine import Schema
+from tokenring.operators import Max, Tumbling, col
+from tokenring.operators.fluent import Scope, execute, Worker
+
+def declare(scope: Scope) -> None:
+    rows = scope.read_csv("rows.csv", Schema("key at price"), time="at")
+    reveal_type(rows)
+    kept = rows.filter(col("price") > 100)
+    reveal_type(kept)
+    reveal_type(kept.aggregate("key", window=Tumbling("at", 10), top=Max("price")))
+    reveal_type(kept.aggregate("key", window=Tumbling("at", 10), late=True, top=Max("price")))
+    reveal_type(kept.join(rows, on="key", columns="key at left.price").select("key"))
+    reveal_type(scope.new_input(Schema("value"))[1])
+    with scope.loop() as loop:
+        back = loop.feedback(rows.schema)
+        reveal_type(loop.enter(rows).union(back.stream))
+    rows.filtr(1)
+
+def program(worker: Worker) -> None:
+    with worker.dataflow("typed", mechanism="tokens") as scope:
+        reveal_type(scope)
+
+execute(program)
+"""
+
+
+def test_types_follow_at_each_step(tmp_path: Path) -> None:
+    path = tmp_path / "sample.py"
+    path.write_text(SAMPLE)
+    said, _, _ = api.run(["--strict", "--cache-dir", str(tmp_path / "cache"), str(path)])
+    told = [line.partition("sample.py:")[2] for line in said.splitlines() if "sample.py:" in line]
+    stream = "tokenring.operators.fluent.stream.Stream"
+    revealed = [line.split('"')[1] for line in told if "Revealed type" in line]
+    assert revealed == [
+        *[stream] * 3,
+        f"tuple[{stream}, {stream}]",
+        *[stream] * 3,
+        "tokenring.operators.fluent.scope.Scope",
+    ]
+    assert [line.split(": ", 1)[1] for line in told if "error" in line] == [
+        'error: "Stream" has no attribute "filtr"; maybe "filter"?  [attr-defined]'
+    ]
+
+
+SCHEMA = Schema("key at price")
+ROWS = pa.table({"key": [1, 2, 1, 2], "at": [1, 2, 3, 14], "price": [10, 200, 300, 400]})
+
+
+def _pipeline(scope: Scope) -> Any:
+    assert type(scope) is Scope
+    top = scope.read_arrow(ROWS, time="at").filter(col("price") > 100).aggregate(
+        "key", window=Tumbling("at", 10), top=Max("price"), n=Count()
+    )
+    assert type(top) is Stream
+    return top.collect()
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn", "forkserver"])
+def test_a_pipeline_is_run_and_gathered(start: str) -> None:
+    found = run(_pipeline, workers=2, start=start).sort_by([("window_start", "ascending"), ("key", "ascending")])
+    assert found.to_pylist() == [
+        {"window_start": 0, "window_end": 10, "key": 1, "top": 300, "n": 1},
+        {"window_start": 0, "window_end": 10, "key": 2, "top": 200, "n": 1},
+        {"window_start": 10, "window_end": 20, "key": 2, "top": 400, "n": 1},
+    ]
+
+
+def test_what_is_written_is_not_gathered(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    assert run(lambda scope: scope.read_arrow(ROWS).select("key", "price").to_parquet(folder), workers=1) is None
+    assert sum(1 for _ in folder.glob("*.parquet"))
+    latest = run(lambda scope: scope.read_arrow(ROWS).aggregate("key", total=Sum("price")).latest("key"), workers=1)
+    assert sorted(latest.to_pydict()["total"]) == [310, 600]
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "said"),
+    [
+        (lambda scope: scope.read_arrow(ROWS), "which nobody reads: end it with a sink, such as .collect()"),
+        (lambda scope: 7, "the pipeline returned int; it returns what a sink gives"),
+    ],
+)
+def test_a_pipeline_without_a_sink_is_refused(pipeline: Any, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        run(pipeline, config=Config(workers=1, pin=False))
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("where", "no 'where'; here it is 'filter'"),
+        ("filtr", "no 'filtr'; did you mean 'filter'"),
+        ("key_by", "here it is 'exchange'"),
+        ("frobnicate", r"say stream\.pipe\(function"),
+    ],
+)
+def test_a_method_that_is_not_there_names_the_one_that_is_meant(name: str, said: str) -> None:
+    _, stream = Scope("names").new_input(SCHEMA)
+    with pytest.raises(NoSuchMethodError, match=said):
+        getattr(stream, name)
+
+
+def test_streams_are_of_the_scope_wherever_they_are_made() -> None:
+    scope = Scope("classes")
+    _, stream = scope.new_input(SCHEMA)
+    with scope.loop() as loop:
+        back = loop.feedback(SCHEMA)
+        streams = [stream, back.stream, loop.enter(stream), loop.leave(loop.enter(stream))]
+        assert type(loop) is Loop
+    streams += [*stream.branch(col("price") > 1), stream.as_rows(), stream.join(stream, on="key", columns="key")]
+    streams += scope.source("mine", SCHEMA, lambda context, token: lambda output: None)
+    streams += stream.aggregate("key", window=Tumbling("at", 10), late=True, n=Count())
+    assert {type(each) for each in streams} == {Stream}
+
+
+def test_the_mechanism_is_said_with_the_dataflow() -> None:
+    def program(worker: Worker) -> str:
+        with worker.dataflow("marks", mechanism="watermarks-X") as scope:
+            scope.new_input(SCHEMA)
+            return mechanism_of(scope).name
+
+    assert execute(program, workers=1) == ["watermarks-X"]
+    with pytest.raises((UsageError, OperatorError), match="no mechanism 'watermarks'"):
+        run(lambda scope: None, workers=1, mechanism="watermarks")
