@@ -59,7 +59,7 @@ def main() -> None:
             numbers, stream = scope.new_input(GOING)
             with scope.loop("steps") as loop:
                 back = loop.feedback(GOING)
-                head = tr.concatenate(loop.enter(stream), back.stream)
+                head = tr.union(loop.enter(stream), back.stream)
                 builder = loop.operator("collatz", tr.Notify.NEVER)
                 builder.input(head)
                 again, done = builder.output(GOING), builder.output(STEPS)

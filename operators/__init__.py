@@ -8,9 +8,9 @@ tumbling_average  the paper's example of an operator
 word_count        the rolling count of each word
 no_op             passes rows on, for chains of idle operators
 arrange           an index of what updates add up to; net updates once a time is finished
-where             rows for which a condition is true; a thousand of them are one call
+filter            rows for which a condition is true; a thousand of them are one call
 with_columns, select, rename, drop_columns  other columns, by expressions: col, lit, when, least, greatest
-concatenate       several streams as one
+union             several streams as one
 branch, partition  one stream as several
 exchange, broadcast  rows to the worker of their key, or to all
 inspect           a look at what passes
@@ -66,9 +66,9 @@ from tokenring.operators.rows import (
     RowwiseWarning,
     branch,
     broadcast,
-    concatenate,
     drop_columns,
     exchange,
+    filter,
     filter_batches,
     filter_rows,
     flat_map_rows,
@@ -79,7 +79,7 @@ from tokenring.operators.rows import (
     partition,
     rename,
     select,
-    where,
+    union,
     with_columns,
 )
 from tokenring.operators.sinks import (
@@ -159,7 +159,7 @@ __all__ = [
     "capture",
     "col",
     "collect",
-    "concatenate",
+    "union",
     "count",
     "distinct",
     "drop_columns",
@@ -197,7 +197,7 @@ __all__ = [
     "top",
     "tumbling_average",
     "when",
-    "where",
+    "filter",
     "with_columns",
     "word_count",
 ]

@@ -79,7 +79,7 @@ MODULES = read_tree(PACKAGES)
 EVERYTHING = {**MODULES, **read_tree(("examples",))}
 
 
-def where(module: Module, line: int) -> str:
+def filter(module: Module, line: int) -> str:
     return f"{module.path.relative_to(ROOT)}:{line}"
 
 
@@ -88,7 +88,7 @@ def test_imports_go_one_way(package: str) -> None:
     allowed = MAY_IMPORT[package] | {package}
     ours = {*PACKAGES, "tests", "scripts", "examples"}
     wrong = [
-        f"{where(module, imported.line)} imports {imported.name}"
+        f"{filter(module, imported.line)} imports {imported.name}"
         for module in EVERYTHING.values()
         if module.package == package
         for imported in module.imports
@@ -184,7 +184,7 @@ PURE_MODULES = [
 def test_pure_modules_know_no_machine(name: str) -> None:
     module = MODULES[name]
     machine = [
-        f"{where(module, imported.line)} imports {imported.name}"
+        f"{filter(module, imported.line)} imports {imported.name}"
         for imported in module.imports
         if imported.top in NO_MACHINE
         and module.path.name != "__init__.py"

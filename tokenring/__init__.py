@@ -1,6 +1,7 @@
 """TokenRing's one name: `import tokenring as tr` gives all that dataflow authors need.
 
-The names are those of the faces of `tokenring.engine` and `tokenring.operators`, with `tr.graphs` and `tr.mechanisms`.
+The names are those of the faces of `tokenring.engine`, `tokenring.operators` and `tokenring.operators.fluent`, with
+`tr.graphs` and `tr.mechanisms`; where two have a name, such as Stream, it is the one with the methods.
 The faces are loaded when a name is first used, so that importing the package, or one of its parts, costs that part
 alone; and all together, so that all kernels are there before a program's workers are forked. What type checkers and
 editors see stands in `__init__.pyi`.
@@ -10,7 +11,7 @@ from importlib import import_module
 
 __version__ = "0.1.0"
 
-_FACES = ("tokenring.engine", "tokenring.operators")
+_FACES = ("tokenring.operators.fluent", "tokenring.operators", "tokenring.engine")  # an earlier one goes first
 _ROOMS = {"graphs": "tokenring.operators.graphs", "mechanisms": "tokenring.operators.mechanisms"}
 _PARTS = ("engine", "nexmark", "operators", "shm", "tools")
 

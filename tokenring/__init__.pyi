@@ -8,5 +8,6 @@ from tokenring.engine import *
 from tokenring.operators import *  # type: ignore[assignment]
 from tokenring.operators import graphs as graphs
 from tokenring.operators import mechanisms as mechanisms
+from tokenring.operators.fluent import *  # type: ignore[assignment]
 
 __version__: str

@@ -5,7 +5,7 @@ Prices are compared exactly, in thousandths, and shown rounded down.
 
 from tokenring.engine import Schema, Stream
 from tokenring.nexmark.queries.query import Query
-from tokenring.operators import HOUR, col, select, when, where
+from tokenring.operators import HOUR, col, filter, select, when
 
 THOUSANDTHS = 908
 LEAST, MOST = 1_000_000, 50_000_000
@@ -14,7 +14,7 @@ LEAST, MOST = 1_000_000, 50_000_000
 def build(bids: Stream) -> Stream:
     """The bids that are chosen, and what is computed of them."""
     price, hour = col("price") * THOUSANDTHS, col("date_time") // HOUR % 24
-    chosen = where(bids, (price > LEAST * 1000) & (price < MOST * 1000))
+    chosen = filter(bids, (price > LEAST * 1000) & (price < MOST * 1000))
     part = when((hour >= 8) & (hour <= 18)).then("dayTime").when((hour <= 6) | (hour >= 20)).then("nightTime")
     return select(
         chosen,

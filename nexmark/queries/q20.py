@@ -2,7 +2,7 @@
 
 from tokenring.engine import Schema, Stream
 from tokenring.nexmark.queries.query import Query
-from tokenring.operators import join, where
+from tokenring.operators import filter, join
 
 CATEGORY = 10
 BID = ("auction", "bidder", "price", "channel", "url", "date_time")
@@ -16,7 +16,7 @@ COLUMNS = {name: f"left.{name}" for name in BID} | {
 def build(bids: Stream, auctions: Stream) -> Stream:
     """Each bid, once its auction is known."""
     expanded = join(bids, auctions, on={"auction": "id"}, columns=COLUMNS, unique="right", name="expanded")
-    return where(expanded, "category", "==", CATEGORY)  # not before: other auctions' bids would wait for ever
+    return filter(expanded, "category", "==", CATEGORY)  # not before: other auctions' bids would wait for ever
 
 
 Q20 = Query(

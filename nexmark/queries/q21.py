@@ -2,7 +2,7 @@
 
 from tokenring.engine import Schema, Stream
 from tokenring.nexmark.queries.query import Query
-from tokenring.operators import col, select, when, where, with_columns
+from tokenring.operators import col, filter, select, when, with_columns
 
 
 def build(bids: Stream) -> Stream:
@@ -10,7 +10,7 @@ def build(bids: Stream) -> Stream:
     channel, said = col("channel").lower(), col("url").extract("(?:&|^)channel_id=([^&]*)")
     number = when(channel == "apple").then("0").when(channel == "google").then("1")
     number = number.when(channel == "facebook").then("2").when(channel == "baidu").then("3")
-    numbered = where(with_columns(bids, channel_id=number.otherwise(said)), col("channel_id").is_not_null())
+    numbered = filter(with_columns(bids, channel_id=number.otherwise(said)), col("channel_id").is_not_null())
     return select(numbered, "auction", "bidder", "price", "channel", channel_id=col("channel_id").fill_null(""))
 
 

@@ -2,7 +2,7 @@
 
 from tokenring.engine import Schema, Stream
 from tokenring.nexmark.queries.query import Query
-from tokenring.operators import col, join, where
+from tokenring.operators import col, filter, join
 
 CATEGORY = 10
 STATES = ("OR", "ID", "CA")
@@ -10,8 +10,8 @@ STATES = ("OR", "ID", "CA")
 
 def build(auctions: Stream, people: Stream) -> Stream:
     """Auctions of the category joined with people of the states, whoever comes first."""
-    chosen = where(auctions, col("category") == CATEGORY)
-    sellers = where(people, col("state").is_in(STATES))
+    chosen = filter(auctions, col("category") == CATEGORY)
+    sellers = filter(people, col("state").is_in(STATES))
     return join(chosen, sellers, on={"seller": "id"}, columns="name city state left.id")
 
 

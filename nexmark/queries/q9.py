@@ -2,7 +2,7 @@
 
 from tokenring.engine import Schema, Stream
 from tokenring.nexmark.queries.query import Query
-from tokenring.operators import col, join, rename, select, top, where
+from tokenring.operators import col, filter, join, rename, select, top
 
 AUCTION = "id seller category reserve initial_bid date_time expires"
 COLUMNS = f"{AUCTION} bidder price bid_time"
@@ -12,7 +12,7 @@ def build(auctions: Stream, bids: Stream) -> Stream:
     """Bids that are, when they come, the highest ones for their auctions."""
     timed = rename(bids, date_time="bid_time")
     offers = join(auctions, timed, on={"id": "auction"}, columns=f"{COLUMNS} event", unique="left", name="offers")
-    valid = where(offers, col("bid_time").between(col("date_time"), col("expires")))
+    valid = filter(offers, col("bid_time").between(col("date_time"), col("expires")))
     winners = top(valid, "id", order="price", k=1, ties="bid_time event", name="winning_bids")
     return select(winners, *COLUMNS.split())
 

@@ -40,7 +40,7 @@ def make_view(stream: Stream, rows: DataFrame, events: int) -> None:
     for column in stream.string_columns:
         if column not in rows.columns:
             rows = rows.withColumn(column, lit(None).cast("string"))
-    rows.where(f"{EVENT} < {int(events)}").createOrReplaceTempView(stream.name)
+    rows.filter(f"{EVENT} < {int(events)}").createOrReplaceTempView(stream.name)
 
 
 def what_went_wrong(error: PySparkException) -> str:

@@ -13,14 +13,14 @@ from tokenring.operators.expressions.node import Node
 
 
 class Expression(Node):
-    """A value for each row, from columns, constants and operators; made by `col`, `lit`, `when`, used by `where`,
+    """A value for each row, from columns, constants and operators; made by `col`, `lit`, `when`, used by `filter`,
     `with_columns`, `select`, `branch`.
 
     Kinds are checked where it is used, against the stream's schema, and nothing is converted silently: a whole number
     and a fraction meet by `cast("float64")`. What Python's numbers give is what comes out, or an error: `//` and `%`
     round down, and a result beyond 64 bits, a division of whole numbers by zero, and a cast that does not fit raise
-    UsageError when such a row comes. Rows that `where` dropped before, and branches of `when` that a row does not take,
-    are not such rows; what nothing needs is not computed. Floats are IEEE's: x / 0 is inf or NaN. Of an operand that is
+    UsageError when such a row comes. Rows that `filter` dropped before, and branches of `when` that a row does not
+    take, are not such rows; what nothing needs is not computed. Floats are IEEE's: x / 0 is inf or NaN. Of an operand that is
     null the result is null, but for is_null, fill_null, and & and |, which know that `null & False` is False and
     `null | True` is True.
     """
@@ -33,7 +33,7 @@ class Expression(Node):
 
     def mask(self, batch: Batch) -> np.ndarray:
         """Where this, a condition, is true (and not null) in a batch: bool of shape (rows,). What `columns` names is
-        all that it looks at. For functions of batches; `where` is quicker.
+        all that it looks at. For functions of batches; `filter` is quicker.
         """
         if self._masks is None or self._masks.schema is not batch.schema:
             self._masks = Masks(self, batch.schema)

@@ -37,7 +37,7 @@ class Stream(engine.Stream):
     __slots__ = ()
 
     # Of each row by itself
-    filter = rows.where
+    filter = rows.filter
     with_columns = rows.with_columns
     select = rows.select
     rename = rows.rename
@@ -50,7 +50,7 @@ class Stream(engine.Stream):
     inspect = rows.inspect
 
     # Several streams, other workers, other times
-    union = rows.concatenate
+    union = rows.union
     branch = rows.branch
     partition = rows.partition
     exchange = rows.exchange

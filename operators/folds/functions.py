@@ -1,9 +1,9 @@
 """What can be aggregated: Count, Sum, Mean, Min, Max, First, Last, CountDistinct; each says which words of state it
 folds rows into, and what it makes of them.
 
-Nulls do not count, as in SQL. `where` restricts an aggregate to some of the rows: an expression, or a function of the
+Nulls do not count, as in SQL. `filter` restricts an aggregate to some of the rows: an expression, or a function of the
 batch that gives a bool array of shape (rows,). Where an aggregate may have seen no value, because of a nullable column
-or a `where`, its result is null then (a count is 0).
+or a `filter`, its result is null then (a count is 0).
 """
 
 from collections.abc import Callable

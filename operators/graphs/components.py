@@ -5,7 +5,7 @@ import numpy as np
 from tokenring.engine import AnyStream, Batch, Schema
 from tokenring.operators.graphs.least_values import NODE_VALUE, least_values
 from tokenring.operators.joins import look_up
-from tokenring.operators.rows import concatenate, filter_batches, map_batches
+from tokenring.operators.rows import filter_batches, map_batches, union
 from tokenring.operators.state import Keys
 
 COMPONENT = Schema("node component")
@@ -34,7 +34,7 @@ def connected_components(edges: AnyStream) -> AnyStream:
     """Rows (node, component), int64, one for each node that has an edge (src, dst) at that time: the least node that is
     connected with it, whatever the edges' directions.
     """
-    ways = concatenate(edges, reversed_edges(edges))
+    ways = union(edges, reversed_edges(edges))
     return _named(least_values(ways, ends(edges), name="connected"))
 
 
@@ -53,7 +53,7 @@ def strongly_connected_components(edges: AnyStream) -> AnyStream:
     with edges.scope.loop("trim") as loop:
         back = loop.feedback(EDGE)
         entered = loop.enter(filter_batches(edges, lambda batch: batch["src"] != batch["dst"], "no self-loops"))
-        left = concatenate(entered, back.stream)
+        left = union(entered, back.stream)
         forwards = _agreeing(left, least_values(left, ends(left), name="forwards"), "forwards")
         turned = reversed_edges(forwards)
         backwards = least_values(turned, ends(turned), name="backwards")

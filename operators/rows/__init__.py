@@ -3,20 +3,20 @@
 from tokenring.operators.rows.batches import filter_batches, map_batches, mask_of
 from tokenring.operators.rows.branch import branch, partition
 from tokenring.operators.rows.columns import drop_columns, rename, select, with_columns
-from tokenring.operators.rows.concatenate import concatenate
 from tokenring.operators.rows.exchange import broadcast, exchange
+from tokenring.operators.rows.filter import filter
 from tokenring.operators.rows.functions import RowwiseWarning, filter_rows, flat_map_rows, map_rows
 from tokenring.operators.rows.inspect import inspect
 from tokenring.operators.rows.iterate import iterate
 from tokenring.operators.rows.key_columns import columns_of, exchanged_by
-from tokenring.operators.rows.where import where
+from tokenring.operators.rows.union import union
 
 __all__ = [
     "RowwiseWarning",
     "branch",
     "broadcast",
     "columns_of",
-    "concatenate",
+    "union",
     "drop_columns",
     "exchange",
     "exchanged_by",
@@ -31,6 +31,6 @@ __all__ = [
     "partition",
     "rename",
     "select",
-    "where",
+    "filter",
     "with_columns",
 ]

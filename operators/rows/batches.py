@@ -31,7 +31,7 @@ def map_batches(
 
 def filter_batches(stream: AnyStream, keep: Callable[[Batch], np.ndarray], name: str = "filter_batches") -> AnyStream:
     """The rows for which `keep(batch)`, a boolean array of shape (rows,), is true (not masked, which is null); a whole
-    batch passes as it is. What expressions can say is quicker as `where`.
+    batch passes as it is. What expressions can say is quicker as `filter`.
     """
 
     def apply(batch: Batch) -> Batch | None:

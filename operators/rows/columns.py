@@ -1,4 +1,4 @@
-"""with_columns, select, rename, drop_columns: rows with other columns, in one kernel call with `where`."""
+"""with_columns, select, rename, drop_columns: rows with other columns, in one kernel call with `filter`."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ def with_columns(stream: AnyStream, *, name: str = "with_columns", **columns: An
     `with_columns(stream, euro=col("price") * 89 // 100, large=col("price") > 10_000)`. A column that exists is replaced
     and stays in its place; new ones come last, in the order given.
 
-    Kinds follow from the expressions (see `Expression`). A stateless operator; neighbours of it, `select` and `where`
+    Kinds follow from the expressions (see `Expression`). A stateless operator; neighbours of it, `select` and `filter`
     are one call of a kernel. What is not computed passes by reference. Raises SchemaError for columns that are not
     there, or kinds that do not fit. A column called "name" is made by `select` or `rename`.
     """

@@ -44,7 +44,7 @@ def flat_map_rows(
 
 def filter_rows(stream: AnyStream, keep: Callable[[Row], bool], name: str = "filter_rows") -> AnyStream:
     """The rows for which `keep(row)` is true; see map_rows."""
-    _warn(name, "where or filter_batches")
+    _warn(name, "filter or filter_batches")
 
     def apply(batch: Batch) -> Batch | None:
         return batch.filter(np.fromiter((bool(keep(row)) for row in _rows(batch)), np.bool_, batch.rows))

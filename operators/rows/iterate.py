@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from tokenring.engine import AnyStream
-from tokenring.operators.rows.concatenate import concatenate
+from tokenring.operators.rows.union import union
 
 
 def iterate(
@@ -20,7 +20,7 @@ def iterate(
     """
     with stream.scope.loop(name) as loop:
         back = loop.feedback(stream.schema)
-        head = concatenate(loop.enter(stream), back.stream)
+        head = union(loop.enter(stream), back.stream)
         again, done = body(head)
         back.connect(again)
     return loop.leave(done)

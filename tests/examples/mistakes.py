@@ -17,7 +17,7 @@ from tokenring.engine import (
     TokenRingError,
     Worker,
 )
-from tokenring.operators import Max, Notificator, Sum, Tumbling, aggregate, concatenate, count, from_generator, no_op
+from tokenring.operators import Max, Notificator, Sum, Tumbling, aggregate, count, from_generator, no_op, union
 from tokenring.operators.mechanisms import use
 
 
@@ -79,7 +79,7 @@ def connect_twice(worker: Worker) -> None:
 def stand_still(worker: Worker) -> None:
     with worker.dataflow() as scope, scope.loop() as loop:
         back = loop.feedback(VALUE, increment=0)
-        back.connect(concatenate(back.stream))
+        back.connect(union(back.stream))
 
 
 def forget_to_enter(worker: Worker) -> None:

@@ -34,12 +34,12 @@ from tokenring.operators import (
     Tumbling,
     aggregate,
     col,
-    concatenate,
     distinct,
+    filter,
     graphs,
     iterate,
     select,
-    where,
+    union,
     with_columns,
 )
 from tokenring.operators.mechanisms import use
@@ -62,17 +62,17 @@ def twice(batch: Any) -> Any:
 
 ANSWERS: dict[str, Callable[[Stream], Stream]] = {
     # Stateless, or nothing but time: each message is answered by itself.
-    "branch": lambda s: concatenate(*operators.branch(s, col("left") > 2)),
+    "branch": lambda s: union(*operators.branch(s, col("left") > 2)),
     "partition": lambda s: operators.partition(s, 2, col("at") % 2)[1],
     "broadcast": operators.broadcast,
     "exchange": lambda s: operators.exchange(s, "node left"),
-    "concatenate": lambda s: concatenate(s, s),
+    "union": lambda s: union(s, s),
     "filter_batches": lambda s: operators.filter_batches(s, lambda batch: batch["left"] > 1),
     "map_batches": lambda s: operators.map_batches(s, ROW, twice),
     "filter_rows": lambda s: operators.filter_rows(s, lambda row: row["left"] > 1),
     "map_rows": lambda s: operators.map_rows(s, ROW, lambda row: {**row, "at": -row["at"]}),
     "flat_map_rows": lambda s: operators.flat_map_rows(s, ROW, lambda row: [row, row]),
-    "where": lambda s: where(s, "left", ">", 1),
+    "filter": lambda s: filter(s, "left", ">", 1),
     "with_columns": lambda s: with_columns(s, x=col("left") * 2),
     "select": lambda s: select(s, "left"),
     "rename": lambda s: operators.rename(s, node="key"),
@@ -193,7 +193,7 @@ def answers(
                 found.extend((time, *row) for row in zip(*columns, strict=True))
 
             operators.for_each(declare(rows), record, name="record")
-            more = where(rows, "left", ">", 0)
+            more = filter(rows, "left", ">", 0)
             again = with_columns(more, node=(col("node") * 3 + col("left")) % 5, left=col("left") - 1)
             return operators.exchange(again, ("node", "left")), rows
 

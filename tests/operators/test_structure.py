@@ -16,9 +16,9 @@ from tokenring.operators import (
     branch,
     broadcast,
     col,
-    concatenate,
     delay,
     exchange,
+    filter,
     filter_batches,
     filter_rows,
     flat_map_rows,
@@ -28,7 +28,7 @@ from tokenring.operators import (
     map_rows,
     partition,
     select,
-    where,
+    union,
     with_columns,
 )
 
@@ -44,7 +44,7 @@ SOME = {
 
 def marked(streams: tuple[Stream, ...]) -> Stream:
     """Several streams of values as one, with the number of each."""
-    return concatenate(*[select(stream, "value", part=col("value") * 0 + at) for at, stream in enumerate(streams)])
+    return union(*[select(stream, "value", part=col("value") * 0 + at) for at, stream in enumerate(streams)])
 
 
 def of_mod_3(batch: Any) -> Any:
@@ -157,7 +157,7 @@ def test_iterate_goes_round_until_all_are_done() -> None:
             more, done = branch(rows, col("value") != 1)
             even, odd = branch(more, col("value") % 2 == 0)
             halved = with_columns(even, value=col("value") // 2, steps=col("steps") + 1)
-            return concatenate(halved, with_columns(odd, value=3 * col("value") + 1, steps=col("steps") + 1)), done
+            return union(halved, with_columns(odd, value=3 * col("value") + 1, steps=col("steps") + 1)), done
 
         return iterate(stream, body)
 
@@ -174,8 +174,8 @@ def test_iterate_goes_round_until_all_are_done() -> None:
 
 def test_streams_of_other_columns_are_not_concatenated() -> None:
     scope = Scope("two")
-    with pytest.raises(SchemaError, match=r"operator 'concatenate': Schema\(value=int64\) and Schema\(other=int64\)"):
-        concatenate(scope.new_input(VALUE)[1], scope.new_input(Schema("other"))[1])
+    with pytest.raises(SchemaError, match=r"operator 'union': Schema\(value=int64\) and Schema\(other=int64\)"):
+        union(scope.new_input(VALUE)[1], scope.new_input(Schema("other"))[1])
 
 
 def test_functions_of_rows_and_batches_take_every_kind() -> None:
@@ -191,7 +191,7 @@ def test_functions_of_rows_and_batches_take_every_kind() -> None:
         assert "operator 'filter_rows' calls a Python function for each row" in str(caught[0].message)
         assert caught[0].filename == __file__
         same = map_batches(mapped, MIXED, lambda batch: batch)
-        return where(filter_batches(same, lambda batch: batch["flag"] == batch["flag"]), "name", "!=", "x")
+        return filter(filter_batches(same, lambda batch: batch["flag"] == batch["flag"]), "name", "!=", "x")
 
     with bench([MIXED], declare) as made:
         made.send(SOME)
@@ -203,7 +203,7 @@ def test_functions_of_rows_and_batches_take_every_kind() -> None:
 
 def test_null_conditions_keep_nothing() -> None:
     def declare(stream: Stream) -> Stream:
-        return select(filter_batches(where(stream, "name", "!=", "a"), lambda batch: ~batch["flag"]), "value", "name")
+        return select(filter_batches(filter(stream, "name", "!=", "a"), lambda batch: ~batch["flag"]), "value", "name")
 
     with bench([MIXED], declare) as made:
         made.send(SOME)

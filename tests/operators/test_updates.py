@@ -22,14 +22,14 @@ from tokenring.operators import (
     aggregate,
     as_rows,
     col,
-    concatenate,
     count,
     distinct,
+    filter,
     graphs,
     last_by,
     latest,
     select,
-    where,
+    union,
 )
 
 ROW = Schema("key other value")
@@ -54,10 +54,10 @@ SAYS_ONCE: dict[str, Declare] = {
 }
 
 HANDS_ON: dict[str, tuple[Declare, tuple[str, ...] | None]] = {
-    "where of the key": (lambda s: where(s, (col("key") > 3) & (col("key") < 9)), ("key",)),
-    "where of the key alone": (lambda s: where(s, "key", ">", 3), ("key",)),
-    "where": (lambda s: where(s, col("value") > 3), None),
-    "where alone": (lambda s: where(s, "value", ">", 3), None),
+    "where of the key": (lambda s: filter(s, (col("key") > 3) & (col("key") < 9)), ("key",)),
+    "where of the key alone": (lambda s: filter(s, "key", ">", 3), ("key",)),
+    "filter": (lambda s: filter(s, col("value") > 3), None),
+    "where alone": (lambda s: filter(s, "value", ">", 3), None),
     "branch of the key": (lambda s: operators.branch(s, col("key") > 3)[1], ("key",)),
     "branch": (lambda s: operators.branch(s, col("key") > 3, col("value") > 3)[0], None),
     "branch by a function": (lambda s: operators.branch(s, lambda batch: batch["key"] > 3)[0], None),
@@ -73,7 +73,7 @@ HANDS_ON: dict[str, tuple[Declare, tuple[str, ...] | None]] = {
     "inspect": (lambda s: operators.inspect(s, lambda batch, time: None), ("key",)),
     "delay": (lambda s: operators.delay(s, 3), ("key",)),
     "no_op": (lambda s: operators.no_op(s, "key"), ("key",)),
-    "concatenate": (lambda s: concatenate(s, s), None),
+    "union": (lambda s: union(s, s), None),
     "map_batches": (lambda s: operators.map_batches(s, ROW, lambda batch: batch), None),
     "filter_batches": (lambda s: operators.filter_batches(s, lambda batch: batch["key"] > 1), None),
     "map_rows": (lambda s: operators.map_rows(s, ROW, lambda row: row), None),
@@ -84,7 +84,7 @@ HANDS_ON: dict[str, tuple[Declare, tuple[str, ...] | None]] = {
     "enrich from the left": (lambda s: operators.enrich(s, {"value": [1], "x": [1]}, on="value", how="left"), ("key",)),
     "temporal_join": (lambda s: operators.temporal_join(s, s, on="key", time="value", version_time="value",
                                                         columns="key left.value"), ("key",)),
-    "iterate": (lambda s: operators.iterate(s, lambda rows: (where(rows, "key", "<", 0), rows)), None),
+    "iterate": (lambda s: operators.iterate(s, lambda rows: (filter(rows, "key", "<", 0), rows)), None),
 }  # fmt: skip
 
 KEEPS_THE_NEWEST: dict[str, Callable[[Stream, str], Any]] = {
@@ -182,7 +182,7 @@ def test_who_keeps_the_newest(name: str) -> None:
     with pytest.raises(GraphError, match=r"newest row by other, but .*'last_by'.* same key\. .*as_rows"):
         declare(updates(), "other")
     with pytest.raises(GraphError, match="was left out behind it"):
-        declare(where(updates(), "value", ">", 3), "key")
+        declare(filter(updates(), "value", ">", 3), "key")
 
 
 @pytest.mark.parametrize("name", REFUSES)

@@ -33,7 +33,7 @@ from tokenring.engine import (
     execute,
 )
 from tokenring.nexmark.measure import group_mb, peak_rss_mb
-from tokenring.operators import arrange, where
+from tokenring.operators import arrange, filter
 
 _SCHEMA = Schema("key change")
 _WARM_UP = 20
@@ -90,7 +90,7 @@ class _Next:
 
 def _next(stream: Stream, operator_kind: str) -> Stream:
     if operator_kind == "fused":
-        return where(stream, "key", ">=", 0)
+        return filter(stream, "key", ">=", 0)
     notify = Notify.NEVER if operator_kind == "real" else Notify.ALWAYS
     return stream.unary("next", _SCHEMA, _Next, notify=notify)
 

@@ -89,7 +89,7 @@ class AuctionIds:
     _rows: int = 0
 
     def add(self, path: Path, ids: I64, where: Where) -> None:
-        """Takes the ids of one batch; `where` must stay valid."""
+        """Takes the ids of one batch; `filter` must stay valid."""
         self._ids.append(ids)
         self._places.append((self._rows, path, where))
         self._rows += len(ids)

@@ -9,7 +9,7 @@ import pytest
 from tests.engine.helpers import VALUE, build, settle, simulated
 from tokenring.engine import Batch, Exchange, OperatorError, Pipeline, Schema, Stream, Worker, execute
 from tokenring.engine.data.plane import POISON
-from tokenring.operators import branch, col, concatenate, filter_batches, lit, map_batches, where, with_columns
+from tokenring.operators import branch, col, filter, filter_batches, lit, map_batches, union, with_columns
 
 ROWS, SENDS = 40, 20
 NAMED = Schema("value", label="string", price="float64?")
@@ -48,10 +48,10 @@ KEPT: dict[str, Callable[[Batch], Batch]] = {
 BETWEEN: dict[str, Callable[[Stream], Stream]] = {
     "nothing": lambda stream: stream,
     "projection": lambda stream: with_columns(stream, price=col("price")),
-    "computation": lambda stream: with_columns(where(stream, col("value") >= 0), value=_twice("value")),
+    "computation": lambda stream: with_columns(filter(stream, col("value") >= 0), value=_twice("value")),
     "text": lambda stream: with_columns(stream, label=col("label").lower()),
     "functions": lambda stream: map_batches(filter_batches(stream, lambda b: b["value"] >= 0), NAMED, lambda b: b),
-    "branches": lambda stream: concatenate(*branch(stream, col("value") % 2 == 0)),
+    "branches": lambda stream: union(*branch(stream, col("value") % 2 == 0)),
 }
 
 

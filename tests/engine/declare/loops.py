@@ -21,7 +21,7 @@ from tokenring.engine import (
     Stream,
     TokenRef,
 )
-from tokenring.operators import concatenate
+from tokenring.operators import union
 
 
 class Witness:
@@ -61,7 +61,7 @@ def nested(
         return stream.unary("witness", VALUE, witness.construct, pact)
     with scope.loop(f"loop {levels}") as loop:
         back = loop.feedback(VALUE, increment=levels)
-        head = concatenate(loop.enter(stream), back.stream)
+        head = union(loop.enter(stream), back.stream)
         if probes is not None:
             probes.append(head.probe())
         again, done = fork(loop, nested(loop, head, levels - 1, witness, pact, probes))

@@ -22,7 +22,7 @@ from tokenring.engine import (
     Stream,
     Worker,
 )
-from tokenring.operators import concatenate
+from tokenring.operators import union
 
 
 def refused(kind: type[Exception], said: str, declare: Callable[[Scope, Stream], Any]) -> str:
@@ -48,7 +48,7 @@ def test_a_feedback_that_is_not_connected() -> None:
     def declare(scope: Scope, stream: Stream) -> None:
         with scope.loop() as loop:
             back = loop.feedback(VALUE, name="way back")
-            concatenate(loop.enter(stream), back.stream)
+            union(loop.enter(stream), back.stream)
 
     refused(GraphError, r"way back of dataflow 'test' has no input; call connect\(stream\)", declare)
 
@@ -77,7 +77,7 @@ def test_a_way_round_that_does_not_advance(depth: int) -> None:
                 stream = loop.enter(stream)
             inner = loop
         back = inner.feedback(VALUE, 0, "standstill")
-        back.connect(concatenate(stream, back.stream, name="head"))
+        back.connect(union(stream, back.stream, name="head"))
 
     said = refused(GraphError, "the graph has a cycle that does not advance time", declare)
     for name in ("'standstill' input 0 -> 'standstill' output 0", "'head' input 1 -> 'head' output 0"):
@@ -94,10 +94,10 @@ def _out_and_in_again(increment: int) -> Callable[[Scope, Stream], None]:
 
     def declare(scope: Scope, stream: Stream) -> None:
         outer = scope.feedback(VALUE, increment, "outer way")
-        head = concatenate(stream, outer.stream, name="outer head")
+        head = union(stream, outer.stream, name="outer head")
         with scope.loop("inner") as loop:
             back = loop.feedback(VALUE, 1, "inner way")
-            inner = concatenate(loop.enter(head), back.stream, name="inner head")
+            inner = union(loop.enter(head), back.stream, name="inner head")
             back.connect(inner)
         outer.connect(loop.leave(inner))
 

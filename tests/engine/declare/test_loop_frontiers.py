@@ -21,7 +21,7 @@ from tokenring.engine import (
     Worker,
     less_equal,
 )
-from tokenring.operators import concatenate
+from tokenring.operators import union
 
 
 class Keeper:
@@ -49,7 +49,7 @@ def test_a_token_in_a_loop_holds_back_later_rounds_and_the_epoch_behind_it(worke
         keeper = Keeper()
         with scope.loop() as loop:
             back = loop.feedback(VALUE, 2)
-            head = concatenate(loop.enter(stream), back.stream)
+            head = union(loop.enter(stream), back.stream)
             kept = head.unary("keeper", VALUE, keeper.construct, notify=Notify.NEVER)
             again, done = fork(loop, kept)
             back.connect(again)
@@ -90,7 +90,7 @@ def test_feedback_in_the_root_scope_delays(workers: int) -> None:
         handle, stream = scope.new_input(VALUE)
         recorder = Recorder()
         back = scope.feedback(VALUE, 10)
-        seen = concatenate(stream, back.stream).unary("record", VALUE, recorder.unary, EXCHANGE)
+        seen = union(stream, back.stream).unary("record", VALUE, recorder.unary, EXCHANGE)
 
         def until_40(context: OperatorContext, token: Any) -> Callable[..., None]:
             token.drop()
@@ -144,7 +144,7 @@ def test_an_operator_that_feeds_itself_leaves_others_their_turn(pact: Pact) -> N
 
         with scope.loop() as loop:
             back = loop.feedback(VALUE)
-            back.connect(concatenate(loop.enter(stream), back.stream).unary("spin", VALUE, spin, pact, Notify.NEVER))
+            back.connect(union(loop.enter(stream), back.stream).unary("spin", VALUE, spin, pact, Notify.NEVER))
         other_stream.sink("other", recorder.sink)
         return handle, other, runs, recorder
 

@@ -25,7 +25,7 @@ from tokenring.engine import (
 )
 from tokenring.engine.worker.config import EXHAUSTIVE
 from tokenring.engine.worker.simulation import SimulatedGroup
-from tokenring.operators import concatenate
+from tokenring.operators import union
 
 EPOCHS = 3
 
@@ -155,7 +155,7 @@ def test_broadcast_within_a_loop(workers: int, seed: int) -> None:
 
         with scope.loop() as loop:
             back = loop.feedback(VALUE)
-            head = concatenate(loop.enter(stream), back.stream)
+            head = union(loop.enter(stream), back.stream)
             again = head.unary("everywhere", VALUE, construct, Broadcast(), Notify.NEVER)
             back.connect(again)
         return handle, rows
@@ -185,7 +185,7 @@ def test_where_a_counter_would_overflow_nothing_comes_round(depth: int, pact: Pa
             inner = loop
         back = inner.feedback(VALUE, step)
         witness = Witness([])
-        head = concatenate(stream, back.stream)
+        head = union(stream, back.stream)
         back.connect(head.unary("witness", VALUE, witness.construct, pact))
         return handle, witness, head.probe()
 

@@ -24,7 +24,7 @@ from tokenring.engine import (
     Worker,
     execute,
 )
-from tokenring.operators import Count, aggregate, collect, concatenate, to_parquet, with_columns
+from tokenring.operators import Count, aggregate, collect, to_parquet, union, with_columns
 
 VALUE = Schema("value")
 
@@ -67,7 +67,7 @@ def declare_all(scope: Scope, folder: Path, ended: list[int]) -> Any:
     numbers.unary("hoarder", VALUE, hoarder(ended), Exchange("value"), Notify.IF_TOKEN)
     with scope.loop("round") as loop:
         back = loop.feedback(VALUE)
-        head = concatenate(loop.enter(fed), back.stream)
+        head = union(loop.enter(fed), back.stream)
         back.connect(with_columns(head).unary("round", VALUE, _pass_on, Exchange("value"), Notify.NEVER))
         inside = head.probe()
     to_parquet(aggregate(numbers, "value", n=Count(), emit="end"), folder)

@@ -22,7 +22,7 @@ from tokenring.engine import (
     kernel,
     kernel_for_columns,
 )
-from tokenring.operators import broadcast, collect, exchange, latest, where
+from tokenring.operators import broadcast, collect, exchange, filter, latest
 
 WIDE = [f"c{at}" for at in range(20)]
 
@@ -100,7 +100,7 @@ def _wide(worker: Worker) -> list[Any]:
         moved = exchange(stream, "c0")
         few = moved
         for name in WIDE:
-            few = where(few, name, ">=", 30)
+            few = filter(few, name, ">=", 30)
         passed = collect(few)
         everywhere, last = collect(broadcast(stream)), latest(moved, "c0")
     if worker.index == 0:

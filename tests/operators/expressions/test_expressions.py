@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tokenring.engine import Batch, Schema, Scope, Stream, UsageError
-from tokenring.operators import Expression, col, greatest, least, lit, select, when, where, with_columns
+from tokenring.operators import Expression, col, filter, greatest, least, lit, select, when, with_columns
 from tokenring.operators.expressions.fuse import Part
 
 KINDS = {
@@ -228,8 +228,8 @@ def test_expressions_compute_what_python_does(
     batch = Batch(SCHEMA, columns)
 
     def declare(stream: Stream) -> Stream:
-        some = with_columns(where(stream, keep), made=made)
-        return select(where(some, late), "made", "z", i=col("n"))
+        some = with_columns(filter(stream, keep), made=made)
+        return select(filter(some, late), "made", "z", i=col("n"))
 
     try:
         passed = [row for row in plain if value_of(keep, row, KINDS) is True]
@@ -252,8 +252,8 @@ def test_more_rows_than_a_block_are_computed_block_by_block() -> None:
     batch = Batch(Schema("value"), {"value": values})
 
     def declare(stream: Stream) -> Stream:
-        some = with_columns(where(stream, col("value") % 7 != 0), more=col("value") * 3 // 2)
-        return select(where(some, (col("more") > 300) | (col("value") < 20)), "more", twice=2 * col("value"))
+        some = with_columns(filter(stream, col("value") % 7 != 0), more=col("value") * 3 // 2)
+        return select(filter(some, (col("more") > 300) | (col("value") < 20)), "more", twice=2 * col("value"))
 
     _, result = run(declare, batch)
     more = values * 3 // 2

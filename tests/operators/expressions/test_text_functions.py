@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tokenring.engine import Batch, OperatorError, Schema, SchemaError, Scope, Stream, execute
-from tokenring.operators import Expression, col, collect, select, when, where
+from tokenring.operators import Expression, col, collect, filter, select, when
 
 TEXT = Schema(text="string?")
 
@@ -112,7 +112,7 @@ def test_only_rows_that_are_cast_count() -> None:
     assert results(["5", None], n=col("text").cast("int64") + 1) == [(6,), (None,)]
 
     def kept(stream: Stream) -> Stream:
-        return select(where(stream, col("text") != "Oslo"), n=col("text").cast("int64"))
+        return select(filter(stream, col("text") != "Oslo"), n=col("text").cast("int64"))
 
     def program(worker: Any) -> Any:
         with worker.dataflow("casts") as scope:

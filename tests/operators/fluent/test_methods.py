@@ -15,8 +15,8 @@ from tokenring import operators
 from tokenring.engine import Config, Schema, UsageError
 from tokenring.engine.errors import NoSuchMethodError, OperatorError
 from tokenring.operators import Count, Max, Sum, Tumbling, col, graphs
-from tokenring.operators.mechanisms import mechanism_of
 from tokenring.operators.fluent import Loop, Scope, Stream, Worker, execute, run
+from tokenring.operators.mechanisms import mechanism_of
 
 OF_EDGES = {"ends"}
 """Parts of other operators on graphs."""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.operators.helpers import bench
 from tokenring.engine import GraphError, Schema, Stream
-from tokenring.operators import concatenate, look_up
+from tokenring.operators import look_up, union
 
 ASKED, KNOWN = Schema("number key"), Schema("key value")
 Sides = tuple[list[tuple[int, int]], dict[int, int]]
@@ -64,7 +64,7 @@ def test_nothing_is_said_before_both_sides_are_finished() -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 4])
 def test_concatenate(count: int) -> None:
-    with bench([KNOWN] * count, lambda *streams: concatenate(*streams)) as made:
+    with bench([KNOWN] * count, lambda *streams: union(*streams)) as made:
         for number in range(count):
             made.send({"key": [number], "value": [0]}, to=number, time=5 + number)
         made.close()
@@ -74,7 +74,7 @@ def test_concatenate(count: int) -> None:
 def test_concatenate_streams_of_two_scopes() -> None:
     def declare(stream: Stream) -> Stream:
         with stream.scope.loop("around") as loop:
-            return concatenate(stream, loop.enter(stream))
+            return union(stream, loop.enter(stream))
 
-    with pytest.raises(GraphError, match="operator 'concatenate'"), bench([KNOWN], declare):
+    with pytest.raises(GraphError, match="operator 'union'"), bench([KNOWN], declare):
         pass

@@ -9,7 +9,7 @@ import pytest
 from tests.engine.helpers import build, settle, simulated
 from tokenring import operators
 from tokenring.engine import Schema, Scope, Stream, Worker
-from tokenring.operators import col, distinct, iterate, where, with_columns
+from tokenring.operators import col, distinct, filter, iterate, with_columns
 
 ROW = Schema("node left at")
 
@@ -51,7 +51,7 @@ def test_state_goes_with_its_epoch() -> None:
     def on_worker(worker: Worker, scope: Scope) -> Any:
         scopes.append(scope)
         handle, stream = scope.new_input(ROW)
-        iterate(stream, lambda rows: (where(distinct(rows, "node"), "left", "<", 0), rows))
+        iterate(stream, lambda rows: (filter(distinct(rows, "node"), "left", "<", 0), rows))
         return handle
 
     with simulated(2) as group:
@@ -78,7 +78,7 @@ def test_sinks_in_a_loop() -> None:
         def body(rows: Stream) -> tuple[Stream, Stream]:
             kept.append(operators.collect(rows))
             operators.for_each(rows, lambda time, batch: seen.append((time, batch["node"].tolist())))
-            return where(with_columns(rows, node=col("node") - 1), "node", ">", 0), rows
+            return filter(with_columns(rows, node=col("node") - 1), "node", ">", 0), rows
 
         iterate(stream, body)
         return handle

@@ -12,7 +12,7 @@ import pytest
 
 from tests.operators.helpers import bench
 from tokenring.engine import Batch, OperatorError, Schema, SchemaError, Scope, Stream, UsageError
-from tokenring.operators import Expression, col, drop_columns, greatest, lit, rename, select, when, where, with_columns
+from tokenring.operators import Expression, col, drop_columns, filter, greatest, lit, rename, select, when, with_columns
 from tokenring.operators.expressions.fuse import Part
 
 BIDS = Schema("auction price", channel="string?", at="timestamp", score="float64?", flag="bool", size="uint64")
@@ -95,10 +95,10 @@ def test_a_choice_of_columns_copies_nothing() -> None:
     assert made.heaps[0] is ROWS.heaps[2]
     schema, made = run(lambda stream: drop_columns(stream, "at", "score", "flag", "size", "channel"))
     assert schema == Schema("auction price")
-    _, made = run(lambda stream: where(with_columns(stream, price=col("price") + 1), col("price") > 0))
+    _, made = run(lambda stream: filter(with_columns(stream, price=col("price") + 1), col("price") > 0))
     assert made["price"].tolist() == [101, 251, 71]
     assert made.columns[0] is ROWS.columns[0], "what is not computed passes by reference where all rows stay"
-    assert run(lambda stream: where(stream, col("price") > 0))[1] is ROWS
+    assert run(lambda stream: filter(stream, col("price") > 0))[1] is ROWS
 
 
 def test_columns_may_be_replaced_by_each_other() -> None:
@@ -115,16 +115,16 @@ def test_columns_may_be_replaced_by_each_other() -> None:
         (lambda s: with_columns(s, x=col("channel") + 1), "(channel + 1): channel is string and 1 is int64"),
         (lambda s: with_columns(s, x=col("price") + col("flag")), 'no +; say .cast("int64") of the bool'),
         (lambda s: with_columns(s, x=col("price") * 0.5), 'say .cast("float64") of the whole number'),
-        (lambda s: where(s, col("price") < 0.5), 'say .cast("float64") of the whole number'),
+        (lambda s: filter(s, col("price") < 0.5), 'say .cast("float64") of the whole number'),
         (lambda s: with_columns(s, x=col("price") + col("size")), 'say .cast("int64") of the uint64'),
-        (lambda s: where(s, col("size") > -1), "-1 does not fit uint64"),
-        (lambda s: where(s, col("price") + 1), "(price + 1) is int64, not bool; compare it with something"),
-        (lambda s: where(s, (col("price") > 1) & col("auction")), "& is for bool, and auction is int64"),
-        (lambda s: where(s, "price"), "a condition is an expression, such as"),
-        (lambda s: where(s, "channel", "=", "x"), "a comparison is <, <=, ==, !=, >= or >, not '='"),
-        (lambda s: where(s, col("channel") < "x"), "string has no order here"),
-        (lambda s: where(s, col("at") > 5), "write datetimes"),
-        (lambda s: where(s, col("at") > "noon"), "'noon' is no time"),
+        (lambda s: filter(s, col("size") > -1), "-1 does not fit uint64"),
+        (lambda s: filter(s, col("price") + 1), "(price + 1) is int64, not bool; compare it with something"),
+        (lambda s: filter(s, (col("price") > 1) & col("auction")), "& is for bool, and auction is int64"),
+        (lambda s: filter(s, "price"), "a condition is an expression, such as"),
+        (lambda s: filter(s, "channel", "=", "x"), "a comparison is <, <=, ==, !=, >= or >, not '='"),
+        (lambda s: filter(s, col("channel") < "x"), "string has no order here"),
+        (lambda s: filter(s, col("at") > 5), "write datetimes"),
+        (lambda s: filter(s, col("at") > "noon"), "'noon' is no time"),
         (lambda s: with_columns(s, x=col("price").year()), 'year is for timestamp, not int64; say .cast("timestamp")'),
         (lambda s: with_columns(s, x=col("price").lower()), 'lower is for string, not int64; say .cast("string")'),
         (lambda s: with_columns(s, x=col("price").cast("bytes")), "leads from int64 to float64, uint64, timestamp"),
@@ -146,7 +146,7 @@ def test_mistakes_are_said_when_the_dataflow_is_built(declare: Callable[[Stream]
 
 def test_python_cannot_ask_whether_an_expression_is_true() -> None:
     with pytest.raises(UsageError, match=r"\(price > 1\) is a value for each row.*join conditions with &"):
-        where(Scope("true").new_input(BIDS)[1], col("price") > 1 and col("flag"))
+        filter(Scope("true").new_input(BIDS)[1], col("price") > 1 and col("flag"))
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_python_cannot_ask_whether_an_expression_is_true() -> None:
 )
 def test_a_row_without_a_result_is_named(expression: Expression, says: str) -> None:
     def declare(stream: Stream) -> Stream:
-        return with_columns(where(stream, "value", "!=", 9), name="sums", x=expression)
+        return with_columns(filter(stream, "value", "!=", 9), name="sums", x=expression)
 
     with bench([Schema("value")], declare) as made:
         made.send({"value": [0, 0]})

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from tests.operators.helpers import bench
 from tokenring.engine import Batch, OperatorError, Schema, SchemaError, Scope, Stream
-from tokenring.operators import filter_batches, map_batches, where
-from tokenring.operators.rows.where import Where
+from tokenring.operators import filter, filter_batches, map_batches
+from tokenring.operators.rows.filter import Where
 
 COMPARE: dict[str, Any] = {
     "<": operator.lt,
@@ -67,8 +67,8 @@ def test_where_chooses_as_python_compares(
 def test_a_chain_of_where_is_one_function() -> None:
     def declare(stream: Stream) -> Stream:
         for constant in range(300):
-            stream = where(stream, "value", "!=", constant)
-        return where(stream, "value", "<", 400)
+            stream = filter(stream, "value", "!=", constant)
+        return filter(stream, "value", "<", 400)
 
     with bench([Schema("value")], declare, workers=2) as made:
         made.send({"value": np.arange(500)})
@@ -90,13 +90,13 @@ def test_a_chain_of_where_is_one_function() -> None:
 def test_where_refuses_what_it_cannot_compare(column: str, how: str, constant: Any, says: str) -> None:
     _, stream = Scope("refused").new_input(MIXED)
     with pytest.raises(SchemaError, match=says.replace("?", r"\?")):
-        where(stream, column, how, constant)
+        filter(stream, column, how, constant)
 
 
 def test_workers_compare_what_where_compares() -> None:
     def digest(constant: int, how: str = "<") -> int:
         scope = Scope("digest")
-        where(scope.new_input(MIXED)[1], "whole", how, constant)
+        filter(scope.new_input(MIXED)[1], "whole", how, constant)
         return scope.graph.digest()
 
     assert digest(1) == digest(1)

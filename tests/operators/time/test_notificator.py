@@ -23,7 +23,7 @@ from tokenring.engine import (
     UsageError,
     Worker,
 )
-from tokenring.operators import Notificator, Stash, branch, col, collect, concatenate, with_columns
+from tokenring.operators import Notificator, Stash, branch, col, collect, union, with_columns
 
 VALUE = Schema("value")
 
@@ -135,7 +135,7 @@ def test_rounds_of_a_loop_are_told_one_by_one() -> None:
         handle, stream = scope.new_input(VALUE)
         with scope.loop("down") as loop:
             back = loop.feedback(VALUE)
-            body = watched(concatenate(loop.enter(stream), back.stream))
+            body = watched(union(loop.enter(stream), back.stream))
             again, _ = branch(with_columns(body, value=col("value") - 1), col("value") > 0)
             back.connect(again)
         collect(loop.leave(body))

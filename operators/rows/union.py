@@ -1,4 +1,4 @@
-"""concatenate: several streams of one schema as one."""
+"""union: several streams of one schema as one."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from tokenring.engine import AnyStream, Notify, OperatorContext, SchemaError, Stream, Token
 
 
-def concatenate(first: AnyStream, *others: Stream, name: str = "concatenate") -> AnyStream:
+def union(first: AnyStream, *others: Stream, name: str = "union") -> AnyStream:
     """The rows of all streams, which have one schema and belong to one scope, at their times, by reference and in no
     order. Keeps nothing. At the head of a loop: what enters and what comes round. SchemaError for different schemas.
     """

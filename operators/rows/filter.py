@@ -1,4 +1,4 @@
-"""where: the rows for which a condition is true; neighbours become one kernel call."""
+"""filter: the rows for which a condition is true; neighbours become one kernel call."""
 
 from collections.abc import Sequence
 from math import inf, isnan
@@ -27,14 +27,14 @@ _KINDS = "iuf"  # of dtypes; the position is what the table holds
 _COMPARISONS = ("<", "<=", "==", "!=", ">=", ">")
 
 
-def where(
-    stream: AnyStream, condition: str | Expression, comparison: str = "", constant: Any = None, name: str = "where"
+def filter(
+    stream: AnyStream, condition: str | Expression, comparison: str = "", constant: Any = None, name: str = "filter"
 ) -> AnyStream:
     """The rows for which the condition is true (not those for which it is null). A batch of which every row stays
     passes as it is; text is never copied.
 
-    Written as an expression, `where(stream, (col("price") > 100) & col("channel").is_in(["Apple", "Google"]))`, or as a
-    column, one of <, <=, ==, !=, >=, > and a constant, `where(stream, "price", ">", 100)`, which is quicker to declare
+    Written as an expression, `filter(stream, (col("price") > 100) & col("channel").is_in(["Apple", "Google"]))`, or as
+    a column, one of <, <=, ==, !=, >=, > and a constant, `filter(stream, "price", ">", 100)`, which is quicker to declare
     by the million.
 
     A stateless operator: however many follow each other, with `with_columns` and `select` among them, they are one call
