@@ -20,8 +20,8 @@ class Expression(Node):
     and a fraction meet by `cast("float64")`. What Python's numbers give is what comes out, or an error: `//` and `%`
     round down, and a result beyond 64 bits, a division of whole numbers by zero, and a cast that does not fit raise
     UsageError when such a row comes. Rows that `filter` dropped before, and branches of `when` that a row does not
-    take, are not such rows; what nothing needs is not computed. Floats are IEEE's: x / 0 is inf or NaN. Of an operand that is
-    null the result is null, but for is_null, fill_null, and & and |, which know that `null & False` is False and
+    take, are not such rows; what nothing needs is not computed. Floats are IEEE's: x / 0 is inf or NaN.
+    Of an operand that is null the result is null, but for is_null, fill_null, and & and |, which know that `null & False` is False and
     `null | True` is True.
     """
 

@@ -34,8 +34,8 @@ def filter(
     passes as it is; text is never copied.
 
     Written as an expression, `filter(stream, (col("price") > 100) & col("channel").is_in(["Apple", "Google"]))`, or as
-    a column, one of <, <=, ==, !=, >=, > and a constant, `filter(stream, "price", ">", 100)`, which is quicker to declare
-    by the million.
+    a column, one of <, <=, ==, !=, >=, > and a constant, `filter(stream, "price", ">", 100)`, which is quicker to
+    declare by the million.
 
     A stateless operator: however many follow each other, with `with_columns` and `select` among them, they are one call
     of a kernel, and some nanoseconds each for a row. NaN is neither less than nor equal to nor greater than anything,

@@ -164,7 +164,7 @@ def test_a_row_without_a_result_is_named(expression: Expression, says: str) -> N
     with bench([Schema("value")], declare) as made:
         made.send({"value": [0, 0]})
         made.settle()
-        with pytest.raises(OperatorError, match=rf"'where ... sums \(2 operators in one\)' .* UsageError: {says}"):
+        with pytest.raises(OperatorError, match=rf"'filter ... sums \(2 operators in one\)' .* UsageError: {says}"):
             made.send({"value": [0, 5, 9]})
 
 
