@@ -21,8 +21,8 @@ class Expression(Node):
     round down, and a result beyond 64 bits, a division of whole numbers by zero, and a cast that does not fit raise
     UsageError when such a row comes. Rows that `filter` dropped before, and branches of `when` that a row does not
     take, are not such rows; what nothing needs is not computed. Floats are IEEE's: x / 0 is inf or NaN.
-    Of an operand that is null the result is null, but for is_null, fill_null, and & and |, which know that `null & False` is False and
-    `null | True` is True.
+    Of an operand that is null the result is null, but for is_null, fill_null, and & and |, which know that
+    `null & False` is False and `null | True` is True.
     """
 
     __slots__ = ("_masks",)
