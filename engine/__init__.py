@@ -11,8 +11,6 @@
         worker.step_while(lambda: probe.less_than(1))
 
     execute(program, workers=2)
-
-docs/architecture.md draws its layers, pure, graph and runtime, and says what each file is for.
 """
 
 if __name__ != "tokenring.engine":  # a second copy of all its modules, where the checkout stands on the path
@@ -52,7 +50,7 @@ from tokenring.engine.errors import (
     WorkerError,
     WrongOutputError,
 )
-from tokenring.engine.explain import Dataflow, Explanation, Hold, Holder, Pointstamp
+from tokenring.engine.explain import ActivePointstamp, Dataflow, Explanation, Hold, Holder
 from tokenring.engine.graph import (
     BatchFunction,
     Broadcast,
@@ -94,6 +92,7 @@ __all__ = [
     "MAX_TIME",
     "TABLE",
     "WORDS",
+    "ActivePointstamp",
     "Antichain",
     "AnyStream",
     "Batch",
@@ -132,7 +131,6 @@ __all__ = [
     "PathSummary",
     "PinnedTokenError",
     "Pipeline",
-    "Pointstamp",
     "Probe",
     "ProbeGroup",
     "Route",

@@ -1,12 +1,12 @@
 """Questions to running groups from outside: both sides of `tokenring why` and `tokenring hold`."""
 
 from tokenring.engine.ask.answer import answer_questions
-from tokenring.engine.ask.answer_hold import HoldsFromOutside
+from tokenring.engine.ask.answer_hold import RequestedHolds
 from tokenring.engine.ask.ask_hold import hold
 from tokenring.engine.ask.asker import ask, running_groups
 
 __all__ = [
-    "HoldsFromOutside",
+    "RequestedHolds",
     "answer_questions",
     "ask",
     "hold",

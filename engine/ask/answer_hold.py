@@ -40,7 +40,7 @@ def holds_of(launcher: int | str) -> dict[Path, dict[str, Any]]:
     return found
 
 
-class HoldsFromOutside:
+class RequestedHolds:
     """The holds that askers have on this worker."""
 
     def __init__(self, worker: Worker, launcher: int) -> None:

@@ -27,7 +27,7 @@ class Batch:
     array. timestamp: datetime64[ns] (NaT where null). string, bytes: engine.Strings.
 
     Columns are read-only, and an array that was made one is so too. Batches, and what `batch[...]` gives, may be kept:
-    they have or get bytes of their own. `words` (8-byte words, engine/columns/kinds.py) and `view` do not: of a batch
+    they have or get bytes of their own. `words` (8-byte words, see `Kind`) and `view` do not: of a batch
     that came through a queue they are views that turn into other rows after the operator's call.
     """
 

@@ -1,15 +1,4 @@
-"""Kinds of columns: numbers, booleans, timestamps and text, with or without nulls, each one 8-byte word a row.
-
-| kind | word | null |
-| --- | --- | --- |
-| int64, uint64 | the number | the least, the greatest |
-| float64 | its bits | a NaN with a payload of its own (as R has it) |
-| bool | 0 or 1 | 2 |
-| timestamp | int64 nanoseconds since 1970-01-01 UTC | the least (numpy's NaT) |
-| string, bytes | offset << 24 or length, into the column's heap of bytes | -1 |
-
-So a null costs nothing: no mask travels, and whatever moves words moves nulls.
-"""
+"""Kinds of columns: numbers, booleans, timestamps and text, with or without nulls, each one 8-byte word a row."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -44,7 +33,18 @@ KIND_NAMES: Final = tuple(_KINDS)
 
 @dataclass(frozen=True)
 class Kind:
-    """What a column holds. `str(kind)` is how schemas spell it: "int64", "string?"."""
+    """What a column holds, an 8-byte word a row. `str(kind)` is how schemas spell it: "int64", "string?".
+
+    | kind | word | null |
+    | --- | --- | --- |
+    | int64, uint64 | the number | the least, the greatest |
+    | float64 | its bits | a NaN with a payload of its own (as R has it) |
+    | bool | 0 or 1 | 2 |
+    | timestamp | int64 nanoseconds since 1970-01-01 UTC | the least (numpy's NaT) |
+    | string, bytes | offset << 24 or length, into the column's heap of bytes | -1 |
+
+    So a null costs nothing: no mask travels, and whatever moves words moves nulls.
+    """
 
     name: str
     """One of KIND_NAMES."""

@@ -19,7 +19,7 @@ _NO_NAMES = ("int", "float", "str", "int64", "uint64", "float64", "string")
 
 
 class Schema:
-    """Ordered column names with kinds (engine/columns/kinds.py): int64, uint64, float64, bool, timestamp, string or
+    """Ordered column names with kinds (see `Kind`): int64, uint64, float64, bool, timestamp, string or
     bytes, with a ? behind it where a value may be null.
 
     `Schema("auction price")` names int64 columns; `Schema("id", price="float64", channel="string?")` gives kinds.

@@ -14,7 +14,7 @@ from tokenring.shm.kernels import LENGTH_BITS, LENGTH_MASK
 class Strings:
     """A column of strings (or bytes, with `is_text` false), None where null: what `batch["name"]` gives.
 
-    words: int64 (rows,), heap: uint8 (bytes,); see engine/columns/kinds.py. `strings[3]` is a str, `strings[mask]`,
+    words: int64 (rows,), heap: uint8 (bytes,); see `Kind`. `strings[3]` is a str, `strings[mask]`,
     `strings[indices]` and `strings[2:5]` are Strings over the same heap; `strings == "x"` is a bool array of shape
     (rows,), in which a null equals nothing. For other vectorised functions: pyarrow.compute of `to_arrow()`.
     """

@@ -1,7 +1,7 @@
 """Answers about a running dataflow: why time stands still, breakpoints, a look at state, stalls."""
 
 from tokenring.engine.explain.dataflow import Dataflow
-from tokenring.engine.explain.explanation import Explanation, Holder, Pointstamp, merge
+from tokenring.engine.explain.explanation import ActivePointstamp, Explanation, Holder, merge
 from tokenring.engine.explain.hold import Hold
 from tokenring.engine.explain.inspection import Inspection
 from tokenring.engine.explain.place import Named, Place, of_port, of_probe
@@ -16,7 +16,7 @@ __all__ = [
     "Inspection",
     "Named",
     "Place",
-    "Pointstamp",
+    "ActivePointstamp",
     "StallWatch",
     "explain",
     "live_tokens",

@@ -45,8 +45,8 @@ class Holder:
 
 
 @dataclass(frozen=True)
-class Pointstamp:
-    """A count that holds the place back: of tokens (at an output) or messages under way (to an input) at `time`."""
+class ActivePointstamp:
+    """A pointstamp whose count holds the place back: of tokens (at an output) or messages under way (to an input)."""
 
     location: int
     operator: str
@@ -91,7 +91,7 @@ class Explanation:
     """The time that was asked about; None: whatever the frontier is."""
     frontier: tuple[Any, ...]
     """The minimal times that may still come; empty if none."""
-    pointstamps: tuple[Pointstamp, ...]
+    pointstamps: tuple[ActivePointstamp, ...]
     """The counts that could result in `time` or in the frontier, earliest result first."""
     more: int
     """How many further ones there are, beyond those listed."""
@@ -128,7 +128,7 @@ class Explanation:
     def from_json(cls, value: Mapping[str, Any]) -> "Explanation":
         """What `orjson.dumps(explanation)` wrote, read again."""
         pointstamps = tuple(
-            Pointstamp(
+            ActivePointstamp(
                 **{
                     **found,
                     "time": _time(found["time"]),
@@ -147,7 +147,7 @@ class Explanation:
 def merge(explanations: Iterable[Explanation]) -> Explanation:
     """One explanation from those of several workers for one place. What any of them sees holding is in it."""
     first, *others = explanations
-    found: dict[tuple[int, Any], Pointstamp] = {}
+    found: dict[tuple[int, Any], ActivePointstamp] = {}
     for explanation in (first, *others):
         for pointstamp in explanation.pointstamps:
             at = pointstamp.location, pointstamp.time
@@ -168,7 +168,7 @@ def merge(explanations: Iterable[Explanation]) -> Explanation:
     )
 
 
-def order(pointstamp: Pointstamp) -> tuple[Any, ...]:
+def order(pointstamp: ActivePointstamp) -> tuple[Any, ...]:
     """The order in which counts are listed: by what they result in, then in the order of the graph."""
     return coordinates(pointstamp.results[0]), pointstamp.location, coordinates(pointstamp.time)
 

@@ -16,9 +16,9 @@ from tokenring.engine.explain.explanation import (
     POSTPONED,
     TOKEN,
     WAITING,
+    ActivePointstamp,
     Explanation,
     Holder,
-    Pointstamp,
     order,
 )
 from tokenring.engine.explain.hold import HeldToken
@@ -60,7 +60,7 @@ def explain(
         if to_blame:
             port, holders = ports[origin], tuple(mine.get((origin, at), ()))
             found.append(
-                Pointstamp(origin, port.operator.name, port_name(port), at, count, tuple(to_blame), holders)
+                ActivePointstamp(origin, port.operator.name, port_name(port), at, count, tuple(to_blame), holders)
             )
     found.sort(key=order)
     return Explanation(

@@ -1,6 +1,6 @@
 """A group of workers: started, watched and ended by its launcher."""
 
-from tokenring.engine.group.interrupts import HeldSignals
+from tokenring.engine.group.interrupts import DeferredSignals
 from tokenring.engine.group.launcher import execute
 from tokenring.engine.group.named import import_program
 from tokenring.engine.group.processes import starting
@@ -8,7 +8,7 @@ from tokenring.engine.group.scratch import owned_name, remove_leftovers, scratch
 from tokenring.engine.group.warm_up import warm_up
 
 __all__ = [
-    "HeldSignals",
+    "DeferredSignals",
     "execute",
     "import_program",
     "owned_name",

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from tokenring.engine import errors
-from tokenring.engine.ask import HoldsFromOutside, answer_questions
+from tokenring.engine.ask import RequestedHolds, answer_questions
 from tokenring.engine.errors import GraphMismatchError, GroupStopped, TokenRingError, UsageError
 from tokenring.engine.group.frames import write_message
 from tokenring.engine.group.linux import allow_tracing, die_with_parent
@@ -49,7 +49,7 @@ def live(
         gc.freeze()
         gc.disable()
         worker = worker_class(segment, lot, index, config)
-        answer_questions(worker.inspection, launcher, HoldsFromOutside(worker, launcher).noticed)
+        answer_questions(worker.inspection, launcher, RequestedHolds(worker, launcher).noticed)
         worker.report = lambda value: _tell(pipe, index, "note", value)
         worker.publish = lambda one: write_message(pipe, {"kind": "publication", "value": list(one)})
         worker.ending.heeding = lambda: write_message(pipe, {"kind": "heeding"})

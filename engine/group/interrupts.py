@@ -9,9 +9,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tokenring.shm.kernels import HeldSignals
+from tokenring.shm.kernels import DeferredSignals
 
-__all__ = ["HeldSignals", "Interrupted", "Interrupts"]
+__all__ = ["DeferredSignals", "Interrupted", "Interrupts"]
 
 _PYTHONS_OWN = (signal.default_int_handler, signal.SIG_DFL)
 
@@ -20,7 +20,7 @@ class Interrupted(BaseException):
     """A signal whose default is to end the process: it does so once the group has been ended."""
 
 
-class Interrupts(HeldSignals):
+class Interrupts(DeferredSignals):
     """A context in which ending signals are noted, and a descriptor says so; what nobody has acted on is raised at its
     end.
     """

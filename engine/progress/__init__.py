@@ -4,7 +4,14 @@ from tokenring.engine.progress.change_log import CHANGE_BYTES, CHANGE_WORDS, Cha
 from tokenring.engine.progress.exchange import APPLIED_ANY, INCOMING, PARKED, ProgressChannel
 from tokenring.engine.progress.tables import GONE, Numbers
 from tokenring.engine.progress.tracker import Tracker
-from tokenring.engine.progress.validation import PathsTo, Place, Pointstamp, Validator, differences, naive_frontier
+from tokenring.engine.progress.validation import (
+    NamedLocation,
+    PathsTo,
+    Pointstamp,
+    Validator,
+    differences,
+    naive_frontier,
+)
 
 __all__ = [
     "APPLIED_ANY",
@@ -16,7 +23,7 @@ __all__ = [
     "Numbers",
     "PARKED",
     "PathsTo",
-    "Place",
+    "NamedLocation",
     "Pointstamp",
     "ProgressChannel",
     "Tracker",

@@ -22,7 +22,7 @@ PathsTo = Callable[[int], Mapping[int, Iterable[PathSummary]]]
 
 
 @dataclass(frozen=True)
-class Place:
+class NamedLocation:
     """A location as errors name it. is_source: tokens live here; otherwise messages under way are counted."""
 
     name: str
@@ -62,12 +62,12 @@ class Validator:
     def __init__(self, worker: int, order: Callable[[Any, Any], bool] = less_equal) -> None:
         self._worker = worker
         self._order = order
-        self._places: dict[int, Place] = {}
+        self._places: dict[int, NamedLocation] = {}
         self._paths: dict[int, PathsTo] = {}
         self._tokens: Counter[Pointstamp] = Counter()
         self._messages: Counter[Pointstamp] = Counter()
 
-    def watch(self, places: Mapping[int, Place], paths_to: PathsTo) -> None:
+    def watch(self, places: Mapping[int, NamedLocation], paths_to: PathsTo) -> None:
         """A new dataflow, with its locations and their paths."""
         for location, place in places.items():
             self._places[location] = place

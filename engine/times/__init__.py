@@ -2,22 +2,24 @@
 
 from tokenring.engine.times.antichain import Antichain
 from tokenring.engine.times.intervals import Intervals
+from tokenring.engine.times.path_summary import (
+    IDENTITY,
+    PathSummary,
+    enter_summary,
+    feedback_summary,
+    identity,
+    leave_summary,
+)
 from tokenring.engine.times.timestamp import (
     COMPLETE,
-    IDENTITY,
     MAX_TIME,
     MOST_COORDINATES,
     AnyTime,
-    PathSummary,
     Time,
     as_time,
     coordinates,
-    enter_summary,
-    feedback_summary,
     first_time,
     from_coordinates,
-    identity,
-    leave_summary,
     less_equal,
     representable,
 )

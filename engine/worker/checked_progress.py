@@ -13,8 +13,8 @@ from typing import Any
 from tokenring.engine.data import InputPort, OutputPort, RemoteChannel, Runtime, messages_of
 from tokenring.engine.errors import BrokenInvariant
 from tokenring.engine.progress import (
+    NamedLocation,
     PathsTo,
-    Place,
     Pointstamp,
     ProgressChannel,
     Validator,
@@ -63,9 +63,9 @@ class CheckedProgress:
         """Remember a new dataflow's locations; each output has its initial token."""
         inputs = [port for operator in dataflow.operators for port in operator.inputs]
         outputs = [port for operator in dataflow.operators for port in operator.outputs]
-        places = {port.location: Place(port.describe(), False) for port in inputs}
-        places |= {port.location: Place(port.describe(), True) for port in outputs}
-        places |= {probe.location: Place(f"a probe on worker {self._me}", False) for probe in dataflow.probes}
+        places = {port.location: NamedLocation(port.describe(), False) for port in inputs}
+        places |= {port.location: NamedLocation(port.describe(), True) for port in outputs}
+        places |= {probe.location: NamedLocation(f"a probe on worker {self._me}", False) for probe in dataflow.probes}
         paths_to = cache(self._tracker.paths.to)
         self._validator.watch(places, paths_to)
         self._depths |= {port.location: port.depth for port in inputs}

@@ -33,7 +33,8 @@ class Config:
     two. backlog_bytes: rows that may wait for room on one worker before sources are asked to pause, and then are not
     run; and what may be sent by hand between two steps. spin_us: how long a worker with nothing to do spins before it
     parks (none when there are more workers than cores). pin: bind worker i to the i-th usable core. checks: "normal",
-    or "exhaustive" (engine/worker/checked_progress.py; default: TOKENRING_CHECKS in the environment).
+    or "exhaustive": whatever a worker says of its progress is held against what it may say, at many times the cost
+    (default: TOKENRING_CHECKS in the environment).
 
     start: how processes begin. "fork": as copies of this one, for any program; "spawn": each as a Python of its own
     that imports the program; "forkserver": as copies of one that has imported it. The latter two are for programs that

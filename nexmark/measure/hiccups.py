@@ -9,7 +9,7 @@ import time
 from array import array
 from typing import NoReturn
 
-from tokenring.engine.group import HeldSignals, starting
+from tokenring.engine.group import DeferredSignals, starting
 from tokenring.engine.worker import usable_cores
 from tokenring.tools.errors import CommandError
 
@@ -22,7 +22,7 @@ def hiccups_ms(processes: int, seconds: float) -> list[dict[str, float]]:
     cores = usable_cores()
     children: dict[int, int] = {}  # pid -> the pipe that its figures come through
     try:
-        with starting(processes), HeldSignals():
+        with starting(processes), DeferredSignals():
             for index in range(processes):
                 read_end, write_end = os.pipe()
                 pid = _fork(read_end, write_end)

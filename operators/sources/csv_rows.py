@@ -10,7 +10,7 @@ import numpy as np
 
 from tokenring.engine import Batch, Kind, Schema, SchemaError
 from tokenring.operators.sources.lines import lines_before
-from tokenring.operators.time import Place
+from tokenring.operators.time import RowOrigin
 
 _BOM: Final = b"\xef\xbb\xbf"
 _ROW: Final = re.compile(r"Row #(\d+): ")
@@ -88,7 +88,7 @@ class CsvRows:
                 raise SchemaError(f"source {self._name!r}: {file} has {what} {column!r}: {there}")
         return found
 
-    def batch(self, columns: list[str], file: str, at: int, data: bytes) -> tuple[Batch, Place]:
+    def batch(self, columns: list[str], file: str, at: int, data: bytes) -> tuple[Batch, RowOrigin]:
         """The rows of a file's lines from byte `at` on, and where each is."""
         import pyarrow as pa
         from pyarrow.csv import ReadOptions, read_csv
@@ -141,7 +141,7 @@ class CsvRows:
         lines = [number for number, line in enumerate(data.split(b"\n")) if line not in (b"", b"\r")]
         return f"{file} line {lines_before(file, at) + lines[row] + 1}"
 
-    def _refuse(self, said: str, columns: list[str], place: Place) -> NoReturn:
+    def _refuse(self, said: str, columns: list[str], place: RowOrigin) -> NoReturn:
         """Say in our words what Arrow's reader says."""
         row, column = _ROW.search(said), re.search(r"column #(\d+)", said)
         where = f"source {self._name!r}: " + (place(int(row[1]) - 1) if row else place(0) + " or after it")

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from tokenring.engine import Batch, OperatorContext, OutputPort, Schema, ScopeOf, Time, Token
 from tokenring.operators.sources.throttle import Throttle
-from tokenring.operators.time import Place, Timing, require_root
+from tokenring.operators.time import RowOrigin, Timing, require_root
 
 
 class Piece(NamedTuple):
@@ -14,7 +14,7 @@ class Piece(NamedTuple):
 
     batch: Batch
     floor: Time | None
-    place: Place
+    place: RowOrigin
 
 
 Pieces = Callable[[int, int], Iterator[Piece]]

@@ -7,7 +7,7 @@ from tokenring.operators.time.orders import check_order, order_words, ranked
 from tokenring.operators.time.timing import (
     NOTHING,
     TIME_KINDS,
-    Place,
+    RowOrigin,
     Timing,
     block_minima,
     floors_after,
@@ -36,7 +36,7 @@ __all__ = [
     "NOTHING",
     "Notificator",
     "Panes",
-    "Place",
+    "RowOrigin",
     "Session",
     "Sliding",
     "Stash",

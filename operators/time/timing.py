@@ -23,7 +23,7 @@ from tokenring.operators.durations import Span, duration_of, span_of
 NOTHING = MAX_TIME
 """The floor behind a source's last rows."""
 
-Place = Callable[[int], str]
+RowOrigin = Callable[[int], str]
 """Where a batch's row of that number came from, for messages."""
 
 TIME_KINDS = ("int64", "uint64", "timestamp")
@@ -92,7 +92,7 @@ class Clock:
         self._greatest = -1
 
     def send(
-        self, output: OutputPort, batch: Batch, floor: Time | None, place: Place, late: OutputPort | None = None
+        self, output: OutputPort, batch: Batch, floor: Time | None, place: RowOrigin, late: OutputPort | None = None
     ) -> Time:
         """Send rows. floor: the least time of all that come after them, None if it is not known. Returns the greatest
         time sent so far. SchemaError names the row that has no valid time, or is earlier than what was promised, unless
@@ -134,7 +134,7 @@ class Clock:
         if self._late is not None:
             self._late.drop()
 
-    def _refuse(self, batch: Batch, place: Place) -> NoReturn:
+    def _refuse(self, batch: Batch, place: RowOrigin) -> NoReturn:
         """Say which row cannot be sent."""
         timing, promise = self._timing, self.token.time
         assert timing.column is not None

@@ -1,6 +1,6 @@
 """Kernels: functions that numba compiles, declared, kept on disk, made ready; and what a word of text is."""
 
-from tokenring.shm.kernels.held_signals import HeldSignals
+from tokenring.shm.kernels.deferred_signals import DeferredSignals
 from tokenring.shm.kernels.kernel import (
     COLUMN,
     COLUMNS_COMPILED,
@@ -29,7 +29,7 @@ __all__ = [
     "COLUMN",
     "COLUMNS_COMPILED",
     "COME_WITH_NUMBA",
-    "HeldSignals",
+    "DeferredSignals",
     "Kernel",
     "LENGTH_BITS",
     "LENGTH_MASK",

@@ -8,7 +8,7 @@ from typing import Any
 
 from numba.core import event
 
-from tokenring.shm.kernels.held_signals import HeldSignals
+from tokenring.shm.kernels.deferred_signals import DeferredSignals
 
 
 class _WhileCompiling(event.Listener):  # type: ignore[misc]
@@ -16,13 +16,13 @@ class _WhileCompiling(event.Listener):  # type: ignore[misc]
 
     def __init__(self) -> None:
         self._depth = 0
-        self._held = HeldSignals()
+        self._held = DeferredSignals()
 
     def on_start(self, event: Any) -> None:
         if threading.current_thread() is threading.main_thread():
             self._depth += 1
             if self._depth == 1 and not getattr(signal.getsignal(signal.SIGINT), "exits", False):
-                self._held = HeldSignals()
+                self._held = DeferredSignals()
                 self._held.__enter__()
 
     def on_end(self, event: Any) -> None:

@@ -48,7 +48,7 @@ def ending_signals_exit(command: str) -> dict[int, Any]:
             os.write(2, f"{command}: error: {ended}\n".encode())  # stderr may be in the middle of a line of its own
         os._exit(ended.exit_status)
 
-    end.exits = True  # type: ignore[attr-defined]  # nothing to wait for: shm/kernels/held_signals.py
+    end.exits = True  # type: ignore[attr-defined]  # nothing to wait for: shm/kernels/deferred_signals.py
     return _handled(end)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tokenring.engine import COMPLETE, MAX_TIME, GraphError, PathSummary
 from tokenring.engine.graph.cycles import require_advancing_cycles
 from tokenring.engine.graph.reachability import Link, Reachability
-from tokenring.engine.times.timestamp import IDENTITY, enter_summary, feedback_summary, identity, leave_summary
+from tokenring.engine.times.path_summary import IDENTITY, enter_summary, feedback_summary, identity, leave_summary
 
 LOCATIONS = 7
 acyclic_links = st.lists(

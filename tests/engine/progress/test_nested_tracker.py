@@ -13,14 +13,8 @@ from hypothesis import strategies as st
 from tokenring.engine import MAX_TIME, BrokenInvariant, Notify, PathSummary, less_equal
 from tokenring.engine.graph.reachability import Link, Reachability
 from tokenring.engine.progress.tracker import Tracker
-from tokenring.engine.times.timestamp import (
-    coordinates,
-    enter_summary,
-    feedback_summary,
-    first_time,
-    identity,
-    leave_summary,
-)
+from tokenring.engine.times.path_summary import enter_summary, feedback_summary, identity, leave_summary
+from tokenring.engine.times.timestamp import coordinates, first_time
 
 
 def _tracker(links: list[Link], depths: list[int], policy: Notify = Notify.ALWAYS) -> Tracker:

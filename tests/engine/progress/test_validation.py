@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tokenring.engine import BrokenInvariant
-from tokenring.engine.progress.validation import Place, Validator, differences, naive_frontier
+from tokenring.engine.progress.validation import NamedLocation, Validator, differences, naive_frontier
 
 # A loop of four locations, with times (epoch, round): 0 source -> 1 target -> 2 source (next round) -> 1 target; 3 is a
 # source that nothing leads to.
@@ -41,8 +41,9 @@ PATHS: dict[int, dict[int, list[Any]]] = {
 def validator() -> Validator:
     """Of a worker that owns a token at the loop's entry, at (0, 0)."""
     validator = Validator(7, product_order)
-    places = {FIRST: Place("first", True), BODY: Place("body", False), BACK: Place("back", True)}
-    validator.watch({**places, ASIDE: Place("aside", True)}, PATHS.__getitem__)
+    sources = {FIRST: "first", BACK: "back", ASIDE: "aside"}
+    places = {at: NamedLocation(name, True) for at, name in sources.items()}
+    validator.watch({**places, BODY: NamedLocation("body", False)}, PATHS.__getitem__)
     validator.grant(FIRST, (0, 0))
     return validator
 

@@ -8,7 +8,7 @@ from tests.engine.safety.schedule import Run
 from tokenring.engine.data.channel import FeedbackChannel
 from tokenring.engine.data.remote_channel import RemoteChannel
 from tokenring.engine.progress.change_log import ChangeLog
-from tokenring.engine.times.timestamp import identity
+from tokenring.engine.times.path_summary import identity
 
 
 def publishes_in_the_middle_of_a_call(run: Run) -> None:

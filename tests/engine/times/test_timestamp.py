@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tokenring.engine import COMPLETE, MAX_TIME, PathSummary, less_equal
-from tokenring.engine.times.timestamp import IDENTITY
+from tokenring.engine.times.path_summary import IDENTITY
 
 times = st.one_of(st.integers(0, 20), st.integers(MAX_TIME - 20, MAX_TIME), st.integers(0, MAX_TIME))
 summaries = st.builds(PathSummary, times)

@@ -12,7 +12,7 @@ from typing import Any
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class HeldSignals:
+class DeferredSignals:
     """A context in which ending signals are noted; the first is raised again at its end. Nothing outside the main
     thread, whose handlers they are. Signals that are ignored stay so, and those that end the process do, unless they
     are among `defaults`.
@@ -24,7 +24,7 @@ class HeldSignals:
         """What each held signal did before."""
         self._defaults = defaults
 
-    def __enter__(self) -> "HeldSignals":
+    def __enter__(self) -> "DeferredSignals":
         if threading.current_thread() is threading.main_thread():
             try:
                 self.hold()
