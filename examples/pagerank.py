@@ -5,42 +5,55 @@ downgrades the token to the next. So the frontier passes a round when all worker
 taken: that is when a node's sum for the round is whole. A worker may be a round ahead of another, never more.
 
     python examples/pagerank.py --nodes 500000 --edges 1000000 --workers 2
+    python examples/pagerank.py --file edges.parquet --nodes 500000 --rounds 100 --out ranks.parquet
+
+In each round, what nodes without edges from them have is lost. --out writes all ranks divided by their sum: then they
+are those of a walk that goes on anywhere from such a node.
 """
 
 import argparse
 from time import perf_counter
 
-import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 import tokenring as tr
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--file", help="a Parquet file with columns src and dst, instead of random edges")
     parser.add_argument("--nodes", type=int, default=500_000)
     parser.add_argument("--edges", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--out")
     options = parser.parse_args()
 
-    def program(worker: tr.Worker) -> list[object]:
+    def program(worker: tr.Worker) -> tr.Collected:
         with worker.dataflow("pagerank") as scope:
-            edges, stream = scope.new_input(tr.Schema("src dst"), "edges")
-            ranked = tr.collect(tr.graphs.page_rank(stream, options.nodes, options.rounds))
-        edges.send(tr.graphs.random_edges(options.nodes, options.edges, options.seed, worker.index, worker.peers))
-        worker.run()
-        nodes, ranks = ranked.columns()["node"], ranked.columns()["rank"]
-        top = np.argsort(-ranks)[:3]
-        return [float(ranks.sum()), list(zip(ranks[top].tolist(), nodes[top].tolist(), strict=True))]
+            if options.file is not None:
+                stream = tr.read_parquet(scope, options.file, columns=("src", "dst"))
+            else:
+                edges, stream = scope.new_input(tr.Schema("src dst"), "edges")
+            ranks = tr.collect(tr.graphs.page_rank(stream, options.nodes, options.rounds))
+        if options.file is None:
+            size, seed = (options.nodes, options.edges), options.seed
+            edges.send(tr.graphs.random_edges(*size, seed, worker.index, worker.peers))
+        return ranks
 
     start = perf_counter()
-    parts = tr.execute(program, workers=options.workers)
+    ranks = tr.gather(program, workers=options.workers).sort_by([("rank", "descending"), ("node", "ascending")])
     seconds = perf_counter() - start
-    for rank, node in sorted((tuple(pair) for _, top in parts for pair in top), reverse=True)[:3]:
-        print(f"node {node}: {rank * options.nodes:.6f} times the average")
-    print(f"sum of ranks: {sum(total for total, _ in parts):.9f}")
-    print(f"{options.rounds} rounds over {options.edges} edges in {seconds:.1f} s")
+    for row in ranks.slice(0, 3).to_pylist():
+        print(f"node {row['node']}: {row['rank'] * options.nodes:.6f} times the average")
+    total = pc.sum(ranks["rank"]).as_py()
+    print(f"sum of ranks: {total:.9f}")
+    print(f"{options.rounds} rounds over {options.file or f'{options.edges} edges'} in {seconds:.1f} s")
+    if options.out is not None:
+        pq.write_table(pa.table({"node": ranks["node"], "rank": pc.divide(ranks["rank"], total)}), options.out)
 
 
 if __name__ == "__main__":

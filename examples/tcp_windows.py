@@ -1,0 +1,76 @@
+"""Readings from a TCP connection, counted in windows of five seconds, until Ctrl-C.
+
+Each line that comes is `time,sensor,value`. A window is printed once it is over: by the readings' own times, or, with
+--arrival, by the times at which they came. Ctrl-C closes the connection; what was received until then is counted.
+
+    python examples/tcp_windows.py localhost 5000
+    python examples/tcp_windows.py localhost 5000 --arrival --every 1s
+"""
+
+import argparse
+import socket
+from typing import Any
+
+import tokenring as tr
+
+READING = tr.Schema("value", at="timestamp", sensor="string", arrived="timestamp")
+
+
+class Connection:
+    """Lines of a socket, taken as they come."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self.rows = 0
+        self._socket = socket.create_connection((host, port))
+        self._socket.setblocking(False)
+        self._begun = ""  # a line whose end has not come yet
+
+    def poll(self) -> Any:
+        """The columns of what has come since; None where that is nothing."""
+        try:
+            received = self._socket.recv(1 << 16).decode("ascii")
+        except BlockingIOError:
+            return None
+        if not received:
+            return tr.END_OF_STREAM
+        *lines, self._begun = (self._begun + received).split("\n")
+        if not lines:
+            return None
+        self.rows += len(lines)
+        at, sensor, value = zip(*[line.split(",") for line in lines], strict=True)
+        return {"at": at, "sensor": sensor, "value": [int(number) for number in value]}
+
+
+def show(time: int, windows: tr.Batch) -> None:
+    for row in windows.to_arrow().to_pylist():
+        print(f"{row['window_start']:%H:%M:%S} {row['sensor']}: {row['readings']} reading(s), {row['total']}\n", end="")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("host")
+    parser.add_argument("port", type=int)
+    parser.add_argument("--arrival", action="store_true", help="windows of the times at which readings came")
+    parser.add_argument("--every", default="5s")
+    parser.add_argument("--workers", type=int, default=2)
+    options = parser.parse_args()
+
+    def program(worker: tr.Worker) -> int:
+        connection = Connection(options.host, options.port) if worker.index == 0 else None
+        poll = connection.poll if connection else lambda: tr.END_OF_STREAM  # the other workers help to count
+        times, column = (tr.ARRIVAL, "arrived") if options.arrival else ("at", "at")
+        with worker.dataflow("readings") as scope:
+            readings = tr.from_callback(scope, READING, poll, time=times, stamp="arrived")
+            windows = readings.pipe(
+                tr.aggregate, "sensor", window=tr.Tumbling(column, options.every),
+                readings=tr.Count(), total=tr.Sum("value"),
+            )  # fmt: skip
+            tr.for_each(windows, show)
+        worker.run()
+        return connection.rows if connection else 0
+
+    print("received:", sum(tr.execute(program, workers=options.workers)), "reading(s)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+"""The example programs over tables print what DuckDB, pandas and Polars answer."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import duckdb
+import networkx
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.examples.test_examples import FOLDER, run
+
+
+def docstring(name: str) -> str:
+    return ast.get_docstring(ast.parse((FOLDER / f"{name}.py").read_text()), clean=False) or ""
+
+
+def shown(name: str) -> list[str]:
+    """What an example's first lines say that it prints: what stands indented, but for how it is run."""
+    lines = [line.strip() for line in docstring(name).splitlines() if line.startswith("    ")]
+    return [line for line in lines if not line.startswith("python ")]
+
+
+def sales(rows: int, seed: int) -> pd.DataFrame:
+    """Sales, one in a hundred of which is written down long after it was made; shops and amounts may be missing."""
+    random = np.random.default_rng(seed)
+    seconds = np.arange(rows) * 20 + random.integers(0, 1800, rows)
+    seconds -= np.where(random.random(rows) < 0.01, 86_400, 0)
+    at = pd.Timestamp("2026-03-01") + pd.to_timedelta(seconds, unit="s")
+    amounts = np.where(random.random(rows) < 0.1, np.nan, random.integers(1, 10_000, rows) / 4)
+    shops = np.array(["Bern", "Uri", "Zug", None], object)[random.integers(0, 4, rows)]
+    return pd.DataFrame({"number": np.arange(rows), "at": at, "shop": shops, "amount": amounts})
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_hourly_revenue(workers: str, tmp_path: Path) -> None:
+    assert run("hourly_revenue") == shown("hourly_revenue")
+    table = sales(20_000, seed=5)
+    table.to_csv(tmp_path / "sales.csv", index=False)
+    lines = run("hourly_revenue", str(tmp_path / "sales.csv"), "--block-bytes", "4000", "--workers", workers)
+    late = [int(line.split(",")[0].removeprefix("too late: sale ")) for line in lines if line.startswith("too late")]
+    assert 100 < len(late) < 400  # those of the day before, unless a block began with one
+    query = f"""
+        select date_trunc('hour', "at") as hour, shop, count(*), sum(amount)
+        from '{tmp_path / "sales.csv"}' where number not in {tuple(late)}
+        group by all order by hour, shop nulls first
+    """
+    answer = [
+        f"{hour:%Y-%m-%d %H:%M} {shop}: {count} sale(s), {'unknown' if revenue is None else f'{revenue:.2f}'}"
+        for hour, shop, count, revenue in duckdb.sql(query).fetchall()
+    ]
+    assert lines[: -len(late)] == answer
+
+
+def pressed(rows: int, seed: int) -> pd.DataFrame:
+    """Presses of ten buttons, many in quick succession, in no order of time."""
+    random = np.random.default_rng(seed)
+    return pd.DataFrame({"button": random.integers(0, 10, rows), "at": random.integers(0, 40 * rows // 10, rows)})
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_debounce(workers: str, tmp_path: Path) -> None:
+    assert run("debounce") == shown("debounce")
+    table = pressed(3000, seed=2).drop_duplicates()
+    table.to_parquet(tmp_path / "pressed.parquet", row_group_size=100)
+    lines = run("debounce", "--file", str(tmp_path / "pressed.parquet"), "--quiet", "30", "--workers", workers)
+    ordered = table.sort_values(["button", "at"])
+    following = ordered.groupby("button")["at"].shift(-1, fill_value=10**9)
+    settled = ordered[following - ordered["at"] >= 30]
+    assert 200 < len(settled) < len(table) // 2
+    assert lines == [
+        f"button {button}, pressed at {at}, settled at {at + 30}" for button, at in settled.itertuples(index=False)
+    ]
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_frames(workers: str) -> None:
+    assert run("frames") == shown("frames")
+    lines = run("frames", "--rows", "20000", "--workers", workers)
+    assert [line.rsplit(":", 1)[1] for line in lines] == [" True"] * 3
+
+
+def test_one_large_batch() -> None:
+    assert run("one_large_batch") == shown("one_large_batch")
+    number = np.arange(5_000_000)
+    given = pd.DataFrame({"group": number % 1000, "value": number * number % 101})
+    assert given.shape == (5_000_000, 2)
+    query = "select \"group\", count(*), sum(value)::bigint from given group by all order by all"
+    groups = duckdb.sql(query).fetchall()
+    assert shown("one_large_batch") == [
+        f"{len(number)} rows in {len(groups)} groups, {sum(total for *_, total in groups)} in all",
+        *(f"group {group}: {rows} rows, {total}" for group, rows, total in groups[:3]),
+    ]
+
+
+def ranked(tmp_path: Path, edges: pd.DataFrame, nodes: int, rounds: int) -> pd.Series:
+    """What the example says of these edges, by node."""
+    edges.to_parquet(tmp_path / "edges.parquet", row_group_size=len(edges) // 8)
+    size = ("--nodes", str(nodes), "--rounds", str(rounds))
+    run("pagerank", "--file", str(tmp_path / "edges.parquet"), *size, "--out", str(tmp_path / "ranks.parquet"))
+    return pd.read_parquet(tmp_path / "ranks.parquet").set_index("node")["rank"].sort_index()
+
+
+def test_ranks_are_those_of_networkx(tmp_path: Path) -> None:
+    random = np.random.default_rng(4)
+    edges = pd.DataFrame(random.integers(0, 2000, (6000, 2)), columns=["src", "dst"])
+    graph = networkx.from_pandas_edgelist(edges, "src", "dst", create_using=networkx.MultiDiGraph)
+    expected = networkx.pagerank(graph, tol=1e-15, max_iter=200)
+    ranks = ranked(tmp_path, edges, 2000, rounds=150)
+    assert sorted(expected) == ranks.index.tolist()
+    assert 0 in set(dict(graph.out_degree()).values()), "some lead nowhere"
+    np.testing.assert_allclose(ranks, [expected[node] for node in ranks.index], rtol=1e-9)
+
+
+def test_ranks_along_a_million_edges(tmp_path: Path) -> None:
+    """Against repeated multiplication, where what is on a node without edges from it goes anywhere."""
+    random = np.random.default_rng(8)
+    nodes = 300_000
+    ends = (random.random((1_000_000, 2)) ** 2 * nodes).astype(np.int64)  # some nodes have very many
+    edges = pd.DataFrame(ends, columns=["src", "dst"])
+    present = np.unique(ends)
+    degree = np.bincount(ends[:, 0], minlength=nodes)
+    expected = np.zeros(nodes)
+    expected[present] = 1 / len(present)
+    for _ in range(100):
+        shares = np.divide(expected, degree, out=np.zeros(nodes), where=degree > 0)
+        nowhere = expected[degree == 0].sum()
+        sums = np.bincount(ends[:, 1], shares[ends[:, 0]], minlength=nodes)
+        expected[present] = ((1 - 0.85) / len(present) + 0.85 * (sums + nowhere / len(present)))[present]
+    ranks = ranked(tmp_path, edges, nodes, rounds=100)
+    assert ranks.index.tolist() == present.tolist()
+    np.testing.assert_allclose(ranks, expected[present], rtol=1e-6)

@@ -1,0 +1,116 @@
+"""examples/tcp_windows.py against a real server: until Ctrl-C it counts what it received, all of it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import duckdb
+import pandas as pd
+import pytest
+
+from tests.examples.documents import without_compiling
+from tests.examples.test_examples import FOLDER, WATCHDOG_S
+from tests.imports import ROOT
+
+STOPPING = "stopping: sources close, and what is under way is finished; again to end at once\n"
+WINDOW = re.compile(r"(\S+) (\w+): (\d+) reading\(s\), (\d+)")
+ROWS = 500_000
+READINGS = pd.DataFrame({"number": range(ROWS)})
+READINGS["at"] = pd.Timestamp("2026-03-01") + pd.to_timedelta(READINGS["number"] * 10, unit="ms")
+READINGS["sensor"] = "s" + (READINGS["number"] % 3).astype(str)
+READINGS["value"] = READINGS["number"] * 7 % 101
+
+
+@contextmanager
+def serving() -> Iterator[int]:
+    """The port of a server that sends the readings to whoever connects, a few every millisecond, for ever."""
+    times = READINGS["at"].dt.strftime("%Y-%m-%dT%H:%M:%S.%f")
+    lines = (times + "," + READINGS["sensor"] + "," + READINGS["value"].astype(str) + "\n").tolist()
+    closed = threading.Event()
+    with socket.create_server(("localhost", 0)) as server:
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection:
+                try:
+                    for at in range(0, ROWS, 37):
+                        text = "".join(lines[at : at + 37]).encode()
+                        connection.sendall(text[:100])  # lines are cut anywhere
+                        closed.wait(0.001)
+                        connection.sendall(text[100:])
+                except OSError:
+                    pass  # the program has gone
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield server.getsockname()[1]
+        finally:
+            closed.set()
+            thread.join()
+
+
+def stopped_by_hand(*options: str, windows: int) -> tuple[int, list[tuple[str, str, int, int]]]:
+    """Run the example until it has printed some windows, then press Ctrl-C; how many rows it received, its windows."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    with (
+        serving() as port,
+        tempfile.TemporaryFile("w+") as errors,
+        subprocess.Popen(
+            [sys.executable, FOLDER / "tcp_windows.py", "localhost", str(port), *options],
+            env=environment, stdout=subprocess.PIPE, stderr=errors, text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        ) as program,
+    ):  # fmt: skip
+        watchdog = threading.Timer(WATCHDOG_S, program.kill)
+        watchdog.start()
+        assert program.stdout is not None
+        first = [program.stdout.readline() for _ in range(windows)]
+        program.send_signal(signal.SIGINT)
+        rest = program.stdout.read()
+        program.wait()
+        watchdog.cancel()
+        errors.seek(0)
+        said = errors.read()
+    assert (program.returncode, without_compiling(said)) == (0, STOPPING)
+    *lines, last = ("".join(first) + rest).splitlines()
+    found = [WINDOW.fullmatch(line) for line in lines]
+    received = re.fullmatch(r"received: (\d+) reading\(s\)", last)
+    assert all(found) and received, lines
+    return int(received[1]), [(row[1], row[2], int(row[3]), int(row[4])) for row in found if row]
+
+
+def of_duckdb(query: str, received: int) -> list[tuple[object, ...]]:
+    readings = READINGS.iloc[:received]
+    assert len(readings) == received
+    return duckdb.sql(query.format(table="readings")).fetchall()
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_windows_of_the_readings_own_times(workers: str) -> None:
+    received, windows = stopped_by_hand("--workers", workers, windows=20)
+    query = """
+        select strftime(time_bucket(interval 5 seconds, "at"), '%H:%M:%S') as begin, sensor, count(*), sum(value)::int
+        from {table} group by all order by all
+    """
+    assert sorted(windows) == of_duckdb(query, received)
+    assert sum(count for *_, count, _ in windows) == received
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_windows_of_the_times_at_which_they_came(workers: str) -> None:
+    received, windows = stopped_by_hand("--workers", workers, "--arrival", "--every", "1s", windows=7)
+    assert len({begin for begin, *_ in windows}) >= 3, "the first were over before Ctrl-C"
+    found = pd.DataFrame(windows, columns=["begin", "sensor", "count", "total"])
+    by_sensor = found.groupby("sensor")[["count", "total"]].sum()
+    query = "select sensor, count(*), sum(value)::int from {table} group by all order by all"
+    assert list(by_sensor.itertuples(name=None)) == of_duckdb(query, received)
