@@ -66,17 +66,16 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--file", help="a Parquet file with columns button and at")
     options = parser.parse_args()
-    sample = {"button": [1, 1, 2, 1, 2], "at": [7, 14, 3, 9, 30]}
 
-    def program(worker: tr.Worker) -> tr.Collected:
-        with worker.dataflow("buttons") as scope:
-            if options.file is None:
-                presses = tr.read_arrow(scope, pa.table(sample), time="at")
-            else:
-                presses = tr.read_parquet(scope, options.file, time="at")
-            return tr.collect(debounce(presses, options.quiet))
+    def pipeline(scope: tr.Scope) -> tr.Collected:
+        if options.file is None:
+            sample = pa.table({"button": [1, 1, 2, 1, 2], "at": [7, 14, 3, 9, 30]})
+            presses = scope.read_arrow(sample, time="at")
+        else:
+            presses = scope.read_parquet(options.file, time="at")
+        return presses.pipe(debounce, options.quiet).collect()
 
-    rows = tr.gather(program, workers=options.workers).to_pylist()
+    rows = tr.run(pipeline, workers=options.workers).to_pylist()
     for row in sorted(rows, key=lambda row: (row["button"], row["at"])):
         print(f"button {row['button']}, pressed at {row['at']}, settled at {row['settled']}")
 

@@ -29,12 +29,10 @@ def totals(table: Any, workers: int) -> pa.Table:
 
     columns = pa.table(table)
 
-    def program(worker: tr.Worker) -> tr.Collected:
-        with worker.dataflow("totals") as scope:
-            sales = tr.read_arrow(scope, columns)
-            return tr.collect(tr.aggregate(sales, "city", emit="end", sold=tr.Sum("sold")))
+    def pipeline(scope: tr.Scope) -> tr.Collected:
+        return scope.read_arrow(columns).aggregate("city", emit="end", sold=tr.Sum("sold")).collect()
 
-    return tr.gather(program, workers=workers).sort_by("city")
+    return tr.run(pipeline, workers=workers).sort_by("city")
 
 
 def main() -> None:

@@ -34,11 +34,11 @@ SAMPLE = """number,at,shop,amount
 def report(path: str, block_bytes: int, workers: int) -> None:
     def program(worker: tr.Worker) -> Any:
         with worker.dataflow("revenue") as scope:
-            sales, late = tr.read_csv(scope, path, SALE, time="at", disorder="1h", late=True, block_bytes=block_bytes)
-            hourly = sales.pipe(
-                tr.aggregate, "shop", window=tr.Tumbling("at", "1h"), sales=tr.Count(), revenue=tr.Sum("amount")
+            sales, late = scope.read_csv(path, SALE, time="at", disorder="1h", late=True, block_bytes=block_bytes)
+            hourly = sales.aggregate(
+                "shop", window=tr.Tumbling("at", "1h"), sales=tr.Count(), revenue=tr.Sum("amount")
             )
-            hours, too_late = tr.collect(hourly), tr.collect(late)
+            hours, too_late = hourly.collect(), late.collect()
         worker.run()
         return hours.to_arrow(), too_late.to_arrow()
 

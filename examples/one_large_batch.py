@@ -26,8 +26,8 @@ def main() -> None:
     def program(worker: tr.Worker) -> tr.Collected:
         with worker.dataflow("large") as scope:
             given, rows = scope.new_input(tr.Schema("group value"))
-            sums = tr.aggregate(rows, "group", emit="end", rows=tr.Count(), total=tr.Sum("value"))
-            collected = tr.collect(sums)
+            sums = rows.aggregate("group", emit="end", rows=tr.Count(), total=tr.Sum("value"))
+            collected = sums.collect()
         if worker.index == 0:
             number = np.arange(options.rows)
             given.send({"group": number % options.groups, "value": number * number % 101})

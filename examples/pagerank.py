@@ -35,10 +35,10 @@ def main() -> None:
     def program(worker: tr.Worker) -> tr.Collected:
         with worker.dataflow("pagerank") as scope:
             if options.file is not None:
-                stream = tr.read_parquet(scope, options.file, columns=("src", "dst"))
+                stream = scope.read_parquet(options.file, columns=("src", "dst"))
             else:
                 edges, stream = scope.new_input(tr.Schema("src dst"), "edges")
-            ranks = tr.collect(tr.graphs.page_rank(stream, options.nodes, options.rounds))
+            ranks = stream.page_rank(options.nodes, options.rounds).collect()
         if options.file is None:
             size, seed = (options.nodes, options.edges), options.seed
             edges.send(tr.graphs.random_edges(*size, seed, worker.index, worker.peers))

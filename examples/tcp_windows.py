@@ -60,12 +60,9 @@ def main() -> None:
         poll = connection.poll if connection else lambda: tr.END_OF_STREAM  # the other workers help to count
         times, column = (tr.ARRIVAL, "arrived") if options.arrival else ("at", "at")
         with worker.dataflow("readings") as scope:
-            readings = tr.from_callback(scope, READING, poll, time=times, stamp="arrived")
-            windows = readings.pipe(
-                tr.aggregate, "sensor", window=tr.Tumbling(column, options.every),
-                readings=tr.Count(), total=tr.Sum("value"),
-            )  # fmt: skip
-            tr.for_each(windows, show)
+            readings = scope.from_callback(READING, poll, time=times, stamp="arrived")
+            window = tr.Tumbling(column, options.every)
+            readings.aggregate("sensor", window=window, readings=tr.Count(), total=tr.Sum("value")).for_each(show)
         worker.run()
         return connection.rows if connection else 0
 

@@ -7,7 +7,7 @@
 
 from tokenring.operators.fluent.scope import Feedback, Loop, OperatorBuilder, Scope
 from tokenring.operators.fluent.stream import Stream
-from tokenring.operators.fluent.worker import Worker, execute, run
+from tokenring.operators.fluent.worker import Worker, execute, gather, run
 
 __all__ = [
     "Feedback",
@@ -17,5 +17,6 @@ __all__ = [
     "Stream",
     "Worker",
     "execute",
+    "gather",
     "run",
 ]

@@ -10,10 +10,10 @@ from tokenring.engine import Config, Probe, UsageError
 from tokenring.operators.fluent.scope import Scope
 from tokenring.operators.fluent.stream import Stream
 from tokenring.operators.mechanisms import TOKENS, use
-from tokenring.operators.sinks import Kept, gathered
+from tokenring.operators.sinks import Kept, gathered, rows_kept
 
 if TYPE_CHECKING:
-    pass
+    import pyarrow as pa
 
 
 class Worker(engine.Worker):
@@ -56,6 +56,18 @@ def execute(
     process ends the group first, and whoever handles it is called where it is safe.
     """
     return engine.execute(program, workers, config, on_note, on_start, start, worker_class=Worker)
+
+
+def gather(
+    program: Callable[[Worker], Kept], workers: int = 0, config: Config | None = None, start: str = ""
+) -> "pa.Table":
+    """Run `program` as `execute` does; it returns what `collect` or `latest` gave it, and this the rows of all workers,
+    worker by worker, as a pyarrow table, which is mapped from files that are gone already.
+
+    Raises what `execute` raises; UsageError if the program returned something else.
+    """
+    launch = partial(execute, workers=workers, config=config, start=start)
+    return gathered(launch, partial(rows_kept, program))
 
 
 def run(

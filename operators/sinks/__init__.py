@@ -9,7 +9,7 @@ gather                                     what workers collected, as one table 
 
 from tokenring.operators.sinks.collect import Collected, Latest, collect, latest
 from tokenring.operators.sinks.for_each import for_each
-from tokenring.operators.sinks.gather import Kept, gather, gathered
+from tokenring.operators.sinks.gather import Kept, gather, gathered, rows_kept
 from tokenring.operators.sinks.part_files import to_arrow_files, to_json_lines, to_parquet
 from tokenring.operators.sinks.publication import publish
 from tokenring.operators.sinks.rolling import Roll
@@ -23,6 +23,7 @@ __all__ = [
     "Kept",
     "gather",
     "gathered",
+    "rows_kept",
     "latest",
     "publish",
     "to_arrow_files",

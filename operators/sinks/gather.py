@@ -25,7 +25,7 @@ def gather(
     gone when this returns (the table is mapped from them). Raises what `execute` raises; UsageError if the program
     returned something else.
     """
-    return gathered(partial(execute, workers=workers, config=config, start=start), partial(_required, program))
+    return gathered(partial(execute, workers=workers, config=config, start=start), partial(rows_kept, program))
 
 
 def gathered(launch: Callable[[Callable[[Any], None]], object], program: Callable[[Any], Kept | None]) -> Any:
@@ -41,7 +41,8 @@ def gathered(launch: Callable[[Callable[[Any], None]], object], program: Callabl
         return pa.concat_tables([pa.ipc.open_file(part).read_all() for part in parts]) if parts else None
 
 
-def _required(program: Callable[[Any], Any], worker: Worker) -> Kept:
+def rows_kept(program: Callable[[Any], Any], worker: Worker) -> Kept:
+    """What a program that is gathered returns on a worker; UsageError if that is nothing that keeps rows."""
     made = program(worker)
     if not isinstance(made, Kept):
         raise UsageError(

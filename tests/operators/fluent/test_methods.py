@@ -14,8 +14,8 @@ from tests.operators.exported import exported
 from tokenring import operators
 from tokenring.engine import Config, Schema, UsageError
 from tokenring.engine.errors import NoSuchMethodError, OperatorError
-from tokenring.operators import Count, Max, Sum, Tumbling, col, graphs
-from tokenring.operators.fluent import Loop, Scope, Stream, Worker, execute, run
+from tokenring.operators import Collected, Count, Max, Sum, Tumbling, col, graphs
+from tokenring.operators.fluent import Loop, Scope, Stream, Worker, execute, gather, run
 from tokenring.operators.mechanisms import mechanism_of
 
 OF_EDGES = {"ends"}
@@ -144,6 +144,17 @@ def test_streams_are_of_the_scope_wherever_they_are_made() -> None:
     streams += scope.source("mine", SCHEMA, lambda context, token: lambda output: None)
     streams += stream.aggregate("key", window=Tumbling("at", 10), late=True, n=Count())
     assert {type(each) for each in streams} == {Stream}
+
+
+def test_streams_of_a_gathered_program_have_methods() -> None:
+    def program(worker: Worker) -> Collected:
+        with worker.dataflow() as scope:
+            numbers, stream = scope.new_input(Schema("value"))
+            rows = stream.filter(col("value") > 1).collect()
+        numbers.send({"value": [1, 2]})
+        return rows
+
+    assert gather(program, workers=1).to_pylist() == [{"value": 2}]
 
 
 def test_the_mechanism_is_said_with_the_dataflow() -> None:
