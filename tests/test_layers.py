@@ -52,7 +52,7 @@ ROOMS = {
     ),
     "tools": ("system", "profile", "programs", "commands"),
     "nexmark": (
-        *("events", "spark", "staging.foreign", "staging", "sql", "queries", "oracle", "measure", "run"),
+        *("events", "spark.jobs", "spark", "staging.foreign", "staging", "sql", "queries", "oracle", "measure", "run"),
         *("scale_out", "commands", "bench.sweeps", "bench.experiments", "bench.rendering", "bench"),
     ),
 }

@@ -15,8 +15,8 @@ LONGER: dict[str, str] = {}
 
 # Import name -> distribution, where they differ; llvmlite is numba's own and always the version it asks for.
 DISTRIBUTIONS = {"posix_ipc": "posix-ipc", "py4j": "pyspark", "llvmlite": "numba"}
-# Never imported by us, and needed: pyspark imports two of them, and py-spy is a program.
-INDIRECT = {"pandas", "setuptools", "py-spy"}
+# Never imported by us, and needed: pyspark imports two of them, py-spy is a program, scripts use duckdb.
+INDIRECT = {"pandas", "setuptools", "py-spy", "duckdb"}
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
@@ -27,8 +27,17 @@ def names(requirements: list[str]) -> set[str]:
     return {match[0] for match in found if match}
 
 
-DECLARED = names(PROJECT["dependencies"])
-EXTRAS = {name for extra in PROJECT["optional-dependencies"].values() for name in names(extra)}
+CORE = names(PROJECT["dependencies"])
+OPTIONAL = {extra: names(needs) for extra, needs in PROJECT["optional-dependencies"].items()}
+DECLARED = CORE | OPTIONAL["spark"] | OPTIONAL["bench"]
+EXTRAS = {name for needs in OPTIONAL.values() for name in needs} - {"tokenring"}
+# What needs an extra when it is imported: Spark's own processes, and what draws.
+NEEDS_EXTRA = (
+    "tokenring.nexmark.spark.jobs",
+    "tokenring.nexmark.oracle.job",
+    "tokenring.nexmark.scale_out.job",
+    "tokenring.nexmark.bench.rendering.plots",
+)
 
 
 def test_files_stay_short() -> None:

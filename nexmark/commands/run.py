@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from tokenring.nexmark.spark import require_spark
 from tokenring.tools.commands import first_argument, run_program
 from tokenring.tools.errors import OptionError
 from tokenring.tools.programs import is_named
@@ -158,6 +159,8 @@ def run(
     TokenRing's own result.
     """
     _require_targets(json_file, out_file)
+    if verify or engine == "spark":
+        require_spark("--verify" if verify else "--engine spark")
     if options["query"] == ALL and out_file is not None:
         raise OptionError("--out is for one query's rows; leave it out, or name the query")
     if engine == "spark":

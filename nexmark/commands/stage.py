@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from tokenring.nexmark.spark import require_spark
 from tokenring.tools.errors import OptionError
 from tokenring.tools.system import PathOption, at_work
 
@@ -71,6 +72,7 @@ def stage(
     extra = [name for name, value in given.items() if value is not None]
     if edges and (time_unit is not None or source is not None or extra not in ([], ["--seed"])):
         raise OptionError("--edges makes its own events; of the options that say which, only --seed goes with it")
+    require_spark("`tokenring stage`")
     started = time.monotonic()
     with at_work():
         if edges:

@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from tokenring.nexmark.spark import ProgressReporter, batch_views, prepare, spark_job, what_went_wrong
+from tokenring.nexmark.spark.jobs import ProgressReporter, batch_views, prepare, spark_job, what_went_wrong
 from tokenring.nexmark.sql import sql
 
 

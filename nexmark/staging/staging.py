@@ -53,7 +53,7 @@ def stage_generated(
             }
             progress("generating", 0, config.events)
             rows = run_spark_job(
-                "tokenring.nexmark.spark.generate",
+                "tokenring.nexmark.spark.jobs.generate",
                 arguments,
                 scratch,
                 lambda done, of: progress("generating", done, of),
@@ -102,7 +102,7 @@ def stage_foreign(
             }
             progress("sorting", 0, 1)
             run_spark_job(
-                "tokenring.nexmark.spark.sort", arguments, scratch, lambda done, of: progress("sorting", done, of)
+                "tokenring.nexmark.spark.jobs.sort", arguments, scratch, lambda done, of: progress("sorting", done, of)
             )
         streams = seal_streams(building, rows, progress)
         origin = {"path": told or str(source_path.absolute()), "format": source.format, "time_unit": time_unit}

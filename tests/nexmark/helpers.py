@@ -15,7 +15,7 @@ from tokenring.nexmark.commands import cli
 from tokenring.nexmark.events.generator import Generator, GeneratorConfig
 from tokenring.nexmark.events.schema import EVENT, STREAMS
 from tokenring.nexmark.manifest import write_manifest
-from tokenring.nexmark.spark.generate import chunk_batch
+from tokenring.nexmark.spark.jobs.generate import chunk_batch
 from tokenring.nexmark.staging.staging import seal_streams
 
 SECOND_NS = 10**9

@@ -94,7 +94,7 @@ def _serve(scratch: str) -> None:
     """Answer jobs on stdin, a line each, until its end."""
     import traceback
 
-    from tokenring.nexmark.spark.session import ProgressReporter, open_session
+    from tokenring.nexmark.spark.jobs.session import ProgressReporter, open_session
 
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
     os.set_inheritable(answers.fileno(), False)

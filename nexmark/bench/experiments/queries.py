@@ -13,6 +13,7 @@ from tokenring.nexmark.bench.sweeps import EACH_TIME, Experiment, Job, Row, sour
 from tokenring.nexmark.events import GeneratorConfig
 from tokenring.nexmark.measure import LONGEST, until_decided
 from tokenring.nexmark.run import Plan, run_query
+from tokenring.nexmark.spark import require_spark
 from tokenring.nexmark.staging import StagedEvents, stage_generated
 from tokenring.tools.errors import OptionError
 from tokenring.tools.system import progress_bar
@@ -76,6 +77,7 @@ def staged_events(folder: Path | None, rates: tuple[float, ...], duration_s: flo
     if folder is not None:
         yield folder
         return
+    require_spark("staging events (or give --input)")
     with tempfile.TemporaryDirectory(prefix="tokenring-bench-") as temporary:
         events = int(max(rates) * duration_s) + 1
         staged = Path(temporary) / "events"

@@ -8,7 +8,7 @@ import xxhash
 
 from tokenring.nexmark.events.generator import Generator, GeneratorConfig
 from tokenring.nexmark.events.schema import STREAMS
-from tokenring.nexmark.spark.generate import chunk_batch
+from tokenring.nexmark.spark.jobs.generate import chunk_batch
 
 
 def test_a_slice_has_the_strings_of_the_whole() -> None:

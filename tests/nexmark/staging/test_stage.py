@@ -273,7 +273,7 @@ def test_a_killed_jvm_is_told_and_leaves_nothing(tmp_path: Path) -> None:
             stage.kill()
             stage.communicate()
     assert (stage.returncode, out_text) == (1, "")
-    assert error.startswith("tokenring: error: Spark failed in tokenring.nexmark.spark.generate")
+    assert error.startswith("tokenring: error: Spark failed in tokenring.nexmark.spark.jobs.generate")
     assert "Spark's JVM ended with status -9" in error
     assert error.count("\n") == 1
     assert list(tmp_path.iterdir()) == []

@@ -16,7 +16,7 @@ from tokenring.nexmark.events.generator import Generator, GeneratorConfig
 from tokenring.nexmark.events.schema import STREAMS
 from tokenring.nexmark.manifest import manifest_checksum, read_manifest
 from tokenring.nexmark.run.cursors import Cursor
-from tokenring.nexmark.spark.generate import chunk_batch
+from tokenring.nexmark.spark.jobs.generate import chunk_batch
 from tokenring.nexmark.staging.staged import StagedEvents
 
 CONFIG = GeneratorConfig(events=5_000, seed=9)

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everybody knows it by
 
 from tokenring.nexmark.events import EVENT, STREAMS, Stream
-from tokenring.nexmark.spark.session import ProgressReporter, spark_job
+from tokenring.nexmark.spark.jobs.session import ProgressReporter, spark_job
 
 ROWS_PER_PARTITION = 1 << 19
 _ROW_BITS = 33  # of monotonically_increasing_id: the row within its partition

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from tokenring.nexmark.events import EVENT, STREAMS, Generator, GeneratorConfig, string_columns
-from tokenring.nexmark.spark.session import ProgressReporter, spark_job
+from tokenring.nexmark.spark.jobs.session import ProgressReporter, spark_job
 
 ROWS_PER_CHUNK = 1 << 16
 """Rows of one Arrow batch: small enough for the temporary arrays to stay in the cache."""

