@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine.columns.arrow import Column
-from tokenring.engine.columns.from_arrow import column_from, instants_of, require_no_sentinel
+from tokenring.engine.columns.from_arrow import column_from, require_no_sentinel
+from tokenring.engine.columns.instants import instants_of
 from tokenring.engine.columns.kinds import Kind, kind_of
 from tokenring.engine.columns.offered import arrow_of, is_missing
 from tokenring.engine.columns.strings import Strings

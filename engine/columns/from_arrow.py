@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine.columns.arrow import Column, arrow_type, is_binary, is_string
+from tokenring.engine.columns.instants import instants_of
 from tokenring.engine.columns.kinds import TEXT_NULL, Kind, kind_of
 from tokenring.engine.columns.offered import arrow_of
 from tokenring.engine.columns.text_kernels import NO_HEAP
@@ -109,22 +110,6 @@ def _cure(kind: Kind, given: Any) -> str:
     if kind.name == "bool":
         return "compare it with something"
     return "cast it first (pyarrow.compute.cast)"
-
-
-def instants_of(texts: Any) -> Any:
-    """ISO 8601 texts, an Arrow array, as timestamps of ns in UTC; one without an offset is in UTC. ArrowInvalid names a
-    text that is none, or beyond what 64 bits of ns reach.
-    """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    texts = texts.cast(pa.large_string())
-    wanted = pa.timestamp("ns", "UTC")
-    zoned = pc.match_substring_regex(texts, r"[0-9]([Zz]|[+-][0-9]{2}(:?[0-9]{2})?)$").fill_null(False)
-    zoned = pc.and_(zoned, pc.match_substring(texts, ":").fill_null(False))  # a date ends as an offset does
-    nothing = pa.scalar(None, pa.large_string())
-    there = pc.if_else(zoned, texts, nothing).cast(wanted)
-    return pc.coalesce(there, pc.if_else(zoned, nothing, texts).cast(pa.timestamp("ns")).cast(wanted))
 
 
 def _require_few_digits(values: Any) -> None:

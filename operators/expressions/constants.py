@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine import Kind, Schema, SchemaError
+from tokenring.engine.columns import instant_of
 
 _KINDS: dict[str, Kind] = {}
 
@@ -75,6 +76,8 @@ def _whole(value: int, beside: str | None) -> tuple[str, int]:
 
 
 def _instant(value: Any) -> int:
+    if isinstance(value, str):
+        return instant_of(value)
     if isinstance(value, datetime) and value.tzinfo is not None:
         value = value.astimezone(UTC).replace(tzinfo=None)
     try:

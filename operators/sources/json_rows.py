@@ -1,6 +1,5 @@
 """Lines of JSON as batches: quick when they are right, exact about the line and column when not."""
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NoReturn
 
@@ -8,9 +7,9 @@ import numpy as np
 import orjson
 
 from tokenring.engine import Batch, Kind, Schema, SchemaError
+from tokenring.engine.columns import instant_of, instants_of
 
-_ISO: Final = re.compile(r"(\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)?) ?(?:Z|([+-])(\d\d):?(\d\d))?")
-
+_NAT: Final = int(np.datetime64("NaT").astype(np.int64))
 _NOTHING: Final = type(None)
 _ACCEPTED: Final[dict[str, tuple[set[type], str]]] = {
     "int64": ({int}, "an integer"),
@@ -81,22 +80,27 @@ def _describe(value: Any) -> str:
 
 def _instants(column: str, values: list[Any], where: Callable[[int], str]) -> np.ndarray:
     """Times in ns, NaT where there is none: datetime64[ns] of shape (rows,)."""
-    found = np.empty(len(values), np.int64)
-    for at, value in enumerate(values):
-        found[at] = np.datetime64("NaT").astype(np.int64) if value is None else _instant(column, value, at, where)
+    import pyarrow as pa
+
+    try:
+        found = np.array([_NAT if value is None or isinstance(value, str) else value for value in values], np.int64)
+        if any(isinstance(value, str) for value in values):
+            texts = pa.array([value if isinstance(value, str) else None for value in values], pa.large_string())
+            told = instants_of(texts).cast(pa.int64())
+            found = np.where(np.asarray(told.is_valid()), np.asarray(told.fill_null(0)), found)
+    except (pa.ArrowInvalid, OverflowError):
+        at = next(at for at, value in enumerate(values) if not _is_instant(value))
+        raise SchemaError(
+            f"{where(at)}, column {column!r}: {values[at]!r:.40} is no ISO 8601 time within 1677 to 2262"
+        ) from None
     return found.view("datetime64[ns]")
 
 
-def _instant(column: str, value: int | str, at: int, where: Callable[[int], str]) -> int:
+def _is_instant(value: int | str | None) -> bool:
+    if not isinstance(value, str):
+        return value is None or -(2**63) <= value < 2**63
     try:
-        if isinstance(value, int):
-            return int(np.int64(value))
-        if match := _ISO.fullmatch(value):
-            text, sign, hours, minutes = match.groups()
-            offset_ns = (int(hours) * 60 + int(minutes)) * 60_000_000_000 if sign else 0
-            second = np.datetime64(text[:19].replace(" ", "T"), "s").astype(np.int64)
-            fraction_ns = int(text[20:].ljust(9, "0")) if len(text) > 20 else 0
-            return int(np.int64(int(second) * 1_000_000_000 + fraction_ns - (-offset_ns if sign == "-" else offset_ns)))
-    except (ValueError, OverflowError):
-        pass
-    raise SchemaError(f"{where(at)}, column {column!r}: {value!r:.40} is no ISO 8601 time within 1677 to 2262")
+        instant_of(value)
+    except SchemaError:
+        return False
+    return True

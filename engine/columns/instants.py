@@ -1,0 +1,39 @@
+"""Instants from text: the one reader of ISO 8601."""
+
+from typing import Any
+
+from tokenring.engine.errors import SchemaError
+
+_OFFSET = "[+-][0-9]{2}(:?[0-9]{2})?"
+
+
+def instants_of(texts: Any) -> Any:
+    """ISO 8601 texts, an Arrow array, as timestamps of ns in UTC; one without an offset is in UTC. ArrowInvalid names a
+    text that is none, or beyond what 64 bits of ns reach.
+
+    A date; or a date and hours, minutes, seconds, up to nine decimals, as far as they are given, behind "T" or a space;
+    then "Z" or an offset (+02, +0200, +02:00), if there is one, which a space may stand before.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = texts.cast(pa.large_string())
+    texts = pc.replace_substring_regex(texts, r"([0-9]) ?[Zz]$", r"\1Z")
+    texts = pc.replace_substring_regex(texts, rf"([0-9]) ({_OFFSET})$", r"\1\2")
+    wanted = pa.timestamp("ns", "UTC")
+    zoned = pc.match_substring_regex(texts, rf"[0-9](Z|{_OFFSET})$").fill_null(False)
+    zoned = pc.and_(zoned, pc.match_substring(texts, ":").fill_null(False))  # a date ends as an offset does
+    nothing = pa.scalar(None, pa.large_string())
+    there = pc.if_else(zoned, texts, nothing).cast(wanted)
+    return pc.coalesce(there, pc.if_else(zoned, nothing, texts).cast(pa.timestamp("ns")).cast(wanted))
+
+
+def instant_of(text: str) -> int:
+    """One text as `instants_of` reads it: ns since 1970, int. SchemaError if it is no time, or none of 1677 to 2262."""
+    import pyarrow as pa
+
+    try:
+        found: int = instants_of(pa.array([text], pa.large_string())).cast(pa.int64())[0].as_py()
+    except pa.ArrowInvalid:
+        raise SchemaError(f"{text!r:.40} is no ISO 8601 time within 1677 to 2262") from None
+    return found
