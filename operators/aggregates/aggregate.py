@@ -57,7 +57,8 @@ def aggregate(
 ) -> Any:
     """Rows (the columns `by`, the aggregates by their names), one for each key; all rows are one key without `by`.
 
-    `aggregate(bids, by="auction", bids=Count(), top=Max("price"))`. What there is: operators/folds/functions.py.
+    `aggregate(bids, by="auction", bids=Count(), top=Max("price"))`. There are Count,
+    Sum, Mean, Min, Max, First, Last and CountDistinct.
 
     Without a window, emit="changes": for each message the values so far of the keys in it, at its time; emit="end":
     each key once, when the input has ended. Memory: each key, 24 bytes and 8 for each aggregate. In a loop "changes"

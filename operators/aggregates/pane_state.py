@@ -8,7 +8,7 @@ from sortedcontainers import SortedDict
 from tokenring.engine import COMPLETE, Batch, Schema, Time, TimeRegressionError
 from tokenring.operators.folds import Plan
 from tokenring.operators.mechanisms import distinct
-from tokenring.operators.state import Columns, Keys
+from tokenring.operators.state import HeapedColumns, Keys
 from tokenring.operators.time import Panes, fill_ends
 
 PANE = "#pane"
@@ -30,7 +30,7 @@ class State(Protocol):
     def drop(self, slots: np.ndarray) -> None:
         """Slots whose state is not needed any more."""
 
-    def output(self, keys: Keys, slots: np.ndarray) -> tuple[Columns, int]:
+    def output(self, keys: Keys, slots: np.ndarray) -> tuple[HeapedColumns, int]:
         """Columns and heaps of the rows that slots make, and how many rows; keys: whose slots they are."""
 
 

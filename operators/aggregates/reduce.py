@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Schema, SchemaError
-from tokenring.operators.aggregates.windowed import windowed
+from tokenring.operators.aggregates.owner_panes import windowed
 from tokenring.operators.folds import Plan
 from tokenring.operators.rows import columns_of
-from tokenring.operators.state import Columns, Keys, RowStore, chain, grown, joined, members_of, require_rows
+from tokenring.operators.state import HeapedColumns, Keys, RowStore, chain, grown, joined, members_of, require_rows
 from tokenring.operators.time import Sliding, Tumbling
 
 Function = Callable[[Batch, np.ndarray], Mapping[str, Any]]
@@ -87,7 +87,7 @@ class Gathered:
         order = np.argsort(which[::-1], kind="stable")  # a chain leads from the last to the first
         return places[::-1][order], which[::-1][order]
 
-    def output(self, keys: Keys, slots: np.ndarray) -> tuple[Columns, int]:
+    def output(self, keys: Keys, slots: np.ndarray) -> tuple[HeapedColumns, int]:
         """See State."""
         places, which = self._listed(slots)
         starts = np.searchsorted(which, np.arange(len(slots)))

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Pipeline, Schema, SchemaError
-from tokenring.operators.aggregates.windowed import windowed
+from tokenring.operators.aggregates.owner_panes import windowed
 from tokenring.operators.folds import Best, Plan, TopState, to_owners
 from tokenring.operators.mechanisms import mechanism_of
 from tokenring.operators.rows import columns_of

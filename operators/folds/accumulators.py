@@ -22,7 +22,7 @@ from tokenring.operators.folds.kernels import (
     fold_words,
 )
 from tokenring.operators.folds.plan import Plan
-from tokenring.operators.state import LEAST, Columns, Keys, RowStore, grown, joined
+from tokenring.operators.state import LEAST, HeapedColumns, Keys, RowStore, grown, joined
 
 _NO_WORDS = np.zeros(0, np.int64)
 _FLOATS = (SUM_FLOAT, MIN_FLOAT, MAX_FLOAT)
@@ -195,7 +195,7 @@ class Accumulators:
         for state, words in zip(self._state, other._state, strict=True):
             state[target] -= words[source]
 
-    def results(self, slots: np.ndarray) -> Columns:
+    def results(self, slots: np.ndarray) -> HeapedColumns:
         """The results' columns and heaps for slots, int64 (n,)."""
         columns, heaps = [], []
 
@@ -212,7 +212,7 @@ class Accumulators:
             heaps.append(heap)
         return tuple(columns), tuple(heaps)
 
-    def output(self, keys: Keys, slots: np.ndarray) -> tuple[Columns, int]:
+    def output(self, keys: Keys, slots: np.ndarray) -> tuple[HeapedColumns, int]:
         """The rows of a result: the keys' last columns, as many as the plan groups by, and the results."""
         named = len(self._plan.by)
         results = self.results(slots)
@@ -221,7 +221,7 @@ class Accumulators:
             results = joined((columns[-named:], heaps[-named:]), results)
         return results, len(slots)
 
-    def partials(self, slots: np.ndarray) -> Columns:
+    def partials(self, slots: np.ndarray) -> HeapedColumns:
         """The state itself, as `Plan.partial_kinds` has it."""
         columns: list[np.ndarray] = []
         heaps: list[np.ndarray | None] = []

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tokenring.engine import COLUMN, TABLE, WORDS, Batch, Schema, int64, kernel
-from tokenring.operators.state import Columns, Keys, RowStore, grown, joined
+from tokenring.operators.state import HeapedColumns, Keys, RowStore, grown, joined
 from tokenring.operators.time import order_words, ranked
 
 
@@ -130,12 +130,12 @@ class TopState:
         total = _list(slots, self._most, self._places, self._counts, self._changed, places, ranks)
         return places[:total], ranks[:total]
 
-    def shown(self, places: np.ndarray, ranks: np.ndarray) -> tuple[Columns, int]:
+    def shown(self, places: np.ndarray, ranks: np.ndarray) -> tuple[HeapedColumns, int]:
         """The rows at places, and their ranks."""
         batch = self._rows.batch(places)
         heaps = batch.heaps or (None,) * len(batch.columns)
         return joined((batch.columns, heaps), ((ranks,), (None,))), batch.rows
 
-    def output(self, keys: Keys, slots: np.ndarray) -> tuple[Columns, int]:
+    def output(self, keys: Keys, slots: np.ndarray) -> tuple[HeapedColumns, int]:
         """See State: the rows, with their ranks from 1."""
         return self.shown(*self._listed(slots))

@@ -17,14 +17,14 @@ from tokenring.engine import (
     Token,
     TokenRef,
 )
-from tokenring.operators.joins.columns import LEFT, RIGHT, Columns
+from tokenring.operators.joins.joined_columns import LEFT, RIGHT, JoinedColumns
 from tokenring.operators.joins.matcher import Extents, Matcher
 from tokenring.operators.state import require_rows
 from tokenring.operators.time import require_total_order
 
 
 def declare(
-    columns: Columns,
+    columns: JoinedColumns,
     sides: tuple[AnyStream, Stream],
     needs: tuple[tuple[str, ...], tuple[str, ...]],
     extents: Extents | None = None,

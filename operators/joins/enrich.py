@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Schema, SchemaError, Stream, Time
-from tokenring.operators.joins.columns import LEFT, RIGHT, Chosen, Columns, On, present, require_how
+from tokenring.operators.joins.joined_columns import LEFT, RIGHT, Chosen, JoinedColumns, On, present, require_how
 from tokenring.operators.joins.results import Results, with_found
 from tokenring.operators.joins.tables import batch_of
 from tokenring.operators.joins.versioned import answered, declare_versioned
@@ -43,11 +43,11 @@ def enrich(
     """
     require_how(name, how)
     if isinstance(table, Stream):
-        plan = Columns.of(name, rows.schema, table.schema, on, columns, nulls=how == "left")
+        plan = JoinedColumns.of(name, rows.schema, table.schema, on, columns, nulls=how == "left")
         needs = plan.crossing(LEFT), plan.crossing(RIGHT)
         return declare_versioned(plan, (rows, table), needs, (_at_once, _at_once), how == "left")
     given = batch_of(name, table)
-    plan = Columns.of(name, rows.schema, given.schema, on, columns, nulls=how == "left")
+    plan = JoinedColumns.of(name, rows.schema, given.schema, on, columns, nulls=how == "left")
     enriched = rows.apply(name, plan.schema, _LookUp(plan, rows.schema, given, how == "left"))
     enriched.updates = answered(plan, rows, how == "left")
     return enriched
@@ -62,7 +62,7 @@ class _LookUp:
 
     __slots__ = ("_keys", "_on", "_outer", "_results", "_table")
 
-    def __init__(self, plan: Columns, arriving: Schema, table: Batch, outer: bool) -> None:
+    def __init__(self, plan: JoinedColumns, arriving: Schema, table: Batch, outer: bool) -> None:
         self._table = present(table, plan.on[RIGHT])
         self._keys = Keys(table.schema, plan.on[RIGHT])
         slots = self._keys.slots(self._table)

@@ -6,8 +6,8 @@ import numpy as np
 
 from tokenring.engine import MAX_TIME, AnyStream, Batch, SchemaError, Stream, Time
 from tokenring.operators.durations import Span, is_span, span_of
-from tokenring.operators.joins.columns import LEFT, RIGHT, Chosen, Columns, On, require_how, require_time
 from tokenring.operators.joins.driver import declare
+from tokenring.operators.joins.joined_columns import LEFT, RIGHT, Chosen, JoinedColumns, On, require_how, require_time
 from tokenring.operators.joins.matcher import Extent, Extents
 from tokenring.operators.mechanisms import late_rows
 from tokenring.operators.time import split_late
@@ -77,7 +77,7 @@ def interval_join(
     if late:
         left, late_left = split_late(left, f"{name}.left", lambda times: times + 1, left_time)
         right, late_right = split_late(right, f"{name}.right", lambda times: times + 1, right_time)
-    plan = Columns.of(name, left.schema, right.schema, on, columns, nulls=how == "left")
+    plan = JoinedColumns.of(name, left.schema, right.schema, on, columns, nulls=how == "left")
 
     def of_left(batch: Batch, time: Time) -> Extent:
         times = in_time(name, batch.words(left_time), time)

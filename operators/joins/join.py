@@ -3,9 +3,9 @@
 from typing import Any, Literal, overload
 
 from tokenring.engine import AnyStream, SchemaError, Stream
-from tokenring.operators.joins.columns import SIDES, Chosen, Columns, On, require_how
 from tokenring.operators.joins.driver import declare
-from tokenring.operators.joins.windowed import windowed_join
+from tokenring.operators.joins.joined_columns import SIDES, Chosen, JoinedColumns, On, require_how
+from tokenring.operators.joins.windowed_join import windowed_join
 from tokenring.operators.time import Sliding, Tumbling
 
 
@@ -40,8 +40,9 @@ def join(
 
     `join(auctions, persons, on={"seller": "id"}, columns="name city id")`. on: columns that both sides have, or a
     mapping of the left's to the right's; of any kind, the same on both sides; null is equal to nothing. columns: those
-    of the result (see operators/joins/columns.py); all of the left's, and the right's but its key, unless given; only
-    what is needed crosses between workers and is kept. Both sides are exchanged by key. A pair is sent at the later of
+    of the result, by name, as "left.price" and "right.price" where both sides have one, or a mapping of the result's
+    names to those; all of the left's, and the right's but its key, unless given; only what is needed crosses between
+    workers and is kept. Both sides are exchanged by key. A pair is sent at the later of
     its messages' times, so that what was sent up to a time is the join of what came up to then. (Differential dataflow,
     CIDR 2013, section 4: join on insertions alone.)
 
@@ -72,6 +73,6 @@ def join(
         )
     if unique not in (None, *SIDES):
         raise SchemaError(f"operator {name!r}: unique is 'left', 'right' or None, not {unique!r}")
-    plan = Columns.of(name, left.schema, right.schema, on, columns)
+    plan = JoinedColumns.of(name, left.schema, right.schema, on, columns)
     needs = plan.crossing(0), plan.crossing(1)
     return declare(plan, (left, right), needs, unique=-1 if unique is None else SIDES.index(unique))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tokenring.engine import COMPLETE, MAX_TIME, Batch, Schema, Time, UsageError
-from tokenring.operators.joins.columns import LEFT, RIGHT, SIDES, Columns, present
+from tokenring.operators.joins.joined_columns import LEFT, RIGHT, SIDES, JoinedColumns, present
 from tokenring.operators.joins.kernels import LATEST, MATCHED, ROW, TIME, probe
 from tokenring.operators.joins.results import Results, both
 from tokenring.operators.joins.side import AT_ONCE, Side
@@ -43,7 +43,7 @@ class Matcher:
     )
 
     def __init__(
-        self, columns: Columns, arriving: tuple[Schema, Schema], extents: Extents | None, outer: bool, unique: int
+        self, columns: JoinedColumns, arriving: tuple[Schema, Schema], extents: Extents | None, outer: bool, unique: int
     ) -> None:
         self._columns = columns
         self._extents = extents

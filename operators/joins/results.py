@@ -3,7 +3,7 @@
 import numpy as np
 
 from tokenring.engine import Batch, Schema
-from tokenring.operators.joins.columns import LEFT, RIGHT, Columns
+from tokenring.operators.joins.joined_columns import LEFT, RIGHT, JoinedColumns
 from tokenring.operators.state import RowStore
 
 Part = tuple[Batch | RowStore | None, np.ndarray] | None
@@ -16,7 +16,7 @@ class Results:
 
     __slots__ = ("_sources", "schema")
 
-    def __init__(self, columns: Columns, arriving: tuple[Schema, Schema]) -> None:
+    def __init__(self, columns: JoinedColumns, arriving: tuple[Schema, Schema]) -> None:
         self.schema = columns.schema
         # Where each column is: the side, its position in that side's messages, and in what is kept of it.
         self._sources = [

@@ -5,8 +5,8 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Stream, Time
-from tokenring.operators.joins.columns import LEFT, RIGHT, Chosen, Columns, On, require_how, require_time
 from tokenring.operators.joins.interval_join import in_time
+from tokenring.operators.joins.joined_columns import LEFT, RIGHT, Chosen, JoinedColumns, On, require_how, require_time
 from tokenring.operators.joins.versioned import Times, declare_versioned
 from tokenring.operators.time import split_late
 
@@ -59,7 +59,7 @@ def temporal_join(
     if late:
         rows, late_rows = split_late(rows, f"{name}.rows", lambda times: times + 1, time)
         versions, late_versions = split_late(versions, f"{name}.versions", lambda times: times + 1, version_time)
-    plan = Columns.of(name, rows.schema, versions.schema, on, columns, nulls=how == "left")
+    plan = JoinedColumns.of(name, rows.schema, versions.schema, on, columns, nulls=how == "left")
 
     def of(column: str) -> Times:
         def times(batch: Batch, at: Time) -> np.ndarray:

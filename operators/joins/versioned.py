@@ -20,7 +20,7 @@ from tokenring.engine import (
     TokenRef,
     Updates,
 )
-from tokenring.operators.joins.columns import LEFT, RIGHT, Columns
+from tokenring.operators.joins.joined_columns import LEFT, RIGHT, JoinedColumns
 from tokenring.operators.joins.results import Results, with_found
 from tokenring.operators.joins.versions import Versions
 from tokenring.operators.state import require_newest
@@ -31,7 +31,7 @@ Times = Callable[[Batch, Time], np.ndarray]
 
 
 def declare_versioned(
-    columns: Columns,
+    columns: JoinedColumns,
     sides: tuple[AnyStream, Stream],
     needs: tuple[tuple[str, ...], tuple[str, ...]],
     times: tuple[Times, Times],
@@ -70,7 +70,7 @@ def declare_versioned(
     return made
 
 
-def answered(columns: Columns, rows: Stream, outer: bool) -> Updates | None:
+def answered(columns: JoinedColumns, rows: Stream, outer: bool) -> Updates | None:
     """What rows of the left side are, with the right side's columns: updates, if they were."""
     if rows.updates is None:
         return None
@@ -84,7 +84,7 @@ class _Answers:
 
     __slots__ = ("_columns", "_held", "_number", "_outer", "_results", "_versions", "_waiting")
 
-    def __init__(self, columns: Columns, versions: Versions, results: Results, outer: bool) -> None:
+    def __init__(self, columns: JoinedColumns, versions: Versions, results: Results, outer: bool) -> None:
         self._columns = columns
         self._versions = versions
         self._results = results

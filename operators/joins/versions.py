@@ -3,7 +3,7 @@
 import numpy as np
 
 from tokenring.engine import Batch, Time
-from tokenring.operators.joins.columns import RIGHT, Columns, present
+from tokenring.operators.joins.joined_columns import RIGHT, JoinedColumns, present
 from tokenring.operators.joins.version_kernels import add_versions, find_versions
 from tokenring.operators.state import FREE, LIMIT, Keys, grown
 
@@ -19,7 +19,7 @@ class Versions:
 
     __slots__ = ("_columns", "_free", "_heads", "_keys", "_links", "_meta", "store")
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: JoinedColumns) -> None:
         self._columns = columns
         self._keys = Keys(columns.sides[RIGHT], columns.on[RIGHT])
         self._heads = np.full(_FIRST_PLACES, -1, np.int64)

@@ -2,13 +2,13 @@
 
 from tokenring.operators.rows.batches import filter_batches, map_batches, mask_of
 from tokenring.operators.rows.branch import branch, partition
-from tokenring.operators.rows.columns import drop_columns, rename, select, with_columns
 from tokenring.operators.rows.exchange import broadcast, exchange
 from tokenring.operators.rows.filter import filter
-from tokenring.operators.rows.functions import RowwiseWarning, filter_rows, flat_map_rows, map_rows
 from tokenring.operators.rows.inspect import inspect
 from tokenring.operators.rows.iterate import iterate
 from tokenring.operators.rows.key_columns import columns_of, exchanged_by
+from tokenring.operators.rows.projection import drop_columns, rename, select, with_columns
+from tokenring.operators.rows.rowwise import RowwiseWarning, filter_rows, flat_map_rows, map_rows
 from tokenring.operators.rows.union import union
 
 __all__ = [

@@ -15,8 +15,8 @@ def iterate(
 
     Times inside are (time, round). Other streams are brought in with `rows.scope.enter(other)`. The loop of a time ends
     when nothing goes round any more: behind it the time has passed. Keeps nothing itself. SchemaError if what goes
-    round has other columns, GraphError if the body returns streams of another scope. See "Loops" in
-    docs/writing-operators.md (Naiad's section 2.1).
+    round has other columns, GraphError if the body returns streams of another scope. (Naiad's
+    section 2.1.)
     """
     with stream.scope.loop(name) as loop:
         back = loop.feedback(stream.schema)

@@ -15,7 +15,7 @@ from tokenring.operators.state.cells import mixed, slot_of
 from tokenring.operators.state.chains import chain, members_of
 from tokenring.operators.state.free_list import FREE, LIMIT, give_place, take_place
 from tokenring.operators.state.heap import pop, push
-from tokenring.operators.state.heaped_columns import Columns, joined, wrapped
+from tokenring.operators.state.heaped_columns import HeapedColumns, joined, wrapped
 from tokenring.operators.state.keys import Keys
 from tokenring.operators.state.row_store import RowStore
 from tokenring.operators.state.tables import grown
@@ -26,7 +26,7 @@ __all__ = [
     "LEAST",
     "LIMIT",
     "MOST",
-    "Columns",
+    "HeapedColumns",
     "Keys",
     "RowStore",
     "as_rows",

@@ -4,14 +4,14 @@ import numpy as np
 
 from tokenring.engine import Batch, Schema
 
-Columns = tuple[tuple[np.ndarray, ...], tuple[np.ndarray | None, ...]]
+HeapedColumns = tuple[tuple[np.ndarray, ...], tuple[np.ndarray | None, ...]]
 
 
-def joined(*parts: Columns) -> Columns:
+def joined(*parts: HeapedColumns) -> HeapedColumns:
     """Columns beside each other."""
     return tuple([c for columns, _ in parts for c in columns]), tuple([h for _, heaps in parts for h in heaps])
 
 
-def wrapped(schema: Schema, parts: Columns, rows: int) -> Batch:
+def wrapped(schema: Schema, parts: HeapedColumns, rows: int) -> Batch:
     """A batch of columns that are known to fit."""
     return Batch.wrap(schema, parts[0], rows, parts[1] if schema.has_text else ())

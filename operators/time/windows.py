@@ -10,7 +10,7 @@ import numpy as np
 
 from tokenring.engine import MAX_TIME, Schema, SchemaError, Time
 from tokenring.operators.durations import SECOND, Span, span_of
-from tokenring.operators.state import Columns
+from tokenring.operators.state import HeapedColumns
 from tokenring.operators.time.zones import WallClock
 
 
@@ -128,7 +128,7 @@ def behind_window(operator: str, window: Window, rows: Schema, results: Mapping[
     return Schema.of(bounds | dict(results))
 
 
-def bounds_of(starts: np.ndarray, ends: np.ndarray, named: tuple[bool, bool]) -> Columns:
+def bounds_of(starts: np.ndarray, ends: np.ndarray, named: tuple[bool, bool]) -> HeapedColumns:
     """Windows' bounds as columns of results, as far as they are named."""
     chosen = tuple([bounds for bounds, wanted in zip((starts, ends), named, strict=True) if wanted])
     return chosen, (None,) * len(chosen)

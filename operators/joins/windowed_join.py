@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine import MAX_TIME, AnyStream, Batch, Schema, SchemaError, Stream, Time
-from tokenring.operators.joins.columns import LEFT, RIGHT, Chosen, Columns, On, require_time
 from tokenring.operators.joins.driver import declare
+from tokenring.operators.joins.joined_columns import LEFT, RIGHT, Chosen, JoinedColumns, On, require_time
 from tokenring.operators.joins.matcher import Extent, Extents
 from tokenring.operators.mechanisms import late_rows as late_error
 from tokenring.operators.time import Sliding, Tumbling, checked_window, split_late, whole
@@ -45,7 +45,7 @@ def windowed_join(
         late_rows = late_left, late_right
     their_schema = right.schema
     left, right = _by_window(left, window, window.time, name), _by_window(right, window, right_time, name)
-    plan = Columns.of(name, left.schema, their_schema, on, columns, nulls=outer, first=(START, END))
+    plan = JoinedColumns.of(name, left.schema, their_schema, on, columns, nulls=outer, first=(START, END))
     needs = plan.crossing(LEFT, END), plan.crossing(RIGHT, END)
 
     def extent(batch: Batch, time: Time) -> Extent:

@@ -20,7 +20,7 @@ key."""
 
 
 @dataclass(frozen=True)
-class Columns:
+class JoinedColumns:
     """The keys of both sides, and for each column of the result the side that has it, and its name there."""
 
     operator: str
