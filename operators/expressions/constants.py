@@ -81,7 +81,10 @@ def _instant(value: Any) -> int:
     if isinstance(value, datetime) and value.tzinfo is not None:
         value = value.astimezone(UTC).replace(tzinfo=None)
     try:
-        instant = np.datetime64(value).astype("datetime64[ns]")
+        given = np.datetime64(value)
     except ValueError as error:
         raise SchemaError(f"{value!r} is no time: {error}") from None
+    instant = given.astype("datetime64[ns]")
+    if instant.astype(given.dtype) != given:  # numpy wraps around; it is so of NaT, too
+        raise SchemaError(f"{value!r} is no time within 1677 to 2262")
     return int(instant.astype(np.int64))

@@ -46,3 +46,9 @@ def test_what_python_writes(moment: datetime) -> None:
     whole = int(np.datetime64(moment, "us").astype("datetime64[ns]").astype(np.int64))
     assert instant_of(moment.isoformat()) == whole
     assert instant_of(moment.replace(tzinfo=UTC).isoformat()) == whole
+
+
+@pytest.mark.parametrize("value", [datetime(2263, 1, 1), datetime(1600, 1, 1, tzinfo=UTC), np.datetime64("NaT", "s")])
+def test_constants_do_not_wrap_around(value: object) -> None:
+    with pytest.raises(SchemaError, match="no time within"):
+        constant(value, None)

@@ -124,7 +124,7 @@ def test_columns_may_be_replaced_by_each_other() -> None:
         (lambda s: filter(s, "channel", "=", "x"), "a comparison is <, <=, ==, !=, >= or >, not '='"),
         (lambda s: filter(s, col("channel") < "x"), "string has no order here"),
         (lambda s: filter(s, col("at") > 5), "write datetimes"),
-        (lambda s: filter(s, col("at") > "noon"), "'noon' is no time"),
+        (lambda s: filter(s, col("at") > "noon"), "'noon' is no ISO 8601 time"),
         (lambda s: with_columns(s, x=col("price").year()), 'year is for timestamp, not int64; say .cast("timestamp")'),
         (lambda s: with_columns(s, x=col("price").lower()), 'lower is for string, not int64; say .cast("string")'),
         (lambda s: with_columns(s, x=col("price").cast("bytes")), "leads from int64 to float64, uint64, timestamp"),
