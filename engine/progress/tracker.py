@@ -19,9 +19,9 @@ from tokenring.engine.graph import NOTIFY_CODES, Notify, Reachability
 from tokenring.engine.progress import counts as table
 from tokenring.engine.progress import nested_frontiers
 from tokenring.engine.progress.along_edges import begin_along_edges
+from tokenring.engine.progress.compiled_paths import CompiledPaths, has_edges
 from tokenring.engine.progress.counts import GRAPH_WORDS, LOCATION_CAPACITY, LOCATION_WORDS
 from tokenring.engine.progress.nested_counts import COORDINATES, apply_nested_change
-from tokenring.engine.progress.paths import Paths, has_edges
 from tokenring.engine.progress.propagation import become_eager, current_frontier, propagate
 from tokenring.engine.progress.releasing import release_regions
 from tokenring.engine.progress.table_entries import TableEntries
@@ -42,7 +42,7 @@ class Tracker:
 
     def __init__(self, capacity: int = 64) -> None:
         self.tables = Tables(capacity)
-        self.paths = Paths(self.tables)
+        self.paths = CompiledPaths(self.tables)
         self.entries = TableEntries(self.tables)
         self._state = self.tables.state  # neither is ever replaced
         self._state_view = self.tables.state_view

@@ -17,7 +17,7 @@ def has_edges(graph: GraphTables) -> bool:
     return not graph.is_nested and graph.reachability.edges(graph.size) is not None
 
 
-class Paths:
+class CompiledPaths:
     """The paths to the locations of a worker's tables."""
 
     def __init__(self, tables: Tables) -> None:
