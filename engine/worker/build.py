@@ -28,6 +28,7 @@ from tokenring.engine.data import (
 )
 from tokenring.engine.declare import Scope
 from tokenring.engine.errors import GraphError, OperatorError, TokenRingError
+from tokenring.engine.explain import Dataflow
 from tokenring.engine.graph import Constructor, Notify, Route, Source, shared
 from tokenring.engine.running import OperatorContext, RunningDataflow, RunningOperator
 from tokenring.engine.times import first_time
@@ -35,6 +36,22 @@ from tokenring.engine.tokens import GRANTED, Token
 
 if TYPE_CHECKING:
     from tokenring.engine.worker.worker import Worker
+
+
+def begin(worker: "Worker", scope: Scope) -> None:
+    """Let what was declared run on this worker, once all have declared the same, and before any may send. An error
+    that leaves it half built ends the worker.
+    """
+    scope.close()
+    scope.graph.validate()
+    forgotten = worker.agreement.declare(scope.graph, worker.dataflows.forgotten(worker.tracker))
+    try:
+        built = build_dataflow(worker, scope, forgotten)
+        scope.begin(Dataflow(built, worker.inspection, worker.schedule, worker.barrier))
+    except BaseException as error:
+        worker.fail(error)
+        raise
+    worker.agreement.built(scope.graph.name)  # nobody sends before all can receive
 
 
 def build_dataflow(worker: "Worker", scope: Scope, forgotten: int) -> RunningDataflow:

@@ -13,7 +13,7 @@ from typing import Any
 from tokenring.engine.data import DataPlane, Runtime
 from tokenring.engine.declare import Scope
 from tokenring.engine.errors import GroupStopped
-from tokenring.engine.explain import Dataflow, Inspection, StallWatch
+from tokenring.engine.explain import Inspection, StallWatch
 from tokenring.engine.progress import APPLIED_ANY, INCOMING, PARKED, ChangeLog, ProgressChannel, Tracker
 from tokenring.engine.running import (
     IN_TURN,
@@ -28,7 +28,7 @@ from tokenring.engine.running import (
     refuse_step,
 )
 from tokenring.engine.worker.agreement import Agreement
-from tokenring.engine.worker.build import build_dataflow
+from tokenring.engine.worker.build import begin
 from tokenring.engine.worker.checked_progress import CheckedProgress
 from tokenring.engine.worker.config import EXHAUSTIVE, Config
 from tokenring.engine.worker.ending import Ending
@@ -94,15 +94,7 @@ class Worker:
             refuse_step(self)
         scope = self.scope_class(name)
         yield scope
-        scope.close()
-        scope.graph.validate()
-        everywhere = self.agreement.declare(scope.graph, self.dataflows.forgotten(self.tracker))
-        try:
-            scope.begin(Dataflow(build_dataflow(self, scope, everywhere), self.inspection, self.schedule, self.barrier))
-        except BaseException as error:
-            self.fail(error)
-            raise
-        self.agreement.built(name)  # nobody sends before all can receive
+        begin(self, scope)
 
     def barrier(self) -> int:
         """Wait, stepping, until every worker of the group is here; when the last came, alike on all (monotonic_ns)."""
