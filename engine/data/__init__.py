@@ -1,8 +1,7 @@
 """The data plane: outputs, channels within and between workers, inputs."""
 
 from tokenring.engine.data.burst import messages_of
-from tokenring.engine.data.channel import Channel, FeedbackChannel, RelayChannel, SelectChannel, needs_queues
-from tokenring.engine.data.edge import Edge
+from tokenring.engine.data.channel import Channel, Edge, FeedbackChannel, RelayChannel, SelectChannel, needs_queues
 from tokenring.engine.data.inbox import NO_MESSAGES, Inbox
 from tokenring.engine.data.input_port import InputPort
 from tokenring.engine.data.nested_port import NestedInputPort
@@ -10,12 +9,13 @@ from tokenring.engine.data.output_port import OutputPort
 from tokenring.engine.data.plane import DataPlane
 from tokenring.engine.data.raised import raised_at
 from tokenring.engine.data.remote_channel import RemoteChannel
-from tokenring.engine.data.routed_channel import CheckedChannel, RoutedChannel
+from tokenring.engine.data.routes import CheckedChannel
 from tokenring.engine.data.runtime import Operator, Runtime, Schedule
 from tokenring.engine.data.session import Session
 from tokenring.engine.data.signal_end import FarSignal, NearSignal
 from tokenring.engine.data.stage_run import compile_stages
-from tokenring.engine.data.text_channel import TextChannel, needs_text_channel
+from tokenring.engine.data.text_rows import TextRows, needs_text_rows
+from tokenring.engine.data.word_rows import WordRows
 
 __all__ = [
     "Channel",
@@ -33,15 +33,15 @@ __all__ = [
     "OutputPort",
     "RelayChannel",
     "RemoteChannel",
-    "RoutedChannel",
     "Runtime",
     "Schedule",
     "SelectChannel",
     "Session",
-    "TextChannel",
+    "TextRows",
+    "WordRows",
     "compile_stages",
     "messages_of",
     "needs_queues",
-    "needs_text_channel",
+    "needs_text_rows",
     "raised_at",
 ]

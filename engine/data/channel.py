@@ -1,14 +1,23 @@
-"""Channels: the runtime of an edge. Within a worker a push is counted and handed on by reference."""
+"""Edges: what an output hands its batches to. Within a worker a push is counted and handed on by reference."""
 
-from typing import Any
+from typing import Any, Protocol
 
 from tokenring.engine.columns import Batch, Schema
 from tokenring.engine.data.burst import Burst
-from tokenring.engine.data.edge import Edge
 from tokenring.engine.data.inbox import NO_MESSAGES, Inbox
 from tokenring.engine.graph import Broadcast, Exchange, Pact, Route
 from tokenring.engine.progress import CHANGE_BYTES, ChangeLog, pack_change
 from tokenring.engine.times import PathSummary
+
+
+class Edge(Protocol):
+    """A way from an output: a channel, the stages before one, or the border of a scope."""
+
+    def push(self, time: Any, batch: Batch) -> None:
+        """Take a message on."""
+
+    def push_each(self, burst: Burst, batch: Batch) -> None:
+        """Take all messages of a burst on."""
 
 
 class Channel:
@@ -51,24 +60,28 @@ class Channel:
         inbox.schedule.make_due(inbox.operator)
 
 
-class SelectChannel(Channel):
+class SelectChannel:
     """An edge within a worker that passes only some columns (an exchange on a group of one)."""
 
-    def __init__(self, log: ChangeLog, inbox: Inbox, schema: Schema) -> None:
-        super().__init__(log, inbox)
+    __slots__ = ("_onward", "_schema")
+
+    def __init__(self, onward: Edge, schema: Schema) -> None:
+        self._onward = onward
         self._schema = schema
 
     def push(self, time: Any, batch: Batch) -> None:
         """Hand over the selected columns."""
-        super().push(time, batch.select(self._schema))
+        self._onward.push(time, batch.select(self._schema))
 
     def push_each(self, burst: Burst, batch: Batch) -> None:
         """Hand over the selected columns."""
-        super().push_each(burst, batch.select(self._schema))
+        self._onward.push_each(burst, batch.select(self._schema))
 
 
 class RelayChannel:
     """An edge across a scope's border: it changes the time and hands on at once to all who listen."""
+
+    __slots__ = ("_channels", "_summary")
 
     def __init__(self, summary: PathSummary, channels: list[Edge]) -> None:
         self._summary = summary
@@ -87,20 +100,25 @@ class RelayChannel:
             self.push(time, rows)
 
 
-class FeedbackChannel(RelayChannel):
+class FeedbackChannel:
     """An edge around a loop. What it carries is handed on when the operator's call is over: an operator that feeds
     itself would else never end its call.
     """
 
-    def __init__(
-        self, summary: PathSummary, channels: list[Edge], going_round: list[tuple[Any, Any, Batch]]
-    ) -> None:
-        super().__init__(summary, channels)
+    __slots__ = ("_going_round", "_onward")
+
+    def __init__(self, onward: RelayChannel, going_round: list[tuple[Any, Any, Batch]]) -> None:
+        self._onward = onward
         self._going_round = going_round
 
     def push(self, time: Any, batch: Batch) -> None:
         """Keep it until the call is over; it is counted before progress is next exchanged."""
-        self._going_round.append((super().push, time, batch))
+        self._going_round.append((self._onward.push, time, batch))
+
+    def push_each(self, burst: Burst, batch: Batch) -> None:
+        """Keep one message after the other."""
+        for time, rows in burst.messages(batch):
+            self.push(time, rows)
 
 
 def needs_queues(pact: Pact, workers: int) -> bool:

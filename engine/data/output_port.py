@@ -8,7 +8,7 @@ import numpy as np
 
 from tokenring.engine.columns import Batch, Schema
 from tokenring.engine.data.burst import OWN_TIMES, Burst, is_ascending
-from tokenring.engine.data.edge import Edge
+from tokenring.engine.data.channel import Edge
 from tokenring.engine.data.runtime import Operator
 from tokenring.engine.data.session import Session
 from tokenring.engine.errors import SchemaError, TimeRegressionError, TokenError, WrongOutputError

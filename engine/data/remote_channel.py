@@ -1,28 +1,48 @@
 """Channels between workers: a push is exchanged and counted, or kept until a full queue drains."""
 
 from collections import deque
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from tokenring.engine.columns import Batch, Heaps, Schema
 from tokenring.engine.data.burst import Burst
-from tokenring.engine.data.channel import Channel
-from tokenring.engine.data.inbox import NO_MESSAGES
-from tokenring.engine.data.input_port import InputPort
+from tokenring.engine.data.inbox import NO_MESSAGES, Inbox
 from tokenring.engine.data.plane import DataPlane
 from tokenring.engine.data.runtime import Runtime
-from tokenring.engine.errors import ConfigError
-from tokenring.engine.graph import Broadcast, Exchange, Pact
 from tokenring.engine.progress import CHANGE_BYTES, pack_change
-from tokenring.shm.queues import HEADER_WORDS, PAD, STAMP, partition_for, send_for
+from tokenring.shm.queues import HEADER_WORDS, PAD, STAMP, partition_for
 
 BURST_COLUMNS = 8  # of the exchange kernels that are compiled ahead (engine/group/warm_up.py); wider bursts are split
 Rows = Any
-"""What a kind of channel keeps of a batch to send pieces of it: here a tuple of columns of words, all int64."""
+"""What a carrier keeps of a batch to send pieces of it."""
 
 
-class RemoteChannel(Channel):
+class Carrier(Protocol):
+    """How the rows of an edge are written into the queues."""
+
+    key: int
+    """The column of whole words to route by; -1 if there is none."""
+    whole_rows: int
+    """So many rows always fit into one message; -1 if that depends on the rows."""
+
+    def prepared(self, batch: Batch) -> Rows:
+        """What is to be written of a batch."""
+
+    def piece(self, columns: Rows, start: int, rows: int) -> int:
+        """Where a piece of rows from `start` on ends that is one message."""
+
+    def write(self, columns: Rows, start: int, stop: int, number: int, stamp: int) -> int:
+        """Write rows into the queues of those that get them; returns the number of messages, -1 if one lacks room."""
+
+    def copied(self, columns: Rows, start: int, stop: int) -> Rows:
+        """The same rows in memory of their own."""
+
+    def size_bytes(self, columns: Rows) -> int:
+        """How much they are."""
+
+
+class RemoteChannel:
     """An edge between workers: rows go through the data queues, all of them or none; what does not fit waits in
     `pending`.
 
@@ -32,41 +52,32 @@ class RemoteChannel(Channel):
     support must be strictly earlier).
     """
 
-    def __init__(self, runtime: Runtime, origin: int, carried: Schema, target: InputPort, pact: Pact) -> None:
-        super().__init__(runtime.log, target.inbox)
+    def __init__(
+        self, runtime: Runtime, origin: int, inbox: Inbox, schema: Schema, depth: int, carrier: Carrier
+    ) -> None:
+        """origin: the location of the output; schema, depth: of what arrives at the inbox, and of its times."""
+        self.log = runtime.log
+        self.inbox = inbox
         self._plane = plane = runtime.plane
+        self._carrier = carrier
+        self._whole_rows = carrier.whole_rows
         self.source_location = origin
         self.number = plane.add_channel(self)
-        self._schema = schema = target.schema
-        self._depth = target.depth
-        self._select = tuple(carried.position(name) for name in schema.names)
-        self._key = schema.position(pact.keys[0]) if isinstance(pact, Exchange) else -1
-        self.is_broadcast = isinstance(pact, Broadcast)
-        self._partition = partition_for(len(schema))
-        self._copy = send_for(len(schema))
+        self._schema = schema
+        self._depth = depth
         self._all_int64 = schema.all_int64
         self._width = len(schema)
-        share_words = plane.message_limit_words - HEADER_WORDS
-        self._rows_limit = share_words // len(schema) // PAD * PAD
-        if self._rows_limit < PAD:
-            raise ConfigError(
-                f"{target.describe()}: messages of {len(schema)} columns do not fit queues of "
-                f"{8 * 4 * plane.message_limit_words} bytes; "
-                f"use queues of at least {_power_of_two_from(8 * 4 * (HEADER_WORDS + PAD * len(schema)))} bytes "
-                f"(Config.queue_bytes)"
-            )
         self.pending: deque[tuple[Any, Rows, int, int]] = deque()
-        self._bursts = BurstEnd(self, plane, schema)
+        self._bursts = BurstEnd(self, plane, schema, carrier.key)
 
     def push(self, time: Any, batch: Batch) -> None:
         """Exchange the rows of a batch; count the messages that were made."""
-        source = batch.columns
-        columns = tuple([source[position] for position in self._select])
-        if not self._all_int64:
-            columns = tuple([column.view(np.int64) for column in columns])
+        carrier = self._carrier
+        columns = carrier.prepared(batch)
         rows = batch.rows
-        if rows <= self._rows_limit and not self.pending:
-            sent = self._send(columns, 0, rows, time)
+        if rows <= self._whole_rows and time.__class__ is int and not self.pending:
+            self._plane.uncommitted = True
+            sent = carrier.write(columns, 0, rows, self.number, time)
             if sent >= 0:
                 self._count(time, sent)
                 return
@@ -75,16 +86,14 @@ class RemoteChannel(Channel):
     def push_each(self, burst: Burst, batch: Batch) -> None:
         """Exchange the rows of many messages in as few pieces as fit, and count each message. What does not fit goes
         one message after the other, as single ones do."""
-        source = batch.columns
-        columns = tuple([source[position] for position in self._select])
-        if not self._all_int64:
-            columns = tuple([column.view(np.int64) for column in columns])
-        start, rows = 0, batch.rows
-        while start < rows and not self.pending:
-            stop = min(rows, start + self._bursts.rows_limit)
-            if stop == start or not self._bursts.send(columns, self._key, burst, start, stop):
-                break
-            start = stop
+        start, rows, limit = 0, batch.rows, self._bursts.rows_limit
+        if limit and not self.pending:
+            columns = self._carrier.prepared(batch)
+            while start < rows:
+                stop = min(rows, start + limit)
+                if not self._bursts.send(columns, burst, start, stop):
+                    break
+                start = stop
         if start < rows:
             for time, left in burst.slice(start, rows).messages(batch.slice(start, rows)):
                 self.push(time, left)
@@ -93,17 +102,13 @@ class RemoteChannel(Channel):
         """Send rows in pieces that fit, and keep those from the first that does not."""
         start = 0
         while start < rows:
-            stop = self._piece(columns, start, rows)
+            stop = self._carrier.piece(columns, start, rows)
             sent = -1 if self.pending else self._send(columns, start, stop, time)
             if sent < 0:
                 self._postpone(columns, start, rows, time)
                 return
             self._count(time, sent)
             start = stop
-
-    def _piece(self, columns: Rows, start: int, rows: int) -> int:
-        """Where a piece of rows from `start` on ends that is one message."""
-        return min(rows, start + self._rows_limit)
 
     def _count(self, time: Any, messages: int) -> None:
         log = self.log
@@ -125,36 +130,21 @@ class RemoteChannel(Channel):
             sent = self._send(columns, start, stop, time[0])
             plane.set_more_stamp(())
             return sent
-        return self._write(columns, start, stop, time)
-
-    def _write(self, columns: Rows, start: int, stop: int, stamp: int) -> int:
-        plane = self._plane
-        if self.is_broadcast:
-            return plane.broadcast(self._copy, columns, start, stop, self.number, stamp)
-        sent = self._partition(
-            columns, self._key, start, stop, plane.outgoing, plane.routes, plane.counts, self.number, stamp
-        )
-        return int(sent)
+        return self._carrier.write(columns, start, stop, self.number, time)
 
     def _postpone(self, columns: Rows, start: int, stop: int, time: Any) -> None:
         """Keep rows that did not fit, with a token of their own."""
-        kept = self._copied(columns, start, stop)
+        kept = self._carrier.copied(columns, start, stop)
         self.pending.append((time, kept, 0, stop - start))
         self.log.add(self.source_location, time, 1)
-        self._plane.postponed(self, self._size_bytes(kept))
-
-    def _copied(self, columns: Rows, start: int, stop: int) -> Rows:
-        return tuple([column[start:stop].copy() for column in columns])
-
-    def _size_bytes(self, columns: Rows) -> int:
-        return sum([column.nbytes for column in columns])
+        self._plane.postponed(self, self._carrier.size_bytes(kept))
 
     def retry(self) -> bool:
         """Send what is pending, in order, as far as it goes; True if nothing is left."""
         while self.pending:
             time, columns, start, rows = self.pending[0]
             while start < rows:
-                stop = self._piece(columns, start, rows)
+                stop = self._carrier.piece(columns, start, rows)
                 sent = self._send(columns, start, stop, time)
                 if sent < 0:
                     self.pending[0] = (time, columns, start, rows)
@@ -164,7 +154,7 @@ class RemoteChannel(Channel):
                 start = stop
             self.pending.popleft()
             self.log.add(self.source_location, time, -1)
-            self._plane.caught_up(self._size_bytes(columns))
+            self._plane.caught_up(self._carrier.size_bytes(columns))
         return True
 
     def deliver(self, queue: int, rows: int, time: Any, offset: int, stride: int, end: int) -> None:
@@ -207,7 +197,7 @@ class BurstEnd:
     """Where the bursts of a channel leave and arrive: they travel as one message of the queue, with their keys as one
     more column, under a number of their own."""
 
-    def __init__(self, channel: RemoteChannel, plane: DataPlane, schema: Schema) -> None:
+    def __init__(self, channel: RemoteChannel, plane: DataPlane, schema: Schema, key: int) -> None:
         self._channel = channel
         self._plane = plane
         self._number = plane.add_channel(self)
@@ -215,19 +205,20 @@ class BurstEnd:
         width = len(schema) + 1
         self.rows_limit = (plane.message_limit_words - HEADER_WORDS) // width // PAD * PAD
         """Rows of a piece; 0 where bursts do not travel as such."""
-        if width > BURST_COLUMNS or channel.is_broadcast or schema.has_text:
+        self._key = key
+        if width > BURST_COLUMNS or key < 0:
             self.rows_limit = 0
         else:
             self._partition = partition_for(width)
 
-    def send(self, columns: Rows, key: int, burst: Burst, start: int, stop: int) -> bool:
+    def send(self, columns: Rows, burst: Burst, start: int, stop: int) -> bool:
         """Write rows start..stop into the queues of those that get them and count their messages; False, and nothing
         done, if one lacks room."""
         plane = self._plane
         plane.uncommitted = True
         keys = burst.keys
         sent = self._partition(
-            (*columns, keys), key, start, stop,
+            (*columns, keys), self._key, start, stop,
             plane.outgoing, plane.routes, plane.counts, self._number, burst.time,
         )  # fmt: skip
         if sent < 0:
@@ -242,7 +233,3 @@ class BurstEnd:
         words = self._plane.words[queue]
         keys = offset + stride * self._width
         channel.take_in(words, rows, Burst(words[keys : keys + rows], time), offset, stride, end)
-
-
-def _power_of_two_from(value: int) -> int:
-    return 1 << (value - 1).bit_length()

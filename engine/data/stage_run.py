@@ -6,7 +6,7 @@ from typing import Any
 
 from tokenring.engine.columns import Batch, Schema
 from tokenring.engine.data.burst import Burst
-from tokenring.engine.data.edge import Edge
+from tokenring.engine.data.channel import Edge
 from tokenring.engine.data.raised import raised_at
 from tokenring.engine.errors import GroupStopped, OperatorError, SchemaError, TokenRingError
 from tokenring.engine.graph import Source, Stage

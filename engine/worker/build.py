@@ -18,12 +18,12 @@ from tokenring.engine.data import (
     OutputPort,
     RelayChannel,
     RemoteChannel,
-    RoutedChannel,
     SelectChannel,
-    TextChannel,
+    TextRows,
+    WordRows,
     compile_stages,
     needs_queues,
-    needs_text_channel,
+    needs_text_rows,
     raised_at,
 )
 from tokenring.engine.declare import Scope
@@ -128,22 +128,24 @@ def _connect_channels(worker: "Worker", scope: Scope, running: list[RunningOpera
             carried = origin.schema if stage is None else stage.schema
             channel: Edge
             if spec.relay is not None and spec.depth == spec.input_depth:
-                channel = FeedbackChannel(spec.relay, operator.outputs[0].channels, worker.going_round)
+                channel = FeedbackChannel(RelayChannel(spec.relay, operator.outputs[0].channels), worker.going_round)
             elif spec.relay is not None:
                 channel = RelayChannel(spec.relay, operator.outputs[0].channels)
             elif needs_queues(declared.pact, worker.peers):
-                kind: type[RemoteChannel] = RemoteChannel
-                if isinstance(declared.pact, Route):
-                    kind = RoutedChannel
-                elif needs_text_channel(port.schema, declared.pact):
-                    kind = TextChannel
-                remote = kind(runtime, origin.location, carried, port, declared.pact)
+                carrier: TextRows | WordRows
+                if needs_text_rows(port.schema, declared.pact):
+                    carrier = TextRows(runtime.plane, port.schema, declared.pact, worker.peers, port.describe)
+                else:
+                    carrier = WordRows(runtime.plane, carried, port.schema, declared.pact, port.describe)
+                remote = RemoteChannel(runtime, origin.location, port.inbox, port.schema, port.depth, carrier)
                 queued.setdefault(declared.origin, []).append(remote)
                 channel = remote
             elif isinstance(declared.pact, Route):
-                channel = CheckedChannel(runtime.log, port, declared.pact)
+                channel = CheckedChannel(
+                    SelectChannel(Channel(runtime.log, port.inbox), port.schema), declared.pact, port.describe
+                )
             elif port.schema != carried:
-                channel = SelectChannel(runtime.log, port.inbox, port.schema)
+                channel = SelectChannel(Channel(runtime.log, port.inbox), port.schema)
             else:
                 channel = Channel(runtime.log, port.inbox)
             if stage is None:

@@ -66,8 +66,8 @@ _QUERIES = (
     ("ranks", "(col(\"price\") < 1_000_000)", "(col(\"price\") <= 1_000_000)", "rank 2 with its bound"),
 )  # fmt: skip
 _BELOW = (
-    ("engine/data/channel.py", "self._going_round.append((super().push, time, batch))", "super().push(time, batch)",
-     "a feedback edge hands on at once"),
+    ("engine/data/channel.py", "self._going_round.append((self._onward.push, time, batch))",
+     "self._onward.push(time, batch)", "a feedback edge hands on at once"),
     ("engine/progress/change_log.py", "(capacity - 1) * CHANGE_BYTES", "capacity * CHANGE_BYTES",
      "the log's limit off by one"),
     ("engine/progress/change_log.py",

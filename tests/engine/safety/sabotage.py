@@ -33,7 +33,7 @@ def stands_still_around_loops(run: Run) -> None:
             for port in operator.outputs:
                 for channel in port.channels:
                     if isinstance(channel, FeedbackChannel):
-                        channel._summary = identity(port.depth)
+                        channel._onward._summary = identity(port.depth)
 
 
 def sends_before_the_session(run: Run) -> None:

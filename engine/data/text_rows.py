@@ -1,0 +1,134 @@
+"""Rows on their way to other workers that need more than copying words of a few columns: text, keys that have to be
+hashed, worker numbers to go by, and more columns than kernels are compiled for."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from tokenring.engine.columns import Batch, Kind, Schema, hash_keys, heap_address
+from tokenring.engine.data.plane import DataPlane
+from tokenring.engine.data.routes import worker_numbers
+from tokenring.engine.data.word_rows import most_rows
+from tokenring.engine.errors import ConfigError
+from tokenring.engine.graph import Broadcast, Exchange, Pact, Route
+from tokenring.shm.kernels import COLUMNS_COMPILED, address_of
+from tokenring.shm.queues import has_room, key_of_worker, message_size, partition_texts, rows_that_fit, send_texts
+
+NO_KEYS = np.empty(0, np.int64)
+
+
+def needs_text_rows(schema: Schema, pact: Pact) -> bool:
+    """Whether an edge that carries `schema` across workers has text, a key that is not one column of whole words, or
+    more columns than there are kernels for (one that takes addresses serves any number).
+    """
+    if isinstance(pact, Route):
+        return True
+    if len(schema) > COLUMNS_COMPILED:
+        return True
+    if schema.has_text or not isinstance(pact, Exchange):
+        return schema.has_text
+    return _is_hashed([schema.kind(key) for key in pact.keys])
+
+
+def _is_hashed(keys: Sequence[Kind]) -> bool:
+    """Whether equal keys may be of different words: texts, floats' two zeros, several columns."""
+    return len(keys) > 1 or any([kind.is_text or kind.name == "float64" for kind in keys])
+
+
+class _Rows:
+    """A batch as the kernels want it: addresses of columns and heaps, and what each row is routed by."""
+
+    __slots__ = ("batch", "columns", "heaps", "keys")
+
+    def __init__(self, batch: Batch, keys: np.ndarray = NO_KEYS) -> None:
+        self.batch = batch  # keeps what the addresses point to
+        heaps = batch.heaps or (None,) * len(batch.columns)
+        self.columns = np.array([address_of(column) for column in batch.columns], np.int64)
+        self.heaps = np.array([0 if heap is None else heap_address(heap) for heap in heaps], np.int64)
+        self.keys = keys
+
+
+class TextRows:
+    """Carries batches by the addresses of their columns and heaps, and copies the text that rows point into behind
+    their columns. Rows go by a hash of their keys, by one column, by a worker's number (which does not cross), or to
+    everybody.
+    """
+
+    __slots__ = (
+        *("_describe", "_floats", "_is_broadcast", "_is_hashed", "_keys", "_keys_of_workers", "_most_rows", "_plane"),
+        *("_route", "_schema", "key", "whole_rows"),
+    )
+
+    def __init__(
+        self, plane: DataPlane, schema: Schema, pact: Pact, peers: int, describe: Callable[[], str]
+    ) -> None:
+        """schema: of what crosses. Errors begin with `describe()`; ConfigError if a queue is too small."""
+        self._plane = plane
+        self._schema = schema
+        self._describe = describe
+        keys = pact.keys if isinstance(pact, Exchange) else ()
+        self._keys = [schema.position(key) for key in keys]
+        kinds = [schema.kinds[position] for position in self._keys]
+        self._floats = np.array([kind.name == "float64" for kind in kinds], np.int64)
+        self._is_hashed = _is_hashed(kinds)
+        self._is_broadcast = isinstance(pact, Broadcast)
+        self._route = pact if isinstance(pact, Route) else None
+        self._keys_of_workers = np.array([key_of_worker(peer, peers) for peer in range(peers)], np.int64)
+        self._most_rows = most_rows(plane, schema, describe)
+        self.key = -1
+        self.whole_rows = -1
+        """No number of rows always fits into a message."""
+
+    def prepared(self, batch: Batch) -> _Rows:
+        """What is to be written of a batch. SchemaError, UsageError for what says no worker's number."""
+        selected = batch.select(self._schema)
+        if not all([column.flags.c_contiguous for column in selected.columns]):
+            selected = selected.copy()
+        rows = _Rows(selected)
+        if self._is_hashed:
+            rows.keys = np.empty(batch.rows, np.int64)
+            hash_keys(rows.columns[self._keys], rows.heaps[self._keys], self._floats, rows.keys)
+        elif self._keys:
+            rows.keys = selected.columns[self._keys[0]].view(np.int64)
+        elif self._route is not None:
+            peers = len(self._keys_of_workers)
+            rows.keys = self._keys_of_workers[worker_numbers(self._route, batch, peers, self._describe)]
+        return rows
+
+    def piece(self, columns: _Rows, start: int, rows: int) -> int:
+        """Where a piece of rows from `start` on ends that is one message; ConfigError if not one fits."""
+        stop = min(rows, start + self._most_rows)
+        limit_words = self._plane.message_limit_words
+        fitting = int(rows_that_fit(columns.columns, columns.heaps, start, stop, limit_words))
+        if fitting == start:
+            raise ConfigError(
+                f"{self._describe()}: a row's text does not fit queues of {8 * 4 * limit_words} bytes, of which "
+                f"a message may take a quarter; use larger ones (Config.queue_bytes)"
+            )
+        return fitting
+
+    def write(self, columns: _Rows, start: int, stop: int, number: int, stamp: int) -> int:
+        """Write rows into the queues of those that get them; returns the number of messages, -1 if one lacks room."""
+        plane = self._plane
+        if not self._is_broadcast:
+            return int(
+                partition_texts(
+                    columns.columns, columns.heaps, columns.keys, start, stop,
+                    plane.outgoing, plane.routes, plane.counts, number, stamp,
+                )
+            )  # fmt: skip
+        size = message_size(columns.columns, columns.heaps, start, stop)
+        if not all(has_room(queue, size) for queue in plane.outgoing):
+            return -1
+        for worker in range(len(plane.outgoing)):
+            send_texts(columns.columns, columns.heaps, start, stop, plane.outgoing, worker, number, stamp)
+        return len(plane.outgoing)
+
+    def copied(self, columns: _Rows, start: int, stop: int) -> _Rows:
+        """The same rows in memory of their own."""
+        return _Rows(columns.batch.slice(start, stop).copy(), columns.keys[start:stop].copy())
+
+    def size_bytes(self, columns: _Rows) -> int:
+        """How much they are."""
+        heaps = sum([heap.nbytes for heap in columns.batch.heaps if heap is not None])
+        return heaps + 8 * columns.batch.rows * len(columns.batch.columns)
