@@ -19,7 +19,7 @@ _PARTS = ("engine", "nexmark", "operators", "shm", "tools")
 def __getattr__(name: str) -> object:
     """What `name` stands for, found once; AttributeError names the one that is likely meant."""
     if name == "__all__":
-        found: object = sorted([*_ROOMS, *(name for face in _FACES for name in import_module(face).__all__)])
+        found: object = sorted({*_ROOMS, *(name for face in _FACES for name in import_module(face).__all__)})
     elif name.startswith("_"):  # tools ask any module for such names: nothing is loaded
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     elif name in _PARTS:

@@ -1,4 +1,4 @@
-"""`import tokenring`: the two faces under one name, loaded when they are used, and no part under a name of its own."""
+"""`import tokenring`: the faces under one name, loaded when they are used, and no part under a name of its own."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from mypy import api
 
 import tokenring as tr
 from tests.imports import PACKAGES, ROOT, read_tree
 from tokenring import engine, operators
 from tokenring.operators import fluent
-
-TWICE = {"Session"}  # the engine's sending session, and windows of sessions
-FACES = (fluent, operators, engine)  # what an earlier one has goes first
 
 
 def in_a_process(program: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
@@ -31,12 +29,26 @@ def loaded_by(program: str) -> set[str]:
     return set(done.stdout.split())
 
 
-def test_it_has_the_names_of_the_faces() -> None:
-    assert set(tr.__all__) == {*(name for face in FACES for name in face.__all__), "graphs", "mechanisms"}
-    assert {*engine.__all__} & {*operators.__all__} == TWICE
-    for name in {*tr.__all__} - {"graphs", "mechanisms"}:
-        assert getattr(tr, name) is next(getattr(face, name) for face in FACES if name in face.__all__)
+def test_it_has_the_names_of_all_faces() -> None:
+    names: dict[str, object] = {}
+    for face in (engine, operators, fluent):  # the last one's goes before
+        names |= {name: getattr(face, name) for name in face.__all__}
+    assert sorted([*names, "graphs", "mechanisms"]) == tr.__all__
+    assert all(getattr(tr, name) is found for name, found in names.items())
     assert set(dir(tr)) >= {*tr.__all__, *PACKAGES, "__version__"}
+
+
+def test_checkers_see_what_runs(tmp_path: Path) -> None:
+    """For names of two faces, too: mypy takes another than we do if the stub says so."""
+    twice = sorted((set(engine.__all__) & {*operators.__all__, *fluent.__all__}) | {"Schema", "Tumbling"})
+    program = tmp_path / "names.py"
+    program.write_text("import tokenring as tr\n" + "\n".join(f"reveal_type(tr.{name})" for name in twice))
+    said, errors, _ = api.run(["--strict", "--config-file", str(ROOT / "pyproject.toml"), str(program)])
+    revealed = [line for line in said.splitlines() if "Revealed type" in line]
+    assert len(revealed) == len(twice) > 4, said + errors
+    for name, line in zip(twice, revealed, strict=True):
+        kind = getattr(tr, name)
+        assert f"{kind.__module__}.{name}" in line or (name == "execute" and "worker_class" not in line)
 
 
 def test_what_a_star_gives() -> None:
