@@ -13,7 +13,7 @@ from tests.imports import ROOT
 
 WATCHDOG_S = 250
 
-AGAIN = "for run in range(2):\n    print(tr.gather(program, workers=2).num_rows)"
+AGAIN = "for run in range(2):\n    print(tr.run(busy_channels, workers=2).num_rows)"
 FOREVER = """
 def forever(worker):
     with worker.dataflow("forever") as scope:
