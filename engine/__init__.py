@@ -28,7 +28,7 @@ from tokenring.engine.columns import (
     text_equal,
     text_hash,
 )
-from tokenring.engine.data import InputPort, OutputPort, Session
+from tokenring.engine.data import InputPort, OutputPort, SendSession
 from tokenring.engine.declare import AnyStream, Feedback, Loop, OperatorBuilder, Scope, ScopeOf, Stream
 from tokenring.engine.errors import (
     BrokenInvariant,
@@ -139,7 +139,7 @@ __all__ = [
     "Scope",
     "ScopeOf",
     "SegmentError",
-    "Session",
+    "SendSession",
     "Signal",
     "Stream",
     "Strings",

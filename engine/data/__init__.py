@@ -11,7 +11,7 @@ from tokenring.engine.data.raised import raised_at
 from tokenring.engine.data.remote_channel import RemoteChannel
 from tokenring.engine.data.routes import CheckedChannel
 from tokenring.engine.data.runtime import Operator, Runtime, Schedule
-from tokenring.engine.data.session import Session
+from tokenring.engine.data.session import SendSession
 from tokenring.engine.data.signal_end import FarSignal, NearSignal
 from tokenring.engine.data.stage_run import compile_stages
 from tokenring.engine.data.text_rows import TextRows, needs_text_rows
@@ -36,7 +36,7 @@ __all__ = [
     "Runtime",
     "Schedule",
     "SelectChannel",
-    "Session",
+    "SendSession",
     "TextRows",
     "WordRows",
     "compile_stages",

@@ -10,7 +10,7 @@ from tokenring.engine.columns import Batch, Schema
 from tokenring.engine.data.burst import OWN_TIMES, Burst, is_ascending
 from tokenring.engine.data.channel import Edge
 from tokenring.engine.data.runtime import Operator
-from tokenring.engine.data.session import Session
+from tokenring.engine.data.session import SendSession
 from tokenring.engine.errors import SchemaError, TimeRegressionError, TokenError, WrongOutputError
 from tokenring.engine.times import MAX_TIME, as_time, less_equal, representable
 from tokenring.engine.tokens import Token, TokenRef, refuse_thread
@@ -46,11 +46,11 @@ class OutputPort:
         self.same_time_inputs: Collection[Any] = ()
         """The inputs whose messages may be answered here at their own time."""
 
-    def session(self, right: Token | TokenRef, time: Any = None) -> Session:
+    def session(self, right: Token | TokenRef, time: Any = None) -> SendSession:
         """A context manager that sends with the right of a token, or of a message's token reference, at its time or
         later.
         """
-        return Session(self, right, time)
+        return SendSession(self, right, time)
 
     def give(self, right: Token | TokenRef, batch: Batch | Mapping[str, Any], time: Any = None) -> None:
         """Send one batch, or a mapping of column names to arrays: a session of one."""

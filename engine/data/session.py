@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tokenring.engine.data.output_port import OutputPort
 
 
-class Session:
+class SendSession:
     """Sends batches at one time, or later ones, while its token is pinned. To be used once, in a `with` block."""
 
     __slots__ = ("_open", "_port", "_right", "_time")
@@ -22,7 +22,7 @@ class Session:
         self._time: Any = time
         self._open = False
 
-    def __enter__(self) -> "Session":
+    def __enter__(self) -> "SendSession":
         right = self._right
         if right is None or self._open:
             raise TokenError(f"{self._port.describe()}: a session is entered once; ask the output for another")

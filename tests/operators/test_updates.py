@@ -54,10 +54,10 @@ SAYS_ONCE: dict[str, Declare] = {
 }
 
 HANDS_ON: dict[str, tuple[Declare, tuple[str, ...] | None]] = {
-    "where of the key": (lambda s: filter(s, (col("key") > 3) & (col("key") < 9)), ("key",)),
-    "where of the key alone": (lambda s: filter(s, "key", ">", 3), ("key",)),
+    "filter of the key": (lambda s: filter(s, (col("key") > 3) & (col("key") < 9)), ("key",)),
+    "filter of the key alone": (lambda s: filter(s, "key", ">", 3), ("key",)),
     "filter": (lambda s: filter(s, col("value") > 3), None),
-    "where alone": (lambda s: filter(s, "value", ">", 3), None),
+    "filter alone": (lambda s: filter(s, "value", ">", 3), None),
     "branch of the key": (lambda s: operators.branch(s, col("key") > 3)[1], ("key",)),
     "branch": (lambda s: operators.branch(s, col("key") > 3, col("value") > 3)[0], None),
     "branch by a function": (lambda s: operators.branch(s, lambda batch: batch["key"] > 3)[0], None),

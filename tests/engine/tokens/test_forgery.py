@@ -18,7 +18,7 @@ from tokenring.engine import (
     OutputPort,
     PinnedTokenError,
     Scope,
-    Session,
+    SendSession,
     Token,
     TokenError,
     TokenRef,
@@ -76,8 +76,8 @@ def test_a_reference_is_not_made_by_hand() -> None:
 
 def test_a_session_by_hand_asks_for_the_right_like_any_other() -> None:
     def act(token: Any, reference: Any, rows: Any, output: Any) -> None:
-        refused(Session(output, 3, 0).__enter__, f"{ACTOR} cannot send without a token")  # type: ignore[arg-type]
-        with Session(output, reference, 4) as session:
+        refused(SendSession(output, 3, 0).__enter__, f"{ACTOR} cannot send without a token")  # type: ignore[arg-type]
+        with SendSession(output, reference, 4) as session:
             session.give(ROWS)
         refused(lambda: session.give(ROWS), "a session sends only inside its `with` block")
         refused(session.__enter__, "a session is entered once")
