@@ -12,6 +12,7 @@ from tokenring.operators.aggregates.running import running
 from tokenring.operators.aggregates.sessions import Sessions
 from tokenring.operators.aggregates.window_results import Windows
 from tokenring.operators.durations import Span
+from tokenring.operators.expressions import Alias, with_aliased
 from tokenring.operators.folds import ALL, Accumulators, Aggregate, Plan, to_owners, with_conditions
 from tokenring.operators.mechanisms import mechanism_of
 from tokenring.operators.rows import columns_of, exchanged_by
@@ -32,22 +33,23 @@ from tokenring.operators.time import (
 
 @overload
 def aggregate(
-    stream: AnyStream, by: str | Sequence[str] = ..., *, window: Window | None = ..., emit: str = ...,
+    stream: AnyStream, /, by: str | Sequence[str] = ..., *aliased: Alias, window: Window | None = ..., emit: str = ...,
     late: Literal[False] = ..., lateness: Span = ..., name: str = ..., **aggregates: Aggregate,
 ) -> AnyStream: ...  # fmt: skip
 
 
 @overload
 def aggregate(
-    stream: AnyStream, by: str | Sequence[str] = ..., *, window: Window, emit: str = ...,
+    stream: AnyStream, /, by: str | Sequence[str] = ..., *aliased: Alias, window: Window, emit: str = ...,
     late: Literal[True], lateness: Span = ..., name: str = ..., **aggregates: Aggregate,
 ) -> tuple[AnyStream, AnyStream]: ...  # fmt: skip
 
 
 def aggregate(
     stream: Stream,
+    /,
     by: str | Sequence[str] = (),
-    *,
+    *aliased: Alias,
     window: Window | None = None,
     emit: str = "changes",
     late: bool = False,
@@ -57,8 +59,9 @@ def aggregate(
 ) -> Any:
     """Rows (the columns `by`, the aggregates by their names), one for each key; all rows are one key without `by`.
 
-    `aggregate(bids, by="auction", bids=Count(), top=Max("price"))`. There are Count,
-    Sum, Mean, Min, Max, First, Last and CountDistinct.
+    `aggregate(bids, by="auction", bids=Count(), top=Max("price"))`. There are Count, Sum, Mean, Min, Max, First, Last
+    and CountDistinct. A column may be an expression, `Max(col("price") * 89)`; a name that is a parameter, or no word,
+    is said behind: `Count().alias("late")`.
 
     Without a window, emit="changes": for each message the values so far of the keys in it, at its time; emit="end":
     each key once, when the input has ended. Memory: each key, 24 bytes and 8 for each aggregate. In a loop "changes"
@@ -76,6 +79,14 @@ def aggregate(
     and then raises TimeRegressionError (as OperatorError).
     Raises SchemaError, naming the operator, for columns that are not there or do not fit.
     """
+    options = {"by": by, "window": window, "emit": emit, "late": late, "lateness": lateness, "name": name}
+    for parameter, value in options.items():
+        if isinstance(value, Aggregate):
+            raise SchemaError(
+                f"operator 'aggregate': {parameter}= is a parameter; for a column that is called so, give "
+                f"{type(value).__name__}(...).alias({parameter!r}) without a keyword"
+            )
+    aggregates = with_aliased(name, aliased, aggregates)
     if not aggregates:
         raise SchemaError(f"operator {name!r}: nothing to aggregate; give it n=Count() or the like")
     if emit not in ("changes", "end"):

@@ -1,5 +1,6 @@
 """Expressions over columns: what users write, its kinds, and the machine that computes it a block of rows at a time.
 
+alias         names of columns that are made
 tree          what `col`, `lit` and `when` make
 typed         the same with kinds, over a schema; the mistakes
 program       values and instructions of adjacent steps
@@ -8,12 +9,14 @@ texts         functions of text, between runs of the machine
 fuse          neighbouring operators as one function
 """
 
+from tokenring.operators.expressions.alias import Alias, with_aliased
 from tokenring.operators.expressions.fuse import Computation, Part
 from tokenring.operators.expressions.program import Step
 from tokenring.operators.expressions.tree import Condition, Expression, When, col, greatest, least, lit, when
 from tokenring.operators.expressions.typed import Term, column_term, typed
 
 __all__ = [
+    "Alias",
     "Computation",
     "Condition",
     "Expression",
@@ -28,4 +31,5 @@ __all__ = [
     "lit",
     "typed",
     "when",
+    "with_aliased",
 ]

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
+from tokenring.operators.expressions.alias import Alias
+
 
 class Node:
     """A tree over columns ("column", with the name as value) and constants ("constant", with the value)."""
@@ -13,6 +15,10 @@ class Node:
         self.operation = operation
         self.arguments = arguments
         self.value = value
+
+    def alias(self, name: str) -> Alias:
+        """The expression as a column of that name, whatever it is: `select((col("price") * 89).alias("name"))`."""
+        return Alias(self, name)
 
     @property
     def columns(self) -> tuple[str, ...]:

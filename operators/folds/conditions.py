@@ -1,4 +1,4 @@
-"""Which rows an aggregate takes: expressions become columns, computed with what stands before; functions stay."""
+"""What aggregates take, and of which rows: expressions become columns, computed before; functions stay."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -8,17 +8,29 @@ import numpy as np
 
 from tokenring.engine import AnyStream, Batch, SchemaError
 from tokenring.operators.expressions import Expression
-from tokenring.operators.rows import mask_of, with_columns
+from tokenring.operators.rows import all_columns, computed, mask_of
 
 
 def with_conditions(
     stream: AnyStream, operator: str, aggregates: Mapping[str, Any]
 ) -> tuple[AnyStream, dict[str, Any]]:
     """The stream with a column for each different expression among the aggregates' conditions, and the aggregates with
-    those columns' names in their place. SchemaError, naming the operator, for an expression that is not bool."""
+    those columns' names in their place; and so for expressions in the place of a column. SchemaError, naming the
+    operator, for a condition that is not bool."""
     columns: dict[str, Expression] = {}
+    values: dict[str, Expression] = {}
     known: dict[str, str] = {}
     after = dict(aggregates)
+    for name, aggregate in aggregates.items():
+        value = getattr(aggregate, "column", None)
+        if isinstance(value, Expression):
+            column = str(value.value) if value.operation == "column" else f"#{value!r}"
+            if value.operation != "column":
+                values[column] = value
+            after[name] = replace(aggregate, column=column)
+    if values:
+        stream = computed(stream, f"{operator}.values", all_columns(stream.schema) | values)
+    aggregates = dict(after)
     for name, aggregate in aggregates.items():
         where = getattr(aggregate, "where", None)
         if isinstance(where, Expression):
@@ -26,7 +38,7 @@ def with_conditions(
             columns[column] = where
             after[name] = replace(aggregate, where=column)
     if columns:
-        stream = with_columns(stream, name=f"{operator}.where", **columns)
+        stream = computed(stream, f"{operator}.where", all_columns(stream.schema) | columns)
         for column, where in columns.items():
             kind = stream.schema.kind(column)
             if kind.name != "bool":

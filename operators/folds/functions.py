@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine import Batch, Kind, Schema, SchemaError
+from tokenring.operators.expressions import Alias, Expression
 from tokenring.operators.folds.conditions import condition_mask
 from tokenring.operators.folds.kernels import (
     COUNT,
@@ -99,21 +100,32 @@ Ask = Callable[[Fold], int]
 class Aggregate:
     """One of the functions below, over a column."""
 
-    column: str | None = None
+    column: str | Expression | None = None
     where: Condition | None = None
+
+    def alias(self, name: str) -> Alias:
+        """The aggregate as a column of that name, be it that of a parameter: `aggregate("key", Count().alias("late"))`.
+        """
+        return Alias(self, name)
+
+    @property
+    def _name(self) -> str | None:
+        """The column's name: expressions have become columns by the time that anything is planned."""
+        assert not isinstance(self.column, Expression)
+        return self.column
 
     def plan(self, schema: Schema, name: str, ask: Ask) -> Result:
         """What to fold of rows of `schema`; SchemaError, with `name`, the operator's and the result's, if it cannot."""
         raise NotImplementedError
 
     def _kind(self, schema: Schema, name: str, allowed: str) -> Kind:
-        assert self.column is not None
-        if self.column not in schema.positions:
-            raise SchemaError(f"{name}: {schema.missing(self.column)}")
-        kind = schema.kind(self.column)
+        assert self._name is not None
+        if self._name not in schema.positions:
+            raise SchemaError(f"{name}: {schema.missing(self._name)}")
+        kind = schema.kind(self._name)
         if kind.name not in allowed.split():
             raise SchemaError(
-                f"{name}: {type(self).__name__} of column {self.column!r}, which is {kind}; it takes "
+                f"{name}: {type(self).__name__} of column {self._name!r}, which is {kind}; it takes "
                 f"{', '.join(allowed.split())}"
             )
         return kind
@@ -122,7 +134,7 @@ class Aggregate:
         """A result of `kind`, null where there was no value, if that can be."""
         if not kind.nullable and self.where is None:
             return Result(str(kind), words)
-        count = ask(Fold(COUNT, self.column if kind.nullable else None, self.where))
+        count = ask(Fold(COUNT, self._name if kind.nullable else None, self.where))
 
         def guarded(word: Words) -> np.ndarray:
             found = words(word).view(np.int64).copy()
@@ -137,9 +149,9 @@ class Count(Aggregate):
 
     def plan(self, schema: Schema, name: str, ask: Ask) -> Result:
         """See Aggregate."""
-        kind = self._kind(schema, name, _ALL) if self.column is not None else None
+        kind = self._kind(schema, name, _ALL) if self._name is not None else None
         nullable = kind is not None and kind.nullable
-        count = ask(Fold(COUNT, self.column if nullable else None, self.where))
+        count = ask(Fold(COUNT, self._name if nullable else None, self.where))
         return Result("int64", lambda word: word(count))
 
 
@@ -149,7 +161,7 @@ class CountDistinct(Aggregate):
     def plan(self, schema: Schema, name: str, ask: Ask) -> Result:
         """See Aggregate."""
         self._kind(schema, name, _ALL)
-        count = ask(Fold(DISTINCT, self.column, self.where))
+        count = ask(Fold(DISTINCT, self._name, self.where))
         return Result("int64", lambda word: word(count))
 
 
@@ -161,7 +173,7 @@ class Sum(Aggregate):
         """See Aggregate."""
         kind = self._kind(schema, name, "int64 uint64 float64 bool")
         operation = {"float64": SUM_FLOAT, "uint64": SUM_UNSIGNED}.get(kind.name, SUM)
-        total = ask(Fold(operation, self.column, self.where))
+        total = ask(Fold(operation, self._name, self.where))
         as_kind = Schema.of({"_": "int64?" if kind.nullable else "int64"}).kind("_") if kind.name == "bool" else kind
         return self._result(as_kind, lambda word: word(total).view(kind.dtype), ask)
 
@@ -173,8 +185,8 @@ class Mean(Aggregate):
         """See Aggregate."""
         kind = self._kind(schema, name, "int64 uint64 float64 bool")
         operation = {"float64": SUM_FLOAT, "uint64": SUM_UNSIGNED}.get(kind.name, SUM)
-        total = ask(Fold(operation, self.column, self.where))
-        count = ask(Fold(COUNT, self.column if kind.nullable else None, self.where))
+        total = ask(Fold(operation, self._name, self.where))
+        count = ask(Fold(COUNT, self._name if kind.nullable else None, self.where))
         floats = Schema.of({"_": "float64?" if kind.nullable else "float64"}).kind("_")
 
         def words(word: Words) -> np.ndarray:
@@ -191,7 +203,7 @@ class _Extreme(Aggregate):
         """See Aggregate."""
         kind = self._kind(schema, name, "int64 uint64 float64 bool timestamp")
         flip = kind.name == "uint64"
-        best = ask(Fold(self._operations[kind.name == "float64"], self.column, self.where, flip=flip))
+        best = ask(Fold(self._operations[kind.name == "float64"], self._name, self.where, flip=flip))
         return self._result(kind, lambda word: (word(best) ^ LEAST if flip else word(best)).view(kind.dtype), ask)
 
 
@@ -221,7 +233,7 @@ class _Chosen(Aggregate):
         ):
             raise SchemaError(f"{name}: order={self.order!r} must be a column of int64 or timestamp, without nulls")
         return Result(
-            maybe_null(kind, self.where), kept=ask(Fold(self._operation, self.column, self.where, self.order))
+            maybe_null(kind, self.where), kept=ask(Fold(self._operation, self._name, self.where, self.order))
         )
 
 

@@ -7,15 +7,17 @@ from tokenring.operators.rows.filter import filter
 from tokenring.operators.rows.inspect import inspect
 from tokenring.operators.rows.iterate import iterate
 from tokenring.operators.rows.key_columns import columns_of, exchanged_by
-from tokenring.operators.rows.projection import drop_columns, rename, select, with_columns
+from tokenring.operators.rows.projection import all_columns, computed, drop_columns, rename, select, with_columns
 from tokenring.operators.rows.rowwise import RowwiseWarning, filter_rows, flat_map_rows, map_rows
 from tokenring.operators.rows.union import union
 
 __all__ = [
     "RowwiseWarning",
+    "all_columns",
     "branch",
     "broadcast",
     "columns_of",
+    "computed",
     "union",
     "drop_columns",
     "exchange",

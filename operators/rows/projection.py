@@ -4,52 +4,72 @@ from collections.abc import Mapping
 from typing import Any
 
 from tokenring.engine import AnyStream, Schema, SchemaError
-from tokenring.operators.expressions import Computation, Step, Term, col, column_term, lit, typed
+from tokenring.operators.expressions import (
+    Alias,
+    Computation,
+    Expression,
+    Step,
+    Term,
+    col,
+    column_term,
+    lit,
+    typed,
+    with_aliased,
+)
 
 
-def with_columns(stream: AnyStream, *, name: str = "with_columns", **columns: Any) -> AnyStream:
+def with_columns(stream: AnyStream, /, *aliased: Alias, **columns: Any) -> AnyStream:
     """The rows with these columns besides, computed by expressions over the stream's columns, all of them as they were:
     `with_columns(stream, euro=col("price") * 89 // 100, large=col("price") > 10_000)`. A column that exists is replaced
     and stays in its place; new ones come last, in the order given.
 
     Kinds follow from the expressions (see `Expression`). A stateless operator; neighbours of it, `select` and `filter`
     are one call of a kernel. What is not computed passes by reference. Raises SchemaError for columns that are not
-    there, or kinds that do not fit. A column called "name" is made by `select` or `rename`.
+    there, or kinds that do not fit. Names that Python does not take: `(col("price") * 89).alias("price in cents")`.
     """
-    return _computed(stream, name, {**_all(stream.schema), **columns})
+    name = "with_columns"
+    return computed(stream, name, {**all_columns(stream.schema), **with_aliased(name, aliased, columns)})
 
 
-def select(stream: AnyStream, *kept: str, name: str = "select", **columns: Any) -> AnyStream:
+def select(stream: AnyStream, /, *kept: str | Expression | Alias, **columns: Any) -> AnyStream:
     """These columns alone, in this order: `select(stream, "auction", price=col("euro"))` keeps the one and has the
     other under another name. Expressions as in `with_columns`; a mere choice copies nothing.
     """
-    return _computed(stream, name, {**_kept(stream.schema, kept, name), **columns})
+    name = "select"
+    chosen: dict[str, Any] = {}
+    for each in kept:
+        if isinstance(each, Expression) and each.operation == "column":
+            each = str(each.value)
+        found = with_aliased(name, (each,), {}) if isinstance(each, Alias) else _kept(stream.schema, (each,), name)
+        chosen |= found
+    return computed(stream, name, {**chosen, **columns})
 
 
 def rename(
-    stream: AnyStream, names: Mapping[str, str] | None = None, *, name: str = "rename", **columns: str
+    stream: AnyStream, names: Mapping[str, str] | None = None, /, **columns: str
 ) -> AnyStream:
     """The same rows; columns are called otherwise: `rename(stream, price="euro")` or
     `rename(stream, {"price": "euro"})` makes price euro. Copies nothing. SchemaError for a column that is not there, or
     two of one name.
     """
-    schema = stream.schema
+    name, schema = "rename", stream.schema
     changes = {**(names or {}), **columns}
     _kept(schema, tuple(changes), name)
     after = [changes.get(each, each) for each in schema.names]
     if len(set(after)) != len(after):
         raise SchemaError(f"operator {name!r}: two columns would be called the same: {', '.join(after)}")
-    return _computed(stream, name, {new: col(old) for old, new in zip(schema.names, after, strict=True)})
+    return computed(stream, name, {new: col(old) for old, new in zip(schema.names, after, strict=True)})
 
 
 def drop_columns(stream: AnyStream, *dropped: str, name: str = "drop_columns") -> AnyStream:
     """The rows without these columns. Copies nothing. SchemaError for a column that is not there, or if none is left.
     """
     _kept(stream.schema, dropped, name)
-    return _computed(stream, name, {each: col(each) for each in stream.schema.names if each not in dropped})
+    return computed(stream, name, {each: col(each) for each in stream.schema.names if each not in dropped})
 
 
-def _all(schema: Schema) -> dict[str, Any]:
+def all_columns(schema: Schema) -> dict[str, Any]:
+    """Each column as itself."""
     return {name: col(name) for name in schema.names}
 
 
@@ -64,7 +84,8 @@ def _kept(schema: Schema, names: tuple[Any, ...], who: str) -> dict[str, Any]:
     return {name: col(name) for name in names}
 
 
-def _computed(stream: AnyStream, who: str, columns: Mapping[str, Any]) -> AnyStream:
+def computed(stream: AnyStream, who: str, columns: Mapping[str, Any]) -> AnyStream:
+    """The rows with these columns, by name, each an expression; `who` is what the operator is called."""
     schema = stream.schema
     terms: dict[str, Term] = {}
     kept: dict[str, str] = {}

@@ -159,12 +159,13 @@ def test_python_cannot_ask_whether_an_expression_is_true() -> None:
 )
 def test_a_row_without_a_result_is_named(expression: Expression, says: str) -> None:
     def declare(stream: Stream) -> Stream:
-        return with_columns(filter(stream, "value", "!=", 9), name="sums", x=expression)
+        return with_columns(filter(stream, "value", "!=", 9), x=expression)
 
     with bench([Schema("value")], declare) as made:
         made.send({"value": [0, 0]})
         made.settle()
-        with pytest.raises(OperatorError, match=rf"'filter ... sums \(2 operators in one\)' .* UsageError: {says}"):
+        said = rf"'filter ... with_columns \(2 operators in one\)' .* UsageError: {says}"
+        with pytest.raises(OperatorError, match=said):
             made.send({"value": [0, 5, 9]})
 
 
