@@ -46,7 +46,7 @@ def test_aggregates_take_expressions() -> None:
             emit="end",
             top=Max(col("price") * 89),
             plain=Sum(col("price")),
-            some=Sum(col("price") + 1, where=col("paid")),
+            other=Sum(col("price") + 1, where=col("paid")),
             mean=Mean(col("price") // 2),
         )
         .collect(),
@@ -55,7 +55,7 @@ def test_aggregates_take_expressions() -> None:
     connection = duckdb.connect()
     connection.register("rows", ROWS)
     expected = connection.sql(
-        "select name, max(price * 89) top, sum(price)::bigint plain, (sum(price + 1) filter (paid))::bigint "some", "
+        "select name, max(price * 89) top, sum(price)::bigint plain, (sum(price + 1) filter (paid))::bigint other, "
         "avg(price // 2) mean from rows group by name"
     ).arrow()
     wanted = expected.read_all() if hasattr(expected, "read_all") else expected
