@@ -4,7 +4,6 @@ import contextlib
 import gc
 import os
 import sys
-import traceback
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -13,6 +12,7 @@ from tokenring.engine.ask import RequestedHolds, answer_questions
 from tokenring.engine.errors import GraphMismatchError, GroupStopped, TokenRingError, UsageError
 from tokenring.engine.group.frames import write_message
 from tokenring.engine.group.linux import allow_tracing, die_with_parent
+from tokenring.engine.group.traces import trace_of
 from tokenring.engine.group.values import CURE
 from tokenring.engine.worker import Config, Worker, usable_cores
 from tokenring.shm.kernels import forbid_compilation
@@ -90,7 +90,7 @@ def told(error: BaseException, index: int) -> dict[str, Any]:
     elif f"worker {index}" not in text:
         text = f"worker {index}: {text}"
     try:
-        trace = _printable(traceback.format_exc())
+        trace = _printable(trace_of(error))
     except Exception:
         trace = ""
     return {"kind": "error", "type": type(error).__name__, "text": text, "traceback": trace} | (

@@ -1,9 +1,27 @@
 """Nodes of expressions: an operation, what it is applied to, and how it is said."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from tokenring.engine import did_you_mean
+from tokenring.engine.errors import NoSuchMethodError
 from tokenring.operators.expressions.alias import Alias
+
+_MEANT = {
+    "dt": "hour",
+    "fillna": "fill_null",
+    "isin": "is_in",
+    "isna": "is_null",
+    "isnull": "is_null",
+    "len": "length",
+    "notna": "is_not_null",
+    "notnull": "is_not_null",
+    "otherwise": "when(condition).then(a).otherwise(b)",
+    "regexp_matches": "matches",
+    "str": "contains",
+    "strftime": "format_time",
+}
+"""What other libraries call it."""
 
 
 class Node:
@@ -19,6 +37,14 @@ class Node:
     def alias(self, name: str) -> Alias:
         """The expression as a column of that name, whatever it is: `select((col("price") * 89).alias("name"))`."""
         return Alias(self, name)
+
+    if not TYPE_CHECKING:  # a checker of types knows better
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_"):  # tools ask any object for such names
+                raise AttributeError(name)
+            cure = f"; here it is {_MEANT[name]}" if name in _MEANT else did_you_mean(name, dir(type(self)))
+            raise NoSuchMethodError(f"an expression has no {name!r}{cure}")
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -119,7 +119,7 @@ class Expression(Node):
     def __bool__(self) -> bool:
         raise UsageError(
             f"{self!r} is a value for each row, neither true nor false; join conditions with &, | and ~, each in "
-            f"parentheses, not with and, or, not, or a < b < c"
+            f"parentheses, not with and, or, not, or a < b < c; for `in`, say .is_in([…])"
         )
 
     def is_null(self) -> "Expression":

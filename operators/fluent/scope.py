@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tokenring import engine
 from tokenring.engine import Constructor, InputHandle, Notify, Schema
+from tokenring.engine.errors import NoSuchMethodError
 from tokenring.operators import sources
 from tokenring.operators.capture import replay as from_capture
 from tokenring.operators.fluent.stream import Stream
@@ -69,3 +70,11 @@ class Scope(engine.Scope):
     from_callback = sources.from_callback
     engine_events = sources.engine_events
     replay = from_capture
+
+    if not TYPE_CHECKING:  # a checker of types knows better
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_"):  # tools ask any object for such names
+                raise AttributeError(name)
+            cure = engine.did_you_mean(name, [each for each in dir(type(self)) if not each.startswith("_")])
+            raise NoSuchMethodError(f"a Scope has no {name!r}{cure or '; for a source of your own say scope.source'}")

@@ -25,6 +25,7 @@ _MEANT = {
     "unique": "distinct",
     "where": "filter",
     "window": "aggregate",
+    "sort": "top",
     "write_csv": "to_parquet",
     "write_parquet": "to_parquet",
 }
@@ -101,7 +102,8 @@ class Stream(engine.Stream):
     if not TYPE_CHECKING:  # a checker of types knows better
 
         def __getattr__(self, name: str) -> Any:
-            raise NoSuchMethodError(f"a Stream has no {name!r}{_cure(name, dir(type(self)))}")
+            methods = [each for each in dir(type(self)) if callable(getattr(type(self), each))]
+            raise NoSuchMethodError(f"a Stream has no {name!r}{_cure(name, methods)}")
 
 
 def _cure(name: str, there: Iterable[str]) -> str:

@@ -3,12 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tokenring.engine import Schema, SchemaError
+from tokenring.engine import Schema, SchemaError, did_you_mean
 from tokenring.operators.folds.functions import Aggregate, Fold, Result, maybe_null
 from tokenring.operators.folds.kernels import COUNT, DISTINCT, SUM
 
 ALL = "#all"
 """A column that is 0 in every row: what a group of all rows is exchanged by."""
+
+_OPTIONS = ("by", "window", "emit", "late", "lateness", "name")
+"""What a name that stands where aggregates are named may be meant for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +45,7 @@ class Plan:
             if not isinstance(aggregate, Aggregate):
                 raise SchemaError(
                     f"operator {operator!r}: {name}={aggregate!r} is no aggregate; give {name}=Count(), "
-                    f"{name}=Sum('column') or the like"
+                    f"{name}=Sum('column') or the like{did_you_mean(name, _OPTIONS)}"
                 )
             if name in by:
                 raise SchemaError(f"operator {operator!r}: {name!r} is a column to group by; call the result otherwise")

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from tokenring.engine import Batch, Schema, SchemaError
+from tokenring.engine import Batch, Schema, SchemaError, did_you_mean
 from tokenring.operators.state import RowStore
 
 LEFT, RIGHT = 0, 1
@@ -161,7 +161,7 @@ def _source(operator: str, left: Schema, right: Schema, pairs: Mapping[str, str]
     if name not in left.positions and name not in right.positions:
         raise SchemaError(
             f"operator {operator!r}: no column {name!r} for the result; the left side has {', '.join(left.names)}, the "
-            f"right side {', '.join(right.names)}"
+            f"right side {', '.join(right.names)}{did_you_mean(name, [*left.names, *right.names])}"
         )
     return (LEFT if name in left.positions else RIGHT), name
 

@@ -3,13 +3,17 @@
 from collections.abc import Callable
 from typing import Any
 
-from tokenring.engine import AnyStream, Notify, OperatorContext, SchemaError, Stream, Token
+from tokenring.engine import AnyStream, Notify, OperatorContext, SchemaError, Stream, Token, UsageError
 
 
 def union(first: AnyStream, *others: Stream, name: str = "union") -> AnyStream:
     """The rows of all streams, which have one schema and belong to one scope, at their times, by reference and in no
     order. Keeps nothing. At the head of a loop: what enters and what comes round. SchemaError for different schemas.
     """
+    given: tuple[object, ...] = others
+    for each in given:
+        if not isinstance(each, Stream):
+            raise UsageError(f"operator {name!r}: {each!r} is no stream; give streams, union(first, second, …)")
     for stream in others:
         if stream.schema != first.schema:
             raise SchemaError(

@@ -1,0 +1,73 @@
+"""A slip in any of eighty places is an error of a kind of ours, told before anything runs, that names the cure."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import tokenring as tr
+from tests.house.typos import BID, PERSON, TYPOS
+from tests.imports import ROOT
+
+PYTHONS = {
+    "tr.Tumblng": AttributeError,
+    "tr.Summ": AttributeError,
+    "tr.read_cvs": AttributeError,
+    "of join": TypeError,
+    "of read_csv": TypeError,
+    "of run": TypeError,
+}
+"""What Python itself says of names in modules and of keywords of functions: its kinds, at the author's line."""
+
+
+@pytest.mark.parametrize("typo", TYPOS)
+def test_a_typo_is_told_with_its_cure(typo: str) -> None:
+    pipeline, cure = TYPOS[typo]
+    scope = tr.Scope("typos")
+    bids, persons = scope.new_input(BID, "bids")[1], scope.new_input(PERSON, "persons")[1]
+    with pytest.raises(PYTHONS.get(typo, tr.TokenRingError), match=cure) as caught:
+        pipeline(scope, bids, persons)
+    assert "Traceback" not in str(caught.value)
+
+
+def test_they_are_eighty() -> None:
+    assert len(TYPOS) >= 80
+
+
+SHOWN = ("a column of a condition", "agregate", "a sum of text", "an unknown unit", "how=", "a file that is missing")
+
+
+@pytest.mark.parametrize("typo", SHOWN)
+def test_the_trace_shows_the_program_s_lines_alone(typo: str) -> None:
+    pipeline, cure = TYPOS[typo]
+
+    def program(worker: tr.Worker) -> None:
+        with worker.dataflow() as scope:
+            pipeline(scope, scope.new_input(BID, "bids")[1], scope.new_input(PERSON, "persons")[1])
+
+    with pytest.raises(tr.UsageError, match=cure) as caught:
+        tr.execute(program, workers=1)
+    (note,) = caught.value.__notes__
+    assert re.search(rf'File "{re.escape(__file__)}", line \d+, in program', note)
+    assert f"{ROOT}/tokenring" not in note
+
+
+def test_the_trace_of_an_operator_shows_its_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    def twice(batch: tr.Batch) -> dict[str, object]:
+        return {"price": batch["price"] * 2, "rest": 1 // 0}
+
+    def program(worker: tr.Worker) -> None:
+        with worker.dataflow() as scope:
+            prices, stream = scope.new_input(tr.Schema("price"))
+            stream.map_batches(tr.Schema("price rest"), twice).collect()
+        prices.send({"price": [1]})
+
+    with pytest.raises(tr.OperatorError, match="ZeroDivisionError") as caught:
+        tr.execute(program, workers=1)
+    assert "in twice" in caught.value.__notes__[0]
+    assert f"{ROOT}/tokenring" not in caught.value.__notes__[0]
+    monkeypatch.setenv("TOKENRING_TRACEBACK", "1")
+    with pytest.raises(tr.OperatorError, match="ZeroDivisionError") as caught:
+        tr.execute(program, workers=1)
+    assert f"{ROOT}/tokenring" in caught.value.__notes__[0]
