@@ -133,3 +133,29 @@ def test_ranks_along_a_million_edges(tmp_path: Path) -> None:
     ranks = ranked(tmp_path, edges, nodes, rounds=100)
     assert ranks.index.tolist() == present.tolist()
     np.testing.assert_allclose(ranks, expected[present], rtol=1e-6)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_orders_and_payments(workers: str, tmp_path: Path) -> None:
+    assert run("orders_and_payments") == shown("orders_and_payments")
+    random = np.random.default_rng(6)
+    files = {}
+    for name, rows, other in (("orders", 800, "by"), ("payments", 1200, "amount")):
+        numbers = pd.array(random.integers(0, 100, rows), "Int64")
+        numbers[random.random(rows) < 0.2] = pd.NA
+        days = np.sort(random.integers(0, 10, rows))
+        files[name] = tmp_path / f"{name}.csv"
+        frame = pd.DataFrame({"day": days, "order": numbers, other: np.arange(rows) + 1000})
+        frame.to_csv(files[name], index=False)
+    options = [word for name, path in files.items() for word in (f"--{name}", str(path))]
+    lines = run("orders_and_payments", *options, "--workers", workers)
+    query = f"""
+        select o."order", "by", amount
+        from '{files["orders"]}' o left join '{files["payments"]}' p on o."order" = p."order" and o.day = p.day
+    """
+    expected = [
+        f"not paid that day: order {order} of {by}" if amount is None else f"paid: order {order} of {by}, {amount}"
+        for order, by, amount in duckdb.sql(query).fetchall()
+    ]
+    assert sum("order None" in line for line in expected) > 100
+    assert sorted(lines) == sorted(expected)
