@@ -16,9 +16,9 @@ _HEAD = f"""# Rooms
 Where everything is. This page is drawn from the sources by `python -m scripts.rooms`, and a test holds it to them:
 what a room or a file is for is the first sentence in it. How it works together: [architecture.md](architecture.md).
 
-The folders `{"`, `".join(PACKAGES)}` are imported as `{HOUSE}.shm` and so on: `{HOUSE}/` has links to them. Each
-package imports those before it, and each room those before it in its package, counted with imports for types only. Of
-another room nothing is imported but what its `__init__` offers.
+The packages are `{"`, `".join(PACKAGES)}`, imported as `{HOUSE}.shm` and so on: `{HOUSE}/` has
+links to the folders at the root. Each package imports those before it, and each room those before it in its package,
+counted with imports for types only. Of another room nothing is imported but what its `__init__` offers.
 
 Tests lie in `tests/` under the same names, room by room. Where a file has no test of its name, those that use it stand
 here, or, where it is used by others alone, theirs; programs that are called by name have their room's.
@@ -60,7 +60,7 @@ def _files(package: str, room: str) -> Iterable[str]:
         yield "| file | what it is for | tests |"
         yield "| --- | --- | --- |"
         for module in there:
-            shown = module.path.relative_to(ROOT / package / room.replace(".", "/"))
+            shown = module.path.relative_to(MODULES[f"{HOUSE}.{package}.{room}".rstrip(".")].path.parent)
             tests = ", ".join(f"[`{name}`](../{path})" for name, path in _tests_of(module))
             yield f"| [`{shown}`](../{module.path.relative_to(ROOT)}) | {_purpose(module)} | {tests} |"
         yield ""
@@ -68,12 +68,13 @@ def _files(package: str, room: str) -> Iterable[str]:
 
 def _tests_of(module: Module) -> list[tuple[str, str]]:
     """The tests of a file: that of its name; else a few that use what it defines; else those of its nearest users."""
-    own = ROOT / "tests" / module.path.relative_to(ROOT).with_name(f"test_{module.path.stem}.py")
+    folder = ROOT.joinpath("tests", *module.folder.split(".")[1:])
+    own = folder / f"test_{module.path.stem}.py"
     if own.exists():
         return [("test", str(own.relative_to(ROOT)))]
     asked, users = set[str](), {module.name}
     while users:
-        if found := _using(users, module.path.parent):
+        if found := _using(users, folder):
             return [(path.stem, str(path)) for path in found[:_FEW]]
         asked |= users
         users = {
@@ -81,15 +82,15 @@ def _tests_of(module: Module) -> list[tuple[str, str]]:
             for name, other in MODULES.items()
             if name not in asked and users & targets(other, MODULES, typing_too=False)
         }
-    beside = own.parent.relative_to(ROOT)  # a program that is called by its name
+    # A program that is called by its name: the tests of its room, or of the room around it.
+    beside = next(place for place in own.parents if place.is_dir()).relative_to(ROOT)
     return [(str(beside), f"{beside}/")]
 
 
 def _using(users: set[str], folder: Path) -> list[Path]:
     """The tests that use one of these modules, those of the folder's room and with the fewest imports first."""
     found = [test for test in _TESTS.values() if test.path.name.startswith("test_") and users & _origins(test)]
-    beside = ROOT / "tests" / folder.relative_to(ROOT)
-    found.sort(key=lambda test: (test.path.parent != beside, len(_origins(test)), test.path))
+    found.sort(key=lambda test: (test.path.parent != folder, len(_origins(test)), test.path))
     return [test.path.relative_to(ROOT) for test in found]
 
 

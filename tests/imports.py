@@ -11,6 +11,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 HOUSE = "tokenring"
 PACKAGES = ("shm", "engine", "operators", "tools", "nexmark")
+LINKED = ("shm", "engine", "operators", "nexmark")
+"""Those that lie at the root, where tokenring/ has links to them; the others lie in it."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,11 @@ class Module:
     def package(self) -> str:
         return package_of(self.name)
 
+    @property
+    def folder(self) -> str:
+        """The dotted name of the package that it lies in, or is."""
+        return self.name if self.path.name == "__init__.py" else self.name.rpartition(".")[0]
+
     def binds(self, name: str) -> bool:
         """Whether it is a package whose face imports this name out of one of its files."""
         return self.path.name == "__init__.py" and any(
@@ -65,12 +72,18 @@ def read_tree(packages: Iterable[str], root: Path = ROOT) -> dict[str, Module]:
     """Parse every module of these packages, by dotted name."""
     modules = {}
     for package in packages:
-        for path in sorted((root / package).rglob("*.py")):
-            parts = path.relative_to(root).with_suffix("").parts
+        folder = folder_of(package, root)
+        for path in sorted(folder.rglob("*.py")):
+            parts = (package, *path.relative_to(folder).with_suffix("").parts)
             name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
             name = f"{HOUSE}.{name}" if package in PACKAGES else name
             modules[name] = read_module(name, path)
     return modules
+
+
+def folder_of(package: str, root: Path = ROOT) -> Path:
+    """Where a package's files lie: at the root, or in tokenring/ itself."""
+    return root / HOUSE / package if package in PACKAGES and package not in LINKED else root / package
 
 
 def targets(module: Module, modules: Mapping[str, Module], *, typing_too: bool) -> set[str]:

@@ -79,7 +79,7 @@ MODULES = read_tree(PACKAGES)
 EVERYTHING = {**MODULES, **read_tree(("examples",))}
 
 
-def filter(module: Module, line: int) -> str:
+def where(module: Module, line: int) -> str:
     return f"{module.path.relative_to(ROOT)}:{line}"
 
 
@@ -88,7 +88,7 @@ def test_imports_go_one_way(package: str) -> None:
     allowed = MAY_IMPORT[package] | {package}
     ours = {*PACKAGES, "tests", "scripts", "examples"}
     wrong = [
-        f"{filter(module, imported.line)} imports {imported.name}"
+        f"{where(module, imported.line)} imports {imported.name}"
         for module in EVERYTHING.values()
         if module.package == package
         for imported in module.imports
@@ -160,16 +160,15 @@ def test_rooms_are_entered_by_their_faces(package: str) -> None:
 def test_rooms_hold_few_files() -> None:
     lying: dict[str, int] = {}
     for module in MODULES.values():
-        folder = ".".join([HOUSE, *module.path.parent.relative_to(ROOT).parts])
         if module.path.name != "__init__.py":
-            lying[folder] = lying.get(folder, 0) + 1
+            lying[module.folder] = lying.get(module.folder, 0) + 1
     many = {name: files for name, files in lying.items() if files > MANY.get(name, LYING_FLAT)}
     assert not many
 
 
 def test_every_folder_is_a_known_room() -> None:
     rooms = {f"{HOUSE}.{package}.{room}" for package, names in ROOMS.items() for room in names}
-    folders = {".".join([HOUSE, *module.path.parent.relative_to(ROOT).parts]) for module in MODULES.values()}
+    folders = {module.folder for module in MODULES.values()}
     assert folders - {f"{HOUSE}.{package}" for package in PACKAGES} == rooms
 
 
@@ -184,7 +183,7 @@ PURE_MODULES = [
 def test_pure_modules_know_no_machine(name: str) -> None:
     module = MODULES[name]
     machine = [
-        f"{filter(module, imported.line)} imports {imported.name}"
+        f"{where(module, imported.line)} imports {imported.name}"
         for imported in module.imports
         if imported.top in NO_MACHINE
         and module.path.name != "__init__.py"

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from tests.examples.documents import blocks, output
-from tests.imports import HOUSE, PACKAGES, ROOT
+from tests.imports import HOUSE, LINKED, ROOT
 from tokenring.nexmark.commands.cli import cli
 
 README = (ROOT / "README.md").read_text()
@@ -45,5 +45,5 @@ def test_each_subcommand_is_shown() -> None:
 
 def test_the_map_names_the_folders() -> None:
     mapped = re.findall(r"^(\w+)/ {2,}", README, flags=re.M)
-    assert {HOUSE, *PACKAGES, "examples", "scripts", "tests", "docs"} == set(mapped)
+    assert {HOUSE, *LINKED, "examples", "scripts", "tests", "docs"} == set(mapped)
     assert all((ROOT / folder).is_dir() for folder in mapped)

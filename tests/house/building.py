@@ -8,7 +8,7 @@ import tarfile
 import zipfile
 from pathlib import Path
 
-from tests.imports import HOUSE, PACKAGES, ROOT
+from tests.imports import HOUSE, LINKED, ROOT
 
 WATCHDOG_S = 120
 
@@ -40,7 +40,7 @@ def unpack(archive: Path, into: Path) -> Path:
 def files_of_the_house() -> set[str]:
     """What is to be installed, by git: the files of tokenring/, and those that its links lead to."""
     listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", HOUSE, *PACKAGES],
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", HOUSE, *LINKED],
         cwd=ROOT,
         capture_output=True,
         text=True,

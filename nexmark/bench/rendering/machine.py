@@ -13,7 +13,7 @@ from typing import Any
 from tokenring.engine.worker import usable_cores
 
 _CHECKOUT = Path(__file__).parents[3]
-_MEASURED = ("shm", "engine", "operators", "tools", "nexmark", "tokenring", "scripts")
+_MEASURED = ("shm", "engine", "operators", "nexmark", "tokenring", "scripts")
 
 
 def machine() -> dict[str, Any]:
