@@ -159,3 +159,20 @@ def test_orders_and_payments(workers: str, tmp_path: Path) -> None:
     ]
     assert sum("order None" in line for line in expected) > 100
     assert sorted(lines) == sorted(expected)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_keyed_state(workers: str, tmp_path: Path) -> None:
+    assert run("keyed_state") == shown("keyed_state")
+    random = np.random.default_rng(9)
+    table = pd.DataFrame({"number": np.arange(2000), "user": random.integers(0, 50, 2000), "spent": 1})
+    table["spent"] = random.integers(0, 100, 2000)
+    table.to_csv(tmp_path / "spent.csv", index=False)
+    lines = run("keyed_state", "--file", str(tmp_path / "spent.csv"), "--workers", workers)
+    most = table.groupby("user")["spent"].cummax().groupby(table["user"]).shift(1, fill_value=0)
+    records = table[table["spent"] > most]
+    assert 100 < len(records) < 500
+    assert lines == [
+        f"row {number}: user {user} spent {spent}, more than ever"
+        for number, user, spent in records.itertuples(index=False)
+    ]
