@@ -21,6 +21,7 @@ as_rows           updates (such as counts so far) as rows of their own
 distinct          the first row of each key
 last_by           the last row of each key
 reduce            a function of all rows of each key, by window or at the end
+scan              a function of each row and its key's state
 top               the best rows of each key, running or by window
 join              pairs of rows of two streams with equal keys, at any times or within windows
 interval_join     pairs of rows with equal keys whose times lie within bounds of each other
@@ -46,7 +47,7 @@ if __name__ != "tokenring.operators":  # a second copy of all its modules, where
     raise ImportError(f"{__name__} is a part of tokenring: import tokenring.operators", name=__name__)
 
 
-from tokenring.operators.aggregates import aggregate, count, distinct, last_by, reduce, top
+from tokenring.operators.aggregates import aggregate, count, distinct, last_by, reduce, scan, top
 from tokenring.operators.capture import capture, replay
 from tokenring.operators.durations import DAY, HOUR, MICROSECOND, MILLISECOND, MINUTE, SECOND
 from tokenring.operators.expressions import Expression, col, greatest, least, lit, when
@@ -189,6 +190,7 @@ __all__ = [
     "rename",
     "replay",
     "running_average",
+    "scan",
     "select",
     "temporal_join",
     "to_arrow_files",

@@ -76,10 +76,10 @@ class RunningOperator:
                 f"{type(error).__name__}: {error}{raised_at(error)}"
             ) from error
         except BaseException as error:  # SystemExit too: an operator does not end its worker without a word
-            frontiers = ", ".join(f"input {port.index} at {port.frontier}" for port in self.inputs)
+            inputs = ", ".join([f"input {port.index} at {port.frontier}" for port in self.inputs]) + self._at_hand()
             call = f"its logic is called with its {len(self.inputs)} input(s), then its {len(self.outputs)} output(s)"
             raise OperatorError(
-                f"operator {self.name!r} raised on worker {self.runtime.index} ({frontiers or 'a source'}): "
+                f"operator {self.name!r} raised on worker {self.runtime.index} ({inputs or 'a source'}): "
                 f"{type(error).__name__}: {error}{raised_at(error, call)}"
             ) from error
         finally:
@@ -91,6 +91,10 @@ class RunningOperator:
                 port.inbox.queue = NO_MESSAGES  # it may be idle for long from now on
         if self.counts_tokens:
             self.runtime.tracker.set_holding(self.number, self.held)
+
+    def _at_hand(self) -> str:
+        """`; rows at time 4`, of the message that is being read; "" if there is none."""
+        return "".join([f"; rows at time {port.current.time}" for port in self.inputs if port.current is not None])
 
     def release(self) -> None:
         """Let go of ports, state and all they hold, now and not when garbage is collected; it never runs again."""

@@ -6,11 +6,13 @@ distinct    the first row of each key
 last_by     the last row of each key
 top         the best rows of each key
 reduce      a function of all rows of each key
+scan        a function of each row and its key's state
 """
 
 from tokenring.operators.aggregates.aggregate import aggregate
 from tokenring.operators.aggregates.reduce import reduce
 from tokenring.operators.aggregates.rows_by_key import count, distinct, last_by
+from tokenring.operators.aggregates.scan import scan
 from tokenring.operators.aggregates.top import top
 from tokenring.operators.folds import Aggregate, Count, CountDistinct, First, Last, Max, Mean, Min, Sum
 from tokenring.operators.time import Session, Sliding, Tumbling, Window
@@ -34,5 +36,6 @@ __all__ = [
     "distinct",
     "last_by",
     "reduce",
+    "scan",
     "top",
 ]

@@ -22,6 +22,7 @@ _MEANT = {
     "map": "map_rows",
     "merge": "union",
     "output": "for_each",
+    "stateful_map": "scan",
     "unique": "distinct",
     "where": "filter",
     "window": "aggregate",
@@ -65,6 +66,7 @@ class Stream(engine.Stream):
     distinct = aggregates.distinct
     last_by = aggregates.last_by
     reduce = aggregates.reduce
+    scan = aggregates.scan
     top = aggregates.top
     as_rows = state.as_rows
 

@@ -8,12 +8,22 @@ from tokenring.operators.rows.inspect import inspect
 from tokenring.operators.rows.iterate import iterate
 from tokenring.operators.rows.key_columns import columns_of, exchanged_by
 from tokenring.operators.rows.projection import all_columns, computed, drop_columns, rename, select, with_columns
-from tokenring.operators.rows.rowwise import RowwiseWarning, filter_rows, flat_map_rows, map_rows
+from tokenring.operators.rows.rowwise import (
+    Row,
+    RowwiseWarning,
+    batch_of,
+    filter_rows,
+    flat_map_rows,
+    map_rows,
+    rows_of,
+)
 from tokenring.operators.rows.union import union
 
 __all__ = [
+    "Row",
     "RowwiseWarning",
     "all_columns",
+    "batch_of",
     "branch",
     "broadcast",
     "columns_of",
@@ -32,6 +42,7 @@ __all__ = [
     "mask_of",
     "partition",
     "rename",
+    "rows_of",
     "select",
     "filter",
     "with_columns",

@@ -1,7 +1,7 @@
 """map_rows, flat_map_rows, filter_rows: a Python function of each row, with a warning of what that costs."""
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,16 +47,24 @@ def filter_rows(stream: AnyStream, keep: Callable[[Row], bool], name: str = "fil
     _warn(name, "filter or filter_batches")
 
     def apply(batch: Batch) -> Batch | None:
-        return batch.filter(np.fromiter((bool(keep(row)) for row in _rows(batch)), np.bool_, batch.rows))
+        return batch.filter(np.fromiter((bool(keep(row)) for row in rows_of(batch)), np.bool_, batch.rows))
 
     return stream.apply(name, stream.schema, apply)
 
 
-def _rows(batch: Batch) -> Iterator[Row]:
+def rows_of(batch: Batch) -> Iterator[Row]:
     """The rows of a batch, one after the other."""
     names = batch.schema.names
     columns = [_values(batch, name) for name in names]
     return (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
+
+
+def batch_of(schema: Schema, rows: Sequence[Mapping[str, Any]]) -> Batch:
+    """Rows as a batch; what a row does not name is null there. SchemaError if they do not fit."""
+    names = dict.fromkeys(name for row in rows for name in row)  # a column too many is for Batch to refuse
+    may_lack = [name for name, kind in zip(schema.names, schema.kinds, strict=True) if kind.nullable or not rows]
+    names |= dict.fromkeys(may_lack)
+    return Batch(schema, {name: [row.get(name) for row in rows] for name in names})
 
 
 def _values(batch: Batch, name: str) -> list[Any]:
@@ -74,11 +82,7 @@ def _flat_map(
     """The operator behind map_rows and flat_map_rows."""
 
     def apply(batch: Batch) -> Batch | None:
-        made = [row for each in _rows(batch) for row in function(each)]
-        if not made:
-            return None
-        names = dict.fromkeys(name for row in made for name in row)  # a column too many is for Batch to refuse
-        return Batch(schema, {name: [row.get(name) for row in made] for name in names})
+        return batch_of(schema, [row for each in rows_of(batch) for row in function(each)])
 
     return stream.apply(name, schema, apply)
 

@@ -60,6 +60,11 @@ def twice(batch: Any) -> Any:
     return {name: np.repeat(batch[name], 2) for name in ROW.names}
 
 
+def numbered(state: int | None, row: Any) -> Any:
+    n = (state or 0) + 1
+    return n, {"n": n}
+
+
 ANSWERS: dict[str, Callable[[Stream], Stream]] = {
     # Stateless, or nothing but time: each message is answered by itself.
     "branch": lambda s: union(*operators.branch(s, col("left") > 2)),
@@ -94,6 +99,7 @@ ANSWERS: dict[str, Callable[[Stream], Stream]] = {
         s, "node", n=Count(), total=Sum("left"), most=Max("left"), mean=Mean("left"), kinds=CountDistinct("left"),
         first=First("left", order="at"), last=Last("left", order="at"),
     ),
+    "scan": lambda s: operators.scan(s, "node", numbered, Schema("n")),
     "running_average": lambda s: select(operators.running_average(s, "node", "left"), "node", "count"),
     # By each time, however it compares with others.
     "look_up": lambda s: operators.look_up(select(s, "node"), "node", distinct(select(s, "node", x=col("node"))), "x"),
@@ -217,7 +223,7 @@ def answers(
     return sorted(found)
 
 
-@pytest.mark.filterwarnings("ignore::operators.RowwiseWarning")
+@pytest.mark.filterwarnings("ignore::tokenring.operators.RowwiseWarning")
 @pytest.mark.parametrize("name", ANSWERS)
 @settings(max_examples=8)
 @given(

@@ -102,6 +102,7 @@ REFUSES: dict[str, Declare] = {
     "count": lambda s: count(s),
     "distinct": lambda s: distinct(s, "key"),
     "reduce": lambda s: operators.reduce(s, "key", lambda rows, starts: {"x": starts}, Schema("x")),
+    "scan": lambda s: operators.scan(s, "key", lambda state, row: (row["value"], None), Schema("x")),
     "top": lambda s: operators.top(s, "key", order="value", k=3),
     "arrange": lambda s: operators.arrange(s, "key", "value"),
     "average_of_last": lambda s: operators.average_of_last(s, "key", "value", rows=2, order="value"),
@@ -166,7 +167,7 @@ def test_who_says_each_row_once(name: str) -> None:
     assert SAYS_ONCE[name](rows()).updates is None
 
 
-@pytest.mark.filterwarnings("ignore::operators.RowwiseWarning")
+@pytest.mark.filterwarnings("ignore::tokenring.operators.RowwiseWarning")
 @pytest.mark.parametrize("name", HANDS_ON)
 def test_who_hands_updates_on(name: str) -> None:
     declare, by = HANDS_ON[name]

@@ -1,0 +1,140 @@
+"""scan: a Python function of each row and its key's state, which gives the next state and rows."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tokenring.engine import AnyStream, Batch, Schema, SchemaError, TokenRingError, UsageError
+from tokenring.operators.folds import Plan, to_owners
+from tokenring.operators.mechanisms import mechanism_of
+from tokenring.operators.rows import Row, batch_of, columns_of, rows_of
+from tokenring.operators.state import HeapedColumns, Keys, joined, require_rows
+
+Made = Mapping[str, Any] | Iterable[Mapping[str, Any]] | None
+"""A row, several, or none."""
+Function = Callable[[Any, Row], tuple[Any, Made]]
+
+
+def scan(
+    stream: AnyStream,
+    by: str | Sequence[str],
+    function: Function,
+    schema: Schema,
+    *,
+    initial: Any = None,
+    name: str = "scan",
+) -> AnyStream:
+    """Rows (the columns `by`, those of `schema`): what `function` makes of each row and the state of its key, at the
+    row's time. Of all rows, on one worker, if `by` is "".
+
+    function(state, row) -> (state, made). row: all its columns by name, in Python's own values: None where null,
+    timestamps as int ns since 1970. state: what the last call for the key returned, any object, or `initial`; None
+    forgets the key, and its next row starts with `initial` again. made: a mapping of the columns of `schema` to values
+    (what is left out is null), several of them in a list, or None for no row.
+
+    initial: a value, or a function without arguments that makes one for each key, such as `list`.
+
+    Rows are exchanged by key, and a key's rows come one at a time, in the order in which they arrive at its worker:
+    those of one sender in the order in which they were sent; those of several, and of times that are not finished,
+    mixed. Where a column says the order and rows may come in another one, use a window.
+    About a microsecond a row and what the function takes: `aggregate`, `top` and `last_by` are some hundred times
+    quicker where they can do it. Memory: each key that is not forgotten, and its state. In a loop the state is each
+    epoch's own, and rows wait until their round is finished.
+
+    Raises SchemaError, naming the operator, for columns that are not there or do not fit, and in the run, as
+    OperatorError, for what the function returns; what the function raises is an OperatorError that names the key.
+    """
+    require_rows(name, stream)
+    names = columns_of(by)
+    plan = Plan.of(name, stream.schema, names, {})
+    for clash in set(names) & set(schema.names):
+        raise SchemaError(f"operator {name!r}: {clash!r} is a column of the key; call the result otherwise")
+    if not callable(function):
+        raise UsageError(f"operator {name!r}: give a function of a state and a row, not {function!r}")
+    if not callable(initial) and initial.__class__.__hash__ is None:
+        kind = type(initial).__name__
+        raise UsageError(
+            f"operator {name!r}: initial={initial!r} would be one {kind} for all keys; give a function that makes one "
+            f"for each, such as initial={kind} or initial=lambda: {initial!r}"
+        )
+    rows, after = stream.schema, Schema.of(plan.keys | schema.spec())
+    edge, plan, key = to_owners(stream, plan, "", whole=True)
+    ours = rows.select(names) if names else None
+    return mechanism_of(stream.scope).respond(
+        name, edge, after, lambda: _Scan(Keys(plan.schema, key), rows, ours, schema, after, function, initial).answer
+    )
+
+
+class _Scan:
+    """One worker's states, by slot of their keys. key: the columns of `rows` that make it, if there are any."""
+
+    def __init__(
+        self,
+        keys: Keys,
+        rows: Schema,
+        key: Schema | None,
+        schema: Schema,
+        after: Schema,
+        function: Function,
+        initial: Any,
+    ) -> None:
+        self._keys, self._rows, self._key, self._schema, self._after = keys, rows, key, schema, after
+        self._function = function
+        self._initial: Callable[[], Any] = initial if callable(initial) else lambda: initial
+        self._states: list[Any] = []
+
+    def answer(self, batch: Batch) -> Batch:
+        """What the function makes of a batch's rows."""
+        slots, states, function = self._keys.slots(batch), self._states, self._function
+        states += [None] * (self._keys.limit - len(states))
+        made: list[Mapping[str, Any]] = []
+        which: list[int] = []  # the row that each was made of
+        forgotten = set()
+        row: Row = {}
+        try:
+            for at, (slot, row) in enumerate(zip(slots.tolist(), rows_of(batch.select(self._rows)), strict=True)):
+                state = states[slot]
+                answer = function(self._initial() if state is None else state, row)
+                if answer.__class__ is not tuple or len(answer) != 2:
+                    raise SchemaError(f"the function returned {answer!r}; it must return (state, row, rows or None)")
+                states[slot], more = answer
+                if answer[0] is None:
+                    forgotten.add(slot)
+                if more is None:
+                    continue
+                several = (more,) if isinstance(more, Mapping) else _rows(more)
+                made += several
+                which += [at] * len(several)
+        except TokenRingError:
+            raise
+        except Exception as error:
+            key = ", ".join([f"{name}={row.get(name)!r}" for name in self._key.names]) if self._key else "all rows"
+            told = RuntimeError(f"the function of a row of {key}: {type(error).__name__}: {error}")
+            raise told.with_traceback(error.__traceback__) from error
+        if forgotten:
+            self._keys.remove(np.array([slot for slot in forgotten if states[slot] is None], np.int64))
+        return self._with_keys(batch, batch_of(self._schema, made), which)
+
+    def _with_keys(self, batch: Batch, made: Batch, which: list[int]) -> Batch:
+        """The rows made, behind the keys of those that they were made of."""
+        if self._key is None:
+            return made
+        keys = batch.select(self._key).take(np.array(which, np.int64))
+        columns, heaps = joined(_heaped(keys), _heaped(made))
+        return Batch.wrap(self._after, columns, made.rows, heaps if self._after.has_text else (), batch)
+
+
+def _heaped(batch: Batch) -> HeapedColumns:
+    return batch.columns, batch.heaps or (None,) * len(batch.columns)
+
+
+def _rows(more: Any) -> list[Mapping[str, Any]]:
+    """Several rows; SchemaError for anything else."""
+    rows = list(more) if isinstance(more, Iterable) and not isinstance(more, str | bytes) else [more]
+    for row in rows:
+        if not isinstance(row, Mapping):
+            raise SchemaError(
+                f"the function returned {row!r} for a row; a row is a mapping of columns to values, None is none"
+            )
+    return rows

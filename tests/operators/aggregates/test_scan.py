@@ -1,0 +1,151 @@
+"""scan: keyed state in Python, like a dictionary of states; forgotten keys, text, nulls, several rows, and mistakes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.operators.helpers import bench
+from tokenring.engine import OperatorError, Schema, SchemaError, Stream, UsageError
+from tokenring.operators import scan, select
+
+ROWS = Schema("key value", name="string?", at="timestamp")
+OUT = Schema("before", seen="string?")
+
+
+def rows(count: int, keys: int, seed: int = 0) -> dict[str, list[Any]]:
+    some = np.random.default_rng(seed)
+    names = ["a", None, "a name of some length"]
+    return {
+        "key": some.integers(0, keys, count).tolist(),
+        "value": some.integers(0, 100, count).tolist(),
+        "name": [names[each] for each in some.integers(0, 3, count)],
+        "at": list(range(count)),
+    }
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_running_totals_like_pandas(workers: int) -> None:
+    """Each key's rows are sent by one worker, so that their order is known."""
+
+    def add(total: int, row: Any) -> Any:
+        return total + row["value"], {"before": total, "seen": row["name"]}
+
+    given = rows(600, 7)
+    frame = pd.DataFrame(given)
+    with bench([ROWS], lambda stream: scan(stream, "key", add, OUT, initial=0), workers=workers) as made:
+        for start in range(0, 600, 100):
+            for worker in range(workers):
+                mine = [at for at in range(start, start + 100) if given["key"][at] % workers == worker]
+                piece = {name: [values[at] for at in mine] for name, values in given.items()}
+                made.send(piece, worker=worker, time=start)
+            made.settle()
+        made.close()
+        frame["before"] = frame.groupby("key")["value"].cumsum() - frame["value"]
+        for key, some in frame.groupby("key"):
+            found = [row[3:] for row in made.rows if row[2] == key]
+            names = [name if isinstance(name, str) else None for name in some["name"]]
+            assert found == list(zip(some["before"], names, strict=True))
+        assert len({row[0] for row in made.rows}) == workers
+        assert len(made.rows) == 600
+
+
+@pytest.mark.parametrize("by", ["name", "name key", ""])
+def test_any_key_and_any_number_of_rows(by: str) -> None:
+    """A third of the calls forgets the key: its next row starts anew."""
+
+    def step(seen: list[int], row: Any) -> Any:
+        seen.append(row["value"])
+        made = [{"n": len(seen), "last": row["value"]}] * (row["value"] % 3)
+        return (None if row["value"] % 3 == 1 else seen), made if row["value"] % 2 else iter(made)
+
+    given, states = rows(500, 3, 1), defaultdict(list)
+    expected = []
+    for at in range(500):
+        key = tuple(given[name][at] for name in by.split())
+        state = states[key]
+        state.append(given["value"][at])
+        expected += [(*key, len(state), given["value"][at])] * (given["value"][at] % 3)
+        if given["value"][at] % 3 == 1:
+            del states[key]
+    with bench([ROWS], lambda stream: scan(stream, by, step, Schema("n last"), initial=list)) as made:
+        for start in range(0, 500, 50):
+            made.send({name: values[start : start + 50] for name, values in given.items()})
+        made.close()
+        assert [row[2:] for row in made.rows] == expected
+
+
+def test_forgotten_keys_leave_their_memory() -> None:
+    """A million keys would be 16 MB and more: slots are used again."""
+    kept: list[Any] = []
+
+    def step(state: Any, row: Any) -> Any:
+        kept.append(state)
+        return (None if row["value"] else "open"), None
+
+    with bench([Schema("key value")], lambda stream: scan(stream, "key", step, Schema("n"))) as made:
+        for turn in range(20):
+            keys = list(range(turn * 100, turn * 100 + 100)) * 2
+            made.send({"key": keys, "value": [0] * 100 + [1] * 100})
+            made.settle()
+        made.send({"key": [0], "value": [0]})
+        made.close()
+    assert kept == ([None] * 100 + ["open"] * 100) * 20 + [None]
+
+
+def test_a_function_that_fails_is_found() -> None:
+    def fails(state: Any, row: Any) -> Any:
+        return 1 // (row["value"] - 5), None
+
+    with bench([ROWS], lambda stream: scan(stream, "name key", fails, Schema("n"), name="steps"), workers=2) as made:
+        made.send({"key": [1, 1], "value": [1, 5], "name": ["Bern", "Bern"], "at": [0, 0]}, worker=1, time=4)
+        with pytest.raises(OperatorError) as caught:
+            made.close()
+    said = str(caught.value)
+    assert said.startswith("operator 'steps' raised on worker ")
+    assert "rows at time 4" in said
+    assert "name='Bern', key=1: ZeroDivisionError" in said
+    assert f"(at {__file__}:" in said and " in fails)" in said
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (7, r"the function returned 7; it must return \(state, row, rows or None\)"),
+        ({"state": 1, "row": 2}, "it must return"),
+        ((1, 7), "the function returned 7 for a row"),
+        ((1, "text"), "the function returned 'text' for a row"),
+        ((1, [None]), "the function returned None for a row"),
+        ((1, {"other": 1}), "'n' is missing and 'other' is too much"),
+        ((1, {"n": "x"}), "column 'n'"),
+    ],
+)
+def test_answers_that_are_none(answer: Any, says: str) -> None:
+    with bench([ROWS], lambda stream: scan(stream, "key", lambda state, row: answer, Schema("n"))) as made:
+        made.send({"key": [1], "value": [1], "name": [None], "at": [0]})
+        with pytest.raises(OperatorError, match=rf"operator 'scan' on worker 0: SchemaError: .*{says}"):
+            made.close()
+
+
+def test_mistakes() -> None:
+    def nothing(state: Any, row: Any) -> Any:
+        return None, None
+
+    def declare(stream: Stream) -> Stream:
+        with pytest.raises(SchemaError, match="operator 'scan': no column 'nowhere' to group by"):
+            scan(stream, "nowhere", nothing, OUT)
+        with pytest.raises(SchemaError, match="'key' is a column of the key; call the result otherwise"):
+            scan(stream, "key", nothing, Schema("key"))
+        with pytest.raises(UsageError, match=r"one list for all keys; .* initial=list or initial=lambda: \[1\]"):
+            scan(stream, "key", nothing, OUT, initial=[1])
+        not_one: Any = OUT
+        with pytest.raises(UsageError, match="give a function of a state and a row"):
+            scan(stream, "key", not_one, not_one)
+        return select(stream, "key")
+
+    with bench([ROWS], declare):
+        pass
