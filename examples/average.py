@@ -20,8 +20,8 @@ def frontier(probe: tr.Probe) -> str:
 def program(worker: tr.Worker) -> None:
     with worker.dataflow("average") as scope:
         readings, stream = scope.new_input(tr.Schema("time value"))
-        averages = tr.tumbling_average(stream, "time", "value", WIDTH)
-        rows = tr.collect(averages)
+        averages = stream.tumbling_average("time", "value", WIDTH)
+        rows = averages.collect()
         probe = averages.probe()
     for time, columns in BATCHES:
         readings.advance_to(time)

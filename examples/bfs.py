@@ -29,7 +29,7 @@ def main() -> None:
         with worker.dataflow("bfs") as scope:
             edges, edge_rows = scope.new_input(tr.Schema("src dst"), "edges")
             roots, root_rows = scope.new_input(tr.Schema("node distance"), "roots")
-            found = tr.collect(tr.graphs.least_values(edge_rows, root_rows, step=1))
+            found = edge_rows.least_values(root_rows, step=1).collect()
         edges.send(tr.graphs.random_edges(options.nodes, options.edges, options.seed, worker.index, worker.peers))
         if worker.index == 0:
             roots.send({"node": [options.root], "distance": [0]})

@@ -42,7 +42,7 @@ def program(worker: tr.Worker) -> None:
     with worker.dataflow("clicks") as scope:
         clicks, stream = scope.new_input(tr.Schema("user"))
         counts = window_counts(stream)
-        rows = tr.collect(counts)
+        rows = counts.collect()
         probe = counts.probe()
     with scope.running.hold("windows", 15) as hold:  # nobody passes time 15 at the input of `windows`
         for time in range(0, 40, 2):

@@ -14,7 +14,6 @@ from time import perf_counter
 import numpy as np
 
 import tokenring as tr
-from tokenring.operators.graphs.components import connected_components
 
 
 def main() -> None:
@@ -28,8 +27,8 @@ def main() -> None:
     def program(worker: tr.Worker) -> list[list[np.ndarray]]:
         with worker.dataflow("connected components") as scope:
             edges, stream = scope.new_input(tr.Schema("src dst"), "edges")
-            components = connected_components(stream)
-            found = tr.collect(components)
+            components = stream.connected_components()
+            found = components.collect()
             probe = components.probe()
         sizes, known = [], 0
         for epoch in range(2):

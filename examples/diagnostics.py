@@ -69,7 +69,7 @@ def program(worker: tr.Worker) -> tuple[int, int, int, list[int]]:
         answers = builder.output(ANSWER)
         builder.build(answering)
         told = answers.unary("slowly", ANSWER, slowly(patience))
-        shown = tr.collect(told)
+        shown = told.collect()
         data_probe, answers_probe = passed.probe(), told.probe()
     asked.send({"number": [worker.index]})
     for time in range(1, 11):

@@ -10,7 +10,7 @@ import argparse
 import numpy as np
 
 import tokenring as tr
-from tokenring.nexmark.events.generator import Generator, GeneratorConfig
+from tokenring.nexmark.events import Generator, GeneratorConfig
 
 AUCTION = tr.Schema("id date_time expires reserve category")
 BID = tr.Schema("auction date_time price")
@@ -37,12 +37,12 @@ def main() -> None:
         with worker.dataflow("q4") as scope:
             auctions, auction_stream = scope.new_input(AUCTION, "auctions")
             bids, bid_stream = scope.new_input(BID, "bids")
-            winners = tr.best_offers(
-                auction_stream, bid_stream, key="id", start="date_time", end="expires", threshold="reserve",
+            winners = auction_stream.best_offers(
+                bid_stream, key="id", start="date_time", end="expires", threshold="reserve",
                 payload="category", offer_key="auction", offer_time="date_time", offer_value="price",
             )  # fmt: skip
-            averages = tr.running_average(winners, key="category", value="price")
-            kept = tr.latest(averages, key="category")
+            averages = winners.running_average(key="category", value="price")
+            kept = averages.latest(key="category")
             probe = averages.probe()
         start = 0
         for block, end in enumerate(ends):

@@ -54,7 +54,7 @@ def first_seen(stream: tr.Stream, key: str) -> tr.Stream:
 def program(worker: tr.Worker) -> np.ndarray:
     with worker.dataflow("first seen") as scope:
         rows, stream = scope.new_input(tr.Schema("user page"))
-        firsts = tr.collect(first_seen(stream, "user"))
+        firsts = stream.pipe(first_seen, "user").collect()
     for time in range(5):
         users = np.arange(1000 * time, 1000 * time + 2000) % 4000
         rows.advance_to(time)

@@ -53,7 +53,7 @@ def main() -> None:
 
     def program(worker: tr.Worker) -> np.ndarray:
         with worker.dataflow("ticks") as scope:
-            rows = tr.collect(ticker(scope, options.ticks, int(options.every_ms * 1e6)))
+            rows = ticker(scope, options.ticks, int(options.every_ms * 1e6)).collect()
         worker.run()
         return rows.columns()["tick"]
 

@@ -15,7 +15,6 @@ from time import perf_counter
 import numpy as np
 
 import tokenring as tr
-from tokenring.operators.graphs.components import strongly_connected_components
 
 
 def main() -> None:
@@ -29,7 +28,7 @@ def main() -> None:
     def program(worker: tr.Worker) -> list[np.ndarray]:
         with worker.dataflow("strongly connected components") as scope:
             edges, stream = scope.new_input(tr.Schema("src dst"), "edges")
-            found = tr.collect(strongly_connected_components(stream))
+            found = stream.strongly_connected_components().collect()
         edges.send(tr.graphs.random_edges(options.nodes, options.edges, options.seed, worker.index, worker.peers))
         worker.run()
         return list(np.unique(found.columns()["component"], return_counts=True))

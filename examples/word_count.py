@@ -40,7 +40,7 @@ def main() -> None:
         with worker.dataflow("word count") as scope:
             words, stream = scope.new_input(WORD)
             counts = stream.unary("count", COUNT, count_words, tr.Exchange("word"), tr.Notify.NEVER)
-            kept = tr.collect(counts)
+            kept = counts.collect()
         words.send({"word": options.words[worker.index :: worker.peers]})  # each worker feeds its share
         worker.run()
         return kept.columns()

@@ -43,7 +43,7 @@ class Stream:
         self.schema = schema
         self.stage = stage
         self.updates: Updates | None = None
-        """Whether rows take the places of earlier ones (operators/state/updates.py)."""
+        """Whether rows take the places of earlier ones."""
 
     def apply(self, name: str, schema: Schema, function: BatchFunction | Fusable) -> Self:
         """A stateless operator: `function(batch)` returns the batch of `schema` that is sent in its stead, or None.

@@ -1,9 +1,8 @@
 """The progress plane with every check there is: `Config(checks="exhaustive")`, for tests and for hunting a bug.
 
 Around each exchange: what is published is what this worker may say (engine/progress/validation.py), the tokens that
-operators
-hold are those reported, the tables are in order, the ring's positions too, and every frontier is what trying all counts
-and paths finds. It costs many times the run.
+operators hold are those reported, the tables are in order, the ring's positions too, and every frontier is what trying
+all counts and paths finds. It costs many times the run.
 """
 
 from collections import Counter, deque

@@ -48,7 +48,7 @@ def run_options(command: Any, queries: tuple[str, ...] = QUERIES) -> Any:
         click.option("--duration", type=click.FloatRange(0, MAX_DURATION_S, min_open=True), metavar="S",
                      help="Length of an open loop in seconds.  [default: until the events end]"),
         click.option("--mechanism", type=click.Choice(MECHANISMS), default="tokens", show_default=True,
-                     help="How operators coordinate: docs/mechanisms.md."),
+                     help="How operators coordinate: by tokens, or as Naiad, Flink and Spark do."),
         click.option("--micro-batch", type=click.FloatRange(0, MAX_MICRO_BATCH_MS, min_open=True), metavar="MS",
                      help="Event time that sequential lets in at once.  [default: 1]"),
         click.option("--events", type=click.IntRange(1), metavar="N", help="Use only the first N staged events."),
@@ -130,7 +130,7 @@ class QueryOrProgram(click.Command):
     type=click.Choice(["tokenring", "spark"]),
     default="tokenring",
     show_default=True,
-    help="spark: the same query by Spark SQL, for events beyond one machine: docs/scale-out.md.",
+    help="spark: the same query by Spark SQL, for events beyond one machine.",
 )
 @click.option("--master", metavar="URL", help="Spark's master, for --engine spark.  [default: local[*]]")
 @click.option("--streaming", is_flag=True, help="Spark's Structured Streaming instead of a batch, for --engine spark.")

@@ -1,9 +1,7 @@
 """The queries in Spark SQL, a file each: the oracle's, and what `tokenring run --engine spark` runs.
 
-They ask three views, person, auction and bid, which have all columns of nexmark/events/schema.py (text that the
-events lack is
-null) and `event`, a row's place among all events. Times are whole nanoseconds, money is whole. docs/nexmark-queries.md
-says what each means.
+They ask three views, person, auction and bid, which have all columns that events of these kinds can have (text that
+the staged ones lack is null) and `event`, a row's place among all events. Times are whole nanoseconds, money is whole.
 """
 
 from __future__ import annotations

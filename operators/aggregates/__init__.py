@@ -1,6 +1,6 @@
 """Aggregation by key: running, or by windows of time.
 
-aggregate   counts, sums and so on: functions.py has them, windows.py the windows
+aggregate   counts, sums and so on, of all rows of a key or by window
 count       how many rows there are
 distinct    the first row of each key
 last_by     the last row of each key

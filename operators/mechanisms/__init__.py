@@ -1,4 +1,4 @@
-"""Ways to coordinate, all over one engine: an operator is written once (logic.py) and driven by any of them.
+"""Ways to coordinate, all over one engine: an operator is written once (TimedLogic) and driven by any of them.
 
 tokens          one token at the least pending time; whole intervals are retired at once
 notifications   Naiad: one time a call
