@@ -4,8 +4,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tokenring.engine.progress import counts as table
-from tokenring.engine.progress.counts import GRAPH_WORDS, LOCATION_WORDS
 from tokenring.engine.progress.nested_frontiers import COUNT_BITS, NO_PATH, SUMMARY_WORDS
 from tokenring.engine.progress.tables import GraphTables, Tables
 from tokenring.engine.times import Antichain, PathSummary
@@ -36,8 +34,8 @@ class CompiledPaths:
 
     def compile_row(self, target: int) -> None:
         """Write down the paths from every location of the dataflow to `target`, once."""
-        locations = self._tables.locations
-        if locations[target * LOCATION_WORDS + table.ROW]:
+        rows = self._tables.locations["row"]
+        if rows[target]:
             return
         graph = self._tables.graph_of(target)
         if graph.is_nested:
@@ -47,19 +45,19 @@ class CompiledPaths:
             graph.rows[target] = row
         else:
             row = graph.reachability.row(target - graph.first, graph.size)
-        locations[target * LOCATION_WORDS + table.ROW] = address_of(row)
+        rows[target] = address_of(row)
 
     def _summaries_number(self, graph: GraphTables, summaries: tuple[PathSummary, ...]) -> int:
         number = graph.summary_numbers.get(summaries)
         if number is None:
             begin = len(graph.summaries) // SUMMARY_WORDS
             number = graph.summary_numbers[summaries] = begin << COUNT_BITS | len(summaries)
-            words = [
+            compiled = [
                 [len(summary.delays), *(summary.delays + summary.then), 0, 0, 0, 0][:SUMMARY_WORDS]
                 for summary in summaries
             ]
-            graph.summaries = np.concatenate([graph.summaries, np.array(words, np.int64).ravel()])
-            at = int(self._tables.locations[graph.first * LOCATION_WORDS + table.GRAPH]) * GRAPH_WORDS
-            self._tables.graphs[at + table.SUMMARIES_ADDRESS] = address_of(graph.summaries)
-            self._tables.graphs[at + table.SUMMARIES_COUNT] = len(graph.summaries) // SUMMARY_WORDS
+            graph.summaries = np.concatenate([graph.summaries, np.array(compiled, np.int64).ravel()])
+            words = self._tables.graphs[self._tables.locations["graph"][graph.first]]
+            words["summaries_address"] = address_of(graph.summaries)
+            words["summaries_count"] = len(graph.summaries) // SUMMARY_WORDS
         return number

@@ -16,20 +16,16 @@ from tokenring.engine.progress.change_log import (
     net,
     positives_first,
 )
-from tokenring.engine.progress.counts import (
-    APPLIED,
+from tokenring.engine.progress.counts import APPLIED, NEEDS_ROOM, apply_change
+from tokenring.engine.progress.layout import (
     BROKEN_LOCATION,
+    COORDINATES,
     DIRTY_COUNT,
     DIRTY_GRAPHS,
-    IS_NESTED,
-    LOCATION_CAPACITY,
-    LOCATION_WORDS,
-    LOCATIONS_ADDRESS,
-    NEEDS_ROOM,
     RESUME,
-    apply_change,
+    locations_of,
 )
-from tokenring.engine.progress.nested_counts import COORDINATES, apply_nested_change
+from tokenring.engine.progress.nested_counts import apply_nested_change
 from tokenring.engine.progress.propagation import propagate
 from tokenring.engine.progress.tracker import Tracker
 from tokenring.shm.kernels import TABLE, WORDS, boolean, int64, kernel, words_at
@@ -64,9 +60,7 @@ LEFT_IN_LOG = BROKEN_LOCATION  # that word has no other use while no invariant i
 def _apply_record(state, ring, i):  # type: ignore[no-untyped-def]
     """Apply record `i` of the batch at the read position; NEEDS_ROOM (nothing applied) if a table is too small."""
     location, delta = record_word(ring, i, LOCATION), record_word(ring, i, DELTA)
-    if words_at(state[LOCATIONS_ADDRESS], state[LOCATION_CAPACITY] * LOCATION_WORDS)[
-        location * LOCATION_WORDS + IS_NESTED
-    ]:
+    if locations_of(state)[location].is_nested:
         return apply_nested_change(state, location, words_at(record_address(ring, i) + 8 * TIME, COORDINATES), 0, delta)
     return apply_change(state, location, record_word(ring, i, TIME), delta)
 

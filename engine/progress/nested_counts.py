@@ -5,25 +5,10 @@ partial order, so one pass in order finds the minimal ones. Unused coordinates a
 engine/progress/counts.py.
 """
 
-from tokenring.engine.progress.counts import (
-    APPLIED,
-    BEGIN,
-    END,
-    FIRST_REGION,
-    LOCATION_CAPACITY,
-    LOCATION_WORDS,
-    LOCATIONS_ADDRESS,
-    NEEDS_ROOM,
-    REGION,
-    REGION_CAPACITY,
-    count_nonzero,
-    mark_dirty,
-)
-from tokenring.engine.progress.pool import POOL_ADDRESS, POOL_CAPACITY, claim, give_back
-from tokenring.shm.kernels import WORDS, int64, kernel, words_at
-
-COORDINATES = 4
-ENTRY_WORDS = COORDINATES + 1
+from tokenring.engine.progress.counts import APPLIED, FIRST_REGION, NEEDS_ROOM, count_nonzero, mark_dirty
+from tokenring.engine.progress.layout import COORDINATES, ENTRY_WORDS, locations_of, pool_words
+from tokenring.engine.progress.pool import claim_words, give_words_back
+from tokenring.shm.kernels import WORDS, int64, kernel
 
 
 @kernel
@@ -36,24 +21,11 @@ def compare_times(left, i, right, j):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def claim_words(state, words):  # type: ignore[no-untyped-def]
-    """The word offset of a region of the pool with at least `words` words, or -1 if it is full."""
-    first = claim(state, (words + 1) >> 1)
-    return -1 if first < 0 else 2 * first
-
-
-@kernel
-def give_words_back(state, offset, words):  # type: ignore[no-untyped-def]
-    """Let a region that was claimed with `words` be claimed again."""
-    give_back(state, offset >> 1, (words + 1) >> 1)
-
-
-@kernel
-def _make_room(state, pool, locations, at):  # type: ignore[no-untyped-def]
+def _make_room(state, pool, here):  # type: ignore[no-untyped-def]
     """Let the location's window have a free entry at its end, leaving zeros behind; False if the pool is full."""
-    region, capacity = locations[at + REGION], locations[at + REGION_CAPACITY]
+    region, capacity = here.region, here.capacity
     used = 0
-    for i in range(locations[at + BEGIN], locations[at + END]):
+    for i in range(here.begin, here.end):
         used += pool[region + i * ENTRY_WORDS + COORDINATES] != 0
     target = region
     if capacity == 0 or 2 * used > capacity:
@@ -61,25 +33,25 @@ def _make_room(state, pool, locations, at):  # type: ignore[no-untyped-def]
         target = claim_words(state, grown * ENTRY_WORDS)
         if target < 0:
             return False
-        locations[at + REGION], locations[at + REGION_CAPACITY] = target, grown
+        here.region, here.capacity = target, grown
     moved = target
-    for i in range(locations[at + BEGIN], locations[at + END]):
+    for i in range(here.begin, here.end):
         entry = region + i * ENTRY_WORDS
         if pool[entry + COORDINATES] != 0:
             for k in range(ENTRY_WORDS):
                 pool[moved + k] = pool[entry + k]
             moved += ENTRY_WORDS
-    locations[at + BEGIN], locations[at + END] = 0, used
+    here.begin, here.end = 0, used
     if target != region and capacity > 0:
         give_words_back(state, region, capacity * ENTRY_WORDS)
     return True
 
 
 @kernel
-def _place(pool, locations, at, times, first):  # type: ignore[no-untyped-def]
+def _place(pool, here, times, first):  # type: ignore[no-untyped-def]
     """The first entry of the location whose time is not less than the one at times[first:]."""
-    region = locations[at + REGION]
-    begin, end = locations[at + BEGIN], locations[at + END]
+    region = here.region
+    begin, end = here.begin, here.end
     while begin < end:
         middle = (begin + end) >> 1
         if compare_times(pool, region + middle * ENTRY_WORDS, times, first) < 0:
@@ -94,35 +66,34 @@ def apply_nested_change(state, location, times, first, delta):  # type: ignore[n
     """Add `delta` to the count at (location, the time at times[first:]). NEEDS_ROOM: nothing applied."""
     if delta == 0:
         return APPLIED
-    locations = words_at(state[LOCATIONS_ADDRESS], state[LOCATION_CAPACITY] * LOCATION_WORDS)
-    pool = words_at(state[POOL_ADDRESS], 2 * state[POOL_CAPACITY])
-    at = location * LOCATION_WORDS
-    place = _place(pool, locations, at, times, first)
-    entry = locations[at + REGION] + place * ENTRY_WORDS
-    if place < locations[at + END] and compare_times(pool, entry, times, first) == 0:
+    here = locations_of(state)[location]
+    pool = pool_words(state)
+    place = _place(pool, here, times, first)
+    entry = here.region + place * ENTRY_WORDS
+    if place < here.end and compare_times(pool, entry, times, first) == 0:
         before = pool[entry + COORDINATES]
         pool[entry + COORDINATES] = before + delta
         if before == 0:
-            count_nonzero(state, locations, at, 1)
+            count_nonzero(state, here, 1)
         if before + delta == 0:
-            count_nonzero(state, locations, at, -1)
-            while place == locations[at + BEGIN] and place < locations[at + END] and pool[entry + COORDINATES] == 0:
+            count_nonzero(state, here, -1)
+            while place == here.begin and place < here.end and pool[entry + COORDINATES] == 0:
                 place += 1  # zeros elsewhere wait until they come first
                 entry += ENTRY_WORDS
-                locations[at + BEGIN] = place
+                here.begin = place
     else:
-        if locations[at + END] == locations[at + REGION_CAPACITY]:
-            if not _make_room(state, pool, locations, at):
+        if here.end == here.capacity:
+            if not _make_room(state, pool, here):
                 return NEEDS_ROOM
-            place = _place(pool, locations, at, times, first)
-            entry = locations[at + REGION] + place * ENTRY_WORDS
-        end = locations[at + REGION] + locations[at + END] * ENTRY_WORDS
+            place = _place(pool, here, times, first)
+            entry = here.region + place * ENTRY_WORDS
+        end = here.region + here.end * ENTRY_WORDS
         for word in range(end - 1, entry - 1, -1):
             pool[word + ENTRY_WORDS] = pool[word]
         for k in range(COORDINATES):
             pool[entry + k] = times[first + k]
         pool[entry + COORDINATES] = delta
-        locations[at + END] += 1
-        count_nonzero(state, locations, at, 1)
-    mark_dirty(state, locations, at, location)
+        here.end += 1
+        count_nonzero(state, here, 1)
+    mark_dirty(state, here, location)
     return APPLIED

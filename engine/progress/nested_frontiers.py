@@ -4,43 +4,20 @@ A frontier is the antichain of the least images of all active locations' least t
 needs more room than there is returns NEEDS_ROOM, and may be called again after the tables grew.
 """
 
-from tokenring.engine.progress.counts import (
-    ACTIVE_ADDRESS,
-    ACTIVE_COUNT,
-    BEGIN,
-    CHAIN_CAPACITY,
-    CHAIN_COUNT,
-    CHAIN_REGION,
-    END,
-    FIRST_LOCATION,
-    FRONTIER,
-    GRAPH,
-    GRAPH_CAPACITY,
-    GRAPH_WORDS,
-    GRAPHS_ADDRESS,
-    LEAST_CAPACITY,
-    LEAST_COUNT,
-    LEAST_REGION,
-    LOCATION_CAPACITY,
-    LOCATION_WORDS,
-    LOCATIONS,
-    LOCATIONS_ADDRESS,
-    NEEDS_ROOM,
-    REGION,
-    ROW,
-    SCRATCH_ADDRESS,
-    SCRATCH_CAPACITY,
-    SUMMARIES_ADDRESS,
-    SUMMARIES_COUNT,
-)
-from tokenring.engine.progress.nested_counts import (
+from tokenring.engine.progress.counts import NEEDS_ROOM
+from tokenring.engine.progress.layout import (
     COORDINATES,
     ENTRY_WORDS,
-    claim_words,
-    compare_times,
-    give_words_back,
+    SCRATCH_CAPACITY,
+    active_of,
+    graphs_of,
+    locations_of,
+    pool_words,
+    row_of,
+    scratch_of,
 )
-from tokenring.engine.progress.pool import POOL_ADDRESS, POOL_CAPACITY
+from tokenring.engine.progress.nested_counts import compare_times
+from tokenring.engine.progress.pool import claim_words, give_words_back
 from tokenring.engine.times import COMPLETE, MAX_TIME
 from tokenring.shm.kernels import kernel, words_at
 
@@ -64,23 +41,21 @@ def _less_equal(left, i, right, j):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _keep(state, locations, at, region, capacity, count, found):  # type: ignore[no-untyped-def]
-    """Store the `found` elements of the scratch as the antichain whose place is in the location's words `region`,
-    `capacity` and `count`."""
-    if found > locations[at + capacity] or locations[at + capacity] == 0:
+def _keep(state, region, capacity, found):  # type: ignore[no-untyped-def]
+    """Store the `found` elements of the scratch as an antichain that had room for `capacity` at `region` so far.
+    Returns where it is now and what it has room for; -1 for where if the pool is full, and nothing is changed then."""
+    if found > capacity or capacity == 0:
         room = max(2, 2 * found)
         offset = claim_words(state, room * COORDINATES)
         if offset < 0:
-            return NEEDS_ROOM
-        if locations[at + capacity] > 0:
-            give_words_back(state, locations[at + region], locations[at + capacity] * COORDINATES)
-        locations[at + region], locations[at + capacity] = offset, room
-    pool = words_at(state[POOL_ADDRESS], 2 * state[POOL_CAPACITY])
-    scratch = words_at(state[SCRATCH_ADDRESS], state[SCRATCH_CAPACITY] * COORDINATES)
+            return offset, capacity
+        if capacity > 0:
+            give_words_back(state, region, capacity * COORDINATES)
+        region, capacity = offset, room
+    pool, scratch = pool_words(state), scratch_of(state)
     for i in range(found * COORDINATES):
-        pool[locations[at + region] + i] = scratch[i]
-    locations[at + count] = found
-    return CHANGED
+        pool[region + i] = scratch[i]
+    return region, capacity
 
 
 @kernel
@@ -97,13 +72,11 @@ def _is_kept(pool, scratch, offset, count, found):  # type: ignore[no-untyped-de
 @kernel
 def refresh_least(state, location):  # type: ignore[no-untyped-def]
     """Bring the location's antichain of least times with a positive count up to date: SAME, CHANGED or NEEDS_ROOM."""
-    locations = words_at(state[LOCATIONS_ADDRESS], state[LOCATION_CAPACITY] * LOCATION_WORDS)
-    pool = words_at(state[POOL_ADDRESS], 2 * state[POOL_CAPACITY])
-    scratch = words_at(state[SCRATCH_ADDRESS], state[SCRATCH_CAPACITY] * COORDINATES)
-    at = location * LOCATION_WORDS
+    here = locations_of(state)[location]
+    pool, scratch = pool_words(state), scratch_of(state)
     found = 0
-    for i in range(locations[at + BEGIN], locations[at + END]):
-        entry = locations[at + REGION] + i * ENTRY_WORDS
+    for i in range(here.begin, here.end):
+        entry = here.region + i * ENTRY_WORDS
         if pool[entry + COORDINATES] <= 0:
             continue
         minimal = True
@@ -117,9 +90,13 @@ def refresh_least(state, location):  # type: ignore[no-untyped-def]
             for k in range(COORDINATES):
                 scratch[found * COORDINATES + k] = pool[entry + k]
             found += 1
-    if _is_kept(pool, scratch, locations[at + LEAST_REGION], locations[at + LEAST_COUNT], found):
+    if _is_kept(pool, scratch, here.least_region, here.least_count, found):
         return SAME
-    return _keep(state, locations, at, LEAST_REGION, LEAST_CAPACITY, LEAST_COUNT, found)
+    region, capacity = _keep(state, here.least_region, here.least_capacity, found)
+    if region < 0:
+        return NEEDS_ROOM
+    here.least_region, here.least_capacity, here.least_count = region, capacity, found
+    return CHANGED
 
 
 @kernel
@@ -148,27 +125,26 @@ def _insert(scratch, found, image):  # type: ignore[no-untyped-def]
 @kernel
 def nested_frontier(state, target):  # type: ignore[no-untyped-def]
     """Compute the target's frontier into the scratch, sorted; returns the number of elements, -1 for lack of room."""
-    locations = words_at(state[LOCATIONS_ADDRESS], state[LOCATION_CAPACITY] * LOCATION_WORDS)
-    pool = words_at(state[POOL_ADDRESS], 2 * state[POOL_CAPACITY])
-    scratch = words_at(state[SCRATCH_ADDRESS], (state[SCRATCH_CAPACITY] + 1) * COORDINATES)
-    graphs = words_at(state[GRAPHS_ADDRESS], state[GRAPH_CAPACITY] * GRAPH_WORDS)
-    graph = locations[target * LOCATION_WORDS + GRAPH] * GRAPH_WORDS
-    first = graphs[graph + FIRST_LOCATION]
-    row = words_at(locations[target * LOCATION_WORDS + ROW], graphs[graph + LOCATIONS])
-    active = words_at(graphs[graph + ACTIVE_ADDRESS], graphs[graph + LOCATIONS])
-    summaries = words_at(graphs[graph + SUMMARIES_ADDRESS], graphs[graph + SUMMARIES_COUNT] * SUMMARY_WORDS)
+    locations = locations_of(state)
+    pool = pool_words(state)
+    scratch = scratch_of(state)
+    graph = graphs_of(state)[locations[target].graph]
+    first = graph.first_location
+    row = row_of(locations[target], graph)
+    active = active_of(graph)
+    summaries = words_at(graph.summaries_address, graph.summaries_count * SUMMARY_WORDS)
     image = scratch[state[SCRATCH_CAPACITY] * COORDINATES :]  # the scratch has one element more than its capacity
     found = 0
-    for i in range(graphs[graph + ACTIVE_COUNT]):
+    for i in range(graph.active_count):
         origin = active[i]
         paths = row[origin - first]
         if paths == NO_PATH:
             continue
-        at = origin * LOCATION_WORDS
+        here = locations[origin]
         for path in range(paths >> COUNT_BITS, (paths >> COUNT_BITS) + (paths & ((1 << COUNT_BITS) - 1))):
             summary = path * SUMMARY_WORDS
-            for j in range(locations[at + LEAST_COUNT]):
-                time = locations[at + LEAST_REGION] + j * COORDINATES
+            for j in range(here.least_count):
+                time = here.least_region + j * COORDINATES
                 fits = True
                 for k in range(COORDINATES):
                     kept = pool[time + k] if k < summaries[summary] else 0
@@ -186,16 +162,14 @@ def nested_frontier(state, target):  # type: ignore[no-untyped-def]
 @kernel
 def refresh_frontier(state, target):  # type: ignore[no-untyped-def]
     """Bring the target's kept frontier up to date: SAME, CHANGED, NEEDS_ROOM, or BACKWARDS where it would move back."""
-    locations = words_at(state[LOCATIONS_ADDRESS], state[LOCATION_CAPACITY] * LOCATION_WORDS)
-    pool = words_at(state[POOL_ADDRESS], 2 * state[POOL_CAPACITY])
-    scratch = words_at(state[SCRATCH_ADDRESS], state[SCRATCH_CAPACITY] * COORDINATES)
-    at = target * LOCATION_WORDS
+    here = locations_of(state)[target]
+    pool, scratch = pool_words(state), scratch_of(state)
     found = nested_frontier(state, target)
     if found < 0:
         return NEEDS_ROOM
-    chain, count = locations[at + CHAIN_REGION], locations[at + CHAIN_COUNT]
-    if locations[at + CHAIN_CAPACITY] > 0:
-        if locations[at + FRONTIER] >= 0 and _is_kept(pool, scratch, chain, count, found):
+    chain, count = here.chain_region, here.chain_count
+    if here.chain_capacity > 0:
+        if here.frontier >= 0 and _is_kept(pool, scratch, chain, count, found):
             return SAME
         for i in range(found):
             reached = False
@@ -205,7 +179,9 @@ def refresh_frontier(state, target):  # type: ignore[no-untyped-def]
                     break
             if not reached:
                 return BACKWARDS
-    status = _keep(state, locations, at, CHAIN_REGION, CHAIN_CAPACITY, CHAIN_COUNT, found)
-    if status == CHANGED:
-        locations[at + FRONTIER] = scratch[0] if found > 0 else COMPLETE
-    return status
+    region, capacity = _keep(state, chain, here.chain_capacity, found)
+    if region < 0:
+        return NEEDS_ROOM
+    here.chain_region, here.chain_capacity, here.chain_count = region, capacity, found
+    here.frontier = scratch[0] if found > 0 else COMPLETE
+    return CHANGED

@@ -1,47 +1,21 @@
 """The kernels that turn counts into frontiers, and frontiers into operators to wake."""
 
 from tokenring.engine.progress.along_edges import propagate_along_edges
-from tokenring.engine.progress.counts import (
-    ACTIVE_ADDRESS,
-    ACTIVE_AT,
-    ACTIVE_COUNT,
-    ALL_DONE,
-    APPLIED,
+from tokenring.engine.progress.counts import APPLIED, NEEDS_ROOM, least_positive
+from tokenring.engine.progress.layout import (
     BROKEN_LOCATION,
-    CHANGED_ADDRESS,
-    CHANGED_COUNT,
     DIRTY_COUNT,
     DIRTY_GRAPHS,
-    EAGER_ADDRESS,
-    EAGER_AT,
-    EAGER_COUNT,
-    EDGES_ADDRESS,
-    FIRST_LOCATION,
-    FRONTIER,
-    GRAPH,
-    GRAPH_CAPACITY,
-    GRAPH_IS_DIRTY,
-    GRAPH_IS_NESTED,
-    GRAPH_NONZERO,
-    GRAPH_WORDS,
-    GRAPHS_ADDRESS,
-    IS_DIRTY,
-    IS_NESTED,
-    LEAST,
-    LEAST_COUNT,
     LISTS_ADDRESS,
     LOCATION_CAPACITY,
-    LOCATION_WORDS,
-    LOCATIONS,
-    LOCATIONS_ADDRESS,
-    NEEDS_ROOM,
-    OPERATOR,
-    OPERATOR_CAPACITY,
-    OPERATORS_ADDRESS,
-    REACHED_FRONTIER,
-    ROW,
     WOKEN_COUNT,
-    least_positive,
+    active_of,
+    changed_of,
+    eager_of,
+    graphs_of,
+    locations_of,
+    operators_of,
+    row_of,
 )
 from tokenring.engine.progress.nested_frontiers import (
     BACKWARDS,
@@ -51,7 +25,7 @@ from tokenring.engine.progress.nested_frontiers import (
     refresh_frontier,
     refresh_least,
 )
-from tokenring.engine.progress.waking import HOLDING, IF_TOKEN, IS_LAZY, IS_WOKEN, NEVER, OPERATOR_WORDS, POLICY, wake
+from tokenring.engine.progress.waking import IF_TOKEN, NEVER, wake
 from tokenring.engine.times import COMPLETE
 from tokenring.shm.kernels import WORDS, boolean, int64, kernel, words_at
 
@@ -61,23 +35,23 @@ LAZY = -1  # a frontier that is not kept up to date
 @kernel
 def _set_active(locations, graphs, location, is_active):  # type: ignore[no-untyped-def]
     """Put the location on its dataflow's list of those with a positive count, or take it off."""
-    at = location * LOCATION_WORDS
-    place = locations[at + ACTIVE_AT]
+    here = locations[location]
+    place = here.active_at
     if is_active == (place >= 0):
         return
-    graph = locations[at + GRAPH] * GRAPH_WORDS
-    active = words_at(graphs[graph + ACTIVE_ADDRESS], graphs[graph + LOCATIONS])
-    count = graphs[graph + ACTIVE_COUNT]
+    graph = graphs[here.graph]
+    active = active_of(graph)
+    count = graph.active_count
     if is_active:
         active[count] = location
-        locations[at + ACTIVE_AT] = count
-        graphs[graph + ACTIVE_COUNT] = count + 1
+        here.active_at = count
+        graph.active_count = count + 1
     else:
         last = active[count - 1]
         active[place] = last
-        locations[last * LOCATION_WORDS + ACTIVE_AT] = place
-        locations[at + ACTIVE_AT] = -1
-        graphs[graph + ACTIVE_COUNT] = count - 1
+        locations[last].active_at = place
+        here.active_at = -1
+        graph.active_count = count - 1
 
 
 @kernel
@@ -87,29 +61,28 @@ def _take_in_changes(state, locations, graphs, lists):  # type: ignore[no-untype
     capacity = state[LOCATION_CAPACITY]
     while state[DIRTY_COUNT] > 0:
         location = lists[state[DIRTY_COUNT] - 1]
-        at = location * LOCATION_WORDS
-        graph = locations[at + GRAPH] * GRAPH_WORDS
-        if locations[at + IS_NESTED]:
+        here = locations[location]
+        graph = graphs[here.graph]
+        if here.is_nested:
             status = refresh_least(state, location)
             if status == NEEDS_ROOM:
                 return NEEDS_ROOM
             changed = status == CHANGED
-            is_active = locations[at + LEAST_COUNT] > 0
+            is_active = here.least_count > 0
         else:
             least = least_positive(state, location)
-            changed = least != locations[at + LEAST]
-            locations[at + LEAST] = least
+            changed = least != here.least
+            here.least = least
             is_active = least != COMPLETE
-        locations[at + IS_DIRTY] = 0
+        here.is_dirty = 0
         state[DIRTY_COUNT] -= 1
         if changed:
             _set_active(locations, graphs, location, is_active)
-            listed = words_at(graphs[graph + CHANGED_ADDRESS], 2 * graphs[graph + LOCATIONS])
-            listed[graphs[graph + CHANGED_COUNT]] = location
-            graphs[graph + CHANGED_COUNT] += 1
-        if (changed or graphs[graph + GRAPH_NONZERO] == 0) and graphs[graph + GRAPH_IS_DIRTY] == 0:
-            graphs[graph + GRAPH_IS_DIRTY] = 1
-            lists[capacity + state[DIRTY_GRAPHS]] = locations[at + GRAPH]
+            changed_of(graph)[graph.changed_count] = location
+            graph.changed_count += 1
+        if (changed or graph.nonzero == 0) and graph.is_dirty == 0:
+            graph.is_dirty = 1
+            lists[capacity + state[DIRTY_GRAPHS]] = here.graph
             state[DIRTY_GRAPHS] += 1
     return APPLIED
 
@@ -117,12 +90,12 @@ def _take_in_changes(state, locations, graphs, lists):  # type: ignore[no-untype
 @kernel
 def _is_concerned(locations, graphs, target):  # type: ignore[no-untyped-def]
     """Whether a path leads from some changed location of the target's dataflow to the target."""
-    graph = locations[target * LOCATION_WORDS + GRAPH] * GRAPH_WORDS
-    no_path = NO_PATH if graphs[graph + GRAPH_IS_NESTED] else COMPLETE
-    row = words_at(locations[target * LOCATION_WORDS + ROW], graphs[graph + LOCATIONS])
-    changed = words_at(graphs[graph + CHANGED_ADDRESS], 2 * graphs[graph + LOCATIONS])
-    for i in range(graphs[graph + CHANGED_COUNT]):
-        if row[changed[i] - graphs[graph + FIRST_LOCATION]] != no_path:
+    graph = graphs[locations[target].graph]
+    no_path = NO_PATH if graph.is_nested else COMPLETE
+    row = row_of(locations[target], graph)
+    changed = changed_of(graph)
+    for i in range(graph.changed_count):
+        if row[changed[i] - graph.first_location] != no_path:
             return True
     return False
 
@@ -130,14 +103,14 @@ def _is_concerned(locations, graphs, target):  # type: ignore[no-untyped-def]
 @kernel
 def _least_frontier(locations, graphs, target):  # type: ignore[no-untyped-def]
     """The frontier of a target with integer times: a (min,+) product over the active locations."""
-    graph = locations[target * LOCATION_WORDS + GRAPH] * GRAPH_WORDS
-    first = graphs[graph + FIRST_LOCATION]
-    row = words_at(locations[target * LOCATION_WORDS + ROW], graphs[graph + LOCATIONS])
-    active = words_at(graphs[graph + ACTIVE_ADDRESS], graphs[graph + LOCATIONS])
+    graph = graphs[locations[target].graph]
+    first = graph.first_location
+    row = row_of(locations[target], graph)
+    active = active_of(graph)
     frontier = COMPLETE
-    for i in range(graphs[graph + ACTIVE_COUNT]):
+    for i in range(graph.active_count):
         delay = row[active[i] - first]
-        least = locations[active[i] * LOCATION_WORDS + LEAST]
+        least = locations[active[i]].least
         if delay != COMPLETE and least + delay < frontier:
             frontier = least + delay
     return frontier
@@ -146,21 +119,21 @@ def _least_frontier(locations, graphs, target):  # type: ignore[no-untyped-def]
 @kernel
 def _refresh(state, locations, graphs, target):  # type: ignore[no-untyped-def]
     """Bring one target's kept frontier up to date: SAME, CHANGED, NEEDS_ROOM or BACKWARDS."""
-    at = target * LOCATION_WORDS
-    if locations[at + IS_NESTED]:
+    here = locations[target]
+    if here.is_nested:
         status = refresh_frontier(state, target)
         if status == BACKWARDS:
             state[BROKEN_LOCATION] = target
         if status == CHANGED:
-            locations[at + REACHED_FRONTIER] = locations[at + FRONTIER]
+            here.reached_frontier = here.frontier
         return status
     frontier = _least_frontier(locations, graphs, target)
-    if frontier < locations[at + REACHED_FRONTIER]:
+    if frontier < here.reached_frontier:
         state[BROKEN_LOCATION] = target
         return BACKWARDS
-    if frontier == locations[at + FRONTIER]:
+    if frontier == here.frontier:
         return SAME
-    locations[at + FRONTIER] = locations[at + REACHED_FRONTIER] = frontier
+    here.frontier = here.reached_frontier = frontier
     return CHANGED
 
 
@@ -173,32 +146,32 @@ def propagate(state):  # type: ignore[no-untyped-def]
     location is in state[BROKEN_LOCATION]).
     """
     capacity = state[LOCATION_CAPACITY]
-    locations = words_at(state[LOCATIONS_ADDRESS], capacity * LOCATION_WORDS)
+    locations = locations_of(state)
     lists = words_at(state[LISTS_ADDRESS], 3 * capacity)
-    graphs = words_at(state[GRAPHS_ADDRESS], state[GRAPH_CAPACITY] * GRAPH_WORDS)
-    operators = words_at(state[OPERATORS_ADDRESS], state[OPERATOR_CAPACITY] * OPERATOR_WORDS)
+    graphs = graphs_of(state)
+    operators = operators_of(state)
     if _take_in_changes(state, locations, graphs, lists) == NEEDS_ROOM:
         return NEEDS_ROOM
     while state[DIRTY_GRAPHS] > 0:
-        graph = lists[capacity + state[DIRTY_GRAPHS] - 1] * GRAPH_WORDS
-        if graphs[graph + EDGES_ADDRESS] != 0:
-            if propagate_along_edges(state, locations, graphs, operators, lists, graph) == BACKWARDS:
+        graph = graphs[lists[capacity + state[DIRTY_GRAPHS] - 1]]
+        if graph.edges_address != 0:
+            if propagate_along_edges(state, locations, operators, lists, graph) == BACKWARDS:
                 return BACKWARDS
-        eager = words_at(graphs[graph + EAGER_ADDRESS], graphs[graph + LOCATIONS])
+        eager = eager_of(graph)
         i = 0
-        while i < graphs[graph + EAGER_COUNT]:
+        while i < graph.eager_count:
             target = eager[i]
-            at = target * LOCATION_WORDS
-            operator = locations[at + OPERATOR] * OPERATOR_WORDS
-            if operators[operator + POLICY] == IF_TOKEN and operators[operator + HOLDING] == 0:
+            here = locations[target]
+            operator = operators[here.operator]
+            if operator.policy == IF_TOKEN and operator.holding == 0:
                 # Nobody waits for this frontier any more: leave it, until the operator holds a token again or asks.
-                operators[operator + IS_LAZY] = 1
-                locations[at + FRONTIER] = LAZY
-                last = eager[graphs[graph + EAGER_COUNT] - 1]
+                operator.is_lazy = 1
+                here.frontier = LAZY
+                last = eager[graph.eager_count - 1]
                 eager[i] = last
-                locations[last * LOCATION_WORDS + EAGER_AT] = i
-                locations[at + EAGER_AT] = -1
-                graphs[graph + EAGER_COUNT] -= 1
+                locations[last].eager_at = i
+                here.eager_at = -1
+                graph.eager_count -= 1
                 continue
             i += 1
             if not _is_concerned(locations, graphs, target):
@@ -206,14 +179,14 @@ def propagate(state):  # type: ignore[no-untyped-def]
             status = _refresh(state, locations, graphs, target)
             if status != SAME and status != CHANGED:
                 return status
-            if status == CHANGED and operators[operator + POLICY] != NEVER:
-                wake(state, operators, lists, locations[at + OPERATOR])
-        if graphs[graph + GRAPH_NONZERO] == 0 and graphs[graph + ALL_DONE] >= 0:
-            wake(state, operators, lists, graphs[graph + ALL_DONE])
-        graphs[graph + GRAPH_IS_DIRTY] = graphs[graph + CHANGED_COUNT] = 0
+            if status == CHANGED and operator.policy != NEVER:
+                wake(state, operators, lists, here.operator)
+        if graph.nonzero == 0 and graph.all_done >= 0:
+            wake(state, operators, lists, graph.all_done)
+        graph.is_dirty = graph.changed_count = 0
         state[DIRTY_GRAPHS] -= 1
     for i in range(state[WOKEN_COUNT]):
-        operators[lists[2 * capacity + i] * OPERATOR_WORDS + IS_WOKEN] = 0
+        operators[lists[2 * capacity + i]].is_woken = 0
     return APPLIED
 
 
@@ -221,22 +194,21 @@ def propagate(state):  # type: ignore[no-untyped-def]
 def become_eager(state, target, is_new):  # type: ignore[no-untyped-def]
     """Keep the target's frontier up to date from now on (its row is compiled). It is computed at once, unless the
     dataflow is new and has no counts yet: then it is 0. CHANGED, SAME, NEEDS_ROOM or BACKWARDS."""
-    locations = words_at(state[LOCATIONS_ADDRESS], state[LOCATION_CAPACITY] * LOCATION_WORDS)
-    graphs = words_at(state[GRAPHS_ADDRESS], state[GRAPH_CAPACITY] * GRAPH_WORDS)
-    at = target * LOCATION_WORDS
-    if locations[at + EAGER_AT] >= 0:
+    locations = locations_of(state)
+    graphs = graphs_of(state)
+    here = locations[target]
+    if here.eager_at >= 0:
         return SAME
     if is_new:
-        locations[at + FRONTIER] = 0
+        here.frontier = 0
     else:
         status = _refresh(state, locations, graphs, target)
         if status != SAME and status != CHANGED:
             return status
-    graph = locations[at + GRAPH] * GRAPH_WORDS
-    eager = words_at(graphs[graph + EAGER_ADDRESS], graphs[graph + LOCATIONS])
-    eager[graphs[graph + EAGER_COUNT]] = target
-    locations[at + EAGER_AT] = graphs[graph + EAGER_COUNT]
-    graphs[graph + EAGER_COUNT] += 1
+    graph = graphs[here.graph]
+    eager_of(graph)[graph.eager_count] = target
+    here.eager_at = graph.eager_count
+    graph.eager_count += 1
     return CHANGED
 
 
@@ -244,9 +216,9 @@ def become_eager(state, target, is_new):  # type: ignore[no-untyped-def]
 def current_frontier(state, target):  # type: ignore[no-untyped-def]
     """Compute the frontier of a target that is not kept up to date, into REACHED_FRONTIER (and, in nested scopes, its
     antichain): CHANGED, NEEDS_ROOM or BACKWARDS."""
-    locations = words_at(state[LOCATIONS_ADDRESS], state[LOCATION_CAPACITY] * LOCATION_WORDS)
-    graphs = words_at(state[GRAPHS_ADDRESS], state[GRAPH_CAPACITY] * GRAPH_WORDS)
+    locations = locations_of(state)
+    graphs = graphs_of(state)
     status = _refresh(state, locations, graphs, target)
     if status == SAME or status == CHANGED:  # noqa: SIM109 - a kernel knows no `in`
-        locations[target * LOCATION_WORDS + FRONTIER] = LAZY
+        locations[target].frontier = LAZY
     return status

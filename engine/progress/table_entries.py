@@ -3,9 +3,7 @@
 from itertools import pairwise
 from typing import Any
 
-from tokenring.engine.progress import counts as table
-from tokenring.engine.progress.counts import GRAPH_WORDS, LOCATION_WORDS
-from tokenring.engine.progress.nested_counts import ENTRY_WORDS
+from tokenring.engine.progress.layout import ENTRY_WORDS, NONZERO
 from tokenring.engine.progress.tables import Tables
 from tokenring.engine.times import from_coordinates
 
@@ -19,16 +17,16 @@ class TableEntries:
     def at(self, location: int) -> list[tuple[Any, int]]:
         """The nonzero (time, count) pairs at a location, in order."""
         tables = self._tables
-        row = tables.locations[location * LOCATION_WORDS : (location + 1) * LOCATION_WORDS]
-        width, scale = (ENTRY_WORDS, 1) if row[table.IS_NESTED] else (2, 2)
-        if row[table.BEGIN] < 0:
-            slots = tables.pool[2 * int(row[table.REGION]) :][: 2 * int(row[table.REGION_CAPACITY])].reshape(-1, 2)
+        row = tables.locations[location]
+        width, scale = (ENTRY_WORDS, 1) if row["is_nested"] else (2, 2)
+        if row["begin"] < 0:
+            slots = tables.pool[2 * int(row["region"]) :][: 2 * int(row["capacity"])].reshape(-1, 2)
             return sorted((time, count) for time, count in slots.tolist() if time >= 0 and count)
         begin, end = (
-            int(row[table.REGION]) * scale + int(row[bound]) * width for bound in (table.BEGIN, table.END)
+            int(row["region"]) * scale + int(row[bound]) * width for bound in ("begin", "end")
         )
         entries = tables.pool[begin:end].reshape(-1, width).tolist()
-        if not row[table.IS_NESTED]:
+        if not row["is_nested"]:
             return [(time, count) for time, count in entries if count]
         graph = tables.graph_of(location)
         depth = graph.depths[location - graph.first]
@@ -40,15 +38,15 @@ class TableEntries:
         tables = self._tables
         nonzero = dict.fromkeys(tables.graphs_used, 0)
         for location in range(tables.locations_used):
-            row = tables.locations[location * LOCATION_WORDS : (location + 1) * LOCATION_WORDS]
-            has_many = row[table.BEGIN] < 0
-            assert has_many or row[table.BEGIN] <= row[table.END] <= row[table.REGION_CAPACITY], location
-            if row[table.BEGIN] == row[table.END]:
+            row = tables.locations[location]
+            has_many = row["begin"] < 0
+            assert has_many or row["begin"] <= row["end"] <= row["capacity"], location
+            if row["begin"] == row["end"]:
                 continue
             entries = self.at(location)
             assert all(left[0] < right[0] for left, right in pairwise(entries)), location
-            assert not has_many or len(entries) == row[table.LIVE], location
-            nonzero[int(row[table.GRAPH])] += len(entries)
+            assert not has_many or len(entries) == row["live"], location
+            nonzero[int(row["graph"])] += len(entries)
         for number, count in nonzero.items():
-            assert count == tables.graphs[number * GRAPH_WORDS + table.GRAPH_NONZERO], number
-        assert sum(nonzero.values()) == tables.state[table.NONZERO], (nonzero, int(tables.state[table.NONZERO]))
+            assert count == tables.graphs["nonzero"][number], number
+        assert sum(nonzero.values()) == tables.state[NONZERO], (nonzero, int(tables.state[NONZERO]))

@@ -1,17 +1,15 @@
-"""The tables that count, in memory: where they lie, and how they grow. What they mean: counts.py, propagation.py."""
+"""The tables that count, in memory: how they come to be, and how they grow. Their words: engine/progress/layout.py."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from tokenring.engine.graph import Reachability
-from tokenring.engine.progress import counts as table
-from tokenring.engine.progress import pool
+from tokenring.engine.progress import layout
 from tokenring.engine.progress.along_edges import OWN
-from tokenring.engine.progress.counts import GRAPH_WORDS, LOCATION_WORDS
-from tokenring.engine.progress.nested_counts import COORDINATES
+from tokenring.engine.progress.counts import FIRST_REGION
+from tokenring.engine.progress.layout import COORDINATES, GRAPH, LOCATION, OPERATOR
 from tokenring.engine.progress.propagation import LAZY
-from tokenring.engine.progress.waking import OPERATOR_WORDS
 from tokenring.engine.times import COMPLETE, Intervals, PathSummary
 from tokenring.shm.kernels import address_of
 
@@ -49,11 +47,11 @@ class Numbers(NamedTuple):
 
 
 def _make_fresh(locations: np.ndarray) -> None:
-    """Let rows of zeros be locations that nothing is known of."""
-    locations[:, table.LEAST] = COMPLETE
-    locations[:, table.ACTIVE_AT] = locations[:, table.EAGER_AT] = -1
-    locations[:, table.FRONTIER] = LAZY
-    locations[:, table.SUPPORT] = OWN
+    """Let records of zeros be locations that nothing is known of."""
+    locations["least"] = COMPLETE
+    locations["active_at"] = locations["eager_at"] = -1
+    locations["frontier"] = LAZY
+    locations["support"] = OWN
 
 
 class Tables:
@@ -62,7 +60,7 @@ class Tables:
     """
 
     def __init__(self, capacity: int = 64) -> None:
-        self.state = np.zeros(table.STATE_WORDS, np.int64)
+        self.state = np.zeros(layout.STATE_WORDS, np.int64)
         self.state_view = self.state.data
         self.locations_used = 0  # one more than the greatest number that was ever given to one
         self.operators_used = 0
@@ -72,30 +70,30 @@ class Tables:
         self._operator_numbers = Intervals()
         self.graph_numbers = Intervals()
         self.graphs_used: dict[int, GraphTables] = {}
-        self.locations = np.zeros(0, np.int64)
-        self.graphs = np.zeros(0, np.int64)
+        self.locations = np.zeros(0, LOCATION)
+        self.graphs = np.zeros(0, GRAPH)
         self.pool = np.zeros(2, np.int64)
-        self.operators = np.zeros(0, np.int64)
+        self.operators = np.zeros(0, OPERATOR)
         self.lists = np.zeros(0, np.int64)
         self.scratch = np.zeros(0, np.int64)
         self._resize_locations(capacity)
         self.resize_graphs(1)
-        self._resize_pool(capacity * table.FIRST_REGION)
+        self._resize_pool(capacity * FIRST_REGION)
         self.link()
 
     def begin_graph(self, operators: int, locations: int) -> Numbers:
         """Let the next operators and locations, so many of them, have numbers that nobody has, or has any more."""
         if not self._location_numbers.used:
             self._location_numbers.take(GONE + 1)
-            self.locations[GONE * LOCATION_WORDS + table.FRONTIER] = COMPLETE
+            self.locations["frontier"][GONE] = COMPLETE
         numbers = Numbers(
             self._operator_numbers.take(operators), operators, self._location_numbers.take(locations), locations
         )
         self.next_operator, self.next_location = numbers.first_operator, numbers.first_location
         end = min(numbers.first_operator + operators, self.operators_used)
-        self.operators[numbers.first_operator * OPERATOR_WORDS : end * OPERATOR_WORDS] = 0
+        self.operators[numbers.first_operator : end] = 0
         end = min(numbers.first_location + locations, self.locations_used)
-        again = self.locations.reshape(-1, LOCATION_WORDS)[numbers.first_location : end]
+        again = self.locations[numbers.first_location : end]
         again[:] = 0
         _make_fresh(again)
         return numbers
@@ -107,22 +105,22 @@ class Tables:
         self.graph_numbers.give_back(graph, 1)
 
     def _resize_locations(self, capacity: int) -> None:
-        locations = np.zeros(capacity * LOCATION_WORDS, np.int64)
+        locations = np.zeros(capacity, LOCATION)
         locations[: len(self.locations)] = self.locations
-        _make_fresh(locations.reshape(capacity, LOCATION_WORDS)[len(self.locations) // LOCATION_WORDS :])
-        operators = np.zeros(capacity * OPERATOR_WORDS, np.int64)
-        used = self.operators_used * OPERATOR_WORDS  # what was never written to stays without memory
+        _make_fresh(locations[len(self.locations) :])
+        operators = np.zeros(capacity, OPERATOR)
+        used = self.operators_used  # what was never written to stays without memory
         operators[:used] = self.operators[:used]
         lists = np.zeros(3 * capacity, np.int64)
         before = len(self.lists) // 3
-        for part, count in enumerate((table.DIRTY_COUNT, table.DIRTY_GRAPHS, table.WOKEN_COUNT)):
+        for part, count in enumerate((layout.DIRTY_COUNT, layout.DIRTY_GRAPHS, layout.WOKEN_COUNT)):
             listed = self.lists[part * before :][: int(self.state[count])]
             lists[part * capacity : part * capacity + len(listed)] = listed
         self.locations, self.operators, self.lists = locations, operators, lists
 
     def resize_graphs(self, capacity: int) -> None:
         """Make room for so many dataflows; `link` says so to the kernels."""
-        graphs = np.zeros(capacity * GRAPH_WORDS, np.int64)
+        graphs = np.zeros(capacity, GRAPH)
         graphs[: len(self.graphs)] = self.graphs
         self.graphs = graphs
 
@@ -135,24 +133,24 @@ class Tables:
     def link(self) -> None:
         """Tell the kernels where the tables are now, and give Python its quick views of them."""
         state = self.state
-        state[table.LOCATIONS_ADDRESS] = address_of(self.locations)
-        state[table.LOCATION_CAPACITY] = len(self.locations) // LOCATION_WORDS
-        state[pool.POOL_ADDRESS] = address_of(self.pool)
-        state[pool.POOL_CAPACITY] = len(self.pool) // 2
-        state[table.GRAPHS_ADDRESS] = address_of(self.graphs)
-        state[table.GRAPH_CAPACITY] = len(self.graphs) // GRAPH_WORDS
-        state[table.OPERATORS_ADDRESS] = address_of(self.operators)
-        state[table.OPERATOR_CAPACITY] = len(self.operators) // OPERATOR_WORDS
-        state[table.LISTS_ADDRESS] = address_of(self.lists)
-        state[table.SCRATCH_ADDRESS] = address_of(self.scratch)
-        state[table.SCRATCH_CAPACITY] = len(self.scratch) // COORDINATES - 1
-        self.location_view = self.locations.data
-        self.operator_view = self.operators.data
+        state[layout.LOCATIONS_ADDRESS] = address_of(self.locations)
+        state[layout.LOCATION_CAPACITY] = len(self.locations)
+        state[layout.POOL_ADDRESS] = address_of(self.pool)
+        state[layout.POOL_CAPACITY] = len(self.pool) // 2
+        state[layout.GRAPHS_ADDRESS] = address_of(self.graphs)
+        state[layout.GRAPH_CAPACITY] = len(self.graphs)
+        state[layout.OPERATORS_ADDRESS] = address_of(self.operators)
+        state[layout.OPERATOR_CAPACITY] = len(self.operators)
+        state[layout.LISTS_ADDRESS] = address_of(self.lists)
+        state[layout.SCRATCH_ADDRESS] = address_of(self.scratch)
+        state[layout.SCRATCH_CAPACITY] = len(self.scratch) // COORDINATES - 1
+        self.location_view = self.locations.view(np.int64).data
+        self.operator_view = self.operators.view(np.int64).data
         self.list_view = self.lists.data
 
     def graph_of(self, location: int) -> GraphTables:
         """The dataflow that a location belongs to."""
-        return self.graphs_used[int(self.locations[location * LOCATION_WORDS + table.GRAPH])]
+        return self.graphs_used[int(self.locations["graph"][location])]
 
     def grow(self) -> None:
         """Make room in the pool after a kernel asked for it."""
@@ -161,7 +159,7 @@ class Tables:
 
     def require(self, number: int) -> None:
         """Make room for the location or operator of that number."""
-        capacity = len(self.locations) // LOCATION_WORDS
+        capacity = len(self.locations)
         if number >= capacity:
             self._resize_locations(max(capacity + capacity // 4, number + 16))
             self.link()

@@ -16,19 +16,24 @@ import numpy as np
 
 from tokenring.engine.errors import BrokenInvariant
 from tokenring.engine.graph import NOTIFY_CODES, Notify, Reachability
-from tokenring.engine.progress import counts as table
-from tokenring.engine.progress import nested_frontiers
+from tokenring.engine.progress import layout
 from tokenring.engine.progress.along_edges import begin_along_edges
 from tokenring.engine.progress.compiled_paths import CompiledPaths, has_edges
-from tokenring.engine.progress.counts import GRAPH_WORDS, LOCATION_CAPACITY, LOCATION_WORDS
-from tokenring.engine.progress.nested_counts import COORDINATES, apply_nested_change
+from tokenring.engine.progress.counts import NEEDS_ROOM, apply_change
+from tokenring.engine.progress.layout import COORDINATES, LOCATION, LOCATION_CAPACITY, OPERATOR, word_of, words_of
+from tokenring.engine.progress.nested_counts import apply_nested_change
+from tokenring.engine.progress.nested_frontiers import BACKWARDS
+from tokenring.engine.progress.pool import release_regions
 from tokenring.engine.progress.propagation import become_eager, current_frontier, propagate
-from tokenring.engine.progress.releasing import release_regions
 from tokenring.engine.progress.table_entries import TableEntries
 from tokenring.engine.progress.tables import GraphTables, Tables
-from tokenring.engine.progress.waking import FIRST_INPUT, HOLDING, INPUTS, IS_LAZY, OPERATOR_WORDS, POLICY
 from tokenring.engine.times import COMPLETE, Time, coordinates, from_coordinates
 from tokenring.shm.kernels import address_of
+
+# What Python reads and writes at every step goes by the word: that is the quicker way.
+_LOCATION_WORDS, _FRONTIER = words_of(LOCATION), word_of(LOCATION, "frontier")
+_OPERATOR_WORDS = words_of(OPERATOR)
+_HOLDING, _IS_LAZY = word_of(OPERATOR, "holding"), word_of(OPERATOR, "is_lazy")
 
 _NOBODY: list[int] = []
 _FEW_WORDS = 1 << 15  # of rows for the frontiers that are kept from the beginning; with more they go along the edges
@@ -53,10 +58,10 @@ class Tracker:
         """A new operator with no locations yet; returns its number."""
         number = self.tables.next_operator
         self.tables.require(number)
-        at = number * OPERATOR_WORDS
-        self.tables.operators[at + POLICY] = NOTIFY_CODES[policy]
-        self.tables.operators[at + FIRST_INPUT] = self.tables.next_location
-        self.tables.operators[at + IS_LAZY] = policy == Notify.IF_TOKEN
+        words = self.tables.operators[number]
+        words["policy"] = NOTIFY_CODES[policy]
+        words["first_input"] = self.tables.next_location
+        words["is_lazy"] = policy == Notify.IF_TOKEN
         self.tables.next_operator = number + 1
         self.tables.operators_used = max(self.tables.operators_used, number + 1)
         return number
@@ -65,8 +70,8 @@ class Tracker:
         """A new location that belongs to `operator` (whose inputs come first); returns its number."""
         number = self.tables.next_location
         self.tables.require(number)
-        self.tables.locations[number * LOCATION_WORDS + table.OPERATOR] = operator
-        self.tables.operators[operator * OPERATOR_WORDS + INPUTS] += is_input
+        self.tables.locations["operator"][number] = operator
+        self.tables.operators["inputs"][operator] += is_input
         self.tables.next_location = number + 1
         self.tables.locations_used = max(self.tables.locations_used, number + 1)
         return number
@@ -82,27 +87,27 @@ class Tracker:
         number = self.tables.graph_numbers.take(1)
         graph = GraphTables(first, reachability, depths or [1] * (self.tables.next_location - first))
         self.tables.graphs_used[number] = graph
-        if number + 1 >= len(self.tables.graphs) // GRAPH_WORDS:
+        if number + 1 >= len(self.tables.graphs):
             self.tables.resize_graphs(2 * number + 2)
-        words = self.tables.graphs[number * GRAPH_WORDS : (number + 1) * GRAPH_WORDS]
-        words[:] = 0
-        words[table.FIRST_LOCATION], words[table.LOCATIONS] = first, graph.size
-        words[table.ACTIVE_ADDRESS], words[table.EAGER_ADDRESS] = address_of(graph.active), address_of(graph.eager)
-        words[table.CHANGED_ADDRESS], words[table.CHANGED_COUNT] = address_of(graph.changed), graph.size
-        words[table.GRAPH_IS_NESTED] = graph.is_nested
-        words[table.ALL_DONE] = all_done
-        mine = self.tables.locations.reshape(-1, LOCATION_WORDS)[first : first + graph.size]
-        mine[:, table.GRAPH] = number
-        mine[:, table.IS_NESTED] = graph.is_nested
+        self.tables.graphs[number] = 0
+        words = self.tables.graphs[number]
+        words["first_location"], words["locations"] = first, graph.size
+        words["active_address"], words["eager_address"] = address_of(graph.active), address_of(graph.eager)
+        words["changed_address"], words["changed_count"] = address_of(graph.changed), graph.size
+        words["is_nested"] = graph.is_nested
+        words["all_done"] = all_done
+        mine = self.tables.locations[first : first + graph.size]
+        mine["graph"] = number
+        mine["is_nested"] = graph.is_nested
         if graph.is_nested:
-            mine[:, [table.LEAST_CAPACITY, table.LEAST_COUNT, table.CHAIN_REGION]] = 0
+            mine["least_capacity"] = mine["least_count"] = mine["chain_region"] = 0
         self.tables.link()
-        owners = self.tables.operators.reshape(-1, OPERATOR_WORDS)[mine[:, table.OPERATOR]]
-        port = np.arange(first, first + graph.size) - owners[:, FIRST_INPUT]
-        always = (owners[:, POLICY] == NOTIFY_CODES[Notify.ALWAYS]) & (port >= 0) & (port < owners[:, INPUTS])
+        owners = self.tables.operators[mine["operator"]]
+        port = np.arange(first, first + graph.size) - owners["first_input"]
+        always = (owners["policy"] == NOTIFY_CODES[Notify.ALWAYS]) & (port >= 0) & (port < owners["inputs"])
         kept = np.flatnonzero(always) + first
         if len(kept) * graph.size > _FEW_WORDS and has_edges(graph):
-            mine[:, table.FRONTIER] = 0
+            mine["frontier"] = 0
             self._go_along_edges(number)
         else:
             for location in kept.tolist():
@@ -111,25 +116,25 @@ class Tracker:
 
     def remove_graph(self, number: int) -> None:
         """Forget a dataflow whose counts are all zero: what it kept in memory, but for its locations' words."""
-        self._run(release_regions, number)
+        release_regions(self._state, number)
         del self.tables.graphs_used[number]
-        words = self.tables.graphs[number * GRAPH_WORDS : (number + 1) * GRAPH_WORDS]
-        first, size = int(words[table.FIRST_LOCATION]), int(words[table.LOCATIONS])
-        words[table.ACTIVE_COUNT] = words[table.EAGER_COUNT] = 0
-        mine = self.tables.locations.reshape(-1, LOCATION_WORDS)[first : first + size]
-        mine[:, [table.REGION_CAPACITY, table.BEGIN, table.END, table.LEAST_CAPACITY, table.LEAST_COUNT]] = 0
-        mine[:, [table.CHAIN_CAPACITY, table.CHAIN_COUNT]] = 0
-        mine[:, table.FRONTIER] = COMPLETE
-        mine[:, [table.ROW, table.IS_NESTED]] = 0
+        words = self.tables.graphs[number]
+        first, size = int(words["first_location"]), int(words["locations"])
+        words["active_count"] = words["eager_count"] = 0
+        mine = self.tables.locations[first : first + size]
+        for name in ("capacity", "begin", "end", "least_capacity", "least_count", "chain_capacity", "chain_count"):
+            mine[name] = 0
+        mine["frontier"] = COMPLETE
+        mine["row"] = mine["is_nested"] = 0
 
     def ending(self, number: int) -> int:
         """When the dataflow's last count became zero, in the order in which this happens on all workers alike."""
-        return int(self.tables.graphs[number * GRAPH_WORDS + table.ENDING])
+        return int(self.tables.graphs["ending"][number])
 
     @property
     def endings(self) -> int:
         """What `ending` said of the dataflow that was the last to end; or more."""
-        return int(self._state[table.ENDINGS])
+        return int(self._state[layout.ENDINGS])
 
     # Paths
 
@@ -139,9 +144,9 @@ class Tracker:
         edges = graph.edges = graph.reachability.edges(graph.size)
         assert edges is not None
         graph.heap = np.zeros(graph.size, np.int64)
-        words = self.tables.graphs[number * GRAPH_WORDS : (number + 1) * GRAPH_WORDS]
-        words[table.EDGES_ADDRESS], words[table.EDGES_LINKS] = address_of(edges), edges[graph.size]
-        words[table.HEAP_ADDRESS], words[table.EAGER_COUNT] = address_of(graph.heap), 0
+        words = self.tables.graphs[number]
+        words["edges_address"], words["edges_links"] = address_of(edges), edges[graph.size]
+        words["heap_address"], words["eager_count"] = address_of(graph.heap), 0
 
     def _keeps_all(self, target: int) -> bool:
         """Whether the frontiers of the target's dataflow go along its edges; from now on, if rows are too many."""
@@ -150,7 +155,7 @@ class Tracker:
             return True
         if graph.is_nested or graph.reachability.row_words <= _MANY_WORDS or not has_edges(graph):
             return False
-        number = int(self.tables.locations[graph.first * LOCATION_WORDS + table.GRAPH])
+        number = int(self.tables.locations["graph"][graph.first])
         self._go_along_edges(number)
         self._run(begin_along_edges, number)
         return True
@@ -163,9 +168,9 @@ class Tracker:
 
     def _run(self, kernel: Callable[..., int], *arguments: Any) -> int:
         """Call a kernel that may need room; raises BrokenInvariant if it finds a frontier that would move back."""
-        while (status := kernel(self._state, *arguments)) == table.NEEDS_ROOM:
+        while (status := kernel(self._state, *arguments)) == NEEDS_ROOM:
             self.tables.grow()
-        if status == nested_frontiers.BACKWARDS:
+        if status == BACKWARDS:
             raise self.broken()
         return status
 
@@ -175,11 +180,11 @@ class Tracker:
         """Apply one change to the counts (at build time; batches from the ring are applied by the progress channel's
         kernel).
         """
-        if self.tables.locations[location * LOCATION_WORDS + table.IS_NESTED]:
+        if self.tables.locations["is_nested"][location]:
             words = np.array([*coordinates(time), 0, 0, 0][:COORDINATES], np.int64)
             self._run(apply_nested_change, location, words, 0, delta)
         else:
-            self._run(table.apply_change, location, time, delta)
+            self._run(apply_change, location, time, delta)
 
     def propagate(self) -> list[int]:
         """Bring frontiers up to date; the operators woken by it."""
@@ -189,50 +194,50 @@ class Tracker:
     def woken(self) -> list[int]:
         """The operators woken since this was last asked."""
         state = self._state_view
-        count = state[table.WOKEN_COUNT]
+        count = state[layout.WOKEN_COUNT]
         if not count:
             return _NOBODY
-        state[table.WOKEN_COUNT] = 0
+        state[layout.WOKEN_COUNT] = 0
         start = 2 * state[LOCATION_CAPACITY]
         return self.tables.list_view[start : start + count].tolist()
 
     def broken(self) -> BrokenInvariant:
         """The error for a frontier that would have moved back."""
-        location = int(self._state[table.BROKEN_LOCATION])
-        reached = self.tables.locations[location * LOCATION_WORDS + table.REACHED_FRONTIER]
+        location = int(self._state[layout.BROKEN_LOCATION])
+        reached = self.tables.locations["reached_frontier"][location]
         return BrokenInvariant(f"the frontier at location {location} would move back from {reached}")
 
     # Frontiers
 
     def frontier(self, target: int) -> Time:
         """A frontier as an integer (in a nested scope: its least epoch); COMPLETE if no time can arrive any more."""
-        kept = self.tables.location_view[target * LOCATION_WORDS + table.FRONTIER]
+        kept = self.tables.location_view[target * _LOCATION_WORDS + _FRONTIER]
         return kept if kept >= 0 else self._compute_frontier(target)
 
     def _compute_frontier(self, target: int) -> Time:
         """The frontier of a target that is not kept up to date."""
-        if self.tables.locations[target * LOCATION_WORDS + table.ROW] or not self._keeps_all(target):
+        if self.tables.locations["row"][target] or not self._keeps_all(target):
             self.paths.compile_row(target)
             self._run(current_frontier, target)
-        return int(self.tables.locations[target * LOCATION_WORDS + table.REACHED_FRONTIER])
+        return int(self.tables.locations["reached_frontier"][target])
 
     def nested_frontier(self, target: int) -> list[Any]:
         """A frontier in a dataflow with nested scopes: its elements, times of the location's depth; empty if complete.
         """
-        row = self.tables.locations[target * LOCATION_WORDS : (target + 1) * LOCATION_WORDS]
-        if row[table.FRONTIER] < 0:
+        row = self.tables.locations[target]
+        if row["frontier"] < 0:
             self._compute_frontier(target)
-        if not row[table.CHAIN_COUNT]:
+        if not row["chain_count"]:
             return []
         graph = self.tables.graph_of(target)
         depth = graph.depths[target - graph.first]
-        chain, count = int(row[table.CHAIN_REGION]), int(row[table.CHAIN_COUNT])
+        chain, count = int(row["chain_region"]), int(row["chain_count"])
         flat = self.tables.pool[chain : chain + count * COORDINATES].tolist()
         return [from_coordinates(tuple(flat[i : i + depth])) for i in range(0, len(flat), COORDINATES)]
 
     def frontier_elements(self, target: int) -> list[Any]:
         """A frontier as the list of its elements, in order, whatever the dataflow's times."""
-        if self.tables.locations[target * LOCATION_WORDS + table.IS_NESTED]:
+        if self.tables.locations["is_nested"][target]:
             return self.nested_frontier(target)
         frontier = self.frontier(target)
         return [] if frontier == COMPLETE else [frontier]
@@ -241,19 +246,20 @@ class Tracker:
     def frontier_word(target: int) -> int:
         """Where a target's frontier stands in `location_view` (which is replaced when tables grow); negative where it
         is not kept up to date."""
-        return target * LOCATION_WORDS + table.FRONTIER
+        return target * _LOCATION_WORDS + _FRONTIER
 
     def set_holding(self, operator: int, tokens: int) -> None:
         """Say how many tokens an operator holds (for the policy `if_token`)."""
-        at, view = operator * OPERATOR_WORDS, self.tables.operator_view
-        view[at + HOLDING] = tokens
-        if tokens and view[at + IS_LAZY]:
-            view[at + IS_LAZY] = 0
-            first = view[at + FIRST_INPUT]
-            for location in range(first, first + view[at + INPUTS]):
+        at, view = operator * _OPERATOR_WORDS, self.tables.operator_view
+        view[at + _HOLDING] = tokens
+        if tokens and view[at + _IS_LAZY]:
+            view[at + _IS_LAZY] = 0
+            words = self.tables.operators[operator]
+            first = int(words["first_input"])
+            for location in range(first, first + int(words["inputs"])):
                 self._be_interested(location)
 
     @property
     def complete(self) -> bool:
         """Whether every count of every location is zero: nothing can happen any more."""
-        return self._state_view[table.NONZERO] == 0
+        return self._state_view[layout.NONZERO] == 0

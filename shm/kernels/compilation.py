@@ -11,6 +11,7 @@ from hashlib import blake2b
 from types import CodeType
 from typing import Any, ClassVar
 
+import numpy as np
 from numba import njit
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.registry import cpu_target
@@ -121,7 +122,7 @@ def ingredients(function: Callable[..., Any]) -> str:
     found = [_text(function.__code__)]
     for name in sorted(function.__code__.co_names):
         value: Any = function.__globals__.get(name)
-        if isinstance(value, int | float | tuple):
+        if isinstance(value, int | float | tuple | np.dtype):
             found.append(f"{name}={value!r}")
             continue
         if not hasattr(value, "py_func") and hasattr(value, "original"):

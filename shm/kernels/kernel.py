@@ -48,6 +48,7 @@ __all__ = [
     "kernel_for_columns",
     "kernels_to_make_ready",
     "readonly",
+    "records_at",
     "tuple_of",
     "void",
     "words_at",
@@ -212,6 +213,13 @@ _as_pointer: Any = Later("tokenring.shm.memory.intrinsics", "as_pointer")
 def words_at(address, count):  # type: ignore[no-untyped-def]
     """A kernel's view of `count` int64 words at `address`; valid as long as their owner keeps them."""
     return carray(_as_pointer(address), (count,), np.int64)
+
+
+@kernel
+def records_at(address, count, record):  # type: ignore[no-untyped-def]
+    """A kernel's view of `count` records at `address`, of the dtype `record`, a constant of the kernel's module: what
+    they have is `records[i].name`. Valid as long as their owner keeps them."""
+    return carray(_as_pointer(address), (count,), record)
 
 
 @kernel

@@ -23,7 +23,7 @@ from tokenring.engine import (
     Token,
     Worker,
 )
-from tokenring.engine.progress.pool import POOL_USED
+from tokenring.engine.progress.layout import POOL_USED
 
 
 class State:

@@ -22,11 +22,24 @@ def twice(at):
     return advance(advance(at)) + STEP
 print(twice(0), sum(twice.original().stats.cache_hits.values()))
 """
+RECORDS = """
+import numpy as np
+PAIR = np.dtype([("{first}", "i8"), ("{second}", "i8")])
+"""
+READER = """
+from tokenring.shm.kernels import address_of, int64, kernel, records_at
+from leaf import PAIR
+import numpy as np
+@kernel(int64(int64))
+def read(address):
+    return records_at(address, 1, PAIR)[0].right
+words = np.array([1, 2])
+print(read(address_of(words)), sum(read.original().stats.cache_hits.values()))
+"""
 
 
-def _run(folder: Path, step: int, factor: int) -> list[int]:
-    leaf = folder / "leaf.py"
-    leaf.write_text(LEAF.format(step=step, factor=factor))
+def _run(folder: Path, text: str) -> list[int]:
+    (folder / "leaf.py").write_text(text)
     # Python's own cache of byte code goes by whole seconds and sizes; it is not what is looked at here.
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(folder), *sys.path]),
@@ -41,7 +54,14 @@ def _run(folder: Path, step: int, factor: int) -> list[int]:
 
 def test_a_change_in_another_file_is_noticed(tmp_path: Path) -> None:
     (tmp_path / "caller.py").write_text(CALLER)
-    assert _run(tmp_path, 1, 1) == [3, 0]
-    assert _run(tmp_path, 1, 1) == [3, 1], "the second run takes the compiled code from the disk"
-    assert _run(tmp_path, 5, 1) == [15, 0], "a constant changed"
-    assert _run(tmp_path, 5, 2) == [25, 0], "the code of a kernel that is called changed"
+    assert _run(tmp_path, LEAF.format(step=1, factor=1)) == [3, 0]
+    assert _run(tmp_path, LEAF.format(step=1, factor=1)) == [3, 1], "the second run takes what is on the disk"
+    assert _run(tmp_path, LEAF.format(step=5, factor=1)) == [15, 0], "a constant changed"
+    assert _run(tmp_path, LEAF.format(step=5, factor=2)) == [25, 0], "the code of a kernel that is called changed"
+
+
+def test_a_change_of_a_records_words_is_noticed(tmp_path: Path) -> None:
+    (tmp_path / "caller.py").write_text(READER)
+    assert _run(tmp_path, RECORDS.format(first="left", second="right")) == [2, 0]
+    assert _run(tmp_path, RECORDS.format(first="left", second="right")) == [2, 1]
+    assert _run(tmp_path, RECORDS.format(first="right", second="left")) == [1, 0], "it would read another word"
