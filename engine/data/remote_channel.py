@@ -48,8 +48,8 @@ class RemoteChannel:
 
     A batch that waits holds a token at the source it comes from, as its sender did. Counting it as a message at the
     target would be unsafe: its pieces are sent before they are counted, and a receiver's consumption of the first,
-    published before the sender's count, would cancel the wait while the other pieces are still to come (SAFETY.md, A7:
-    support must be strictly earlier).
+    published before the sender's count, would cancel the wait while the other pieces are still to come
+    (docs/concurrency.md, A7: support must be strictly earlier).
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Cycles of a dataflow graph: each must strictly advance time, or the graph is refused (SAFETY.md, A4)."""
+"""Cycles of a dataflow graph: each must strictly advance time, or the graph is refused (docs/concurrency.md, A4)."""
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping
@@ -9,7 +9,7 @@ from tokenring.engine.times import Antichain, PathSummary, identity
 
 
 def require_advancing_cycles(links: Iterable[Link], name: Callable[[int], str], depths: Mapping[int, int]) -> None:
-    """Raise GraphError naming a cycle that does not strictly advance time (SAFETY.md, A4), if the links have one.
+    """Raise GraphError naming a cycle that does not strictly advance time (docs/concurrency.md, A4), if there is one.
 
     A cycle must add something to a coordinate that it keeps. Then no time that comes back is less or equal to the one
     that set out, and none can come back twice, since all grow lexicographically; what could result in what is a partial

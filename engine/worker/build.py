@@ -106,7 +106,8 @@ def build_dataflow(worker: "Worker", scope: Scope, forgotten: int) -> RunningDat
     _compile_paths(worker, scope, dataflow, depths)
     for operator, spec in zip(running, scope.graph.operators, strict=True):
         if spec.relay is None:
-            for output in operator.outputs:  # the initial tokens of all workers are common knowledge (SAFETY.md, A5)
+            # The initial tokens of all workers are common knowledge (docs/concurrency.md, A5).
+            for output in operator.outputs:
                 tracker.change(output.location, first_time(spec.depth), worker.peers)
     tracker.propagate()
     _construct(worker, scope, running)

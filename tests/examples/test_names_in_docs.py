@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import tokenring as tr
 from tests.imports import PACKAGES, ROOT
 from tests.test_layers import ROOMS
 from tokenring import engine, operators
@@ -67,6 +68,12 @@ def test_the_operators_of_the_list_are_exported() -> None:
     named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
     assert len(named) > 40
     assert named - {*operators.__all__} == set()
+
+
+def test_names_of_the_package_are_those_it_has() -> None:
+    named = set(re.findall(r"\btr\.(\w+)", TEXT))
+    assert len(named) > 40
+    assert named - {*dir(tr)} == set()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
