@@ -2,8 +2,8 @@
 
 The duty (docs/concurrency.md, A6, A7, A9; the progress chapter's "each batch that increments a pointstamp must
 decrement one strictly less than it"): a worker gives up only what it owns, and whatever it adds is implied by what it
-owns, which others still count or stop counting with the same batch. Written against an abstract order and path summaries, so
-it knows no kind of time; it shares no code with the tables that it is there to doubt.
+owns, which others still count or stop counting with the same batch. Written against an abstract order and path
+summaries, so it knows no kind of time; it shares no code with the tables that it is there to doubt.
 """
 
 from collections import Counter
