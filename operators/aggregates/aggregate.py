@@ -1,6 +1,5 @@
 """aggregate: counts, sums and so on by key, running or by window."""
 
-from collections.abc import Sequence
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -15,7 +14,7 @@ from tokenring.operators.durations import Span
 from tokenring.operators.expressions import Alias, with_aliased
 from tokenring.operators.folds import ALL, Accumulators, Aggregate, Plan, to_owners, with_conditions
 from tokenring.operators.mechanisms import mechanism_of
-from tokenring.operators.rows import columns_of, exchanged_by
+from tokenring.operators.rows import Columns, exchanged_by, with_key
 from tokenring.operators.state import require_rows, updates_by
 from tokenring.operators.time import (
     FOREVER,
@@ -33,14 +32,14 @@ from tokenring.operators.time import (
 
 @overload
 def aggregate(
-    stream: AnyStream, /, by: str | Sequence[str] = ..., *aliased: Alias, window: Window | None = ..., emit: str = ...,
+    stream: AnyStream, /, by: Columns = ..., *aliased: Alias, window: Window | None = ..., emit: str = ...,
     late: Literal[False] = ..., lateness: Span = ..., name: str = ..., **aggregates: Aggregate,
 ) -> AnyStream: ...  # fmt: skip
 
 
 @overload
 def aggregate(
-    stream: AnyStream, /, by: str | Sequence[str] = ..., *aliased: Alias, window: Window, emit: str = ...,
+    stream: AnyStream, /, by: Columns = ..., *aliased: Alias, window: Window, emit: str = ...,
     late: Literal[True], lateness: Span = ..., name: str = ..., **aggregates: Aggregate,
 ) -> tuple[AnyStream, AnyStream]: ...  # fmt: skip
 
@@ -48,7 +47,7 @@ def aggregate(
 def aggregate(
     stream: Stream,
     /,
-    by: str | Sequence[str] = (),
+    by: Columns = (),
     *aliased: Alias,
     window: Window | None = None,
     emit: str = "changes",
@@ -60,7 +59,8 @@ def aggregate(
     """Rows (the columns `by`, the aggregates by their names), one for each key; all rows are one key without `by`.
 
     `aggregate(bids, by="auction", bids=Count(), top=Max("price"))`. There are Count, Sum, Mean, Min, Max, First, Last
-    and CountDistinct. A column may be an expression, `Max(col("price") * 89)`; a name that is a parameter, or no word,
+    and CountDistinct. A column may be an expression, `Max(col("price") * 89)`,
+    and so may those of `by`, by a name: `by=(col("at") // 60).alias("minute")`; a name that is a parameter, or no word,
     is said behind: `Count().alias("late")`.
 
     Without a window, emit="changes": for each message the values so far of the keys in it, at its time; emit="end":
@@ -92,8 +92,8 @@ def aggregate(
     if emit not in ("changes", "end"):
         raise SchemaError(f"operator {name!r}: emit is 'changes' or 'end', not {emit!r}")
     require_rows(name, stream)
-    names = columns_of(by)
     if window is None:
+        stream, names = with_key(stream, name, by, shown=True)
         stream, planned = with_conditions(stream, name, aggregates)
         plan = Plan.of(name, stream.schema, names, planned)
         if late or lateness:
@@ -109,6 +109,7 @@ def aggregate(
     if late:
         due = (lambda times: times + 1 + lateness) if panes is None else (lambda times: _due(times, panes))
         stream, late_rows = split_late(stream, name, due, window.time)
+    stream, names = with_key(stream, name, by, shown=True)
     stream, planned = with_conditions(stream, name, aggregates)
     plan = Plan.of(name, stream.schema, names, planned).ordered_by(window.time)
     schema = behind_window(name, window, stream.schema, plan.keys | plan.result_kinds)

@@ -1,6 +1,6 @@
 """reduce: a function of all rows of each key, by window or at the end, in whole columns."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from tokenring.engine import AnyStream, Batch, Schema, SchemaError
 from tokenring.operators.aggregates.owner_panes import windowed
 from tokenring.operators.folds import Plan
-from tokenring.operators.rows import columns_of
+from tokenring.operators.rows import Columns, with_key
 from tokenring.operators.state import HeapedColumns, Keys, RowStore, chain, grown, joined, members_of, require_rows
 from tokenring.operators.time import Sliding, Tumbling
 
@@ -17,7 +17,7 @@ Function = Callable[[Batch, np.ndarray], Mapping[str, Any]]
 
 def reduce(
     stream: AnyStream,
-    by: str | Sequence[str],
+    by: Columns,
     function: Function,
     schema: Schema,
     *,
@@ -35,7 +35,8 @@ def reduce(
     do it, it needs far less. Raises SchemaError, naming the operator, for columns that are not there or do not fit.
     """
     require_rows(name, stream)
-    plan = Plan.of(name, stream.schema, columns_of(by), {})
+    stream, names = with_key(stream, name, by, shown=True)
+    plan = Plan.of(name, stream.schema, names, {})
     for clash in set(plan.by) & set(schema.names):
         raise SchemaError(f"operator {name!r}: {clash!r} is a column to group by; call the result otherwise")
     rows = stream.schema

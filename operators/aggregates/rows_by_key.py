@@ -1,28 +1,29 @@
 """distinct, last_by and count: operators that need little more than the numbering of keys."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from tokenring.engine import AnyStream, Batch, Exchange
 from tokenring.operators.aggregates.aggregate import aggregate
 from tokenring.operators.folds import Best, Count, Plan
 from tokenring.operators.mechanisms import mechanism_of
-from tokenring.operators.rows import columns_of, exchanged_by
+from tokenring.operators.rows import Column, Columns, exchanged_by, with_key, without_unnamed
 from tokenring.operators.state import Keys, require_newest, require_rows, updates_by
 from tokenring.operators.time import check_order
 
 
 def distinct(
-    stream: AnyStream, by: str | Sequence[str] = (), *, name: str = "distinct"
+    stream: AnyStream, by: Columns = (), *, name: str = "distinct"
 ) -> AnyStream:
     """The first row of each key to arrive, at its time; of each different row without `by`. Others are dropped.
 
     Rows are exchanged by key. Memory: each key ever seen. In a loop the first row of each epoch, by round: rows wait
     until their round is finished, and an epoch's keys go with it.
     """
-    names = columns_of(by) or stream.schema.names
     if stream.updates is None or not set(stream.schema.names) <= set(stream.updates.by or ()):
         require_rows(name, stream)  # updates of which nothing is left but their keys are equal rows
+    stream, names = with_key(stream, name, by)
+    names = names or stream.schema.names
     plan = Plan.of(name, stream.schema, names, {})
 
     def make() -> Callable[[Batch], Batch]:
@@ -34,11 +35,12 @@ def distinct(
 
         return answer
 
-    return mechanism_of(stream.scope).respond(name, (stream, Exchange(exchanged_by(names))), stream.schema, make)
+    edge = stream, Exchange(exchanged_by(names))
+    return without_unnamed(mechanism_of(stream.scope).respond(name, edge, stream.schema, make), name)
 
 
 def last_by(
-    stream: AnyStream, by: str | Sequence[str], *, order: str, name: str = "last_by"
+    stream: AnyStream, by: Columns, *, order: Column, name: str = "last_by"
 ) -> AnyStream:
     """The rows that are the last of their key so far, by the column `order`: for each message, at its time, those that
     replace an earlier one. The latest of each key is its last row: what deduplication keeps.
@@ -47,18 +49,20 @@ def last_by(
     are left out. In a loop: of each epoch, once its round is finished. Rows are exchanged by key. Memory: each key, 32
     bytes, not the rows. Raises SchemaError, naming the operator, for columns that are not there or have no order.
     """
-    names = columns_of(by)
-    require_newest(name, stream, names)
+    before = stream
+    stream, names = with_key(stream, name, by)
+    require_newest(name, before, names)
+    stream, (last,) = with_key(stream, name, (order,))
     plan = Plan.of(name, stream.schema, names, {})
-    check_order(name, stream.schema, (order,))
+    check_order(name, stream.schema, (last,))
 
     edge = stream, Exchange(exchanged_by(names))
     way = mechanism_of(stream.scope)
-    newest = way.respond(name, edge, stream.schema, lambda: Best(plan.schema, names, order, (), True, True).winners)
-    return updates_by(newest, name, names)
+    newest = way.respond(name, edge, stream.schema, lambda: Best(plan.schema, names, last, (), True, True).winners)
+    return without_unnamed(updates_by(newest, name, names), name)
 
 
-def count(stream: AnyStream, by: str | Sequence[str] = (), *, name: str = "count", **settings: Any) -> AnyStream:
+def count(stream: AnyStream, by: Columns = (), *, name: str = "count", **settings: Any) -> AnyStream:
     """Rows (the columns `by`, count), int64: how many rows there are; `aggregate` with Count and its settings."""
     counted: AnyStream = aggregate(stream, by, name=name, count=Count(), **settings)
     return counted

@@ -1,6 +1,6 @@
 """scan: a Python function of each row and its key's state, which gives the next state and rows."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from tokenring.engine import AnyStream, Batch, Schema, SchemaError, TokenRingError, UsageError
 from tokenring.operators.folds import Plan, to_owners
 from tokenring.operators.mechanisms import mechanism_of
-from tokenring.operators.rows import Row, batch_of, columns_of, rows_of
+from tokenring.operators.rows import Columns, Row, batch_of, rows_of, with_key
 from tokenring.operators.state import HeapedColumns, Keys, joined, require_rows
 
 Made = Mapping[str, Any] | Iterable[Mapping[str, Any]] | None
@@ -18,7 +18,7 @@ Function = Callable[[Any, Row], tuple[Any, Made]]
 
 def scan(
     stream: AnyStream,
-    by: str | Sequence[str],
+    by: Columns,
     function: Function,
     schema: Schema,
     *,
@@ -46,7 +46,7 @@ def scan(
     OperatorError, for what the function returns; what the function raises is an OperatorError that names the key.
     """
     require_rows(name, stream)
-    names = columns_of(by)
+    stream, names = with_key(stream, name, by, shown=True)
     plan = Plan.of(name, stream.schema, names, {})
     for clash in set(names) & set(schema.names):
         raise SchemaError(f"operator {name!r}: {clash!r} is a column of the key; call the result otherwise")

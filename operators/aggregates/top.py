@@ -1,6 +1,6 @@
 """top: the k best rows of each key, running or by window."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
@@ -8,25 +8,26 @@ from tokenring.engine import AnyStream, Batch, Pipeline, Schema, SchemaError
 from tokenring.operators.aggregates.owner_panes import windowed
 from tokenring.operators.folds import Best, Plan, TopState, to_owners
 from tokenring.operators.mechanisms import mechanism_of
-from tokenring.operators.rows import columns_of
+from tokenring.operators.rows import Column, Columns, columns_of, with_key, without_unnamed
 from tokenring.operators.state import Keys, require_rows, updates_by, wrapped
 from tokenring.operators.time import Sliding, Tumbling, check_order
 
 
 def top(
     stream: AnyStream,
-    by: str | Sequence[str] = (),
+    by: Columns = (),
     *,
-    order: str,
+    order: Column,
     k: int,
     largest: bool = True,
-    ties: str | Sequence[str] = (),
+    ties: Columns = (),
     rank: str = "rank",
     window: Tumbling | Sliding | None = None,
     name: str = "top",
 ) -> AnyStream:
     """The input's rows with a column `rank` more (int64, from 1): the k of each key with the largest (or smallest)
-    values of `order`; of all rows without `by`.
+    values of `order`; of all rows without `by`. Columns are names or expressions; one with `.alias(name)` is a column
+    of the result.
 
     Of equal values, the one with the least values in the columns `ties` goes first, then the one that came first. Rows
     whose `order` is null or NaN are left out. Without a window: for each message, at its time, what has changed: of
@@ -38,9 +39,10 @@ def top(
     Raises SchemaError, naming the operator, for columns that are not there or do not fit.
     """
     require_rows(name, stream)
-    ties = columns_of(ties)
-    plan = Plan.of(name, stream.schema, columns_of(by), {})
-    check_order(name, stream.schema, (order, *ties))
+    stream, key = with_key(stream, name, by)
+    stream, (best, *others) = with_key(stream, name, (order, *columns_of(ties)))
+    plan = Plan.of(name, stream.schema, key, {})
+    check_order(name, stream.schema, (best, *others))
     if not isinstance(k, int) or k < 1:
         raise SchemaError(f"operator {name!r}: k is an integer of at least 1, not {k!r}")
     if rank in stream.schema.positions:
@@ -49,20 +51,20 @@ def top(
     schema = Schema.of(rows.spec() | {rank: "int64"})
 
     def state() -> TopState:
-        return TopState(rows, order, ties, k, largest)
+        return TopState(rows, best, tuple(others), k, largest)
 
     if window is not None:
-        return windowed(stream, plan, window, schema, lambda _: state())
+        return without_unnamed(windowed(stream, plan, window, schema, lambda _: state()), name)
     way = mechanism_of(stream.scope)
     if not plan.by:
         stream = way.respond(f"{name}.local", (stream, Pipeline()), rows, lambda: _best(state()))
     edge, plan, names = to_owners(stream, plan, "", whole=True)
     if k == 1:
-        best = (plan.schema, names, order, ties, largest, False)
-        firsts = way.respond(name, edge, schema, lambda: _first(Best(*best), rows, schema))
-        return updates_by(firsts, name, columns_of(by))
+        one = (plan.schema, names, best, tuple(others), largest, False)
+        firsts = way.respond(name, edge, schema, lambda: _first(Best(*one), rows, schema))
+        return without_unnamed(updates_by(firsts, name, key), name)
     changes = way.respond(name, edge, schema, lambda: _changes(Keys(plan.schema, names), state(), schema))
-    return updates_by(changes, name, (*columns_of(by), rank))
+    return without_unnamed(updates_by(changes, name, (*key, rank)), name)
 
 
 def _first(best: Best, rows: Schema, schema: Schema) -> Callable[[Batch], Batch]:

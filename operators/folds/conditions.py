@@ -15,19 +15,20 @@ def with_conditions(
     stream: AnyStream, operator: str, aggregates: Mapping[str, Any]
 ) -> tuple[AnyStream, dict[str, Any]]:
     """The stream with a column for each different expression among the aggregates' conditions, and the aggregates with
-    those columns' names in their place; and so for expressions in the place of a column. SchemaError, naming the
-    operator, for a condition that is not bool."""
+    those columns' names in their place; and so for expressions in the place of a column or an order. SchemaError,
+    naming the operator, for a condition that is not bool."""
     columns: dict[str, Expression] = {}
     values: dict[str, Expression] = {}
     known: dict[str, str] = {}
     after = dict(aggregates)
     for name, aggregate in aggregates.items():
-        value = getattr(aggregate, "column", None)
-        if isinstance(value, Expression):
-            column = str(value.value) if value.operation == "column" else f"#{value!r}"
-            if value.operation != "column":
-                values[column] = value
-            after[name] = replace(aggregate, column=column)
+        for field in ("column", "order"):
+            value = getattr(aggregate, field, None)
+            if isinstance(value, Expression):
+                column = str(value.value) if value.operation == "column" else f"#{value!r}"
+                if value.operation != "column":
+                    values[column] = value
+                after[name] = replace(after[name], **{field: column})
     if values:
         stream = computed(stream, f"{operator}.values", all_columns(stream.schema) | values)
     aggregates = dict(after)

@@ -221,13 +221,14 @@ class Max(_Extreme):
 
 @dataclass(frozen=True, eq=False)
 class _Chosen(Aggregate):
-    order: str | None = None
+    order: str | Expression | None = None
 
     _operation = FIRST
 
     def plan(self, schema: Schema, name: str, ask: Ask) -> Result:
         """See Aggregate."""
         kind = self._kind(schema, name, _ALL)
+        assert not isinstance(self.order, Expression)
         if self.order is not None and (
             self.order not in schema.positions or str(schema.kind(self.order)) not in ("int64", "timestamp")
         ):

@@ -6,7 +6,7 @@ from tokenring.operators.rows.exchange import broadcast, exchange
 from tokenring.operators.rows.filter import filter
 from tokenring.operators.rows.inspect import inspect
 from tokenring.operators.rows.iterate import iterate
-from tokenring.operators.rows.key_columns import columns_of, exchanged_by
+from tokenring.operators.rows.key_columns import Column, Columns, columns_of, exchanged_by, with_key, without_unnamed
 from tokenring.operators.rows.projection import all_columns, computed, drop_columns, rename, select, with_columns
 from tokenring.operators.rows.rowwise import (
     Row,
@@ -20,6 +20,8 @@ from tokenring.operators.rows.rowwise import (
 from tokenring.operators.rows.union import union
 
 __all__ = [
+    "Column",
+    "Columns",
     "Row",
     "RowwiseWarning",
     "all_columns",
@@ -46,4 +48,6 @@ __all__ = [
     "select",
     "filter",
     "with_columns",
+    "with_key",
+    "without_unnamed",
 ]

@@ -1,18 +1,20 @@
 """exchange, broadcast: rows to the worker that owns their key, or to every worker."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from tokenring.engine import AnyStream, Broadcast, Exchange, InputPort, Notify, OperatorContext, OutputPort, Pact, Token
-from tokenring.operators.rows.key_columns import columns_of, exchanged_by
+from tokenring.operators.rows.key_columns import Columns, exchanged_by, with_key, without_unnamed
 
 
-def exchange(stream: AnyStream, by: str | Sequence[str], name: str = "exchange") -> AnyStream:
+def exchange(stream: AnyStream, by: Columns, name: str = "exchange") -> AnyStream:
     """The rows, at their times, on the worker that owns the value of the column `by`, or of several columns, of any
-    kind: rows of equal keys meet. Rows of one worker stay in order. Operators with a key exchange by themselves.
+    kind, or of an expression: rows of equal keys meet. Rows of one worker stay in order. Operators with a key exchange
+    by themselves.
 
     All columns cross, so `select` what is needed before. Keeps nothing. SchemaError for a column that is not there.
     """
-    return _passed_on(stream, Exchange(exchanged_by(columns_of(by))), name)
+    stream, names = with_key(stream, name, by)
+    return without_unnamed(_passed_on(stream, Exchange(exchanged_by(names)), name), name)
 
 
 def broadcast(stream: AnyStream, name: str = "broadcast") -> AnyStream:

@@ -1,15 +1,67 @@
-"""The columns of a key, as operators are given them and as exchanges take them."""
+"""The columns of a key, or of an order, as operators are given them: names, or expressions, computed before exchanges.
+"""
 
 from collections.abc import Sequence
 
-from tokenring.engine import SchemaError
+from tokenring.engine import AnyStream, SchemaError
+from tokenring.operators.expressions import Alias, Expression
+from tokenring.operators.rows.projection import all_columns, computed
+
+Column = str | Expression | Alias
+Columns = Column | Sequence[Column]
+"""What names columns: a string of names, an expression, or a sequence of both; `.alias(name)` names an expression."""
+_UNNAMED = "·unnamed "  # what the names of columns begin with that no result has; no user's column is called so
 
 
-def columns_of(by: str | Sequence[str]) -> tuple[str, ...]:
-    """Column names as a tuple: a string of names, or a sequence of them. SchemaError for what is neither."""
+def columns_of(by: Columns) -> tuple[Column, ...]:
+    """Columns one by one: of a string of names, an expression, or a sequence. SchemaError for what is neither."""
+    if isinstance(by, Expression | Alias):
+        return (by,)
     if not isinstance(by, str | Sequence):
         raise SchemaError(f"columns are named as 'auction bidder' or ('auction', 'bidder'), not by {by!r}")
     return tuple(by.split()) if isinstance(by, str) else tuple(by)
+
+
+def with_key(
+    stream: AnyStream, operator: str, by: Columns, shown: bool = False
+) -> tuple[AnyStream, tuple[str, ...]]:
+    """The rows with a column for each expression among `by`, and the names of all columns of `by`. An expression
+    without a name has one that `without_unnamed` takes away again; it is a SchemaError where the key is `shown`, in a
+    result of keys."""
+    names: list[str] = []
+    made: dict[str, Expression] = {}
+    for each in columns_of(by):
+        value = each.value if isinstance(each, Alias) else each
+        if isinstance(value, str):
+            names.append(value)
+            continue
+        if not isinstance(value, Expression):
+            raise SchemaError(f"operator {operator!r}: a column is a name or an expression, not {value!r}")
+        if isinstance(each, Alias):
+            name = each.name
+            if name in stream.schema.positions or name in made:
+                raise SchemaError(f"operator {operator!r}: there is a column {name!r} already; give another alias")
+        elif value.operation == "column":
+            names.append(str(value.value))
+            continue
+        elif shown:
+            raise SchemaError(
+                f"operator {operator!r}: {value!r} is a column of the result and has no name; say .alias('name') "
+                f"behind it, in parentheses"
+            )
+        else:
+            name = f"{_UNNAMED}{value!r}"
+        made[name] = value
+        names.append(name)
+    if made:
+        stream = computed(stream, f"{operator}.key", {**all_columns(stream.schema), **made})
+    return stream, tuple(names)
+
+
+def without_unnamed(stream: AnyStream, operator: str) -> AnyStream:
+    """The rows without the columns of expressions that have no name."""
+    kept = {name: value for name, value in all_columns(stream.schema).items() if not name.startswith(_UNNAMED)}
+    return stream if len(kept) == len(stream.schema.names) else computed(stream, f"{operator}.result", kept)
 
 
 def exchanged_by(by: tuple[str, ...]) -> str | tuple[str, ...]:
