@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from tests.operators.helpers import bench
 from tokenring.engine import OperatorError, Schema, SchemaError, Stream, UsageError
 from tokenring.operators import scan, select
+from tokenring.operators.state import Keys
 
 ROWS = Schema("key value", name="string?", at="timestamp")
 OUT = Schema("before", seen="string?")
@@ -79,9 +81,16 @@ def test_any_key_and_any_number_of_rows(by: str) -> None:
         assert [row[2:] for row in made.rows] == expected
 
 
-def test_forgotten_keys_leave_their_memory() -> None:
-    """A million keys would be 16 MB and more: slots are used again."""
+def test_forgotten_keys_leave_their_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 2000 keys, 100 at a time: their slots are used again."""
     kept: list[Any] = []
+    made_keys: list[Keys] = []
+
+    def keys_of(*given: Any) -> Keys:
+        made_keys.append(Keys(*given))
+        return made_keys[0]
+
+    monkeypatch.setattr(import_module("tokenring.operators.aggregates.scan"), "Keys", keys_of)
 
     def step(state: Any, row: Any) -> Any:
         kept.append(state)
@@ -95,6 +104,8 @@ def test_forgotten_keys_leave_their_memory() -> None:
         made.send({"key": [0], "value": [0]})
         made.close()
     assert kept == ([None] * 100 + ["open"] * 100) * 20 + [None]
+    (keys,) = made_keys
+    assert (len(keys), keys.limit) == (1, 100)
 
 
 def test_a_function_that_fails_is_found() -> None:
