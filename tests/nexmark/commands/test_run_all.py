@@ -18,7 +18,7 @@ from tokenring.nexmark.events.generator import GeneratorConfig
 from tokenring.nexmark.queries import QUERIES
 from tokenring.nexmark.run import on_behalf as run_query
 from tokenring.nexmark.run import runner
-from tokenring.nexmark.run.on_behalf import RunError
+from tokenring.tools.errors import RunError
 
 EVENTS = 20_000
 

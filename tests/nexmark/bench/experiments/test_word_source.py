@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.engine.helpers import simulated
+from tokenring.engine.worker.checked_progress import CheckedProgress
 from tokenring.nexmark.bench.experiments import word_source as module
 from tokenring.nexmark.bench.experiments.word_schedule import Schedule, record_words, stamp
 from tokenring.nexmark.bench.experiments.word_source import WordMeasurements, word_source
@@ -115,7 +116,8 @@ def test_a_source_sends_as_many_messages_as_it_says(
     messages = [0]
     with simulated(1, queue_bytes=1 << 16, ring_records=1 << 12, checks="exhaustive") as group:
         (worker,) = group.workers
-        validator = worker.progress._validator
+        (checked,) = (one for one in worker.dataflows.watchers if isinstance(one, CheckedProgress))
+        validator = checked._validator
         received = validator.received
 
         def counting(location: int, time: int) -> None:
