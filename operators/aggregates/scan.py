@@ -38,8 +38,8 @@ def scan(
     Rows are exchanged by key, and a key's rows come one at a time, in the order in which they arrive at its worker:
     those of one sender in the order in which they were sent; those of several, and of times that are not finished,
     mixed. Where a column says the order and rows may come in another one, use a window.
-    About a microsecond a row and what the function takes: `aggregate`, `top` and `last_by` are some hundred times
-    quicker where they can do it. Memory: each key that is not forgotten, and its state. In a loop the state is each
+    Some two microseconds a row and what the function takes: `aggregate`, `top` and `last_by` are a hundred times
+    quicker and more, where they can do it. Memory: each key that is not forgotten, and its state. In a loop the state is each
     epoch's own, and rows wait until their round is finished.
 
     Raises SchemaError, naming the operator, for columns that are not there or do not fit, and in the run, as
