@@ -39,8 +39,8 @@ def scan(
     those of one sender in the order in which they were sent; those of several, and of times that are not finished,
     mixed. Where a column says the order and rows may come in another one, use a window.
     Some two microseconds a row and what the function takes: `aggregate`, `top` and `last_by` are a hundred times
-    quicker and more, where they can do it. Memory: each key that is not forgotten, and its state. In a loop the state is each
-    epoch's own, and rows wait until their round is finished.
+    quicker and more, where they can do it. Memory: each key that is not forgotten, and its state. In a loop the state
+    is each epoch's own, and rows wait until their round is finished.
 
     Raises SchemaError, naming the operator, for columns that are not there or do not fit, and in the run, as
     OperatorError, for what the function returns; what the function raises is an OperatorError that names the key.
