@@ -8,6 +8,7 @@ import pytest
 
 from tests.tools.profile.samples import STACKS, A, B, C
 from tokenring.tools.profile.flame_graph import flame_graph
+from tokenring.tools.profile.frame import Frame
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -33,3 +34,10 @@ def test_boxes_are_as_wide_as_their_share() -> None:
 def test_no_samples_are_an_empty_graph() -> None:
     (box,) = _boxes(flame_graph([], "none", ""))
     assert box.get("data-n") == "all samples"
+
+
+def test_half_a_name_is_drawn_too() -> None:
+    torn = Frame("wor\x00\x1f\ud800er", "engine/worker/worker.py", 1)
+    assert "wor\ufffd\ufffd\ufffder" in ET.tostring(
+        ET.fromstring(flame_graph([(torn,)], "torn\x01", "one sample")), encoding="unicode"
+    )

@@ -7,9 +7,10 @@ alphabetical order, and a box is as wide as its share of the samples.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from html import escape
+from html import escape as escaped
 from zlib import crc32
 
 from tokenring.tools.profile.frame import Frame
@@ -62,6 +63,9 @@ document.getElementById('search').addEventListener('click', () => {
 """
 
 
+_NO_CHARACTER = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
 @dataclass
 class _Node:
     samples: int = 0
@@ -100,6 +104,11 @@ def flame_graph(stacks: Iterable[Stack], title: str, subtitle: str) -> str:
             f"<script><![CDATA[{script}]]></script></svg>\n",
         )
     )
+
+
+def escape(text: str) -> str:
+    """Text for XML, whatever is in it: a sampler that does not stop what it reads may see half a name."""
+    return escaped(_NO_CHARACTER.sub("\ufffd", text))
 
 
 def _boxes(root: _Node) -> Iterator[tuple[int, int, int, Frame]]:
