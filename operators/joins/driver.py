@@ -28,14 +28,15 @@ def declare(
     sides: tuple[AnyStream, Stream],
     needs: tuple[tuple[str, ...], tuple[str, ...]],
     extents: Extents | None = None,
-    outer: bool = False,
     unique: int = -1,
 ) -> AnyStream:
     """The operator of a join. needs: the columns of each side that cross. The rest: see Matcher."""
     scope = sides[LEFT].scope
+    right_first = unique == RIGHT or columns.how.once
+    waits = extents is not None or any(columns.how.alone)  # for frontiers, which say that rows match no more
     require_total_order(columns.operator, scope)
     require_rows(columns.operator, *sides)
-    builder = sides[0].operator(columns.operator, Notify.NEVER if extents is None else Notify.ALWAYS)
+    builder = sides[0].operator(columns.operator, Notify.ALWAYS if waits else Notify.NEVER)
     for side in (LEFT, RIGHT):
         builder.input(sides[side], Exchange(columns.key(side), needs[side]))
     made = builder.output(columns.schema)
@@ -43,7 +44,7 @@ def declare(
 
     def construct(context: OperatorContext, token: Token) -> Callable[..., None]:
         token.drop()
-        matcher = Matcher(columns, arriving, extents, outer, unique)
+        matcher = Matcher(columns, arriving, extents, unique)
         context.inspectable(lambda: {"left": len(matcher.sides[LEFT]), "right": len(matcher.sides[RIGHT])})
         held: Token | None = None
         pending = COMPLETE  # the least time at which a row may turn out to match nothing: where the token is
@@ -58,7 +59,7 @@ def declare(
             nonlocal held, pending, output
             output = to
             ports = ((LEFT, left), (RIGHT, right))
-            for side, port in ports if unique != RIGHT else ports[::-1]:  # rows that find their match are not kept
+            for side, port in ports[::-1] if right_first else ports:  # rows that find their match are not kept
                 for reference, batch in port:
                     matcher.take(side, batch, reference.time, partial(answer, to, reference))
                     if matcher.least < pending:
@@ -68,7 +69,7 @@ def declare(
                         if held is not None:
                             held.drop()
                         held = earlier
-            if extents is None:
+            if not waits:
                 return
             matcher.expire((left.frontier, right.frontier), send_held)
             if held is not None and matcher.least > pending:

@@ -43,11 +43,11 @@ def enrich(
     """
     require_how(name, how)
     if isinstance(table, Stream):
-        plan = JoinedColumns.of(name, rows.schema, table.schema, on, columns, nulls=how == "left")
+        plan = JoinedColumns.of(name, rows.schema, table.schema, on, columns, how=how)
         needs = plan.crossing(LEFT), plan.crossing(RIGHT)
         return declare_versioned(plan, (rows, table), needs, (_at_once, _at_once), how == "left")
     given = batch_of(name, table)
-    plan = JoinedColumns.of(name, rows.schema, given.schema, on, columns, nulls=how == "left")
+    plan = JoinedColumns.of(name, rows.schema, given.schema, on, columns, how=how)
     enriched = rows.apply(name, plan.schema, _LookUp(plan, rows.schema, given, how == "left"))
     enriched.updates = answered(plan, rows, how == "left")
     return enriched

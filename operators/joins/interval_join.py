@@ -7,7 +7,16 @@ import numpy as np
 from tokenring.engine import MAX_TIME, AnyStream, Batch, SchemaError, Stream, Time
 from tokenring.operators.durations import Span, is_span, span_of
 from tokenring.operators.joins.driver import declare
-from tokenring.operators.joins.joined_columns import LEFT, RIGHT, Chosen, JoinedColumns, On, require_how, require_time
+from tokenring.operators.joins.joined_columns import (
+    HOWS,
+    LEFT,
+    RIGHT,
+    Chosen,
+    JoinedColumns,
+    On,
+    require_how,
+    require_time,
+)
 from tokenring.operators.joins.matcher import Extent, Extents
 from tokenring.operators.mechanisms import late_rows
 from tokenring.operators.time import split_late
@@ -48,20 +57,20 @@ def interval_join(
     upper="expires")`. left_time, right_time: the rows' own times, int64 or timestamp. lower, upper: "1h", "-5min" or
     another duration for timestamps, a number in their unit for int64; lower may be negative; `upper` may also be a
     column of the left side that holds the last time that matches. on, columns: as in `join`. A pair is sent at the
-    later of its messages' times, which is not after the later of its rows'. how="left": rows of the left side that
-    nothing matches are sent too, with nulls, once the right side's frontier has passed their upper bound; one token is
+    later of its messages' times, which is not after the later of its rows'. how: as in
+    `join`; rows that match nothing are sent once the other side's frontier has passed their bound, and one token is
     held for that.
 
     Memory: 80 bytes and 8 for each column a row, texts, and the keys; a row of the left side goes when the right side's
     frontier has passed its upper bound, one of the right side when the left side's has passed right_time - lower (a
-    message's rows together, but where upper is a column or how is "left"). So it is bounded by what lies between the
-    bounds, and by how far one side is ahead of the other.
+    message's rows together, but where upper is a column or rows that match nothing are sent). So it is bounded by what
+    lies between the bounds, and by how far one side is ahead of the other.
 
     A row is late if its own time is before its message's. late=True gives three streams: the pairs, the left side's
     late rows, the right side's. Otherwise a late row raises TimeRegressionError (as OperatorError). Raises SchemaError
     for columns that are not there or do not fit, GraphError in loops.
     """
-    require_how(name, how)
+    require_how(name, how, tuple(HOWS))
     require_time(name, left.schema, left_time, "for the left side's time")
     require_time(name, right.schema, right_time, "for the right side's time")
     until = upper if isinstance(upper, str) and (upper in left.schema.positions or not is_span(upper)) else None
@@ -77,20 +86,21 @@ def interval_join(
     if late:
         left, late_left = split_late(left, f"{name}.left", lambda times: times + 1, left_time)
         right, late_right = split_late(right, f"{name}.right", lambda times: times + 1, right_time)
-    plan = JoinedColumns.of(name, left.schema, right.schema, on, columns, nulls=how == "left")
+    plan = JoinedColumns.of(name, left.schema, right.schema, on, columns, how=how)
 
     def of_left(batch: Batch, time: Time) -> Extent:
         times = in_time(name, batch.words(left_time), time)
         ends = times + most if until is None else batch.words(until)
         dues = np.clip(np.minimum(ends, MAX_TIME) + 1, time, MAX_TIME)
-        return times + least, ends, dues if until is not None or how == "left" else _together(dues)
+        return times + least, ends, dues if until is not None or plan.how.alone[LEFT] else _together(dues)
 
     def of_right(batch: Batch, time: Time) -> Extent:
         times = in_time(name, batch.words(right_time), time)
-        return times, times, _together(np.clip(times + 1 - least, time, MAX_TIME))
+        dues = np.clip(times + 1 - least, time, MAX_TIME)
+        return times, times, dues if plan.how.alone[RIGHT] else _together(dues)
 
     needs = plan.crossing(LEFT, left_time, *(() if until is None else (until,))), plan.crossing(RIGHT, right_time)
-    joined = declare(plan, (left, right), needs, Extents(of_left, of_right, exact=False), how == "left")
+    joined = declare(plan, (left, right), needs, Extents(of_left, of_right, exact=False))
     return (joined, late_left, late_right) if late else joined
 
 

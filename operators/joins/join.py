@@ -4,21 +4,32 @@ from typing import Any, Literal, overload
 
 from tokenring.engine import AnyStream, SchemaError, Stream
 from tokenring.operators.joins.driver import declare
-from tokenring.operators.joins.joined_columns import SIDES, Chosen, JoinedColumns, On, require_how
+from tokenring.operators.joins.joined_columns import (
+    HOWS,
+    SIDES,
+    Chosen,
+    JoinedColumns,
+    Names,
+    On,
+    joined_on,
+    require_how,
+)
 from tokenring.operators.joins.windowed_join import windowed_join
 from tokenring.operators.time import Sliding, Tumbling
 
 
 @overload
 def join(
-    left: AnyStream, right: AnyStream, *, on: On, columns: Chosen = ..., window: Tumbling | Sliding | None = ...,
+    left: AnyStream, right: AnyStream, *, on: On | None = ..., left_on: Names = ..., right_on: Names = ...,
+    columns: Chosen = ..., window: Tumbling | Sliding | None = ...,
     right_time: str | None = ..., how: str = ..., unique: str | None = ..., late: Literal[False] = ..., name: str = ...,
 ) -> AnyStream: ...  # fmt: skip
 
 
 @overload
 def join(
-    left: AnyStream, right: AnyStream, *, on: On, columns: Chosen = ..., window: Tumbling | Sliding,
+    left: AnyStream, right: AnyStream, *, on: On | None = ..., left_on: Names = ..., right_on: Names = ...,
+    columns: Chosen = ..., window: Tumbling | Sliding,
     right_time: str | None = ..., how: str = ..., unique: str | None = ..., late: Literal[True], name: str = ...,
 ) -> tuple[AnyStream, AnyStream, AnyStream]: ...  # fmt: skip
 
@@ -27,7 +38,9 @@ def join(
     left: Stream,
     right: Stream,
     *,
-    on: On,
+    on: On | None = None,
+    left_on: Names = None,
+    right_on: Names = None,
     columns: Chosen = None,
     window: Tumbling | Sliding | None = None,
     right_time: str | None = None,
@@ -39,7 +52,8 @@ def join(
     """Each pair of a row of `left` and a row of `right` with equal keys, once, when the second of them arrives.
 
     `join(auctions, persons, on={"seller": "id"}, columns="name city id")`. on: columns that both sides have, or a
-    mapping of the left's to the right's; of any kind, the same on both sides; null is equal to nothing. columns: those
+    mapping of the left's to the right's, or left_on= and right_on=, as many of each; of any kind, the same on both
+    sides; null is equal to nothing. columns: those
     of the result, by name, as "left.price" and "right.price" where both sides have one, or a mapping of the result's
     names to those; all of the left's, and the right's but its key, unless given; only what is needed crosses between
     workers and is kept. Both sides are exchanged by key. A pair is sent at the later of
@@ -51,28 +65,38 @@ def join(
     then go as soon as they have matched, and are not even kept where their match is here. A second row raises
     UsageError (as OperatorError).
 
+    how="left", "right", "full": rows of that side, or both, that match nothing are sent too, with nulls; a key
+    column, by the left side's name, is then the key of the side that has the row, as SQL's USING has it. "semi": the
+    left side's rows that match, each once, at its first match; "anti": those that match nothing, a null key among them.
+    No row that was sent is ever taken back: so a row that matches nothing is sent when that is certain, with its
+    message's time, and one token is held for that. Without a window that is when the other side is finished (at once
+    for a null key): what follows and waits for frontiers, as windows do, waits as long. Memory for semi and anti: one
+    row a key of the right side, and the left's rows that have not matched yet.
+
     With a window, pairs are of rows within the same Tumbling or Sliding window of the window's time column (the
     right's may be called `right_time` there), once for each such window; results start with (window_start, window_end).
-    how="left": rows of the left side that match nothing in a window are sent too, with nulls, at the window's end, as
-    soon as that is certain; one token is held for that. Memory: rows of windows that are open on the other side.
+    Rows that match nothing in a window are sent at the window's end, when the other side has passed it. Memory: rows of
+    windows that are open on the other side.
 
     A row is late if the first of its windows ended at or before its message's time. late=True gives three streams: the
     pairs, the left side's late rows, the right side's. Otherwise a late row raises TimeRegressionError (as
     OperatorError). Raises SchemaError for columns that are not there or do not fit, GraphError in loops.
     """
-    require_how(name, how)
+    require_how(name, how, tuple(HOWS))
+    on = joined_on(name, on, left_on, right_on)
     if window is not None:
         if unique is not None:
             raise SchemaError(f"operator {name!r}: unique= is for joins without a window, whose rows stay for ever")
-        return windowed_join(left, right, on, columns, window, right_time or window.time, how == "left", late, name)
-    if how == "left" or late or right_time is not None:
-        what = "how='left'" if how == "left" else "late=True" if late else "right_time="
-        raise SchemaError(
-            f"operator {name!r}: {what} needs a window, since without one a match may come at any time: give "
-            f"window=Tumbling('time', width), or use enrich or temporal_join"
-        )
+        return windowed_join(left, right, on, columns, window, right_time or window.time, how, late, name)
+    if late or right_time is not None:
+        what = "late=True" if late else "right_time="
+        raise SchemaError(f"operator {name!r}: {what} needs a window; give window=Tumbling('time', width)")
     if unique not in (None, *SIDES):
         raise SchemaError(f"operator {name!r}: unique is 'left', 'right' or None, not {unique!r}")
-    plan = JoinedColumns.of(name, left.schema, right.schema, on, columns)
+    plan = JoinedColumns.of(name, left.schema, right.schema, on, columns, how=how)
+    if unique is not None and plan.how.once:
+        raise SchemaError(
+            f"operator {name!r}: how={how!r} keeps one row a key of the right side anyway; leave unique= out"
+        )
     needs = plan.crossing(0), plan.crossing(1)
     return declare(plan, (left, right), needs, unique=-1 if unique is None else SIDES.index(unique))

@@ -10,9 +10,30 @@ from tokenring.operators.state import RowStore
 LEFT, RIGHT = 0, 1
 SIDES = ("left", "right")
 
+
+@dataclass(frozen=True)
+class How:
+    """What a join sends. matches: rows that match. alone: rows of each side that match nothing. once: rows of the left
+    side only, each once, not pairs."""
+
+    matches: bool = True
+    alone: tuple[bool, bool] = (False, False)
+    once: bool = False
+
+
+HOWS = {
+    "inner": How(),
+    "left": How(alone=(True, False)),
+    "right": How(alone=(False, True)),
+    "full": How(alone=(True, True)),
+    "semi": How(once=True),
+    "anti": How(matches=False, alone=(True, False), once=True),
+}
+
 On = str | Sequence[str] | Mapping[str, str]
 """The columns that must be equal: names that both sides have ("id", "auction bidder", ("auction", "bidder")), or a
 mapping of the left side's to the right side's ({"seller": "id"})."""
+Names = str | Sequence[str] | None
 Chosen = str | Sequence[str] | Mapping[str, str] | None
 """The columns of the result: names of either side's columns, "left.price" and "right.price" where both have one; or a
 mapping of the result's names to them ({"bid_price": "left.price"}). None: all of the left's, and the right's but its
@@ -21,13 +42,16 @@ key."""
 
 @dataclass(frozen=True)
 class JoinedColumns:
-    """The keys of both sides, and for each column of the result the side that has it, and its name there."""
+    """The keys of both sides, and for each column of the result the side that has it, and its name there; `instead`,
+    for each, the right side's column that says it in rows of that side alone."""
 
     operator: str
     sides: tuple[Schema, Schema]
     on: tuple[tuple[str, ...], tuple[str, ...]]
     sources: tuple[tuple[int, str], ...]
+    instead: tuple[str | None, ...]
     schema: Schema
+    how: How
 
     @classmethod
     def of(
@@ -37,12 +61,11 @@ class JoinedColumns:
         right: Schema,
         on: On,
         chosen: Chosen,
-        nulls: bool = False,
+        how: str = "inner",
         first: Sequence[str] = (),
     ) -> Self:
-        """nulls: the right side's columns may be null in the result. first: columns of the left side that come first in
-        every result. SchemaError, naming the operator and both sides, for names that are not there or clash, and for
-        keys that cannot be equal."""
+        """how: of HOWS. first: columns of both sides that come first in every result. SchemaError, naming the operator
+        and both sides, for names that are not there or clash, and for keys that cannot be equal."""
         pairs = dict(on) if isinstance(on, Mapping) else {name: name for name in names_of(on)}
         if not pairs:
             raise SchemaError(f"operator {operator!r}: nothing to join on; give on='column', of both sides")
@@ -55,19 +78,24 @@ class JoinedColumns:
                     f"operator {operator!r}: {mine!r} of the left side is {left.kind(mine)}, {theirs!r} of the right "
                     f"side is {right.kind(theirs)}; they are never equal: convert one of them first"
                 )
-        outputs = _chosen(operator, left, right, pairs, chosen, first)
-        kinds = {
-            name: str(left.kind(source))
-            if side == LEFT
-            else (f"{right.kind(source).name}?" if nulls else str(right.kind(source)))
-            for name, (side, source) in outputs.items()
-        }
+        meaning = HOWS[how]
+        outputs, keys = _chosen(operator, left, right, pairs, chosen, first, meaning.once)
+        shared = pairs | {name: name for name in first} if meaning.alone[RIGHT] else {}
+        instead = {name: shared.get(source) if name in keys else None for name, (_, source) in outputs.items()}
+        kinds = {}
+        for name, (side, source) in outputs.items():
+            kind, other = (left, right)[side].kind(source), instead[name]
+            null = right.kind(other).nullable if other else meaning.alone[1 - side] and not meaning.once
+            kinds[name] = f"{kind.name}?" if null else str(kind)
         on_both = tuple(pairs), tuple(pairs.values())
-        return cls(operator, (left, right), on_both, tuple(outputs.values()), Schema.of(kinds))
+        chosen_sources, others = tuple(outputs.values()), tuple(instead.values())
+        return cls(operator, (left, right), on_both, chosen_sources, others, Schema.of(kinds), meaning)
 
     def kept(self, side: int) -> tuple[str, ...]:
         """The columns of one side that are in the result, each once."""
-        return tuple(dict.fromkeys(name for at, name in self.sources if at == side))
+        names = [name for at, name in self.sources if at == side]
+        names += [name for name in self.instead if name is not None and side == RIGHT]
+        return tuple(dict.fromkeys(names))
 
     def crossing(self, side: int, *more: str) -> tuple[str, ...]:
         """The columns of one side that the join needs: its key, what is kept, and `more`."""
@@ -106,10 +134,34 @@ def require_time(operator: str, schema: Schema, name: str, what: str) -> None:
         )
 
 
-def require_how(operator: str, how: str) -> None:
+def require_how(operator: str, how: str, among: Sequence[str] = ("inner", "left")) -> None:
     """SchemaError for what is no way to join."""
-    if how not in ("inner", "left"):
-        raise SchemaError(f"operator {operator!r}: how is 'inner' or 'left', not {how!r}")
+    if how not in among:
+        ways = f"{', '.join(map(repr, among[:-1]))} or {among[-1]!r}"
+        raise SchemaError(f"operator {operator!r}: how is {ways}, not {how!r}{did_you_mean(str(how), among)}")
+
+
+def joined_on(operator: str, on: On | None, left_on: Names, right_on: Names) -> On:
+    """What to join on, said by `on` or by left_on and right_on; SchemaError for both, neither, or no pairs."""
+    if on is not None:
+        if left_on is not None or right_on is not None:
+            raise SchemaError(f"operator {operator!r}: give on= or left_on= and right_on=, not both")
+        return on
+    if left_on is None or right_on is None:
+        raise SchemaError(f"operator {operator!r}: nothing to join on; give on=, or left_on= and right_on=")
+    mine, theirs = names_of(left_on), names_of(right_on)
+    if len(mine) != len(theirs):
+        raise SchemaError(
+            f"operator {operator!r}: left_on= names {len(mine)} columns ({', '.join(mine)}), right_on= {len(theirs)} "
+            f"({', '.join(theirs)}); the first is equal to the first, and so on"
+        )
+    for names, side in ((mine, "left_on"), (theirs, "right_on")):
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise SchemaError(
+                f"operator {operator!r}: {side}= names {twice[0]!r} twice; filter first for rows where the two columns "
+                f"it shall be equal to are equal"
+            )
+    return dict(zip(mine, theirs, strict=True))
 
 
 def present(batch: Batch, names: Sequence[str]) -> Batch:
@@ -121,25 +173,41 @@ def present(batch: Batch, names: Sequence[str]) -> Batch:
 
 
 def _chosen(
-    operator: str, left: Schema, right: Schema, pairs: Mapping[str, str], chosen: Chosen, first: Sequence[str]
-) -> dict[str, tuple[int, str]]:
-    """The result's columns by name: the side, and the name there."""
+    operator: str,
+    left: Schema,
+    right: Schema,
+    pairs: Mapping[str, str],
+    chosen: Chosen,
+    first: Sequence[str],
+    left_only: bool,
+) -> tuple[dict[str, tuple[int, str]], set[str]]:
+    """The result's columns by name: the side, and the name there; and which of them are what both sides have in
+    common, not a column that was named as one side's."""
     outputs = {name: (LEFT, name) for name in first}
+    common = set(first)
+    shared = {**pairs, **{name: name for name in first}}
     if chosen is None:
         keys = set(pairs.values())
         everything = [(LEFT, name) for name in left.names if name not in first]
-        everything += [(RIGHT, name) for name in right.names if name not in keys]
+        everything += [(RIGHT, name) for name in right.names if name not in keys | set(first) and not left_only]
         wanted = [(name, (side, name)) for side, name in everything]
+        common |= {name for side, name in everything if side == LEFT and name in pairs}
     else:
         spelled = dict(chosen) if isinstance(chosen, Mapping) else {_bare(name): name for name in names_of(chosen)}
         if not isinstance(chosen, Mapping) and len(spelled) != len(names_of(chosen)):
             raise _clash(operator, left, right, names_of(chosen))
-        wanted = [(name, _source(operator, left, right, pairs, source)) for name, source in spelled.items()]
+        wanted = [(name, _source(operator, left, right, shared, source)) for name, source in spelled.items()]
+        common |= {name for name, source in spelled.items() if source in pairs}
     for name, source in wanted:
         if name in outputs:
             raise _clash(operator, left, right, [name])
+        if left_only and source[0] == RIGHT:
+            raise SchemaError(
+                f"operator {operator!r}: {source[1]!r} is a column of the right side; semi and anti joins give rows of "
+                f"the left side alone, which has {', '.join(left.names)}"
+            )
         outputs[name] = source
-    return outputs
+    return outputs, common
 
 
 def _bare(name: str) -> str:

@@ -12,16 +12,18 @@ NEXT, TIME, START, END, PREVIOUS, SLOT, MATCHED, TOGETHER = range(8)
 """Words of `links`: the next place of the chain, -1 at its end; the time of the row's message; the extent in which rows
 match (they do where extents meet); the place before, -1 at the head; the key's slot; whether it ever matched; the
 next place of those that came together and go together, -1 at the last."""
+EVERY, A_ROW, A_PLACE = range(3)
+"""What of the pairs to find: all, the first of each row, the first of each place."""
 EXPIRING = 2
 """Word of `meta` behind those of the free list: entries of `heap`."""
 ROW, PLACE, LATEST = range(3)
 """Words of a cursor: the row to go on at, the place to go on at (-1: the head), the latest TIME of what was found."""
 
 
-@kernel(int64(WORDS, COLUMN, COLUMN, TABLE, boolean, COLUMN, COLUMN, WORDS, WORDS, WORDS))
-def probe(cursor, slots, heads, links, bounded, starts, ends, matched, rows, places):  # type: ignore[no-untyped-def]
+@kernel(int64(WORDS, COLUMN, COLUMN, TABLE, boolean, int64, COLUMN, COLUMN, WORDS, WORDS, WORDS))
+def probe(cursor, slots, heads, links, bounded, once, starts, ends, matched, rows, places):  # type: ignore[no-untyped-def]
     """Find the pairs of rows and places that match, as many as `rows` has room for; returns how many. `matched`, by
-    row, is set to 1. All are found when cursor[ROW] is len(slots)."""
+    row, is set to 1. All are found when cursor[ROW] is len(slots). once: EVERY, or where `bounded` A_ROW, A_PLACE."""
     found, room = 0, len(rows)
     at = cursor[PLACE]
     cursor[LATEST] = -1
@@ -29,7 +31,11 @@ def probe(cursor, slots, heads, links, bounded, starts, ends, matched, rows, pla
         if at < 0:
             at = heads[slots[i]]
         while at >= 0:
-            if not bounded or (links[at, START] <= ends[i] and starts[i] <= links[at, END]):
+            if not bounded or (
+                links[at, START] <= ends[i]
+                and starts[i] <= links[at, END]
+                and (once != A_PLACE or links[at, MATCHED] == 0)
+            ):
                 if found == room:
                     cursor[ROW], cursor[PLACE] = i, at
                     return found
@@ -39,6 +45,9 @@ def probe(cursor, slots, heads, links, bounded, starts, ends, matched, rows, pla
                 matched[i] = 1
                 if bounded:
                     links[at, MATCHED] = 1
+                if once == A_ROW:
+                    at = -1
+                    break
             at = links[at, NEXT]
     cursor[ROW], cursor[PLACE] = len(slots), -1
     return found

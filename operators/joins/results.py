@@ -14,7 +14,7 @@ in the result; a part that is None is all nulls."""
 class Results:
     """What makes a join's results. arriving: the schemas of both sides' messages."""
 
-    __slots__ = ("_sources", "schema")
+    __slots__ = ("_instead", "_sources", "schema")
 
     def __init__(self, columns: JoinedColumns, arriving: tuple[Schema, Schema]) -> None:
         self.schema = columns.schema
@@ -22,15 +22,22 @@ class Results:
         self._sources = [
             (side, arriving[side].position(name), columns.kept(side).index(name)) for side, name in columns.sources
         ]
+        kept = columns.kept(RIGHT)
+        # And where it is in rows of the right side alone.
+        self._instead = [
+            source if name is None else (RIGHT, arriving[RIGHT].position(name), kept.index(name))
+            for source, name in zip(self._sources, columns.instead, strict=True)
+        ]
 
     def of(self, left: Part, right: Part, rows: int, missing: np.ndarray | None = None) -> Batch:
         """So many rows of both sides, side by side. missing, bool (rows,): where the right side is null instead."""
         if missing is not None and missing.all():
             right, missing = None, None
         parts = left, right
+        sources = self._sources if left is not None else self._instead
         columns: list[np.ndarray] = []
         heaps: list[np.ndarray | None] = []
-        for (side, position, kept), kind in zip(self._sources, self.schema.kinds, strict=True):
+        for (side, position, kept), kind in zip(sources, self.schema.kinds, strict=True):
             part = parts[side]
             heap = None
             if part is None:

@@ -60,6 +60,11 @@ class Side:
         if self.store is not None:
             self.store.put(places, batch.select(self.store.schema), rows)
 
+    def taken(self, slots: np.ndarray) -> np.ndarray:
+        """Take all rows of these keys, each once, out: their places, int64, which can be read until rows are added."""
+        places = np.empty(len(self), np.int64)
+        return places[: take_chains(self.heads, self.links, self._free, self._meta, slots, places)]
+
     def forget(self, slots: np.ndarray, count: int) -> None:
         """Drop all rows of these keys, `count` in all."""
         places = np.empty(count, np.int64)

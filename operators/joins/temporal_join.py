@@ -59,7 +59,7 @@ def temporal_join(
     if late:
         rows, late_rows = split_late(rows, f"{name}.rows", lambda times: times + 1, time)
         versions, late_versions = split_late(versions, f"{name}.versions", lambda times: times + 1, version_time)
-    plan = JoinedColumns.of(name, rows.schema, versions.schema, on, columns, nulls=how == "left")
+    plan = JoinedColumns.of(name, rows.schema, versions.schema, on, columns, how=how)
 
     def of(column: str) -> Times:
         def times(batch: Batch, at: Time) -> np.ndarray:

@@ -21,7 +21,7 @@ def windowed_join(
     columns: Chosen,
     window: Tumbling | Sliding,
     right_time: str,
-    outer: bool,
+    how: str,
     late: bool,
     name: str,
 ) -> Any:
@@ -43,9 +43,8 @@ def windowed_join(
         left, late_left = split_late(left, f"{name}.left", lambda times: _ends(window, times)[0], window.time)
         right, late_right = split_late(right, f"{name}.right", lambda times: _ends(window, times)[0], right_time)
         late_rows = late_left, late_right
-    their_schema = right.schema
     left, right = _by_window(left, window, window.time, name), _by_window(right, window, right_time, name)
-    plan = JoinedColumns.of(name, left.schema, their_schema, on, columns, nulls=outer, first=(START, END))
+    plan = JoinedColumns.of(name, left.schema, right.schema, on, columns, how=how, first=(START, END))
     needs = plan.crossing(LEFT, END), plan.crossing(RIGHT, END)
 
     def extent(batch: Batch, time: Time) -> Extent:
@@ -54,7 +53,7 @@ def windowed_join(
             raise late_error(name, time, least)
         return ends, ends, np.minimum(ends, MAX_TIME)
 
-    joined = declare(plan, (left, right), needs, Extents(extent, extent, exact=True), outer)
+    joined = declare(plan, (left, right), needs, Extents(extent, extent, exact=True))
     return (joined, *late_rows) if late else joined
 
 

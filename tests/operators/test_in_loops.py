@@ -130,6 +130,7 @@ REFUSED: dict[str, Callable[[Stream], Any]] = {
     "delay": lambda s: operators.delay(s, 1),
     "enrich by a stream": lambda s: operators.enrich(s, other(s), on="node"),
     "join": lambda s: operators.join(s, other(s), on="node"),
+    "join of rows that match nothing": lambda s: operators.join(s, other(s), on="node", how="anti"),
     "join by window": lambda s: operators.join(s, s, on="node", columns="node", window=Tumbling("at", 5)),
     "interval_join": lambda s: operators.interval_join(
         s, s, on="node", left_time="at", right_time="at", upper=3, columns="node"

@@ -111,6 +111,7 @@ REFUSES: dict[str, Declare] = {
         offer_key="key", offer_time="other", offer_value="value",
     ),
     "join": lambda s: operators.join(s, as_rows(s), on="key", columns="key"),
+    "join of rows that match": lambda s: operators.join(s, as_rows(s), on="key", how="semi"),
     "join by window": lambda s: operators.join(as_rows(s), s, on="key", columns="key", window=Tumbling("value", 5)),
     "interval_join": lambda s: operators.interval_join(
         as_rows(s), s, on="key", left_time="value", right_time="value", upper=3, columns="key", late=True

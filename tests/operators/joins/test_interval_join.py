@@ -132,7 +132,7 @@ def test_late_rows() -> None:
         ({"upper": "b"}, "operator 'interval_join': no column 'b' of the left side for upper="),
         ({"upper": 2.5}, "upper is a duration such as '1h', or an integer .* not 2.5"),
         ({"upper": 1, "lower": 2}, "no time lies between lower=2 and upper=1"),
-        ({"how": "right"}, "how is 'inner' or 'left', not 'right'"),
+        ({"how": "rigt"}, "'anti', not 'rigt'; did you mean 'right'"),
     ],
 )
 def test_mistakes(more: dict[str, Any], says: str) -> None:

@@ -113,8 +113,8 @@ def test_keys_of_any_kind(kind: str, ours: Any, theirs: Any) -> None:
         ({"on": ON, "columns": "at"}, "'at' is a column of both sides, the left's at, .*; say 'left.at' or 'right.at'"),
         ({"on": ON, "columns": "price"}, "no column 'price' for the result; the left side has at, .* side at"),
         ({"on": ON, "columns": {"x": "left.code"}}, "no column 'code' of the left side for the result"),
-        ({"on": ON, "columns": "n", "how": "left"}, "how='left' needs a window"),
-        ({"on": ON, "columns": "n", "how": "outer"}, "how is 'inner' or 'left', not 'outer'"),
+        ({"on": ON, "columns": "n", "late": True}, "late=True needs a window"),
+        ({"on": ON, "columns": "n", "how": "outer"}, "how is 'inner', 'left', .* or 'anti', not 'outer'"),
         ({"on": ON, "columns": "n", "unique": "both"}, "unique is 'left', 'right' or None, not 'both'"),
     ],
 )  # fmt: skip
