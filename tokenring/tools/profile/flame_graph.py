@@ -137,7 +137,7 @@ def _drawn(box: tuple[int, int, int, Frame], of: int) -> str:
     return (
         f'<g class="f" data-x="{x:.9f}" data-w="{width:.9f}" data-d="{depth}" data-n="{escape(label)}">'
         f'<title>{escape(tip)}</title><rect x="{left:.2f}" y="{top}" width="{max(wide - 0.5, 0.2):.2f}" '
-        f'height="{_ROW - 1}" fill="{_colour(frame.file, crc32(label.encode()))}"/>'
+        f'height="{_ROW - 1}" fill="{_colour(frame.file, crc32(label.encode(errors="replace")))}"/>'
         f'<text x="{left + 3:.2f}" y="{top + 13}">{escape(text)}</text></g>'
     )
 
