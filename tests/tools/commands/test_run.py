@@ -25,7 +25,7 @@ from beside import LEAST
 def rows(worker):
     with worker.dataflow("rows") as scope:
         numbers, stream = scope.new_input(tr.Schema("n", name="string?", at="timestamp"))
-        collected = tr.collect(tr.where(stream, tr.col("n") >= LEAST))
+        collected = tr.collect(tr.filter(stream, tr.col("n") >= LEAST))
     n = [worker.index, 10 + worker.index]
     at = np.array(["2024-01-01T00:00:00.000000001"] * 2, "datetime64[ns]")
     numbers.send({"n": n, "name": ["no", None], "at": at})
