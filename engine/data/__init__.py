@@ -2,13 +2,14 @@
 
 from tokenring.engine.data.burst import messages_of
 from tokenring.engine.data.channel import Channel, Edge, FeedbackChannel, RelayChannel, SelectChannel, needs_queues
+from tokenring.engine.data.crossing import CompiledEdges, CompiledInbox, KeptColumns
 from tokenring.engine.data.inbox import NO_MESSAGES, Inbox
 from tokenring.engine.data.input_port import InputPort
 from tokenring.engine.data.nested_port import NestedInputPort
 from tokenring.engine.data.output_port import OutputPort
-from tokenring.engine.data.plane import DataPlane
+from tokenring.engine.data.plane import DataPlane, Receiver
 from tokenring.engine.data.raised import raised_at
-from tokenring.engine.data.remote_channel import RemoteChannel
+from tokenring.engine.data.remote_channel import BurstEnd, RemoteChannel
 from tokenring.engine.data.routes import CheckedChannel
 from tokenring.engine.data.runtime import Operator, Runtime, Schedule
 from tokenring.engine.data.session import SendSession
@@ -18,19 +19,24 @@ from tokenring.engine.data.text_rows import TextRows, needs_text_rows
 from tokenring.engine.data.word_rows import WordRows
 
 __all__ = [
+    "BurstEnd",
     "Channel",
     "CheckedChannel",
+    "CompiledEdges",
+    "CompiledInbox",
     "DataPlane",
     "Edge",
     "FarSignal",
     "FeedbackChannel",
     "Inbox",
     "InputPort",
+    "KeptColumns",
     "NO_MESSAGES",
     "NearSignal",
     "NestedInputPort",
     "Operator",
     "OutputPort",
+    "Receiver",
     "RelayChannel",
     "RemoteChannel",
     "Runtime",

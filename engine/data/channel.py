@@ -63,19 +63,19 @@ class Channel:
 class SelectChannel:
     """An edge within a worker that passes only some columns (an exchange on a group of one)."""
 
-    __slots__ = ("_onward", "_schema")
+    __slots__ = ("onward", "schema")
 
     def __init__(self, onward: Edge, schema: Schema) -> None:
-        self._onward = onward
-        self._schema = schema
+        self.onward = onward
+        self.schema = schema
 
     def push(self, time: Any, batch: Batch) -> None:
         """Hand over the selected columns."""
-        self._onward.push(time, batch.select(self._schema))
+        self.onward.push(time, batch.select(self.schema))
 
     def push_each(self, burst: Burst, batch: Batch) -> None:
         """Hand over the selected columns."""
-        self._onward.push_each(burst, batch.select(self._schema))
+        self.onward.push_each(burst, batch.select(self.schema))
 
 
 class RelayChannel:

@@ -22,7 +22,8 @@ class Inbox:
         self.operator = operator
         self.schedule = schedule
         # Time (or Burst), batch, whether it is a view into a data queue, whose bytes are reused.
-        self.queue: deque[tuple[Any, Batch, bool]] = NO_MESSAGES
+        # Of a compiled operator's input it is a CompiledInbox.
+        self.queue: Any = NO_MESSAGES
 
     def first(self, message: tuple[Any, Batch, bool]) -> None:
         """Let a message wait that `queue` could not take, being NO_MESSAGES."""

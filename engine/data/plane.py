@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from tokenring.engine.columns import Batch
+from tokenring.engine.native import BACKLOG_BYTES, LENT, PENDING_EDGES, TAKEN, World
 from tokenring.shm.memory import WORKER_CONGESTED, Segment, poke
 from tokenring.shm.queues import (
     CAPACITY,
@@ -24,7 +25,6 @@ from tokenring.shm.queues import (
     has_room,
     message_words,
     queue_words,
-    receive,
     release_all,
     written_words,
 )
@@ -65,9 +65,12 @@ class Postponer(Protocol):
 class DataPlane:
     """Sends and receives column messages; channels are numbered in the order they are made, alike on every worker."""
 
-    def __init__(self, segment: Segment, me: int, backlog_limit_bytes: int, poisons: bool = False) -> None:
+    def __init__(
+        self, segment: Segment, me: int, backlog_limit_bytes: int, world: World, poisons: bool = False
+    ) -> None:
         layout = segment.layout
         self._segment = segment
+        self._world = world.view
         self._me = me
         self._loopback = Loopback(layout.queue_words)
         self.outgoing, self.incoming = attach_queues(segment, me, self._loopback)
@@ -82,17 +85,14 @@ class DataPlane:
         self._waiting: list[Postponer] = []
         self.uncommitted = False
         """Whether something was written that the receivers do not see yet."""
-        self.taken = False
-        """Whether messages were taken in whose bytes have not been given back."""
         self.lent: list[Batch] = []
-        """The batches whose columns or heaps lie in them."""
+        """The batches whose columns or heaps lie in bytes that are given back at the round's end."""
         self._poisons = poisons
         self._written = [written_words(segment, peer, me, self._loopback) for peer in range(layout.workers)]
-        self._backlog_bytes = 0
         self._sent = 0  # postponed pieces sent since
-        self._backlog_limit_bytes = backlog_limit_bytes
+        self.backlog_limit_bytes = backlog_limit_bytes
         self._congested_address = segment.address(layout.worker(me) + WORKER_CONGESTED)
-        self._first_congested_address = segment.address(layout.worker(0) + WORKER_CONGESTED)
+        self.first_congested_address = segment.address(layout.worker(0) + WORKER_CONGESTED)
         self._workers = layout.workers
 
     def add_channel(self, channel: Receiver) -> int:
@@ -107,15 +107,15 @@ class DataPlane:
         for number in numbers:
             del self.channels[number]
 
-    def give_back(self) -> None:
-        """Give the bytes of the messages taken in back to their senders. Batches that somebody keeps get their own."""
-        if self.taken:
-            self.taken = False
-            for batch in _kept(self.lent, _UNKEPT):
-                batch.keep()
-            self.lent.clear()
-            if self._poisons:
-                self._poison()
+    def end_round(self) -> None:
+        """The bytes of the messages taken in go back to their senders: batches that somebody keeps get their own."""
+        for batch in _kept(self.lent, _UNKEPT):
+            batch.keep()
+        self.lent.clear()
+        self._world[LENT] = 0
+        if self._poisons and self._world[TAKEN]:
+            self._poison()
+            self._world[TAKEN] = 0
             release_all(self.incoming)
 
     def _poison(self) -> None:
@@ -124,18 +124,14 @@ class DataPlane:
             capacity, start, stop = int(queue[CAPACITY]), int(queue[RELEASED]), int(queue[READ_POSITION])
             words[np.arange(start, stop) & (capacity - 1)] = POISON
 
-    def look(self) -> int:
-        """Take in what has arrived and hand it to the channels' targets; returns the number of messages."""
-        found: int = receive(self.incoming, self.inbox)
-        if found:
-            self.taken = True
-            channels = self.channels
-            messages = _MESSAGE(self._inbox_bytes[: found * 8 * INBOX_WORDS])
-            for queue, number, rows, _, stamp, offset, stride, end in messages:
-                channel = channels.get(number)
-                if channel is not None:  # a signal may come late; nothing that is counted can
-                    channel.deliver(queue, rows, stamp, offset, stride, end)
-        return found
+    def deliver(self, found: int) -> None:
+        """Hand the first `found` messages of the inbox, which were taken in, to the channels' targets."""
+        channels = self.channels
+        messages = _MESSAGE(self._inbox_bytes[: found * 8 * INBOX_WORDS])
+        for queue, number, rows, _, stamp, offset, stride, end in messages:
+            channel = channels.get(number)
+            if channel is not None:  # a signal may come late; nothing that is counted can
+                channel.deliver(queue, rows, stamp, offset, stride, end)
 
     def set_more_stamp(self, coordinates: tuple[int, ...]) -> None:
         """Give what is sent next these time coordinates behind the first one; () for none."""
@@ -168,8 +164,8 @@ class DataPlane:
         """A channel keeps rows because a queue was full; too many of them ask all sources to pause."""
         if channel not in self._waiting:
             self._waiting.append(channel)
-        self._backlog_bytes += size_bytes
-        if self._backlog_bytes > self._backlog_limit_bytes:
+        self._world[BACKLOG_BYTES] += size_bytes
+        if self._world[BACKLOG_BYTES] > self.backlog_limit_bytes:
             poke(self._congested_address, 1)
 
     def sent_postponed(self) -> None:
@@ -178,12 +174,14 @@ class DataPlane:
 
     def caught_up(self, size_bytes: int) -> None:
         """A channel sent rows that it had kept."""
-        self._backlog_bytes -= size_bytes
-        if self._backlog_bytes <= self._backlog_limit_bytes // 2:
+        self._world[BACKLOG_BYTES] -= size_bytes
+        if self._world[BACKLOG_BYTES] <= self.backlog_limit_bytes // 2:
             poke(self._congested_address, 0)
 
     def retry(self) -> bool:
         """Try to send what waits; True if something was sent."""
+        if not self._waiting:
+            return False
         before = self._sent
         self._waiting = [channel for channel in self._waiting if not channel.retry()]
         self.commit()
@@ -192,19 +190,24 @@ class DataPlane:
     @property
     def waiting(self) -> bool:
         """Whether rows wait for room in a queue."""
-        return bool(self._waiting)
+        return bool(self._waiting) or self._world[PENDING_EDGES] > 0
+
+    @property
+    def backlog_bytes(self) -> int:
+        """How much of this worker's rows waits for room."""
+        return self._world[BACKLOG_BYTES]
 
     @property
     def is_overfull(self) -> bool:
         """Whether more of this worker's rows than the limit wait for room."""
-        return self._backlog_bytes > self._backlog_limit_bytes
+        return self._world[BACKLOG_BYTES] > self.backlog_limit_bytes
 
     @property
     def stops_sources(self) -> bool:
         """Whether on some worker more than the limit waits: sources that do not look are not run then."""
-        return self._workers > 1 and bool(any_set(self._first_congested_address, self._workers))
+        return self._workers > 1 and bool(any_set(self.first_congested_address, self._workers))
 
     @property
     def congested(self) -> bool:
         """Whether some worker has more waiting than the limit: sources should pause."""
-        return self._waiting != [] or any_set(self._first_congested_address, self._workers)
+        return self.waiting or any_set(self.first_congested_address, self._workers)

@@ -59,7 +59,7 @@ class RemoteChannel:
         self.log = runtime.log
         self.inbox = inbox
         self._plane = plane = runtime.plane
-        self._carrier = carrier
+        self.carrier = carrier
         self._whole_rows = carrier.whole_rows
         self.source_location = origin
         self.number = plane.add_channel(self)
@@ -72,7 +72,7 @@ class RemoteChannel:
 
     def push(self, time: Any, batch: Batch) -> None:
         """Exchange the rows of a batch; count the messages that were made."""
-        carrier = self._carrier
+        carrier = self.carrier
         columns = carrier.prepared(batch)
         rows = batch.rows
         if rows <= self._whole_rows and time.__class__ is int and not self.pending:
@@ -88,7 +88,7 @@ class RemoteChannel:
         one message after the other, as single ones do."""
         start, rows, limit = 0, batch.rows, self._bursts.rows_limit
         if limit and not self.pending:
-            columns = self._carrier.prepared(batch)
+            columns = self.carrier.prepared(batch)
             while start < rows:
                 stop = min(rows, start + limit)
                 if not self._bursts.send(columns, burst, start, stop):
@@ -102,7 +102,7 @@ class RemoteChannel:
         """Send rows in pieces that fit, and keep those from the first that does not."""
         start = 0
         while start < rows:
-            stop = self._carrier.piece(columns, start, rows)
+            stop = self.carrier.piece(columns, start, rows)
             sent = -1 if self.pending else self._send(columns, start, stop, time)
             if sent < 0:
                 self._postpone(columns, start, rows, time)
@@ -130,21 +130,21 @@ class RemoteChannel:
             sent = self._send(columns, start, stop, time[0])
             plane.set_more_stamp(())
             return sent
-        return self._carrier.write(columns, start, stop, self.number, time)
+        return self.carrier.write(columns, start, stop, self.number, time)
 
     def _postpone(self, columns: Rows, start: int, stop: int, time: Any) -> None:
         """Keep rows that did not fit, with a token of their own."""
-        kept = self._carrier.copied(columns, start, stop)
+        kept = self.carrier.copied(columns, start, stop)
         self.pending.append((time, kept, 0, stop - start))
         self.log.add(self.source_location, time, 1)
-        self._plane.postponed(self, self._carrier.size_bytes(kept))
+        self._plane.postponed(self, self.carrier.size_bytes(kept))
 
     def retry(self) -> bool:
         """Send what is pending, in order, as far as it goes; True if nothing is left."""
         while self.pending:
             time, columns, start, rows = self.pending[0]
             while start < rows:
-                stop = self._carrier.piece(columns, start, rows)
+                stop = self.carrier.piece(columns, start, rows)
                 sent = self._send(columns, start, stop, time)
                 if sent < 0:
                     self.pending[0] = (time, columns, start, rows)
@@ -154,7 +154,7 @@ class RemoteChannel:
                 start = stop
             self.pending.popleft()
             self.log.add(self.source_location, time, -1)
-            self._plane.caught_up(self._carrier.size_bytes(columns))
+            self._plane.caught_up(self.carrier.size_bytes(columns))
         return True
 
     def deliver(self, queue: int, rows: int, time: Any, offset: int, stride: int, end: int) -> None:
@@ -198,7 +198,7 @@ class BurstEnd:
     more column, under a number of their own."""
 
     def __init__(self, channel: RemoteChannel, plane: DataPlane, schema: Schema, key: int) -> None:
-        self._channel = channel
+        self.channel = channel
         self._plane = plane
         self._number = plane.add_channel(self)
         self._width = len(schema)
@@ -223,13 +223,13 @@ class BurstEnd:
         )  # fmt: skip
         if sent < 0:
             return False
-        channel = self._channel
+        channel = self.channel
         burst.slice(start, stop).log_routed(channel.log, channel.inbox.location, plane.routes, plane.counts[0])
         return True
 
     def deliver(self, queue: int, rows: int, time: int, offset: int, stride: int, end: int) -> None:
         """A piece of a burst arrived."""
-        channel = self._channel
+        channel = self.channel
         words = self._plane.words[queue]
         keys = offset + stride * self._width
         channel.take_in(words, rows, Burst(words[keys : keys + rows], time), offset, stride, end)

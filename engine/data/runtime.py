@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from tokenring.engine.data.plane import DataPlane
 from tokenring.engine.graph import Paths
+from tokenring.engine.native import World
 from tokenring.engine.progress import ChangeLog, Tracker
 from tokenring.engine.tokens import LostTokens
 
@@ -25,7 +26,8 @@ class Operator(Protocol):
     paths: Paths
     due: int
     is_next: bool
-    in_loop: bool
+    compiled: int
+    """Its row in the world's tables; -1: it is Python's."""
     is_running: bool
 
 
@@ -45,10 +47,17 @@ class Schedule(Protocol):
 class Runtime:
     """One worker's part of what runs. What is used for every message is bound once more by whoever uses it."""
 
-    __slots__ = ("index", "log", "lost", "peers", "plane", "schedule", "thread", "tracker")
+    __slots__ = ("index", "log", "lost", "peers", "plane", "schedule", "thread", "tracker", "world")
 
     def __init__(
-        self, index: int, peers: int, log: ChangeLog, tracker: Tracker, plane: DataPlane, schedule: Schedule
+        self,
+        index: int,
+        peers: int,
+        log: ChangeLog,
+        tracker: Tracker,
+        plane: DataPlane,
+        schedule: Schedule,
+        world: World,
     ) -> None:
         self.index = index
         self.peers = peers
@@ -58,4 +67,5 @@ class Runtime:
         self.tracker = tracker
         self.plane = plane
         self.schedule = schedule
+        self.world = world
         self.lost = LostTokens(log)

@@ -16,7 +16,7 @@ Columns = tuple[np.ndarray, ...]
 class WordRows:
     """Carries batches as tuples of columns, all int64."""
 
-    __slots__ = ("_all_int64", "_copy", "_is_broadcast", "_partition", "_plane", "_select", "key", "whole_rows")
+    __slots__ = ("_all_int64", "_copy", "_partition", "_plane", "is_broadcast", "key", "select", "whole_rows")
 
     def __init__(
         self, plane: DataPlane, carried: Schema, schema: Schema, pact: Pact, describe: Callable[[], str]
@@ -25,10 +25,10 @@ class WordRows:
         queue is too small for it.
         """
         self._plane = plane
-        self._select = tuple(carried.position(name) for name in schema.names)
+        self.select = tuple(carried.position(name) for name in schema.names)
         self.key = schema.position(pact.keys[0]) if isinstance(pact, Exchange) else -1
         """The column to route by."""
-        self._is_broadcast = isinstance(pact, Broadcast)
+        self.is_broadcast = isinstance(pact, Broadcast)
         self._partition = partition_for(len(schema))
         self._copy = send_for(len(schema))
         self._all_int64 = schema.all_int64
@@ -38,7 +38,7 @@ class WordRows:
     def prepared(self, batch: Batch) -> Columns:
         """What is to be written of a batch."""
         source = batch.columns
-        columns = tuple([source[position] for position in self._select])
+        columns = tuple([source[position] for position in self.select])
         if not self._all_int64:
             columns = tuple([column.view(np.int64) for column in columns])
         return columns
@@ -50,7 +50,7 @@ class WordRows:
     def write(self, columns: Columns, start: int, stop: int, number: int, stamp: int) -> int:
         """Write rows into the queues of those that get them; returns the number of messages, -1 if one lacks room."""
         plane = self._plane
-        if self._is_broadcast:
+        if self.is_broadcast:
             return plane.broadcast(self._copy, columns, start, stop, number, stamp)
         sent = self._partition(
             columns, self.key, start, stop, plane.outgoing, plane.routes, plane.counts, number, stamp

@@ -1,5 +1,6 @@
 """The builder of operators: declares an operator with any number of inputs and outputs."""
 
+from collections.abc import Callable
 from sys import intern
 from typing import TYPE_CHECKING, Generic
 
@@ -7,6 +8,7 @@ from tokenring.engine.columns import Schema
 from tokenring.engine.declare.stream import Made_co, Stream
 from tokenring.engine.errors import GraphError
 from tokenring.engine.graph import Constructor, Notify, OperatorSpec, Pact, Pipeline, Signal, Source, arriving_schema
+from tokenring.engine.native import Compiled
 from tokenring.engine.times import PathSummary
 
 if TYPE_CHECKING:
@@ -74,3 +76,22 @@ class OperatorBuilder(Generic[Made_co]):
     def build(self, constructor: Constructor) -> None:
         """Give the operator its code: `constructor(context, *tokens)` returns `logic(*inputs, *outputs)`."""
         self._spec.constructor = constructor
+
+    def build_compiled(self, constructor: Callable[..., Compiled]) -> None:
+        """Give the operator compiled code: `constructor(context)` returns a Compiled, whose logic the worker's inner
+        loop calls. GraphError in a loop, and where text would pass: compiled operators read words.
+        """
+        spec = self._spec
+        if spec.depth > 1:
+            raise GraphError(
+                f"operator {spec.name!r}: a compiled operator knows times of the root scope, and this is a loop; use "
+                f"build() with a Python logic there"
+            )
+        for schema in (*[port.schema for port in spec.inputs], *spec.outputs):
+            if schema.has_text:
+                raise GraphError(
+                    f"operator {spec.name!r}: a compiled operator reads words, and {schema!r} has text; use build() "
+                    f"with a Python logic"
+                )
+        spec.is_compiled = True
+        spec.constructor = constructor

@@ -47,7 +47,10 @@ class OperatorSpec:
     """The outputs to which there are no ways but those that `summaries` names."""
     signals: list[tuple[Source, Signal]] = field(default_factory=list)
     """The outputs whose signals it listens to."""
-    constructor: Constructor | None = None
+    constructor: Callable[..., Any] | None = None
+    """A Constructor; of a compiled operator what returns its compiled logic."""
+    is_compiled: bool = False
+    """Whether the constructor returns a compiled logic, on every worker."""
     manual: Any = None
     """The input handle that acts for an operator without logic."""
     relay: PathSummary | None = None

@@ -135,6 +135,18 @@ def _log_moves(log, at, locations, times, count, time):  # type: ignore[no-untyp
     return (word - first) // CHANGE_WORDS
 
 
+@kernel(int64(WORDS, int64, WORDS))
+def net_what_is_left(log, count, scratch):  # type: ignore[no-untyped-def]
+    """Net the changes that are not out, so that they begin the log; returns how many they are then."""
+    header = len(scratch) - HEADER_WORDS
+    begin = scratch[header + BEGIN]
+    for word in range(CHANGE_WORDS * (count - begin) if begin > 0 else 0):
+        log[word] = log[CHANGE_WORDS * begin + word]
+    for word in range(HEADER_WORDS):
+        scratch[header + word] = 0
+    return net(log, count - begin, scratch)
+
+
 class ChangeLog:
     """Changes not yet published. `buffer` is written with `pack_change` at `offset` bytes; `words` is the kernels' view
     of it.
@@ -145,13 +157,13 @@ class ChangeLog:
 
     __slots__ = ("buffer", "limit", "offset", "scratch", "words")
 
-    def __init__(self, capacity: int = 4096) -> None:
+    def __init__(self, capacity: int = 1 << 17) -> None:
         self.offset = 0
         self._allocate(capacity)
 
     def _allocate(self, capacity: int) -> None:
-        self.buffer = bytearray(capacity * CHANGE_BYTES)
-        self.words = np.frombuffer(self.buffer, np.int64)
+        self.words = np.zeros(capacity * CHANGE_WORDS, np.int64)  # whose memory is there once it is written to
+        self.buffer = self.words.data.cast("B")
         self.scratch = np.zeros(4 * capacity + HEADER_WORDS, np.int64)
         self.limit = (capacity - 1) * CHANGE_BYTES  # below it there is room for two
 
@@ -182,13 +194,7 @@ class ChangeLog:
 
     def make_room(self) -> None:
         """Net what is there, and double the buffer if that does not help."""
-        begin = self._begin
-        left = self.words[begin * CHANGE_WORDS :]
-        count = net(left, self.offset // CHANGE_BYTES - begin, self.scratch)
-        if begin:
-            self.words[: count * CHANGE_WORDS] = left[: count * CHANGE_WORDS].copy()
-        self.scratch[-HEADER_WORDS:] = 0
-        self.offset = count * CHANGE_BYTES
+        self.offset = net_what_is_left(self.words, self.offset // CHANGE_BYTES, self.scratch) * CHANGE_BYTES
         if self.offset > self.limit // 2:
             self._grow(2 * len(self.buffer) // CHANGE_BYTES)
 

@@ -181,10 +181,11 @@ class ProgressChannel:
         )
         log.offset = 0
         if flags & (FULL | ROOM | BROKEN):
-            flags = self._handle(flags)
+            flags = self.handle(flags)
         return flags
 
-    def _handle(self, flags: int) -> int:
+    def handle(self, flags: int) -> int:
+        """Do what the flags of the kernel `exchange` ask for; returns what is left of them."""
         if flags & BROKEN:
             raise self._tracker.broken()
         if flags & FULL:

@@ -46,7 +46,7 @@ SIZES = 48
 STATE_WORDS = FREE_REGIONS + SIZES
 
 
-def _record(*names: str, **also: str) -> "np.dtype[np.void]":
+def record(*names: str, **also: str) -> "np.dtype[np.void]":
     """A record of int64 words of these names, one after the other; `also`: further names of some of them."""
     every = [*names, *also]
     offsets = [8 * names.index(also.get(name, name)) for name in every]
@@ -68,13 +68,13 @@ COORDINATES = 4
 """Of the times in nested scopes: that many, unused ones are 0."""
 ENTRY_WORDS = COORDINATES + 1
 """Of an entry in nested scopes: its time's coordinates, then the count."""
-ENTRY = _record("time", "count")
+ENTRY = record("time", "count")
 _ENTRY_BYTES = ENTRY.itemsize
 
 # `begin` and `end`: its window of `region`. `row` is the address of its paths, 0 until somebody is interested in its
 # frontier; `active_at` and `eager_at` are its places in its dataflow's lists, -1 if it is not there. `support` and
 # `is_queued` are used where frontiers go along edges (engine/progress/along_edges.py), the chain's in nested scopes.
-LOCATION = _record(
+LOCATION = record(
     *("region", "capacity", "begin", "end", "live", "least", "is_dirty", "graph", "is_nested", "active_at", "eager_at"),
     *("row", "frontier", "reached_frontier", "operator", "support", "is_queued", "chain_capacity", "chain_count"),
     # With many times (engine/progress/many_times.py); `heap_used` is below zero then: -1 - the heap's elements.
@@ -91,14 +91,14 @@ LOCATION = _record(
 # `changed`: those whose least times changed since then (all, in the beginning: room for twice as many). `all_done`:
 # the operator to wake when the last count is gone, -1 if nobody; `ending`: the ENDINGS when that was so last. `edges`:
 # its links, if frontiers go along them, else 0; `heap`: the locations to be looked at then.
-GRAPH = _record(
+GRAPH = record(
     *("first_location", "locations", "nonzero", "active_address", "active_count", "eager_address", "eager_count"),
     *("changed_address", "changed_count", "is_dirty", "is_nested", "summaries_address", "summaries_count", "all_done"),
     *("edges_address", "edges_links", "heap_address", "heap_count", "ending"),
 )
 
 # Its inputs are the `inputs` locations from `first_input` on; `is_lazy`: their frontiers are not kept.
-OPERATOR = _record("policy", "holding", "is_woken", "first_input", "inputs", "is_lazy")
+OPERATOR = record("policy", "holding", "is_woken", "first_input", "inputs", "is_lazy")
 
 
 @kernel

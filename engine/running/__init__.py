@@ -11,14 +11,13 @@ from tokenring.engine.running.probe import Probe
 from tokenring.engine.running.probe_group import ProbeGroup
 from tokenring.engine.running.publishing import Publication, put_in_place
 from tokenring.engine.running.room import Room
-from tokenring.engine.running.schedule import IN_TURN, Schedule
+from tokenring.engine.running.schedule import Schedule
 from tokenring.engine.running.stepper import refuse_step
 
 __all__ = [
     "Dataflows",
     "EventLog",
     "Garbage",
-    "IN_TURN",
     "InputGroup",
     "InputHandle",
     "NOT_DUE",

@@ -6,6 +6,7 @@ still do needs nothing of ours. The numbers it had in the tables are given to ot
 when the next dataflow is declared, the workers tell each other how far they are (engine/worker/agreement.py).
 """
 
+from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Protocol
 
@@ -77,6 +78,8 @@ class Dataflows:
         """Those to be forgotten."""
         self.watchers: list[Watcher] = []
         """None but where somebody checks or notes what the engine does."""
+        self.forget_compiled: Callable[[RunningOperator], None] = lambda _: None
+        """Whom to tell of compiled operators that go."""
         self._gone: list[tuple[int, Numbers, int]] = []  # a heap, of what is forgotten: its ending, numbers, graph
 
     @property
@@ -104,13 +107,15 @@ class Dataflows:
         """
         waiting = []
         for dataflow in self.finished:
-            if any(operator.due for operator in dataflow.operators):
+            if any(operator.is_due for operator in dataflow.operators):
                 waiting.append(dataflow)
                 continue
             for watcher in self.watchers:
                 watcher.forget(dataflow)
             for operator in dataflow.operators:
                 del self.operators[operator.number]
+                if operator.compiled >= 0:
+                    self.forget_compiled(operator)
                 operator.release()
             for probe in dataflow.probes:
                 del self.by_number[probe.number]

@@ -17,9 +17,9 @@ class RunningOperator:
     """One worker's instance of an operator."""
 
     __slots__ = (
+        "compiled",
         "counts_tokens",
         "due",
-        "in_loop",
         "inputs",
         "is_indifferent",
         "is_next",
@@ -49,8 +49,8 @@ class RunningOperator:
         self.paths = identity_paths(1)
         self.is_next = False
         """Whether it asked for a run in the next step."""
-        self.in_loop = False
-        """Whether it may be fed by what it sends: it runs in turn with others of its kind, after those that are not."""
+        self.compiled = -1
+        """Its row in the world's tables, if its logic is compiled."""
         self.is_relay = False
         """Whether it is only an edge that changes times."""
         self.is_running = False
@@ -112,8 +112,17 @@ class RunningOperator:
         self.runtime.schedule.make_due(self)
 
     @property
+    def is_due(self) -> bool:
+        """Whether it waits to be run."""
+        if self.compiled >= 0:
+            return bool(self.runtime.world.operators["due"][self.compiled])
+        return self.due != NOT_DUE
+
+    @property
     def held(self) -> int:
         """Tokens held for all outputs."""
+        if self.compiled >= 0:
+            return int(self.runtime.world.operators["held"][self.compiled])
         return sum(port.held for port in self.outputs)
 
 

@@ -7,11 +7,11 @@ from itertools import count
 from time import monotonic_ns
 
 from tokenring.engine.data import DataPlane, Operator
+from tokenring.engine.native import DUE_COUNT, NUMBER_BITS, POSITION, ROUND, WAKE_NS, World
 from tokenring.engine.running.dataflows import Dataflows
-from tokenring.engine.running.operator import DUE, DUE_AND_KEPT, NOT_DUE
+from tokenring.engine.running.operator import DUE, DUE_AND_KEPT, NOT_DUE, RunningOperator
 
-IN_TURN = 2**32
-"""Operators of loops are due in turn, after all others: one that feeds itself lets others run."""
+_NUMBER = (1 << NUMBER_BITS) - 1
 
 _UNTIL_ROOM_NS = 100_000
 
@@ -20,37 +20,30 @@ class Schedule:
     """What is due on one worker, whose step takes it from here."""
 
     __slots__ = (
-        "_due_since",
         "_operators",
         "_plane",
         "_timer_ordinals",
-        "_turns",
         "_wake",
+        "_world",
         "due",
-        "is_behind",
         "is_parked",
         "look_outside",
         "next",
         "timers",
     )
 
-    def __init__(self, dataflows: Dataflows, plane: DataPlane, wake: Callable[[], None]) -> None:
+    def __init__(self, dataflows: Dataflows, plane: DataPlane, world: World, wake: Callable[[], None]) -> None:
         """wake: ends the sleep of the worker's own thread."""
+        self._world = world
         self._operators = dataflows.operators
         self._plane = plane
         self._wake = wake
         self.due: list[int] = []
-        """A heap of the numbers of those that are due; those of loops' operators plus multiples of IN_TURN, ever
-        larger.
-        """
-        self._turns = count(IN_TURN, IN_TURN)
+        """A heap of the keys of those that are due and Python's: see engine/native/due.py."""
         self.next: deque[Operator] = deque()
         """Who runs in the next step; other threads may add to it."""
         self.is_parked = False
         """Whether the worker's own thread sleeps, or is about to: whoever gives it something to do is another."""
-        self.is_behind = False
-        """Whether the last step ended before some due operators."""
-        self._due_since: list[Operator] = []  # while it is: those that became due, or got more, since then
         self.timers: list[tuple[int, int, Operator | None]] = []
         """A heap of (monotonic ns, ordinal, operator; None: `look_outside`)."""
         self._timer_ordinals = count()
@@ -58,34 +51,41 @@ class Schedule:
         """What `look_outside_after` calls."""
 
     def make_due(self, operator: Operator) -> None:
-        """Run `operator` in this step if it is still to come, else in the next."""
+        """Run `operator` in this round if it is still to come, else in the next."""
         if operator.due == DUE:
             return
         if operator.due == NOT_DUE:
-            heappush(self.due, operator.number + next(self._turns) if operator.in_loop else operator.number)
-        if self.is_behind:
-            self._due_since.append(operator)
+            if operator.compiled >= 0:
+                self._world.make_due(operator.compiled)
+                return
+            view, number = self._world.view, operator.number
+            heappush(self.due, (view[ROUND] + (number <= view[POSITION])) << NUMBER_BITS | number)
         operator.due = DUE
 
-    def keep_waiting_messages(self) -> None:
-        """The budget ended before some due operators: what waits for them must not be views into bytes given back.
+    def first_due(self) -> RunningOperator:
+        """Take the first of Python's operators that are due off the heap: it is to run now."""
+        number = heappop(self.due) & _NUMBER
+        self._world.view[POSITION] = number
+        operator = self._operators[number]
+        operator.due = NOT_DUE
+        return operator
 
-        Each is looked at once, and again when it got more: a step that leaves many due costs what is new in it.
-        """
-        operators = self._operators
-        new = self._due_since if self.is_behind else [operators[index % IN_TURN] for index in self.due]
-        for operator in new:
-            if operator.due:  # else it has run since
+    @property
+    def next_is_indifferent(self) -> bool:
+        """Whether the next that is due is Python's, of this round, and does not ask what time it is."""
+        view = self._world.view
+        if not self.due or view[DUE_COUNT] or self.due[0] >> NUMBER_BITS != view[ROUND]:
+            return False
+        return self._operators[self.due[0] & _NUMBER].is_indifferent
+
+    def keep_waiting_messages(self) -> None:
+        """The round ends: what waits for those that are due must not be views into bytes given back."""
+        for key in self.due:
+            operator = self._operators[key & _NUMBER]
+            if operator.due == DUE:
                 for port in operator.inputs:
                     port.end_call()
                 operator.due = DUE_AND_KEPT
-        self._due_since = []
-        self.is_behind = True
-
-    def catch_up(self) -> None:
-        """Nobody is due any more."""
-        self.is_behind = False
-        self._due_since = []
 
     def activate(self, operator: Operator) -> None:
         """Run `operator` in the next step. From whatever thread: a worker that sleeps wakes up."""
@@ -108,11 +108,12 @@ class Schedule:
 
     def idle_for(self, limit_s: float) -> float:
         """How long nothing here asks for a step, in seconds and at most `limit_s`; not positive if something does."""
-        if self.due or self.next:
+        if self.due or self.next or self._world.view[DUE_COUNT]:
             return 0
+        wake_ns = self._world.view[WAKE_NS]
         if self.timers:
-            return min(limit_s, (self.timers[0][0] - monotonic_ns()) / 1e9 - 100e-6)
-        return limit_s
+            wake_ns = min(wake_ns or self.timers[0][0], self.timers[0][0])
+        return min(limit_s, (wake_ns - monotonic_ns()) / 1e9 - 100e-6) if wake_ns else limit_s
 
     def run_next(self) -> None:
         """Those that asked for this step become due."""

@@ -174,6 +174,11 @@ class Token:
         if offset >= log.limit:
             log.make_room()
 
+    def surrender(self) -> None:
+        """Be no token any more, though its count stays: the right is somebody else's now (done by the engine)."""
+        self._granted = None
+        self._port.held -= 1
+
     def _refuse(self, verb: str, time: AnyTime) -> NoReturn:
         where = self._port.describe()
         if self._granted is None:

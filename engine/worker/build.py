@@ -3,7 +3,7 @@ tokens.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tokenring.engine.data import (
     Channel,
@@ -29,7 +29,8 @@ from tokenring.engine.data import (
 from tokenring.engine.declare import Scope
 from tokenring.engine.errors import GraphError, OperatorError, TokenRingError
 from tokenring.engine.explain import Dataflow
-from tokenring.engine.graph import Constructor, Notify, Route, Source, shared
+from tokenring.engine.graph import Notify, Route, Source, shared
+from tokenring.engine.native import Compiled
 from tokenring.engine.running import OperatorContext, RunningDataflow, RunningOperator
 from tokenring.engine.times import first_time
 from tokenring.engine.tokens import GRANTED, Token
@@ -65,22 +66,20 @@ def build_dataflow(worker: "Worker", scope: Scope, forgotten: int) -> RunningDat
     dataflow.numbers = tracker.tables.begin_graph(1 + len(graph.operators) + len(scope.probes), len(depths))
     dataflow.number = tracker.add_operator(Notify.ALWAYS)
     running = dataflow.operators
-    outermost = graph.outermost_loop()
     for spec in graph.operators:
         number = tracker.add_operator(spec.notify)
         operator = RunningOperator(worker.runtime, spec.name, number, spec.notify)
         operator.is_relay = spec.relay is not None
-        operator.in_loop = spec.depth >= outermost
         kind = InputPort if spec.input_depth == 1 else NestedInputPort
+        inboxes = [
+            Inbox(tracker.add_location(number, is_input=True), operator, worker.schedule) for _ in spec.inputs
+        ]
+        if spec.is_compiled:
+            worker.compiled.make_rows(operator, spec, inboxes)
         operator.inputs = tuple(
             [
-                kind(
-                    index,
-                    Inbox(tracker.add_location(number, is_input=True), operator, worker.schedule),
-                    port.schema,
-                    spec.input_depth,
-                )
-                for index, port in enumerate(spec.inputs)
+                kind(index, inbox, port.schema, spec.input_depth)
+                for index, (inbox, port) in enumerate(zip(inboxes, spec.inputs, strict=True))
             ]
         )
         operator.outputs = tuple(
@@ -99,11 +98,19 @@ def build_dataflow(worker: "Worker", scope: Scope, forgotten: int) -> RunningDat
         probe.attach(tracker, number, tracker.add_location(number, is_input=True))
     first_channel = worker.plane.channels_made
     _connect_channels(worker, scope, running)
+    for operator in running:
+        if operator.compiled >= 0:
+            worker.compiled.connect(operator)
     dataflow.channels = range(first_channel, worker.plane.channels_made)
+    for number in dataflow.channels:
+        worker.compiled.deliver(number, worker.plane.channels[number])
     dataflow.probes = scope.probes
     dataflow.inputs = [spec.manual for spec in graph.operators if spec.manual is not None]
     worker.dataflows.add(dataflow)
     _compile_paths(worker, scope, dataflow, depths)
+    for operator in running:
+        if operator.compiled >= 0:
+            worker.compiled.compile_paths(operator)
     for operator, spec in zip(running, scope.graph.operators, strict=True):
         if spec.relay is None:
             # The initial tokens of all workers are common knowledge (docs/concurrency.md, A5).
@@ -191,7 +198,11 @@ def _construct(worker: "Worker", scope: Scope, running: list[RunningOperator]) -
             spec.manual.attach(operator.outputs[0], tokens[0], worker, worker.room)
         else:
             assert spec.constructor is not None
-            operator.set_logic(_logic(worker, operator, spec.constructor, tokens))
+            if spec.is_compiled:
+                compiled = _logic(worker, operator, spec.constructor, [])
+                worker.compiled.add(operator, compiled, tokens)
+            else:
+                operator.set_logic(_logic(worker, operator, spec.constructor, tokens))
             worker.schedule.make_due(operator)
         del tokens
         if operator.counts_tokens:
@@ -199,8 +210,8 @@ def _construct(worker: "Worker", scope: Scope, running: list[RunningOperator]) -
 
 
 def _logic(
-    worker: "Worker", operator: RunningOperator, constructor: Constructor, tokens: list[Token]
-) -> Callable[..., None]:
+    worker: "Worker", operator: RunningOperator, constructor: Callable[..., Any], tokens: list[Token]
+) -> Any:
     """Run an operator's constructor; what it raises, or a logic that is none, names the operator."""
     where = f"the constructor of operator {operator.name!r} on worker {worker.index}"
     try:
@@ -215,6 +226,10 @@ def _logic(
         raise OperatorError(
             f"{where} raised {type(error).__name__}: {error}{raised_at(error, call)}"
         ) from error
+    if operator.compiled >= 0:
+        if not isinstance(logic, Compiled):
+            raise GraphError(f"{where} returned {logic!r}; it must return a Compiled, as it was declared compiled")
+        return logic
     if not callable(logic):
         raise GraphError(f"{where} returned {logic!r}; it must return the logic, a function of the ports")
     return logic

@@ -5,7 +5,6 @@ A step: fire timers, take in messages, run due operators (what they send to them
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from heapq import heappop
 from threading import get_ident
 from time import monotonic_ns
 from typing import Any
@@ -14,10 +13,41 @@ from tokenring.engine.data import DataPlane, Runtime
 from tokenring.engine.declare import Scope
 from tokenring.engine.errors import GroupStopped
 from tokenring.engine.explain import Inspection, StallWatch
-from tokenring.engine.progress import APPLIED_ANY, INCOMING, PARKED, ChangeLog, ProgressChannel, Tracker
+from tokenring.engine.native import (
+    ARRIVALS,
+    ARRIVED_FOR_PYTHON,
+    DUE_COUNT,
+    HANDED_OVER,
+    LOG_COUNT,
+    NOBODY,
+    OPERATOR_STOPPED,
+    PEERS_SLEEP,
+    POSITION,
+    PYTHON_IS_DUE,
+    QUIET,
+    RING_IS_FULL,
+    TIME_IS_UP,
+    TO_EXCHANGE,
+    TO_GIVE_BACK,
+    TROUBLE,
+    TROUBLED,
+    UNPUBLISHED,
+    WAS_ACTIVE,
+    WOKEN,
+    World,
+    turn,
+)
+from tokenring.engine.progress import (
+    APPLIED_ANY,
+    CHANGE_BYTES,
+    FULL,
+    INCOMING,
+    PARKED,
+    ChangeLog,
+    ProgressChannel,
+    Tracker,
+)
 from tokenring.engine.running import (
-    IN_TURN,
-    NOT_DUE,
     Dataflows,
     EventLog,
     Garbage,
@@ -30,6 +60,7 @@ from tokenring.engine.running import (
 from tokenring.engine.worker.agreement import Agreement
 from tokenring.engine.worker.build import begin
 from tokenring.engine.worker.checked_progress import CheckedProgress
+from tokenring.engine.worker.compiled_part import CompiledPart
 from tokenring.engine.worker.config import EXHAUSTIVE, Config
 from tokenring.engine.worker.ending import Ending
 from tokenring.engine.worker.parking import Parking
@@ -40,6 +71,7 @@ _LONGEST_SLEEP_S = 0.2  # a wake-up cannot be lost; should one be all the same, 
 _OPERATORS_A_STEP = 64  # runs of operators within one step, so that sources get their turn
 _EXCHANGE_EVERY_NS = 5_000
 _STOP_CHECK_STEPS = 256
+_LONGEST_TURN_NS = 1_000_000
 
 
 class Worker:
@@ -54,14 +86,17 @@ class Worker:
         exhaustive = config.checks == EXHAUSTIVE
         self.tracker = Tracker()
         self.log = ChangeLog()
-        self.plane = DataPlane(segment, index, config.backlog_bytes, exhaustive)
+        self.world = World()
+        self.plane = DataPlane(segment, index, config.backlog_bytes, self.world, exhaustive)
         self.progress = ProgressChannel(segment, index, self.tracker, self.log, self.plane.incoming)
         self.dataflows = Dataflows()
-        self._operators = self.dataflows.operators
         self.inputs = self.dataflows.inputs
         self.parking = Parking(segment, lot, index, self.plane, self.progress)
-        self.schedule = Schedule(self.dataflows, self.plane, self.parking.wake)
-        self.runtime = Runtime(index, self.peers, self.log, self.tracker, self.plane, self.schedule)
+        self.schedule = Schedule(self.dataflows, self.plane, self.world, self.parking.wake)
+        self.runtime = Runtime(index, self.peers, self.log, self.tracker, self.plane, self.schedule, self.world)
+        self.compiled = CompiledPart(self.world, self.log, self.plane, self.tracker)
+        self.compiled.attach(segment, index, self.progress, exhaustive)
+        self.dataflows.forget_compiled = self.compiled.forget
         self.lost, self.thread = self.runtime.lost, self.runtime.thread
         checked = CheckedProgress(self.progress, self.runtime, self.dataflows) if exhaustive else None
         self._exchange_progress = (checked or self.progress).exchange
@@ -77,7 +112,6 @@ class Worker:
         self.failure: BaseException | None = None
         """What ended a step in the middle: this worker publishes nothing more."""
         self._is_alone = self.peers == 1
-        self._incoming = 0
         self._garbage = Garbage()
         self.room = Room(self, config.backlog_bytes)
         self._stall = StallWatch(self.inspection, self.schedule, self.progress, self.lost)
@@ -104,69 +138,102 @@ class Worker:
 
     # Running
 
-    def step(self) -> bool:
+    def step(self, until_ns: int = 0) -> bool:
         """Do what there is to do now; False if there was nothing.
 
-        Due operators run in topological order, then those of loops in turn. Whenever one took a while, progress is
-        exchanged and new messages are taken in before the next, so that peers wait for a part of a step only.
+        What is due runs in rounds, each operator once a round, in topological order. Whenever a round has taken a
+        while, progress is exchanged within it, so that peers wait for a part of it only. until_ns: wait for something
+        to do until then (monotonic), and go on while there is.
         """
         if self.is_stepping or get_ident() != self.thread:
             refuse_step(self)
         self.is_stepping = True
         try:
             self.steps += 1
-            if self.steps % _STOP_CHECK_STEPS == 0:
+            if self.steps % _STOP_CHECK_STEPS == 0 or until_ns:
                 self._check_stop()
                 self._stall.look()
-            schedule, plane, operators = self.schedule, self.plane, self._operators
-            due = schedule.due
+            schedule = self.schedule
             if schedule.next:
                 schedule.run_next()
             if schedule.timers:
                 schedule.fire_timers()
-            budget = _OPERATORS_A_STEP
-            active = unpublished = False
-            exchanged_ns = 0
-            if self._incoming:
-                active = plane.look() > 0
-            while due and budget:
-                budget -= 1
-                operator = operators[heappop(due) % IN_TURN]
-                operator.due = NOT_DUE
-                operator.run()
-                if self.going_round:
-                    self._send_round()
-                if plane.uncommitted:
-                    plane.commit()
-                active = unpublished = True
-                if self._is_alone and due and operators[due[0] % IN_TURN].is_indifferent:
-                    continue  # nobody waits for what was done, and the next does not ask what time it is
-                now_ns = monotonic_ns()
-                if now_ns - exchanged_ns > _EXCHANGE_EVERY_NS:
-                    exchanged_ns = now_ns
-                    unpublished = False
-                    self._exchange(True)
-                    if self._incoming:
-                        plane.look()
-                if not due and plane.channels:
-                    plane.give_back()
-                    plane.look()
-            if due:
-                schedule.keep_waiting_messages()
-            elif schedule.is_behind:
-                schedule.catch_up()
-            plane.give_back()
-            if plane.waiting and plane.retry():
-                active = unpublished = True
-            if unpublished or not self._is_alone or self.log.offset or self.lost.waiting or self.going_round:
-                active |= self._exchange(unpublished) != 0
+            active = self._go_on(until_ns)
+            if self.lost.waiting or self.going_round:
+                active |= self._exchange(True) != 0
+            if self.plane.retry():
+                active = True
+            self.compiled.kept.let_go()
             if self.dataflows.finished:
                 self.dataflows.forget_finished(self.tracker, self.plane)
         except BaseException as error:
             self.fail(error)
             raise
         self.is_stepping = False
-        return active or bool(due) or bool(schedule.next)
+        return active or bool(schedule.due) or bool(schedule.next)
+
+    def _go_on(self, until_ns: int) -> bool:
+        """Run the inner loop, and Python's part of it, until nothing is due, or it is time; whether there was
+        something."""
+        schedule, compiled, due, log = self.schedule, self.compiled, self.schedule.due, self.log
+        view, address = self.world.view, self.world.address
+        budget = _OPERATORS_A_STEP
+        active = False
+        while budget:
+            key, depends = NOBODY, 1
+            if due:
+                key = due[0]
+                if self._is_alone and schedule.next_is_indifferent:
+                    depends = 0
+            compiled.before()
+            told = turn(address, key, depends, until_ns)
+            log.offset = view[LOG_COUNT] * CHANGE_BYTES
+            if told & WAS_ACTIVE:
+                active = True
+            if told & PEERS_SLEEP:
+                self.parking.wake_peers()
+            if told & PYTHON_IS_DUE:
+                while True:
+                    budget -= 1
+                    schedule.first_due().run()
+                    if self.going_round:
+                        self._send_round()
+                    if not budget or not self._is_alone or not schedule.next_is_indifferent:
+                        break
+                view[UNPUBLISHED] = active = True
+            elif told & HANDED_OVER:
+                compiled.edges.hand_on()
+            elif told & OPERATOR_STOPPED:
+                compiled.attend()
+            elif told & ARRIVALS:
+                self.plane.deliver(view[ARRIVED_FOR_PYTHON])
+            elif told & TO_GIVE_BACK:
+                schedule.keep_waiting_messages()
+                self.plane.end_round()
+            elif told & (TO_EXCHANGE | TROUBLED):
+                if self._exchange_outside(told) and view[POSITION] < 0 and not due and not view[DUE_COUNT]:
+                    break
+            elif told & WOKEN:
+                self._tell_woken()
+            elif told & (QUIET | TIME_IS_UP):
+                break
+        return active
+
+    def _exchange_outside(self, told: int) -> bool:
+        """Exchange progress where the inner loop left it to Python; whether nothing came of it."""
+        view = self.world.view
+        if told & TROUBLED:
+            flags = self.progress.handle(view[TROUBLE])
+            view[TROUBLE] = 0
+            return not self._heed(flags) & APPLIED_ANY
+        sent = view[UNPUBLISHED] != 0
+        view[UNPUBLISHED] = 0
+        flags = self._exchange(sent)
+        return not flags & (APPLIED_ANY | INCOMING)
+
+    def _tell_woken(self) -> None:
+        for number in self.tracker.woken():
+            (self.dataflows.operators.get(number) or self.dataflows.by_number[number]).frontier_moved()
 
     def _send_round(self) -> None:
         """Hand on what was sent around loops; before progress is exchanged, since it is counted only now."""
@@ -183,16 +250,15 @@ class Worker:
             self.lost.release()
         if self.plane.uncommitted:
             self.plane.commit()
-        flags = self._exchange_progress(sent)
-        if flags:
-            self._incoming = flags & INCOMING
-            if flags & APPLIED_ANY:
-                for number in self.tracker.woken():
-                    (self.dataflows.operators.get(number) or self.dataflows.by_number[number]).frontier_moved()
-            if flags & PARKED:
-                self.parking.wake_peers()
-        else:
-            self._incoming = 0
+        return self._heed(self._exchange_progress(sent))
+
+    def _heed(self, flags: int) -> int:
+        """Do what an exchange of progress asks for."""
+        self.world.view[RING_IS_FULL] = flags & FULL
+        if flags & APPLIED_ANY:
+            self._tell_woken()
+        if flags & PARKED:
+            self.parking.wake_peers()
         return flags
 
     def flush(self) -> None:
@@ -215,18 +281,11 @@ class Worker:
 
     def step_or_park(self, limit_s: float = _LONGEST_SLEEP_S) -> bool:
         """Step; with nothing to do, spin a little, then sleep until there is something, a timer fires or time is up."""
-        if self.step():
-            return True
-        if self._spin(monotonic_ns() + min(self._spin_ns, int(limit_s * 1e9))):
+        until_ns = monotonic_ns() + min(self._spin_ns, int(limit_s * 1e9), _LONGEST_TURN_NS)
+        if self.step(until_ns):
             return True
         self._park(limit_s)
         return False
-
-    def _spin(self, deadline_ns: int) -> bool:
-        """Step again and again until there is something to do, True, or it is time."""
-        while not (found := self.step()) and monotonic_ns() < deadline_ns:
-            pass
-        return found
 
     def step_while(self, condition: Callable[[], bool]) -> None:
         """Step, and sleep when there is nothing to do, while `condition()`: typically `lambda: probe.less_than(t)`."""

@@ -6,6 +6,7 @@ watermarks      Flink: marks in band, forwarded by every operator, broadcast (X)
 sequential      Spark: each time finishes before the next starts
 """
 
+from tokenring.operators.mechanisms.compiled import MADE, MESSAGE, REPLY, UPTO, CompiledLogic, driven, give, own_words
 from tokenring.operators.mechanisms.interface import Edge, Mechanism, Outlet, Progress
 from tokenring.operators.mechanisms.logic import Answer, Give, TimedLogic, distinct
 from tokenring.operators.mechanisms.tokens import TOKENS, late_rows
@@ -13,18 +14,25 @@ from tokenring.operators.mechanisms.used import MECHANISMS, mechanism, mechanism
 
 __all__ = [
     "Answer",
+    "CompiledLogic",
     "Edge",
     "Give",
+    "MADE",
     "MECHANISMS",
+    "MESSAGE",
     "Mechanism",
     "Outlet",
     "Progress",
+    "REPLY",
     "TOKENS",
     "TimedLogic",
+    "UPTO",
     "distinct",
+    "driven",
+    "give",
     "late_rows",
     "mechanism",
     "mechanism_of",
+    "own_words",
     "use",
 ]
-

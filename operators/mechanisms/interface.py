@@ -17,6 +17,7 @@ from tokenring.engine import (
     Stream,
     Time,
 )
+from tokenring.operators.mechanisms.compiled import CompiledLogic
 from tokenring.operators.mechanisms.logic import Answer, Take, TimedLogic
 
 Edge = tuple[AnyStream, Pact]
@@ -94,9 +95,11 @@ class Mechanism(ABC):
         schema: Schema,
         make: Callable[[], TimedLogic],
         notify: Notify,
+        compiled: Callable[[], CompiledLogic] | None = None,
     ) -> AnyStream:
         """An operator that acts on finished times: `make()` gives each worker its logic. `notify` is what the logic
-        needs of an engine that wakes operators: ALWAYS if `advance` matters while nothing is pending."""
+        needs of an engine that wakes operators: ALWAYS if `advance` matters while nothing is pending. `compiled()`
+        gives the same logic for the worker's inner loop, which is taken where the mechanism can."""
 
     @abstractmethod
     def respond(
@@ -107,9 +110,11 @@ class Mechanism(ABC):
         make: Callable[[], Answer],
         notify: Notify = Notify.NEVER,
         remembers: bool = True,
+        compiled: Callable[[], CompiledLogic] | None = None,
     ) -> AnyStream:
         """An operator that answers each message at the message's time: `make()` gives each worker its function.
-        `remembers`: whether an answer depends on earlier messages. In a loop each epoch then has a function of its own,
+        `compiled()` gives the same for the worker's inner loop, which is taken where the mechanism can. `remembers`:
+        whether an answer depends on earlier messages. In a loop each epoch then has a function of its own,
         which is called with each round's rows, in order, once the round is finished."""
 
     @abstractmethod

@@ -5,6 +5,7 @@ and the next only when everything has finished the one before, as Spark's micro-
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from tokenring.engine import (
     COMPLETE,
@@ -23,6 +24,7 @@ from tokenring.engine import (
     TimeRegressionError,
     Token,
 )
+from tokenring.operators.mechanisms.compiled import CompiledLogic, can_be_compiled, compile_with, respond, timed
 from tokenring.operators.mechanisms.interface import Constructor, Edge, Mechanism, Ports, Progress, taken_by
 from tokenring.operators.mechanisms.logic import Answer, Take, TimedLogic, in_order
 from tokenring.operators.mechanisms.rounds import by_rounds
@@ -117,6 +119,7 @@ class Tokens(Mechanism):
         schema: Schema,
         make: Callable[[], TimedLogic],
         notify: Notify,
+        compiled: Callable[[], CompiledLogic] | None = None,
     ) -> AnyStream:
         """See Mechanism."""
         scope = inputs[0][0].scope
@@ -125,7 +128,12 @@ class Tokens(Mechanism):
         for stream, pact in inputs:
             builder.input(stream, pact)
         output = builder.output(schema)
-        builder.build(lambda context, token: self._drive(context, token, make()))
+        if compiled is not None and can_be_compiled(scope, schema, *[stream.schema for stream, _ in inputs]):
+            builder.build_compiled(
+                lambda context: compile_with(timed, compiled(), partial(late_rows, context.name))
+            )
+        else:
+            builder.build(lambda context, token: self._drive(context, token, make()))
         return output
 
     def _drive(self, context: OperatorContext, token: Token, operator: TimedLogic) -> Callable[..., None]:
@@ -184,9 +192,16 @@ class Tokens(Mechanism):
         make: Callable[[], Answer],
         notify: Notify = Notify.NEVER,
         remembers: bool = True,
+        compiled: Callable[[], CompiledLogic] | None = None,
     ) -> AnyStream:
         """See Mechanism."""
         stream, pact = edge
+        if compiled is not None and can_be_compiled(stream.scope, schema, stream.schema):
+            builder = stream.operator(name, notify)
+            builder.input(stream, pact)
+            output = builder.output(schema)
+            builder.build_compiled(lambda context: compile_with(respond, compiled()))
+            return output
         if remembers and stream.scope.depth > 1:
             return stream.unary(name, schema, by_rounds(make), pact, Notify.ALWAYS)  # to let an epoch's state go
 

@@ -35,6 +35,7 @@ from tokenring.engine import (
     Time,
     Token,
 )
+from tokenring.operators.mechanisms.compiled import CompiledLogic
 from tokenring.operators.mechanisms.interface import Constructor, Edge, Mechanism, Ports, Progress, taken_by
 from tokenring.operators.mechanisms.logic import Answer, Take, TimedLogic
 from tokenring.operators.mechanisms.marks import MarkedInput, MarkOutlet, MarkProgress, Marks
@@ -108,6 +109,7 @@ class Watermarks(Mechanism):
         schema: Schema,
         make: Callable[[], TimedLogic],
         notify: Notify,
+        compiled: Callable[[], CompiledLogic] | None = None,
     ) -> AnyStream:
         """See Mechanism."""
         scope = inputs[0][0].scope
@@ -159,6 +161,7 @@ class Watermarks(Mechanism):
         make: Callable[[], Answer],
         notify: Notify = Notify.NEVER,
         remembers: bool = True,
+        compiled: Callable[[], CompiledLogic] | None = None,
     ) -> AnyStream:
         """See Mechanism."""
         scope = edge[0].scope

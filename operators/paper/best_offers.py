@@ -11,6 +11,7 @@ import numpy as np
 
 from tokenring.engine import COMPLETE, AnyStream, Batch, Exchange, Notify, Schema, Time
 from tokenring.operators.mechanisms import Give, distinct, mechanism_of
+from tokenring.operators.paper.compiled_offers import compiled_offers
 from tokenring.operators.paper.intervals import (
     DUPLICATE,
     OPEN,
@@ -59,7 +60,10 @@ def best_offers(
     schema = Schema.of(dict.fromkeys((payload, offer_value, *((key, end) if with_key else ())), "int64"))
     positions = [crossing.index(column) for column in (key, start, end, threshold, payload)]
     way = mechanism_of(intervals.scope)
-    return way.timed(name, edges, schema, lambda: _BestOffers(schema, key, positions), Notify.ALWAYS)
+    return way.timed(
+        name, edges, schema, lambda: _BestOffers(schema, key, positions), Notify.ALWAYS,
+        lambda: compiled_offers(key, positions, with_key),
+    )  # fmt: skip
 
 
 class _BestOffers:

@@ -3,9 +3,34 @@
 import numpy as np
 
 from tokenring.engine import COLUMN, TABLE, WORDS, AnyStream, Batch, Exchange, Schema, SchemaError, int64, kernel
-from tokenring.operators.mechanisms import Answer, mechanism_of
+from tokenring.engine.compiled import (
+    DONE,
+    FAILED,
+    NEEDS_ROOM,
+    address_of,
+    column_of,
+    entry,
+    fail,
+    new_message,
+    rows_of,
+    table_at,
+)
+from tokenring.operators.mechanisms import MESSAGE, REPLY, Answer, CompiledLogic, driven, mechanism_of, own_words
 from tokenring.operators.sinks import Latest
-from tokenring.operators.state import Keys, grown, overflows, require_rows, slot_of, updates_by
+from tokenring.operators.state import (
+    CAPACITY,
+    KEYS_WORDS,
+    Keys,
+    cells_of,
+    counts_of,
+    grown,
+    link_keys,
+    overflows,
+    require_rows,
+    slot_of,
+    tags_of,
+    updates_by,
+)
 from tokenring.operators.time import require_total_order
 
 
@@ -24,6 +49,70 @@ def _accumulate(cells, tags, meta, totals, keys, values, start, averages, counts
         averages[i] = totals[slot, 0] // totals[slot, 1]
         counts[i] = totals[slot, 1]
     return len(keys)
+
+
+# Words of its own: behind those of the keys the totals' address; the row to go on with, and the answer that is being
+# filled, where there was no room.
+_TOTALS, _START, _FILLED = range(KEYS_WORDS, KEYS_WORDS + 3)
+_OWN_WORDS = KEYS_WORDS + 3
+
+
+@entry
+def _answer(world, me):  # type: ignore[no-untyped-def]
+    """Answer a message with as many rows."""
+    state, own = driven(world, me), own_words(world, me, _OWN_WORDS)
+    message = state[MESSAGE]
+    rows = rows_of(message)
+    reply = own[_FILLED]
+    if own[_START] == 0:
+        reply = new_message(world, me, 0, rows)
+    totals = table_at(own[_TOTALS], own[CAPACITY], 2)
+    keys = column_of(message, 0)
+    done = _accumulate(
+        cells_of(own, 0), tags_of(own, 0), counts_of(own, 0), totals, keys, column_of(message, 1), own[_START],
+        column_of(reply, 1), column_of(reply, 2),
+    )  # fmt: skip
+    if done < 0:
+        fail(world, me, -1, 0, 0, 0)
+        return FAILED
+    if done < rows:
+        own[_START], own[_FILLED] = done, reply
+        return NEEDS_ROOM
+    own[_START] = 0
+    column_of(reply, 0)[:] = keys
+    state[REPLY] = reply
+    return DONE
+
+
+class _Averages:
+    """One worker's sums and counts by key."""
+
+    def __init__(self, schema: Schema, key: str, value: str) -> None:
+        self.known = Keys(schema, (key,))
+        self.totals = np.zeros((self.known.capacity, 2), np.int64)
+        self.words = np.zeros(_OWN_WORDS, np.int64)
+        self._value = value
+        self._link()
+
+    def _link(self) -> None:
+        link_keys(self.words, 0, self.known)
+        self.words[_TOTALS] = address_of(self.totals)
+
+    def grow(self) -> None:
+        """Make room for another key."""
+        self.known.grow()
+        self.totals = grown(self.totals, self.known.capacity, axis=0)
+        self._link()
+
+    def overflow(self, _: int, __: tuple[int, int, int]) -> Exception:
+        """The error for a sum that is too great."""
+        return OverflowError(f"a sum of {self._value!r} left the range of int64")
+
+    def columns(self) -> tuple[np.ndarray, ...]:
+        """Keys, averages and counts so far, in the order in which keys first appeared."""
+        known = self.known.limit
+        sums, counts = self.totals[:known].T
+        return self.known.table[1][:known].copy(), sums // counts, counts.copy()
 
 
 def running_average(
@@ -49,26 +138,30 @@ def running_average(
     schema = Schema.of(dict.fromkeys((key, "average", "count"), "int64"))
 
     def make() -> Answer:
-        known = Keys(schema, (key,))
-        totals = np.zeros((known.capacity, 2), np.int64)
+        state = _Averages(schema, key, value)
 
         def answer(batch: Batch) -> Batch:
-            nonlocal totals
             keys, values = batch.columns  # in the order in which they cross
             averages, counts = np.empty(batch.rows, np.int64), np.empty(batch.rows, np.int64)
-            done = _accumulate(*known.table, totals, keys, values, 0, averages, counts)
+            done = _accumulate(*state.known.table, state.totals, keys, values, 0, averages, counts)
             while 0 <= done < batch.rows:
-                known.grow()
-                totals = grown(totals, known.capacity, axis=0)
-                done = _accumulate(*known.table, totals, keys, values, done, averages, counts)
+                state.grow()
+                done = _accumulate(*state.known.table, state.totals, keys, values, done, averages, counts)
             if done < 0:
-                raise OverflowError(f"a sum of {value!r} left the range of int64")
-            columns = (keys, averages, counts)
-            if final is not None:
-                final.put(keys, columns)
-            return Batch.wrap(schema, columns, batch.rows, of=batch)
+                raise state.overflow(-1, (0, 0, 0))
+            return Batch.wrap(schema, (keys, averages, counts), batch.rows, of=batch)
 
+        if final is not None:
+            final.follow(state.columns)
         return answer
 
+    def compiled() -> CompiledLogic:
+        state = _Averages(schema, key, value)
+        if final is not None:
+            final.follow(state.columns)
+        return CompiledLogic(
+            state.words, _answer, owners=(state,), make_room=state.grow, explain=state.overflow
+        )
+
     edge = stream, Exchange(key, (key, value))
-    return updates_by(mechanism_of(stream.scope).respond(name, edge, schema, make), name, (key,))
+    return updates_by(mechanism_of(stream.scope).respond(name, edge, schema, make, compiled=compiled), name, (key,))

@@ -102,6 +102,11 @@ class Latest:
         self.names = names
         self._keys = Keys(_KEY, _KEY.names)
         self._rows = np.zeros((self._keys.capacity, len(names)), np.int64)
+        self._read: Callable[[], tuple[np.ndarray, ...]] | None = None
+
+    def follow(self, read: Callable[[], tuple[np.ndarray, ...]]) -> None:
+        """Be what `read` says, the columns in the order of `names`, instead of what is put."""
+        self._read = read
 
     def put(self, keys: np.ndarray, columns: tuple[np.ndarray, ...]) -> None:
         """Replace rows by key; of equal keys within the call, the last one stays."""
@@ -112,6 +117,8 @@ class Latest:
 
     def columns(self) -> dict[str, np.ndarray]:
         """The rows, in the order in which keys first appeared: name -> int64 array."""
+        if self._read is not None:
+            return dict(zip(self.names, self._read(), strict=True))
         return {name: self._rows[: self._keys.limit, at].copy() for at, name in enumerate(self.names)}
 
     def to_arrow(self) -> "pa.Table":

@@ -13,6 +13,7 @@ updates     streams of updates, marked and refused
 from tokenring.operators.state.arithmetic import LEAST, MOST, overflows
 from tokenring.operators.state.cells import mixed, slot_of
 from tokenring.operators.state.chains import chain, members_of
+from tokenring.operators.state.compiled_keys import CAPACITY, KEYS_WORDS, cells_of, counts_of, link_keys, tags_of
 from tokenring.operators.state.free_list import FREE, LIMIT, give_place, take_place
 from tokenring.operators.state.heap import pop, push
 from tokenring.operators.state.heaped_columns import HeapedColumns, joined, wrapped
@@ -22,18 +23,23 @@ from tokenring.operators.state.tables import grown
 from tokenring.operators.state.updates import as_rows, require_newest, require_rows, updates_by
 
 __all__ = [
+    "CAPACITY",
     "FREE",
+    "HeapedColumns",
+    "KEYS_WORDS",
+    "Keys",
     "LEAST",
     "LIMIT",
     "MOST",
-    "HeapedColumns",
-    "Keys",
     "RowStore",
     "as_rows",
+    "cells_of",
     "chain",
+    "counts_of",
     "give_place",
     "grown",
     "joined",
+    "link_keys",
     "members_of",
     "mixed",
     "overflows",
@@ -42,6 +48,7 @@ __all__ = [
     "require_newest",
     "require_rows",
     "slot_of",
+    "tags_of",
     "take_place",
     "updates_by",
     "wrapped",

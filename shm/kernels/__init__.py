@@ -1,6 +1,7 @@
 """Kernels: functions that numba compiles, declared, kept on disk, made ready; and what a word of text is."""
 
 from tokenring.shm.kernels.deferred_signals import DeferredSignals
+from tokenring.shm.kernels.entry import LOGIC, Entry, entry
 from tokenring.shm.kernels.kernel import (
     COLUMN,
     COLUMNS_COMPILED,
@@ -20,6 +21,7 @@ from tokenring.shm.kernels.kernel import (
     kernels_to_make_ready,
     readonly,
     records_at,
+    table_at,
     tuple_of,
     void,
     words_at,
@@ -31,9 +33,11 @@ __all__ = [
     "COLUMNS_COMPILED",
     "COME_WITH_NUMBA",
     "DeferredSignals",
+    "Entry",
     "Kernel",
     "LENGTH_BITS",
     "LENGTH_MASK",
+    "LOGIC",
     "Later",
     "TABLE",
     "WORDS",
@@ -41,6 +45,7 @@ __all__ = [
     "boolean",
     "bytes_at",
     "copy_text",
+    "entry",
     "float64",
     "forbid_compilation",
     "int64",
@@ -49,6 +54,7 @@ __all__ = [
     "kernels_to_make_ready",
     "readonly",
     "records_at",
+    "table_at",
     "tuple_of",
     "void",
     "words_at",

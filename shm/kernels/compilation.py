@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numba import njit
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.core.ccallback import CFunc
 from numba.core.registry import cpu_target
 from numba.extending import typeof_impl
 
@@ -105,6 +106,27 @@ def compile_for(dispatcher: Any, signature: Any, only_load: bool) -> bool:
         KernelCache.only_load = False
     dispatcher.disable_compile()
     return True
+
+
+def compile_entry(function: Callable[..., Any], signature: Any, only_load: bool) -> Any:
+    """The compiled C function (its `address`, its `ctypes`), loaded from the cache where it can be; None with
+    `only_load` if it would have to be compiled."""
+    compiled: Any = CFunc(function, (signature.args, signature.return_type), {}, {"error_model": "numpy"})
+    if has_file(function):
+        try:
+            compiled._cache = KernelCache(function, ingredients(function))
+        except RuntimeError:
+            _warn_of_cache("no folder for them can be written")
+    if only_load and not isinstance(compiled._cache, KernelCache):
+        return None
+    KernelCache.only_load = only_load
+    try:
+        compiled.compile()
+    except NotCached:
+        return None
+    finally:
+        KernelCache.only_load = False
+    return compiled
 
 
 def stand_for(placeholder: type, original: Callable[[Any], Any]) -> None:

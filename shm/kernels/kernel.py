@@ -91,16 +91,20 @@ class Kernel:
         from tokenring.shm.kernels.compilation import compile_for, dispatcher_of
 
         if self._dispatcher is None:
-            _numba_comes()
+            self.numba_comes()
             self._dispatcher = dispatcher_of(self.py_func)
         if self.signature is None or self._is_ready:
             return True
         if not compile_for(self._dispatcher, resolved(self.signature), only_load):
             return False
+        self.is_ready_as(self._dispatcher)
+        return True
+
+    def is_ready_as(self, compiled: Callable[..., Any]) -> None:
+        """Let calls go straight to what was compiled."""
         self._is_ready = True
         _waiting.discard(self)
-        self.__call__ = self._dispatcher
-        return True
+        self.__call__ = compiled
 
     def original(self) -> Any:
         """Numba's dispatcher, which is what other kernels call."""
@@ -108,15 +112,16 @@ class Kernel:
         return self._dispatcher
 
     def _first_call(self, *arguments: Any) -> Any:
-        self._check_may_compile("call it before `execute`, or declare it with its module")
+        self.check_may_compile("call it before `execute`, or declare it with its module")
         self.make_ready()
         return self._dispatcher(*arguments)
 
     def _call_for_types(self, *arguments: Any) -> Any:
-        self._check_may_compile("it has no signature: give it one, as in `@kernel(int64(int64, COLUMN))`")
+        self.check_may_compile("it has no signature: give it one, as in `@kernel(int64(int64, COLUMN))`")
         return self.original()(*arguments)
 
-    def _check_may_compile(self, cure: str) -> None:
+    def check_may_compile(self, cure: str) -> None:
+        """KernelError, or a warning, in a worker."""
         if _worker is None:
             return
         if not self._is_late:
@@ -127,6 +132,11 @@ class Kernel:
             KernelInWorkerWarning,
             stacklevel=3,
         )
+
+    @staticmethod
+    def numba_comes() -> None:
+        """The first kernel is needed: tell numba what our objects stand for."""
+        _numba_comes()
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}>"
@@ -148,7 +158,6 @@ class Later:
 
 @cache
 def _numba_comes() -> None:
-    """The first kernel is needed: tell numba what our objects stand for."""
     from tokenring.shm.kernels.compilation import stand_for
 
     for module in COME_WITH_NUMBA:
@@ -226,6 +235,12 @@ def records_at(address, count, record):  # type: ignore[no-untyped-def]
 def bytes_at(address, count):  # type: ignore[no-untyped-def]
     """A kernel's view of `count` bytes at `address`; valid as long as their owner keeps them."""
     return carray(_as_pointer(address), (count,), np.uint8)
+
+
+@kernel
+def table_at(address, rows, columns):  # type: ignore[no-untyped-def]
+    """A kernel's view of int64 words of shape (rows, columns) at `address`; valid as long as their owner keeps them."""
+    return carray(_as_pointer(address), (rows, columns), np.int64)
 
 
 def address_of(array: np.ndarray, index: int = 0) -> int:

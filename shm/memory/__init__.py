@@ -10,6 +10,7 @@ from tokenring.shm.memory.atomics import (
     store_release,
     store_word,
 )
+from tokenring.shm.memory.calls import allocate, call, call_at, copy_bytes, deallocate, monotonic_now_ns, now_ns
 from tokenring.shm.memory.cleanup import reclaim
 from tokenring.shm.memory.layout import (
     LINE_WORDS,
@@ -29,6 +30,13 @@ from tokenring.shm.memory.layout import (
 from tokenring.shm.memory.segment import NAME_PREFIX, SHM_FOLDER, Segment, new_name, process_start_ticks
 
 __all__ = [
+    "allocate",
+    "call",
+    "call_at",
+    "copy_bytes",
+    "deallocate",
+    "monotonic_now_ns",
+    "now_ns",
     "LINE_WORDS",
     "Layout",
     "MAX_WORKERS",

@@ -32,7 +32,7 @@ def test_a_source_that_looks_at_nothing_is_not_run_while_too_much_waits() -> Non
                 if left:
                     left -= 1
                     output.give(token, {"value": np.arange(ROWS)})
-                    most = max(most, worker.plane._backlog_bytes)
+                    most = max(most, worker.plane.backlog_bytes)
                     context.activate()
                 elif token.live:
                     token.drop()
@@ -75,7 +75,7 @@ def test_a_program_that_only_sends_steps_when_too_much_waits(workers: int) -> No
             for _ in range(300):
                 handle.send({"value": np.arange(ROWS)})
                 waiting = sum(8 * batch.rows for _, batch, _ in target.inputs[0].inbox.queue)
-                most = max(most, waiting, worker.plane._backlog_bytes)
+                most = max(most, waiting, worker.plane.backlog_bytes)
         worker.run()
         return [most, len(recorder.rows)]
 

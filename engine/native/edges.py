@@ -1,0 +1,228 @@
+"""Edges of compiled operators: within the worker, through the data queues, and to who is Python's.
+
+What a full queue does not take waits in its edge with a token of its own at the output it comes from, as in the
+channels of Python's operators, and for the same reason (docs/concurrency.md, A7).
+"""
+
+from tokenring.engine.native.changes import log_change
+from tokenring.engine.native.layout import (
+    AT_ONE_TIME,
+    BACKLOG_BYTES,
+    BACKLOG_LIMIT_BYTES,
+    BROADCAST,
+    COLUMNS,
+    COUNTS,
+    COUNTS_ROWS,
+    EDGE_NUMBER,
+    EDGES_USED,
+    EXCHANGE,
+    FIRST_CONGESTED,
+    FOR_PYTHON,
+    KEYS,
+    LAST_FOR_PYTHON,
+    LOCAL,
+    ME,
+    NEXT,
+    OUTGOING,
+    PENDING_EDGES,
+    ROUTES,
+    ROUTES_WORDS,
+    ROWS,
+    TIME,
+    UNPUBLISHED,
+    WIDTH,
+    WORKERS,
+    edges_at,
+    operators_at,
+    outputs_at,
+    queues_at,
+    world_at,
+)
+from tokenring.engine.native.memory import let_go, owned_copy
+from tokenring.engine.native.messages import alias_of, end_of_message, enqueue, log_messages
+from tokenring.shm.kernels import kernel, table_at, words_at
+from tokenring.shm.memory import LINE_WORDS, copy_bytes, store_release, store_word
+from tokenring.shm.queues import PAD, begin, has_room, message_words, route
+
+
+@kernel
+def partition(words, message, edge, start, stop, time):  # type: ignore[no-untyped-def]
+    """Exchange rows start..stop of a message by their key, straight into the queues of their owners; the number of
+    messages written, or -1 (nothing written) if a queue lacks room."""
+    outgoing = queues_at(words, OUTGOING)
+    workers = words[WORKERS]
+    header = words_at(message, COLUMNS + words_at(message, COLUMNS)[WIDTH])
+    chosen = words_at(edge.columns, edge.width)
+    counts = table_at(words[COUNTS], words[COUNTS_ROWS], workers)
+    routes = words_at(words[ROUTES], words[ROUTES_WORDS])
+    keys = words_at(header[COLUMNS + chosen[edge.key]], header[ROWS])
+    for worker in range(workers):
+        counts[0, worker] = 0
+    for i in range(start, stop):
+        worker = route(keys[i], workers)
+        routes[i - start] = worker
+        counts[0, worker] += 1
+    for worker in range(workers):
+        if counts[0, worker] > 0 and not has_room(outgoing[worker], message_words(counts[0, worker], edge.width)):
+            return -1
+    sent = 0
+    for worker in range(workers):
+        rows = counts[0, worker]
+        if rows > 0:
+            size = message_words(rows, edge.width)
+            counts[1, worker] = begin(outgoing[worker], size, edge.channel, rows, edge.width, time)
+            counts[2, worker] = 8 * ((rows + PAD - 1) // PAD * PAD)
+            sent += 1
+    for position in range(edge.width):
+        column = words_at(header[COLUMNS + chosen[position]], header[ROWS])
+        for worker in range(workers):
+            counts[0, worker] = counts[1, worker]
+        for i in range(start, stop):
+            worker = routes[i - start]
+            store_word(counts[0, worker], column[i])
+            counts[0, worker] += 8
+        for worker in range(workers):
+            counts[1, worker] += counts[2, worker]
+    return sent
+
+
+@kernel
+def broadcast(words, message, edge, start, stop, time):  # type: ignore[no-untyped-def]
+    """Copy rows start..stop to every worker's queue, or to none (-1)."""
+    outgoing = queues_at(words, OUTGOING)
+    rows = stop - start
+    size = message_words(rows, edge.width)
+    for worker in range(words[WORKERS]):
+        if not has_room(outgoing[worker], size):
+            return -1
+    header = words_at(message, COLUMNS + words_at(message, COLUMNS)[WIDTH])
+    chosen = words_at(edge.columns, edge.width)
+    for worker in range(words[WORKERS]):
+        at = begin(outgoing[worker], size, edge.channel, rows, edge.width, time)
+        for position in range(edge.width):
+            copy_bytes(at, header[COLUMNS + chosen[position]] + 8 * start, 8 * rows)
+            at += 8 * ((rows + PAD - 1) // PAD * PAD)
+    return words[WORKERS]
+
+
+@kernel
+def _write(words, message, edge, start):  # type: ignore[no-untyped-def]
+    """Send and count pieces of a message from row `start` on, as far as there is room; where it ends."""
+    header = words_at(message, COLUMNS)
+    rows, time = header[ROWS], header[TIME]
+    while start < rows:
+        stop = min(rows, start + edge.most_rows)
+        if header[KEYS] != 0:  # each message of a burst is one there as well
+            stop = min(stop, end_of_message(message, start))
+            time = header[TIME] if header[AT_ONE_TIME] else words_at(header[KEYS], rows)[start]
+        if edge.kind == EXCHANGE:
+            sent = partition(words, message, edge, start, stop, time)
+        else:
+            sent = broadcast(words, message, edge, start, stop, time)
+        if sent < 0:
+            break
+        words[UNPUBLISHED] = 1
+        log_change(words, edge.location, sent, time)
+        start = stop
+    return start
+
+
+@kernel
+def _congest(words, value):  # type: ignore[no-untyped-def]
+    """Say whether too much of this worker's waits for room: sources pause everywhere."""
+    store_release(words[FIRST_CONGESTED] + 8 * LINE_WORDS * words[ME], value)
+
+
+@kernel
+def _postpone(words, message, edge, start):  # type: ignore[no-untyped-def]
+    """Keep a message of which rows from `start` on did not fit, with a token of its own."""
+    kept = owned_copy(message)
+    header = words_at(kept, COLUMNS)
+    if edge.pending == 0:
+        edge.pending, edge.pending_at = kept, start
+        words[PENDING_EDGES] += 1
+    else:
+        words_at(edge.last_pending, COLUMNS)[NEXT] = kept
+    edge.last_pending = kept
+    log_change(words, edge.origin, 1, header[TIME])
+    outputs_at(words)[edge.output].held += 1
+    words[BACKLOG_BYTES] += 8 * header[ROWS] * header[WIDTH]
+    if words[BACKLOG_BYTES] > words[BACKLOG_LIMIT_BYTES]:
+        _congest(words, 1)
+
+
+@kernel
+def retry(words):  # type: ignore[no-untyped-def]
+    """Send what waits for room, in order, as far as it goes; whether something was sent."""
+    if words[PENDING_EDGES] == 0:
+        return False
+    sent = False
+    edges = edges_at(words)
+    for number in range(words[EDGES_USED]):
+        edge = edges[number]
+        while edge.pending != 0:
+            message = edge.pending
+            header = words_at(message, COLUMNS)
+            at = _write(words, message, edge, edge.pending_at)
+            sent |= at > edge.pending_at
+            edge.pending_at = at
+            if at < header[ROWS]:
+                break
+            edge.pending, edge.pending_at = header[NEXT], 0
+            log_change(words, edge.origin, -1, header[TIME])
+            outputs_at(words)[edge.output].held -= 1
+            words[BACKLOG_BYTES] -= 8 * header[ROWS] * header[WIDTH]
+            let_go(words, message)
+            if edge.pending == 0:
+                words[PENDING_EDGES] -= 1
+            if words[BACKLOG_BYTES] <= words[BACKLOG_LIMIT_BYTES] // 2:
+                _congest(words, 0)
+    return sent
+
+
+@kernel
+def _hand_to_python(words, message, edge, number):  # type: ignore[no-untyped-def]
+    """Let a message wait for Python, which takes it on; until then a token stands for it."""
+    header = words_at(message, COLUMNS)
+    header[EDGE_NUMBER], header[NEXT] = number, 0
+    log_messages(words, edge.origin, 1, message)
+    outputs_at(words)[edge.output].held += 1
+    if words[FOR_PYTHON] == 0:
+        words[FOR_PYTHON] = message
+    else:
+        words_at(words[LAST_FOR_PYTHON], COLUMNS)[NEXT] = message
+    words[LAST_FOR_PYTHON] = message
+
+
+@kernel
+def send_at(world, me, output, message, time):  # type: ignore[no-untyped-def]
+    """Hand a message to all that read the operator's output number `output`, at a time that it may send at."""
+    words = world_at(world)
+    header = words_at(message, COLUMNS)
+    if header[ROWS] == 0:
+        return
+    header[TIME] = time
+    here = outputs_at(words)[operators_at(words)[me].first_output + output]
+    edges = edges_at(words)
+    used = False
+    for number in range(here.first_edge, here.first_edge + here.edges):
+        edge = edges[number]
+        if edge.kind == LOCAL:
+            onward = message
+            if used or edge.columns != 0:
+                onward = alias_of(words, message, edge.columns, edge.width)
+            used |= onward == message
+            log_messages(words, edge.location, 1, onward)
+            enqueue(words, edge.target, onward)
+        elif edge.kind == EXCHANGE or edge.kind == BROADCAST:
+            at = 0
+            if edge.pending == 0:
+                at = _write(words, message, edge, 0)
+            if at < header[ROWS]:
+                _postpone(words, message, edge, at)
+        else:
+            onward = message
+            if used:
+                onward = alias_of(words, message, 0, header[WIDTH])
+            used = True
+            _hand_to_python(words, onward, edge, number)

@@ -1,0 +1,100 @@
+"""Messages that cross between Python and compiled operators: kernels that Python calls for each."""
+
+import numpy as np
+
+from tokenring.engine.native.layout import (
+    AT_ONE_TIME,
+    COLUMNS,
+    FOR_PYTHON,
+    KEYS,
+    NEXT,
+    ROWS,
+    TIME,
+    WIDTH,
+    edges_at,
+    inputs_at,
+    outputs_at,
+    world_at,
+)
+from tokenring.engine.native.messages import bare_message, enqueue
+from tokenring.shm.kernels import WORDS, int64, kernel, void, words_at
+
+HEADER_WORDS = COLUMNS
+"""Of what `next_for_python` tells, before the columns' addresses."""
+
+
+@kernel(void(int64, int64, int64, int64, WORDS, int64, int64))
+def hand_over(world, port, time, rows, addresses, keys, at_one_time):  # type: ignore[no-untyped-def]
+    """Let a message of Python's, which is counted, wait at the compiled input `port`. addresses: of its columns, which
+    stay until the round's end; keys: that of a burst's, or 0."""
+    words = world_at(world)
+    width = inputs_at(words)[port].width
+    message = bare_message(words, width, rows)
+    header = words_at(message, COLUMNS + width)
+    header[TIME], header[KEYS], header[AT_ONE_TIME] = time, keys, at_one_time
+    for column in range(width):
+        header[COLUMNS + column] = addresses[column]
+    enqueue(words, port, message)
+
+
+@kernel(int64(int64, WORDS))
+def next_for_python(world, told):  # type: ignore[no-untyped-def]
+    """The first message that waits for Python, as its words in `told`; its address, 0 if none waits."""
+    words = world_at(world)
+    message = words[FOR_PYTHON]
+    if message == 0:
+        return 0
+    header = words_at(message, COLUMNS)
+    words[FOR_PYTHON] = header[NEXT]
+    width = header[WIDTH]
+    header = words_at(message, COLUMNS + width)
+    for word in range(COLUMNS + width):
+        told[word] = header[word]
+    return message
+
+
+@kernel(int64(int64, int64))
+def was_handed_on(world, edge):  # type: ignore[no-untyped-def]
+    """What waited for Python is with who reads it, and the token that stood for it goes: the location at which the
+    caller logs that."""
+    words = world_at(world)
+    outputs_at(words)[edges_at(words)[edge].output].held -= 1
+    return edges_at(words)[edge].origin
+
+
+@kernel(int64[::1](int64, int64))
+def array_at(address, count):  # type: ignore[no-untyped-def]
+    """The words at an address as an array, which owns nothing: good as long as they stay."""
+    return words_at(address, count)
+
+
+@kernel(int64(int64, int64, WORDS))
+def times_waiting(world, port, times):  # type: ignore[no-untyped-def]
+    """The times of the messages that wait at a compiled input, as many as there is room for; how many there are."""
+    words = world_at(world)
+    message = inputs_at(words)[port].first
+    found = 0
+    while message != 0:
+        header = words_at(message, COLUMNS)
+        rows = header[ROWS] if header[KEYS] != 0 else 1
+        for i in range(rows):
+            time = header[TIME]
+            if header[KEYS] != 0:
+                keys = words_at(header[KEYS], rows)
+                if i > 0 and keys[i] == keys[i - 1]:
+                    continue
+                if header[AT_ONE_TIME] == 0:
+                    time = keys[i]
+            if found < len(times):
+                times[found] = time
+            found += 1
+        message = header[NEXT]
+    return found
+
+
+def waiting_at(world: int, port: int) -> list[int]:
+    """The times of the messages that wait at a compiled input."""
+    times = np.zeros(16, np.int64)
+    while (found := times_waiting(world, port, times)) > len(times):
+        times = np.zeros(2 * found, np.int64)
+    return [int(time) for time in times[:found]]

@@ -1,0 +1,186 @@
+"""Where everything of the running graph lies that is compiled: the words of each table, and the kernels' views of them.
+
+    world      addresses and scalars, the kernels' one handle on everything
+    operators  an OPERATOR each: its logic's address, its state's, its ports, whether it is due
+    inputs     an INPUT each: the messages that wait there, as a list
+    outputs    an OUTPUT each: its location, its edges
+    edges      an EDGE each: how messages go on from an output, and what waits because a queue is full
+    tokens     a TOKEN each: the right of an operator to send, as a row
+    messages   MESSAGE_WORDS and the addresses of the columns, in the round's memory (engine/native/memory.py)
+
+All are int64 words. Operators here are numbered by themselves; `natives` says which a number of the tracker's is.
+"""
+
+from tokenring.engine.progress import STATE_WORDS, record
+from tokenring.shm.kernels import kernel, records_at, table_at, words_at
+from tokenring.shm.queues import QUEUE_STATE
+
+# Words of the world.
+(
+    STATE,
+    RING,
+    RING_WORDS,
+    LOG,
+    LOG_CAPACITY,
+    LOG_COUNT,
+    LOG_SCRATCH,
+    LOG_SCRATCH_WORDS,
+    INCOMING,
+    OUTGOING,
+    WORKERS,
+    ME,
+    ARRIVED,
+    ARRIVED_WORDS,
+    ROUTES,
+    ROUTES_WORDS,
+    COUNTS,
+    COUNTS_ROWS,
+    FIRST_PARKED,
+    FIRST_CONGESTED,
+    OPERATORS,
+    OPERATOR_CAPACITY,
+    OPERATORS_USED,
+    INPUTS,
+    INPUT_CAPACITY,
+    OUTPUTS,
+    OUTPUT_CAPACITY,
+    EDGES,
+    EDGE_CAPACITY,
+    CHANNELS,
+    CHANNEL_CAPACITY,
+    NATIVES,
+    NATIVE_CAPACITY,
+    TOKENS,
+    TOKEN_CAPACITY,
+    TOKENS_USED,
+    FREE_TOKEN,
+    DUE,
+    DUE_CAPACITY,
+    DUE_COUNT,
+    ROUND,
+    POSITION,
+    PYTHON_KEY,
+    CHUNK,
+    CHUNK_AT,
+    CHUNK_END,
+    CHUNKS_BYTES,
+    FREED,
+    TAKEN,
+    LENT,
+    WAITING,
+    FOR_PYTHON,
+    LAST_FOR_PYTHON,
+    ARRIVED_FOR_PYTHON,
+    OBSERVED,
+    UNPUBLISHED,
+    EXCHANGED_NS,
+    EDGES_USED,
+    TROUBLE,
+    RING_IS_FULL,
+    STOPPED_AT,
+    TAKE_STOPPED,
+    WAKE_NS,
+    CURRENT,
+    PENDING_EDGES,
+    BACKLOG_BYTES,
+    BACKLOG_LIMIT_BYTES,
+    MESSAGE_LIMIT_WORDS,
+) = range(68)
+WORLD_WORDS = 72
+
+# `number`: the tracker's. `due`: the key under which it waits to run, 0 if it does not. `error` and the operands behind
+# it: what went wrong in its call. `depends`: whether it asks what time it is. `wake_ns`: when it is to run (monotonic),
+# 0 if at no time of its own.
+OPERATOR = record(
+    *("logic", "state", "number", "first_input", "inputs", "first_output", "outputs", "due", "depends"),
+    *("counts_tokens", "error", "operand", "operand_too", "operand_three", "held", "runs", "wake_ns"),
+)
+INPUT = record("operator", "location", "first", "last", "waiting", "at_hand", "width", "in_bursts")
+OUTPUT = record("operator", "location", "first_edge", "edges", "width", "held")
+# `target`: the input it leads to, here or in Python; `location`: that input's; `origin`: the output's. `columns`: the
+# address of the positions of those `width` columns that cross, 0 if all do. `pending`: messages that wait for room.
+EDGE = record(
+    *("kind", "target", "location", "origin", "channel", "key", "columns", "width", "most_rows"),
+    *("pending", "last_pending", "pending_at", "output"),
+)
+LOCAL, EXCHANGE, BROADCAST, OUTSIDE = range(4)
+"""Kinds of edges; the last: to what is Python's."""
+TOKEN = record("operator", "output", "time", "is_live", "next_free")
+
+# Words of a message. KEYS: the address of a column of times, where it stands for many messages (a burst), else 0.
+# AT_ONE_TIME: whether those are all at TIME, and not at their keys. OWNED: whether its bytes are its own, to be freed.
+NEXT, TIME, ROWS, WIDTH, KEYS, OWNED, EDGE_NUMBER, AT_ONE_TIME, COLUMNS = range(9)
+MESSAGE_WORDS = COLUMNS
+
+NOBODY = 2**62
+"""The key under which nobody is due."""
+NUMBER_BITS = 24
+"""Of a key: below the round, the tracker's number of the operator."""
+MOST_ROUNDS = 1 << 37
+
+# What an operator's logic returns.
+DONE, AGAIN, NEEDS_ROOM, FAILED = range(4)
+
+# Bits of what a turn returns.
+(
+    PYTHON_IS_DUE,
+    ARRIVALS,
+    HANDED_OVER,
+    WOKEN,
+    TO_EXCHANGE,
+    TO_GIVE_BACK,
+    TROUBLED,
+    PEERS_SLEEP,
+    OPERATOR_STOPPED,
+    TIME_IS_UP,
+    WAS_ACTIVE,
+    QUIET,
+) = (1 << bit for bit in range(12))
+
+
+@kernel
+def world_at(world):  # type: ignore[no-untyped-def]
+    """The world's words."""
+    return words_at(world, WORLD_WORDS)
+
+
+@kernel
+def operators_at(words):  # type: ignore[no-untyped-def]
+    """The operators' records."""
+    return records_at(words[OPERATORS], words[OPERATOR_CAPACITY], OPERATOR)
+
+
+@kernel
+def inputs_at(words):  # type: ignore[no-untyped-def]
+    """The inputs' records."""
+    return records_at(words[INPUTS], words[INPUT_CAPACITY], INPUT)
+
+
+@kernel
+def outputs_at(words):  # type: ignore[no-untyped-def]
+    """The outputs' records."""
+    return records_at(words[OUTPUTS], words[OUTPUT_CAPACITY], OUTPUT)
+
+
+@kernel
+def edges_at(words):  # type: ignore[no-untyped-def]
+    """The edges' records."""
+    return records_at(words[EDGES], words[EDGE_CAPACITY], EDGE)
+
+
+@kernel
+def tokens_at(words):  # type: ignore[no-untyped-def]
+    """The tokens' records."""
+    return records_at(words[TOKENS], words[TOKEN_CAPACITY], TOKEN)
+
+
+@kernel
+def state_at(words):  # type: ignore[no-untyped-def]
+    """The tracker's state."""
+    return words_at(words[STATE], STATE_WORDS)
+
+
+@kernel
+def queues_at(words, which):  # type: ignore[no-untyped-def]
+    """The data queues' private states, INCOMING or OUTGOING."""
+    return table_at(words[which], words[WORKERS], QUEUE_STATE)

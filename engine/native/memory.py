@@ -1,0 +1,115 @@
+"""Memory of messages: chunks that are filled in a round of runs and are free again when it ends.
+
+Whatever a message points to stays until the round's end: a column that is passed on needs no count of who reads it. Who
+still waits then gets a block of its own, which is freed at the end of the round in which its message is taken.
+"""
+
+from tokenring.engine.native.layout import (
+    CHUNK,
+    CHUNK_AT,
+    CHUNK_END,
+    CHUNKS_BYTES,
+    COLUMNS,
+    FREED,
+    KEYS,
+    NEXT,
+    OWNED,
+    ROWS,
+    WIDTH,
+)
+from tokenring.shm.kernels import kernel, words_at
+from tokenring.shm.memory import allocate, copy_bytes, deallocate
+
+LINE_BYTES = 64
+FIRST_CHUNK_BYTES = 1 << 18
+MOST_KEPT_BYTES = 1 << 26
+"""Of memory that is kept from round to round; what a round needs beyond it is given back."""
+_HEADER_BYTES = LINE_BYTES  # of a chunk: the next one's address, its size
+
+
+@kernel
+def _add_chunk(words, size_bytes):  # type: ignore[no-untyped-def]
+    """Begin another chunk, of at least so many bytes."""
+    room = max(FIRST_CHUNK_BYTES, words[CHUNKS_BYTES])
+    while room < size_bytes + 2 * _HEADER_BYTES:
+        room *= 2
+    chunk = allocate(room)
+    header = words_at(chunk, 2)
+    header[0], header[1] = words[CHUNK], room
+    words[CHUNK] = chunk
+    words[CHUNKS_BYTES] += room
+    _begin_chunk(words, chunk, room)
+
+
+@kernel
+def _begin_chunk(words, chunk, room):  # type: ignore[no-untyped-def]
+    words[CHUNK_AT] = (chunk + _HEADER_BYTES + LINE_BYTES - 1) & -LINE_BYTES
+    words[CHUNK_END] = chunk + room
+
+
+@kernel
+def claim(words, size_bytes):  # type: ignore[no-untyped-def]
+    """The address of so many bytes, at the beginning of a cache line; good until the round's end."""
+    padded = (size_bytes + LINE_BYTES - 1) & -LINE_BYTES
+    if words[CHUNK_AT] + padded > words[CHUNK_END]:
+        _add_chunk(words, padded)
+    at = words[CHUNK_AT]
+    words[CHUNK_AT] = at + padded
+    return at
+
+
+@kernel
+def free_round(words):  # type: ignore[no-untyped-def]
+    """The round is over: its memory is free. Several chunks become one, so that the next round finds room in that."""
+    freed = words[FREED]
+    while freed != 0:
+        following = words_at(freed, 1)[0]
+        deallocate(freed)
+        freed = following
+    words[FREED] = 0
+    chunk = words[CHUNK]
+    if chunk == 0:
+        return
+    header = words_at(chunk, 2)
+    if header[0] == 0 and words[CHUNKS_BYTES] <= MOST_KEPT_BYTES:
+        _begin_chunk(words, chunk, header[1])
+        return
+    room = min(words[CHUNKS_BYTES], MOST_KEPT_BYTES)
+    while chunk != 0:
+        following = words_at(chunk, 1)[0]
+        deallocate(chunk)
+        chunk = following
+    words[CHUNK] = words[CHUNKS_BYTES] = words[CHUNK_AT] = words[CHUNK_END] = 0
+    _add_chunk(words, room - 2 * _HEADER_BYTES)
+
+
+@kernel
+def owned_copy(message):  # type: ignore[no-untyped-def]
+    """The same message in a block of its own."""
+    header = words_at(message, COLUMNS)
+    rows, width = header[ROWS], header[WIDTH]
+    columns = width + (header[KEYS] != 0)
+    copy = allocate(8 * (COLUMNS + width + columns * rows))
+    target, origin = words_at(copy, COLUMNS + width), words_at(message, COLUMNS + width)
+    for word in range(COLUMNS):
+        target[word] = origin[word]
+    target[OWNED], target[NEXT] = 1, 0
+    at = copy + 8 * (COLUMNS + width)
+    for column in range(width):
+        copy_bytes(at, origin[COLUMNS + column], 8 * rows)
+        target[COLUMNS + column] = at
+        at += 8 * rows
+    if header[KEYS] != 0:
+        copy_bytes(at, header[KEYS], 8 * rows)
+        target[KEYS] = at
+    return copy
+
+
+@kernel
+def let_go(words, message):  # type: ignore[no-untyped-def]
+    """A message was taken: free its block, if it has one, when the round ends."""
+    header = words_at(message, COLUMNS)
+    if header[OWNED] == 1:
+        header[OWNED] = 2
+        header[NEXT] = words[FREED]
+        words[FREED] = message

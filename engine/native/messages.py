@@ -1,0 +1,202 @@
+"""Messages between compiled operators: made in the round's memory, sent on, taken; each counted in the log."""
+
+from tokenring.engine.native.changes import log_change
+from tokenring.engine.native.due import make_due
+from tokenring.engine.native.layout import (
+    AT_ONE_TIME,
+    COLUMNS,
+    EDGE_NUMBER,
+    KEYS,
+    LOG_CAPACITY,
+    LOG_COUNT,
+    MESSAGE_WORDS,
+    NEXT,
+    OWNED,
+    ROWS,
+    TAKE_STOPPED,
+    TIME,
+    WAITING,
+    WIDTH,
+    inputs_at,
+    operators_at,
+    world_at,
+)
+from tokenring.engine.native.memory import claim, let_go, owned_copy
+from tokenring.shm.kernels import kernel, words_at
+
+_PAD = 8  # columns begin on cache lines
+
+
+@kernel
+def bare_message(words, width, rows):  # type: ignore[no-untyped-def]
+    """A message of this round whose columns are yet to be pointed to: its address."""
+    message = claim(words, 8 * (MESSAGE_WORDS + width))
+    header = words_at(message, MESSAGE_WORDS)
+    header[NEXT] = header[TIME] = header[KEYS] = header[OWNED] = header[EDGE_NUMBER] = header[AT_ONE_TIME] = 0
+    header[ROWS], header[WIDTH] = rows, width
+    return message
+
+
+@kernel
+def message_of(words, width, rows):  # type: ignore[no-untyped-def]
+    """A message of this round with `width` columns of so many rows, whatever is in them: its address."""
+    message = bare_message(words, width, rows)
+    columns = words_at(message + 8 * COLUMNS, width)
+    stride = (rows + _PAD - 1) // _PAD * _PAD * 8
+    at = claim(words, stride * width)
+    for column in range(width):
+        columns[column] = at + column * stride
+    return message
+
+
+@kernel
+def alias_of(words, message, positions, width):  # type: ignore[no-untyped-def]
+    """Another message of the same rows, with those columns that the words at address `positions` name; 0: with all."""
+    header = words_at(message, COLUMNS)
+    alias = bare_message(words, width, header[ROWS])
+    target = words_at(alias, COLUMNS + width)
+    target[TIME], target[KEYS], target[AT_ONE_TIME] = header[TIME], header[KEYS], header[AT_ONE_TIME]
+    origin = words_at(message + 8 * COLUMNS, header[WIDTH])
+    if positions == 0:
+        for column in range(width):
+            target[COLUMNS + column] = origin[column]
+    else:
+        chosen = words_at(positions, width)
+        for column in range(width):
+            target[COLUMNS + column] = origin[chosen[column]]
+    return alias
+
+
+@kernel
+def part_of(words, message, start, stop):  # type: ignore[no-untyped-def]
+    """Rows start..stop of a message as a message of one time, that of row `start`."""
+    header = words_at(message, COLUMNS)
+    width = header[WIDTH]
+    part = bare_message(words, width, stop - start)
+    target, origin = words_at(part, COLUMNS + width), words_at(message, COLUMNS + width)
+    target[TIME] = header[TIME]
+    if header[KEYS] != 0 and header[AT_ONE_TIME] == 0:
+        target[TIME] = words_at(header[KEYS], header[ROWS])[start]
+    for column in range(COLUMNS, COLUMNS + width):
+        target[column] = origin[column] + 8 * start
+    return part
+
+
+@kernel
+def end_of_message(message, start):  # type: ignore[no-untyped-def]
+    """Behind which row the message ends to which row `start` belongs; a burst is several."""
+    header = words_at(message, COLUMNS)
+    rows = header[ROWS]
+    if header[KEYS] == 0:
+        return rows
+    keys = words_at(header[KEYS], rows)
+    end = start + 1
+    while end < rows and keys[end] == keys[start]:
+        end += 1
+    return end
+
+
+@kernel
+def rows_of(message):  # type: ignore[no-untyped-def]
+    """How many rows a message has."""
+    return words_at(message, COLUMNS)[ROWS]
+
+
+@kernel
+def time_of(message):  # type: ignore[no-untyped-def]
+    """A message's time; of a burst the least of its messages'."""
+    return words_at(message, COLUMNS)[TIME]
+
+
+@kernel
+def column_of(message, position):  # type: ignore[no-untyped-def]
+    """A column's words: int64 of shape (rows,), good until the round's end. What a message brought is not to be
+    written to: others read it as well."""
+    return words_at(words_at(message, COLUMNS + position + 1)[COLUMNS + position], words_at(message, COLUMNS)[ROWS])
+
+
+@kernel
+def shorten(message, rows):  # type: ignore[no-untyped-def]
+    """Let a message that was made too long have its first `rows` rows only."""
+    words_at(message, COLUMNS)[ROWS] = rows
+
+
+@kernel
+def enqueue(words, port, message):  # type: ignore[no-untyped-def]
+    """Let a message, which is counted, wait at an input, and its operator run."""
+    here = inputs_at(words)[port]
+    words_at(message, COLUMNS)[NEXT] = 0
+    if here.first == 0:
+        here.first = message
+    else:
+        words_at(here.last, COLUMNS)[NEXT] = message
+    here.last = message
+    here.waiting += 1
+    words[WAITING] += 1
+    make_due(words, here.operator)
+
+
+@kernel
+def log_messages(words, location, delta, message):  # type: ignore[no-untyped-def]
+    """Log `delta` for the message; for each of a burst's, which are as many as it has distinct keys."""
+    header = words_at(message, COLUMNS)
+    if header[KEYS] == 0:
+        log_change(words, location, delta, header[TIME])
+        return
+    keys = words_at(header[KEYS], header[ROWS])
+    for i in range(len(keys)):
+        if i == 0 or keys[i] != keys[i - 1]:
+            log_change(words, location, delta, header[TIME] if header[AT_ONE_TIME] else keys[i])
+
+
+@kernel
+def peek(world, me, port):  # type: ignore[no-untyped-def]
+    """The message that `take` would take, which stays there; 0 if there is none. Where much has been logged in this
+    call there is none either: the operator is run again once that is published."""
+    words = world_at(world)
+    here = inputs_at(words)[operators_at(words)[me].first_input + port]
+    if here.first != 0 and 2 * words[LOG_COUNT] > words[LOG_CAPACITY]:
+        words[TAKE_STOPPED] = 1
+        return 0
+    return here.first
+
+
+@kernel
+def take(world, me, port):  # type: ignore[no-untyped-def]
+    """The next message that waits at the operator's input number `port`, 0 if none does. It is consumed: the right to
+    answer it lasts until the next is taken, or the call ends."""
+    words = world_at(world)
+    here = inputs_at(words)[operators_at(words)[me].first_input + port]
+    message = peek(world, me, port)
+    here.at_hand = message
+    if message != 0:
+        header = words_at(message, COLUMNS)
+        here.first = header[NEXT]
+        here.waiting -= 1
+        words[WAITING] -= 1
+        log_messages(words, here.location, -1, message)
+        let_go(words, message)
+    return message
+
+
+@kernel
+def keep_waiting(words, port):  # type: ignore[no-untyped-def]
+    """The round ends: what an input still has waiting gets memory of its own."""
+    here = inputs_at(words)[port]
+    message = here.first
+    before = 0
+    while message != 0:
+        header = words_at(message, COLUMNS)
+        following = header[NEXT]
+        if header[OWNED] == 0:
+            kept = owned_copy(message)
+            words_at(kept, COLUMNS)[NEXT] = following
+            if before == 0:
+                here.first = kept
+            else:
+                words_at(before, COLUMNS)[NEXT] = kept
+            if here.last == message:
+                here.last = kept
+            message = kept
+        before = message
+        message = following

@@ -1,0 +1,143 @@
+"""Timestamp tokens of compiled operators: rows (operator, output, time), named by their slots.
+
+What a token does is logged where Python's tokens log it, so nobody who looks at counts can tell them apart. Misuse is
+noted in the operator's `error`, with operands, and raised when its call is over.
+"""
+
+from tokenring.engine.native.changes import log_change
+from tokenring.engine.native.layout import (
+    COLUMNS,
+    FREE_TOKEN,
+    TIME,
+    TOKEN_CAPACITY,
+    TOKENS_USED,
+    inputs_at,
+    operators_at,
+    outputs_at,
+    tokens_at,
+    world_at,
+)
+from tokenring.engine.times import MAX_TIME
+from tokenring.shm.kernels import int64, kernel, words_at
+
+# What may be wrong in a call: the operator's `error`. Below zero is an operator's own.
+(
+    NO_ERROR,
+    NOTHING_AT_HAND,
+    NO_SUCH_TOKEN,
+    ANOTHERS_TOKEN,
+    BACK_IN_TIME,
+    BEYOND_TIME,
+    TOO_MANY_TOKENS,
+    NO_SUCH_PORT,
+    WRONG_WIDTH,
+) = range(9)
+NO_TOKEN = -1
+
+
+@kernel
+def fail(world, me, error, operand, operand_too, operand_three):  # type: ignore[no-untyped-def]
+    """Note what is wrong, unless something was before; an operator's own errors are below zero."""
+    record = operators_at(world_at(world))[me]
+    if record.error == NO_ERROR:
+        record.error = error
+        record.operand, record.operand_too, record.operand_three = operand, operand_too, operand_three
+
+
+@kernel
+def new_token(words, me, output, time):  # type: ignore[no-untyped-def]
+    """A row for a token whose count is logged, or known to all; NO_TOKEN if there is no room."""
+    tokens = tokens_at(words)
+    slot = words[FREE_TOKEN] - 1
+    if slot >= 0:
+        words[FREE_TOKEN] = tokens[slot].next_free
+    elif words[TOKENS_USED] < words[TOKEN_CAPACITY]:
+        slot = words[TOKENS_USED]
+        words[TOKENS_USED] += 1
+    else:
+        return NO_TOKEN
+    token = tokens[slot]
+    token.operator, token.output, token.time, token.is_live = me, output, time, 1
+    operators_at(words)[me].held += 1
+    outputs_at(words)[output].held += 1
+    return slot
+
+
+@kernel
+def retain(world, me, port, output):  # type: ignore[no-untyped-def]
+    """A token for the operator's output number `output`, at the time of the message at hand at input `port`: its slot.
+    """
+    words = world_at(world)
+    record = operators_at(words)[me]
+    at_hand = inputs_at(words)[record.first_input + port].at_hand
+    if at_hand == 0:
+        fail(world, me, NOTHING_AT_HAND, port, 0, 0)
+        return NO_TOKEN
+    if output < 0 or output >= record.outputs:
+        fail(world, me, NO_SUCH_PORT, output, 0, 0)
+        return NO_TOKEN
+    time = words_at(at_hand, COLUMNS)[TIME]
+    slot = new_token(words, me, record.first_output + output, time)
+    if slot == NO_TOKEN:
+        fail(world, me, TOO_MANY_TOKENS, words[TOKEN_CAPACITY], 0, 0)
+    else:
+        log_change(words, outputs_at(words)[record.first_output + output].location, 1, time)
+    return slot
+
+
+@kernel
+def is_good(world, me, slot):  # type: ignore[no-untyped-def]
+    """Whether the slot is of a token of this operator; if not, that is noted."""
+    words = world_at(world)
+    if slot < 0 or slot >= words[TOKENS_USED] or tokens_at(words)[slot].is_live == 0:
+        fail(world, me, NO_SUCH_TOKEN, slot, 0, 0)
+        return False
+    if tokens_at(words)[slot].operator != me:
+        fail(world, me, ANOTHERS_TOKEN, slot, 0, 0)
+        return False
+    return True
+
+
+@kernel
+def downgrade(world, me, slot, time):  # type: ignore[no-untyped-def]
+    """Give up the right to send before `time`."""
+    if not is_good(world, me, slot):
+        return
+    words = world_at(world)
+    token = tokens_at(words)[slot]
+    if time < token.time:
+        fail(world, me, BACK_IN_TIME, token.time, time, 0)
+    elif time > MAX_TIME:
+        fail(world, me, BEYOND_TIME, time, 0, 0)
+    elif time > token.time:
+        location = outputs_at(words)[token.output].location
+        log_change(words, location, -1, token.time)
+        log_change(words, location, 1, time)
+        token.time = time
+
+
+@kernel
+def drop(world, me, slot):  # type: ignore[no-untyped-def]
+    """Give up a token for good."""
+    if not is_good(world, me, slot):
+        return
+    words = world_at(world)
+    token = tokens_at(words)[slot]
+    output = outputs_at(words)[token.output]
+    log_change(words, output.location, -1, token.time)
+    output.held -= 1
+    operators_at(words)[me].held -= 1
+    token.is_live, token.next_free = 0, words[FREE_TOKEN]
+    words[FREE_TOKEN] = slot + 1
+
+
+@kernel
+def time_of_token(world, slot):  # type: ignore[no-untyped-def]
+    """The least time at which a live token lets its holder send."""
+    return tokens_at(world_at(world))[slot].time
+
+
+@kernel(int64(int64, int64, int64, int64))
+def grant(world, me, output, time):  # type: ignore[no-untyped-def]
+    """`new_token` for callers in Python: `output` is the row's number."""
+    return new_token(world_at(world), me, output, time)

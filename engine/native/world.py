@@ -1,0 +1,165 @@
+"""The compiled part of a worker's running graph: its tables, how they come to be, and how they grow."""
+
+import numpy as np
+
+from tokenring.engine.native import layout
+from tokenring.engine.native.due import let_run
+from tokenring.engine.native.layout import EDGE, INPUT, OPERATOR, OUTPUT, TOKEN, WORLD_WORDS
+from tokenring.engine.native.rights import grant
+from tokenring.engine.progress import CHANGE_BYTES, CHANGE_WORDS, ChangeLog
+from tokenring.engine.times import Intervals
+from tokenring.shm.kernels import address_of
+
+MOST_TOKENS = 1 << 20
+"""That compiled operators of one worker hold at once; their memory is there once it is used."""
+_FIRST = 16
+
+
+class World:
+    """One worker's tables. `words` is the kernels' one handle on them, and `view` Python's quick way to it; neither is
+    ever replaced.
+    """
+
+    def __init__(self) -> None:
+        self.words = np.zeros(WORLD_WORDS, np.int64)
+        self.view = self.words.data
+        self.address = address_of(self.words)
+        self.operators = np.zeros(0, OPERATOR)
+        self.inputs = np.zeros(0, INPUT)
+        self.outputs = np.zeros(0, OUTPUT)
+        self.edges = np.zeros(0, EDGE)
+        self.tokens = np.zeros(MOST_TOKENS, TOKEN)
+        self._due = np.zeros(0, np.int64)
+        self._natives = np.zeros(0, np.int64)
+        self._channels = np.zeros(0, np.int64)
+        self._numbers = {name: Intervals() for name in ("operators", "inputs", "outputs", "edges")}
+        self._log: np.ndarray | None = None
+        self.view[layout.POSITION] = -1
+        self.link()
+
+    def link(self) -> None:
+        """Tell the kernels where the tables are now."""
+        words = self.words
+        for table, address, capacity in (
+            (self.operators, layout.OPERATORS, layout.OPERATOR_CAPACITY),
+            (self.inputs, layout.INPUTS, layout.INPUT_CAPACITY),
+            (self.outputs, layout.OUTPUTS, layout.OUTPUT_CAPACITY),
+            (self.edges, layout.EDGES, layout.EDGE_CAPACITY),
+            (self.tokens, layout.TOKENS, layout.TOKEN_CAPACITY),
+            (self._natives, layout.NATIVES, layout.NATIVE_CAPACITY),
+            (self._channels, layout.CHANNELS, layout.CHANNEL_CAPACITY),
+        ):
+            words[address], words[capacity] = address_of(table), len(table)
+        words[layout.DUE], words[layout.DUE_CAPACITY] = address_of(self._due), len(self._due) // 2
+        words[layout.EDGES_USED] = self._numbers["edges"].used
+        words[layout.OPERATORS_USED] = self._numbers["operators"].used
+
+    def rows(self, name: str, count: int) -> int:
+        """The number of the first of `count` new rows, one after the other, of "operators", "inputs", "outputs" or
+        "edges"."""
+        first = self._numbers[name].take(count)
+        table = getattr(self, name)
+        if first + count > len(table):
+            grown = np.zeros(max(_FIRST, 2 * len(table), first + count), table.dtype)
+            grown[: len(table)] = table
+            setattr(self, name, grown)
+            if name == "operators":
+                due = np.zeros(2 * len(grown), np.int64)
+                due[: len(self._due)] = self._due
+                self._due = due
+        else:
+            table[first : first + count] = 0
+        self.link()
+        return first
+
+    def give_back(self, name: str, first: int, count: int) -> None:
+        """Rows of a dataflow that is forgotten: others may have them."""
+        if count:
+            getattr(self, name)[first : first + count] = 0
+            self._numbers[name].give_back(first, count)
+            self.link()
+
+    def name(self, number: int, operator: int) -> None:
+        """Let the tracker's `number` be the compiled operator `operator`; -1: no compiled one."""
+        self._natives = _put(self._natives, number, operator + 1)
+        self.link()
+
+    def deliver(self, channel: int, target: int) -> None:
+        """Let messages of a channel be delivered to the compiled input `target`; -1: to Python."""
+        self._channels = _put(self._channels, channel, target + 1)
+        self.link()
+
+    def hand_log(self, log: ChangeLog) -> None:
+        """Let kernels write to the log, behind what stands there; `log_count` is then how many changes it has."""
+        if log.words is not self._log:
+            self._log = log.words
+            words = self.words
+            words[layout.LOG], words[layout.LOG_CAPACITY] = address_of(log.words), len(log.words) // CHANGE_WORDS
+            words[layout.LOG_SCRATCH], words[layout.LOG_SCRATCH_WORDS] = address_of(log.scratch), len(log.scratch)
+        self.view[layout.LOG_COUNT] = log.offset // CHANGE_BYTES
+
+    @property
+    def log_count(self) -> int:
+        """How many changes the log has, when a kernel has written to it."""
+        return self.view[layout.LOG_COUNT]
+
+    @staticmethod
+    def address_of_state(state: np.ndarray) -> int:
+        """Where an operator's words are."""
+        return address_of(state)
+
+    def make_due(self, operator: int) -> None:
+        """Let a compiled operator run."""
+        let_run(self.address, operator)
+
+    def grant(self, operator: int, output: int, time: int) -> int:
+        """A row for a token that the operator has, or is known to have: its slot."""
+        slot: int = grant(self.address, operator, output, time)
+        return slot
+
+    def held_by(self, operator: int) -> list[tuple[int, int, int]]:
+        """The tokens of an operator: (slot, output's row, time)."""
+        tokens = self.tokens[: int(self.words[layout.TOKENS_USED])]
+        slots = np.flatnonzero((tokens["is_live"] == 1) & (tokens["operator"] == operator)).tolist()
+        return [(slot, int(tokens["output"][slot]), int(tokens["time"][slot])) for slot in slots]
+
+
+def _put(table: np.ndarray, at: int, value: int) -> np.ndarray:
+    if at >= len(table):
+        grown = np.zeros(max(_FIRST, 2 * len(table), at + 1), np.int64)
+        grown[: len(table)] = table
+        table = grown
+    table[at] = value
+    return table
+
+
+def attach_world(
+    world: World,
+    me: int,
+    workers: int,
+    state: np.ndarray,
+    ring: np.ndarray,
+    incoming: np.ndarray,
+    outgoing: np.ndarray,
+    arrived: np.ndarray,
+    routes: np.ndarray,
+    counts: np.ndarray,
+    first_parked: int,
+    first_congested: int,
+    backlog_limit_bytes: int,
+    message_limit_words: int,
+    observed: bool,
+) -> None:
+    """Tell the kernels of a worker's planes: arrays that are never replaced, and addresses in the group's segment."""
+    words = world.words
+    words[layout.ME], words[layout.WORKERS] = me, workers
+    words[layout.STATE] = address_of(state)
+    words[layout.RING], words[layout.RING_WORDS] = address_of(ring), len(ring)
+    words[layout.INCOMING], words[layout.OUTGOING] = address_of(incoming), address_of(outgoing)
+    words[layout.ARRIVED], words[layout.ARRIVED_WORDS] = address_of(arrived), len(arrived)
+    words[layout.ROUTES], words[layout.ROUTES_WORDS] = address_of(routes), len(routes)
+    words[layout.COUNTS], words[layout.COUNTS_ROWS] = address_of(counts), len(counts)
+    words[layout.FIRST_PARKED], words[layout.FIRST_CONGESTED] = first_parked, first_congested
+    words[layout.BACKLOG_LIMIT_BYTES] = backlog_limit_bytes
+    words[layout.MESSAGE_LIMIT_WORDS] = message_limit_words
+    words[layout.OBSERVED] = observed

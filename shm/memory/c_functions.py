@@ -1,0 +1,81 @@
+"""What kernels call that is no kernel, as LLVM's calls: C functions by their address, and a few of the C library's."""
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+
+@intrinsic
+def call_at(typing: Any, address: Any, first: Any, second: Any) -> Any:
+    """Call the C function `int64(int64, int64)` at `address` (see `shm.kernels.entry`)."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        word = ir.IntType(64)
+        function = builder.inttoptr(args[0], ir.FunctionType(word, [word, word]).as_pointer())
+        return builder.call(function, [args[1], args[2]])
+
+    return types.int64(types.int64, types.int64, types.int64), emit
+
+
+def _libc(builder: Any, name: str, returns: Any, takes: list[Any]) -> Any:
+    """A function of the C library, which is in every process."""
+    return cgutils.get_or_insert_function(builder.module, ir.FunctionType(returns, takes), name)
+
+
+@intrinsic
+def allocate(typing: Any, size_bytes: Any) -> Any:
+    """The address of so many new bytes, whatever is in them; 0 if there are none. `deallocate` ends it."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = builder.call(_libc(builder, "malloc", ir.IntType(8).as_pointer(), [ir.IntType(64)]), args)
+        return builder.ptrtoint(pointer, ir.IntType(64))
+
+    return types.int64(types.int64), emit
+
+
+@intrinsic
+def deallocate(typing: Any, address: Any) -> Any:
+    """Give back what `allocate` gave."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = ir.IntType(8).as_pointer()
+        builder.call(_libc(builder, "free", ir.VoidType(), [pointer]), [builder.inttoptr(args[0], pointer)])
+        return context.get_dummy_value()
+
+    return types.void(types.int64), emit
+
+
+@intrinsic
+def copy_bytes(typing: Any, target: Any, origin: Any, size_bytes: Any) -> Any:
+    """Copy bytes from one address to another; the ranges do not overlap."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = ir.IntType(8).as_pointer()
+        function = _libc(builder, "memcpy", pointer, [pointer, pointer, ir.IntType(64)])
+        builder.call(function, [builder.inttoptr(args[0], pointer), builder.inttoptr(args[1], pointer), args[2]])
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), emit
+
+
+_MONOTONIC = 1  # CLOCK_MONOTONIC, which is Python's time.monotonic_ns as well
+
+
+@intrinsic
+def monotonic_now_ns(typing: Any) -> Any:
+    """The monotonic clock in ns: what time.monotonic_ns says. Some 20 ns."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        word = ir.IntType(64)
+        both = cgutils.alloca_once(builder, ir.ArrayType(word, 2))
+        function = _libc(builder, "clock_gettime", ir.IntType(32), [ir.IntType(32), ir.IntType(8).as_pointer()])
+        builder.call(
+            function, [ir.Constant(ir.IntType(32), _MONOTONIC), builder.bitcast(both, ir.IntType(8).as_pointer())]
+        )
+        seconds, rest = builder.extract_value(builder.load(both), 0), builder.extract_value(builder.load(both), 1)
+        return builder.add(builder.mul(seconds, ir.Constant(word, 1_000_000_000)), rest)
+
+    return types.int64(), emit
