@@ -43,7 +43,8 @@ MAY_USE = {
 ROOMS = {
     "shm": ("kernels", "memory", "queues"),
     "engine": (
-        *("times", "columns", "graph", "progress", "tokens", "data", "running", "explain", "declare", "worker", "ask"),
+        *("times", "columns", "graph", "progress", "tokens", "native", "data", "running", "bridge", "explain", "declare"),
+        *("worker", "ask"),
         "group",
     ),
     "operators": (

@@ -1,8 +1,7 @@
 """The data plane: outputs, channels within and between workers, inputs."""
 
-from tokenring.engine.data.burst import messages_of
+from tokenring.engine.data.burst import OWN_TIMES, Burst, messages_of
 from tokenring.engine.data.channel import Channel, Edge, FeedbackChannel, RelayChannel, SelectChannel, needs_queues
-from tokenring.engine.data.crossing import CompiledEdges, CompiledInbox, KeptColumns
 from tokenring.engine.data.inbox import NO_MESSAGES, Inbox
 from tokenring.engine.data.input_port import InputPort
 from tokenring.engine.data.nested_port import NestedInputPort
@@ -19,21 +18,20 @@ from tokenring.engine.data.text_rows import TextRows, needs_text_rows
 from tokenring.engine.data.word_rows import WordRows
 
 __all__ = [
+    "Burst",
     "BurstEnd",
     "Channel",
     "CheckedChannel",
-    "CompiledEdges",
-    "CompiledInbox",
     "DataPlane",
     "Edge",
     "FarSignal",
     "FeedbackChannel",
     "Inbox",
     "InputPort",
-    "KeptColumns",
     "NO_MESSAGES",
     "NearSignal",
     "NestedInputPort",
+    "OWN_TIMES",
     "Operator",
     "OutputPort",
     "Receiver",

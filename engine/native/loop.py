@@ -75,6 +75,7 @@ from tokenring.engine.progress import (
     LISTS_ADDRESS,
     LOCATION_CAPACITY,
     PARKED,
+    PUBLISHED,
     ROOM,
     WOKEN_COUNT,
     become_eager,
@@ -132,7 +133,7 @@ def exchange_now(words):  # type: ignore[no-untyped-def]
         words[TROUBLE] = told
         return TROUBLED
     flags = 0
-    if told & APPLIED_ANY:
+    if told & (APPLIED_ANY | PUBLISHED):
         flags = WAS_ACTIVE
         if _tell_woken(words) > 0:
             flags |= WOKEN

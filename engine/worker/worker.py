@@ -9,6 +9,7 @@ from threading import get_ident
 from time import monotonic_ns
 from typing import Any
 
+from tokenring.engine.bridge import CompiledPart
 from tokenring.engine.data import DataPlane, Runtime
 from tokenring.engine.declare import Scope
 from tokenring.engine.errors import GroupStopped
@@ -60,7 +61,6 @@ from tokenring.engine.running import (
 from tokenring.engine.worker.agreement import Agreement
 from tokenring.engine.worker.build import begin
 from tokenring.engine.worker.checked_progress import CheckedProgress
-from tokenring.engine.worker.compiled_part import CompiledPart
 from tokenring.engine.worker.config import EXHAUSTIVE, Config
 from tokenring.engine.worker.ending import Ending
 from tokenring.engine.worker.parking import Parking
@@ -159,10 +159,11 @@ class Worker:
             if schedule.timers:
                 schedule.fire_timers()
             active = self._go_on(until_ns)
-            if self.lost.waiting or self.going_round:
-                active |= self._exchange(True) != 0
             if self.plane.retry():
                 active = True
+                self._exchange(True)
+            elif self.lost.waiting or self.going_round:
+                active |= self._exchange(True) != 0
             self.compiled.kept.let_go()
             if self.dataflows.finished:
                 self.dataflows.forget_finished(self.tracker, self.plane)
@@ -211,7 +212,9 @@ class Worker:
                 schedule.keep_waiting_messages()
                 self.plane.end_round()
             elif told & (TO_EXCHANGE | TROUBLED):
-                if self._exchange_outside(told) and view[POSITION] < 0 and not due and not view[DUE_COUNT]:
+                flags = self._exchange_outside(told)
+                active |= flags & ~INCOMING != 0
+                if not flags & (APPLIED_ANY | INCOMING) and view[POSITION] < 0 and not due and not view[DUE_COUNT]:
                     break
             elif told & WOKEN:
                 self._tell_woken()
@@ -219,17 +222,16 @@ class Worker:
                 break
         return active
 
-    def _exchange_outside(self, told: int) -> bool:
-        """Exchange progress where the inner loop left it to Python; whether nothing came of it."""
+    def _exchange_outside(self, told: int) -> int:
+        """Exchange progress where the inner loop left it to Python; the flags of that."""
         view = self.world.view
         if told & TROUBLED:
             flags = self.progress.handle(view[TROUBLE])
             view[TROUBLE] = 0
-            return not self._heed(flags) & APPLIED_ANY
+            return self._heed(flags)
         sent = view[UNPUBLISHED] != 0
         view[UNPUBLISHED] = 0
-        flags = self._exchange(sent)
-        return not flags & (APPLIED_ANY | INCOMING)
+        return self._exchange(sent)
 
     def _tell_woken(self) -> None:
         for number in self.tracker.woken():

@@ -20,8 +20,9 @@ from tokenring.engine import (
     TokenRef,
     Worker,
 )
+from tokenring.engine.native import LENT, TAKEN
 from tokenring.engine.worker.simulation import SimulatedGroup
-from tokenring.shm.queues.data_queue import route
+from tokenring.shm.queues import receive, route
 
 VALUE = Schema("value")
 
@@ -48,6 +49,14 @@ def build(group: SimulatedGroup, declare: Callable[[Worker, Scope], Any], name: 
         with group.building(worker), worker.dataflow(name) as scope:
             made.append(declare(worker, scope))
     return made
+
+
+def take_in(worker: Worker) -> int:
+    """Let messages from peers arrive, and nothing else happen; how many came."""
+    found: int = receive(worker.plane.incoming, worker.plane.inbox)
+    worker.plane.deliver(found)
+    worker.world.view[LENT] = worker.world.view[TAKEN] = 1
+    return found
 
 
 def settle(group: SimulatedGroup, rounds: int = 500) -> None:

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from tests.engine.declare.loops import around
-from tests.engine.helpers import VALUE, Recorder, build, edge, key_for, settle, simulated
+from tests.engine.helpers import VALUE, Recorder, build, edge, key_for, settle, simulated, take_in
 from tokenring.engine import (
     Exchange,
     Explanation,
@@ -121,8 +121,8 @@ def test_messages_wait_at_an_input_or_are_on_their_way() -> None:
         (far,) = group.workers[0].inspection.why(first[1]).pointstamps
         assert (far.operator, far.port, far.count, far.holders) == ("record", "input 0", 2, ())
         assert "2 messages on other workers, or in the data queues" in str(group.workers[0].inspection.why(first[1]))
-        group.workers[0].plane.look()
-        group.workers[1].plane.look()
+        take_in(group.workers[0])
+        take_in(group.workers[1])
         asked = zip(group.workers, (first, second), strict=True)
         views = [worker.inspection.why(probe) for worker, (_, probe, _) in asked]
         assert views[0].pointstamps[0].holders == (Holder("waiting", 0, 1, rows=3),)

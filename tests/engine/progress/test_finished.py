@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine.helpers import VALUE, Recorder, build, nothing_left, settle, simulated
+from tests.engine.helpers import VALUE, Recorder, build, nothing_left, settle, simulated, take_in
 from tokenring.engine import (
     COMPLETE,
     Exchange,
@@ -213,7 +213,7 @@ def test_a_word_that_comes_late_is_dropped() -> None:
         while second.inspection.operators:
             second._exchange(False)
             second.dataflows.forget_finished(second.tracker, second.plane)
-        assert second.plane.look() == 1
+        assert take_in(second) == 1
         settle(group)
         nothing_left(group)
 

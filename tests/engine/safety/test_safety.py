@@ -46,7 +46,7 @@ def test_replay() -> None:
 
 def test_random_schedules(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = {"ring full": 0, "queue full": 0, "split batch": 0}
-    handle, postpone, exchange = ProgressChannel._handle, RemoteChannel._postpone, ProgressChannel.exchange
+    handle, postpone, exchange = ProgressChannel.handle, RemoteChannel._postpone, ProgressChannel.exchange
 
     def counting_handle(self: ProgressChannel, flags: int) -> int:
         seen["ring full"] += bool(flags & 4)
@@ -60,7 +60,7 @@ def test_random_schedules(monkeypatch: pytest.MonkeyPatch) -> None:
         seen["split batch"] += len(self._log.changes()) > 16  # a quarter of the smallest ring
         return exchange(self, sent)
 
-    monkeypatch.setattr(ProgressChannel, "_handle", counting_handle)
+    monkeypatch.setattr(ProgressChannel, "handle", counting_handle)
     monkeypatch.setattr(RemoteChannel, "_postpone", counting_postpone)
     monkeypatch.setattr(ProgressChannel, "exchange", counting_exchange)
     runs = _run_all(range(SHORT))

@@ -5,15 +5,14 @@ from typing import NoReturn
 
 import numpy as np
 
+from tokenring.engine.bridge.compiled_edges import CompiledEdges
+from tokenring.engine.bridge.compiled_inbox import CompiledInbox, KeptColumns
 from tokenring.engine.data import (
     BurstEnd,
     Channel,
-    CompiledEdges,
-    CompiledInbox,
     DataPlane,
     Edge,
     Inbox,
-    KeptColumns,
     OutputPort,
     Receiver,
     RemoteChannel,

@@ -1,0 +1,7 @@
+"""Between Python's operators and compiled ones: messages each way, and what Python does for the inner loop."""
+
+from tokenring.engine.bridge.compiled_part import CompiledPart
+
+__all__ = [
+    "CompiledPart",
+]

@@ -1,0 +1,68 @@
+"""Messages from compiled operators to what is Python's: lent, as those from peers are, until the round's end."""
+
+import numpy as np
+
+from tokenring.engine.columns import Batch, Schema
+from tokenring.engine.data import OWN_TIMES, Burst, Edge
+from tokenring.engine.native import (
+    AT_ONE_TIME,
+    EDGE_NUMBER,
+    HEADER_WORDS,
+    KEYS,
+    ROWS,
+    TIME,
+    WIDTH,
+    World,
+    array_at,
+    next_for_python,
+    was_handed_on,
+)
+from tokenring.engine.progress import ChangeLog
+
+
+class CompiledEdges:
+    """The edges of one worker from compiled operators to what is Python's: by number, what messages are handed to."""
+
+    def __init__(self, world: World, log: ChangeLog, lent: list[Batch]) -> None:
+        """lent: the batches whose bytes are given back at the round's end, unless somebody keeps them."""
+        self._world = world
+        self._log = log
+        self._lent = lent
+        self._told = np.zeros(HEADER_WORDS, np.int64)
+        self._view = self._told.data
+        self._edges: dict[int, tuple[Edge, Schema]] = {}
+
+    def add(self, number: int, edge: Edge, schema: Schema) -> None:
+        """Let messages of an edge of the world's tables go on to `edge`."""
+        self._edges[number] = edge, schema
+        if HEADER_WORDS + len(schema) > len(self._told):
+            self._told = np.zeros(HEADER_WORDS + len(schema), np.int64)
+            self._view = self._told.data
+
+    def forget(self, number: int) -> None:
+        """The edge's dataflow is finished."""
+        self._edges.pop(number, None)
+
+    def hand_on(self) -> None:
+        """Hand all messages that wait for Python to who reads them."""
+        address = self._world.address
+        while next_for_python(address, self._told):
+            told = self._view
+            edge, schema = self._edges[told[EDGE_NUMBER]]
+            rows = told[ROWS]
+            columns = []
+            for position in range(told[WIDTH]):
+                words = array_at(told[HEADER_WORDS + position], rows)
+                words.flags.writeable = False
+                columns.append(words if schema.all_int64 else words.view(schema.dtypes[position]))
+            batch = Batch.wrap(schema, tuple(columns), rows)
+            batch.lend(self._lent)
+            if told[KEYS]:
+                keys = array_at(told[KEYS], rows).copy()
+                burst = Burst(keys, told[TIME] if told[AT_ONE_TIME] else OWN_TIMES)
+                edge.push_each(burst, batch)
+                burst.log_each(self._log, was_handed_on(address, told[EDGE_NUMBER]), -1)
+            else:
+                time = told[TIME]
+                edge.push(time, batch)
+                self._log.add(was_handed_on(address, told[EDGE_NUMBER]), time, -1)

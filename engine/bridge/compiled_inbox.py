@@ -1,0 +1,73 @@
+"""Messages from Python to compiled operators: by reference, which holds until the round's end."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tokenring.engine.columns import Batch
+from tokenring.engine.data import OWN_TIMES, Burst
+from tokenring.engine.native import ROUND, World, hand_over, waiting_at
+from tokenring.shm.kernels import address_of
+
+
+class CompiledInbox:
+    """What stands in place of a deque as the queue of a compiled operator's input."""
+
+    __slots__ = ("_addresses", "_kept", "_world", "port")
+
+    def __init__(self, world: World, port: int, width: int, kept: "KeptColumns") -> None:
+        """port: the row of the input in the world's tables, of so many columns."""
+        self._world = world
+        self.port = port
+        self._addresses = np.zeros(width, np.int64)
+        self._kept = kept
+
+    def append(self, message: tuple[Any, Batch, bool]) -> None:
+        """A message that is counted comes from Python, or from a peer by way of Python."""
+        time, batch, _ = message
+        columns = batch.columns
+        addresses = self._addresses
+        for position, column in enumerate(columns):
+            addresses[position] = address_of(column)
+        keys, at_one_time = 0, 0
+        kept: tuple[np.ndarray, ...] = columns
+        if time.__class__ is Burst:
+            kept = (*columns, time.keys)
+            keys, at_one_time, time = address_of(time.keys), time.time != OWN_TIMES, time.least
+        self._kept.until_round_ends(kept)
+        hand_over(self._world.address, self.port, time, batch.rows, addresses, keys, at_one_time)
+
+    def times(self) -> list[int]:
+        """The times of the messages that wait."""
+        return waiting_at(self._world.address, self.port)
+
+    def __len__(self) -> int:
+        return int(self._world.inputs["waiting"][self.port])
+
+    def __iter__(self) -> Iterator[tuple[Any, Any, bool]]:
+        """For explanations: (time, None, False) each."""
+        return iter([(time, None, False) for time in self.times()])
+
+
+class KeptColumns:
+    """Columns of Python's that compiled operators read in this round."""
+
+    __slots__ = ("_columns", "_round", "_view")
+
+    def __init__(self, world: World) -> None:
+        self._view = world.view
+        self._columns: list[tuple[np.ndarray, ...]] = []
+        self._round = -1
+
+    def until_round_ends(self, columns: tuple[np.ndarray, ...]) -> None:
+        """Keep these."""
+        if self._view[ROUND] != self._round:
+            self._columns.clear()
+            self._round = self._view[ROUND]
+        self._columns.append(columns)
+
+    def let_go(self) -> None:
+        """Keep none, if their round is over."""
+        if self._columns and self._view[ROUND] != self._round:
+            self._columns.clear()
