@@ -10,7 +10,7 @@ from tokenring.shm.memory.atomics import (
     store_release,
     store_word,
 )
-from tokenring.shm.memory.cleanup import reclaim
+from tokenring.shm.memory.cleanup import owner_of, reclaim
 from tokenring.shm.memory.layout import (
     LINE_WORDS,
     MAX_WORKERS,
@@ -50,6 +50,7 @@ __all__ = [
     "load_acquire",
     "load_word",
     "new_name",
+    "owner_of",
     "peek",
     "poke",
     "process_start_ticks",
