@@ -15,7 +15,7 @@ def advance(at):
     return at + STEP * {factor}
 """
 CALLER = """
-from tokenring.shm.kernels.kernel import kernel, int64
+from tokenring.shm.kernels import kernel, int64
 from leaf import STEP, advance
 @kernel(int64(int64))
 def twice(at):
