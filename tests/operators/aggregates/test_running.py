@@ -101,7 +101,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"n": Count(), "emit": "sometimes"}, "emit is 'changes' or 'end', not 'sometimes'"),
     ({"n": Count(), "late": True}, "rows are late for windows only"),
     ({"n": Count(where=col("at") + 1)}, "where=.* is int64; a condition is bool"),
-    ({"n": Count(where=col("nowhere") > 1)}, "operator 'aggregate.where': no column 'nowhere'"),
+    ({"n": Count(where=col("nowhere") > 1)}, "operator 'aggregate.columns': no column 'nowhere'"),
     ({"n": CountDistinct("at")}, "CountDistinct of all rows has no running form"),
     ({"n": First("at")}, "have no order of arrival"),
     ({"n": First("at", order="share")}, "order='share' must be a column of int64 or timestamp"),
