@@ -25,6 +25,7 @@ from tokenring.shm.memory.layout import (
     WORKER_INSTANT_EVEN,
     WORKER_PARKED,
     Layout,
+    fitting_queue_words,
 )
 from tokenring.shm.memory.segment import NAME_PREFIX, SHM_FOLDER, Segment, new_name, process_start_ticks
 
@@ -47,6 +48,7 @@ __all__ = [
     "WORKER_PARKED",
     "compare_exchange",
     "fence",
+    "fitting_queue_words",
     "load_acquire",
     "load_word",
     "new_name",

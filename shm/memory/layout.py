@@ -46,6 +46,15 @@ def _power_of_two(value: int) -> bool:
     return value > 0 and value & (value - 1) == 0
 
 
+def fitting_queue_words(workers: int, budget_bytes: int) -> int:
+    """The greatest power of two of words that each ordered pair's queue may have, so that all queues, the lines of
+    their positions included, are within `budget_bytes`; 0 if there is none.
+    """
+    pairs = max(1, workers * (workers - 1))
+    words = budget_bytes // WORD_BYTES // pairs - 2 * LINE_WORDS
+    return 1 << (words.bit_length() - 1) if words > 0 else 0
+
+
 @dataclass(frozen=True)
 class Layout:
     """Sizes of a group's segment; every offset follows from them. `queue_words` is the data part of one pair's queue.
