@@ -10,7 +10,7 @@ ROOMS = {
     "shm": ("kernels", "memory", "queues"),
     "engine": (
         *("times", "columns", "graph", "progress", "tokens", "data", "running", "explain", "declare", "worker", "ask"),
-        "group",
+        *("cores", "group"),
     ),
     "operators": (
         *("state", "expressions", "rows", "time", "mechanisms", "folds", "aggregates", "joins", "sources", "sinks"),

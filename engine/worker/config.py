@@ -28,9 +28,11 @@ class Config:
     workers, 8 KiB for 128, and never less, so that more than 140 need workers * (workers - 1) * 8.25 KiB).
     ring_records: slots of the progress ring, a power of two. backlog_bytes: rows that may wait for room on one worker
     before sources are asked to pause, and then are not run; and what may be sent by hand between two steps. spin_us:
-    how long a worker with nothing to do spins before it parks (none when there are more workers than cores). pin: bind
-    worker i to the i-th usable core. checks: "normal", or "exhaustive": whatever a worker says of its progress is held
-    against what it may say, at many times the cost (default: TOKENRING_CHECKS in the environment).
+    how long a worker with nothing to do spins before it parks; none where not each has a core to itself: more workers
+    than cores, another group's cores, a cgroup's quota. pin: bind each worker to one of the usable cores: those of no
+    other group first, one a physical core, of one NUMA node. checks: "normal", or "exhaustive": whatever a worker says
+    of its progress is held against what it may say, at many times the cost (default: TOKENRING_CHECKS in the
+    environment).
 
     start: how processes begin. "fork": as copies of this one, for any program; "spawn": each as a Python of its own
     that imports the program; "forkserver": as copies of one that has imported it. The latter two are for programs that
@@ -74,8 +76,3 @@ class Config:
     def layout(self) -> Layout:
         """The segment's layout."""
         return Layout(self.workers, self.ring_records, self.queue_bytes // 8)
-
-    @property
-    def oversubscribed(self) -> bool:
-        """Whether there are more workers than usable cores."""
-        return self.workers > len(usable_cores())

@@ -68,7 +68,7 @@ class Worker:
         self.ending = Ending(segment, self.schedule, self.parking.wake_peers)
         self.inspection = Inspection(self.runtime, self.dataflows, self.flush)
         self.steps = 0
-        self.agreement = Agreement(segment, index, config.oversubscribed, self._while_waiting)
+        self.agreement = Agreement(segment, index, config.spin_us, self._while_waiting)
         self.events: EventLog | None = None  # what the engine does, while somebody reads it
         self.publish: Callable[[Publication], None] = lambda one: put_in_place([one])  # a launcher does it
         self.report: Callable[[Any], None] = lambda _: None  # to the launcher's `on_note`, if one listens
@@ -81,7 +81,7 @@ class Worker:
         self._garbage = Garbage()
         self.room = Room(self, config.backlog_bytes)
         self._stall = StallWatch(self.inspection, self.schedule, self.progress, self.lost)
-        self._spin_ns = 0 if config.oversubscribed else config.spin_us * 1000
+        self._spin_ns = config.spin_us * 1000
 
     # Building
 

@@ -17,8 +17,6 @@ from tokenring.shm.queues import message_words
 def test_defaults() -> None:
     config = Config()
     assert config.workers == len(usable_cores())
-    assert not config.oversubscribed
-    assert Config(workers=config.workers + 1).oversubscribed
 
 
 @given(st.integers(1, MAX_WORKERS))

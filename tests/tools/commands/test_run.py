@@ -14,6 +14,7 @@ import pytest
 
 from tests.crash.group import ROOT, WATCHDOG_S
 from tests.crash.run_process import Command
+from tokenring.engine.worker import usable_cores
 
 PROGRAM = """
 import sys
@@ -130,6 +131,15 @@ def test_rows_into_a_pipe(folder: Path, start: str) -> None:
 def test_what_is_returned_is_printed(folder: Path, arguments: list[str], printed: str) -> None:
     done = run(folder, *arguments)
     assert (done.returncode, done.stdout, done.stderr) == (0, printed, "")
+
+
+def test_verbose_says_where_workers_run(folder: Path) -> None:
+    workers = len(usable_cores()) + 1
+    done = run(folder, "--verbose", "--workers", str(workers), "my.py:nothing")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.startswith("tokenring: workers on cores ")
+    assert done.stderr.count("\n") == 1
+    assert f"), not spinning: {workers} workers, and {workers - 1} core" in done.stderr
 
 
 def test_rows_on_a_terminal_are_a_table(folder: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from tokenring.tools.errors import CommandError
+from tokenring.tools.system import verbose_option
 
 MAX_WORKERS = 512
 STARTS = ("fork", "spawn", "forkserver")
@@ -35,6 +36,7 @@ def program_options(command: Any) -> Any:
 
 @click.command("run")
 @program_options
+@verbose_option
 def run_program(target: str, arguments: tuple[str, ...], workers: int | None, start: str, checks: str | None) -> int:
     """Run a function of your own on all cores: FILE.py:FUNCTION, or package.module:FUNCTION.
 
