@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from tokenring.engine.columns import Batch
-from tokenring.shm.memory import WORKER_CONGESTED, Segment, poke
+from tokenring.shm.memory import Segment
 from tokenring.shm.queues import (
     CAPACITY,
     INBOX_WORDS,
@@ -20,12 +20,14 @@ from tokenring.shm.queues import (
     Loopback,
     any_set,
     attach_queues,
+    clear_flag,
     commit_all,
     has_room,
     message_words,
     queue_words,
     receive,
     release_all,
+    set_flag,
     written_words,
 )
 
@@ -91,8 +93,7 @@ class DataPlane:
         self._backlog_bytes = 0
         self._sent = 0  # postponed pieces sent since
         self._backlog_limit_bytes = backlog_limit_bytes
-        self._congested_address = segment.address(layout.worker(me) + WORKER_CONGESTED)
-        self._first_congested_address = segment.address(layout.worker(0) + WORKER_CONGESTED)
+        self._congested = segment.address(layout.congested)
         self._workers = layout.workers
 
     def add_channel(self, channel: Receiver) -> int:
@@ -170,7 +171,7 @@ class DataPlane:
             self._waiting.append(channel)
         self._backlog_bytes += size_bytes
         if self._backlog_bytes > self._backlog_limit_bytes:
-            poke(self._congested_address, 1)
+            set_flag(self._congested, self._me)
 
     def sent_postponed(self) -> None:
         """A channel sent a piece of what it had kept."""
@@ -180,7 +181,7 @@ class DataPlane:
         """A channel sent rows that it had kept."""
         self._backlog_bytes -= size_bytes
         if self._backlog_bytes <= self._backlog_limit_bytes // 2:
-            poke(self._congested_address, 0)
+            clear_flag(self._congested, self._me)
 
     def retry(self) -> bool:
         """Try to send what waits; True if something was sent."""
@@ -202,9 +203,9 @@ class DataPlane:
     @property
     def stops_sources(self) -> bool:
         """Whether on some worker more than the limit waits: sources that do not look are not run then."""
-        return self._workers > 1 and bool(any_set(self._first_congested_address, self._workers))
+        return self._workers > 1 and bool(any_set(self._congested, self._workers))
 
     @property
     def congested(self) -> bool:
         """Whether some worker has more waiting than the limit: sources should pause."""
-        return self._waiting != [] or any_set(self._first_congested_address, self._workers)
+        return self._waiting != [] or any_set(self._congested, self._workers)
