@@ -63,12 +63,12 @@ def command(sizes: tuple[int, ...], at: int, rounds: int, json_file: Path) -> No
 
 
 def model(kernels: list[Row], sizes: tuple[int, ...], at: int) -> list[Row]:
-    """For each kernel a line through what it costs at those sizes, by least squares of the relative error, and what it
+    """For each kernel a line through the least it cost at those sizes, by least squares of the relative error, and what it
     gives at another; no line falls. Of a group of one, which has nobody to exchange with, it says nothing."""
     found = []
     sizes = tuple([size for size in sizes if size > 1])
     for what in dict.fromkeys(row["what"] for row in kernels):
-        us = {row["workers"]: row["us"]["median"] for row in kernels if row["what"] == what}
+        us = {row["workers"]: row["us"]["least"] for row in kernels if row["what"] == what}
         cost = np.array([us[size] for size in sizes])
         terms = np.array([[1.0, size] for size in sizes]) / cost[:, None]
         fixed, each = np.linalg.lstsq(terms, np.ones(len(sizes)), rcond=None)[0].tolist()

@@ -11,7 +11,7 @@ def render_workers(data: dict[str, Any]) -> list[str]:
     """Three tables: kernels and the model made from them; groups of processes; segments."""
     asked = data["parameters"]
     sizes, at = asked["workers"], asked["at"]
-    us = {(row["what"], row["workers"]): row["us"]["median"] for row in data["kernels"]}
+    us = {(row["what"], row["workers"]): row["us"]["least"] for row in data["kernels"]}
     kernels = [
         [
             row["what"],
@@ -40,10 +40,11 @@ def render_workers(data: dict[str, Any]) -> list[str]:
     header = ["µs a call, of n workers", *map(str, sizes), "model", f"model at {at}", f"measured at {at}"]
     return [
         f"Groups of n workers in one process, who take turns, all with queues of {asked['queue_bytes'] // 1024} KiB; "
-        f"medians of {asked['rounds']} rounds. The model is a line through the columns from 2 workers on, drawn out; "
-        "the last column shows what it is worth:",
+        f"medians of many calls, of which the least of {asked['rounds']} rounds, since a line through three points "
+        "follows whatever disturbs one. The model is a line through the columns from 2 workers on, drawn out; the last "
+        "column shows what it is worth:",
         table(header, kernels),
-        "Groups of n processes, in each round of which everybody moves its time on and waits until all have:",
+        "Groups of n processes, in each round of which everybody moves its time on and waits until all have, medians:",
         table(["workers", "µs a round", "CPU µs of a worker", "own MB", "shared MB it touched"], groups),
         "A group's segment, allocated when it is made, and the queues in it that one worker writes or reads:",
         table(["workers", "KiB a queue", "segment MB", "a worker's queues MB"], segments),
