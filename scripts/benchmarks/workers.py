@@ -63,8 +63,8 @@ def command(sizes: tuple[int, ...], at: int, rounds: int, json_file: Path) -> No
 
 
 def model(kernels: list[Row], sizes: tuple[int, ...], at: int) -> list[Row]:
-    """For each kernel a line through the least it cost at those sizes, by least squares of the relative error, and what it
-    gives at another; no line falls. Of a group of one, which has nobody to exchange with, it says nothing."""
+    """For each kernel a line through the least it cost at those sizes, by least squares of the relative error, and what
+    it gives at another; no line falls. Of a group of one, which has nobody to exchange with, it says nothing."""
     found = []
     sizes = tuple([size for size in sizes if size > 1])
     for what in dict.fromkeys(row["what"] for row in kernels):
