@@ -11,7 +11,6 @@ from collections.abc import Callable
 import numpy as np
 
 import tokenring as tr
-from tokenring.operators.state import Keys, grown
 
 
 @tr.kernel(tr.int64(tr.COLUMN, tr.WORDS, tr.WORDS))
@@ -32,14 +31,14 @@ def first_seen(stream: tr.Stream, key: str) -> tr.Stream:
 
     def construct(context: tr.OperatorContext, token: tr.Token) -> Callable[[tr.InputPort, tr.OutputPort], None]:
         token.drop()
-        keys = Keys(schema, (key,))  # state is made here: once a worker, after the fork
+        keys = tr.Keys(schema, (key,))  # state is made here: once a worker, after the fork
         seen = np.zeros(0, np.int64)
 
         def logic(rows: tr.InputPort, output: tr.OutputPort) -> None:
             nonlocal seen
             for reference, batch in rows:
                 slots = keys.slots(batch)  # the number of each row's key, from 0
-                seen = grown(seen, keys.limit)
+                seen = tr.grown(seen, keys.limit)
                 chosen = np.empty(batch.rows, np.int64)
                 found = pick_new(slots, seen, chosen)
                 # Indexing with row numbers copies: what is sent on does not point into a queue.

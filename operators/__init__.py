@@ -37,6 +37,7 @@ collect, latest   sinks: all rows, or the latest of each key; gather brings them
 to_parquet, to_arrow_files, to_json_lines  sinks: folders of files that appear whole; with a Roll, file by file
 for_each          a sink: a function of what arrives
 Notificator, Stash  for operators of one's own: tokens, or rows, kept until their time is finished
+Keys, grown       for keyed operators of one's own: a slot for each key, and arrays by slot that grow
 capture, replay   a stream's messages and frontiers to files, and again from there
 
 graphs            loops over edges: searches, components, ranks
@@ -109,7 +110,7 @@ from tokenring.operators.sources import (
     read_json_lines,
     read_parquet,
 )
-from tokenring.operators.state import as_rows
+from tokenring.operators.state import Keys, as_rows, grown
 from tokenring.operators.time import Notificator, Session, Sliding, Stash, Tumbling, delay
 
 __all__ = [
@@ -142,6 +143,7 @@ __all__ = [
     "CountDistinct",
     "Expression",
     "First",
+    "Keys",
     "Last",
     "Latest",
     "Max",
@@ -172,6 +174,7 @@ __all__ = [
     "from_generator",
     "gather",
     "greatest",
+    "grown",
     "interval_join",
     "join",
     "last_by",

@@ -21,7 +21,7 @@ from tokenring.nexmark.measure.latency import Histogram
 from tokenring.nexmark.measure.verdict import DNF, Backlog, Verdict, judge
 from tokenring.nexmark.run.runner import Plan
 from tokenring.nexmark.run.source import Pace
-from tokenring.shm.kernels.kernel import COLUMN, TABLE, WORDS, int64, kernel, void, words_at
+from tokenring.shm.kernels import COLUMN, TABLE, WORDS, int64, kernel, void, words_at
 from tokenring.shm.queues.data_queue import (
     CAPACITY,
     DATA_ADDRESS,

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from tests.imports import HOUSE, PACKAGES, ROOT, Module, read_tree, targets
-from tests.test_layers import MODULES, ROOMS, room_of
+from tests.rooms import MODULES, ROOMS, room_of
 
 PAGE = ROOT / "docs" / "rooms.md"
 _HEAD = f"""# Rooms

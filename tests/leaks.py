@@ -15,6 +15,8 @@ from pathlib import Path
 
 import psutil
 
+from tokenring.shm.memory import owner_of, process_start_ticks
+
 SHM_DIRECTORY = Path("/dev/shm")
 SEGMENT_PREFIXES = ("tokenring", "sem.tokenring")
 
@@ -95,12 +97,16 @@ def _segments() -> frozenset[str]:
 
 
 def belongs_to_others(segment: Path, family: dict[int, Process]) -> bool:
-    """Tell whether a process outside this run maps the segment: another run on this machine is none of our business."""
+    """Tell whether a process outside this run made the segment and lives, or maps it: another run on this machine is
+    none of our business. Maps alone do not show a semaphore's name, since it is mapped before it has one.
+    """
     try:
         if segment.stat().st_uid != os.geteuid():
             return True
     except FileNotFoundError:
         return True  # gone since we listed it
+    if (owner := owner_of(segment.name)) and process_start_ticks(owner[0]) == owner[1]:
+        return owner[0] != os.getpid() and owner[0] not in family
     for pid in psutil.pids():
         if pid != os.getpid() and pid not in family and str(segment).encode() in _read_proc(pid, "maps"):
             return True

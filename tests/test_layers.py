@@ -18,6 +18,7 @@ from tests.imports import (
     targets,
     third_party,
 )
+from tests.rooms import MODULES, ROOMS, room_of
 
 # Which of our packages each may import; itself always. Nobody lists tests or scripts.
 MAY_IMPORT = {
@@ -38,25 +39,6 @@ MAY_USE = {
     # click and rich: what people type and read; psutil: the processes of a program that is profiled
     "tools": {"click", "rich", "psutil", "orjson", "pyarrow"},
 }
-# Rooms, each importing those before it and no others, type-only imports counted. Files that lie beside rooms (errors)
-# may be imported by all, and by their full names; rooms by their names alone.
-ROOMS = {
-    "shm": ("kernels", "memory", "queues"),
-    "engine": (
-        *("times", "columns", "graph", "progress", "tokens", "native", "data", "running", "bridge", "explain", "declare"),
-        *("worker", "ask"),
-        "group",
-    ),
-    "operators": (
-        *("state", "expressions", "rows", "time", "mechanisms", "folds", "aggregates", "joins", "sources", "sinks"),
-        *("capture", "graphs", "paper", "fluent"),
-    ),
-    "tools": ("system", "profile", "programs", "commands"),
-    "nexmark": (
-        *("events", "spark.jobs", "spark", "staging.foreign", "staging", "sql", "queries", "oracle", "measure", "run"),
-        *("scale_out", "commands", "bench.sweeps", "bench.experiments", "bench.rendering", "bench"),
-    ),
-}
 LYING_FLAT = 16
 MANY = {"tokenring.nexmark.queries": 26}  # a query a file
 # Order and counts: they run the same in a simulation of many workers as in a run, so they may know no machine.
@@ -76,7 +58,6 @@ MACHINE_FREE_SHM = (
 # Evidence that would be worth nothing if it shared code with what it is evidence for.
 INDEPENDENT = ("tokenring.nexmark.oracle.oracle", "tokenring.nexmark.oracle.job", "tokenring.nexmark.events.generator")
 
-MODULES = read_tree(PACKAGES)
 EVERYTHING = {**MODULES, **read_tree(("examples",))}
 
 
@@ -117,16 +98,6 @@ def test_each_module_opens_with_a_docstring() -> None:
     everywhere = {**EVERYTHING, **read_tree(("tests", "scripts"))}
     silent = [module.name for module in everywhere.values() if not (module.docstring or "").strip()]
     assert not silent
-
-
-def room_of(name: str) -> tuple[str, str]:
-    """The package and the room of a module; "" for what lies beside the rooms."""
-    package, *rest = name.split(".")[1:]
-    if package not in ROOMS:
-        return package, ""
-    inner = ".".join(rest)
-    fits = [room for room in ROOMS[package] if inner == room or inner.startswith(f"{room}.")]
-    return package, max(fits, key=len, default="")
 
 
 @pytest.mark.parametrize("package", sorted(ROOMS))

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import leaks
+from tokenring.shm.memory import new_name
 
 REPOSITORY = Path(__file__).parents[1]
 CONFTEST = """
@@ -126,6 +127,39 @@ def test_a_segment_that_others_map_is_theirs(segment: Path) -> None:
         assert not leaks.belongs_to_others(segment, family={process.pid: (process.pid, 0.0)})
         process.communicate(b"\n")
     assert not leaks.belongs_to_others(segment, family={})
+
+
+MAKE_A_SEMAPHORE = """
+import posix_ipc
+from tokenring.shm.memory import new_name
+semaphore = posix_ipc.Semaphore(new_name() + "-0", posix_ipc.O_CREX, mode=0o600)
+try:
+    print(semaphore.name, flush=True)
+    input()
+finally:
+    semaphore.unlink()
+"""
+
+
+def test_a_semaphore_whose_maker_lives_is_its_makers(tmp_path: Path) -> None:
+    """Its maker maps it, but under the name that it had until it was ready."""
+    command = [sys.executable, "-c", MAKE_A_SEMAPHORE]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        semaphore = leaks.SHM_DIRECTORY / f"sem.{process.stdout.readline().strip().lstrip('/')}"
+        assert str(semaphore) not in Path(f"/proc/{process.pid}/maps").read_text()
+        assert leaks.belongs_to_others(semaphore, family={})
+        assert not leaks.belongs_to_others(semaphore, family={process.pid: (process.pid, 0.0)})
+        process.communicate("\n")
+    left = tmp_path / semaphore.name
+    left.touch()
+    assert not leaks.belongs_to_others(left, family={})
+
+
+def test_what_this_process_made_is_its_own(tmp_path: Path) -> None:
+    made = tmp_path / new_name().lstrip("/")
+    made.touch()
+    assert not leaks.belongs_to_others(made, family={})
 
 
 @given(st.integers())

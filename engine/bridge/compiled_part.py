@@ -64,7 +64,7 @@ class CompiledPart:
         attach_world(
             self.world, me, segment.layout.workers, self._tracker.tables.state, progress.ring,
             plane.incoming, plane.outgoing, plane.inbox, plane.routes, plane.counts,
-            parked_address(segment, 0), plane.first_congested_address,
+            parked_address(segment), plane.congested_flags,
             plane.backlog_limit_bytes, plane.message_limit_words, observed,
         )  # fmt: skip
         self.before()

@@ -9,7 +9,7 @@ import numpy as np
 
 from tokenring.engine.columns import Batch
 from tokenring.engine.native import BACKLOG_BYTES, LENT, PENDING_EDGES, TAKEN, World
-from tokenring.shm.memory import WORKER_CONGESTED, Segment, poke
+from tokenring.shm.memory import Segment
 from tokenring.shm.queues import (
     CAPACITY,
     INBOX_WORDS,
@@ -21,11 +21,13 @@ from tokenring.shm.queues import (
     Loopback,
     any_set,
     attach_queues,
+    clear_flag,
     commit_all,
     has_room,
     message_words,
     queue_words,
     release_all,
+    set_flag,
     written_words,
 )
 
@@ -91,8 +93,7 @@ class DataPlane:
         self._written = [written_words(segment, peer, me, self._loopback) for peer in range(layout.workers)]
         self._sent = 0  # postponed pieces sent since
         self.backlog_limit_bytes = backlog_limit_bytes
-        self._congested_address = segment.address(layout.worker(me) + WORKER_CONGESTED)
-        self.first_congested_address = segment.address(layout.worker(0) + WORKER_CONGESTED)
+        self.congested_flags = segment.address(layout.congested)
         self._workers = layout.workers
 
     def add_channel(self, channel: Receiver) -> int:
@@ -166,7 +167,7 @@ class DataPlane:
             self._waiting.append(channel)
         self._world[BACKLOG_BYTES] += size_bytes
         if self._world[BACKLOG_BYTES] > self.backlog_limit_bytes:
-            poke(self._congested_address, 1)
+            set_flag(self.congested_flags, self._me)
 
     def sent_postponed(self) -> None:
         """A channel sent a piece of what it had kept."""
@@ -176,7 +177,7 @@ class DataPlane:
         """A channel sent rows that it had kept."""
         self._world[BACKLOG_BYTES] -= size_bytes
         if self._world[BACKLOG_BYTES] <= self.backlog_limit_bytes // 2:
-            poke(self._congested_address, 0)
+            clear_flag(self.congested_flags, self._me)
 
     def retry(self) -> bool:
         """Try to send what waits; True if something was sent."""
@@ -205,9 +206,9 @@ class DataPlane:
     @property
     def stops_sources(self) -> bool:
         """Whether on some worker more than the limit waits: sources that do not look are not run then."""
-        return self._workers > 1 and bool(any_set(self.first_congested_address, self._workers))
+        return self._workers > 1 and bool(any_set(self.congested_flags, self._workers))
 
     @property
     def congested(self) -> bool:
         """Whether some worker has more waiting than the limit: sources should pause."""
-        return self.waiting or any_set(self.first_congested_address, self._workers)
+        return self.waiting or any_set(self.congested_flags, self._workers)

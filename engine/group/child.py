@@ -4,7 +4,7 @@ import contextlib
 import gc
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from tokenring.engine import errors
@@ -14,7 +14,7 @@ from tokenring.engine.group.frames import write_message
 from tokenring.engine.group.linux import allow_tracing, die_with_parent
 from tokenring.engine.group.traces import trace_of
 from tokenring.engine.group.values import CURE
-from tokenring.engine.worker import Config, Worker, usable_cores
+from tokenring.engine.worker import Config, Worker
 from tokenring.shm.kernels import forbid_compilation
 from tokenring.shm.memory import Segment
 from tokenring.shm.queues import ParkingLot
@@ -31,21 +31,21 @@ def live(
     lot: ParkingLot,
     index: int,
     config: Config,
+    cores: Sequence[int],
     pipe: int,
     launcher: int,
     parent: int = 0,
     worker_class: type[Worker] = Worker,
 ) -> NoReturn:
-    """The whole life of a worker process, whose signals are set up. parent: its own, if that is not the launcher;
-    worker_class: what the program is given."""
+    """The whole life of a worker process, whose signals are set up. cores: where each worker runs, none if they are
+    not pinned; parent: its own, if that is not the launcher; worker_class: what the program is given."""
     status = 1
     try:
         forbid_compilation(index)
         die_with_parent(parent or launcher)
         allow_tracing()
-        if config.pin:
-            cores = usable_cores()
-            os.sched_setaffinity(0, {cores[index % len(cores)]})
+        if cores:
+            os.sched_setaffinity(0, {cores[index]})
         gc.freeze()
         gc.disable()
         worker = worker_class(segment, lot, index, config)

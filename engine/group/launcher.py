@@ -1,17 +1,20 @@
 """The launcher: makes the segment, forks one worker per core, waits, and turns any death into one clear error.
 
-Order: compile kernels, reclaim leftovers, create the segment and unlink its name (mappings are inherited, so nothing
-can be left behind), fork. Workers report over pipes, in frames of plain values. A worker that dies stops the group; a
-launcher that dies takes its workers with it.
+Order: compile kernels, reclaim leftovers, choose cores, create the segment and unlink its name (mappings are
+inherited, so nothing can be left behind), fork. Workers report over pipes, in frames of plain values. A worker that
+dies stops the group; a launcher that dies takes its workers with it.
 """
 
 import gc
+import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from typing import Any, NoReturn
 
+from tokenring.engine.cores import Claims, place
 from tokenring.engine.errors import ConfigError
 from tokenring.engine.group.child import Program, flush_output, live
 from tokenring.engine.group.group import Group
@@ -21,9 +24,11 @@ from tokenring.engine.group.processes import Process, fork, starting
 from tokenring.engine.group.starts import Server, require_no_start_within, spawn_all
 from tokenring.engine.group.threads import warn_of_threads
 from tokenring.engine.group.warm_up import warm_up
-from tokenring.engine.worker import FORK, FORKSERVER, SPAWN, Config, Worker
+from tokenring.engine.worker import FORK, FORKSERVER, SPAWN, Config, Worker, usable_cores
 from tokenring.shm.memory import Segment, reclaim
 from tokenring.shm.queues import ParkingLot
+
+_log = logging.getLogger("tokenring")
 
 
 def execute(
@@ -61,14 +66,19 @@ def execute(
     elif start not in ("", config.start):
         raise ConfigError(f"start={start!r} contradicts config.start={config.start!r}; give one of them")
     require_no_start_within()
-    told = {}
+    told: dict[str, Any] = {}
     if config.start != FORK:
-        told = {"program": named(program, config.start), "worker_class": named(worker_class, config.start)}
+        told |= {"program": named(program, config.start), "worker_class": named(worker_class, config.start)}
     warm_up()
     reclaim()
     with ExitStack() as undo:
         with starting(config.workers):
             interrupts = undo.enter_context(Interrupts())
+            claims = undo.enter_context(Claims())
+            placement = place(config.workers, config.pin, config.spin_us, usable_cores(), claims)
+            config = replace(config, spin_us=placement.spin_us)
+            told |= {"cores": list(placement.cores)}
+            _log.info("%s", placement)
             segment = Segment.create(config.layout)
             undo.callback(segment.close)
             undo.callback(segment.unlink)
@@ -87,7 +97,7 @@ def execute(
             else:
                 segment.unlink()
                 lot.unlink()
-                _fork(program, worker_class, group.processes, segment, lot, config, interrupts)
+                _fork(program, worker_class, group.processes, segment, lot, config, placement.cores, interrupts)
         if on_start is not None:
             with interrupts.let_through():
                 on_start([process.pid for process in group.processes])
@@ -101,6 +111,7 @@ def _fork(
     segment: Segment,
     lot: ParkingLot,
     config: Config,
+    cores: Sequence[int],
     interrupts: Interrupts,
 ) -> None:
     """Add a process for each worker."""
@@ -108,7 +119,7 @@ def _fork(
 
     def body(index: int, pipe: int) -> NoReturn:
         interrupts.forked()
-        live(program, segment, lot, index, config, pipe, launcher, worker_class=worker_class)
+        live(program, segment, lot, index, config, cores, pipe, launcher, worker_class=worker_class)
 
     flush_output()
     gc.freeze()  # what exists now is shared by all workers: keep the collector from touching it

@@ -77,7 +77,7 @@ def starting(workers: int) -> Iterator[None]:
     except OSError as error:
         if error.errno in (errno.EMFILE, errno.ENFILE):
             files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-            cure = f"each needs two open files in the launcher, which may have {files}; raise `ulimit -n`"
+            cure = f"each needs three open files in the launcher, which may have {files}; raise `ulimit -n`"
         elif error.errno == errno.EAGAIN:
             processes, _ = resource.getrlimit(resource.RLIMIT_NPROC)
             cure = f"no more processes may be made (`ulimit -u` is {processes}; a container has a limit of its own)"

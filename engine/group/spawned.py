@@ -29,8 +29,8 @@ def worker(orders: int, index: int, pipe: int) -> NoReturn:
     except BaseException as error:
         write_message(pipe, told(error, index))
         os._exit(1)
-    config = Config(**order["config"])
-    live(program, segment, lot, index, config, pipe, order["launcher"], worker_class=worker_class)
+    config, cores = Config(**order["config"]), order["cores"]
+    live(program, segment, lot, index, config, cores, pipe, order["launcher"], worker_class=worker_class)
 
 
 def server(orders: int, pipes: list[int], requests: int, answers: int) -> NoReturn:
@@ -51,8 +51,8 @@ def server(orders: int, pipes: list[int], requests: int, answers: int) -> NoRetu
                 if other != pipe:
                     os.close(other)
             signal.signal(signal.SIGINT, signal.SIG_IGN)
-            config = Config(**order["config"])
-            live(program, segment, lot, index, config, pipe, order["launcher"], me, worker_class)
+            config, cores = Config(**order["config"]), order["cores"]
+            live(program, segment, lot, index, config, cores, pipe, order["launcher"], me, worker_class)
         pids.append(pid)
     for pipe in pipes:
         write_message(pipe, {"kind": "attached"})

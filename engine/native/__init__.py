@@ -56,7 +56,7 @@ from tokenring.engine.native.layout import (
     world_at,
 )
 from tokenring.engine.native.logic import answer, frontier_at, frontier_of, new_message, send, state_of, wake_at
-from tokenring.engine.native.loop import exchange_once, run_once, turn
+from tokenring.engine.native.loop import turn
 from tokenring.engine.native.messages import (
     alias_of,
     bare_message,
@@ -71,6 +71,7 @@ from tokenring.engine.native.messages import (
 )
 from tokenring.engine.native.operator import Compiled
 from tokenring.engine.native.rights import NO_TOKEN, downgrade, drop, fail, retain, time_of_token
+from tokenring.engine.native.runs import run_once
 from tokenring.engine.native.world import World, attach_world
 from tokenring.engine.native.wrongs import what_is_wrong
 
@@ -131,7 +132,6 @@ __all__ = [
     "downgrade",
     "drop",
     "end_of_message",
-    "exchange_once",
     "fail",
     "frontier_at",
     "frontier_of",

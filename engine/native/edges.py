@@ -11,12 +11,12 @@ from tokenring.engine.native.layout import (
     BACKLOG_LIMIT_BYTES,
     BROADCAST,
     COLUMNS,
+    CONGESTED_FLAGS,
     COUNTS,
     COUNTS_ROWS,
     EDGE_NUMBER,
     EDGES_USED,
     EXCHANGE,
-    FIRST_CONGESTED,
     FOR_PYTHON,
     KEYS,
     LAST_FOR_PYTHON,
@@ -41,8 +41,8 @@ from tokenring.engine.native.layout import (
 from tokenring.engine.native.memory import let_go, owned_copy
 from tokenring.engine.native.messages import alias_of, end_of_message, enqueue, log_messages
 from tokenring.shm.kernels import kernel, table_at, words_at
-from tokenring.shm.memory import LINE_WORDS, copy_bytes, store_release, store_word
-from tokenring.shm.queues import PAD, begin, has_room, message_words, route
+from tokenring.shm.memory import copy_bytes, store_word
+from tokenring.shm.queues import PAD, begin, clear_flag, has_room, message_words, route, set_flag
 
 
 @kernel
@@ -128,9 +128,12 @@ def _write(words, message, edge, start):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _congest(words, value):  # type: ignore[no-untyped-def]
+def _congest(words, is_so):  # type: ignore[no-untyped-def]
     """Say whether too much of this worker's waits for room: sources pause everywhere."""
-    store_release(words[FIRST_CONGESTED] + 8 * LINE_WORDS * words[ME], value)
+    if is_so:
+        set_flag(words[CONGESTED_FLAGS], words[ME])
+    else:
+        clear_flag(words[CONGESTED_FLAGS], words[ME])
 
 
 @kernel
@@ -148,7 +151,7 @@ def _postpone(words, message, edge, start):  # type: ignore[no-untyped-def]
     outputs_at(words)[edge.output].held += 1
     words[BACKLOG_BYTES] += 8 * header[ROWS] * header[WIDTH]
     if words[BACKLOG_BYTES] > words[BACKLOG_LIMIT_BYTES]:
-        _congest(words, 1)
+        _congest(words, True)
 
 
 @kernel
@@ -176,7 +179,7 @@ def retry(words):  # type: ignore[no-untyped-def]
             if edge.pending == 0:
                 words[PENDING_EDGES] -= 1
             if words[BACKLOG_BYTES] <= words[BACKLOG_LIMIT_BYTES] // 2:
-                _congest(words, 0)
+                _congest(words, False)
     return sent
 
 

@@ -144,8 +144,8 @@ def attach_world(
     arrived: np.ndarray,
     routes: np.ndarray,
     counts: np.ndarray,
-    first_parked: int,
-    first_congested: int,
+    parked: int,
+    congested: int,
     backlog_limit_bytes: int,
     message_limit_words: int,
     observed: bool,
@@ -159,7 +159,7 @@ def attach_world(
     words[layout.ARRIVED], words[layout.ARRIVED_WORDS] = address_of(arrived), len(arrived)
     words[layout.ROUTES], words[layout.ROUTES_WORDS] = address_of(routes), len(routes)
     words[layout.COUNTS], words[layout.COUNTS_ROWS] = address_of(counts), len(counts)
-    words[layout.FIRST_PARKED], words[layout.FIRST_CONGESTED] = first_parked, first_congested
+    words[layout.PARKED_FLAGS], words[layout.CONGESTED_FLAGS] = parked, congested
     words[layout.BACKLOG_LIMIT_BYTES] = backlog_limit_bytes
     words[layout.MESSAGE_LIMIT_WORDS] = message_limit_words
     words[layout.OBSERVED] = observed

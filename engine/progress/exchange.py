@@ -97,7 +97,7 @@ def _publish_log(ring, log, count, scratch):  # type: ignore[no-untyped-def]
 
 
 @kernel(int64(WORDS, WORDS, WORDS, int64, WORDS, TABLE, boolean, int64))
-def exchange(state, ring, log, count, scratch, incoming, sent, first_line):  # type: ignore[no-untyped-def]
+def exchange(state, ring, log, count, scratch, incoming, sent, parked):  # type: ignore[no-untyped-def]
     """One exchange of progress. log: flat int64 of `count` changes; `sent`: whether data was sent since the last call;
     incoming: the data queues' states, of which it is only told whether something waits in them.
 
@@ -147,7 +147,7 @@ def exchange(state, ring, log, count, scratch, incoming, sent, first_line):  # t
         if status != APPLIED:
             return flags | (ROOM if status == NEEDS_ROOM else BROKEN)
     if sent or flags & PUBLISHED:
-        if any_parked(first_line, ring[RING_WORKERS]):
+        if any_parked(parked, ring[RING_WORKERS]):
             flags |= PARKED
     if anything_waiting(incoming):
         flags |= INCOMING
@@ -163,7 +163,7 @@ class ProgressChannel:
         self._log = log
         self._incoming = incoming
         self._workers = segment.layout.workers
-        self._first_line = parked_address(segment, 0)
+        self._parked = parked_address(segment)
         self.ring = attach_ring(segment, me)
 
     def exchange(self, sent: bool) -> int:
@@ -177,7 +177,7 @@ class ProgressChannel:
             log.scratch,
             self._incoming,
             sent,
-            self._first_line,
+            self._parked,
         )
         log.offset = 0
         if flags & (FULL | ROOM | BROKEN):
@@ -200,7 +200,7 @@ class ProgressChannel:
                 self._log.scratch,
                 self._incoming,
                 True,
-                self._first_line,
+                self._parked,
             )
             if more & BROKEN:
                 raise self._tracker.broken()
@@ -209,7 +209,7 @@ class ProgressChannel:
 
     def next_parked(self, start: int) -> int:
         """The next sleeping worker from `start` on that we have undertaken to wake; -1 if none."""
-        worker: int = next_parked(self._first_line, self._workers, start)
+        worker: int = next_parked(self._parked, self._workers, start)
         return worker
 
     @property

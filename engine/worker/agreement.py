@@ -25,17 +25,18 @@ from tokenring.shm.memory import (
     poke,
 )
 
-_OVERSUBSCRIBED_NAP_S = 0.0005
+_NAP_S = 0.0005
 _COMPARED = 10_000  # operators, stages and probes of which a worker tells when it does not agree
 
 
 class Agreement:
-    """One worker's side. `meanwhile(stepping)` is called over and over while it waits."""
+    """One worker's side. `meanwhile(stepping)` is called over and over while it waits: for `spin_us` without a pause,
+    then with short ones."""
 
-    def __init__(self, segment: Segment, me: int, oversubscribed: bool, meanwhile: Callable[[bool], None]) -> None:
+    def __init__(self, segment: Segment, me: int, spin_us: int, meanwhile: Callable[[bool], None]) -> None:
         self._segment = segment
         self._me = me
-        self._nap_s = _OVERSUBSCRIBED_NAP_S if oversubscribed else 0
+        self._spin_ns = spin_us * 1000
         self._meanwhile = meanwhile
         self._graphs = 0
         self._barriers = 0
@@ -93,6 +94,7 @@ class Agreement:
     def _wait(self, word: int, count: int, what: str, stepping: bool = True) -> None:
         """Set our word to `count` and wait until every peer's is at least that."""
         poke(self._address(self._me) + 8 * word, count)  # SYNC counted-wait: release
+        spins_until_ns = time.monotonic_ns() + self._spin_ns
         for peer in self.peers:
             line = self._address(peer)
             while peek(line + 8 * word) < count:  # SYNC counted-wait: acquire
@@ -103,7 +105,8 @@ class Agreement:
                         "without that; every worker must run the same program"
                     )
                 self._meanwhile(stepping)
-                time.sleep(self._nap_s)
+                if time.monotonic_ns() >= spins_until_ns:
+                    time.sleep(_NAP_S)
 
 
 def first_difference(declared: Mapping[int, Sequence[str]]) -> str:

@@ -136,7 +136,8 @@ def _connect_channels(worker: "Worker", scope: Scope, running: list[RunningOpera
             carried = origin.schema if stage is None else stage.schema
             channel: Edge
             if spec.relay is not None and spec.depth == spec.input_depth:
-                channel = FeedbackChannel(RelayChannel(spec.relay, operator.outputs[0].channels), worker.going_round)
+                onward = RelayChannel(spec.relay, operator.outputs[0].channels)
+                channel = FeedbackChannel(onward, worker.turns.going_round)
             elif spec.relay is not None:
                 channel = RelayChannel(spec.relay, operator.outputs[0].channels)
             elif needs_queues(declared.pact, worker.peers):

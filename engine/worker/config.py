@@ -4,14 +4,14 @@ import os
 from dataclasses import dataclass
 
 from tokenring.engine.errors import ConfigError
-from tokenring.shm.memory import MAX_WORKERS, Layout
+from tokenring.shm.memory import MAX_WORKERS, Layout, fitting_queue_words
 
 FORK, FORKSERVER, SPAWN = STARTS = ("fork", "forkserver", "spawn")  # the values of Config.start
 NORMAL, EXHAUSTIVE = "normal", "exhaustive"  # the values of Config.checks
 
-_QUEUE_BUDGET_BYTES = 160 * 2**20  # for all pairs together, up to 72 workers: then each has the smallest queue
+_QUEUES_BUDGET_BYTES = 158 * 2**20  # with a ring of the usual size, and everybody's lines, a segment is below 160 MiB
 _LARGEST_QUEUE_BYTES = 2**21
-_SMALLEST_QUEUE_BYTES = 2**15  # a message may have a quarter of it: a thousand words
+_SMALLEST_QUEUE_BYTES = 2**13  # a message may have a quarter of it: rows of 31 columns, or one with 1 KB of text
 
 
 def usable_cores() -> list[int]:
@@ -19,22 +19,20 @@ def usable_cores() -> list[int]:
     return sorted(os.sched_getaffinity(0))
 
 
-def _power_of_two_below(value: int) -> int:
-    return 1 << (value.bit_length() - 1)
-
-
 @dataclass(frozen=True)
 class Config:
     """Settings of a group of workers.
 
     workers: processes, default one per usable core. queue_bytes: data part of each ordered pair's queue, a power of
-    two (default: 2 MiB; less for many workers, so that all pairs together have at most 160 MiB, but never below 32
-    KiB: from 73 workers on, workers * (workers - 1) * 32 KiB). ring_records: slots of the progress ring, a power of
-    two. backlog_bytes: rows that may wait for room on one worker before sources are asked to pause, and then are not
-    run; and what may be sent by hand between two steps. spin_us: how long a worker with nothing to do spins before it
-    parks (none when there are more workers than cores). pin: bind worker i to the i-th usable core. checks: "normal",
-    or "exhaustive": whatever a worker says of its progress is held against what it may say, at many times the cost
-    (default: TOKENRING_CHECKS in the environment).
+    two (default: 2 MiB; from 10 workers on the greatest of which all pairs have room in 158 MiB: 32 KiB for 64
+    workers, 8 KiB for 128, and never less, so that more than 140 need workers * (workers - 1) * 8.25 KiB).
+    ring_records: slots of the progress ring, a power of two. backlog_bytes: rows that may wait for room on one worker
+    before sources are asked to pause, and then are not run; and what may be sent by hand between two steps. spin_us:
+    how long a worker with nothing to do spins before it parks; none where not each has a core to itself: more workers
+    than cores, another group's cores, a cgroup's quota. pin: bind each worker to one of the usable cores: those of no
+    other group first, one a physical core, of one NUMA node. checks: "normal", or "exhaustive": whatever a worker says
+    of its progress is held against what it may say, at many times the cost (default: TOKENRING_CHECKS in the
+    environment).
 
     start: how processes begin. "fork": as copies of this one, for any program; "spawn": each as a Python of its own
     that imports the program; "forkserver": as copies of one that has imported it. The latter two are for programs that
@@ -59,8 +57,7 @@ class Config:
         if not 1 <= self.workers <= MAX_WORKERS:
             raise ConfigError(f"workers must be between 1 and {MAX_WORKERS}, not {self.workers}")
         if self.queue_bytes == 0:
-            pairs = max(1, self.workers * (self.workers - 1))
-            fitting = _power_of_two_below(_QUEUE_BUDGET_BYTES // pairs) if pairs < _QUEUE_BUDGET_BYTES else 0
+            fitting = 8 * fitting_queue_words(self.workers, _QUEUES_BUDGET_BYTES)
             object.__setattr__(self, "queue_bytes", min(_LARGEST_QUEUE_BYTES, max(_SMALLEST_QUEUE_BYTES, fitting)))
         if self.queue_bytes < 4096 or self.queue_bytes & (self.queue_bytes - 1):
             raise ConfigError(f"queue_bytes must be a power of two of at least 4096, not {self.queue_bytes}")
@@ -79,8 +76,3 @@ class Config:
     def layout(self) -> Layout:
         """The segment's layout."""
         return Layout(self.workers, self.ring_records, self.queue_bytes // 8)
-
-    @property
-    def oversubscribed(self) -> bool:
-        """Whether there are more workers than usable cores."""
-        return self.workers > len(usable_cores())

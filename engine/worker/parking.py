@@ -26,7 +26,7 @@ class Parking:
         """Sleep until woken, or `limit_s` have passed; not at all if something came before all could see us sleep."""
         if limit_s <= 0:
             return
-        begin_parking(parked_address(self._segment, self._me))
+        begin_parking(parked_address(self._segment), self._me)
         if self._progress.nothing_new and not anything_waiting(self._plane.incoming) and not self.stop_asked:
             self._lot.wait(self._me, limit_s)
         end_parking(self._segment, self._me)

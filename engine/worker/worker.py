@@ -14,40 +14,8 @@ from tokenring.engine.data import DataPlane, Runtime
 from tokenring.engine.declare import Scope
 from tokenring.engine.errors import GroupStopped
 from tokenring.engine.explain import Inspection, StallWatch
-from tokenring.engine.native import (
-    ARRIVALS,
-    ARRIVED_FOR_PYTHON,
-    DUE_COUNT,
-    HANDED_OVER,
-    LOG_COUNT,
-    NOBODY,
-    OPERATOR_STOPPED,
-    PEERS_SLEEP,
-    POSITION,
-    PYTHON_IS_DUE,
-    QUIET,
-    RING_IS_FULL,
-    TIME_IS_UP,
-    TO_EXCHANGE,
-    TO_GIVE_BACK,
-    TROUBLE,
-    TROUBLED,
-    UNPUBLISHED,
-    WAS_ACTIVE,
-    WOKEN,
-    World,
-    turn,
-)
-from tokenring.engine.progress import (
-    APPLIED_ANY,
-    CHANGE_BYTES,
-    FULL,
-    INCOMING,
-    PARKED,
-    ChangeLog,
-    ProgressChannel,
-    Tracker,
-)
+from tokenring.engine.native import World
+from tokenring.engine.progress import ChangeLog, ProgressChannel, Tracker
 from tokenring.engine.running import (
     Dataflows,
     EventLog,
@@ -64,12 +32,11 @@ from tokenring.engine.worker.checked_progress import CheckedProgress
 from tokenring.engine.worker.config import EXHAUSTIVE, Config
 from tokenring.engine.worker.ending import Ending
 from tokenring.engine.worker.parking import Parking
+from tokenring.engine.worker.turns import Turns
 from tokenring.shm.memory import Segment
 from tokenring.shm.queues import ParkingLot
 
 _LONGEST_SLEEP_S = 0.2  # a wake-up cannot be lost; should one be all the same, it costs this much
-_OPERATORS_A_STEP = 64  # runs of operators within one step, so that sources get their turn
-_EXCHANGE_EVERY_NS = 5_000
 _STOP_CHECK_STEPS = 256
 _LONGEST_TURN_NS = 1_000_000
 
@@ -99,23 +66,24 @@ class Worker:
         self.dataflows.forget_compiled = self.compiled.forget
         self.lost, self.thread = self.runtime.lost, self.runtime.thread
         checked = CheckedProgress(self.progress, self.runtime, self.dataflows) if exhaustive else None
-        self._exchange_progress = (checked or self.progress).exchange
+        self.turns = Turns(
+            self.runtime, self.schedule, self.dataflows, self.compiled, self.parking, self.progress,
+            (checked or self.progress).exchange,
+        )  # fmt: skip
         self.ending = Ending(segment, self.schedule, self.parking.wake_peers)
         self.inspection = Inspection(self.runtime, self.dataflows, self.flush)
         self.steps = 0
-        self.agreement = Agreement(segment, index, config.oversubscribed, self._while_waiting)
+        self.agreement = Agreement(segment, index, config.spin_us, self._while_waiting)
         self.events: EventLog | None = None  # what the engine does, while somebody reads it
         self.publish: Callable[[Publication], None] = lambda one: put_in_place([one])  # a launcher does it
         self.report: Callable[[Any], None] = lambda _: None  # to the launcher's `on_note`, if one listens
-        self.going_round: list[tuple[Any, Any, Any]] = []  # sent around loops, not counted yet: push, time, batch
         self.is_stepping = False  # stays True after a failure
         self.failure: BaseException | None = None
         """What ended a step in the middle: this worker publishes nothing more."""
-        self._is_alone = self.peers == 1
         self._garbage = Garbage()
         self.room = Room(self, config.backlog_bytes)
         self._stall = StallWatch(self.inspection, self.schedule, self.progress, self.lost)
-        self._spin_ns = 0 if config.oversubscribed else config.spin_us * 1000
+        self._spin_ns = config.spin_us * 1000
 
     # Building
 
@@ -158,12 +126,12 @@ class Worker:
                 schedule.run_next()
             if schedule.timers:
                 schedule.fire_timers()
-            active = self._go_on(until_ns)
+            active = self.turns.run(until_ns)
             if self.plane.retry():
                 active = True
-                self._exchange(True)
-            elif self.lost.waiting or self.going_round:
-                active |= self._exchange(True) != 0
+                self.turns.exchange(True)
+            elif self.lost.waiting or self.turns.going_round:
+                active |= self.turns.exchange(True) != 0
             self.compiled.kept.let_go()
             if self.dataflows.finished:
                 self.dataflows.forget_finished(self.tracker, self.plane)
@@ -173,103 +141,13 @@ class Worker:
         self.is_stepping = False
         return active or bool(schedule.due) or bool(schedule.next)
 
-    def _go_on(self, until_ns: int) -> bool:
-        """Run the inner loop, and Python's part of it, until nothing is due, or it is time; whether there was
-        something."""
-        schedule, compiled, due, log = self.schedule, self.compiled, self.schedule.due, self.log
-        view, address = self.world.view, self.world.address
-        budget = _OPERATORS_A_STEP
-        active = False
-        while budget:
-            key, depends = NOBODY, 1
-            if due:
-                key = due[0]
-                if self._is_alone and schedule.next_is_indifferent:
-                    depends = 0
-            compiled.before()
-            told = turn(address, key, depends, until_ns)
-            log.offset = view[LOG_COUNT] * CHANGE_BYTES
-            if told & WAS_ACTIVE:
-                active = True
-            if told & PEERS_SLEEP:
-                self.parking.wake_peers()
-            if told & PYTHON_IS_DUE:
-                while True:
-                    budget -= 1
-                    schedule.first_due().run()
-                    if self.going_round:
-                        self._send_round()
-                    if not budget or not self._is_alone or not schedule.next_is_indifferent:
-                        break
-                view[UNPUBLISHED] = active = True
-            elif told & HANDED_OVER:
-                compiled.edges.hand_on()
-            elif told & OPERATOR_STOPPED:
-                compiled.attend()
-            elif told & ARRIVALS:
-                self.plane.deliver(view[ARRIVED_FOR_PYTHON])
-            elif told & TO_GIVE_BACK:
-                schedule.keep_waiting_messages()
-                self.plane.end_round()
-            elif told & (TO_EXCHANGE | TROUBLED):
-                flags = self._exchange_outside(told)
-                active |= flags & ~INCOMING != 0
-                if not flags & (APPLIED_ANY | INCOMING) and view[POSITION] < 0 and not due and not view[DUE_COUNT]:
-                    break
-            elif told & WOKEN:
-                self._tell_woken()
-            elif told & (QUIET | TIME_IS_UP):
-                break
-        return active
-
-    def _exchange_outside(self, told: int) -> int:
-        """Exchange progress where the inner loop left it to Python; the flags of that."""
-        view = self.world.view
-        if told & TROUBLED:
-            flags = self.progress.handle(view[TROUBLE])
-            view[TROUBLE] = 0
-            return self._heed(flags)
-        sent = view[UNPUBLISHED] != 0
-        view[UNPUBLISHED] = 0
-        return self._exchange(sent)
-
-    def _tell_woken(self) -> None:
-        for number in self.tracker.woken():
-            (self.dataflows.operators.get(number) or self.dataflows.by_number[number]).frontier_moved()
-
-    def _send_round(self) -> None:
-        """Hand on what was sent around loops; before progress is exchanged, since it is counted only now."""
-        while self.going_round:
-            round_trips, self.going_round[:] = self.going_round[:], []
-            for push, at, batch in round_trips:
-                push(at, batch)
-        self.plane.commit()
-
-    def _exchange(self, sent: bool) -> int:
-        if self.going_round:  # by a manual input, which the program or a listener moves outside of operators' calls
-            self._send_round()
-        if self.lost.waiting:
-            self.lost.release()
-        if self.plane.uncommitted:
-            self.plane.commit()
-        return self._heed(self._exchange_progress(sent))
-
-    def _heed(self, flags: int) -> int:
-        """Do what an exchange of progress asks for."""
-        self.world.view[RING_IS_FULL] = flags & FULL
-        if flags & APPLIED_ANY:
-            self._tell_woken()
-        if flags & PARKED:
-            self.parking.wake_peers()
-        return flags
-
     def flush(self) -> None:
         """Publish logged changes at once, unless a step is under way and will."""
         if self.is_stepping:
             return
         self.is_stepping = True  # nor may a listener that is called in it
         try:
-            self._exchange(True)
+            self.turns.exchange(True)
         except BaseException as error:
             self.fail(error)
             raise
@@ -321,8 +199,9 @@ class Worker:
     def watch_events(self) -> EventLog:
         """The log of what the engine does; turned on, it stands before this worker's ways to exchange and to sleep."""
         if self.events is None:
-            self.events = events = EventLog(self.log, self.dataflows, self._exchange, self._park)
-            vars(self).update(_exchange=events.exchange, _park=events.park)
+            self.events = events = EventLog(self.log, self.dataflows, self.turns.exchange, self._park)
+            vars(self.turns).update(exchange=events.exchange)
+            vars(self).update(_park=events.park)
         return self.events
 
     def _while_waiting(self, stepping: bool) -> None:

@@ -14,7 +14,15 @@ from tokenring.nexmark.spark import require_spark
 from tokenring.tools.commands import first_argument, run_program
 from tokenring.tools.errors import OptionError
 from tokenring.tools.programs import is_named
-from tokenring.tools.system import STANDARD_OUTPUT, PathOption, at_work, is_special, replace, require_writable
+from tokenring.tools.system import (
+    STANDARD_OUTPUT,
+    PathOption,
+    at_work,
+    is_special,
+    replace,
+    require_writable,
+    verbose_option,
+)
 
 MAX_RATE = 1e12
 MAX_DURATION_S = 1e6
@@ -134,6 +142,7 @@ class QueryOrProgram(click.Command):
 )
 @click.option("--master", metavar="URL", help="Spark's master, for --engine spark.  [default: local[*]]")
 @click.option("--streaming", is_flag=True, help="Spark's Structured Streaming instead of a batch, for --engine spark.")
+@verbose_option
 def run(
     json_file: Path | None,
     out_file: Path | None,

@@ -11,6 +11,7 @@ fuse          neighbouring operators as one function
 
 from tokenring.operators.expressions.alias import Alias, with_aliased
 from tokenring.operators.expressions.fuse import Computation, Part
+from tokenring.operators.expressions.node import column_named_by
 from tokenring.operators.expressions.program import Step
 from tokenring.operators.expressions.tree import Condition, Expression, When, col, greatest, least, lit, when
 from tokenring.operators.expressions.typed import Term, column_term, typed
@@ -25,6 +26,7 @@ __all__ = [
     "Term",
     "When",
     "col",
+    "column_named_by",
     "column_term",
     "greatest",
     "least",

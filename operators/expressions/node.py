@@ -78,3 +78,8 @@ class Node:
             return f"({arguments[0]!r} {operation} {arguments[1]!r})"
         given = [repr(each) for each in arguments[1:]] + ([] if self.value is None else [repr(self.value)])
         return f"{arguments[0]!r}.{operation}({', '.join(given)})"
+
+
+def column_named_by(expression: Node) -> str | None:
+    """The column that an expression is, by name; None where something is to be computed."""
+    return str(expression.value) if expression.operation == "column" else None

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine import AnyStream, Batch, SchemaError
-from tokenring.operators.expressions import Expression
+from tokenring.operators.expressions import Expression, column_named_by
 from tokenring.operators.rows import all_columns, computed, mask_of
 
 
@@ -17,33 +17,27 @@ def with_conditions(
     """The stream with a column for each different expression among the aggregates' conditions, and the aggregates with
     those columns' names in their place; and so for expressions in the place of a column or an order. SchemaError,
     naming the operator, for a condition that is not bool."""
-    columns: dict[str, Expression] = {}
-    values: dict[str, Expression] = {}
-    known: dict[str, str] = {}
+    made: dict[str, Expression] = {}
+    conditions: dict[str, Expression] = {}
     after = dict(aggregates)
     for name, aggregate in aggregates.items():
-        for field in ("column", "order"):
+        for field in ("column", "order", "where"):
             value = getattr(aggregate, field, None)
             if isinstance(value, Expression):
-                column = str(value.value) if value.operation == "column" else f"#{value!r}"
-                if value.operation != "column":
-                    values[column] = value
+                is_condition = field == "where"
+                column = None if is_condition else column_named_by(value)
+                if column is None:
+                    column = f"#{value!r}"
+                    made[column] = value
+                if is_condition:
+                    conditions[column] = value
                 after[name] = replace(after[name], **{field: column})
-    if values:
-        stream = computed(stream, f"{operator}.values", all_columns(stream.schema) | values)
-    aggregates = dict(after)
-    for name, aggregate in aggregates.items():
-        where = getattr(aggregate, "where", None)
-        if isinstance(where, Expression):
-            column = known.setdefault(repr(where), f"#where{len(known)}")
-            columns[column] = where
-            after[name] = replace(aggregate, where=column)
-    if columns:
-        stream = computed(stream, f"{operator}.where", all_columns(stream.schema) | columns)
-        for column, where in columns.items():
-            kind = stream.schema.kind(column)
-            if kind.name != "bool":
-                raise SchemaError(f"operator {operator!r}: where={where!r} is {kind}; a condition is bool")
+    if made:
+        stream = computed(stream, f"{operator}.columns", all_columns(stream.schema) | made)
+    for column, where in conditions.items():
+        kind = stream.schema.kind(column)
+        if kind.name != "bool":
+            raise SchemaError(f"operator {operator!r}: where={where!r} is {kind}; a condition is bool")
     return stream, after
 
 

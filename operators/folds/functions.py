@@ -232,7 +232,10 @@ class _Chosen(Aggregate):
         if self.order is not None and (
             self.order not in schema.positions or str(schema.kind(self.order)) not in ("int64", "timestamp")
         ):
-            raise SchemaError(f"{name}: order={self.order!r} must be a column of int64 or timestamp, without nulls")
+            raise SchemaError(
+                f"{name}: order={self.order!r} must be a column of int64 or timestamp, without nulls, which "
+                ".fill_null(...) replaces"
+            )
         return Result(
             maybe_null(kind, self.where), kept=ask(Fold(self._operation, self._name, self.where, self.order))
         )

@@ -6,7 +6,17 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Schema, SchemaError, Stream, Time
-from tokenring.operators.joins.joined_columns import LEFT, RIGHT, Chosen, JoinedColumns, On, present, require_how
+from tokenring.operators.joins.joined_columns import (
+    LEFT,
+    RIGHT,
+    Chosen,
+    JoinedColumns,
+    Names,
+    On,
+    joined_on,
+    present,
+    require_how,
+)
 from tokenring.operators.joins.results import Results, with_found
 from tokenring.operators.joins.tables import batch_of
 from tokenring.operators.joins.versioned import answered, declare_versioned
@@ -18,15 +28,17 @@ def enrich(
     rows: AnyStream,
     table: Stream | Batch | Mapping[str, Any] | Any,
     *,
-    on: On,
+    on: On | None = None,
+    left_on: Names = None,
+    right_on: Names = None,
     columns: Chosen = None,
     how: str = "inner",
     name: str = "enrich",
 ) -> AnyStream:
     """Each row with the table's row of its key; rows that have none are left out, or have nulls with how="left".
 
-    `enrich(bids, channels, on="channel", columns="auction channel_id")`. on, columns: as in `join`, rows being the left
-    side.
+    `enrich(bids, channels, on="channel", columns="auction channel_id")`. on, left_on, right_on, columns: as in
+    `join`, rows being the left side.
 
     A table that is a stream may grow and change: its latest row of each key counts. A row sees what the table says up
     to the time of the row's message, changes at that time included, so it waits until the table's frontier has passed
@@ -42,6 +54,7 @@ def enrich(
     loops, for a table that is a stream.
     """
     require_how(name, how)
+    on = joined_on(name, on, left_on, right_on)
     if isinstance(table, Stream):
         plan = JoinedColumns.of(name, rows.schema, table.schema, on, columns, how=how)
         needs = plan.crossing(LEFT), plan.crossing(RIGHT)

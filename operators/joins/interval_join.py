@@ -13,7 +13,9 @@ from tokenring.operators.joins.joined_columns import (
     RIGHT,
     Chosen,
     JoinedColumns,
+    Names,
     On,
+    joined_on,
     require_how,
     require_time,
 )
@@ -24,15 +26,17 @@ from tokenring.operators.time import split_late
 
 @overload
 def interval_join(
-    left: AnyStream, right: AnyStream, *, on: On, left_time: str, right_time: str, upper: Span, lower: Span = ...,
-    columns: Chosen = ..., how: str = ..., late: Literal[False] = ..., name: str = ...,
+    left: AnyStream, right: AnyStream, *, on: On | None = ..., left_on: Names = ..., right_on: Names = ...,
+    left_time: str, right_time: str, upper: Span, lower: Span = ..., columns: Chosen = ...,
+    how: str = ..., late: Literal[False] = ..., name: str = ...,
 ) -> AnyStream: ...  # fmt: skip
 
 
 @overload
 def interval_join(
-    left: AnyStream, right: AnyStream, *, on: On, left_time: str, right_time: str, upper: Span, lower: Span = ...,
-    columns: Chosen = ..., how: str = ..., late: Literal[True], name: str = ...,
+    left: AnyStream, right: AnyStream, *, on: On | None = ..., left_on: Names = ..., right_on: Names = ...,
+    left_time: str, right_time: str, upper: Span, lower: Span = ..., columns: Chosen = ...,
+    how: str = ..., late: Literal[True], name: str = ...,
 ) -> tuple[AnyStream, AnyStream, AnyStream]: ...  # fmt: skip
 
 
@@ -40,7 +44,9 @@ def interval_join(
     left: Stream,
     right: Stream,
     *,
-    on: On,
+    on: On | None = None,
+    left_on: Names = None,
+    right_on: Names = None,
     left_time: str,
     right_time: str,
     upper: Span,
@@ -56,8 +62,8 @@ def interval_join(
     `interval_join(auctions, bids, on={"id": "auction"}, left_time="date_time", right_time="date_time",
     upper="expires")`. left_time, right_time: the rows' own times, int64 or timestamp. lower, upper: "1h", "-5min" or
     another duration for timestamps, a number in their unit for int64; lower may be negative; `upper` may also be a
-    column of the left side that holds the last time that matches. on, columns: as in `join`. A pair is sent at the
-    later of its messages' times, which is not after the later of its rows'. how: as in
+    column of the left side that holds the last time that matches. on, left_on, right_on, columns: as in `join`. A pair
+    is sent at the later of its messages' times, which is not after the later of its rows'. how: as in
     `join`; rows that match nothing are sent once the other side's frontier has passed their bound, and one token is
     held for that.
 
@@ -71,6 +77,7 @@ def interval_join(
     for columns that are not there or do not fit, GraphError in loops.
     """
     require_how(name, how, tuple(HOWS))
+    on = joined_on(name, on, left_on, right_on)
     require_time(name, left.schema, left_time, "for the left side's time")
     require_time(name, right.schema, right_time, "for the right side's time")
     until = upper if isinstance(upper, str) and (upper in left.schema.positions or not is_span(upper)) else None

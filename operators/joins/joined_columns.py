@@ -6,6 +6,7 @@ from typing import Self
 
 from tokenring.engine import Batch, Schema, SchemaError, did_you_mean
 from tokenring.operators.state import RowStore
+from tokenring.operators.time import require_own_time
 
 LEFT, RIGHT = 0, 1
 SIDES = ("left", "right")
@@ -127,11 +128,7 @@ def require(operator: str, schema: Schema, name: str, what: str) -> None:
 def require_time(operator: str, schema: Schema, name: str, what: str) -> None:
     """SchemaError if a column is not there, or cannot be a time."""
     require(operator, schema, name, what)
-    if str(schema.kind(name)) not in ("int64", "timestamp"):
-        raise SchemaError(
-            f"operator {operator!r}: {name!r} {what} is {schema.kind(name)}; it must be int64 or timestamp, without "
-            f"nulls"
-        )
+    require_own_time(f"operator {operator!r}: {name!r} {what}", schema, name)
 
 
 def require_how(operator: str, how: str, among: Sequence[str] = ("inner", "left")) -> None:

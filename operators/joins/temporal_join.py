@@ -6,22 +6,32 @@ import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Stream, Time
 from tokenring.operators.joins.interval_join import in_time
-from tokenring.operators.joins.joined_columns import LEFT, RIGHT, Chosen, JoinedColumns, On, require_how, require_time
+from tokenring.operators.joins.joined_columns import (
+    LEFT,
+    RIGHT,
+    Chosen,
+    JoinedColumns,
+    Names,
+    On,
+    joined_on,
+    require_how,
+    require_time,
+)
 from tokenring.operators.joins.versioned import Times, declare_versioned
 from tokenring.operators.time import split_late
 
 
 @overload
 def temporal_join(
-    rows: AnyStream, versions: AnyStream, *, on: On, time: str, version_time: str, columns: Chosen = ...,
-    how: str = ..., late: Literal[False] = ..., name: str = ...,
+    rows: AnyStream, versions: AnyStream, *, on: On | None = ..., left_on: Names = ..., right_on: Names = ...,
+    time: str, version_time: str, columns: Chosen = ..., how: str = ..., late: Literal[False] = ..., name: str = ...,
 ) -> AnyStream: ...  # fmt: skip
 
 
 @overload
 def temporal_join(
-    rows: AnyStream, versions: AnyStream, *, on: On, time: str, version_time: str, columns: Chosen = ...,
-    how: str = ..., late: Literal[True], name: str = ...,
+    rows: AnyStream, versions: AnyStream, *, on: On | None = ..., left_on: Names = ..., right_on: Names = ...,
+    time: str, version_time: str, columns: Chosen = ..., how: str = ..., late: Literal[True], name: str = ...,
 ) -> tuple[AnyStream, AnyStream, AnyStream]: ...  # fmt: skip
 
 
@@ -29,7 +39,9 @@ def temporal_join(
     rows: Stream,
     versions: Stream,
     *,
-    on: On,
+    on: On | None = None,
+    left_on: Names = None,
+    right_on: Names = None,
     time: str,
     version_time: str,
     columns: Chosen = None,
@@ -41,8 +53,8 @@ def temporal_join(
     not after it (of several the one that came last).
 
     `temporal_join(orders, rates, on="currency", time="ordered_at", version_time="valid_from")`. time, version_time: the
-    rows' own times, int64 or timestamp. on, columns: as in `join`, rows being the left side. A row whose key has no
-    version then is left out, or has nulls with how="left". (SQL:2011's `for system_time as of`.)
+    rows' own times, int64 or timestamp. on, left_on, right_on, columns: as in `join`, rows being the left side. A row
+    whose key has no version then is left out, or has nulls with how="left". (SQL:2011's `for system_time as of`.)
 
     A row is sent once the frontier of `versions` has passed its time, since a version of that time may come until then:
     at its message's time if that has happened, else later, at its own time or before. One token is held for rows that
@@ -53,6 +65,7 @@ def temporal_join(
     columns that are not there or do not fit, GraphError in loops.
     """
     require_how(name, how)
+    on = joined_on(name, on, left_on, right_on)
     require_time(name, rows.schema, time, "for the rows' time")
     require_time(name, versions.schema, version_time, "for the versions' time")
     late_rows = late_versions = None

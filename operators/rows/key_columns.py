@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 
 from tokenring.engine import AnyStream, SchemaError
-from tokenring.operators.expressions import Alias, Expression
+from tokenring.operators.expressions import Alias, Expression, column_named_by
 from tokenring.operators.rows.projection import all_columns, computed
 
 Column = str | Expression | Alias
@@ -41,8 +41,8 @@ def with_key(
             name = each.name
             if name in stream.schema.positions or name in made:
                 raise SchemaError(f"operator {operator!r}: there is a column {name!r} already; give another alias")
-        elif value.operation == "column":
-            names.append(str(value.value))
+        elif (column := column_named_by(value)) is not None:
+            names.append(column)
             continue
         elif shown:
             raise SchemaError(

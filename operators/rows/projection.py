@@ -11,6 +11,7 @@ from tokenring.operators.expressions import (
     Step,
     Term,
     col,
+    column_named_by,
     column_term,
     lit,
     typed,
@@ -38,8 +39,8 @@ def select(stream: AnyStream, /, *kept: str | Expression | Alias, **columns: Any
     name = "select"
     chosen: dict[str, Any] = {}
     for each in kept:
-        if isinstance(each, Expression) and each.operation == "column":
-            each = str(each.value)
+        if isinstance(each, Expression):
+            each = column_named_by(each) or each
         found = with_aliased(name, (each,), {}) if isinstance(each, Alias) else _kept(stream.schema, (each,), name)
         chosen |= found
     return computed(stream, name, {**chosen, **columns})
@@ -96,9 +97,10 @@ def computed(stream: AnyStream, who: str, columns: Mapping[str, Any]) -> AnyStre
                 f'lit("{value}") for the text'
             )
         expression = lit(value)
-        if expression.operation == "column" and expression.value in schema.positions:
-            terms[name] = column_term(expression.value, schema.kind(expression.value))
-            kept[expression.value] = name
+        column = column_named_by(expression)
+        if column is not None and column in schema.positions:
+            terms[name] = column_term(column, schema.kind(column))
+            kept[column] = name
         else:
             terms[name] = typed(expression, schema, who)
     if not terms:

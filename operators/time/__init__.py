@@ -4,6 +4,7 @@ from tokenring.operators.time.delay import delay
 from tokenring.operators.time.late import fill_ends, split_late
 from tokenring.operators.time.notificator import Notificator, Stash
 from tokenring.operators.time.orders import check_order, order_words, ranked
+from tokenring.operators.time.own_times import require_own_time
 from tokenring.operators.time.timing import (
     NOTHING,
     TIME_KINDS,
@@ -58,6 +59,7 @@ __all__ = [
     "panes_of",
     "position_of",
     "ranked",
+    "require_own_time",
     "require_root",
     "require_total_order",
     "split_late",

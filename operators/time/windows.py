@@ -11,6 +11,7 @@ import numpy as np
 from tokenring.engine import MAX_TIME, Schema, SchemaError, Time
 from tokenring.operators.durations import SECOND, Span, span_of
 from tokenring.operators.state import HeapedColumns
+from tokenring.operators.time.own_times import require_own_time
 from tokenring.operators.time.zones import WallClock
 
 
@@ -145,12 +146,8 @@ def checked_window(operator: str, window: W, schema: Schema) -> W:
     if window.time not in schema.positions:
         absent = schema.missing(window.time, "for the window's time")
         raise SchemaError(f"operator {operator!r}: {absent}")
+    require_own_time(f"operator {operator!r}: the window's time {window.time!r}", schema, window.time)
     kind = str(schema.kind(window.time))
-    if kind not in ("int64", "timestamp"):
-        raise SchemaError(
-            f"operator {operator!r}: the window's time {window.time!r} is {kind}; it must be int64 or timestamp, "
-            f"without nulls"
-        )
     lengths: dict[str, Any] = {}
     for name in ("width", "every", "gap", "offset"):
         if hasattr(window, name):

@@ -17,7 +17,7 @@ import click
 import orjson
 
 from scripts.benchmarks.measure import RESULTS, ROOT, write_json
-from scripts.benchmarks.parts import EVENTS, LEFT_OUT, MEASURED, NAMES, QUICK
+from scripts.benchmarks.parts import EVENTS, LEFT_OUT, MEASURED, NAMES, QUICK, READ_NO_EVENTS
 from tokenring.nexmark.bench.rendering import machine
 from tokenring.nexmark.bench.sweeps import ListCommand
 from tokenring.nexmark.staging.staged import StagedEvents
@@ -39,7 +39,7 @@ class Part:
         is_bench = self.name.startswith("bench-")
         bench = ["tokenring", "bench", self.name.removeprefix("bench-")]
         verb = bench if is_bench else ["scripts.benchmarks", self.name]
-        read = [] if is_bench and self.name != "bench-nexmark" else ["--input", str(folder)]
+        read = [] if self.name in READ_NO_EVENTS else ["--input", str(folder)]
         return [sys.executable, "-m", *verb, *read, *self.options.split(), "--json", str(json_file)]
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import click
 import orjson
 
+from scripts.archives import unpack
 from scripts.benchmarks.measure import ROOT, input_option, json_option, rounds_option, spread, take_turns, write_json
 from scripts.benchmarks.render import render
 from tokenring.nexmark.bench.sweeps import ListCommand
@@ -21,7 +22,6 @@ from tokenring.tools.errors import CommandError, OptionError
 from tokenring.tools.system.files import require_writable
 
 _LONGEST_RUN_S = 120
-_SAFELY: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # Python has it from 3.11.4 on
 _PARTS = ("paces", "queries", "step")
 _OTHERS = tuple(query for query in QUERIES if query not in ("q4", "q7", "q12"))  # q12 answers by the clock on the wall
 # Each tree's own kernels under its own names, as JSON; both have had these two since they have a step.
@@ -98,7 +98,7 @@ def _unpack(commit: str, folder: Path) -> str:
         raise OptionError(f"--commit {commit}: no such commit in {ROOT}")
     archive = subprocess.run([*git, "archive", commit], capture_output=True, check=True).stdout
     with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-        tar.extractall(folder, **_SAFELY)
+        unpack(tar, folder)
     return found.stdout.strip()
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from scripts.benchmarks.goals import Figures, goals
 from scripts.benchmarks.scale_tables import render_scale
+from scripts.benchmarks.workers_tables import render_workers
 from tokenring.nexmark.bench.rendering import RENDERERS as EXPERIMENT_RENDERERS
 from tokenring.nexmark.bench.rendering import figure, machine_text, rate_text, table
 from tokenring.nexmark.bench.rendering import render as render_experiment
@@ -285,4 +286,5 @@ RENDERERS: dict[str, Callable[[dict[str, Any]], list[str]]] = {
     "memory": _memory,
     "earlier": _earlier,
     "scale": render_scale,
+    "workers": render_workers,
 }

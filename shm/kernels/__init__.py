@@ -3,30 +3,24 @@
 from tokenring.shm.kernels.deferred_signals import DeferredSignals
 from tokenring.shm.kernels.entry import LOGIC, Entry, entry
 from tokenring.shm.kernels.kernel import (
-    COLUMN,
     COLUMNS_COMPILED,
     COME_WITH_NUMBA,
-    TABLE,
-    WORDS,
     Kernel,
     Later,
     address_of,
-    boolean,
     bytes_at,
-    float64,
     forbid_compilation,
-    int64,
     kernel,
     kernel_for_columns,
     kernels_to_make_ready,
-    readonly,
     records_at,
     table_at,
-    tuple_of,
-    void,
     words_at,
 )
+from tokenring.shm.kernels.signatures import COLUMN, TABLE, WORDS, boolean, float64, int64, readonly, tuple_of, void
 from tokenring.shm.kernels.text_words import LENGTH_BITS, LENGTH_MASK, copy_text
+
+COME_WITH_NUMBA += ["tokenring.shm.kernels.compiler_lock", "tokenring.shm.kernels.temporary_folder"]
 
 __all__ = [
     "COLUMN",
@@ -59,5 +53,3 @@ __all__ = [
     "void",
     "words_at",
 ]
-
-COME_WITH_NUMBA += ["tokenring.shm.kernels.compiler_lock", "tokenring.shm.kernels.temporary_folder"]

@@ -16,43 +16,7 @@ from weakref import WeakSet
 import numpy as np
 
 from tokenring.shm.errors import KernelError, KernelInWorkerWarning
-from tokenring.shm.kernels.signatures import (
-    COLUMN,
-    TABLE,
-    WORDS,
-    Type,
-    boolean,
-    float64,
-    int64,
-    readonly,
-    resolved,
-    tuple_of,
-    void,
-)
-
-__all__ = [
-    "COLUMN",
-    "COLUMNS_COMPILED",
-    "COME_WITH_NUMBA",
-    "TABLE",
-    "WORDS",
-    "Kernel",
-    "Later",
-    "address_of",
-    "boolean",
-    "bytes_at",
-    "float64",
-    "forbid_compilation",
-    "int64",
-    "kernel",
-    "kernel_for_columns",
-    "kernels_to_make_ready",
-    "readonly",
-    "records_at",
-    "tuple_of",
-    "void",
-    "words_at",
-]
+from tokenring.shm.kernels.signatures import COLUMN, Type, resolved, tuple_of
 
 COLUMNS_COMPILED = 8
 """A kernel for columns is compiled ahead for up to so many."""

@@ -17,6 +17,8 @@ if platform.machine().lower() not in KNOWN_PROCESSORS:
 load_acquire: Any = Later("tokenring.shm.memory.intrinsics", "load_acquire")
 store_release: Any = Later("tokenring.shm.memory.intrinsics", "store_release")
 fetch_add: Any = Later("tokenring.shm.memory.intrinsics", "fetch_add")
+fetch_or: Any = Later("tokenring.shm.memory.intrinsics", "fetch_or")
+fetch_and: Any = Later("tokenring.shm.memory.intrinsics", "fetch_and")
 compare_exchange: Any = Later("tokenring.shm.memory.intrinsics", "compare_exchange")
 fence: Any = Later("tokenring.shm.memory.intrinsics", "fence")
 load_word: Any = Later("tokenring.shm.memory.intrinsics", "load_word")

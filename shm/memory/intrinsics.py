@@ -1,8 +1,9 @@
 """Atomic 64-bit words by address, as LLVM's instructions: the one file that knows memory ordering.
 
 Every function takes the byte address of an 8-byte aligned word. Orders follow LLVM (and C++11): `load_acquire` pairs
-with `store_release`; `fetch_add` and `compare_exchange` are sequentially consistent; `fence` is a full fence. LLVM
-emits the right instructions on x86-64 (plain moves, lock prefixes, mfence) and aarch64 (ldar, stlr, LSE or ll/sc, dmb).
+with `store_release`; `fetch_add`, `fetch_or`, `fetch_and` and `compare_exchange` are sequentially consistent; `fence`
+is a full fence. LLVM emits the right instructions on x86-64 (plain moves, lock prefixes, mfence) and aarch64 (ldar,
+stlr, LSE or ll/sc, dmb).
 """
 
 from typing import Any
@@ -55,6 +56,26 @@ def fetch_add(typing: Any, address: Any, value: Any) -> Any:
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.atomic_rmw("add", _word_pointer(builder, args[0]), args[1], "seq_cst")
+
+    return types.int64(types.int64, types.int64), emit
+
+
+@intrinsic
+def fetch_or(typing: Any, address: Any, bits: Any) -> Any:
+    """Set `bits` in the word and return what it was before (sequentially consistent)."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.atomic_rmw("or", _word_pointer(builder, args[0]), args[1], "seq_cst")
+
+    return types.int64(types.int64, types.int64), emit
+
+
+@intrinsic
+def fetch_and(typing: Any, address: Any, bits: Any) -> Any:
+    """Clear all but `bits` in the word and return what it was before (sequentially consistent)."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.atomic_rmw("and", _word_pointer(builder, args[0]), args[1], "seq_cst")
 
     return types.int64(types.int64, types.int64), emit
 

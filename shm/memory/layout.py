@@ -2,7 +2,9 @@
 
     header      magic version digest workers ring queue total ready      1 line, `ready` written last
     group       stop ending                                              1 line
-    workers     parked congested graphs digest(2) built barriers finished instant(2) forgotten(2)   1 line each
+    flags       parked | congested: a bit for each worker                1 line each
+    workers     graphs digest(2) built barriers finished instant(2) forgotten(2)   1 line each
+    bells       what its senders ring, of each worker                    1 line each
     ring        write position | read position of each worker | records  1 line, 1 line each, 8 words a record
     queues      for each ordered pair: write position | read position | data
 
@@ -16,7 +18,7 @@ from functools import cached_property
 from tokenring.shm.errors import SegmentError
 
 MAGIC = 0x544F4B454E52494E  # "TOKENRIN"
-VERSION = 2
+VERSION = 3
 WORD_BYTES = 8
 LINE_WORDS = 16
 RECORD_WORDS = 8
@@ -25,8 +27,6 @@ HEADER_MAGIC, HEADER_VERSION, HEADER_DIGEST, HEADER_WORKERS, HEADER_RING, HEADER
     range(8)
 )
 (
-    WORKER_PARKED,
-    WORKER_CONGESTED,
     WORKER_GRAPHS,
     WORKER_DIGEST_EVEN,
     WORKER_DIGEST_ODD,
@@ -37,13 +37,22 @@ HEADER_MAGIC, HEADER_VERSION, HEADER_DIGEST, HEADER_WORKERS, HEADER_RING, HEADER
     WORKER_INSTANT_ODD,
     WORKER_FORGOTTEN_EVEN,
     WORKER_FORGOTTEN_ODD,
-) = range(12)
+) = range(10)
 
 MAX_WORKERS = 512
 
 
 def _power_of_two(value: int) -> bool:
     return value > 0 and value & (value - 1) == 0
+
+
+def fitting_queue_words(workers: int, budget_bytes: int) -> int:
+    """The greatest power of two of words that each ordered pair's queue may have, so that all queues, the lines of
+    their positions included, are within `budget_bytes`; 0 if there is none.
+    """
+    pairs = max(1, workers * (workers - 1))
+    words = budget_bytes // WORD_BYTES // pairs - 2 * LINE_WORDS
+    return 1 << (words.bit_length() - 1) if words > 0 else 0
 
 
 @dataclass(frozen=True)
@@ -74,24 +83,37 @@ class Layout:
         """Offset of the word that asks sources to end early (writers: any worker, always the same value)."""
         return LINE_WORDS + 1
 
+    @property
+    def parked(self) -> int:
+        """Offset of the flags of those who sleep (writers: each worker and its wakers, by atomic operations)."""
+        return 2 * LINE_WORDS
+
+    @property
+    def congested(self) -> int:
+        """Offset of the flags of those with too many rows waiting (writers: each worker, by atomic operations)."""
+        return 3 * LINE_WORDS
+
     def worker(self, worker: int) -> int:
-        """Offset of a worker's line (`parked`: the worker and its wakers, by compare-exchange; the others: the worker).
-        """
-        return (2 + worker) * LINE_WORDS
+        """Offset of a worker's line (writer: that worker)."""
+        return (4 + worker) * LINE_WORDS
+
+    def bell(self, worker: int) -> int:
+        """Offset of the word that whoever sends to a worker stores, each time another value (writers: all workers)."""
+        return (4 + self.workers + worker) * LINE_WORDS
 
     @property
     def ring_write_position(self) -> int:
         """Offset of the ring's write position (writers: all workers, by compare-exchange)."""
-        return (2 + self.workers) * LINE_WORDS
+        return (4 + 2 * self.workers) * LINE_WORDS
 
     def ring_read_position(self, worker: int) -> int:
         """Offset of a worker's read position in the ring (writer: that worker)."""
-        return (3 + self.workers + worker) * LINE_WORDS
+        return (5 + 2 * self.workers + worker) * LINE_WORDS
 
     @property
     def ring_records_offset(self) -> int:
         """Offset of the ring's first record."""
-        return (3 + 2 * self.workers) * LINE_WORDS
+        return (5 + 3 * self.workers) * LINE_WORDS
 
     @property
     def _queues(self) -> int:
@@ -122,3 +144,4 @@ class Layout:
 
 
 assert HEADER_READY < LINE_WORDS and RECORD_WORDS * WORD_BYTES == 64
+assert MAX_WORKERS <= 8 * WORD_BYTES * LINE_WORDS, "flags have a line"

@@ -34,10 +34,10 @@ from tokenring.shm.queues.data_queue import (
     send_for,
     written_words,
 )
+from tokenring.shm.queues.flags import any_set, clear_flag, set_flag
 from tokenring.shm.queues.parking import (
     ParkingLot,
     any_parked,
-    any_set,
     begin_parking,
     end_parking,
     fence_now,
@@ -101,6 +101,7 @@ __all__ = [
     "available",
     "begin_parking",
     "check",
+    "clear_flag",
     "commit_all",
     "end_parking",
     "fence_now",
@@ -122,6 +123,7 @@ __all__ = [
     "rows_that_fit",
     "send_for",
     "send_texts",
+    "set_flag",
     "wake_all",
     "written_words",
 ]

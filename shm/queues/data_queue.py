@@ -13,6 +13,9 @@ Contract
 3. The receiver stores the read position (release) when it is done with the bytes; the sender acquires it before it
    reuses them.
 4. Full is a value: `partition_for` writes all of a batch's messages or none.
+5. After the write position the sender stores the receiver's bell (release), a word of all its senders, and a value that
+   nobody ever stored there. The receiver acquires the bell before its queues: the value it has heard means that nothing
+   has come since, whatever their number.
 
 `outgoing` and `incoming` are private int64 arrays of shape (workers, QUEUE_STATE), a row a peer.
 """
@@ -20,12 +23,16 @@ Contract
 import numpy as np
 
 from tokenring.shm.kernels import TABLE, WORDS, address_of, boolean, int64, kernel, kernel_for_columns, void
-from tokenring.shm.memory import LINE_WORDS, Segment, load_acquire, load_word, store_release, store_word
+from tokenring.shm.memory import LINE_WORDS, MAX_WORKERS, Segment, load_acquire, load_word, store_release, store_word
 
 WRITE_ADDRESS, READ_ADDRESS, DATA_ADDRESS, CAPACITY, WRITE_POSITION, READ_POSITION, COMMITTED, MORE_STAMP = range(8)
 RELEASED = COMMITTED  # the sender's word and the receiver's: each has its own row
 MORE_STAMP_WORDS = 3  # stamp words 1..3 of what is sent next: 0, but for times of nested scopes
-QUEUE_STATE = 11
+BELL_ADDRESS, SIGN = range(MORE_STAMP + MORE_STAMP_WORDS, MORE_STAMP + MORE_STAMP_WORDS + 2)
+HEARD = SIGN  # who rings, in the sender's rows; what was heard last, in the first of the receiver's
+QUEUE_STATE = SIGN + 1
+
+UNHEARD = -1  # what no bell says: some messages are still to be received
 
 HEADER_WORDS = 8
 SIZE, CHANNEL, ROWS, COLUMNS, STAMP = range(5)
@@ -46,22 +53,25 @@ class Loopback:
         self.capacity_words = capacity_words
 
 
-def _row(base: int, capacity: int) -> list[int]:
-    return [base, base + 8 * LINE_WORDS, base + 16 * LINE_WORDS, capacity, *[0] * (QUEUE_STATE - CAPACITY - 1)]
+def _row(base: int, capacity: int, bell: int, sign: int) -> list[int]:
+    zeros = [0] * (BELL_ADDRESS - CAPACITY - 1)
+    return [base, base + 8 * LINE_WORDS, base + 16 * LINE_WORDS, capacity, *zeros, bell, sign]
 
 
 def attach_queues(segment: Segment, me: int, loopback: Loopback) -> tuple[np.ndarray, np.ndarray]:
     """Private states (outgoing, incoming) of worker `me`: int64 of shape (workers, QUEUE_STATE)."""
     layout = segment.layout
-    own = _row(address_of(loopback.words), loopback.capacity_words)
+    own = address_of(loopback.words), loopback.capacity_words
+    own_bell = segment.address(layout.bell(me))
     outgoing, incoming = [], []
     for peer in range(layout.workers):
         if peer == me:
-            outgoing.append(own)
-            incoming.append(own)
+            outgoing.append(_row(*own, own_bell, me))
+            incoming.append(_row(*own, own_bell, 0))
         else:
-            outgoing.append(_row(segment.address(layout.queue(me, peer)), layout.queue_words))
-            incoming.append(_row(segment.address(layout.queue(peer, me)), layout.queue_words))
+            bell = segment.address(layout.bell(peer))
+            outgoing.append(_row(segment.address(layout.queue(me, peer)), layout.queue_words, bell, me))
+            incoming.append(_row(segment.address(layout.queue(peer, me)), layout.queue_words, own_bell, 0))
     return np.array(outgoing, np.int64), np.array(incoming, np.int64)
 
 
@@ -132,6 +142,8 @@ def commit_all(outgoing):  # type: ignore[no-untyped-def]
             store_release(
                 outgoing[worker, WRITE_ADDRESS], position
             )  # SYNC queue-publish: release, pairs with `receive`
+            rung = position * MAX_WORKERS + outgoing[worker, SIGN]  # positions only grow: no value comes twice
+            store_release(outgoing[worker, BELL_ADDRESS], rung)  # SYNC queue-bell: release, pairs with `receive`
 
 
 @kernel(int64(int64, int64))
@@ -220,11 +232,11 @@ def receive(incoming, inbox):  # type: ignore[no-untyped-def]
     """Fill `inbox` (flat int64, INBOX_WORDS a message) with new messages; returns how many. Their bytes stay until
     `release_all`.
     """
-    room = inbox.shape[0] // INBOX_WORDS
+    heard = load_acquire(incoming[0, BELL_ADDRESS])  # SYNC queue-bell: acquire, pairs with `commit_all`
     workers = incoming.shape[0]
-    share = room // workers  # so that one busy peer cannot starve the others
+    share = inbox.shape[0] // INBOX_WORDS // workers  # so that one busy peer cannot starve the others
     found = 0
-    for worker in range(workers):
+    for worker in range(workers if heard != incoming[0, HEARD] else 0):
         queue = incoming[worker]
         position = queue[READ_POSITION]
         write = load_acquire(queue[WRITE_ADDRESS])  # SYNC queue-publish: acquire, pairs with `commit_all`
@@ -248,13 +260,15 @@ def receive(incoming, inbox):  # type: ignore[no-untyped-def]
                 left -= 1
             position += words
         queue[READ_POSITION] = position
+        if position < write:
+            heard = UNHEARD
+    incoming[0, HEARD] = heard
     return found
 
 
 @kernel(boolean(TABLE))
 def anything_waiting(incoming):  # type: ignore[no-untyped-def]
-    """Whether a queue holds something not yet received (for the last look before parking)."""
-    for worker in range(incoming.shape[0]):
-        if load_acquire(incoming[worker, WRITE_ADDRESS]) != incoming[worker, READ_POSITION]:
-            return True
-    return False
+    """Whether a queue may hold something not yet received (for the last look before parking): surely if one does, and
+    now and then if a bell was rung for what has been received already.
+    """
+    return load_acquire(incoming[0, BELL_ADDRESS]) != incoming[0, HEARD]  # SYNC queue-bell: acquire

@@ -1,10 +1,9 @@
 """Parking: how a worker with nothing to do sleeps, and is woken by whoever gives it something.
 
 Protocol (no lost wake-up; the store-load order on both sides is what the fences are for):
-    parker:  parked := 1;  fence;  look for work;  none: wait on the semaphore;  parked := 0
-    waker:   publish work; fence;  for each worker with parked = 1 where the exchange 1 -> 0 succeeds: post its
-    semaphore
-Either the parker's look sees the work, or the waker's look sees `parked`. A post that comes too late leaves the
+    parker:  set one's flag; fence;  look for work;  none: wait on the semaphore;  clear one's flag
+    waker:   publish work;   fence;  for each flag that is set: clear it, and if it was set still, post the semaphore
+Either the parker's look sees the work, or the waker's look sees the flag. A post that comes too late leaves the
 semaphore at one, and the next wait returns at once: harmless. A wait always has a time limit, so that a dead group is
 noticed.
 """
@@ -16,52 +15,31 @@ import posix_ipc
 
 from tokenring.shm.errors import SegmentError
 from tokenring.shm.kernels import boolean, int64, kernel, void
-from tokenring.shm.memory import (
-    LINE_WORDS,
-    SHM_FOLDER,
-    WORKER_PARKED,
-    Segment,
-    compare_exchange,
-    fence,
-    load_acquire,
-    new_name,
-    poke,
-)
-
-LINE_BYTES = LINE_WORDS * 8
+from tokenring.shm.memory import SHM_FOLDER, Segment, fence, new_name
+from tokenring.shm.queues.flags import any_set, clear_flag, next_set, set_flag
 
 
-@kernel(void(int64))
-def begin_parking(address):  # type: ignore[no-untyped-def]
-    """Say that we are about to sleep; what is looked at afterwards cannot be older than this."""
-    compare_exchange(address, 0, 1)
+@kernel(void(int64, int64))
+def begin_parking(first_address, worker):  # type: ignore[no-untyped-def]
+    """Say that `worker` is about to sleep; what is looked at afterwards cannot be older than this."""
+    set_flag(first_address, worker)
     fence()  # SYNC parking: parker's half
 
 
 @kernel(boolean(int64, int64))
-def any_set(first_address, workers):  # type: ignore[no-untyped-def]
-    """Whether a word of the workers' lines (the first worker's is at `first_address`) is 1 for anybody."""
-    for worker in range(workers):
-        if load_acquire(first_address + worker * LINE_BYTES) == 1:
-            return True
-    return False
-
-
-@kernel(boolean(int64, int64))
-def any_parked(first_line_address, workers):  # type: ignore[no-untyped-def]
+def any_parked(first_address, workers):  # type: ignore[no-untyped-def]
     """Whether somebody is parked or about to be; to be called after publishing work."""
     fence()  # SYNC parking: waker's half
-    return any_set(first_line_address, workers)
+    return any_set(first_address, workers)
 
 
 @kernel(int64(int64, int64, int64))
-def next_parked(first_line_address, workers, start):  # type: ignore[no-untyped-def]
+def next_parked(first_address, workers, start):  # type: ignore[no-untyped-def]
     """The next worker from `start` on that is parked and that we, alone, have undertaken to wake; -1 if none."""
-    for worker in range(start, workers):
-        address = first_line_address + worker * LINE_BYTES
-        if load_acquire(address) == 1 and compare_exchange(address, 1, 0) == 1:
-            return worker
-    return -1
+    worker = next_set(first_address, workers, start)
+    while worker >= 0 and not clear_flag(first_address, worker):
+        worker = next_set(first_address, workers, worker + 1)
+    return worker
 
 
 @kernel(void())
@@ -130,23 +108,23 @@ def _new_semaphore(name: str, workers: int) -> posix_ipc.Semaphore:
         raise SegmentError(f"cannot make semaphores for {workers} workers in {SHM_FOLDER}: {error}") from error
 
 
-def parked_address(segment: Segment, worker: int) -> int:
-    """The address of a worker's `parked` word."""
-    return segment.address(segment.layout.worker(worker) + WORKER_PARKED)
+def parked_address(segment: Segment) -> int:
+    """The address of the flags of those who sleep."""
+    return segment.address(segment.layout.parked)
 
 
 def wake_all(segment: Segment, lot: ParkingLot) -> None:
     """Wake everybody who sleeps (used when the group stops)."""
     fence_now()
-    worker = next_parked(parked_address(segment, 0), segment.layout.workers, 0)
+    worker = next_parked(parked_address(segment), segment.layout.workers, 0)
     while worker >= 0:
         lot.post(worker)
-        worker = next_parked(parked_address(segment, 0), segment.layout.workers, worker + 1)
+        worker = next_parked(parked_address(segment), segment.layout.workers, worker + 1)
 
 
 def end_parking(segment: Segment, worker: int) -> None:
     """Say that we are awake."""
-    poke(parked_address(segment, worker), 0)
+    clear_flag(parked_address(segment), worker)
 
 
 def yield_processor() -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-import duckdb
 import networkx
 import numpy as np
 import pandas as pd
 import pytest
 
+from tests.duck import answer
 from tests.examples.test_examples import FOLDER, run
 
 
@@ -48,11 +48,11 @@ def test_hourly_revenue(workers: str, tmp_path: Path) -> None:
         from '{tmp_path / "sales.csv"}' where number not in {tuple(late)}
         group by all order by hour, shop nulls first
     """
-    answer = [
+    expected = [
         f"{hour:%Y-%m-%d %H:%M} {shop}: {count} sale(s), {'unknown' if revenue is None else f'{revenue:.2f}'}"
-        for hour, shop, count, revenue in duckdb.sql(query).fetchall()
+        for hour, shop, count, revenue in answer(query)
     ]
-    assert lines[: -len(late)] == answer
+    assert lines[: -len(late)] == expected
 
 
 def pressed(rows: int, seed: int) -> pd.DataFrame:
@@ -89,7 +89,7 @@ def test_one_large_batch() -> None:
     given = pd.DataFrame({"group": number % 1000, "value": number * number % 101})
     assert given.shape == (5_000_000, 2)
     query = "select \"group\", count(*), sum(value)::bigint from given group by all order by all"
-    groups = duckdb.sql(query).fetchall()
+    groups = answer(query, given=given)
     assert shown("one_large_batch") == [
         f"{len(number)} rows in {len(groups)} groups, {sum(total for *_, total in groups)} in all",
         *(f"group {group}: {rows} rows, {total}" for group, rows, total in groups[:3]),
@@ -155,7 +155,7 @@ def test_orders_and_payments(workers: str, tmp_path: Path) -> None:
     """
     expected = [
         f"not paid that day: order {order} of {by}" if amount is None else f"paid: order {order} of {by}, {amount}"
-        for order, by, amount in duckdb.sql(query).fetchall()
+        for order, by, amount in answer(query)
     ]
     assert sum("order None" in line for line in expected) > 100
     assert sorted(lines) == sorted(expected)

@@ -12,7 +12,7 @@ import pytest
 
 import tokenring as tr
 from tests.imports import PACKAGES, ROOT
-from tests.test_layers import ROOMS
+from tests.rooms import ROOMS
 from tokenring import engine, operators
 
 PAGES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]

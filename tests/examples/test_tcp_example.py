@@ -13,10 +13,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import duckdb
 import pandas as pd
 import pytest
 
+from tests.duck import answer
 from tests.examples.documents import without_compiling
 from tests.examples.test_examples import FOLDER, WATCHDOG_S
 from tests.imports import ROOT
@@ -92,7 +92,7 @@ def stopped_by_hand(*options: str, windows: int) -> tuple[int, list[tuple[str, s
 def of_duckdb(query: str, received: int) -> list[tuple[object, ...]]:
     readings = READINGS.iloc[:received]
     assert len(readings) == received
-    return duckdb.sql(query.format(table="readings")).fetchall()
+    return answer(query, readings=readings)
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
@@ -100,7 +100,7 @@ def test_windows_of_the_readings_own_times(workers: str) -> None:
     received, windows = stopped_by_hand("--workers", workers, windows=20)
     query = """
         select strftime(time_bucket(interval 5 seconds, "at"), '%H:%M:%S') as begin, sensor, count(*), sum(value)::int
-        from {table} group by all order by all
+        from readings group by all order by all
     """
     assert sorted(windows) == of_duckdb(query, received)
     assert sum(count for *_, count, _ in windows) == received
@@ -112,5 +112,5 @@ def test_windows_of_the_times_at_which_they_came(workers: str) -> None:
     assert len({begin for begin, *_ in windows}) >= 3, "the first were over before Ctrl-C"
     found = pd.DataFrame(windows, columns=["begin", "sensor", "count", "total"])
     by_sensor = found.groupby("sensor")[["count", "total"]].sum()
-    query = "select sensor, count(*), sum(value)::int from {table} group by all order by all"
+    query = "select sensor, count(*), sum(value)::int from readings group by all order by all"
     assert list(by_sensor.itertuples(name=None)) == of_duckdb(query, received)

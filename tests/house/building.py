@@ -7,13 +7,11 @@ import sys
 import tarfile
 import zipfile
 from pathlib import Path
-from typing import Any
 
+from scripts import archives
 from tests.imports import HOUSE, LINKED, ROOT
 
 WATCHDOG_S = 120
-# Python has it from 3.11.4 on.
-SAFELY: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
 
 
 def build(kind: str, source: Path, into: Path) -> Path:
@@ -35,7 +33,7 @@ def unpack(archive: Path, into: Path) -> Path:
     """Unpack an sdist; returns its folder. Links in it would be an error: it is to hold the files themselves."""
     with tarfile.open(archive) as tar:
         assert all(member.isfile() or member.isdir() for member in tar)
-        tar.extractall(into, **SAFELY)
+        archives.unpack(tar, into)
     (folder,) = into.iterdir()
     return folder
 

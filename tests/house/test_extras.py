@@ -11,7 +11,7 @@ import pytest
 
 from tests.imports import ROOT
 from tests.nexmark.helpers import seal_generated
-from tests.test_layers import MODULES
+from tests.rooms import MODULES
 from tests.test_quality import NEEDS_EXTRA
 from tokenring.nexmark.events.generator import GeneratorConfig
 

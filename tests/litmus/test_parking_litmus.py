@@ -53,7 +53,7 @@ def one_side(role, parked, work, mine, theirs, seen):  # type: ignore[no-untyped
             load_acquire(mine)
         here = number * LINE_BYTES
         if role == PARKER:
-            begin_parking(parked + here)
+            begin_parking(parked + here, 0)
             seen[number] = load_acquire(work + here)
         else:
             store_release(work + here, 1)
@@ -102,25 +102,25 @@ def test_no_wake_up_is_lost(workers: int) -> None:
     def work(me: int) -> list[int]:
         ring = rings(segment)[me]
         rng = Random(me)
-        first_line = parked_address(segment, 0)
+        flags = parked_address(segment)
         turn = slept = overslept = 0
         while turn < turns:
             if turn % workers == me:
                 for _ in range(rng.choice([0, 0, 0, 30, 300])):
                     pass
                 assert put(ring, (me, 1, turn))
-                if any_parked(first_line, workers):
-                    peer = next_parked(first_line, workers, 0)
+                if any_parked(flags, workers):
+                    peer = next_parked(flags, workers, 0)
                     while peer >= 0:
                         lot.post(peer)
-                        peer = next_parked(first_line, workers, peer + 1)
+                        peer = next_parked(flags, workers, peer + 1)
             got = take(ring)
             turn += len(got)
             if got:
                 continue
             if rng.random() < 0.2:
                 yield_processor()
-            begin_parking(parked_address(segment, me))
+            begin_parking(flags, me)
             if not available(ring):
                 slept += 1
                 before = time.monotonic()

@@ -21,10 +21,10 @@ def _check(rules: Rules) -> Explored:
     )
 
 
-@pytest.mark.parametrize("wakers", [1, 2, 3])
-def test_no_wake_up_is_lost(wakers: int) -> None:
-    explored = _check(Rules(wakers))
-    assert explored.states > 30
+@pytest.mark.parametrize(("wakers", "parkers"), [(1, 1), (2, 1), (3, 1), (1, 2), (2, 2), (1, 3)])
+def test_no_wake_up_is_lost(wakers: int, parkers: int) -> None:
+    explored = _check(Rules(wakers, parkers=parkers))
+    assert explored.states > 20
     assert explored.ends >= 1
 
 
@@ -34,3 +34,10 @@ def test_no_wake_up_is_lost(wakers: int) -> None:
 def test_the_model_catches(mutation: str) -> None:
     with pytest.raises(Found, match="sleeps for ever"):
         _check(Rules(2, mutation))
+
+
+def test_two_sleepers_show_why_flags_are_set_by_an_atomic_operation() -> None:
+    """One alone never loses its flag to another's store of the word."""
+    _check(Rules(1, "torn word", parkers=1))
+    with pytest.raises(Found, match="sleeps for ever"):
+        _check(Rules(1, "torn word", parkers=2))

@@ -8,7 +8,7 @@ from types import ModuleType
 from tokenring import operators
 from tokenring.operators import graphs
 
-_NO_OPERATORS = {"col", "greatest", "least", "lit", "when", "gather", "random_edges"}
+_NO_OPERATORS = {"col", "greatest", "grown", "least", "lit", "when", "gather", "random_edges"}
 """Functions that make expressions, or arrays, or run a program."""
 
 

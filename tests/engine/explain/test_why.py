@@ -117,7 +117,7 @@ def test_messages_wait_at_an_input_or_are_on_their_way() -> None:
         for handle, _, _ in (first, second):
             handle.close()
         for worker in group.workers:
-            worker._exchange(True)  # all counts are known, nothing is delivered
+            worker.turns.exchange(True)  # all counts are known, nothing is delivered
         (far,) = group.workers[0].inspection.why(first[1]).pointstamps
         assert (far.operator, far.port, far.count, far.holders) == ("record", "input 0", 2, ())
         assert "2 messages on other workers, or in the data queues" in str(group.workers[0].inspection.why(first[1]))

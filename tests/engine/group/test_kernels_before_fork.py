@@ -121,7 +121,7 @@ def test_rows_wider_than_any_kernel_cross_without_compiling() -> None:
 
 
 CACHED = """
-from tokenring.shm.kernels.kernel import int64, kernel
+from tokenring.shm.kernels import int64, kernel
 @kernel(int64(int64))
 def next_of(value):
     return value + 1
@@ -163,10 +163,10 @@ sys.dont_write_bytecode = True
 from numba.core import caching
 for locator in caching.FunctionCache._impl_class._locator_classes:
     locator.from_function = classmethod(lambda *arguments: None)  # as where no folder can be written, not even by root
-from tokenring.shm.kernels.kernel import int64, kernel
+from tokenring.shm.kernels import int64, kernel
 sys.path.insert(0, {folder!r})
 import cached
-from tokenring.shm.kernels.kernel import kernels_to_make_ready
+from tokenring.shm.kernels import kernels_to_make_ready
 print(cached.next_of(1), cached.last_of(1))
 """
 

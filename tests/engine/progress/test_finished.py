@@ -211,7 +211,7 @@ def test_a_word_that_comes_late_is_dropped() -> None:
         made[0][1].send(5)
         first.plane.commit()
         while second.inspection.operators:
-            second._exchange(False)
+            second.turns.exchange(False)
             second.dataflows.forget_finished(second.tracker, second.plane)
         assert take_in(second) == 1
         settle(group)

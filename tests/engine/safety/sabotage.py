@@ -15,7 +15,7 @@ def publishes_in_the_middle_of_a_call(run: Run) -> None:
     """Invariant 2: a batch holds all consequences of the actions it reports."""
 
     def hook(worker_index: int) -> None:
-        run.group.workers[worker_index]._exchange(True)
+        run.group.workers[worker_index].turns.exchange(True)
 
     run.mid_call = hook
 

@@ -11,23 +11,42 @@ from hypothesis import strategies as st
 from tokenring.engine import Config, ConfigError, execute
 from tokenring.engine.worker.config import usable_cores
 from tokenring.shm.memory.layout import MAX_WORKERS
+from tokenring.shm.queues import message_words
 
 
 def test_defaults() -> None:
     config = Config()
     assert config.workers == len(usable_cores())
-    assert not config.oversubscribed
-    assert Config(workers=config.workers + 1).oversubscribed
 
 
 @given(st.integers(1, MAX_WORKERS))
 def test_default_queues_fit_a_budget(workers: int) -> None:
     config = Config(workers=workers)
     layout = config.layout
-    assert layout.queue_words * 8 == config.queue_bytes >= 32768
-    pairs_bytes = workers * (workers - 1) * config.queue_bytes
-    assert pairs_bytes <= (160 * 2**20 if workers <= 72 else workers * (workers - 1) * 32768)
-    assert layout.total_bytes - pairs_bytes <= 2 * 2**20 + workers**2 * 512  # the ring and everybody's lines
+    assert layout.queue_words * 8 == config.queue_bytes
+    if workers > 140:
+        assert config.queue_bytes == 2**13
+    else:
+        assert layout.total_bytes <= 160 * 2**20
+    wasted = config.queue_bytes < 2**21 and workers <= 140
+    twice = Config(workers=workers, queue_bytes=2 * config.queue_bytes)
+    assert not wasted or twice.layout.total_bytes > 158 * 2**20, "the queues could have been twice as large"
+
+
+@pytest.mark.parametrize(
+    ("workers", "queue_kib", "total_mib"), [(2, 2048, 5), (9, 2048, 145), (64, 32, 128), (128, 8, 132), (140, 8, 158)]
+)
+def test_the_sizes_that_the_documents_name(workers: int, queue_kib: int, total_mib: int) -> None:
+    config = Config(workers=workers)
+    assert config.queue_bytes == queue_kib * 1024
+    assert round(config.layout.total_bytes / 2**20) == total_mib
+
+
+def test_the_smallest_queue_takes_wide_rows_and_texts() -> None:
+    """A message of eight rows of 31 columns, or one row of seven and a KB of text: what 128 workers can send."""
+    limit_words = Config(workers=MAX_WORKERS).layout.queue_words // 4
+    assert message_words(8, 31) <= limit_words
+    assert message_words(1, 7) + 1024 // 8 <= limit_words
 
 
 @pytest.mark.parametrize(

@@ -113,11 +113,11 @@ def test_a_sleeper_is_woken_by_rows_that_had_waited() -> None:
         first.step()
         while second.step():
             pass
-        begin_parking(parked_address(group._segment, 1))
+        begin_parking(parked_address(group._segment), 1)
         posts.woken.clear()
         first.step()
         assert posts.woken == [1]
-        assert peek(parked_address(group._segment, 1)) == 0
+        assert peek(parked_address(group._segment)) == 0
         finish(group, edges)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,19 @@ from hypothesis import strategies as st
 from tests.operators.aggregates.reference import ROW, ROWS, Rows, aggregates, as_columns, expected, groups, without_nan
 from tests.operators.helpers import bench
 from tokenring.engine import OperatorError, Schema, SchemaError, Stream
-from tokenring.operators import Count, CountDistinct, First, Last, Max, Mean, Sum, Tumbling, aggregate, col
+from tokenring.operators import (
+    Count,
+    CountDistinct,
+    First,
+    Last,
+    Max,
+    Mean,
+    Sum,
+    Tumbling,
+    aggregate,
+    col,
+    with_columns,
+)
 
 EACH_TIME_ONCE = st.lists(ROW, min_size=1, max_size=25, unique_by=lambda row: row[0])
 
@@ -101,7 +114,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"n": Count(), "emit": "sometimes"}, "emit is 'changes' or 'end', not 'sometimes'"),
     ({"n": Count(), "late": True}, "rows are late for windows only"),
     ({"n": Count(where=col("at") + 1)}, "where=.* is int64; a condition is bool"),
-    ({"n": Count(where=col("nowhere") > 1)}, "operator 'aggregate.where': no column 'nowhere'"),
+    ({"n": Count(where=col("nowhere") > 1)}, "operator 'aggregate.columns': no column 'nowhere'"),
     ({"n": CountDistinct("at")}, "CountDistinct of all rows has no running form"),
     ({"n": First("at")}, "have no order of arrival"),
     ({"n": First("at", order="share")}, "order='share' must be a column of int64 or timestamp"),
@@ -122,6 +135,35 @@ def test_mistakes(arguments: dict[str, Any], message: str) -> None:
         return stream
 
     with bench([ROWS], declare):
+        pass
+
+
+@pytest.mark.parametrize("kind", ["int64", "timestamp"])
+def test_a_time_that_may_be_null_is_cured_as_the_message_says(kind: str) -> None:
+    window = Tumbling("at", 10 if kind == "int64" else timedelta(microseconds=1))
+    said = rf"'at' is {kind}\?; .* without nulls; say with_columns\(at=col\('at'\).fill_null\(...\)\) before"
+
+    def declare(stream: Stream) -> Stream:
+        with pytest.raises(SchemaError, match=said):
+            aggregate(stream, n=Count(), window=window)
+        with pytest.raises(SchemaError, match=r"without nulls, which \.fill_null"):
+            aggregate(stream, last=Last("x", order="at"))
+        filled = with_columns(stream, at=col("at").fill_null(np.datetime64(0, "ns") if kind == "timestamp" else 0))
+        return aggregate(filled, n=Count(), last=Last("x", order="at"), window=window)
+
+    with bench([Schema("x", at=f"{kind}?")], declare) as made:
+        made.send({"x": [1, 2, 3], "at": [None, 5, 3]})
+        made.close()
+        assert [row[-2:] for row in made.rows] == [(3, 2)]
+
+
+def test_a_text_is_no_time_however_it_is_filled() -> None:
+    def declare(stream: Stream) -> Stream:
+        with pytest.raises(SchemaError, match=r"'at' is string\?; it must be int64 or timestamp, without nulls$"):
+            aggregate(stream, n=Count(), window=Tumbling("at", 10))
+        return stream
+
+    with bench([Schema("x", at="string?")], declare):
         pass
 
 

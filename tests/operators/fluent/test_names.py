@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pytest
 
+from tests.duck import answer
 from tokenring.engine import Schema, SchemaError
 from tokenring.operators import Count, Max, Mean, Sum, col
 from tokenring.operators.fluent import Scope, run
@@ -52,14 +52,12 @@ def test_aggregates_take_expressions() -> None:
         .collect(),
         workers=2,
     )
-    connection = duckdb.connect()
-    connection.register("rows", ROWS)
-    expected = connection.sql(
+    expected = answer(
         "select name, max(price * 89) top, sum(price)::bigint plain, (sum(price + 1) filter (paid))::bigint other, "
-        "avg(price // 2) mean from rows group by name"
-    ).arrow()
-    wanted = expected.read_all() if hasattr(expected, "read_all") else expected
-    assert _rows(found, "name") == _rows(wanted, "name")
+        "avg(price // 2) mean from given group by name",
+        given=ROWS,
+    )
+    assert _rows(found, "name") == [dict(zip(found.column_names, row, strict=True)) for row in sorted(expected)]
 
 
 @pytest.mark.parametrize(

@@ -143,3 +143,15 @@ def test_mistakes(more: dict[str, Any], says: str) -> None:
 
     with bench([A, B], refused):
         pass
+
+
+def test_a_time_that_may_be_null_is_refused_with_its_cure() -> None:
+    said = r"'when' for the right side's time is int64\?; .*when=col\('when'\).fill_null"
+
+    def refused(left: Stream, right: Stream) -> Stream:
+        with pytest.raises(SchemaError, match=said):
+            declare(left, right)
+        return left
+
+    with bench([A, Schema("k b", when="int64?")], refused):
+        pass

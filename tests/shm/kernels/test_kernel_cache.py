@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+
+from tokenring.shm.kernels.compilation import ingredients
 
 LEAF = """
 from tokenring.shm.kernels.kernel import kernel
@@ -15,7 +18,7 @@ def advance(at):
     return at + STEP * {factor}
 """
 CALLER = """
-from tokenring.shm.kernels.kernel import kernel, int64
+from tokenring.shm.kernels import kernel, int64
 from leaf import STEP, advance
 @kernel(int64(int64))
 def twice(at):
@@ -65,3 +68,47 @@ def test_a_change_of_a_records_words_is_noticed(tmp_path: Path) -> None:
     assert _run(tmp_path, RECORDS.format(first="left", second="right")) == [2, 0]
     assert _run(tmp_path, RECORDS.format(first="left", second="right")) == [2, 1]
     assert _run(tmp_path, RECORDS.format(first="right", second="left")) == [1, 0], "it would read another word"
+
+
+NAMESAKE = """
+from tokenring.shm.kernels import address_of, int64, kernel, records_at
+from leaf import PAIR
+import numpy as np
+@kernel(int64(int64))
+def right(address):
+    return records_at(address, 1, PAIR)[0].right
+words = np.array([1, 2])
+print(right(address_of(words)), sum(right.original().stats.cache_hits.values()))
+"""
+
+
+def test_a_kernel_may_be_called_like_a_field_that_it_reads(tmp_path: Path) -> None:
+    (tmp_path / "caller.py").write_text(NAMESAKE)
+    assert _run(tmp_path, RECORDS.format(first="left", second="right")) == [2, 0]
+    assert _run(tmp_path, RECORDS.format(first="left", second="right")) == [2, 1], "it is not compiled anew"
+
+
+OF_A_MODULE = """
+import leaf
+from tokenring.shm.kernels import int64, kernel
+@kernel(int64(int64))
+def twice(at):
+    return leaf.advance(leaf.advance(at)) + leaf.STEP
+print(twice(0), sum(twice.original().stats.cache_hits.values()))
+"""
+
+
+def test_a_change_of_what_is_taken_from_a_module_is_noticed(tmp_path: Path) -> None:
+    (tmp_path / "caller.py").write_text(OF_A_MODULE)
+    assert _run(tmp_path, LEAF.format(step=1, factor=1)) == [3, 0]
+    assert _run(tmp_path, LEAF.format(step=1, factor=1)) == [3, 1]
+    assert _run(tmp_path, LEAF.format(step=5, factor=1)) == [15, 0], "a constant changed"
+    assert _run(tmp_path, LEAF.format(step=5, factor=2)) == [25, 0], "the code of a kernel that is called changed"
+
+
+def test_what_the_functions_around_it_say_is_an_ingredient() -> None:
+    def made(step: int) -> Callable[[int], int]:
+        return lambda at: at + step
+
+    assert ingredients(made(1)) == ingredients(made(1))
+    assert ingredients(made(1)) != ingredients(made(2))

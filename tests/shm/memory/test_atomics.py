@@ -13,7 +13,8 @@ from numba import njit
 
 from tokenring.shm.kernels.kernel import address_of, kernel, words_at
 from tokenring.shm.memory import atomics
-from tokenring.shm.memory.atomics import add, exchange_if, peek, poke
+from tokenring.shm.memory.atomics import add, exchange_if, fetch_and, fetch_or, peek, poke
+from tokenring.shm.queues.flags import set_flag
 from tokenring.shm.queues.parking import fence_now
 
 
@@ -39,6 +40,16 @@ def test_compare_exchange_writes_only_if_expected() -> None:
     assert words[0] == 5
     assert exchange_if(address_of(words), 5, 9) == 5
     assert words[0] == 9
+
+
+def test_bits_are_set_and_cleared_and_what_was_there_is_returned() -> None:
+    @kernel
+    def set_and_clear(address: int, bits: int, kept: int) -> tuple[int, int]:
+        return fetch_or(address, bits), fetch_and(address, kept)
+
+    words = np.array([0b0101], np.int64)
+    assert set_and_clear(address_of(words), -(2**63) | 0b0110, ~0b0001) == (0b0101, -(2**63) | 0b0111)
+    assert words[0] == -(2**63) | 0b0110
 
 
 def test_the_whole_range_of_a_word() -> None:
@@ -68,10 +79,16 @@ def test_the_emitted_code_is_atomic() -> None:
         fresh(address_of(words), *arguments)
         return "\n".join(fresh.inspect_llvm().values())
 
+    @kernel
+    def keep_bits(address: int, bits: int) -> None:  # whose result is used is a loop around cmpxchg on x86
+        fetch_and(address, bits)
+
     words = np.zeros(1, np.int64)
     assert re.search(r"load atomic i64.* acquire", emitted(peek))
     assert re.search(r"store atomic i64.* release", emitted(poke, 0))
     assert re.search(r"atomicrmw add .* seq_cst", emitted(add, 0))
+    assert re.search(r"atomicrmw or .* seq_cst", emitted(set_flag, 0))
+    assert re.search(r"atomicrmw and .* seq_cst", emitted(keep_bits, 0))
     assert re.search(r"cmpxchg .* seq_cst seq_cst", emitted(exchange_if, 0, 0))
 
 

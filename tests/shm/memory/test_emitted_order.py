@@ -17,6 +17,7 @@ from numba import njit, types
 
 from tokenring.shm.kernels.kernel import address_of
 from tokenring.shm.memory.atomics import load_word, store_release, store_word
+from tokenring.shm.memory.layout import MAX_WORKERS
 from tokenring.shm.queues import data_queue, parking, progress_ring
 
 STATE, STATES, WORD = types.int64[::1], types.int64[:, ::1], types.int64
@@ -31,9 +32,11 @@ ENDS: dict[str, tuple[Any, tuple[Any, ...], str]] = {
     "ring-release: acquire": (progress_ring.slowest_read_position, (STATE,), _ACQUIRE),
     "queue-publish: release": (data_queue.commit_all, (STATES,), _RELEASE),
     "queue-publish: acquire": (data_queue.receive, (STATES, STATE), _ACQUIRE),
+    "queue-bell: release": (data_queue.commit_all, (STATES,), _RELEASE),
+    "queue-bell: acquire": (data_queue.anything_waiting, (STATES,), _ACQUIRE),
     "queue-release: release": (data_queue.release_all, (STATES,), _RELEASE),
     "queue-release: acquire": (data_queue.has_room, (STATE, WORD), _ACQUIRE),
-    "parking: parker's half": (parking.begin_parking, (WORD,), _FENCE),
+    "parking: parker's half": (parking.begin_parking, (WORD, WORD), _FENCE),
     "parking: waker's half": (parking.any_parked, (WORD, WORD), _FENCE),
 }
 
@@ -126,19 +129,38 @@ def test_a_batch_is_published_last(count: int) -> None:
     assert {(address - address_of(records)) // 8 for _, address, _ in before} == words
 
 
-def test_messages_are_published_once_and_with_all_that_was_written() -> None:
-    words = np.zeros(2 * 32 + 64, np.int64)
-    queue = np.array([data_queue._row(address_of(words), 64)], np.int64)
+def test_messages_are_published_once_with_all_that_was_written_and_then_rung() -> None:
+    words, bell = np.zeros(2 * 32 + 64, np.int64), np.zeros(1, np.int64)
+    queue = np.array([data_queue._row(address_of(words), 64, address_of(bell), 7)], np.int64)
     data_queue.begin(queue[0], 24, 3, 16, 1, 5)
     commit_all, stores = traced(data_queue.commit_all)
     commit_all(queue)
     commit_all(queue)  # nothing new: nothing is stored
-    assert stores == [("release", address_of(words), 24)]
+    assert stores == [("release", address_of(words), 24), ("release", address_of(bell), 24 * MAX_WORKERS + 7)]
+
+
+def test_the_bell_is_heard_before_the_queues_are_looked_at() -> None:
+    """By any receiver: what was rung for before it heard the bell is in the queues that it looks at afterwards."""
+    words, bell = np.zeros(2 * 32 + 64, np.int64), np.array([5], np.int64)
+    queue = np.array([data_queue._row(address_of(words), 64, address_of(bell), 0)], np.int64)
+    loads: list[int] = []
+
+    def load(address: int) -> int:
+        loads.append(int(address))
+        return int(bell[0]) if address == address_of(bell) else 0
+
+    function = data_queue.receive.py_func
+    receive = FunctionType(function.__code__, function.__globals__ | {"load_acquire": load})
+    inbox = np.zeros(8 * 4, np.int64)
+    receive(queue, inbox)
+    assert loads == [address_of(bell), address_of(words)]
+    receive(queue, inbox)
+    assert loads[2:] == [address_of(bell)], "nothing was rung: nothing else is looked at"
 
 
 def test_bytes_are_given_back_once() -> None:
     words = np.zeros(2 * 32 + 64, np.int64)
-    queue = np.array([data_queue._row(address_of(words), 64)], np.int64)
+    queue = np.array([data_queue._row(address_of(words), 64, 0, 0)], np.int64)
     queue[0, data_queue.READ_POSITION] = 24
     release_all, stores = traced(data_queue.release_all)
     release_all(queue)

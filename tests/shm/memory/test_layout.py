@@ -23,7 +23,10 @@ layouts = st.builds(
 def _areas(layout: Layout) -> list[tuple[int, int, str]]:
     """Everything in the segment as (begin, end, name), in words."""
     areas = [(0, LINE_WORDS, "header"), (layout.stop, layout.stop + LINE_WORDS, "group")]
+    areas.append((layout.parked, layout.parked + LINE_WORDS, "parked"))
+    areas.append((layout.congested, layout.congested + LINE_WORDS, "congested"))
     areas += [(layout.worker(w), layout.worker(w) + LINE_WORDS, f"worker {w}") for w in range(layout.workers)]
+    areas += [(layout.bell(w), layout.bell(w) + LINE_WORDS, f"bell {w}") for w in range(layout.workers)]
     areas.append((layout.ring_write_position, layout.ring_write_position + LINE_WORDS, "write position"))
     for worker in range(layout.workers):
         begin = layout.ring_read_position(worker)

@@ -260,3 +260,36 @@ def test_anything_waiting() -> None:
         assert not anything_waiting(first.incoming)
         take(second)
         assert not anything_waiting(second.incoming)
+
+
+def test_what_one_receive_leaves_is_still_waiting() -> None:
+    """Nobody rings for it again."""
+    with private() as segment:
+        first, second = QueueEnd(segment, 0), QueueEnd(segment, 1, messages=2)
+        for stamp in range(5):
+            assert send(first, 1, [[stamp]], stamp=stamp)
+        seen = []
+        while anything_waiting(second.incoming):
+            seen += [stamp for _, _, stamp, _ in take(second)]
+        assert seen == [0, 1, 2, 3, 4]
+
+
+def test_each_sender_rings_another_value() -> None:
+    """Two who have sent as many words to one receiver are two: hearing the one is not hearing the other."""
+    with private(workers=3) as segment:
+        ends = [QueueEnd(segment, worker) for worker in range(3)]
+        for number in range(3):
+            for sender in (0, 1):
+                assert send(ends[sender], 2, [[number]])
+                assert anything_waiting(ends[2].incoming)
+                assert [message[0] for message in take(ends[2])] == [sender]
+                assert not anything_waiting(ends[2].incoming)
+
+
+def test_messages_come_from_the_first_and_the_last_of_many_workers() -> None:
+    with private(workers=130, queue_words=256) as segment:
+        ends = {worker: QueueEnd(segment, worker) for worker in (0, 64, 129)}
+        for sender, receiver in [(0, 129), (129, 0), (64, 0), (64, 129)]:
+            assert send(ends[sender], receiver, [[sender]])
+            assert take(ends[receiver]) == [(sender, 0, 0, [[sender]])]
+        assert not any(anything_waiting(end.incoming) for end in ends.values())

@@ -37,38 +37,38 @@ def test_a_post_is_kept_for_the_next_wait() -> None:
 
 def test_a_sleeper_is_undertaken_by_one_waker_only() -> None:
     with private(workers=3) as segment:
-        first_line = parked_address(segment, 0)
-        assert not any_parked(first_line, 3)
-        begin_parking(parked_address(segment, 0))
-        begin_parking(parked_address(segment, 2))
-        assert any_parked(first_line, 3)
-        assert next_parked(first_line, 3, 0) == 0
-        assert next_parked(first_line, 3, 0) == 2
-        assert next_parked(first_line, 3, 0) == -1
-        assert not any_parked(first_line, 3)
+        flags = parked_address(segment)
+        assert not any_parked(flags, 3)
+        begin_parking(parked_address(segment), 0)
+        begin_parking(parked_address(segment), 2)
+        assert any_parked(flags, 3)
+        assert next_parked(flags, 3, 0) == 0
+        assert next_parked(flags, 3, 0) == 2
+        assert next_parked(flags, 3, 0) == -1
+        assert not any_parked(flags, 3)
 
 
 def test_the_search_starts_where_it_is_told() -> None:
     with private(workers=3) as segment:
         for worker in range(3):
-            begin_parking(parked_address(segment, worker))
-        assert next_parked(parked_address(segment, 0), 3, 2) == 2
-        assert next_parked(parked_address(segment, 0), 3, 2) == -1
-        assert peek(parked_address(segment, 1)) == 1
+            begin_parking(parked_address(segment), worker)
+        assert next_parked(parked_address(segment), 3, 2) == 2
+        assert next_parked(parked_address(segment), 3, 2) == -1
+        assert peek(parked_address(segment)) == 0b011
 
 
 def test_who_ended_parking_is_not_woken() -> None:
     with private() as segment:
-        begin_parking(parked_address(segment, 1))
+        begin_parking(parked_address(segment), 1)
         end_parking(segment, 1)
-        assert next_parked(parked_address(segment, 0), 2, 0) == -1
+        assert next_parked(parked_address(segment), 2, 0) == -1
 
 
 def test_wake_all_posts_to_sleepers_only() -> None:
     with private(workers=3) as segment:
         lot = ParkingLot(3)
-        begin_parking(parked_address(segment, 0))
-        begin_parking(parked_address(segment, 1))
+        begin_parking(parked_address(segment), 0)
+        begin_parking(parked_address(segment), 1)
         wake_all(segment, lot)
         assert [lot.wait(worker, 0) for worker in range(3)] == [True, True, False]
         lot.close()

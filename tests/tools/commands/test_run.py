@@ -14,6 +14,7 @@ import pytest
 
 from tests.crash.group import ROOT, WATCHDOG_S
 from tests.crash.run_process import Command
+from tokenring.engine.worker import usable_cores
 
 PROGRAM = """
 import sys
@@ -51,12 +52,33 @@ def endless(worker):
 number = 3
 """
 
+METHODS = """
+import tokenring as tr
+
+SOLD = tr.Schema("shop", price="int64")
+
+def kept(scope):
+    return scope.read_csv("sold.csv", SOLD).filter(tr.col("price") >= 2).latest("shop")
+
+def streamed(scope):
+    return scope.read_csv("sold.csv", SOLD).select("price").filter(tr.col("price") == 3)
+
+def written(scope):
+    return scope.read_csv("sold.csv", SOLD).to_parquet("sold")
+
+def counted(worker):
+    with worker.dataflow() as scope:
+        return scope.read_csv("sold.csv", SOLD).aggregate(n=tr.Count(), emit="end").collect()
+"""
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     files = {
         "my.py": PROGRAM,
+        "methods.py": METHODS,
         "beside.py": "LEAST = 10",
+        "sold.csv": "shop,price\n1,1\n1,2\n2,3\n",
         "engine.py": "raise AssertionError('somebody else\\'s')",
         "raising.py": "import json\njson.loads('{')",
         "broken.py": "def (",
@@ -96,6 +118,10 @@ def test_rows_into_a_pipe(folder: Path, start: str) -> None:
     [
         (["my:told", "--workers", "1", "--", "a", "--b"], "(0, 1, ['my', 'a', '--b'])\n"),
         (["my.py:scoped", "--workers", "1"], '{"n":4}\n{"n":5}\n'),
+        (["methods.py:kept", "--workers", "1"], '{"shop":1,"price":2}\n{"shop":2,"price":3}\n'),
+        (["methods.py:streamed", "--workers", "2", "--start", "spawn"], '{"price":3}\n'),
+        (["methods.py:written", "--workers", "1"], ""),
+        (["methods.py:counted", "--workers", "2"], '{"n":3}\n'),
         (["my.py:named", "--workers", "2"], "('n',)\n('n',)\n"),
         (["my.py:nothing"], ""),
         (["package.module:program", "--workers", "2"], "7\n8\n"),
@@ -105,6 +131,15 @@ def test_rows_into_a_pipe(folder: Path, start: str) -> None:
 def test_what_is_returned_is_printed(folder: Path, arguments: list[str], printed: str) -> None:
     done = run(folder, *arguments)
     assert (done.returncode, done.stdout, done.stderr) == (0, printed, "")
+
+
+def test_verbose_says_where_workers_run(folder: Path) -> None:
+    workers = len(usable_cores()) + 1
+    done = run(folder, "--verbose", "--workers", str(workers), "my.py:nothing")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.startswith("tokenring: workers on cores ")
+    assert done.stderr.count("\n") == 1
+    assert f"), not spinning: {workers} workers, and {workers - 1} core" in done.stderr
 
 
 def test_rows_on_a_terminal_are_a_table(folder: Path) -> None:

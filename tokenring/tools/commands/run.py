@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from tokenring.tools.errors import CommandError
+from tokenring.tools.system import verbose_option
 
 MAX_WORKERS = 512
 STARTS = ("fork", "spawn", "forkserver")
@@ -35,13 +36,14 @@ def program_options(command: Any) -> Any:
 
 @click.command("run")
 @program_options
+@verbose_option
 def run_program(target: str, arguments: tuple[str, ...], workers: int | None, start: str, checks: str | None) -> int:
     """Run a function of your own on all cores: FILE.py:FUNCTION, or package.module:FUNCTION.
 
     It is called on each worker, with the worker, or with the scope of a dataflow if its parameter is annotated or named
-    so. What it returns is printed: rows (of `collect`, of a scope's stream, Arrow tables) as a table on a terminal and
-    as JSON lines elsewhere; other values as they are, a worker after the other; None not at all. ARGUMENTS are what it
-    finds in sys.argv.
+    so; both have the operators as methods. What it returns is printed: rows (of `collect` or `latest`, of a scope's
+    stream, Arrow tables) as a table on a terminal and as JSON lines elsewhere; other values as they are, a worker after
+    the other; None and a sink's probe not at all. ARGUMENTS are what it finds in sys.argv.
 
     A file is imported as if it were run, save that it is not called __main__.
     """

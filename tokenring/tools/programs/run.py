@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 from tokenring.tools.errors import InputError
 
 if TYPE_CHECKING:
-    from tokenring.engine import Config, Worker
+    from tokenring.engine import Config
+    from tokenring.operators.fluent import Worker
 
 _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def run(name: str, program: Callable[..., Any], config: Config) -> list[Any]:
-    """What `program` returned on each worker, in their order; an Arrow table in place of what `collect` gave it, or of
-    a stream of its scope.
+    """What `program` returned on each worker, in their order; an Arrow table in place of what `collect` or `latest`
+    gave it, or of a stream of its scope, and None in place of a sink's probe.
 
-    It is called with a scope if its parameter is annotated or named so, else with the worker. InputError if it takes
-    nothing, or needs more than that.
+    It is called with a scope if its parameter is annotated or named so, else with the worker: those that have the
+    operators as methods. InputError if it takes nothing, or needs more than that.
     """
-    import tokenring.operators  # noqa: F401 - here once, and not in every worker
-    from tokenring.engine import execute
+    from tokenring.operators.fluent import execute
 
     return execute(partial(_part, program, name, _takes_a_scope(name, program)), config=config)
 
@@ -45,8 +45,8 @@ def _takes_a_scope(name: str, program: Callable[..., Any]) -> bool:
 
 def _part(program: Callable[..., Any], name: str, of_a_scope: bool, worker: Worker) -> Any:
     """What each worker runs."""
-    from tokenring.engine import Stream
-    from tokenring.operators import Collected, collect
+    from tokenring.engine import Probe, Stream
+    from tokenring.operators import Collected, Latest, collect
 
     if of_a_scope:
         with worker.dataflow(name) as scope:
@@ -55,7 +55,7 @@ def _part(program: Callable[..., Any], name: str, of_a_scope: bool, worker: Work
                 value = collect(value)
     else:
         value = program(worker)
-    if isinstance(value, Collected):
+    if isinstance(value, Collected | Latest):
         worker.run()  # now, and not after the program: the rows are whole only then
         return value.to_arrow()
-    return value
+    return None if isinstance(value, Probe) else value

@@ -11,6 +11,7 @@ from tokenring.tools.system.signals import (
     ending_signals_raise,
     put_back,
 )
+from tokenring.tools.system.verbose import verbose_option
 
 __all__ = [
     "Advance",
@@ -30,4 +31,5 @@ __all__ = [
     "replace_by",
     "require_writable",
     "silent",
+    "verbose_option",
 ]

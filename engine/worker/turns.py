@@ -1,0 +1,157 @@
+"""Python's part of the inner loop: what it is left for, done, until nothing is due or it is time."""
+
+from collections.abc import Callable
+from typing import Any
+
+from tokenring.engine.bridge import CompiledPart
+from tokenring.engine.data import Runtime
+from tokenring.engine.native import (
+    ARRIVALS,
+    ARRIVED_FOR_PYTHON,
+    DUE_COUNT,
+    HANDED_OVER,
+    LOG_COUNT,
+    NOBODY,
+    OPERATOR_STOPPED,
+    PEERS_SLEEP,
+    POSITION,
+    PYTHON_IS_DUE,
+    QUIET,
+    RING_IS_FULL,
+    TIME_IS_UP,
+    TO_EXCHANGE,
+    TO_GIVE_BACK,
+    TROUBLE,
+    TROUBLED,
+    UNPUBLISHED,
+    WAS_ACTIVE,
+    WOKEN,
+    turn,
+)
+from tokenring.engine.progress import APPLIED_ANY, CHANGE_BYTES, FULL, INCOMING, PARKED, ProgressChannel
+from tokenring.engine.running import Dataflows, Schedule
+from tokenring.engine.worker.parking import Parking
+
+_OPERATORS_A_STEP = 64  # runs of Python's operators within one step, so that sources get their turn
+
+
+class Turns:
+    """One worker's turns of the inner loop."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        schedule: Schedule,
+        dataflows: Dataflows,
+        compiled: CompiledPart,
+        parking: Parking,
+        progress: ProgressChannel,
+        exchange_progress: Callable[[bool], int],
+    ) -> None:
+        """exchange_progress: that of `progress`, or of what checks it."""
+        self._world = runtime.world
+        self._log = runtime.log
+        self._lost = runtime.lost
+        self._plane = runtime.plane
+        self._tracker = runtime.tracker
+        self._schedule = schedule
+        self._dataflows = dataflows
+        self._compiled = compiled
+        self._parking = parking
+        self._progress = progress
+        self._exchange_progress = exchange_progress
+        self._is_alone = runtime.peers == 1
+        self.going_round: list[tuple[Any, Any, Any]] = []
+        """Sent around loops, not counted yet: push, time, batch."""
+
+    def run(self, until_ns: int) -> bool:
+        """Run the inner loop, and Python's part of it, until nothing is due, or it is time; whether there was
+        something."""
+        schedule, compiled, due, log = self._schedule, self._compiled, self._schedule.due, self._log
+        view, address = self._world.view, self._world.address
+        budget = _OPERATORS_A_STEP
+        active = False
+        while budget:
+            key, depends = NOBODY, 1
+            if due:
+                key = due[0]
+                if self._is_alone and schedule.next_is_indifferent:
+                    depends = 0
+            compiled.before()
+            told = turn(address, key, depends, until_ns)
+            log.offset = view[LOG_COUNT] * CHANGE_BYTES
+            if told & WAS_ACTIVE:
+                active = True
+            if told & PEERS_SLEEP:
+                self._parking.wake_peers()
+            if told & PYTHON_IS_DUE:
+                while True:
+                    budget -= 1
+                    schedule.first_due().run()
+                    if self.going_round:
+                        self._send_round()
+                    if not budget or not self._is_alone or not schedule.next_is_indifferent:
+                        break
+                view[UNPUBLISHED] = active = True
+            elif told & HANDED_OVER:
+                compiled.edges.hand_on()
+            elif told & OPERATOR_STOPPED:
+                compiled.attend()
+            elif told & ARRIVALS:
+                self._plane.deliver(view[ARRIVED_FOR_PYTHON])
+            elif told & TO_GIVE_BACK:
+                schedule.keep_waiting_messages()
+                self._plane.end_round()
+            elif told & (TO_EXCHANGE | TROUBLED):
+                flags = self._exchange_outside(told)
+                active |= flags & ~INCOMING != 0
+                if not flags & (APPLIED_ANY | INCOMING) and view[POSITION] < 0 and not due and not view[DUE_COUNT]:
+                    break
+            elif told & WOKEN:
+                self._tell_woken()
+            elif told & (QUIET | TIME_IS_UP):
+                break
+        return active
+
+    def _exchange_outside(self, told: int) -> int:
+        """Exchange progress where the inner loop left it to Python; the flags of that."""
+        view = self._world.view
+        if told & TROUBLED:
+            flags = self._progress.handle(view[TROUBLE])
+            view[TROUBLE] = 0
+            return self._heed(flags)
+        sent = view[UNPUBLISHED] != 0
+        view[UNPUBLISHED] = 0
+        return self.exchange(sent)
+
+    def _tell_woken(self) -> None:
+        for number in self._tracker.woken():
+            (self._dataflows.operators.get(number) or self._dataflows.by_number[number]).frontier_moved()
+
+    def _send_round(self) -> None:
+        """Hand on what was sent around loops; before progress is exchanged, since it is counted only now."""
+        while self.going_round:
+            round_trips, self.going_round[:] = self.going_round[:], []
+            for push, at, batch in round_trips:
+                push(at, batch)
+        self._plane.commit()
+
+    def exchange(self, sent: bool) -> int:
+        """Publish what is logged, apply what others published, tell who is woken; the flags of that. sent: whether data
+        was sent since."""
+        if self.going_round:  # by a manual input, which the program or a listener moves outside of operators' calls
+            self._send_round()
+        if self._lost.waiting:
+            self._lost.release()
+        if self._plane.uncommitted:
+            self._plane.commit()
+        return self._heed(self._exchange_progress(sent))
+
+    def _heed(self, flags: int) -> int:
+        """Do what an exchange of progress asks for."""
+        self._world.view[RING_IS_FULL] = flags & FULL
+        if flags & APPLIED_ANY:
+            self._tell_woken()
+        if flags & PARKED:
+            self._parking.wake_peers()
+        return flags

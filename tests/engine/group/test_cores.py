@@ -1,0 +1,99 @@
+"""Workers of real groups: each on a core of its own and spinning there, or not, as the launcher chose."""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import Any
+
+import pytest
+
+from tokenring.engine import Config, Schema, Worker, execute
+from tokenring.engine.cores import Claims, claims, placement
+from tokenring.engine.cores.claims import taken_among
+from tokenring.engine.worker import usable_cores
+
+CORES = usable_cores()
+SPIN_US = 20_000
+needs_two = pytest.mark.skipif(len(CORES) < 2, reason="two workers that spin need two cores")
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if no other group ran on this machine, and no quota held."""
+    monkeypatch.setattr(claims, "_name", lambda core: f"\0tokenring-test-{os.getpid()}-{core}")
+    monkeypatch.setattr(placement, "cpu_quota", lambda root: None)
+
+
+def idle(worker: Worker) -> dict[str, Any]:
+    """Where a worker runs, and how many steps it takes with nothing to do before it parks."""
+    with worker.dataflow("idle") as scope:
+        scope.new_input(Schema("value"))
+    worker.barrier()
+    for _ in range(20):  # what is left of the beginning
+        worker.step()
+    before = worker.steps
+    found = worker.step_or_park(1.0)
+    steps = worker.steps - before
+    worker.barrier()
+    return {"cores": sorted(os.sched_getaffinity(0)), "steps": 0 if found else steps, "told": worker.config.spin_us}
+
+
+@needs_two
+@pytest.mark.parametrize("start", ["fork", "spawn", "forkserver"])
+def test_pinned_workers_spin(start: str) -> None:
+    first, second = execute(idle, config=Config(workers=2, spin_us=SPIN_US, start=start))
+    assert len(first["cores"]) == len(second["cores"]) == 1
+    assert first["cores"] != second["cores"]
+    assert first["steps"] > 10
+    assert second["steps"] > 10
+
+
+@needs_two
+def test_workers_without_a_core_of_their_own_spin_too() -> None:
+    for found in execute(idle, config=Config(workers=2, spin_us=SPIN_US, pin=False)):
+        assert (found["cores"], found["told"]) == (CORES, SPIN_US)
+        assert found["steps"] > 10
+
+
+def test_more_workers_than_cores_park_at_once() -> None:
+    found = execute(idle, config=Config(workers=len(CORES) + 1, spin_us=SPIN_US))
+    assert [one["told"] for one in found] == [0] * len(found)
+    assert all(one["steps"] <= 2 for one in found)
+    assert [one["cores"] for one in found] == [[core] for core in (*CORES, CORES[0])]
+
+
+def test_so_do_those_on_another_groups_cores() -> None:
+    with Claims() as others:
+        assert all(others.claim(core) for core in CORES)
+        found = execute(idle, config=Config(workers=len(CORES), spin_us=SPIN_US))
+    assert all(one["steps"] <= 2 for one in found)
+
+
+@needs_two
+def test_another_groups_core_is_left_alone() -> None:
+    with Claims() as others:
+        assert others.claim(CORES[0])
+        (found,) = execute(idle, config=Config(workers=1, spin_us=SPIN_US))
+    assert found["cores"] == [CORES[1]]
+    assert found["steps"] > 10
+
+
+def test_a_groups_cores_are_taken_while_it_lives() -> None:
+    seen: list[set[int]] = []
+    execute(idle, config=Config(workers=1), on_start=lambda pids: seen.append(taken_among(CORES)))
+    assert seen == [{CORES[0]}]
+    assert not taken_among(CORES)
+
+
+def test_unpinned_groups_take_none() -> None:
+    seen: list[set[int]] = []
+    execute(idle, config=Config(workers=1, pin=False), on_start=lambda pids: seen.append(taken_among(CORES)))
+    assert seen == [set()]
+
+
+def test_the_launcher_logs_what_it_chose(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "tokenring"):
+        execute(idle, config=Config(workers=1, spin_us=7))
+    (said,) = [record.getMessage() for record in caplog.records if record.name == "tokenring"]
+    assert said == f"workers on cores {CORES[0]} (of {len(CORES)}; one a physical core), spinning 7 µs"

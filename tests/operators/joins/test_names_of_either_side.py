@@ -1,0 +1,78 @@
+"""Keys that are called otherwise on the right side: left_on and right_on, a mapping, and a renamed stream are one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.operators.helpers import bench
+from tokenring.engine import Schema, SchemaError, Stream
+from tokenring.operators import enrich, interval_join, join, rename, temporal_join
+
+LEFT = Schema("at id a", city="string")
+RIGHT = Schema("since number b", town="string")
+TABLE = {"number": [1, 2], "b": [5, 6], "town": ["Oslo", "Rome"], "since": [1, 1]}
+OPERATORS: dict[str, Callable[..., Any]] = {
+    "join": join,
+    "interval_join": lambda left, right, **on: interval_join(
+        left, right, left_time="at", right_time="since", lower=-10, upper=10, **on
+    ),
+    "temporal_join": lambda left, right, **on: temporal_join(left, right, time="at", version_time="since", **on),
+    "enrich": enrich,
+}
+FORMS = (
+    {"left_on": "id city", "right_on": ("number", "town")},
+    {"on": {"id": "number", "city": "town"}},
+    {"on": "id city"},  # of a renamed stream
+)
+
+
+@pytest.mark.parametrize("form", range(len(FORMS)))
+@pytest.mark.parametrize("called", OPERATORS)
+def test_all_forms_are_one(called: str, form: int) -> None:
+    def declare(left: Stream, right: Stream) -> Stream:
+        if form == len(FORMS) - 1:
+            right = rename(right, number="id", town="city")
+        made: Stream = OPERATORS[called](left, right, how="left", **FORMS[form])
+        assert made.schema.names == ("at", "id", "a", "city", "since", "b")
+        return made
+
+    with bench([LEFT, RIGHT], declare) as made:
+        made.send(TABLE, to=1)
+        made.settle()
+        made.send({"at": [3, 4], "id": [1, 2], "a": [7, 8], "city": ["Oslo", "Bern"]})
+        made.close()
+        assert sorted([row[2:] for row in made.rows]) == [(3, 1, 7, "Oslo", 1, 5), (4, 2, 8, "Bern", None, None)]
+
+
+def test_a_table_that_is_given() -> None:
+    def declare(left: Stream) -> Stream:
+        made = enrich(left, TABLE, left_on="id city", right_on="number town", columns="a b")
+        assert made.schema == enrich(left, TABLE, on={"id": "number", "city": "town"}, columns="a b").schema
+        return made
+
+    with bench([LEFT], declare) as made:
+        made.send({"at": [3, 4], "id": [1, 2], "a": [7, 8], "city": ["Oslo", "Bern"]})
+        made.close()
+        assert [row[2:] for row in made.rows] == [(7, 5)]
+
+
+@pytest.mark.parametrize("called", OPERATORS)
+@pytest.mark.parametrize(
+    ("on", "says"),
+    [
+        ({"on": "id", "left_on": "id"}, "give on= or left_on= and right_on=, not both"),
+        ({}, "give on=, or left_on= and right_on="),
+        ({"left_on": "id a", "right_on": "number"}, r"left_on= names 2 columns \(id, a\), right_on= 1 \(number\)"),
+    ],
+)
+def test_mistakes(called: str, on: dict[str, str], says: str) -> None:
+    def refused(left: Stream, right: Stream) -> Stream:
+        with pytest.raises(SchemaError, match=says):
+            OPERATORS[called](left, right, **on)
+        return left
+
+    with bench([LEFT, RIGHT], refused):
+        pass
