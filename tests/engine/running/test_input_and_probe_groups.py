@@ -40,8 +40,8 @@ def test_a_group_moves_in_one_exchange() -> None:
         worker = group.workers[0]
         settle(group)
         exchanges = []
-        exchange = worker._exchange_progress
-        worker._exchange_progress = lambda sent: exchanges.append(sent) or exchange(sent)
+        exchange = worker.turns._exchange_progress
+        worker.turns._exchange_progress = lambda sent: exchanges.append(sent) or exchange(sent)
         assert outputs.less_than(5)
         inputs.advance_to(5)
         assert len(exchanges) == 1

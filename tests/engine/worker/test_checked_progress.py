@@ -221,7 +221,7 @@ def test_publishing_in_the_middle_of_a_call() -> None:
 
         def logic(rows: Any, output: Any) -> None:
             for reference, _ in rows:
-                group.workers[0]._exchange_progress(False)
+                group.workers[0].turns._exchange_progress(False)
                 kept.append(reference.retain())
 
         return logic
