@@ -167,7 +167,7 @@ def test_messages_stay_what_they_were_when_a_step_ends_before_their_operator_ran
 ) -> None:
     """A step runs one operator only, the first of two always has something to do, and the sender fills the queue
     again."""
-    monkeypatch.setattr("tokenring.engine.worker.worker._OPERATORS_A_STEP", 1)
+    monkeypatch.setattr("tokenring.engine.worker.turns._OPERATORS_A_STEP", 1)
 
     def declare(worker: Worker, scope: Scope) -> tuple[InputHandle, Recorder, Recorder]:
         handle, stream = scope.new_input(VALUE)
