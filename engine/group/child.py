@@ -46,6 +46,7 @@ def live(
         allow_tracing()
         if cores:
             os.sched_setaffinity(0, {cores[index]})
+        segment.allocate_queues_to(index)
         gc.freeze()
         gc.disable()
         worker = worker_class(segment, lot, index, config)

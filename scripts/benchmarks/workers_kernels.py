@@ -13,7 +13,7 @@ from tokenring.engine.group.warm_up import warm_up
 from tokenring.engine.worker.simulation import SimulatedGroup
 from tokenring.shm.queues import commit_all, partition_for, receive, release_all, send_for
 
-_CALLS = 100
+_CALLS = 200  # of a run: short ones are rarely interrupted
 _ROWS = 1_000
 _COLUMNS = 3
 
@@ -23,8 +23,8 @@ def kernel_costs(workers: int, queue_bytes: int) -> dict[str, float]:
     group, handles = _group(workers, queue_bytes)
     first = group.workers[0]
     plane = first.plane
-    costs = {"a step with nothing to do": per_call_us(first.step)}
-    costs["receive, nothing there"] = per_call_us(lambda: receive(plane.incoming, plane.inbox))
+    costs = {"a step with nothing to do": per_call_us(first.step, _CALLS)}
+    costs["receive, nothing there"] = per_call_us(lambda: receive(plane.incoming, plane.inbox), _CALLS)
 
     partition, rng = partition_for(_COLUMNS), np.random.default_rng(1)
     columns = tuple(rng.integers(0, 1 << 40, _ROWS) for _ in range(_COLUMNS))
@@ -54,7 +54,7 @@ def kernel_costs(workers: int, queue_bytes: int) -> dict[str, float]:
         sent_by(senders)()
         costs[f"receive {what}"] = each_us(lambda: receive(plane.incoming, plane.inbox), sent_by(senders), _CALLS)
     drain()
-    costs["exchange progress, nothing to say"] = per_call_us(lambda: first.progress.exchange(False))
+    costs["exchange progress, nothing to say"] = per_call_us(lambda: first.progress.exchange(False), _CALLS)
     stamp = 0
 
     def others_move() -> None:

@@ -46,6 +46,6 @@ def render_workers(data: dict[str, Any]) -> list[str]:
         table(header, kernels),
         "Groups of n processes, in each round of which everybody moves its time on and waits until all have, medians:",
         table(["workers", "µs a round", "CPU µs of a worker", "own MB", "shared MB it touched"], groups),
-        "A group's segment, allocated when it is made, and the queues in it that one worker writes or reads:",
+        "A group's segment, all of it allocated at the start, and the queues in it that one worker writes or reads:",
         table(["workers", "KiB a queue", "segment MB", "a worker's queues MB"], segments),
     ]

@@ -6,7 +6,7 @@
     workers     graphs digest(2) built barriers finished instant(2) forgotten(2)   1 line each
     bells       what its senders ring, of each worker                    1 line each
     ring        write position | read position of each worker | records  1 line, 1 line each, 8 words a record
-    queues      for each ordered pair: write position | read position | data
+    queues      for each receiver, each sender to it: write position | read position | data
 
 A "line" is 16 words (128 bytes): two cache lines, since processors prefetch them in pairs.
 """
@@ -18,7 +18,7 @@ from functools import cached_property
 from tokenring.shm.errors import SegmentError
 
 MAGIC = 0x544F4B454E52494E  # "TOKENRIN"
-VERSION = 3
+VERSION = 4
 WORD_BYTES = 8
 LINE_WORDS = 16
 RECORD_WORDS = 8
@@ -123,13 +123,16 @@ class Layout:
         """Offset of the queue from `sender` to `receiver`: write position (sender), read position (receiver), data."""
         if sender == receiver or not (0 <= sender < self.workers and 0 <= receiver < self.workers):
             raise SegmentError(f"no queue from worker {sender} to worker {receiver} among {self.workers}")
-        index = sender * (self.workers - 1) + receiver - (receiver > sender)
-        return self._queues + index * (2 * LINE_WORDS + self.queue_words)
+        return self.queues_to(receiver) + (sender - (sender > receiver)) * (2 * LINE_WORDS + self.queue_words)
+
+    def queues_to(self, receiver: int) -> int:
+        """Offset of the queues that one worker reads, which lie together; `receiver` = workers: where the last end."""
+        return self._queues + receiver * (self.workers - 1) * (2 * LINE_WORDS + self.queue_words)
 
     @property
     def total_words(self) -> int:
         """Words in the segment."""
-        return self._queues + self.workers * (self.workers - 1) * (2 * LINE_WORDS + self.queue_words)
+        return self.queues_to(self.workers)
 
     @property
     def total_bytes(self) -> int:

@@ -12,7 +12,7 @@ from tokenring.shm.errors import OutOfSharedMemory, SegmentError
 from tokenring.shm.kernels import address_of
 from tokenring.shm.memory import layout as words_of
 from tokenring.shm.memory.atomics import peek, poke
-from tokenring.shm.memory.layout import Layout
+from tokenring.shm.memory.layout import WORD_BYTES, Layout
 
 NAME_PREFIX = "/tokenring-"
 SHM_FOLDER = "/dev/shm"
@@ -39,9 +39,10 @@ class Segment:
     here.
     """
 
-    def __init__(self, layout: Layout, mapping: mmap.mmap, name: str | None, owned: bool) -> None:
+    def __init__(self, layout: Layout, mapping: mmap.mmap, name: str | None, owned: bool, descriptor: int = -1) -> None:
         self.layout = layout
         self.name = name
+        self._descriptor = descriptor
         self._mapping: mmap.mmap | None = mapping
         self._owned = owned
         self.words = np.frombuffer(mapping, dtype=np.int64)
@@ -49,9 +50,10 @@ class Segment:
 
     @classmethod
     def create(cls, layout: Layout) -> "Segment":
-        """Create, size and initialise a new segment; its pages are allocated now, so that no later store can fail.
+        """Create, size and initialise a new segment. Its pages are allocated now, and those of the queues by their
+        receivers (`allocate_queues_to`) before anybody may send, so that no store can fail.
 
-        Raises OutOfSharedMemory where /dev/shm has too little room.
+        Raises OutOfSharedMemory where /dev/shm has too little room for all of it.
         """
         require_room(layout.total_bytes)
         name = new_name()
@@ -60,16 +62,16 @@ class Segment:
         except (OSError, posix_ipc.Error) as error:
             raise SegmentError(f"cannot create shared memory {name}: {error}") from error
         try:
-            os.posix_fallocate(memory.fd, 0, layout.total_bytes)
+            os.ftruncate(memory.fd, layout.total_bytes)
+            os.posix_fallocate(memory.fd, 0, layout.queues_to(0) * WORD_BYTES)
             mapping = mmap.mmap(memory.fd, layout.total_bytes)
         except OSError as error:
+            memory.close_fd()
             posix_ipc.unlink_shared_memory(name)
             if error.errno in (errno.ENOSPC, errno.ENOMEM):
                 raise _too_little_room(layout.total_bytes, None) from error
             raise SegmentError(f"cannot size shared memory {name} to {layout.total_bytes} bytes: {error}") from error
-        finally:
-            memory.close_fd()
-        segment = cls(layout, mapping, name, owned=True)
+        segment = cls(layout, mapping, name, owned=True, descriptor=memory.fd)
         segment._initialise()
         return segment
 
@@ -105,9 +107,10 @@ class Segment:
                     f"{name} holds {memory.size} bytes, expected {layout.total_bytes}: not this group's segment"
                 )
             mapping = mmap.mmap(memory.fd, layout.total_bytes)
-        finally:
+        except BaseException:
             memory.close_fd()
-        segment = cls(layout, mapping, name, owned=False)
+            raise
+        segment = cls(layout, mapping, name, owned=False, descriptor=memory.fd)
         wrong = segment._mismatch()
         if wrong:
             segment.close()
@@ -129,6 +132,27 @@ class Segment:
                 )
         return ""
 
+    def allocate_queues_to(self, receiver: int) -> None:
+        """Allocate the pages of the queues that a worker reads, on the NUMA node of whoever calls: the worker itself,
+        once it is pinned, before it declares anything. Once in a process. Raises OutOfSharedMemory, SegmentError.
+
+        Linux takes a page from the node on which it is asked for first. To ask, nothing is stored: `posix_fallocate`
+        gives pages to where there are none, and leaves what others have written as it was. So it races with nobody,
+        whoever is quicker; and the receiver is, since its peers first touch these queues when they send, and they wait
+        until all have built the dataflow (`Agreement.built`), to which it comes after this. Pages at either end may
+        hold a bit of a neighbour's queue.
+        """
+        start, stop = [self.layout.queues_to(worker) * WORD_BYTES for worker in (receiver, receiver + 1)]
+        try:
+            if start < stop:
+                os.posix_fallocate(self._descriptor, start, stop - start)
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.ENOMEM):
+                raise _too_little_room(self.layout.total_bytes, None) from error
+            raise SegmentError(f"cannot allocate the queues to worker {receiver}: {error}") from error
+        finally:
+            self._close_descriptor()
+
     def address(self, offset: int) -> int:
         """The byte address, in this process, of the word at `offset`."""
         return self._base + offset * 8
@@ -144,6 +168,7 @@ class Segment:
 
     def close(self) -> None:
         """Unmap. Views handed out before keep the mapping alive until they are gone."""
+        self._close_descriptor()
         if self._mapping is not None:
             del self.words
             try:
@@ -151,6 +176,11 @@ class Segment:
             except BufferError:
                 pass  # a view of it is still referenced; the mapping goes with the last view
             self._mapping = None
+
+    def _close_descriptor(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
 
 
 def require_room(needed_bytes: int) -> None:

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from tests.duck import answer
-from tests.examples.test_examples import FOLDER, run
+from tests.examples.programs import FOLDER, run, run_again
 
 
 def docstring(name: str) -> str:
@@ -22,6 +22,14 @@ def shown(name: str) -> list[str]:
     """What an example's first lines say that it prints: what stands indented, but for how it is run."""
     lines = [line.strip() for line in docstring(name).splitlines() if line.startswith("    ")]
     return [line for line in lines if not line.startswith("python ")]
+
+
+AS_SHOWN = ("hourly_revenue", "debounce", "frames", "one_large_batch", "orders_and_payments", "keyed_state")
+
+
+@pytest.mark.parametrize("name", AS_SHOWN)
+def test_it_prints_what_its_first_lines_say(name: str) -> None:
+    assert run(name) == shown(name)
 
 
 def sales(rows: int, seed: int) -> pd.DataFrame:
@@ -37,10 +45,9 @@ def sales(rows: int, seed: int) -> pd.DataFrame:
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_hourly_revenue(workers: str, tmp_path: Path) -> None:
-    assert run("hourly_revenue") == shown("hourly_revenue")
     table = sales(20_000, seed=5)
     table.to_csv(tmp_path / "sales.csv", index=False)
-    lines = run("hourly_revenue", str(tmp_path / "sales.csv"), "--block-bytes", "4000", "--workers", workers)
+    lines = run_again("hourly_revenue", str(tmp_path / "sales.csv"), "--block-bytes", "4000", "--workers", workers)
     late = [int(line.split(",")[0].removeprefix("too late: sale ")) for line in lines if line.startswith("too late")]
     assert 100 < len(late) < 400  # those of the day before, unless a block began with one
     query = f"""
@@ -63,10 +70,9 @@ def pressed(rows: int, seed: int) -> pd.DataFrame:
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_debounce(workers: str, tmp_path: Path) -> None:
-    assert run("debounce") == shown("debounce")
     table = pressed(3000, seed=2).drop_duplicates()
     table.to_parquet(tmp_path / "pressed.parquet", row_group_size=100)
-    lines = run("debounce", "--file", str(tmp_path / "pressed.parquet"), "--quiet", "30", "--workers", workers)
+    lines = run_again("debounce", "--file", str(tmp_path / "pressed.parquet"), "--quiet", "30", "--workers", workers)
     ordered = table.sort_values(["button", "at"])
     following = ordered.groupby("button")["at"].shift(-1, fill_value=10**9)
     settled = ordered[following - ordered["at"] >= 30]
@@ -78,13 +84,11 @@ def test_debounce(workers: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_frames(workers: str) -> None:
-    assert run("frames") == shown("frames")
-    lines = run("frames", "--rows", "20000", "--workers", workers)
+    lines = run_again("frames", "--rows", "20000", "--workers", workers)
     assert [line.rsplit(":", 1)[1] for line in lines] == [" True"] * 3
 
 
 def test_one_large_batch() -> None:
-    assert run("one_large_batch") == shown("one_large_batch")
     number = np.arange(5_000_000)
     given = pd.DataFrame({"group": number % 1000, "value": number * number % 101})
     assert given.shape == (5_000_000, 2)
@@ -100,7 +104,7 @@ def ranked(tmp_path: Path, edges: pd.DataFrame, nodes: int, rounds: int) -> pd.S
     """What the example says of these edges, by node."""
     edges.to_parquet(tmp_path / "edges.parquet", row_group_size=len(edges) // 8)
     size = ("--nodes", str(nodes), "--rounds", str(rounds))
-    run("pagerank", "--file", str(tmp_path / "edges.parquet"), *size, "--out", str(tmp_path / "ranks.parquet"))
+    run_again("pagerank", "--file", str(tmp_path / "edges.parquet"), *size, "--out", str(tmp_path / "ranks.parquet"))
     return pd.read_parquet(tmp_path / "ranks.parquet").set_index("node")["rank"].sort_index()
 
 
@@ -137,7 +141,6 @@ def test_ranks_along_a_million_edges(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_orders_and_payments(workers: str, tmp_path: Path) -> None:
-    assert run("orders_and_payments") == shown("orders_and_payments")
     random = np.random.default_rng(6)
     files = {}
     for name, rows, other in (("orders", 800, "by"), ("payments", 1200, "amount")):
@@ -148,7 +151,7 @@ def test_orders_and_payments(workers: str, tmp_path: Path) -> None:
         frame = pd.DataFrame({"day": days, "order": numbers, other: np.arange(rows) + 1000})
         frame.to_csv(files[name], index=False)
     options = [word for name, path in files.items() for word in (f"--{name}", str(path))]
-    lines = run("orders_and_payments", *options, "--workers", workers)
+    lines = run_again("orders_and_payments", *options, "--workers", workers)
     query = f"""
         select o."order", "by", amount
         from '{files["orders"]}' o left join '{files["payments"]}' p on o."order" = p."order" and o.day = p.day
@@ -163,12 +166,11 @@ def test_orders_and_payments(workers: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_keyed_state(workers: str, tmp_path: Path) -> None:
-    assert run("keyed_state") == shown("keyed_state")
     random = np.random.default_rng(9)
     table = pd.DataFrame({"number": np.arange(2000), "user": random.integers(0, 50, 2000), "spent": 1})
     table["spent"] = random.integers(0, 100, 2000)
     table.to_csv(tmp_path / "spent.csv", index=False)
-    lines = run("keyed_state", "--file", str(tmp_path / "spent.csv"), "--workers", workers)
+    lines = run_again("keyed_state", "--file", str(tmp_path / "spent.csv"), "--workers", workers)
     most = table.groupby("user")["spent"].cummax().groupby(table["user"]).shift(1, fill_value=0)
     records = table[table["spent"] > most]
     assert 100 < len(records) < 500

@@ -2,45 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
-from tests.examples.documents import without_compiling
-from tests.imports import ROOT
+from tests.examples.programs import FOLDER, Run, run, run_again
 from tokenring.nexmark.events.generator import Generator, GeneratorConfig
-
-FOLDER = ROOT / "examples"
-WATCHDOG_S = 120
-
-
-def run(name: str, *options: str) -> list[str]:
-    """The lines that an example prints; it must end well and say nothing on stderr but that it compiles."""
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    environment["PYTHONPATH"] = str(ROOT)  # this tree's packages, whatever is installed
-    done = subprocess.run(
-        [sys.executable, FOLDER / f"{name}.py", *options],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=WATCHDOG_S,
-        check=False,
-    )
-    assert (done.returncode, without_compiling(done.stderr)) == (0, "")
-    return done.stdout.splitlines()
 
 
 def test_each_example_is_tested_and_says_how_to_run_it() -> None:
     tests = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*example*.py"))
     for path in FOLDER.glob("*.py"):
         assert f"    python examples/{path.name}" in path.read_text(), path
-        assert f'run("{path.stem}"' in tests or f'"{path.name}"' in tests, f"nothing runs {path.name}"
+        assert f'"{path.stem}"' in tests or f'"{path.name}"' in tests, f"nothing runs {path.name}"
 
 
 def test_hello() -> None:
@@ -77,9 +53,9 @@ def test_breakpoint() -> None:
     assert last == "released: {10: 15, 20: 15, 30: 15, 40: 15}"
 
 
-@pytest.mark.parametrize("workers", ["1", "3"])
-def test_word_count(workers: str) -> None:
-    lines = run("word_count", "--workers", workers, *"to be or not to be to".split())
+@pytest.mark.parametrize(("workers", "runs"), [("1", run), ("3", run_again)])
+def test_word_count(workers: str, runs: Run) -> None:
+    lines = runs("word_count", "--workers", workers, *"to be or not to be to".split())
     assert sorted(line.split(": ")[1] for line in lines) == ["be 2", "not 1", "or 1", "to 3"]
 
 
@@ -120,11 +96,11 @@ def winning_prices(events: int) -> dict[int, list[int]]:
     return prices
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_nexmark_q4(workers: str) -> None:
+@pytest.mark.parametrize(("workers", "runs"), [("1", run_again), ("2", run)])
+def test_nexmark_q4(workers: str, runs: Run) -> None:
     expected = winning_prices(30_000)
     assert len(expected) == 5
-    assert run("nexmark_q4", "--events", "30000", "--workers", workers) == [
+    assert runs("nexmark_q4", "--events", "30000", "--workers", workers) == [
         f"category {category}: average {sum(prices) // len(prices)} over {len(prices)} auctions"
         for category, prices in sorted(expected.items())
     ]
@@ -136,3 +112,8 @@ def test_probe_latency() -> None:
     assert figures
     p50, p99, longest = map(float, figures.groups())
     assert 0 < p50 <= p99 <= longest
+
+
+def test_what_is_run_again_is_held_to_end_well() -> None:
+    with pytest.raises(AssertionError, match="unrecognized arguments: --nonsense"):
+        run_again("nexmark_q4", "--nonsense")

@@ -18,7 +18,7 @@ import pytest
 
 from tests.duck import answer
 from tests.examples.documents import without_compiling
-from tests.examples.test_examples import FOLDER, WATCHDOG_S
+from tests.examples.programs import FOLDER, WATCHDOG_S
 from tests.imports import ROOT
 
 STOPPING = "stopping: sources close, and what is under way is finished; again to end at once\n"

@@ -12,6 +12,7 @@ from tokenring.engine import Config, Schema, Worker, execute
 from tokenring.engine.cores import Claims, claims, placement
 from tokenring.engine.cores.claims import taken_among
 from tokenring.engine.worker import usable_cores
+from tokenring.shm.memory import Layout, Segment
 
 CORES = usable_cores()
 SPIN_US = 20_000
@@ -90,6 +91,36 @@ def test_unpinned_groups_take_none() -> None:
     seen: list[set[int]] = []
     execute(idle, config=Config(workers=1, pin=False), on_start=lambda pids: seen.append(taken_among(CORES)))
     assert seen == [set()]
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn", "forkserver"])
+def test_workers_allocate_their_queues_before_anybody_may_send(start: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The launcher has left that to them: pages lie on the NUMA node of whoever asks for them."""
+    made: list[Segment] = []
+    allocated: list[int] = []
+
+    def create(layout: Layout) -> Segment:
+        made.append(real(layout))
+        look()
+        return made[0]
+
+    def look(*_: object) -> None:
+        allocated.append(os.fstat(made[0]._descriptor).st_blocks * 512)
+
+    real = Segment.create
+    monkeypatch.setattr(Segment, "create", create)
+    execute(told, config=Config(workers=3, start=start), on_note=look)
+    total = made[0].layout.total_bytes
+    assert allocated[0] < total / 2
+    assert all(one >= total for one in allocated[1:])
+    assert len(allocated) == 1 + 3
+
+
+def told(worker: Worker) -> None:
+    """Tell the launcher that a dataflow is built."""
+    with worker.dataflow("built") as scope:
+        scope.new_input(Schema("value"))
+    worker.report("built")
 
 
 def test_the_launcher_logs_what_it_chose(caplog: pytest.LogCaptureFixture) -> None:

@@ -52,6 +52,14 @@ def test_areas_cover_the_segment_without_overlap(layout: Layout) -> None:
     assert all(begin % LINE_WORDS == 0 for begin, _, _ in areas), "areas start on lines of their own"
 
 
+@given(layouts)
+def test_the_queues_to_one_worker_lie_together(layout: Layout) -> None:
+    for receiver in range(layout.workers):
+        senders = [sender for sender in range(layout.workers) if sender != receiver]
+        begins = [layout.queue(sender, receiver) for sender in senders]
+        assert all(layout.queues_to(receiver) <= begin < layout.queues_to(receiver + 1) for begin in begins)
+
+
 def test_words_of_a_line_are_distinct_and_fit() -> None:
     for prefix in ("HEADER_", "WORKER_"):
         places = [value for name, value in vars(words_of).items() if name.startswith(prefix)]

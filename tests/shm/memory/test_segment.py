@@ -8,6 +8,8 @@ import stat
 import subprocess
 import sys
 from collections import namedtuple
+from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -40,14 +42,54 @@ def test_two_mappings_of_one_segment_share_their_words() -> None:
     made.close()
 
 
-def test_a_segment_is_private_to_its_user_and_fully_allocated() -> None:
+def test_a_segment_is_private_to_its_user() -> None:
     made = Segment.create(LAYOUT)
     status = _path(made).stat()
     assert stat.S_IMODE(status.st_mode) == 0o600
     assert status.st_size == LAYOUT.total_bytes
-    assert status.st_blocks * 512 >= LAYOUT.total_bytes
     made.unlink()
     made.close()
+
+
+def test_each_receiver_allocates_its_queues_and_leaves_what_is_there() -> None:
+    layout = Layout(3, 64, 4096)
+    made = Segment.create(layout)
+    assert made.name is not None
+    workers = [made, *(Segment.attach(made.name, layout) for _ in range(2))]
+    queues_bytes = 2 * 8 * layout.queue_words
+    early = layout.queue(0, 2) + 100
+    made.words[early] = 77
+    allocated = [_path(made).stat().st_blocks * 512]
+    for receiver, worker in enumerate(workers):
+        worker.allocate_queues_to(receiver)
+        allocated.append(_path(made).stat().st_blocks * 512)
+    page = 4096
+    assert 8 * layout.queues_to(0) <= allocated[0] < 8 * layout.queues_to(0) + 3 * page
+    assert all(abs(after - before - queues_bytes) <= 3 * page for before, after in pairwise(allocated))
+    assert allocated[-1] >= layout.total_bytes
+    assert [int(worker.words[early]) for worker in workers] == [77] * 3
+    made.unlink()
+    for worker in workers:
+        worker.close()
+
+
+def test_room_that_vanishes_before_a_receiver_allocates(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Segment.create(LAYOUT)
+    made.unlink()
+    for number, raised in ((28, OutOfSharedMemory), (5, SegmentError)):
+        copy = os.dup(made._descriptor)
+        monkeypatch.setattr(module.os, "posix_fallocate", _failing(number))
+        with pytest.raises(raised, match="MB of shared memory" if number == 28 else "the queues to worker 1"):
+            made.allocate_queues_to(1)
+        made._descriptor = copy
+    made.close()
+
+
+def _failing(number: int) -> Callable[..., None]:
+    def fail(*_: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    return fail
 
 
 def test_a_permissive_umask_changes_nothing() -> None:
@@ -136,10 +178,7 @@ def test_too_little_room_is_said_before_anything_is_made(monkeypatch: pytest.Mon
 
 
 def test_room_that_vanishes_while_the_pages_are_allocated(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(module.os, "posix_fallocate", full)
+    monkeypatch.setattr(module.os, "posix_fallocate", _failing(28))
     before = set(os.listdir("/dev/shm"))
     with pytest.raises(OutOfSharedMemory, match="MB of shared memory"):
         Segment.create(LAYOUT)

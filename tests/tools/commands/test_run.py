@@ -12,9 +12,11 @@ from pathlib import Path
 import orjson
 import pytest
 
+from tests.copies import in_a_copy
 from tests.crash.group import ROOT, WATCHDOG_S
 from tests.crash.run_process import Command
 from tokenring.engine.worker import usable_cores
+from tokenring.nexmark.commands import main
 
 PROGRAM = """
 import sys
@@ -103,6 +105,11 @@ def run(folder: Path, *arguments: str, command: str = "run") -> subprocess.Compl
     )
 
 
+def run_here(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the command there, without another start of Python."""
+    return in_a_copy(lambda: main(["run", *arguments]), ("tokenring",), folder, folder)
+
+
 @pytest.mark.parametrize("start", ["fork", "spawn", "forkserver"])
 def test_rows_into_a_pipe(folder: Path, start: str) -> None:
     done = run(folder, "--start", start, "--workers", "2", "my.py:rows")
@@ -129,7 +136,7 @@ def test_rows_into_a_pipe(folder: Path, start: str) -> None:
     ],
 )
 def test_what_is_returned_is_printed(folder: Path, arguments: list[str], printed: str) -> None:
-    done = run(folder, *arguments)
+    done = (run if "spawn" in arguments else run_here)(folder, *arguments)
     assert (done.returncode, done.stdout, done.stderr) == (0, printed, "")
 
 
@@ -184,7 +191,7 @@ def test_rows_on_a_terminal_are_a_table(folder: Path) -> None:
     ],
 )
 def test_what_cannot_be_run_is_one_line(folder: Path, named: str, status: int, said: str) -> None:
-    done = run(folder, named)
+    done = (run if named == "my.py:row" else run_here)(folder, named)  # one of them as it is typed
     assert (done.returncode, done.stdout) == (status, "")
     assert done.stderr.count("\n") == 1
     assert done.stderr.startswith("tokenring: error: ")

@@ -11,6 +11,7 @@ import pytest
 
 from tests.engine.ask.test_ask import RETAINED_AT, stuck
 from tests.imports import ROOT
+from tests.nexmark.helpers import tokenring
 
 
 def why(*arguments: str | int) -> subprocess.CompletedProcess[str]:
@@ -51,7 +52,9 @@ def test_a_stuck_run_is_explained(tmp_path: Path) -> None:
         (("--operator", "a"), "need a PROCESS"),
     ],
 )
-def test_a_question_that_makes_no_sense_says_why(arguments: tuple[str, ...], error: str) -> None:
-    done = why(*arguments)
-    assert done.returncode == 2
-    assert error in done.stderr
+def test_a_question_that_makes_no_sense_says_why(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], error: str
+) -> None:
+    done = tokenring(capsys, "why", *arguments)
+    assert done.status == 2
+    assert error in done.err
