@@ -2,6 +2,7 @@
 
 from tokenring.engine.native.due import make_due
 from tokenring.engine.native.layout import (
+    EXCHANGE_EVERY_NS,
     EXCHANGED_NS,
     INCOMING,
     LOG,
@@ -42,8 +43,6 @@ from tokenring.engine.progress import (
 from tokenring.shm.kernels import kernel, words_at
 from tokenring.shm.memory import monotonic_now_ns
 from tokenring.shm.queues import commit_all
-
-_EXCHANGE_EVERY_NS = 5_000
 
 
 @kernel
@@ -106,7 +105,7 @@ def is_to_exchange(words, depends):  # type: ignore[no-untyped-def]
     if words[WORKERS] == 1:
         return depends != 0
     now_ns = monotonic_now_ns()
-    if now_ns - words[EXCHANGED_NS] < _EXCHANGE_EVERY_NS:
+    if now_ns - words[EXCHANGED_NS] < words[EXCHANGE_EVERY_NS]:
         return False
     words[EXCHANGED_NS] = now_ns
     return True

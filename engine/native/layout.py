@@ -74,6 +74,7 @@ from tokenring.shm.queues import QUEUE_STATE
     OBSERVED,
     UNPUBLISHED,
     EXCHANGED_NS,
+    EXCHANGE_EVERY_NS,
     EDGES_USED,
     TROUBLE,
     RING_IS_FULL,
@@ -85,7 +86,7 @@ from tokenring.shm.queues import QUEUE_STATE
     BACKLOG_BYTES,
     BACKLOG_LIMIT_BYTES,
     MESSAGE_LIMIT_WORDS,
-) = range(68)
+) = range(69)
 WORLD_WORDS = 72
 
 # `number`: the tracker's. `due`: the key under which it waits to run, 0 if it does not. `error` and the operands behind

@@ -35,6 +35,7 @@ class World:
         self._numbers = {name: Intervals() for name in ("operators", "inputs", "outputs", "edges")}
         self._log: np.ndarray | None = None
         self.view[layout.POSITION] = -1
+        self.view[layout.EXCHANGE_EVERY_NS] = 5_000  # of a round that takes longer, peers wait for a part only
         self.link()
 
     def link(self) -> None:

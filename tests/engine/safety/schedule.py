@@ -13,25 +13,13 @@ from tests.engine.safety.oracle import Chain, Oracle, Violation, is_past
 from tests.engine.safety.paths import advances
 from tests.engine.safety.plan import Port, random_plan
 from tokenring.engine import Batch, BrokenInvariant, Config, InputHandle, InputPort, Probe, Worker
+from tokenring.engine.native import EXCHANGE_EVERY_NS
 from tokenring.engine.worker.config import EXHAUSTIVE
 from tokenring.engine.worker.simulation import SimulatedGroup
 
 _ACTIONS = 250
 _ROWS = 1500
 _MOST_ACTIONS_TO_END = 60_000
-
-
-class Clock:
-    """A clock that stands still or leaps, as its seed will have it."""
-
-    def __init__(self, seed: float) -> None:
-        self._rng = Random(seed)
-        self._now_ns = 0
-
-    def __call__(self) -> int:
-        """The time now, in nanoseconds."""
-        self._now_ns += self._rng.choice([0, 0, 1_000_000_000])
-        return self._now_ns
 
 
 class Run:
@@ -119,6 +107,7 @@ class Run:
     def step(self, worker: Worker) -> None:
         """One step of one worker, then the oracle's look at everybody."""
         self._stepping.add(worker.index)
+        worker.world.view[EXCHANGE_EVERY_NS] = self.rng.choice([0, 1 << 62])  # within its rounds always, or never
         worker.step()
         self._stepping.discard(worker.index)
         self.check(worker)
@@ -247,11 +236,10 @@ def run_schedule(
     few_words = 0 if seed % 4 == 0 else 1 << 15
     with patch("tokenring.engine.progress.tracker._FEW_WORDS", few_words):
         run = Run(seed, sabotage)
-    clock = Clock(run.rng.random())
     try:
-        # A step's pauses depend on the clock and on a budget: both become part of the schedule.
+        # A step's pauses depend on the clock (see `step`) and on a budget: both become part of the schedule.
         with patch.multiple(
-            "tokenring.engine.worker.worker", monotonic_ns=clock, _OPERATORS_A_STEP=run.rng.choice([1, 2, 5, 64])
+            "tokenring.engine.worker.turns", _OPERATORS_A_STEP=run.rng.choice([1, 2, 5, 64])
         ):
             run.execute(most_actions_to_end)
     except BrokenInvariant as error:
