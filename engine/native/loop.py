@@ -80,17 +80,17 @@ def _end_round(words, python_key):  # type: ignore[no-untyped-def]
         words[ROUND] = 0
 
 
-@kernel(int64(int64, int64, int64, int64))
-def turn(world, python_key, python_depends, until_ns):  # type: ignore[no-untyped-def]
+@kernel(int64(int64, int64, int64, int64, int64))
+def turn(world, python_key, python_depends, wait_ns, until_ns):  # type: ignore[no-untyped-def]
     """Go on until Python is needed; why, as bits.
 
     python_key: of the first of Python's operators that are due (engine/native/due.py), NOBODY if none is;
-    python_depends: whether it asks what time it is. until_ns: how long to wait for something to do (monotonic); 0: only
-    as many rounds as there is something.
+    python_depends: whether it asks what time it is. wait_ns: how long to wait for something to do. until_ns: how long
+    to go on at most (monotonic); 0: some rounds, while there is something to do.
     """
     words = world_at(world)
     incoming = queues_at(words, INCOMING)
-    flags = rounds = 0
+    flags = rounds = quiet_since_ns = 0
     while True:
         if words[POSITION] < 0:  # a round begins, with what peers sent
             words[POSITION] = 0
@@ -144,8 +144,16 @@ def turn(world, python_key, python_depends, until_ns):  # type: ignore[no-untype
             if told & (TROUBLED | WOKEN | PEERS_SLEEP):
                 return flags
         if words[DUE_COUNT] == 0 and python_key == NOBODY:
-            is_quiet = words[WORKERS] == 1 or not anything_waiting(incoming)
-            if is_quiet and (until_ns == 0 or flags & WAS_ACTIVE):
-                return flags | QUIET
-        if (until_ns == 0 and rounds >= _ROUNDS_A_STEP) or (until_ns > 0 and monotonic_now_ns() >= until_ns):
+            if words[WORKERS] == 1 or not anything_waiting(incoming):
+                if wait_ns == 0 or flags & WAS_ACTIVE:
+                    return flags | QUIET
+                now_ns = monotonic_now_ns()
+                if quiet_since_ns == 0:
+                    quiet_since_ns = now_ns
+                if now_ns - quiet_since_ns >= wait_ns:
+                    return flags | QUIET
+        if until_ns == 0:
+            if rounds >= _ROUNDS_A_STEP:
+                return flags | TIME_IS_UP
+        elif monotonic_now_ns() >= until_ns:
             return flags | TIME_IS_UP

@@ -12,7 +12,6 @@ from tokenring.engine.native.layout import (
     STOPPED_AT,
     TAKE_STOPPED,
     TROUBLE,
-    UNPUBLISHED,
     WAKE_NS,
     inputs_at,
     operators_at,
@@ -50,7 +49,6 @@ def run(world, words, operator):  # type: ignore[no-untyped-def]
     words[CURRENT] = operator + 1
     status = call_at(here.logic, world, operator)
     words[CURRENT] = 0
-    words[UNPUBLISHED] = 1
     here.runs += 1
     for port in range(here.first_input, here.first_input + here.inputs):
         inputs_at(words)[port].at_hand = 0

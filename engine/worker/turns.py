@@ -34,6 +34,8 @@ from tokenring.engine.worker.parking import Parking
 
 _OPERATORS_A_STEP = 64  # runs of Python's operators within one step, so that sources get their turn
 
+_NO_LONGER = 1  # ns: long ago
+
 
 class Turns:
     """One worker's turns of the inner loop."""
@@ -64,9 +66,10 @@ class Turns:
         self.going_round: list[tuple[Any, Any, Any]] = []
         """Sent around loops, not counted yet: push, time, batch."""
 
-    def run(self, until_ns: int) -> bool:
+    def run(self, wait_ns: int, until_ns: int) -> bool:
         """Run the inner loop, and Python's part of it, until nothing is due, or it is time; whether there was
-        something."""
+        something. wait_ns: how long to wait for something to do; until_ns: when to end (monotonic), 0: when nothing is
+        due."""
         schedule, compiled, due, log = self._schedule, self._compiled, self._schedule.due, self._log
         view, address = self._world.view, self._world.address
         budget = _OPERATORS_A_STEP
@@ -78,7 +81,9 @@ class Turns:
                 if self._is_alone and schedule.next_is_indifferent:
                     depends = 0
             compiled.before()
-            told = turn(address, key, depends, until_ns)
+            if schedule.next:  # who asked for the next step is not to wait for it
+                wait_ns, until_ns = 0, _NO_LONGER
+            told = turn(address, key, depends, wait_ns, until_ns)
             log.offset = view[LOG_COUNT] * CHANGE_BYTES
             if told & WAS_ACTIVE:
                 active = True

@@ -106,12 +106,12 @@ class Worker:
 
     # Running
 
-    def step(self, until_ns: int = 0) -> bool:
+    def step(self, wait_ns: int = 0, until_ns: int = 0) -> bool:
         """Do what there is to do now; False if there was nothing.
 
         What is due runs in rounds, each operator once a round, in topological order. Whenever a round has taken a
-        while, progress is exchanged within it, so that peers wait for a part of it only. until_ns: wait for something
-        to do until then (monotonic), and go on while there is.
+        while, progress is exchanged within it, so that peers wait for a part of it only. wait_ns: how long to wait for
+        something to do; until_ns: go on until then (monotonic) while there is something; 0: for some rounds.
         """
         if self.is_stepping or get_ident() != self.thread:
             refuse_step(self)
@@ -126,7 +126,7 @@ class Worker:
                 schedule.run_next()
             if schedule.timers:
                 schedule.fire_timers()
-            active = self.turns.run(until_ns)
+            active = self.turns.run(wait_ns, until_ns)
             if self.plane.retry():
                 active = True
                 self.turns.exchange(True)
@@ -161,8 +161,11 @@ class Worker:
 
     def step_or_park(self, limit_s: float = _LONGEST_SLEEP_S) -> bool:
         """Step; with nothing to do, spin a little, then sleep until there is something, a timer fires or time is up."""
-        until_ns = monotonic_ns() + min(self._spin_ns, int(limit_s * 1e9), _LONGEST_TURN_NS)
-        if self.step(until_ns):
+        now_ns, timers = monotonic_ns(), self.schedule.timers
+        until_ns = now_ns + _LONGEST_TURN_NS
+        if timers and timers[0][0] < until_ns:
+            until_ns = max(timers[0][0], 1)
+        if self.step(max(min(self._spin_ns, int(limit_s * 1e9), until_ns - now_ns), 0), until_ns):
             return True
         self._park(limit_s)
         return False
