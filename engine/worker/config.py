@@ -43,7 +43,7 @@ class Config:
     queue_bytes: int = 0
     ring_records: int = 1 << 14
     backlog_bytes: int = 8 * 2**20
-    spin_us: int = 1000
+    spin_us: int = 50
     pin: bool = True
     checks: str = ""
     start: str = FORK

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import FunctionType
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -24,6 +26,22 @@ def test_a_flag_is_its_worker_s_alone(worker: int) -> None:
     assert clear_flag(first, worker)
     assert not clear_flag(first, worker), "it was clear already"
     assert not words.any()
+    set_flag(first, worker)
+    assert next_parked(first, MAX_WORKERS, 0) == worker
+    assert not words.any()
+
+
+@pytest.mark.parametrize(("workers", "words"), [(1, 1), (2, 1), (64, 1), (65, 2), (128, 2), (MAX_WORKERS, 8)])
+def test_whether_any_is_set_takes_a_load_for_64_workers(workers: int, words: int) -> None:
+    loads: list[int] = []
+
+    def load(address: int) -> int:
+        loads.append(address)
+        return 0
+
+    function = any_set.py_func
+    assert not FunctionType(function.__code__, function.__globals__ | {"load_acquire": load})(4096, workers)
+    assert loads == [4096 + 8 * word for word in range(words)]
 
 
 @given(st.integers(1, 200), st.data())
