@@ -9,6 +9,7 @@ import time
 from array import array
 from typing import NoReturn
 
+from tokenring.engine.cores import Claims, place
 from tokenring.engine.group import DeferredSignals, starting
 from tokenring.engine.worker import usable_cores
 from tokenring.tools.errors import CommandError
@@ -19,7 +20,8 @@ _NOTABLE_NS = 20_000
 def hiccups_ms(processes: int, seconds: float) -> list[dict[str, float]]:
     """Spin `processes` at once, each pinned to a core as a worker would be; for each, its largest gap, its 99.9th
     percentile of one-millisecond windows' largest gaps, and the share of time lost in gaps above 20 microseconds."""
-    cores = usable_cores()
+    with Claims() as claims:
+        cores = place(processes, True, 0, usable_cores(), claims).cores
     children: dict[int, int] = {}  # pid -> the pipe that its figures come through
     try:
         with starting(processes), DeferredSignals():
@@ -27,7 +29,7 @@ def hiccups_ms(processes: int, seconds: float) -> list[dict[str, float]]:
                 read_end, write_end = os.pipe()
                 pid = _fork(read_end, write_end)
                 if pid == 0:
-                    _meter(cores[index % len(cores)], seconds, write_end)
+                    _meter(cores[index], seconds, write_end)
                 os.close(write_end)
                 children[pid] = read_end
         meters = []
