@@ -5,6 +5,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from tokenring.engine import AnyStream, Exchange, Notify, Pipeline, Schema, SchemaError, Stream
+from tokenring.operators.aggregates.compiled_windows import compiled_local, compiled_windows
 from tokenring.operators.aggregates.local_panes import LocalPanes
 from tokenring.operators.aggregates.pane_state import PANE
 from tokenring.operators.aggregates.running import running
@@ -12,7 +13,7 @@ from tokenring.operators.aggregates.sessions import Sessions
 from tokenring.operators.aggregates.window_results import Windows
 from tokenring.operators.durations import Span
 from tokenring.operators.expressions import Alias, with_aliased
-from tokenring.operators.folds import ALL, Accumulators, Aggregate, Plan, to_owners, with_conditions
+from tokenring.operators.folds import ALL, Accumulators, Aggregate, Plan, can_fold, to_owners, with_conditions
 from tokenring.operators.mechanisms import mechanism_of
 from tokenring.operators.rows import Columns, exchanged_by, with_key
 from tokenring.operators.state import require_rows, updates_by
@@ -135,14 +136,17 @@ def _by_panes(stream: AnyStream, plan: Plan, panes: Panes, schema: Schema) -> An
     together = {} if plan.by or panes.is_tumbling else {ALL: "int64"}  # panes of one window have to meet
     partial = Schema.of({PANE: "int64"} | plan.keys | plan.partial_kinds() | together)
     way = mechanism_of(stream.scope)
+    in_kernels = can_fold(plan) and panes.clock is None
     local = way.timed(
-        f"{name}.local", [(stream, Pipeline())], partial, lambda: LocalPanes(plan, panes, partial), Notify.IF_TOKEN
-    )
+        f"{name}.local", [(stream, Pipeline())], partial, lambda: LocalPanes(plan, panes, partial), Notify.IF_TOKEN,
+        (lambda: compiled_local(plan, panes, partial)) if in_kernels else None,
+    )  # fmt: skip
     merging = plan.merging(partial)
     pact = Exchange(exchanged_by(plan.by or tuple(together) or (PANE,)))
     return way.timed(
-        name, [(local, pact)], schema, lambda: Windows(merging, panes, schema, True, Accumulators), Notify.IF_TOKEN
-    )
+        name, [(local, pact)], schema, lambda: Windows(merging, panes, schema, True, Accumulators), Notify.IF_TOKEN,
+        (lambda: compiled_windows(merging, panes)) if in_kernels and panes.is_tumbling else None,
+    )  # fmt: skip
 
 
 def _exchanged_first(stream: AnyStream, plan: Plan, panes: Panes, schema: Schema) -> AnyStream:

@@ -13,7 +13,7 @@ _RUNS = 64
 
 
 @kernel(tuple_of(int64, 2)(COLUMN, int64, int64, int64, WORDS, WORDS))
-def _runs(times, at, step, offset, starts, ends):  # type: ignore[no-untyped-def]
+def cut_runs(times, at, step, offset, starts, ends):  # type: ignore[no-untyped-def]
     """Stretches of rows of one pane, from row `at` on: their starts, with the stop of the last, and their panes' ends.
     Returns (how many, next row): next row < len(times) if there was no more room.
 
@@ -75,7 +75,7 @@ class LocalPanes:
         at = 0 if end < 0 else self._state.take_inside(batch, times, end - panes.step, end, slot)
         least = end if at else COMPLETE
         while at < batch.rows:
-            runs, at = _runs(times, at, panes.step, panes.offset, starts, ends)
+            runs, at = cut_runs(times, at, panes.step, panes.offset, starts, ends)
             slots = rows.keys.slots(Batch.wrap(rows.schema, (ends[:runs],), runs))
             if len(rows.keys.fresh):
                 rows.note_fresh()

@@ -2,10 +2,24 @@
 
 from tokenring.operators.folds.accumulators import Accumulators
 from tokenring.operators.folds.best import Best
+from tokenring.operators.folds.compiled_folds import (
+    COLUMN,
+    FOLDS_WORDS,
+    OPERATION,
+    FoldTables,
+    accumulated,
+    can_fold,
+    fold_block,
+    fold_stretches,
+    folds_of,
+    gather,
+    start_slot,
+    write_results,
+)
 from tokenring.operators.folds.conditions import with_conditions
 from tokenring.operators.folds.functions import Aggregate, Count, CountDistinct, First, Last, Max, Mean, Min, Sum
 from tokenring.operators.folds.groups import Groups
-from tokenring.operators.folds.kernels import BLOCK, bounds, distinct_slots
+from tokenring.operators.folds.kernels import BLOCK, bounds, distinct_slots, fold_inside
 from tokenring.operators.folds.owners import to_owners
 from tokenring.operators.folds.plan import ALL, Plan
 from tokenring.operators.folds.top_state import TopState
@@ -16,19 +30,32 @@ __all__ = [
     "Aggregate",
     "BLOCK",
     "Best",
+    "COLUMN",
     "Count",
     "CountDistinct",
+    "FOLDS_WORDS",
     "First",
+    "FoldTables",
     "Groups",
     "Last",
     "Max",
     "Mean",
     "Min",
+    "OPERATION",
     "Plan",
     "Sum",
     "TopState",
+    "accumulated",
     "bounds",
+    "can_fold",
     "distinct_slots",
+    "fold_block",
+    "fold_inside",
+    "fold_stretches",
+    "folds_of",
+    "gather",
+    "start_slot",
     "to_owners",
     "with_conditions",
+    "write_results",
 ]

@@ -6,7 +6,7 @@ import numpy as np
 
 from tokenring.engine import Batch, Kind
 from tokenring.operators.folds.distinct_values import MOST_SETS, DistinctValues
-from tokenring.operators.folds.functions import Fold
+from tokenring.operators.folds.functions import KEPT, Fold
 from tokenring.operators.folds.kernels import (
     COUNT,
     DISTINCT,
@@ -58,10 +58,19 @@ class Accumulators:
 
     def reset(self, slots: np.ndarray, limit: int) -> None:
         """Slots start anew: int64 (n,), all below `limit`."""
+        self.reserve(limit)
+        self._state[:, slots] = self._initial
+
+    def reserve(self, limit: int) -> None:
+        """Make room for slots below `limit`."""
         if self._state.shape[1] < limit:
             self._state = grown(self._state, limit, None)
             self._held = grown(self._held, limit) if len(self._held) else self._held
-        self._state[:, slots] = self._initial
+
+    @property
+    def table(self) -> np.ndarray:
+        """The words of state, int64 (folds, slots), until the next `reserve`."""
+        return self._state
 
     def drop(self, slots: np.ndarray) -> None:
         """Slots whose state is not needed any more."""
@@ -114,7 +123,7 @@ class Accumulators:
         else:
             values = values.view(np.int64)
             if not fold_words(fold.operation, slots, values ^ LEAST if fold.flip else values, state):
-                raise self._overflow(at)
+                raise self.overflow(at)
 
     def _keep(self, at: int, fold: Fold, batch: Batch, slots: np.ndarray, mask: np.ndarray | None) -> None:
         store = self._kept[at]
@@ -143,7 +152,7 @@ class Accumulators:
         for at, fold in enumerate(self._plan.folds):
             values = _NO_WORDS if fold.column is None else columns[positions[fold.column]]
             if not fold_runs(fold.operation, runs, starts, slots, values, self._state[at]):
-                raise self._overflow(at)
+                raise self.overflow(at)
 
     def take_inside(self, batch: Batch, times: np.ndarray, start: int, end: int, slot: int) -> int:
         """Fold the first rows into one slot, as far as their times are seen to be in start .. end - 1 (most are in the
@@ -160,7 +169,7 @@ class Accumulators:
             else:
                 ok = fold_runs(fold.operation, 1, np.array([0, folded]), np.array([slot]), values, self._state[at])
             if not ok:
-                raise self._overflow(at)
+                raise self.overflow(at)
         return folded
 
     def merge(self, other: "Accumulators", source: np.ndarray, target: np.ndarray) -> None:
@@ -181,7 +190,7 @@ class Accumulators:
             elif fold.operation in _FLOATS:
                 fold_floats(fold.operation, target, words.view(np.float64), state.view(np.float64))
             elif not fold_words(SUM if fold.operation == COUNT else fold.operation, target, words, state):
-                raise self._overflow(at)
+                raise self.overflow(at)
         for (mine_set, _, numbers), (their_set, _, _) in zip(self._sets, other._sets, strict=True):
             self._count(numbers, mine_set.add_from(their_set, source, target))
 
@@ -203,11 +212,7 @@ class Accumulators:
             return self._state[number][slots]
 
         for result in self._plan.results:
-            heap = None
-            if result.words is not None:
-                column = np.ascontiguousarray(result.words(words))
-            else:
-                column, heap = self._value(result.kept, slots)
+            column, heap = self._value(result.fold, slots) if result.how == KEPT else (result.words(words), None)
             columns.append(column)
             heaps.append(heap)
         return tuple(columns), tuple(heaps)
@@ -247,7 +252,8 @@ class Accumulators:
             words = words.view(kind.dtype)
         return words, heap
 
-    def _overflow(self, at: int) -> OverflowError:
+    def overflow(self, at: int) -> OverflowError:
+        """The error for a sum, of fold number `at`, that left its range."""
         fold = self._plan.folds[at]
         column = fold.stands_for or fold.column
         return OverflowError(

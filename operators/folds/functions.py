@@ -82,15 +82,37 @@ class Fold:
 Words = Callable[[int], np.ndarray]
 """The words of fold number n, for the slots at hand."""
 
+KEPT, AS_IT_IS, FLIPPED, MEAN, MEAN_UNSIGNED, MEAN_FLOAT = range(6)
+"""How a result comes of folds: the value that one keeps; its word; its word as uint64 again; a sum of int64, uint64 or
+float64 by a count."""
+
 
 @dataclass(frozen=True)
 class Result:
-    """A column of the result: its kind, and its words from those of folds; or the value that fold `kept` keeps."""
+    """A column of the result: of this kind, made of fold number `fold`, divided by fold number `count` if it is a mean;
+    null where fold number `present`, if there is one, counts nothing."""
 
-    kind: str
-    words: Callable[[Words], np.ndarray] | None = None
-    kept: int = -1
+    kind: Kind
+    how: int
+    fold: int
+    count: int = -1
+    present: int = -1
 
+    def words(self, word: Words) -> np.ndarray:
+        """The column, where it is not a value that is kept."""
+        found = word(self.fold)
+        if self.how == FLIPPED:
+            found = found ^ LEAST
+        elif self.how != AS_IT_IS:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                found = np.asarray(found.view(_SUMMED[self.how]) / word(self.count))
+        if self.present >= 0:
+            found = found.view(np.int64).copy()
+            found[word(self.present) == 0] = self.kind.null
+        return np.ascontiguousarray(found.view(self.kind.dtype))
+
+
+_SUMMED = {MEAN: np.int64, MEAN_UNSIGNED: np.uint64, MEAN_FLOAT: np.float64}
 
 Ask = Callable[[Fold], int]
 """Have a fold; returns its number."""
@@ -130,18 +152,16 @@ class Aggregate:
             )
         return kind
 
-    def _result(self, kind: Kind, words: Callable[[Words], np.ndarray], ask: Ask) -> Result:
-        """A result of `kind`, null where there was no value, if that can be."""
-        if not kind.nullable and self.where is None:
-            return Result(str(kind), words)
-        count = ask(Fold(COUNT, self._name if kind.nullable else None, self.where))
+    def _result(self, kind: str, how: int, fold: int, ask: Ask, of: Kind, count: int = -1) -> Result:
+        """A result of `kind`, over a column of kind `of`; null where there was no value, if that can be."""
+        if not of.nullable and self.where is None:
+            return Result(_kind(kind), how, fold, count)
+        present = ask(Fold(COUNT, self._name if of.nullable else None, self.where))
+        return Result(_kind(f"{kind}?"), how, fold, count, present)
 
-        def guarded(word: Words) -> np.ndarray:
-            found = words(word).view(np.int64).copy()
-            found[word(count) == 0] = kind.null
-            return found.view(kind.dtype)
 
-        return Result(f"{kind.name}?", guarded)
+def _kind(spelt: str) -> Kind:
+    return Schema.of({"_": spelt}).kind("_")
 
 
 class Count(Aggregate):
@@ -152,7 +172,7 @@ class Count(Aggregate):
         kind = self._kind(schema, name, _ALL) if self._name is not None else None
         nullable = kind is not None and kind.nullable
         count = ask(Fold(COUNT, self._name if nullable else None, self.where))
-        return Result("int64", lambda word: word(count))
+        return Result(_kind("int64"), AS_IT_IS, count)
 
 
 class CountDistinct(Aggregate):
@@ -162,7 +182,7 @@ class CountDistinct(Aggregate):
         """See Aggregate."""
         self._kind(schema, name, _ALL)
         count = ask(Fold(DISTINCT, self._name, self.where))
-        return Result("int64", lambda word: word(count))
+        return Result(_kind("int64"), AS_IT_IS, count)
 
 
 class Sum(Aggregate):
@@ -174,8 +194,7 @@ class Sum(Aggregate):
         kind = self._kind(schema, name, "int64 uint64 float64 bool")
         operation = {"float64": SUM_FLOAT, "uint64": SUM_UNSIGNED}.get(kind.name, SUM)
         total = ask(Fold(operation, self._name, self.where))
-        as_kind = Schema.of({"_": "int64?" if kind.nullable else "int64"}).kind("_") if kind.name == "bool" else kind
-        return self._result(as_kind, lambda word: word(total).view(kind.dtype), ask)
+        return self._result("int64" if kind.name == "bool" else kind.name, AS_IT_IS, total, ask, kind)
 
 
 class Mean(Aggregate):
@@ -187,13 +206,8 @@ class Mean(Aggregate):
         operation = {"float64": SUM_FLOAT, "uint64": SUM_UNSIGNED}.get(kind.name, SUM)
         total = ask(Fold(operation, self._name, self.where))
         count = ask(Fold(COUNT, self._name if kind.nullable else None, self.where))
-        floats = Schema.of({"_": "float64?" if kind.nullable else "float64"}).kind("_")
-
-        def words(word: Words) -> np.ndarray:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                return np.asarray(word(total).view(kind.dtype) / word(count))
-
-        return self._result(floats, words, ask)
+        how = {"float64": MEAN_FLOAT, "uint64": MEAN_UNSIGNED}.get(kind.name, MEAN)
+        return self._result("float64", how, total, ask, kind, count)
 
 
 class _Extreme(Aggregate):
@@ -204,7 +218,7 @@ class _Extreme(Aggregate):
         kind = self._kind(schema, name, "int64 uint64 float64 bool timestamp")
         flip = kind.name == "uint64"
         best = ask(Fold(self._operations[kind.name == "float64"], self._name, self.where, flip=flip))
-        return self._result(kind, lambda word: (word(best) ^ LEAST if flip else word(best)).view(kind.dtype), ask)
+        return self._result(kind.name, FLIPPED if flip else AS_IT_IS, best, ask, kind)
 
 
 class Min(_Extreme):
@@ -236,9 +250,8 @@ class _Chosen(Aggregate):
                 f"{name}: order={self.order!r} must be a column of int64 or timestamp, without nulls, which "
                 ".fill_null(...) replaces"
             )
-        return Result(
-            maybe_null(kind, self.where), kept=ask(Fold(self._operation, self._name, self.where, self.order))
-        )
+        kept = ask(Fold(self._operation, self._name, self.where, self.order))
+        return Result(_kind(maybe_null(kind, self.where)), KEPT, kept)
 
 
 class First(_Chosen):

@@ -60,7 +60,7 @@ class Plan:
     @property
     def result_kinds(self) -> dict[str, str]:
         """Names and kinds of the results."""
-        return {name: result.kind for name, result in zip(self.names, self.results, strict=True)}
+        return {name: str(result.kind) for name, result in zip(self.names, self.results, strict=True)}
 
     @property
     def merges(self) -> bool:

@@ -14,6 +14,17 @@ from tokenring.operators.state.arithmetic import LEAST, MOST, overflows
 from tokenring.operators.state.cells import mixed, slot_of
 from tokenring.operators.state.chains import chain, members_of
 from tokenring.operators.state.compiled_keys import CAPACITY, KEYS_WORDS, cells_of, counts_of, link_keys, tags_of
+from tokenring.operators.state.compiled_numbers import (
+    NUMBERS_WORDS,
+    PLACES,
+    SOURCE_WORDS,
+    forget_slots,
+    key_column,
+    link_numbers,
+    live_of,
+    mix_in,
+    number_rows,
+)
 from tokenring.operators.state.free_list import FREE, LIMIT, give_place, take_place
 from tokenring.operators.state.heap import pop, push
 from tokenring.operators.state.heaped_columns import HeapedColumns, joined, wrapped
@@ -31,17 +42,26 @@ __all__ = [
     "LEAST",
     "LIMIT",
     "MOST",
+    "NUMBERS_WORDS",
+    "PLACES",
     "RowStore",
+    "SOURCE_WORDS",
     "as_rows",
     "cells_of",
     "chain",
     "counts_of",
+    "forget_slots",
     "give_place",
     "grown",
     "joined",
+    "key_column",
     "link_keys",
+    "link_numbers",
+    "live_of",
     "members_of",
+    "mix_in",
     "mixed",
+    "number_rows",
     "overflows",
     "pop",
     "push",

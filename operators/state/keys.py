@@ -88,6 +88,12 @@ class Keys:
         return self._cells, self._tags, self._meta
 
     @property
+    def tables(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """What `number` and `drop_slot` take in a kernel, for keys without text: cells, stored, tags, free and meta.
+        Where there is no room, `grow` makes some."""
+        return self._cells, self._stored, self._tags, self._free, self._meta
+
+    @property
     def capacity(self) -> int:
         """The length that arrays by slot need where kernels add keys."""
         return len(self._tags)

@@ -1,0 +1,190 @@
+"""Windowed aggregates in the worker's inner loop: what `LocalPanes`, and `Windows` of one pane each, send of panes."""
+
+import numpy as np
+
+from tokenring.engine import Schema, kernel
+from tokenring.engine.compiled import DONE, address_of, column_of, entry, new_message
+from tokenring.operators.aggregates.compiled_panes import (
+    BY,
+    BY_COUNT,
+    CLOSED,
+    FIRST,
+    FOLDED,
+    FOLLOWING,
+    HEAP,
+    KEYS,
+    LAST,
+    LATENESS,
+    MEMBERS,
+    OFFSET,
+    OWN_WORDS,
+    PANE_END,
+    PANES,
+    RUN_END,
+    SCRATCH,
+    SCRATCH_ROWS,
+    SCRATCH_WORDS,
+    SOURCES,
+    STEP,
+    TIME,
+    TOO_LATE,
+    WIDTH,
+    WITH_ALL,
+    WITH_END,
+    WITH_START,
+    close_first,
+    heap_of,
+    least_end,
+    list_members,
+    pane_words,
+    take_rows,
+    take_runs,
+)
+from tokenring.operators.aggregates.pane_state import PANE, too_late
+from tokenring.operators.folds import ALL, Accumulators, FoldTables, Plan, accumulated, gather, write_results
+from tokenring.operators.mechanisms import MADE, UPTO, CompiledLogic, driven, give, own_words
+from tokenring.operators.state import LEAST, SOURCE_WORDS, Keys, forget_slots, grown, key_column, link_numbers, live_of
+from tokenring.operators.time import Panes
+
+
+@kernel
+def _write_keys(own, slots, message, first, position):  # type: ignore[no-untyped-def]
+    """Write key columns from number `first` on to a message's columns from `position` on; returns the next one."""
+    for column in range(first, own[BY_COUNT] + 1):
+        gather(key_column(own, KEYS, column), slots, column_of(message, position))
+        position += 1
+    return position
+
+
+@entry
+def _emit_panes(world, me):  # type: ignore[no-untyped-def]
+    """Send the state of ended panes, all in one message at the first one's time."""
+    state, own = driven(world, me), own_words(world, me, OWN_WORDS)
+    upto = state[UPTO] - own[LATENESS]
+    own[CLOSED] = max(own[CLOSED], state[UPTO])
+    time = least_end(own)
+    heap, members = heap_of(own), pane_words(own, MEMBERS)
+    rows = 0
+    for i in range(live_of(own, PANES)):
+        if heap[i, 0] <= upto:
+            rows += members[heap[i, 1]]
+    if rows > 0:
+        message = new_message(world, me, 0, rows)
+        slots = column_of(new_message(world, me, 0, rows), 0)
+        listed = 0
+        while live_of(own, PANES) > 0 and heap[0, 0] <= upto:
+            listed = list_members(own, heap[0, 1], slots, listed)
+            close_first(own)
+        position = _write_keys(own, slots, message, 0, 0)
+        words = accumulated(own, FOLDED)
+        for fold in range(len(words)):
+            gather(words[fold], slots, column_of(message, position))
+            position += 1
+        if own[WITH_ALL]:
+            column_of(message, position)[:] = 0
+        forget_slots(own, KEYS, slots)
+        give(world, me, time, message)
+    state[MADE] = least_end(own)
+    return DONE
+
+
+@entry
+def _emit_windows(world, me):  # type: ignore[no-untyped-def]
+    """Close windows, a message each."""
+    state, own = driven(world, me), own_words(world, me, OWN_WORDS)
+    own[CLOSED] = max(own[CLOSED], state[UPTO])
+    heap, members = heap_of(own), pane_words(own, MEMBERS)
+    while least_end(own) <= state[UPTO]:
+        end, pane, time = heap[0, 0], heap[0, 1], least_end(own)
+        message = new_message(world, me, 0, members[pane])
+        slots = column_of(new_message(world, me, 0, members[pane]), 0)
+        list_members(own, pane, slots, 0)
+        close_first(own)
+        position = 0
+        if own[WITH_START]:
+            column_of(message, position)[:] = end - own[WIDTH]
+            position += 1
+        if own[WITH_END]:
+            column_of(message, position)[:] = end
+            position += 1
+        position = _write_keys(own, slots, message, 1, position)
+        write_results(own, FOLDED, slots, message, position)
+        forget_slots(own, KEYS, slots)
+        give(world, me, time, message)
+    state[MADE] = least_end(own)
+    return DONE
+
+
+class CompiledPanes:
+    """One worker's open panes and their state."""
+
+    def __init__(self, plan: Plan, panes: Panes, partial: bool) -> None:
+        """partial: whether rows are states that a first stage sent, stamped with their pane's end."""
+        self._plan, self._panes = plan, panes
+        schema = Schema.of({PANE: "int64"} | plan.keys)
+        self._keys, self._open = Keys(schema, schema.names), Keys(schema, (PANE,))
+        self.state = Accumulators(plan)
+        self._tables = FoldTables(plan)
+        self._by = np.array([plan.schema.position(name) for name in plan.by], np.int64)
+        self._sources = np.zeros((len(schema), SOURCE_WORDS), np.int64)
+        self._scratch = np.zeros((SCRATCH_ROWS, SCRATCH_WORDS), np.int64)
+        self._first, self._last, self._members = (np.zeros(64, np.int64) for _ in range(3))
+        self._following, self._heap = np.zeros(64, np.int64), np.zeros((64, 2), np.int64)
+        self.words = words = np.zeros(OWN_WORDS, np.int64)
+        words[BY], words[BY_COUNT], words[SOURCES] = address_of(self._by), len(self._by), address_of(self._sources)
+        words[SCRATCH], words[LATENESS] = address_of(self._scratch), panes.lateness
+        words[CLOSED], words[RUN_END], words[PANE_END] = -1, -1, LEAST
+        words[TIME], words[STEP], words[OFFSET] = -1, panes.step, panes.offset
+        if partial:
+            words[TIME], words[STEP] = plan.schema.position(PANE), 0
+        elif panes.time:
+            words[TIME] = plan.schema.position(panes.time)
+        self._link()
+
+    def _link(self) -> None:
+        words = self.words
+        link_numbers(words, KEYS, self._keys)
+        link_numbers(words, PANES, self._open)
+        self._tables.link(words, FOLDED, self.state)
+        words[FIRST], words[LAST] = address_of(self._first), address_of(self._last)
+        words[MEMBERS], words[FOLLOWING] = address_of(self._members), address_of(self._following)
+        words[HEAP] = address_of(self._heap)
+
+    def grow(self) -> None:
+        """Make room for another pane, and another key."""
+        self._keys.grow()
+        self._open.grow()
+        self.state.reserve(self._keys.capacity)
+        self._following = grown(self._following, self._keys.capacity)
+        open_panes = self._open.capacity
+        self._first, self._last = grown(self._first, open_panes), grown(self._last, open_panes)
+        self._members, self._heap = grown(self._members, open_panes), grown(self._heap, open_panes, axis=0)
+        self._link()
+
+    def explain(self, error: int, operands: tuple[int, int, int]) -> Exception:
+        """What went wrong."""
+        if error == TOO_LATE:
+            return too_late(self._plan.operator, self._panes, operands[0], operands[1])
+        return self.state.overflow(operands[0])
+
+
+def compiled_local(plan: Plan, panes: Panes, schema: Schema) -> CompiledLogic:
+    """`LocalPanes` of panes without a time zone, of a plan for which `can_fold` holds."""
+    held = CompiledPanes(plan, panes, False)
+    held.words[WITH_ALL] = ALL in schema.positions
+    take = take_runs if not plan.by and held.state.quick and panes.time else take_rows
+    return CompiledLogic(
+        held.words, _emit_panes, (take,), owners=(held,), make_room=held.grow, explain=held.explain
+    )
+
+
+def compiled_windows(plan: Plan, panes: Panes) -> CompiledLogic:
+    """`Windows` that are panes, of the states that the first stage sends, of a plan for which `can_fold` holds."""
+    held = CompiledPanes(plan, panes, True)
+    words = held.words
+    words[WIDTH] = panes.width
+    if panes.time:
+        words[WITH_START], words[WITH_END] = panes.named
+    return CompiledLogic(
+        words, _emit_windows, (take_rows,), late=1, owners=(held,), make_room=held.grow, explain=held.explain
+    )

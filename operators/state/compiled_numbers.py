@@ -1,0 +1,77 @@
+"""Keys of any words in compiled operators, with removal: where a `Keys` has its tables, as words of a state."""
+
+import numpy as np
+
+from tokenring.engine import kernel
+from tokenring.engine.compiled import address_of, table_at, words_at
+from tokenring.operators.state.cells import LIVE, drop_slot
+from tokenring.operators.state.keys import Keys
+from tokenring.operators.state.keys_kernels import FRESH, add_to_tags, number
+
+CELLS, CELLS_ROWS, STORED, KEY_COLUMNS, PLACES, TAGS, FREE_LIST, META = range(8)
+NUMBERS_WORDS = 8
+_META_WORDS = 7
+SOURCE_WORDS = 3
+"""The words for each key column that `number_rows` is given."""
+
+
+@kernel
+def meta_of(own, at):  # type: ignore[no-untyped-def]
+    """The counts of keys."""
+    return words_at(own[at + META], _META_WORDS)
+
+
+@kernel
+def live_of(own, at):  # type: ignore[no-untyped-def]
+    """How many keys there are."""
+    return meta_of(own, at)[LIVE]
+
+
+@kernel
+def key_column(own, at, column):  # type: ignore[no-untyped-def]
+    """One key column's words, by slot."""
+    return words_at(own[at + STORED] + 8 * column * own[at + PLACES], own[at + PLACES])
+
+
+@kernel
+def mix_in(wanted, sources, column, words):  # type: ignore[no-untyped-def]
+    """Before `number_rows`, for a key of several columns: their words; `wanted`: 0 at first."""
+    add_to_tags(wanted, words, 0, False)
+    sources[column, 0], sources[column, 1], sources[column, 2] = words.ctypes.data, 0, 0
+
+
+@kernel
+def number_rows(own, at, sources, wanted, slots, fresh, fresh_rows):  # type: ignore[no-untyped-def]
+    """Write the slot of each row's key; new ones, and their rows, to `fresh` and `fresh_rows`. wanted: the key, or what
+    `mix_in` has made, with `sources` then; those are of no length otherwise. Returns (the row at which there was no
+    room, how many are new)."""
+    capacity = own[at + PLACES]
+    meta = meta_of(own, at)
+    meta[FRESH] = 0
+    done = number(
+        table_at(own[at + CELLS], own[at + CELLS_ROWS], 2),
+        table_at(own[at + STORED], own[at + KEY_COLUMNS], capacity),
+        words_at(own[at + TAGS], capacity), words_at(own[at + FREE_LIST], capacity), meta,
+        sources, 0, 0, wanted, 0, True, slots, fresh, fresh_rows,
+    )  # fmt: skip
+    return done, meta[FRESH]
+
+
+@kernel
+def forget_slots(own, at, slots):  # type: ignore[no-untyped-def]
+    """Forget live keys, each named once."""
+    capacity = own[at + PLACES]
+    cells, meta = table_at(own[at + CELLS], own[at + CELLS_ROWS], 2), meta_of(own, at)
+    tags, free = words_at(own[at + TAGS], capacity), words_at(own[at + FREE_LIST], capacity)
+    for slot in slots:
+        drop_slot(cells, tags, free, meta, slot)
+
+
+def link_numbers(words: np.ndarray, at: int, keys: Keys) -> None:
+    """Write down where the tables of `keys`, without text, are now, in NUMBERS_WORDS words from `at` on. To be repeated
+    when they have grown."""
+    cells, stored, tags, free, meta = keys.tables
+    words[at : at + NUMBERS_WORDS] = (
+        *(address_of(cells), len(cells), address_of(stored), len(stored), len(tags), address_of(tags)),
+        *(address_of(free), address_of(meta)),
+    )

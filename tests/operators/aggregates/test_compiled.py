@@ -1,0 +1,123 @@
+"""Aggregates in the worker's inner loop send, message by message, what Python's logic sends over the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.operators.helpers import bench
+from tokenring.engine import OperatorError, Schema, Stream
+from tokenring.operators import Count, Max, Mean, Min, Sliding, Sum, Tumbling, aggregate, col
+from tokenring.operators.folds.functions import Aggregate
+
+WORDS = {"at": "int64", "side": "bool", "value": "int64?", "share": "float64?", "wide": "uint64", "plain": "int64"}
+ROW = st.tuples(
+    st.integers(0, 60),
+    st.booleans(),
+    st.one_of(st.none(), st.integers(-50, 50)),
+    st.sampled_from([None, 0.5, -1.25, float("nan")]),
+    st.sampled_from([0, 7, 2**63 + 1]),
+    st.integers(-3, 3),
+)
+
+
+def _aggregates() -> dict[str, Aggregate]:
+    return {
+        "n": Count(),
+        "present": Count("value"),
+        "total": Sum("value"),
+        "sided": Sum("value", where=col("side")),
+        "shares": Sum("share"),
+        "mean": Mean("value"),
+        "mean_share": Mean("share"),
+        "low": Min("value"),
+        "high": Max("value", where=col("side")),
+        "top_share": Max("share"),
+        "widest": Max("wide"),
+        "sides": Sum("side"),
+    }
+
+
+Made = Callable[[Stream], Stream]
+
+
+def sent_both_ways(make: Made, columns: dict[str, Any], size: int, workers: int = 1) -> tuple[list[Any], list[Any]]:
+    """What an operator sends of rows, in order: in compiled code, and, for a text column that is beside them, in
+    Python."""
+    found = []
+    for schema in (WORDS, WORDS | {"text": "string"}):
+        rows = len(columns["at"])
+        given = columns | {"text": ["x"] * rows} if "text" in schema else columns
+        with bench([Schema.of(schema)], make, workers, queue_bytes=1 << 20) as made:
+            for number, start in enumerate(range(0, rows, size)):
+                some = {name: values[start : start + size] for name, values in given.items()}
+                made.send(some, worker=number % workers)
+                made.settle()
+            made.close()
+            found.append([tuple(map(repr, row)) for row in made.rows])
+    return found[0], found[1]
+
+
+def _columns(rows: list[tuple[Any, ...]]) -> dict[str, Any]:
+    columns: dict[str, Any] = {name: [row[at] for row in rows] for at, name in enumerate(WORDS)}
+    return columns | {"wide": np.array(columns["wide"], np.uint64)}
+
+
+@settings(max_examples=25)
+@given(
+    rows=st.lists(ROW, min_size=1, max_size=25),
+    window=st.sampled_from([Tumbling("at", 10), Tumbling("at", 7, 3, start=None), Sliding("at", 12, 4), None]),
+    by=st.sampled_from(["", "plain", "side wide", "value"]),
+    workers=st.integers(1, 2),
+    size=st.integers(1, 25),
+)
+def test_all_aggregates(rows: Any, window: Any, by: str, workers: int, size: int) -> None:
+    how: Any = {"emit": "end"} if window is None else {"window": window}
+    compiled, python = sent_both_ways(
+        lambda stream: aggregate(stream, by, **how, **_aggregates()), _columns(rows), size, workers
+    )
+    assert compiled == python
+
+
+@pytest.mark.parametrize("by", ["", "plain", "plain side"])
+def test_tables_grow(by: str) -> None:
+    """Thousands of keys and hundreds of windows in messages of thousands of rows, out of order."""
+    count = 6_000
+    columns = _columns([(at * 7919 % 3_000, at % 2 == 0, None, None, at, at % 1_500) for at in range(count)])
+    asked: Any = {"n": Count(), "v": Sum("plain"), "mean": Mean("wide")}
+    compiled, python = sent_both_ways(
+        lambda stream: aggregate(stream, by, window=Tumbling("at", 10), **asked), columns, 2_500
+    )
+    assert len(compiled) > 250
+    assert compiled == python
+
+
+@pytest.mark.parametrize("by", ["", "plain"])
+def test_errors_are_those_of_python(by: str) -> None:
+    """A sum that is too great, on a worker's own rows and across workers; a row that comes too late."""
+    told = []
+    for schema in (WORDS, WORDS | {"text": "string"}):
+        for late in (False, True):
+            with bench(
+                [Schema.of(schema)], lambda stream: aggregate(stream, by, window=Tumbling("at", 10), total=Sum("plain"))
+            ) as made:
+                rows = _columns([(1, True, None, None, 0, 5), (11, True, None, None, 0, 5)])
+                text = {"text": ["x", "x"]} if "text" in schema else {}
+                if late:
+                    made.send(rows | text)
+                    made.settle()
+                    made.advance(12)
+                else:
+                    rows["plain"], rows["at"] = [2**62, 2**62], [1, 1]
+                made.send(rows | text)
+                with pytest.raises(OperatorError) as raised:
+                    made.settle()
+                told.append(str(raised.value).split("Error: ")[-1])
+    assert "left the range" in told[0]
+    assert "late=True" in told[1]
+    assert told[:2] == told[2:]
