@@ -19,8 +19,8 @@ import numpy as np
 from tokenring.engine import COMPLETE, Config, Worker, execute
 from tokenring.nexmark.measure.latency import Histogram
 from tokenring.nexmark.measure.verdict import DNF, Backlog, Verdict, judge
+from tokenring.nexmark.run.pace import Pace
 from tokenring.nexmark.run.runner import Plan
-from tokenring.nexmark.run.source import Pace
 from tokenring.shm.kernels import COLUMN, TABLE, WORDS, int64, kernel, void, words_at
 from tokenring.shm.queues.data_queue import (
     CAPACITY,

@@ -65,7 +65,8 @@ class CompiledPart:
             self.world, me, segment.layout.workers, self._tracker.tables.state, progress.ring,
             plane.incoming, plane.outgoing, plane.inbox, plane.routes, plane.counts,
             parked_address(segment), plane.congested_flags,
-            plane.backlog_limit_bytes, plane.message_limit_words, observed,
+            plane.backlog_limit_bytes, plane.message_limit_words,
+            segment.address(segment.layout.ending), observed,
         )  # fmt: skip
         self.before()
 

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from tokenring.engine.columns import Batch
-from tokenring.engine.native import BACKLOG_BYTES, LENT, PENDING_EDGES, TAKEN, World
+from tokenring.engine.native import BACKLOG_BYTES, LENT, PENDING_CHANNELS, PENDING_EDGES, TAKEN, World
 from tokenring.shm.memory import Segment
 from tokenring.shm.queues import (
     CAPACITY,
@@ -165,6 +165,7 @@ class DataPlane:
         """A channel keeps rows because a queue was full; too many of them ask all sources to pause."""
         if channel not in self._waiting:
             self._waiting.append(channel)
+            self._world[PENDING_CHANNELS] += 1
         self._world[BACKLOG_BYTES] += size_bytes
         if self._world[BACKLOG_BYTES] > self.backlog_limit_bytes:
             set_flag(self.congested_flags, self._me)
@@ -185,6 +186,7 @@ class DataPlane:
             return False
         before = self._sent
         self._waiting = [channel for channel in self._waiting if not channel.retry()]
+        self._world[PENDING_CHANNELS] = len(self._waiting)
         self.commit()
         return self._sent != before
 

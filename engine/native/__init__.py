@@ -34,6 +34,7 @@ from tokenring.engine.native.layout import (
     OPERATOR_STOPPED,
     OUTSIDE,
     PEERS_SLEEP,
+    PENDING_CHANNELS,
     PENDING_EDGES,
     POSITION,
     PYTHON_IS_DUE,
@@ -56,7 +57,17 @@ from tokenring.engine.native.layout import (
     WOKEN,
     world_at,
 )
-from tokenring.engine.native.logic import answer, frontier_at, frontier_of, new_message, send, state_of, wake_at
+from tokenring.engine.native.logic import (
+    answer,
+    frontier_at,
+    frontier_of,
+    is_congested,
+    is_ending,
+    new_message,
+    send,
+    state_of,
+    wake_at,
+)
 from tokenring.engine.native.loop import turn
 from tokenring.engine.native.messages import (
     alias_of,
@@ -65,6 +76,7 @@ from tokenring.engine.native.messages import (
     end_of_message,
     part_of,
     peek,
+    point_to,
     rows_of,
     shorten,
     take,
@@ -104,6 +116,7 @@ __all__ = [
     "OPERATOR_STOPPED",
     "OUTSIDE",
     "PEERS_SLEEP",
+    "PENDING_CHANNELS",
     "PENDING_EDGES",
     "POSITION",
     "PYTHON_IS_DUE",
@@ -137,11 +150,14 @@ __all__ = [
     "fail",
     "frontier_at",
     "frontier_of",
+    "is_congested",
+    "is_ending",
     "hand_over",
     "new_message",
     "next_for_python",
     "part_of",
     "peek",
+    "point_to",
     "retain",
     "rows_of",
     "run_once",

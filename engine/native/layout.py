@@ -86,7 +86,9 @@ from tokenring.shm.queues import QUEUE_STATE
     BACKLOG_BYTES,
     BACKLOG_LIMIT_BYTES,
     MESSAGE_LIMIT_WORDS,
-) = range(69)
+    PENDING_CHANNELS,
+    ENDING,
+) = range(71)
 WORLD_WORDS = 72
 
 # `number`: the tracker's. `due`: the key under which it waits to run, 0 if it does not. `error` and the operands behind

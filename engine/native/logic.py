@@ -7,9 +7,14 @@ grow, then it is called again; it has taken nothing) or FAILED (with `fail`).
 from tokenring.engine.native.edges import send_at
 from tokenring.engine.native.layout import (
     COLUMNS,
+    CONGESTED_FLAGS,
+    ENDING,
     KEYS,
+    PENDING_CHANNELS,
+    PENDING_EDGES,
     TIME,
     WAKE_NS,
+    WORKERS,
     inputs_at,
     operators_at,
     outputs_at,
@@ -21,6 +26,8 @@ from tokenring.engine.native.messages import message_of
 from tokenring.engine.native.rights import BACK_IN_TIME, NOTHING_AT_HAND, fail, is_good
 from tokenring.engine.progress import current_frontier, locations_of
 from tokenring.shm.kernels import kernel, words_at
+from tokenring.shm.memory import load_acquire
+from tokenring.shm.queues import any_set
 
 
 @kernel
@@ -88,3 +95,18 @@ def wake_at(world, me, wake_ns):  # type: ignore[no-untyped-def]
     operators_at(words)[me].wake_ns = wake_ns
     if words[WAKE_NS] == 0 or wake_ns < words[WAKE_NS]:
         words[WAKE_NS] = wake_ns
+
+
+@kernel
+def is_congested(world):  # type: ignore[no-untyped-def]
+    """Whether queues are so full that a source should send nothing now, and look again."""
+    words = world_at(world)
+    if words[PENDING_EDGES] > 0 or words[PENDING_CHANNELS] > 0:
+        return True
+    return any_set(words[CONGESTED_FLAGS], words[WORKERS])
+
+
+@kernel
+def is_ending(world):  # type: ignore[no-untyped-def]
+    """Whether somebody asked for an early end: sources close then."""
+    return load_acquire(world_at(world)[ENDING]) != 0

@@ -38,6 +38,13 @@ def bare_message(words, width, rows):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def point_to(message, position, address):  # type: ignore[no-untyped-def]
+    """Let a column of a bare message be the words at an address, which stay until they are read: where a message still
+    waits when its round ends, they are copied."""
+    words_at(message + 8 * (COLUMNS + position), 1)[0] = address
+
+
+@kernel
 def message_of(words, width, rows):  # type: ignore[no-untyped-def]
     """A message of this round with `width` columns of so many rows, whatever is in them: its address."""
     message = bare_message(words, width, rows)

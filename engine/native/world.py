@@ -149,6 +149,7 @@ def attach_world(
     congested: int,
     backlog_limit_bytes: int,
     message_limit_words: int,
+    ending: int,
     observed: bool,
 ) -> None:
     """Tell the kernels of a worker's planes: arrays that are never replaced, and addresses in the group's segment."""
@@ -163,4 +164,5 @@ def attach_world(
     words[layout.PARKED_FLAGS], words[layout.CONGESTED_FLAGS] = parked, congested
     words[layout.BACKLOG_LIMIT_BYTES] = backlog_limit_bytes
     words[layout.MESSAGE_LIMIT_WORDS] = message_limit_words
+    words[layout.ENDING] = ending
     words[layout.OBSERVED] = observed

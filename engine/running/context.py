@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from tokenring.engine.running.events import EventLog
 from tokenring.engine.running.operator import RunningOperator
+from tokenring.engine.running.probe import Probe
 from tokenring.engine.running.publishing import Publication
 
 
@@ -70,6 +71,14 @@ class OperatorContext:
     def activate_after(self, delay_ns: int) -> None:
         """Run the operator again once `delay_ns` have passed (the worker may sleep until then)."""
         self._runtime.schedule.activate_after(self._operator, delay_ns)
+
+    def run_on_advance(self, probe: Probe) -> None:
+        """Run the operator whenever the frontier of a probe of its own dataflow moves on this worker: a compiled one
+        in the same step, without Python."""
+        if self._operator.compiled >= 0:
+            probe.run_on_advance(self._runtime.world, self._operator.compiled)
+        else:
+            probe.on_advance(self.activate)
 
     def publish(self, made: str | Path, target: str | Path) -> None:
         """Let a folder that was made, and is on the disk, be called `target` once the whole run was right: when every

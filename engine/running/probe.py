@@ -7,6 +7,7 @@ from weakref import ref
 from tokenring.engine.data import raised_at
 from tokenring.engine.errors import BrokenInvariant, GraphError, GroupStopped, OperatorError
 from tokenring.engine.graph import Location
+from tokenring.engine.native import World
 from tokenring.engine.progress import GONE
 from tokenring.engine.times import COMPLETE, Antichain, as_time, less_equal
 
@@ -18,7 +19,18 @@ if TYPE_CHECKING:
 class Probe:
     """Watches the frontier of a stream. Usable once the dataflow is built."""
 
-    __slots__ = ("_depth", "_finished", "_groups", "_listeners", "_tracker", "location", "number", "watched")
+    __slots__ = (
+        "_depth",
+        "_finished",
+        "_groups",
+        "_listeners",
+        "_run",
+        "_tracker",
+        "_world",
+        "location",
+        "number",
+        "watched",
+    )
 
     def __init__(self, watched: Location, depth: int = 1) -> None:
         self.watched = watched
@@ -30,6 +42,8 @@ class Probe:
         self.number = -1
         self._listeners: list[Callable[[], None]] = []
         self._groups: tuple[tuple[ref[ProbeGroup], int], ...] = ()
+        self._world: World | None = None
+        self._run: list[int] = []  # compiled operators that its moves run, by their rows there
 
     def attach(self, tracker: "Tracker", number: int, location: int) -> None:
         """Bind to a running dataflow, under the tracker's number for it (done by the engine)."""
@@ -46,6 +60,9 @@ class Probe:
             if group is not None:
                 group.moved(slot)
         self._groups = ()
+        if self._world is not None:
+            self._world.name(self.number, -1)
+            self._world = None
 
     @property
     def finished(self) -> bool:
@@ -102,9 +119,25 @@ class Probe:
     def on_advance(self, listener: Callable[[], None]) -> None:
         """Call `listener` (typically a context's `activate`) whenever the frontier moves on this worker."""
         self._listeners.append(listener)
+        self._name()
+
+    def run_on_advance(self, world: World, operator: int) -> None:
+        """Let a compiled operator of the same dataflow run whenever the frontier moves (done by the engine)."""
+        self._world = world
+        self._run.append(operator)
+        self._name()
+
+    def _name(self) -> None:
+        """One compiled operator that nobody listens beside is run by the inner loop itself, without Python."""
+        if self._world is not None:
+            is_alone = len(self._run) == 1 and not self._listeners
+            self._world.name(self.number, self._run[0] if is_alone else -1)
 
     def frontier_moved(self) -> None:
-        """Tell the listeners (done by the engine). OperatorError for whatever one of them raises."""
+        """Run and tell who asked for it (done by the engine). OperatorError for whatever one of them raises."""
+        if self._world is not None:
+            for operator in self._run:
+                self._world.make_due(operator)
         for listener in self._listeners:
             try:
                 listener()

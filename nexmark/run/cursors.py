@@ -13,9 +13,11 @@ from tokenring.nexmark.staging import StagedEvents, StagedStream
 
 _RELEASE_ROWS = 1 << 17  # how many rows are read before their pages are given back
 
-# Words of a stream's row in the kernel's table.
-ROWS, AT, EVENTS, FLOORS, TIMES, IS_SORTED = range(6)
-CURSOR_WORDS = 8
+# Words of a stream's row in the kernels' table. TAKEN: the row up to which its rows were sent. COLUMNS: the address of
+# the addresses of its WIDTH columns. RELEASE_AT: the row from which on pages are to be given back.
+ROWS, AT, EVENTS, FLOORS, TIMES, IS_SORTED, TAKEN, COLUMNS, WIDTH, RELEASE_AT = range(10)
+CURSOR_WORDS = 10
+GREATEST, LEAST = range(2)  # of a position, behind which the streams' rows follow
 NONE = -1
 NEVER = 2**62  # beyond every event
 
@@ -140,49 +142,61 @@ class Cursor:
         names = dict.fromkeys((*columns, "date_time", "event", floors))
         mapped = {column: _Column(stream, column) for column in names}
         self.schema = Schema.of({column: "string?" if stream.is_text(column) else "int64" for column in columns})
-        self.at = 0
         self.row = [0] * CURSOR_WORDS
+        self.row[RELEASE_AT] = _RELEASE_ROWS
         self.row[ROWS], self.row[IS_SORTED] = rows, floors == "date_time"
         for word, column in ((EVENTS, "event"), (FLOORS, floors), (TIMES, "date_time")):
             self.row[word] = address_of(mapped[column].words)
         self._mapped = list(mapped.values())
         self._columns = tuple(mapped[column].words for column in columns)
         self._heaps = tuple(mapped[column].heap for column in columns) if self.schema.has_text else ()
-        self._release_at = _RELEASE_ROWS
+        self._addresses = np.array([address_of(words) for words in self._columns], np.int64)
+        self.row[COLUMNS], self.row[WIDTH] = address_of(self._addresses), len(columns)
 
-    def take(self, stop: int) -> Batch:
-        """The rows from the cursor up to `stop`, which becomes the cursor; text by reference to the whole heap."""
-        start, self.at = self.at, stop
-        if stop >= self._release_at:
-            self._release_at = stop + _RELEASE_ROWS
-            for column in self._mapped:
-                column.release_before(start)
+    def take(self, start: int, stop: int) -> Batch:
+        """Rows start..stop; text by reference to the whole heap."""
         columns = tuple([column[start:stop] for column in self._columns])
         return Batch.wrap(self.schema, columns, stop - start, self._heaps)
 
+    def release_before(self, row: int) -> None:
+        """Give the pages back that only rows before `row` need."""
+        for column in self._mapped:
+            column.release_before(row)
+
 
 class Cursors:
-    """All streams' cursors on one worker. After a move: `greatest` time passed, `least` time ahead (NONE: no row)."""
+    """All streams' cursors on one worker: `table` (streams, CURSOR_WORDS), and after a move the `position`, with the
+    greatest time passed and the least time ahead (NONE: no row)."""
 
     def __init__(self, cursors: Sequence[Cursor]) -> None:
         self.streams = list(cursors)
-        self._table = np.array([cursor.row for cursor in cursors], np.int64)
-        self._position = np.zeros(2 + len(cursors), np.int64)
-        self._view = self._position.data
-        self.greatest = NONE
-        self.least = NONE
+        self.table = np.array([cursor.row for cursor in cursors], np.int64)
+        self.position = np.zeros(2 + len(cursors), np.int64)
+        self._view = self.position.data
 
-    def skip_to(self, event: int) -> None:
-        """Go to the first rows of `event` or later."""
-        for cursor, at in zip(self.streams, self.advance(event), strict=True):
-            cursor.at = at
+    @property
+    def greatest(self) -> int:
+        """The greatest time passed by the last move."""
+        return self._view[GREATEST]
+
+    @property
+    def least(self) -> int:
+        """The least time ahead."""
+        return self._view[LEAST]
 
     def first_event_beyond(self, time: int) -> int:
         """The event from which on all rows ahead are of `time` or later; NEVER if none are."""
-        return first_beyond(self._table, time)
+        return first_beyond(self.table, time)
 
     def advance(self, event: int) -> list[int]:
-        """Move on to `event`; returns the streams' new rows, to be taken from each."""
-        move(self._table, event, self._position)
-        self.greatest, self.least, *rows = self._view
-        return rows
+        """Move on to `event`; returns the streams' new rows."""
+        move(self.table, event, self.position)
+        return self._view[2:].tolist()
+
+    def release(self) -> None:
+        """Give pages back of streams of which so many rows were sent."""
+        for cursor, row in zip(self.streams, self.table, strict=True):
+            taken = int(row[TAKEN])
+            if taken >= row[RELEASE_AT]:
+                row[RELEASE_AT] = taken + _RELEASE_ROWS
+                cursor.release_before(taken)

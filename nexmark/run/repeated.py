@@ -10,8 +10,8 @@ from typing import Any
 
 from tokenring.engine import Worker, execute
 from tokenring.nexmark.queries import Query
+from tokenring.nexmark.run.pace import Measurements, Pace
 from tokenring.nexmark.run.runner import Plan, declare, prepare
-from tokenring.nexmark.run.source import Measurements, Pace
 from tokenring.nexmark.staging import StagedEvents
 from tokenring.tools.profile import wait_at_gate
 

@@ -10,8 +10,9 @@ from typing import Any
 from tokenring.engine import Config, Worker, execute
 from tokenring.nexmark.measure import DNF, Histogram, Verdict, anonymous_mb, hiccups_ms, judge, peak_rss_mb
 from tokenring.nexmark.queries import QUERIES, Query
+from tokenring.nexmark.run.pace import Measurements, Pace
 from tokenring.nexmark.run.result_rows import Rows, file_of, kept_rows
-from tokenring.nexmark.run.source import Measurements, Pace, nexmark_source
+from tokenring.nexmark.run.source import nexmark_source
 from tokenring.nexmark.staging import StagedEvents
 from tokenring.operators import collect
 from tokenring.operators.mechanisms import use

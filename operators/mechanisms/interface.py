@@ -10,6 +10,7 @@ from tokenring.engine import (
     InputHandle,
     InputPort,
     Notify,
+    OperatorContext,
     OutputPort,
     Pact,
     Schema,
@@ -17,6 +18,7 @@ from tokenring.engine import (
     Stream,
     Time,
 )
+from tokenring.engine.compiled import Compiled
 from tokenring.operators.mechanisms.compiled import CompiledLogic
 from tokenring.operators.mechanisms.logic import Answer, Take, TimedLogic
 
@@ -78,10 +80,13 @@ class Mechanism(ABC):
         constructor: Callable[..., Callable[..., None]],
         times: tuple[str, ...],
         each_time: bool = False,
+        compiled: Callable[[OperatorContext], Compiled] | None = None,
     ) -> tuple[Stream, ...]:
         """An operator without inputs: `constructor(context, *outlets)` returns `logic(*outputs)`, as `Scope.source`
         has it, with an Outlet in place of each token. `times` names each output's column of rows' own times;
-        `each_time`: each distinct one is sent as a message of its own, though the mechanism needs it not."""
+        `each_time`: each distinct one is sent as a message of its own, though the mechanism needs it not.
+        `compiled(context)` gives the same for the worker's inner loop, which is taken where the mechanism can; it
+        sends messages at its tokens' times alone, and so never stands for `each_time`."""
 
     @abstractmethod
     def new_input(self, scope: Scope, schema: Schema, time: str, name: str = "input") -> tuple[InputHandle, Stream]:

@@ -28,6 +28,7 @@ from tokenring.engine import (
     Time,
     Token,
 )
+from tokenring.engine.compiled import Compiled
 from tokenring.operators.mechanisms.interface import Constructor, Ports, taken_by
 from tokenring.operators.mechanisms.logic import Take, TimedLogic, in_order
 from tokenring.operators.mechanisms.tokens import EachTimeOutlet, Tokens
@@ -72,6 +73,7 @@ class Notifications(Tokens):
         constructor: Constructor,
         times: tuple[str, ...],
         each_time: bool = False,
+        compiled: Callable[[OperatorContext], Compiled] | None = None,
     ) -> tuple[Stream, ...]:
         """See Mechanism. Whatever is asked for, a message for each time: it is all that Naiad knows of rows."""
 

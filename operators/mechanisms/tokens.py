@@ -24,6 +24,7 @@ from tokenring.engine import (
     TimeRegressionError,
     Token,
 )
+from tokenring.engine.compiled import Compiled
 from tokenring.operators.mechanisms.compiled import CompiledLogic, can_be_compiled, compile_with, respond, timed
 from tokenring.operators.mechanisms.interface import Constructor, Edge, Mechanism, Ports, Progress, taken_by
 from tokenring.operators.mechanisms.logic import Answer, Take, TimedLogic, in_order
@@ -97,9 +98,16 @@ class Tokens(Mechanism):
         constructor: Constructor,
         times: tuple[str, ...],
         each_time: bool = False,
+        compiled: Callable[[OperatorContext], Compiled] | None = None,
     ) -> tuple[Stream, ...]:
         """See Mechanism. Where one time is let in after another, the rows at hand have one time, and are one message.
         """
+
+        if compiled is not None and not (each_time or self.one_at_a_time) and can_be_compiled(scope, *schemas):
+            builder = scope.operator(name, Notify.NEVER)
+            streams = tuple([builder.output(schema) for schema in schemas])
+            builder.build_compiled(compiled)
+            return streams
 
         def construct(context: OperatorContext, *tokens: Token) -> Callable[..., None]:
             if each_time and not self.one_at_a_time:

@@ -35,6 +35,7 @@ from tokenring.engine import (
     Time,
     Token,
 )
+from tokenring.engine.compiled import Compiled
 from tokenring.operators.mechanisms.compiled import CompiledLogic
 from tokenring.operators.mechanisms.interface import Constructor, Edge, Mechanism, Ports, Progress, taken_by
 from tokenring.operators.mechanisms.logic import Answer, Take, TimedLogic
@@ -57,6 +58,7 @@ class Watermarks(Mechanism):
         constructor: Constructor,
         times: tuple[str, ...],
         each_time: bool = False,
+        compiled: Callable[[OperatorContext], Compiled] | None = None,
     ) -> tuple[Stream, ...]:
         """See Mechanism."""
         columns = times if each_time else ("",) * len(times)

@@ -11,8 +11,8 @@ import duckdb
 from tests.engine.helpers import simulated
 from tests.nexmark.helpers import auction, bid, seal, table
 from tokenring.nexmark.queries import QUERIES
+from tokenring.nexmark.run.pace import Measurements, Pace
 from tokenring.nexmark.run.runner import Plan, declare, run_query
-from tokenring.nexmark.run.source import Measurements, Pace
 from tokenring.nexmark.staging.staged import StagedEvents
 
 SOME_MORE = 10**6

@@ -22,8 +22,9 @@ from tokenring.nexmark.events.generator import GeneratorConfig
 from tokenring.nexmark.queries import QUERIES
 from tokenring.nexmark.run import runner
 from tokenring.nexmark.run.cursors import NEVER, Cursor, Cursors
+from tokenring.nexmark.run.pace import Measurements, Pace
 from tokenring.nexmark.run.runner import Plan, prepare
-from tokenring.nexmark.run.source import Measurements, Pace, nexmark_source
+from tokenring.nexmark.run.source import nexmark_source
 from tokenring.nexmark.staging.staged import StagedEvents
 from tokenring.operators.mechanisms import MECHANISMS, use
 from tokenring.tools.errors import OptionError
@@ -160,7 +161,7 @@ def test_the_first_event_beyond_a_time(staged: Path) -> None:
     numbers = [events.stream(name).column("event") for name in names]
     times = [events.stream(name).column("date_time") for name in names]
     for start, time in itertools.product((0, 17, 4_000), (0, int(times[1][100]), int(times[1][9_000]), 2**62)):
-        cursors.skip_to(start)
+        cursors.advance(start)
         before = [n[(n >= start) & (t < time)] for n, t in zip(numbers, times, strict=True)]
         all_before = all(len(b) == (n >= start).sum() for b, n in zip(before, numbers, strict=True))
         last = max((int(b[-1]) for b in before if len(b)), default=-1)

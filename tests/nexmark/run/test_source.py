@@ -18,7 +18,8 @@ from tests.nexmark.run_helpers import hand_made
 from tokenring.engine import InputPort, OperatorContext, Scope, Worker
 from tokenring.nexmark.events.generator import GeneratorConfig
 from tokenring.nexmark.run.cursors import NONE, Cursor, Cursors
-from tokenring.nexmark.run.source import NOT_YET, Measurements, Pace, nexmark_source
+from tokenring.nexmark.run.pace import NOT_YET, Measurements, Pace
+from tokenring.nexmark.run.source import nexmark_source
 from tokenring.nexmark.staging.staged import StagedEvents
 
 EVENTS = 5_000

@@ -73,7 +73,7 @@ def test_a_changed_text_is_found_when_it_is_checked(folder: Path, part: str) -> 
 def test_texts_that_the_events_do_not_have_are_null(tmp_path: Path) -> None:
     tables = {"person": [], "auction": [auction(event=0)], "bid": [bid(event=1), bid(event=2, channel="Apple")]}
     folder = seal(tmp_path / "few", {name: table(name, rows, event=True) for name, rows in tables.items()})
-    bids = Cursor(StagedEvents.open(folder), "bid", ("price", "url", "channel")).take(2)
+    bids = Cursor(StagedEvents.open(folder), "bid", ("price", "url", "channel")).take(0, 2)
     assert bids.schema == Schema("price", url="string?", channel="string?")
     assert bids["url"].tolist() == [None, None]
     assert bids["channel"].tolist() == [None, "Apple"]

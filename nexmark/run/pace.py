@@ -1,0 +1,58 @@
+"""How events are offered, and what a worker's source sees while it offers them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tokenring.nexmark.measure import Backlog, Histogram
+
+NOT_YET = 2**62
+REPORT_NS = 200_000_000
+SPIN_NS = 300_000
+"""What is due sooner is waited for without sleep."""
+
+# Words of measurements, which kernels read and write.
+OFFERED, START_NS = range(2)
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How events are offered. rate: events a second over all workers, None for as fast as they go. block: consecutive
+    events a worker takes in turn, and the most it sends at once. discard_ns: start of an open-loop run that is not
+    measured. micro_batch_ns: event time that is let in at once, where the mechanism lets one time in after another.
+    each_time: a message for each distinct event time, though the mechanism needs it not."""
+
+    events: int
+    block: int
+    outstanding: int
+    rate: float | None = None
+    discard_ns: int = 1_000_000_000
+    micro_batch_ns: int = 1_000_000
+    each_time: bool = False
+
+
+class Measurements:
+    """What one worker's source saw: events offered, latencies, whether it fell behind. from_ns: what was before it says
+    nothing about how the backlog grows."""
+
+    def __init__(self, from_ns: int = 0) -> None:
+        self.words = np.array([0, NOT_YET], np.int64)
+        self._view = self.words.data
+        self.histogram = Histogram()
+        self.backlog = Backlog(from_ns)
+        self.dnf = False
+
+    @property
+    def offered(self) -> int:
+        """Events offered so far."""
+        return self._view[OFFERED]
+
+    @property
+    def start_ns(self) -> int:
+        """To be set, alike on all workers, once the dataflow is built: nothing is sent before that instant
+        (time.monotonic_ns)."""
+        return self._view[START_NS]
+
+    @start_ns.setter
+    def start_ns(self, start_ns: int) -> None:
+        self._view[START_NS] = start_ns
