@@ -5,7 +5,8 @@ from typing import Any
 
 from tokenring.engine import AnyStream, Batch, Exchange
 from tokenring.operators.aggregates.aggregate import aggregate
-from tokenring.operators.folds import Best, Count, Plan
+from tokenring.operators.aggregates.compiled_running import compiled_firsts
+from tokenring.operators.folds import Best, Count, Plan, can_fold
 from tokenring.operators.mechanisms import mechanism_of
 from tokenring.operators.rows import Column, Columns, exchanged_by, with_key, without_unnamed
 from tokenring.operators.state import Keys, require_newest, require_rows, updates_by
@@ -36,7 +37,10 @@ def distinct(
         return answer
 
     edge = stream, Exchange(exchanged_by(names))
-    return without_unnamed(mechanism_of(stream.scope).respond(name, edge, stream.schema, make), name)
+    schema = stream.schema
+    in_kernels = (lambda: compiled_firsts(schema, names)) if can_fold(plan) else None
+    firsts = mechanism_of(stream.scope).respond(name, edge, schema, make, compiled=in_kernels)
+    return without_unnamed(firsts, name)
 
 
 def last_by(

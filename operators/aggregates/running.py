@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Exchange, Notify, Pipeline, Schema, SchemaError
-from tokenring.operators.folds import ALL, Accumulators, Plan, distinct_slots
+from tokenring.operators.aggregates.compiled_running import compiled_all, compiled_changes
+from tokenring.operators.folds import ALL, Accumulators, Plan, can_fold, distinct_slots
 from tokenring.operators.mechanisms import mechanism_of
 from tokenring.operators.rows import exchanged_by
 from tokenring.operators.state import Keys, grown, joined, wrapped
@@ -21,7 +22,8 @@ def running(stream: AnyStream, plan: Plan, schema: Schema) -> AnyStream:
         pact = Exchange(exchanged_by(plan.by), plan.needs())
         if pact.columns is not None:
             plan = replace(plan, schema=stream.schema.select(pact.columns))
-        return way.respond(name, (stream, pact), schema, lambda: _changes(plan, schema))
+        in_kernels = (lambda: compiled_changes(plan)) if can_fold(plan) else None
+        return way.respond(name, (stream, pact), schema, lambda: _changes(plan, schema), compiled=in_kernels)
     if not plan.merges:
         raise SchemaError(
             f"operator {name!r}: CountDistinct of all rows has no running form; give by= or a window, or emit='end'"
@@ -32,9 +34,16 @@ def running(stream: AnyStream, plan: Plan, schema: Schema) -> AnyStream:
         )
     partial = Schema.of({ALL: "int64"} | plan.partial_kinds())
     edge = stream, Pipeline()
-    local = way.respond(f"{name}.local", edge, partial, lambda: _one_row(plan, partial), remembers=False)
     merging = plan.merging(partial)
-    return way.respond(name, (local, Exchange(ALL)), schema, lambda: _all_so_far(merging, schema), Notify.NEVER)
+    foldable = can_fold(plan)
+    local = way.respond(
+        f"{name}.local", edge, partial, lambda: _one_row(plan, partial), remembers=False,
+        compiled=(lambda: compiled_all(plan, True)) if foldable else None,
+    )  # fmt: skip
+    return way.respond(
+        name, (local, Exchange(ALL)), schema, lambda: _all_so_far(merging, schema), Notify.NEVER,
+        compiled=(lambda: compiled_all(merging, False)) if foldable else None,
+    )  # fmt: skip
 
 
 def _changes(plan: Plan, schema: Schema) -> Callable[[Batch], Batch]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.operators.helpers import bench
 from tokenring.engine import OperatorError, Schema, Stream
-from tokenring.operators import Count, Max, Mean, Min, Sliding, Sum, Tumbling, aggregate, col
+from tokenring.operators import Count, Max, Mean, Min, Sliding, Sum, Tumbling, aggregate, col, count, distinct, select
 from tokenring.operators.folds.functions import Aggregate
 
 WORDS = {"at": "int64", "side": "bool", "value": "int64?", "share": "float64?", "wide": "uint64", "plain": "int64"}
@@ -97,9 +97,35 @@ def test_tables_grow(by: str) -> None:
     assert compiled == python
 
 
+@settings(max_examples=20)
+@given(
+    rows=st.lists(ROW, min_size=1, max_size=25),
+    by=st.sampled_from(["", "plain", "side wide", "value"]),
+    workers=st.integers(1, 2),
+    size=st.integers(1, 25),
+)
+def test_running_aggregates(rows: Any, by: str, workers: int, size: int) -> None:
+    compiled, python = sent_both_ways(
+        lambda stream: aggregate(stream, by, **_aggregates()), _columns(rows), size, workers
+    )
+    assert compiled == python
+
+
+@pytest.mark.parametrize("by", ["plain", "plain side"])
+@pytest.mark.parametrize("what", [distinct, count])
+def test_running_tables_grow(what: Any, by: str) -> None:
+    """Thousands of keys in messages of thousands of rows, some of which are all new and some all known."""
+    columns = _columns([(at, at % 2 == 0, None, None, at, at * 7919 % 3_000) for at in range(6_000)])
+    compiled, python = sent_both_ways(
+        lambda stream: select(what(stream, by), *by.split(), *([] if what is distinct else ["count"])), columns, 1_500
+    )
+    assert len(compiled) >= 3_000
+    assert compiled == python
+
+
 @pytest.mark.parametrize("by", ["", "plain"])
 def test_errors_are_those_of_python(by: str) -> None:
-    """A sum that is too great, on a worker's own rows and across workers; a row that comes too late."""
+    """A sum that is too great; a row that comes too late."""
     told = []
     for schema in (WORDS, WORDS | {"text": "string"}):
         for late in (False, True):
