@@ -124,11 +124,18 @@ class CheckedProgress:
             if isinstance(channel, RemoteChannel)
             for _ in channel.pending
         )
-        held = [(port.location, port.held + kept[port.location]) for port in self._outputs]
+        held = [(port.location, self._held(port) + kept[port.location]) for port in self._outputs]
         if self._runtime.lost.waiting:
             return  # the collector came by just now; what it took is reported with the next exchange
         for location, tokens in held:
             self._validator.check_held(location, tokens)
+
+    def _held(self, port: OutputPort) -> int:
+        """How many tokens of an output its operator has."""
+        world, compiled = self._runtime.world, port.operator.compiled
+        if compiled < 0:
+            return port.held
+        return int(world.outputs["held"][int(world.operators["first_output"][compiled]) + port.index])
 
     def _check_tables(self) -> None:
         try:
