@@ -7,6 +7,7 @@ import numpy as np
 
 from tokenring.engine.bridge.compiled_edges import CompiledEdges
 from tokenring.engine.bridge.compiled_inbox import CompiledInbox, KeptColumns
+from tokenring.engine.columns import Schema
 from tokenring.engine.data import (
     BurstEnd,
     Channel,
@@ -17,6 +18,7 @@ from tokenring.engine.data import (
     Receiver,
     RemoteChannel,
     SelectChannel,
+    StageRun,
     WordRows,
 )
 from tokenring.engine.errors import OperatorError, TokenRingError
@@ -29,12 +31,16 @@ from tokenring.engine.native import (
     LOCAL,
     NEEDS_ROOM,
     OUTSIDE,
+    STAGE,
+    STAGE_FAILED,
     STOPPED_AT,
     TROUBLE,
     Compiled,
+    CompiledStage,
     World,
     attach_world,
     run_once,
+    stage_of,
     what_is_wrong,
 )
 from tokenring.engine.progress import CHANGE_BYTES, ChangeLog, ProgressChannel, Tracker
@@ -56,6 +62,8 @@ class CompiledPart:
         self._plane = plane
         self._tracker = tracker
         self._operators: dict[int, tuple[RunningOperator, Compiled]] = {}
+        self._edges_of: dict[int, list[tuple[int, int]]] = {}  # an operator's: (first, how many) each
+        self._stages: dict[int, tuple[CompiledStage, str]] = {}  # by edge, each with its operator's name
         self._chosen: dict[int, np.ndarray] = {}  # the positions of columns that cross an edge
 
     def attach(self, segment: Segment, me: int, progress: ProgressChannel, observed: bool) -> None:
@@ -104,23 +112,47 @@ class CompiledPart:
         words = world.operators[operator.compiled]
         words["first_output"], words["outputs"] = first, len(operator.outputs)
         for at, port in enumerate(operator.outputs, first):
-            edges = world.rows("edges", len(port.channels))
             here = world.outputs[at]
-            here["location"], here["first_edge"], here["edges"] = port.location, edges, len(port.channels)
-            here["width"] = len(port.schema)
-            for number, channel in enumerate(port.channels, edges):
-                world.edges["origin"][number], world.edges["output"][number] = port.location, at
-                self._make_edge(number, channel, port)
+            here["location"], here["width"] = port.location, len(port.schema)
+            self._make_edges(operator.compiled, port, at)
 
-    def _make_edge(self, number: int, channel: Edge, port: OutputPort) -> None:
+    def _make_edges(self, row: int, port: OutputPort, output: int) -> None:
+        """Rows for an output's edges, and for those behind its stages."""
+        world = self.world
+        to_do = [(port.channels, port.schema, -1)]
+        while to_do:
+            channels, schema, stage = to_do.pop()
+            first = world.rows("edges", len(channels))
+            self._edges_of.setdefault(row, []).append((first, len(channels)))
+            here = world.outputs[output] if stage < 0 else world.edges[stage]
+            here["first_edge"], here["edges"] = first, len(channels)
+            for number, channel in enumerate(channels, first):
+                world.edges["origin"][number], world.edges["output"][number] = port.location, output
+                if isinstance(channel, StageRun) and self._make_stage(number, channel):
+                    to_do.append((channel.behind_first(), channel.first[1], number))
+                else:
+                    self._make_edge(number, channel, schema)
+
+    def _make_stage(self, number: int, run: StageRun) -> bool:
+        """Let an edge lead through a run's first step, if that is compiled and what it makes is words."""
+        function, after, label = run.first
+        stage = None if after.has_text else stage_of(function)
+        if stage is None:
+            return False
+        self._stages[number] = stage, label
+        edge = self.world.edges[number]
+        edge["kind"], edge["logic"], edge["state"] = STAGE, stage.logic.address, address_of(stage.state)
+        return True
+
+    def _make_edge(self, number: int, channel: Edge, schema: Schema) -> None:
         edge = self.world.edges[number]
         if isinstance(channel, SelectChannel) and isinstance(channel.onward, Channel):
-            self._select(number, [port.schema.position(name) for name in channel.schema.names])
+            self._select(number, [schema.position(name) for name in channel.schema.names])
             channel = channel.onward
         if isinstance(channel, Channel) and isinstance(channel.inbox.queue, CompiledInbox):
             edge["kind"], edge["target"], edge["location"] = LOCAL, channel.inbox.queue.port, channel.inbox.location
             if not edge["columns"]:
-                edge["width"] = len(port.schema)
+                edge["width"] = len(schema)
         elif isinstance(channel, RemoteChannel) and isinstance(channel.carrier, WordRows):
             carrier = channel.carrier
             self._select(number, carrier.select)
@@ -129,7 +161,7 @@ class CompiledPart:
             edge["most_rows"] = carrier.whole_rows
         else:
             edge["kind"] = OUTSIDE
-            self.edges.add(number, channel, port.schema)
+            self.edges.add(number, channel, schema)
 
     def _select(self, number: int, positions: Sequence[int]) -> None:
         """Let these columns cross an edge."""
@@ -163,11 +195,11 @@ class CompiledPart:
         world, row = self.world, operator.compiled
         words = world.operators[row]
         first, count = int(words["first_output"]), int(words["outputs"])
-        for at in range(first, first + count):
-            edges, many = int(world.outputs["first_edge"][at]), int(world.outputs["edges"][at])
+        for edges, many in self._edges_of.pop(row, ()):
             for number in range(edges, edges + many):
                 self.edges.forget(number)
                 self._chosen.pop(number, None)
+                self._stages.pop(number, None)
             world.give_back("edges", edges, many)
         world.give_back("outputs", first, count)
         world.give_back("inputs", int(words["first_input"]), int(words["inputs"]))
@@ -196,14 +228,19 @@ class CompiledPart:
     def _raise(self, operator: RunningOperator, compiled: Compiled) -> NoReturn:
         row = self.world.operators[operator.compiled]
         error, operands = int(row["error"]), (int(row["operand"]), int(row["operand_too"]), int(row["operand_three"]))
-        where = f"operator {operator.name!r} on worker {operator.runtime.index}"
+        index = operator.runtime.index
+        if error == STAGE_FAILED:
+            stage, label = self._stages[operands[0]]
+            found = what_is_wrong(error, operands) if stage.explain is None else stage.explain(*operands[1:])
+            raise OperatorError(f"operator {label!r} on worker {index}: {type(found).__name__}: {found}") from found
+        where = f"operator {operator.name!r} on worker {index}"
         if error < 0 and compiled.explain is not None:
             found = compiled.explain(error, operands)
             if isinstance(found, TokenRingError):
                 raise OperatorError(f"{where}: {type(found).__name__}: {found}") from found
             inputs = ", ".join(f"input {port.index} at {port.frontier}" for port in operator.inputs)
             raise OperatorError(
-                f"operator {operator.name!r} raised on worker {operator.runtime.index} ({inputs or 'a source'}): "
+                f"operator {operator.name!r} raised on worker {index} ({inputs or 'a source'}): "
                 f"{type(found).__name__}: {found}"
             ) from found
         wrong = what_is_wrong(error, operands)

@@ -13,7 +13,7 @@ from tokenring.engine.data.routes import CheckedChannel
 from tokenring.engine.data.runtime import Operator, Runtime, Schedule
 from tokenring.engine.data.session import SendSession
 from tokenring.engine.data.signal_end import FarSignal, NearSignal
-from tokenring.engine.data.stage_run import compile_stages
+from tokenring.engine.data.stage_run import StageRun, compile_stages
 from tokenring.engine.data.text_rows import TextRows, needs_text_rows
 from tokenring.engine.data.word_rows import WordRows
 
@@ -41,6 +41,7 @@ __all__ = [
     "Schedule",
     "SelectChannel",
     "SendSession",
+    "StageRun",
     "TextRows",
     "WordRows",
     "compile_stages",

@@ -12,7 +12,7 @@ from tokenring.engine.errors import GroupStopped, OperatorError, SchemaError, To
 from tokenring.engine.graph import Source, Stage
 from tokenring.shm.errors import BrokenInvariant
 
-_Step = tuple[Any, Schema, str]
+Step = tuple[Any, Schema, str]
 """A function, the schema of what it returns, and the operator's name, for messages."""
 
 
@@ -23,14 +23,14 @@ class StageRun:
 
     def __init__(self, worker: int) -> None:
         self._worker = worker
-        self._steps: tuple[_Step, ...] = ()
+        self._steps: tuple[Step, ...] = ()
         self.stages: list[Stage] = []  # until they are compiled
         self.channels: list[Edge] = []
         self.children: list[StageRun] = []
 
     def compile(self) -> None:
         """Turn the stages into steps; neighbours that can become one function do."""
-        steps: list[_Step] = []
+        steps: list[Step] = []
         for fused, group in groupby(self.stages, _fused):
             if fused is None:
                 steps += [(stage.function, stage.schema, stage.label) for stage in group]
@@ -40,6 +40,19 @@ class StageRun:
                 steps.append((function, together[-1].schema, _range(together)))
         self._steps = tuple(steps)
         self.stages = []
+
+    @property
+    def first(self) -> Step:
+        """Its first step."""
+        return self._steps[0]
+
+    def behind_first(self) -> list[Edge]:
+        """What the first step's rows go to: the other steps, or who reads the last one's."""
+        if len(self._steps) == 1:
+            return [*self.channels, *self.children]
+        rest = StageRun(self._worker)
+        rest._steps, rest.channels, rest.children = self._steps[1:], self.channels, self.children
+        return [rest]
 
     def push(self, time: Any, batch: Batch) -> None:
         """Run the stages on a batch and hand what is left to all that read it. No recursion: trees may be deep."""

@@ -77,6 +77,12 @@ class OperatorBuilder(Generic[Made_co]):
         """Give the operator its code: `constructor(context, *tokens)` returns `logic(*inputs, *outputs)`."""
         self._spec.constructor = constructor
 
+    @property
+    def can_be_compiled(self) -> bool:
+        """Whether `build_compiled` would do with the ports declared so far."""
+        schemas = [*[port.schema for port in self._spec.inputs], *self._spec.outputs]
+        return self._spec.depth == 1 and not any([schema.has_text for schema in schemas])
+
     def build_compiled(self, constructor: Callable[..., Compiled]) -> None:
         """Give the operator compiled code: `constructor(context)` returns a Compiled, whose logic the worker's inner
         loop calls. GraphError in a loop, and where text would pass: compiled operators read words.

@@ -42,6 +42,10 @@ from tokenring.engine.native.layout import (
     RING_IS_FULL,
     ROUND,
     ROWS,
+    STAGE,
+    STAGE_MESSAGE,
+    STAGE_ROW,
+    STAGE_WORDS,
     STOPPED_AT,
     TAKEN,
     TIME,
@@ -69,11 +73,15 @@ from tokenring.engine.native.logic import (
     wake_at,
 )
 from tokenring.engine.native.loop import turn
+from tokenring.engine.native.memory import claim
 from tokenring.engine.native.messages import (
+    addresses_of,
     alias_of,
     bare_message,
     column_of,
     end_of_message,
+    give_keys,
+    keys_of,
     part_of,
     peek,
     point_to,
@@ -82,8 +90,8 @@ from tokenring.engine.native.messages import (
     take,
     time_of,
 )
-from tokenring.engine.native.operator import Compiled
-from tokenring.engine.native.rights import NO_TOKEN, downgrade, drop, fail, retain, time_of_token
+from tokenring.engine.native.operator import Compiled, CompiledStage, stage_of
+from tokenring.engine.native.rights import NO_TOKEN, STAGE_FAILED, downgrade, drop, fail, retain, time_of_token
 from tokenring.engine.native.runs import run_once
 from tokenring.engine.native.world import World, attach_world
 from tokenring.engine.native.wrongs import what_is_wrong
@@ -97,6 +105,7 @@ __all__ = [
     "BROADCAST",
     "BURSTS",
     "Compiled",
+    "CompiledStage",
     "DONE",
     "DUE_COUNT",
     "EDGE_NUMBER",
@@ -124,6 +133,11 @@ __all__ = [
     "RING_IS_FULL",
     "ROUND",
     "ROWS",
+    "STAGE",
+    "STAGE_FAILED",
+    "STAGE_MESSAGE",
+    "STAGE_ROW",
+    "STAGE_WORDS",
     "STOPPED_AT",
     "TAKEN",
     "TIME",
@@ -138,11 +152,13 @@ __all__ = [
     "WIDTH",
     "WOKEN",
     "World",
+    "addresses_of",
     "alias_of",
     "answer",
     "array_at",
     "attach_world",
     "bare_message",
+    "claim",
     "column_of",
     "downgrade",
     "drop",
@@ -152,7 +168,9 @@ __all__ = [
     "frontier_of",
     "is_congested",
     "is_ending",
+    "give_keys",
     "hand_over",
+    "keys_of",
     "new_message",
     "next_for_python",
     "part_of",
@@ -164,6 +182,7 @@ __all__ = [
     "send",
     "send_at",
     "shorten",
+    "stage_of",
     "state_of",
     "take",
     "time_of",

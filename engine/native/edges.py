@@ -24,10 +24,15 @@ from tokenring.engine.native.layout import (
     ME,
     NEXT,
     OUTGOING,
+    OWNED,
     PENDING_EDGES,
     ROUTES,
     ROUTES_WORDS,
     ROWS,
+    STAGE,
+    STAGE_MESSAGE,
+    STAGE_ROW,
+    STAGE_WORDS,
     TIME,
     UNPUBLISHED,
     WIDTH,
@@ -38,11 +43,14 @@ from tokenring.engine.native.layout import (
     queues_at,
     world_at,
 )
-from tokenring.engine.native.memory import let_go, owned_copy
+from tokenring.engine.native.memory import claim, let_go, owned_copy
 from tokenring.engine.native.messages import alias_of, end_of_message, enqueue, log_messages
+from tokenring.engine.native.rights import STAGE_FAILED, fail
 from tokenring.shm.kernels import kernel, table_at, words_at
-from tokenring.shm.memory import copy_bytes, store_word
+from tokenring.shm.memory import call_at, copy_bytes, store_word
 from tokenring.shm.queues import PAD, begin, clear_flag, has_room, message_words, route, set_flag
+
+_NOTE_WORDS = 4
 
 
 @kernel
@@ -198,34 +206,83 @@ def _hand_to_python(words, message, edge, number):  # type: ignore[no-untyped-de
 
 
 @kernel
+def _through(world, edge, message):  # type: ignore[no-untyped-def]
+    """What the stage of an edge makes of a message; in an error a row counts from the beginning of its message, of
+    which a burst has several."""
+    state = words_at(edge.state, STAGE_WORDS)
+    state[STAGE_MESSAGE] = message
+    made = call_at(edge.logic, world, edge.state)
+    header = words_at(message, COLUMNS)
+    if made > 0:
+        target = words_at(made, COLUMNS)
+        if target[ROWS] == 0:
+            return 0
+        target[TIME], target[AT_ONE_TIME] = header[TIME], header[AT_ONE_TIME]
+        if target[KEYS] != 0 and header[AT_ONE_TIME] == 0:
+            target[TIME] = words_at(target[KEYS], 1)[0]
+    elif made < 0 and header[KEYS] != 0:
+        keys, row = words_at(header[KEYS], header[ROWS]), state[STAGE_ROW]
+        while row > 0 and keys[row - 1] == keys[row]:
+            row -= 1
+        state[STAGE_ROW] -= row
+    return made
+
+
+@kernel
+def _add_to_do(words, before, message, first, edges):  # type: ignore[no-untyped-def]
+    """Note that a message is to go to these edges as well, before what was noted `before`: the note's address."""
+    note = claim(words, 8 * _NOTE_WORDS)
+    written = words_at(note, _NOTE_WORDS)
+    written[0], written[1], written[2], written[3] = before, message, first, edges
+    return note
+
+
+@kernel
 def send_at(world, me, output, message, time):  # type: ignore[no-untyped-def]
-    """Hand a message to all that read the operator's output number `output`, at a time that it may send at."""
+    """Hand a message to all that read the operator's output number `output`, at a time that it may send at. No
+    recursion where stages branch: what they make waits in notes."""
     words = world_at(world)
     header = words_at(message, COLUMNS)
     if header[ROWS] == 0:
         return
     header[TIME] = time
     here = outputs_at(words)[operators_at(words)[me].first_output + output]
+    first, count = here.first_edge, here.edges
     edges = edges_at(words)
-    used = False
-    for number in range(here.first_edge, here.first_edge + here.edges):
-        edge = edges[number]
-        if edge.kind == LOCAL:
-            onward = message
-            if used or edge.columns != 0:
-                onward = alias_of(words, message, edge.columns, edge.width)
-            used |= onward == message
-            log_messages(words, edge.location, 1, onward)
-            enqueue(words, edge.target, onward)
-        elif edge.kind == EXCHANGE or edge.kind == BROADCAST:
-            at = 0
-            if edge.pending == 0:
-                at = _write(words, message, edge, 0)
-            if at < header[ROWS]:
-                _postpone(words, message, edge, at)
-        else:
-            onward = message
-            if used:
-                onward = alias_of(words, message, 0, header[WIDTH])
-            used = True
-            _hand_to_python(words, onward, edge, number)
+    used = header[OWNED] != 0  # its words are needed to free it
+    to_do = 0
+    while True:
+        for number in range(first, first + count):
+            edge = edges[number]
+            if edge.kind == LOCAL:
+                onward = message
+                if used or edge.columns != 0:
+                    onward = alias_of(words, message, edge.columns, edge.width)
+                used |= onward == message
+                log_messages(words, edge.location, 1, onward)
+                enqueue(words, edge.target, onward)
+            elif edge.kind == EXCHANGE or edge.kind == BROADCAST:
+                at = 0
+                if edge.pending == 0:
+                    at = _write(words, message, edge, 0)
+                if at < header[ROWS]:
+                    _postpone(words, message, edge, at)
+            elif edge.kind == STAGE:
+                made = _through(world, edge, message)
+                if made < 0:
+                    fail(world, me, STAGE_FAILED, number, -1 - made, words_at(edge.state, STAGE_WORDS)[STAGE_ROW])
+                    return
+                if made > 0:
+                    to_do = _add_to_do(words, to_do, made, edge.first_edge, edge.edges)
+            else:
+                onward = message
+                if used:
+                    onward = alias_of(words, message, 0, header[WIDTH])
+                used = True
+                _hand_to_python(words, onward, edge, number)
+        if to_do == 0:
+            return
+        note = words_at(to_do, _NOTE_WORDS)
+        to_do, message, first, count = note[0], note[1], note[2], note[3]
+        header = words_at(message, COLUMNS)
+        used = False

@@ -102,12 +102,16 @@ INPUT = record("operator", "location", "first", "last", "waiting", "at_hand", "w
 OUTPUT = record("operator", "location", "first_edge", "edges", "width", "held")
 # `target`: the input it leads to, here or in Python; `location`: that input's; `origin`: the output's. `columns`: the
 # address of the positions of those `width` columns that cross, 0 if all do. `pending`: messages that wait for room.
+# `logic`: of a stage, what makes one message of another, with its own words at `state`; `first_edge`, `edges`: what is
+# behind it.
 EDGE = record(
     *("kind", "target", "location", "origin", "channel", "key", "columns", "width", "most_rows"),
-    *("pending", "last_pending", "pending_at", "output"),
+    *("pending", "last_pending", "pending_at", "output", "logic", "state", "first_edge", "edges"),
 )
-LOCAL, EXCHANGE, BROADCAST, OUTSIDE = range(4)
-"""Kinds of edges; the last: to what is Python's."""
+LOCAL, EXCHANGE, BROADCAST, OUTSIDE, STAGE = range(5)
+"""Kinds of edges. OUTSIDE: to what is Python's; STAGE: through a function, to other edges."""
+STAGE_MESSAGE, STAGE_ROW, STAGE_WORDS = range(3)
+"""Words of a stage's state: the message that is to go through it, the row of an error; where its own words begin."""
 TOKEN = record("operator", "output", "time", "is_live", "next_free")
 
 # Words of a message. KEYS: the address of a column of times, where it stands for many messages (a burst), else 0.

@@ -123,6 +123,24 @@ def column_of(message, position):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def addresses_of(message):  # type: ignore[no-untyped-def]
+    """The addresses of a message's columns, int64 of shape (columns,): to be written to in one that is being made."""
+    return words_at(message + 8 * COLUMNS, words_at(message, COLUMNS)[WIDTH])
+
+
+@kernel
+def keys_of(message):  # type: ignore[no-untyped-def]
+    """Where a burst has the key of each row, by which its messages are told apart; 0 of a single message."""
+    return words_at(message, COLUMNS)[KEYS]
+
+
+@kernel
+def give_keys(message, keys):  # type: ignore[no-untyped-def]
+    """Let a message that is being made be a burst, of the keys at an address; or a single one, with 0."""
+    words_at(message, COLUMNS)[KEYS] = keys
+
+
+@kernel
 def shorten(message, rows):  # type: ignore[no-untyped-def]
     """Let a message that was made too long have its first `rows` rows only."""
     words_at(message, COLUMNS)[ROWS] = rows

@@ -1,4 +1,4 @@
-"""A compiled operator's logic, as its constructor returns it: the entry, its words, and how to help it."""
+"""What is compiled of an operator, or a stage, as Python makes it: the entry, its words, and how to help it."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -37,3 +37,36 @@ class Compiled:
         self.make_room = make_room
         self.explain = explain
         self.view = view
+
+
+class CompiledStage:
+    """What a stateless function is to the worker's inner loop.
+
+    logic: an entry `(world, state)`, `state` the address of its words, that returns the message that it made, which is
+    another one; 0 if no row is left; or -1 - n for an error of its own, about the row of the number in STAGE_ROW.
+    state: its words, the engine's first: STAGE_MESSAGE, what is to go through it; its own begin at STAGE_WORDS.
+    owners: what addresses in these point to, and must stay.
+    explain: the exception for error n at a row of the message.
+    """
+
+    __slots__ = ("explain", "logic", "owners", "state")
+
+    def __init__(
+        self,
+        logic: Entry,
+        state: np.ndarray,
+        owners: Sequence[Any] = (),
+        explain: Callable[[int, int], Exception] | None = None,
+    ) -> None:
+        self.logic = logic
+        self.state = state
+        self.owners = owners
+        self.explain = explain
+
+
+def stage_of(function: Any) -> CompiledStage | None:
+    """What a stateless function of batches is to the inner loop: it may have a method `compiled_stage() ->
+    CompiledStage | None` that says so."""
+    offered = getattr(function, "compiled_stage", None)
+    stage: CompiledStage | None = None if offered is None else offered()
+    return stage

@@ -31,7 +31,8 @@ from tokenring.shm.kernels import int64, kernel, words_at
     TOO_MANY_TOKENS,
     NO_SUCH_PORT,
     WRONG_WIDTH,
-) = range(9)
+    STAGE_FAILED,
+) = range(10)
 NO_TOKEN = -1
 
 

@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine import Batch, BatchFunction, Schema, SchemaError, UsageError
+from tokenring.engine.compiled import CompiledStage
 from tokenring.engine.raw import address_of
 from tokenring.operators.expressions.blocks import REAL_TO_INT
+from tokenring.operators.expressions.compiled import computing, projecting
 from tokenring.operators.expressions.machine import BLOCK, OPERATIONS, run, words_address
 from tokenring.operators.expressions.node import Node
 from tokenring.operators.expressions.program import Compiled, Program, Step
@@ -111,19 +113,25 @@ def _compiled(before: Schema, steps: Sequence[Step]) -> BatchFunction:
     compiled = program.finish()
     after = steps[-1].schema
     if not program.has_filters and not compiled.outputs:
-        return _projection(compiled, after)
+        return _Projection(compiled, after)
     return _Machine(before, after, program, compiled)
 
 
-def _projection(compiled: Compiled, schema: Schema) -> BatchFunction:
+class _Projection:
     """Columns by reference."""
-    positions = [at for _, at, _ in compiled.sources]
 
-    def project(batch: Batch) -> Batch:
+    def __init__(self, compiled: Compiled, schema: Schema) -> None:
+        self._positions = [at for _, at, _ in compiled.sources]
+        self._schema = schema
+
+    def __call__(self, batch: Batch) -> Batch:
+        schema, positions = self._schema, self._positions
         heaps = tuple([batch.heaps[at] for at in positions]) if schema.has_text else ()
         return Batch.wrap(schema, tuple([batch.columns[at] for at in positions]), batch.rows, heaps, batch)
 
-    return project
+    def compiled_stage(self) -> CompiledStage:
+        """The same in the worker's inner loop."""
+        return projecting(self._positions)
 
 
 class _Machine:
@@ -138,7 +146,7 @@ class _Machine:
         self._columns = np.zeros(len(before) + 1, np.int64)
         self._heaps = np.zeros(len(before) + 1, np.int64)
         self._heaps[-1] = address_of(self._literals)
-        self._outputs = np.zeros(max(compiled.outputs, 1), np.int64)
+        self._outputs = np.zeros(max(compiled.outputs, 1), np.int64)[: compiled.outputs]
         self._scratch = np.zeros((3, max(BLOCK, len(compiled.registers))), np.int64)
         self._pool = np.array(program.pool or [0], np.int64)
         self._fault = np.zeros(1, np.int64)
@@ -170,7 +178,7 @@ class _Machine:
             *(chosen, self._fault, rows),
         )
         if found < 0:
-            raise self._error(-1 - found)
+            raise self._error(-1 - found, int(self._fault[0]))
         if found == 0:
             return None
         if found < rows:
@@ -188,7 +196,15 @@ class _Machine:
                 heaps.append(None if literal is None else self._literals)
         return Batch.wrap(self._schema, tuple(final), found, tuple(heaps) if self._schema.has_text else (), batch)
 
-    def _error(self, line: int) -> UsageError:
+    def compiled_stage(self) -> CompiledStage:
+        """The same in the worker's inner loop, over the same registers."""
+        compiled = self._compiled
+        return computing(
+            compiled.program, compiled.registers, self._scratch, self._pool, self._heaps, self._fault, self._outputs,
+            [(came_in, at) for came_in, at, _ in compiled.sources], self._filters, self._error,
+        )  # fmt: skip
+
+    def _error(self, line: int, row: int) -> UsageError:
         operation, text = int(self._compiled.program[line, 0]), self._compiled.texts[line]
         if operation == OPERATIONS["known"]:
             why = "text that is no such number; say .try_cast for null there, or when(…).then(…) around the cast"
@@ -198,7 +214,7 @@ class _Machine:
             why = "a value that does not fit the kind; say when(…).then(…) around the cast"
         else:
             why = "the result does not fit 64 bits; cast to float64 first"
-        return UsageError(f"{text}, row {self._fault[0]} of the batch: {why}")
+        return UsageError(f"{text}, row {row} of the batch: {why}")
 
 
 

@@ -196,9 +196,12 @@ def can_be_compiled(scope: Scope, *schemas: Schema) -> bool:
 
 
 def compile_with(
-    driver: Entry, logic: CompiledLogic, late_rows: Callable[[int, int], Exception] | None = None
+    driver: Entry, logic: CompiledLogic | Compiled, late_rows: Callable[[int, int], Exception] | None = None
 ) -> Compiled:
-    """The operator that a driver makes of a logic. late_rows: the error for rows at (message's time, due)."""
+    """The operator that a driver makes of a logic, which may be one without a driver. late_rows: the error for rows at
+    (message's time, due)."""
+    if isinstance(logic, Compiled):
+        return logic
     state = np.zeros(STATE_WORDS, np.int64)
     state[OWN] = address_of(logic.words)
     state[HELD], state[PENDING], state[SEEN], state[LATE] = -1, COMPLETE, -1, logic.late

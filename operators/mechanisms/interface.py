@@ -115,7 +115,7 @@ class Mechanism(ABC):
         make: Callable[[], Answer],
         notify: Notify = Notify.NEVER,
         remembers: bool = True,
-        compiled: Callable[[], CompiledLogic] | None = None,
+        compiled: Callable[[], CompiledLogic | Compiled] | None = None,
     ) -> AnyStream:
         """An operator that answers each message at the message's time: `make()` gives each worker its function.
         `compiled()` gives the same for the worker's inner loop, which is taken where the mechanism can. `remembers`:

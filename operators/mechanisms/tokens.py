@@ -200,7 +200,7 @@ class Tokens(Mechanism):
         make: Callable[[], Answer],
         notify: Notify = Notify.NEVER,
         remembers: bool = True,
-        compiled: Callable[[], CompiledLogic] | None = None,
+        compiled: Callable[[], CompiledLogic | Compiled] | None = None,
     ) -> AnyStream:
         """See Mechanism."""
         stream, pact = edge

@@ -163,7 +163,7 @@ class Watermarks(Mechanism):
         make: Callable[[], Answer],
         notify: Notify = Notify.NEVER,
         remembers: bool = True,
-        compiled: Callable[[], CompiledLogic] | None = None,
+        compiled: Callable[[], CompiledLogic | Compiled] | None = None,
     ) -> AnyStream:
         """See Mechanism."""
         scope = edge[0].scope

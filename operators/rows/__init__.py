@@ -7,6 +7,7 @@ from tokenring.operators.rows.filter import filter
 from tokenring.operators.rows.inspect import inspect
 from tokenring.operators.rows.iterate import iterate
 from tokenring.operators.rows.key_columns import Column, Columns, columns_of, exchanged_by, with_key, without_unnamed
+from tokenring.operators.rows.passed_on import passing_on
 from tokenring.operators.rows.projection import all_columns, computed, drop_columns, rename, select, with_columns
 from tokenring.operators.rows.rowwise import (
     Row,
@@ -43,6 +44,7 @@ __all__ = [
     "map_rows",
     "mask_of",
     "partition",
+    "passing_on",
     "rename",
     "rows_of",
     "select",

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from tokenring.engine import AnyStream, Broadcast, Exchange, InputPort, Notify, OperatorContext, OutputPort, Pact, Token
 from tokenring.operators.rows.key_columns import Columns, exchanged_by, with_key, without_unnamed
+from tokenring.operators.rows.passed_on import passing_on
 
 
 def exchange(stream: AnyStream, by: Columns, name: str = "exchange") -> AnyStream:
@@ -32,6 +33,12 @@ def _passed_on(stream: AnyStream, pact: Pact, name: str) -> AnyStream:
 
         return logic
 
-    passed = stream.unary(name, stream.schema, construct, pact, Notify.NEVER)
+    builder = stream.operator(name, Notify.NEVER)
+    builder.input(stream, pact)
+    passed = builder.output(stream.schema)
+    if builder.can_be_compiled:
+        builder.build_compiled(lambda context: passing_on())
+    else:
+        builder.build(construct)
     passed.updates = stream.updates
     return passed

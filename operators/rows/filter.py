@@ -20,6 +20,7 @@ from tokenring.engine import (
     int64,
     kernel_for_columns,
 )
+from tokenring.engine.compiled import CompiledStage, stage_of
 from tokenring.operators.expressions import Computation, Expression, Part, Step, Term, col, column_term, typed
 
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
@@ -129,30 +130,44 @@ class Where(Part):
         used = np.unique(table[:, 0])
         table[:, 0] = np.searchsorted(used, table[:, 0])
         positions = used.tolist()
-        convert = not schema.all_int64
         if len(positions) > COLUMNS_COMPILED:
             return super().alone(parts)
-        select = _select_for(len(positions))
-
-        def rows_that_pass(batch: Batch) -> Batch | None:
-            source, rows = batch.columns, batch.rows
-            columns = tuple([source[position] for position in positions])
-            if convert:
-                columns = tuple([column.view(np.int64) for column in columns])
-            chosen = np.empty(rows, np.int64)
-            found: int = select(columns, table, chosen)
-            if found == rows:
-                return batch
-            if found == 0:
-                return None
-            kept = chosen[:found]
-            return Batch.wrap(schema, tuple([column[kept] for column in source]), found, batch.heaps, batch)
-
-        return rows_that_pass
+        return _RowsThatPass(parts, schema, positions, table)
 
     def __repr__(self) -> str:
         column, comparison, constant = self._text
         return f"{column} {comparison} {constant}"
+
+
+class _RowsThatPass:
+    """Comparisons as one function of a batch."""
+
+    def __init__(self, parts: Sequence[Part], schema: Schema, positions: list[int], table: np.ndarray) -> None:
+        """table: a row for each, the column as an index into `positions`."""
+        self._parts = parts
+        self._schema = schema
+        self._positions = positions
+        self._table = table
+        self._convert = not schema.all_int64
+        self._select = _select_for(len(positions))
+
+    def __call__(self, batch: Batch) -> Batch | None:
+        source, rows = batch.columns, batch.rows
+        columns = tuple([source[position] for position in self._positions])
+        if self._convert:
+            columns = tuple([column.view(np.int64) for column in columns])
+        chosen = np.empty(rows, np.int64)
+        found: int = self._select(columns, self._table, chosen)
+        if found == rows:
+            return batch
+        if found == 0:
+            return None
+        kept = chosen[:found]
+        return Batch.wrap(self._schema, tuple([column[kept] for column in source]), found, batch.heaps, batch)
+
+    def compiled_stage(self) -> CompiledStage | None:
+        """The same in the worker's inner loop, as the machine's instructions."""
+        return stage_of(Part.alone(self._parts))
 
 
 def _whole_keys(column: str, kind: int, constant: float) -> tuple[int, int]:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tokenring.engine import AnyStream, Notify, OperatorContext, SchemaError, Stream, Token, UsageError
+from tokenring.operators.rows.passed_on import passing_on
 
 
 def union(first: AnyStream, *others: Stream, name: str = "union") -> AnyStream:
@@ -39,5 +40,8 @@ def union(first: AnyStream, *others: Stream, name: str = "union") -> AnyStream:
 
         return logic
 
-    builder.build(construct)
+    if builder.can_be_compiled:
+        builder.build_compiled(lambda context: passing_on(len(everything)))
+    else:
+        builder.build(construct)
     return output

@@ -1,0 +1,129 @@
+"""Stateless operators behind a compiled one run in the worker's inner loop, and say what they say in Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.engine.helpers import build, settle, simulated
+from tokenring.engine import Batch, OperatorError, Schema, Scope, Stream, Worker
+from tokenring.engine.native import EXCHANGE, LOCAL, OUTSIDE, STAGE
+from tokenring.operators import (
+    as_rows,
+    col,
+    collect,
+    filter,
+    map_batches,
+    rename,
+    running_average,
+    select,
+    with_columns,
+)
+from tokenring.operators.mechanisms import tokens
+
+PAIR = Schema("key value")
+
+
+def run(
+    declare: Any, workers: int, monkeypatch: pytest.MonkeyPatch, is_compiled: bool
+) -> tuple[list[list[tuple[Any, ...]]], set[int]]:
+    """Feed averages into what `declare(stream)` makes of them; the rows of each of its streams, of all workers, and
+    the kinds of edges there were."""
+    monkeypatch.setattr(tokens, "can_be_compiled", lambda scope, *schemas: is_compiled)
+
+    def on_worker(worker: Worker, scope: Scope) -> Any:
+        handle, stream = scope.new_input(PAIR)
+        averages = as_rows(running_average(stream, "key", "value"))
+        return handle, [collect(each) for each in declare(averages)]
+
+    rng = np.random.default_rng(1)
+    with simulated(workers, queue_bytes=1 << 16) as group:
+        made = build(group, on_worker)
+        world = group.workers[0].world
+        kinds = {int(edge["kind"]) for edge in world.edges if edge["origin"]}
+        for time in range(6):
+            for handle, _ in made:
+                keys = rng.integers(0, 40, 50)
+                handle.send(Batch(PAIR, {"key": keys, "value": rng.integers(0, 1000, 50)}))
+                handle.advance_to(time + 1)
+            settle(group)
+        for handle, _ in made:
+            handle.close()
+        settle(group)
+        assert all(worker.complete for worker in group.workers)
+        found = []
+        for at in range(len(made[0][1])):
+            rows: list[tuple[Any, ...]] = []
+            for _, collected in made:
+                rows += zip(*[column.tolist() for column in collected[at].columns().values()], strict=True)
+            found.append(sorted(rows))
+        return found, kinds
+
+
+def tree(stream: Stream) -> list[Stream]:
+    """Stages that branch, choose, compute, filter to nothing, and end in operators and in Python."""
+    computed = with_columns(stream, half=col("average") / 2, few=col("count") < 4, sum=col("average") + col("key"))
+    few = filter(computed, col("few"))
+    renamed = rename(select(few, "key", "sum", "half"), half="other")
+    return [
+        stream,
+        computed,
+        renamed,
+        filter(stream, "count", "<", 3),
+        filter(filter(stream, "count", "<", 3), "key", ">=", 10),
+        filter(stream, "count", ">", 10**6),
+        running_average(as_rows(select(few, "key", value=col("sum"))), "key", "value", name="behind"),
+        select(map_batches(few, few.schema, lambda batch: batch), "half", "key"),
+        select(stream, "count", "key"),
+    ]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_they_make_the_same_rows(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected, _ = run(tree, workers, monkeypatch, False)
+    found, kinds = run(tree, workers, monkeypatch, True)
+    assert found == expected
+    assert all(found[:5]) and found[5] == [], "what filters leave"
+    assert kinds == {STAGE, OUTSIDE, LOCAL if workers == 1 else EXCHANGE}
+
+
+@pytest.mark.parametrize(
+    ("condition", "said"),
+    [
+        (col("average") // (col("count") - 3) > 1, "a division by zero, or beyond 64 bits"),
+        (col("count") + (2**63 - 3) > 1, "the result does not fit 64 bits"),
+        ((col("count") - 3).cast("uint64") > 1, "a value that does not fit the kind"),
+    ],
+)
+def test_an_error_is_the_same(condition: Any, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = []
+    for is_compiled in (False, True):
+        with pytest.raises(OperatorError, match=said) as caught:
+            run(lambda s: [filter(s, condition, name="wrong")], 1, monkeypatch, is_compiled)
+        texts.append(str(caught.value))
+    assert texts[0] == texts[1]
+    assert texts[1].startswith("operator 'wrong' on worker 0: UsageError: (")
+
+
+def test_no_text_is_made_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    def declare(stream: Stream) -> list[Stream]:
+        return [filter(with_columns(stream, text=col("count").cast("string")), col("text") == "2")]
+
+    expected, _ = run(declare, 1, monkeypatch, False)
+    found, kinds = run(declare, 1, monkeypatch, True)
+    assert found == expected and len(found[0]) == 40
+    assert kinds == {OUTSIDE}
+
+
+def test_a_chain_of_many_needs_no_recursion(monkeypatch: pytest.MonkeyPatch) -> None:
+    def declare(stream: Stream) -> list[Stream]:
+        streams = [stream]
+        for _ in range(500):
+            streams.append(with_columns(streams[-1], count=col("count") + 1))
+        return [*streams[100::200], streams[-1]]
+
+    expected, _ = run(declare, 1, monkeypatch, False)
+    found, _ = run(declare, 1, monkeypatch, True)
+    assert found == expected
