@@ -6,7 +6,7 @@ from typing import Any
 from tokenring.engine import AnyStream, Batch, Exchange
 from tokenring.operators.aggregates.aggregate import aggregate
 from tokenring.operators.aggregates.compiled_running import compiled_firsts
-from tokenring.operators.folds import Best, Count, Plan, can_fold
+from tokenring.operators.folds import Best, Count, Plan, can_fold, compiled_best
 from tokenring.operators.mechanisms import mechanism_of
 from tokenring.operators.rows import Column, Columns, exchanged_by, with_key, without_unnamed
 from tokenring.operators.state import Keys, require_newest, require_rows, updates_by
@@ -62,7 +62,12 @@ def last_by(
 
     edge = stream, Exchange(exchanged_by(names))
     way = mechanism_of(stream.scope)
-    newest = way.respond(name, edge, stream.schema, lambda: Best(plan.schema, names, last, (), True, True).winners)
+    schema = stream.schema
+    newest = way.respond(
+        name, edge, schema, lambda: Best(schema, names, last, (), True, True).winners,
+        compiled=(lambda: compiled_best(schema, names, (last,), True, True, False, len(schema)))
+        if can_fold(plan) else None,
+    )  # fmt: skip
     return without_unnamed(updates_by(newest, name, names), name)
 
 

@@ -2,6 +2,7 @@
 
 from tokenring.operators.folds.accumulators import Accumulators
 from tokenring.operators.folds.best import Best
+from tokenring.operators.folds.compiled_best import compiled_best
 from tokenring.operators.folds.compiled_folds import (
     COLUMN,
     FOLDS_WORDS,
@@ -48,6 +49,7 @@ __all__ = [
     "accumulated",
     "bounds",
     "can_fold",
+    "compiled_best",
     "distinct_slots",
     "fold_block",
     "fold_inside",

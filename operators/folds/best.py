@@ -4,20 +4,22 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tokenring.engine import COLUMN, TABLE, WORDS, Batch, Schema, int64, kernel
+from tokenring.engine import COLUMN, TABLE, WORDS, Batch, Schema, int64, kernel, void
 from tokenring.operators.state import Keys, grown
 from tokenring.operators.time import order_words, ranked
 
-_NONE = -1  # of `state`: a key that has no row yet
+NO_ROW = -1
+"""Of `state`: a key that has no row yet."""
 
 
-@kernel(int64(TABLE, COLUMN, TABLE, WORDS, int64, WORDS))
-def _win(orders, slots, kept, state, equal_wins, winners):  # type: ignore[no-untyped-def]
-    """Which rows are the best of their slots, after all of them: rows by slot, in order of first win.
+@kernel(int64(TABLE, COLUMN, COLUMN, TABLE, WORDS, int64, WORDS, WORDS, int64))
+def win(orders, slots, rows, kept, state, equal_wins, winners, won, found):  # type: ignore[no-untyped-def]
+    """Which rows are the best of their slots, after all of them: written by slot, in order of first win, behind the
+    `found` of those before them, until `end_wins`.
 
-    kept, int64 (slots, words): the best rows' orders. state, int64 (slots,): _NONE, or 0. Returns how many rows.
+    rows: what they are called. kept, int64 (slots, words): the best rows' orders. state, int64 (slots,): NO_ROW, or 0.
+    winners, won: the rows, and the slots they have won. Returns how many there are.
     """
-    found = 0
     for i in range(len(slots)):
         slot = slots[i]
         better = state[slot] < 0
@@ -31,12 +33,18 @@ def _win(orders, slots, kept, state, equal_wins, winners):  # type: ignore[no-un
             for at in range(orders.shape[1]):
                 kept[slot, at] = orders[i, at]
             if state[slot] <= 0:
+                won[found] = slot
                 found += 1
                 state[slot] = found
-            winners[state[slot] - 1] = i
-    for i in range(found):
-        state[slots[winners[i]]] = 0
+            winners[state[slot] - 1] = rows[i]
     return found
+
+
+@kernel(void(COLUMN, WORDS))
+def end_wins(won, state):  # type: ignore[no-untyped-def]
+    """Nobody has won yet of what comes next."""
+    for slot in won:
+        state[slot] = 0
 
 
 class Best:
@@ -49,7 +57,7 @@ class Best:
         self._keys = Keys(schema, by)
         self._order, self._ties, self._largest, self._equal_wins = order, ties, largest, equal_wins
         self._kept = np.empty((64, 1 + len(ties)), np.int64)
-        self._state = np.full(64, _NONE, np.int64)
+        self._state = np.full(64, NO_ROW, np.int64)
 
     def winners(self, batch: Batch) -> Batch:
         """The rows of a batch that are their keys' best now, one a key, in no order between keys."""
@@ -60,8 +68,10 @@ class Best:
         limit = self._keys.limit
         if len(self._kept) < limit:
             self._kept = grown(self._kept, limit, None, axis=0)
-            self._state = grown(self._state, limit, _NONE)
-        winners = np.empty(batch.rows, np.int64)
+            self._state = grown(self._state, limit, NO_ROW)
+        winners, won = np.empty(batch.rows, np.int64), np.empty(batch.rows, np.int64)
         orders = order_words(batch, self._order, self._ties, self._largest)
-        found = _win(orders, slots, self._kept, self._state, int(self._equal_wins), winners)
+        state, rows = self._state, np.arange(batch.rows)
+        found = win(orders, slots, rows, self._kept, state, int(self._equal_wins), winners, won, 0)
+        end_wins(won[:found], state)
         return batch.take(winners[:found])

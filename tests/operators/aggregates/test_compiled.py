@@ -12,7 +12,22 @@ from hypothesis import strategies as st
 
 from tests.operators.helpers import bench
 from tokenring.engine import OperatorError, Schema, Stream
-from tokenring.operators import Count, Max, Mean, Min, Sliding, Sum, Tumbling, aggregate, col, count, distinct, select
+from tokenring.operators import (
+    Count,
+    Max,
+    Mean,
+    Min,
+    Sliding,
+    Sum,
+    Tumbling,
+    aggregate,
+    col,
+    count,
+    distinct,
+    last_by,
+    select,
+    top,
+)
 from tokenring.operators.folds.functions import Aggregate
 
 WORDS = {"at": "int64", "side": "bool", "value": "int64?", "share": "float64?", "wide": "uint64", "plain": "int64"}
@@ -111,13 +126,37 @@ def test_running_aggregates(rows: Any, by: str, workers: int, size: int) -> None
     assert compiled == python
 
 
+@settings(max_examples=20)
+@given(
+    rows=st.lists(ROW, min_size=1, max_size=25),
+    by=st.sampled_from(["plain", "side wide", "value"]),
+    order=st.sampled_from(["plain", "value", "share", "wide"]),
+    largest=st.booleans(),
+    size=st.integers(1, 25),
+)
+def test_best_rows(rows: Any, by: str, order: str, largest: bool, size: int) -> None:
+    """The last rows, and the best ones with ties, of orders of each kind, with nulls and NaN."""
+    for make in (
+        lambda stream: last_by(stream, by, order=order),
+        lambda stream: top(stream, by, order=order, k=1, largest=largest, ties="wide share at"),
+    ):
+        compiled, python = sent_both_ways(
+            lambda stream, make=make: select(make(stream), *WORDS), _columns(rows), size
+        )
+        assert compiled == python
+
+
+def last(stream: Stream, by: str) -> Stream:
+    return last_by(stream, by, order="at")
+
+
 @pytest.mark.parametrize("by", ["plain", "plain side"])
-@pytest.mark.parametrize("what", [distinct, count])
+@pytest.mark.parametrize("what", [distinct, count, last])
 def test_running_tables_grow(what: Any, by: str) -> None:
     """Thousands of keys in messages of thousands of rows, some of which are all new and some all known."""
     columns = _columns([(at, at % 2 == 0, None, None, at, at * 7919 % 3_000) for at in range(6_000)])
     compiled, python = sent_both_ways(
-        lambda stream: select(what(stream, by), *by.split(), *([] if what is distinct else ["count"])), columns, 1_500
+        lambda stream: select(what(stream, by), *by.split(), *(["count"] if what is count else ["at"])), columns, 1_500
     )
     assert len(compiled) >= 3_000
     assert compiled == python
