@@ -1,7 +1,7 @@
 """Messages from Python to compiled operators: by reference, which holds until the round's end."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,16 +38,18 @@ class CompiledInbox:
         self._kept.until_round_ends(kept)
         hand_over(self._world.address, self.port, time, batch.rows, addresses, keys, at_one_time)
 
-    def times(self) -> list[int]:
-        """The times of the messages that wait."""
-        return waiting_at(self._world.address, self.port)
-
     def __len__(self) -> int:
         return int(self._world.inputs["waiting"][self.port])
 
     def __iter__(self) -> Iterator[tuple[Any, Any, bool]]:
-        """For explanations: (time, None, False) each."""
-        return iter([(time, None, False) for time in self.times()])
+        """For explanations: (time, what knows how many rows there are, False) each."""
+        return iter([(time, Waiting(rows), False) for time, rows in waiting_at(self._world.inputs, self.port)])
+
+
+class Waiting(NamedTuple):
+    """A message in the memory of compiled operators, as far as explanations go."""
+
+    rows: int
 
 
 class KeptColumns:

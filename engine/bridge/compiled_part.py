@@ -21,7 +21,7 @@ from tokenring.engine.data import (
     StageRun,
     WordRows,
 )
-from tokenring.engine.errors import OperatorError, TokenRingError
+from tokenring.engine.errors import OperatorError, TokenError, TokenRingError
 from tokenring.engine.graph import OperatorSpec
 from tokenring.engine.native import (
     BROADCAST,
@@ -31,6 +31,8 @@ from tokenring.engine.native import (
     LOCAL,
     NEEDS_ROOM,
     OUTSIDE,
+    SPILLED,
+    SPILLED_COUNT,
     STAGE,
     STAGE_FAILED,
     STOPPED_AT,
@@ -43,7 +45,7 @@ from tokenring.engine.native import (
     stage_of,
     what_is_wrong,
 )
-from tokenring.engine.progress import CHANGE_BYTES, ChangeLog, ProgressChannel, Tracker
+from tokenring.engine.progress import CHANGE_BYTES, CHANGE_WORDS, ChangeLog, ProgressChannel, Tracker
 from tokenring.engine.running import RunningOperator
 from tokenring.engine.tokens import Token
 from tokenring.shm.kernels import address_of
@@ -66,8 +68,8 @@ class CompiledPart:
         self._stages: dict[int, tuple[CompiledStage, str]] = {}  # by edge, each with its operator's name
         self._chosen: dict[int, np.ndarray] = {}  # the positions of columns that cross an edge
 
-    def attach(self, segment: Segment, me: int, progress: ProgressChannel, observed: bool) -> None:
-        """Tell the kernels where the rest of the worker is. observed: progress is exchanged by Python."""
+    def attach(self, segment: Segment, me: int, progress: ProgressChannel, observed: int) -> None:
+        """Tell the kernels where the rest of the worker is. observed: bits of CHECKED and NOTED."""
         plane = self._plane
         attach_world(
             self.world, me, segment.layout.workers, self._tracker.tables.state, progress.ring,
@@ -83,8 +85,17 @@ class CompiledPart:
         self.world.hand_log(self.log)
 
     def after(self) -> None:
-        """It has."""
-        self.log.offset = self.world.log_count * CHANGE_BYTES
+        """It has: what found no room in the log goes into a larger one, and Python's writers find room again."""
+        log, world = self.log, self.world
+        log.offset = world.log_count * CHANGE_BYTES
+        if world.view[SPILLED_COUNT]:
+            changes = world.take_table(SPILLED)
+            at = log.room_for(len(changes))
+            words = log.words[at * CHANGE_WORDS : (at + len(changes)) * CHANGE_WORDS].reshape(-1, CHANGE_WORDS)
+            words[:, :3], words[:, 3:] = changes, 0
+            log.wrote(len(changes))
+        if log.offset >= log.limit:
+            log.make_room()
 
     def make_rows(self, operator: RunningOperator, spec: OperatorSpec, inboxes: Sequence[Inbox]) -> None:
         """Give an operator that is to be compiled its rows; what comes to its inboxes comes there."""
@@ -103,7 +114,7 @@ class CompiledPart:
     def compile_paths(self, operator: RunningOperator) -> None:
         """Let the loop find out its inputs' frontiers."""
         for port in operator.inputs:
-            self._tracker.paths.compile_row(port.location)
+            self._tracker.prepare_frontier(port.location)
 
     def connect(self, operator: RunningOperator) -> None:
         """Turn the channels of its outputs into rows, as far as they lead to what is compiled, or to peers."""
@@ -146,13 +157,12 @@ class CompiledPart:
 
     def _make_edge(self, number: int, channel: Edge, schema: Schema) -> None:
         edge = self.world.edges[number]
-        if isinstance(channel, SelectChannel) and isinstance(channel.onward, Channel):
-            self._select(number, [schema.position(name) for name in channel.schema.names])
-            channel = channel.onward
-        if isinstance(channel, Channel) and isinstance(channel.inbox.queue, CompiledInbox):
-            edge["kind"], edge["target"], edge["location"] = LOCAL, channel.inbox.queue.port, channel.inbox.location
-            if not edge["columns"]:
-                edge["width"] = len(schema)
+        local = channel.onward if isinstance(channel, SelectChannel) else channel
+        if isinstance(local, Channel) and isinstance(local.inbox.queue, CompiledInbox):
+            edge["kind"], edge["target"], edge["location"] = LOCAL, local.inbox.queue.port, local.inbox.location
+            edge["width"] = len(schema)
+            if isinstance(channel, SelectChannel):
+                self._select(number, [schema.position(name) for name in channel.schema.names])
         elif isinstance(channel, RemoteChannel) and isinstance(channel.carrier, WordRows):
             carrier = channel.carrier
             self._select(number, carrier.select)
@@ -187,6 +197,7 @@ class CompiledPart:
         if compiled.view is not None:
             operator.view = compiled.view
         for at, token in enumerate(tokens):
+            operator.declared_at = token.origin
             compiled.state[at] = self.world.grant(row, int(words["first_output"]) + at, token.time)
             token.surrender()
 
@@ -243,5 +254,7 @@ class CompiledPart:
                 f"operator {operator.name!r} raised on worker {index} ({inputs or 'a source'}): "
                 f"{type(found).__name__}: {found}"
             ) from found
-        wrong = what_is_wrong(error, operands)
+        wrong: TokenRingError = what_is_wrong(error, operands)
+        if error == 0 and self.world.view[TROUBLE] == NEEDS_ROOM:
+            wrong = TokenError("its logic returned NEEDS_ROOM, and it has no make_room; give Compiled one")
         raise OperatorError(f"{where}: {type(wrong).__name__}: {wrong}") from wrong

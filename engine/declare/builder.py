@@ -85,9 +85,15 @@ class OperatorBuilder(Generic[Made_co]):
 
     def build_compiled(self, constructor: Callable[..., Compiled]) -> None:
         """Give the operator compiled code: `constructor(context)` returns a Compiled, whose logic the worker's inner
-        loop calls. GraphError in a loop, and where text would pass: compiled operators read words.
+        loop calls. GraphError in a loop, where outputs have summaries, and where text would pass: compiled operators
+        read words, and answer at the time of what came.
         """
         spec = self._spec
+        if spec.summaries or spec.closed:
+            raise GraphError(
+                f"operator {spec.name!r}: a compiled operator answers at the time of what came, so its outputs have no "
+                f"summaries; use build() with a Python logic, or declare them without"
+            )
         if spec.depth > 1:
             raise GraphError(
                 f"operator {spec.name!r}: a compiled operator knows times of the root scope, and this is a loop; use "

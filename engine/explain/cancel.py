@@ -6,13 +6,15 @@ take half of the rows for all of them, and a sink would publish it.
 
 from collections.abc import Callable
 
-from tokenring.engine.data import InputPort
+from tokenring.engine.data import InputPort, Runtime
 from tokenring.engine.explain.why import live_tokens, tokens_of
+from tokenring.engine.native import discard
 from tokenring.engine.running import RunningDataflow, Schedule
 
 
 def cancel(
-    dataflow: RunningDataflow, schedule: Schedule, barrier: Callable[[], object], flush: Callable[[], None]
+    dataflow: RunningDataflow, runtime: Runtime, schedule: Schedule, barrier: Callable[[], object],
+    flush: Callable[[], None],
 ) -> None:
     """End a dataflow on this worker and, once they call it too, on all others: `barrier` waits for them, `flush`
     publishes what changed.
@@ -22,6 +24,8 @@ def cancel(
         if not operator.is_relay:
             operator.logic, operator.ports = _discard, operator.inputs
             operator.view = None
+        if operator.compiled >= 0:
+            runtime.world.cancel(operator.compiled, discard.address)
     barrier()
     if dataflow.done:
         return
@@ -29,6 +33,11 @@ def cancel(
         handle.close()
     for token, _, _ in tokens_of(dataflow, live_tokens()):
         token.drop()
+    for operator in dataflow.operators:
+        if operator.compiled >= 0:
+            for slot, output, time in runtime.world.held_by(operator.compiled):
+                runtime.log.add(int(runtime.world.outputs["location"][output]), time, -1)
+                runtime.world.cancel_token(slot)
     del logics
     for operator in dataflow.operators:
         if not operator.is_relay:

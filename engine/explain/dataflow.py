@@ -63,7 +63,7 @@ class Dataflow:
         its rows thrown away, its inputs closed. Probes then say that it is done; its sinks publish nothing. Every
         worker must call it, and waits here, stepping, until all have.
         """
-        cancel(self.instance, self._schedule, self._barrier, self._inspection.flush)
+        cancel(self.instance, self._inspection.runtime, self._schedule, self._barrier, self._inspection.flush)
 
     def __repr__(self) -> str:
         return f"Dataflow({self.instance.name!r}{', done' if self.done else ''})"

@@ -9,7 +9,7 @@ from tokenring.engine.explain.explanation import Explanation
 from tokenring.engine.explain.hold import HeldToken, Hold
 from tokenring.engine.explain.place import Named, Place, find, in_words, of_port, operator_called
 from tokenring.engine.explain.standing import describe_frontiers
-from tokenring.engine.explain.why import explain, live_tokens, tokens_of
+from tokenring.engine.explain.why import compiled_tokens, explain, live_tokens, tokens_of
 from tokenring.engine.running import Dataflows, RunningDataflow
 from tokenring.engine.times import as_time, less_equal, representable
 from tokenring.engine.tokens import GRANTED
@@ -22,11 +22,13 @@ class Inspection:
     """The part of a worker that answers questions about all its dataflows; `Dataflow` answers about one."""
 
     def __init__(self, runtime: Runtime, dataflows: Dataflows, flush: Callable[[], None]) -> None:
+        self.runtime = runtime
         self.index = runtime.index
         self.peers = runtime.peers
         self.tracker = runtime.tracker
         self.log = runtime.log
         self.plane = runtime.plane
+        self.world = runtime.world
         self.dataflows = dataflows
         self.flush = flush
         """Publishes logged changes."""
@@ -75,7 +77,10 @@ def take_hold(worker: Inspection, dataflows: Sequence[RunningDataflow], named: N
     paths = worker.tracker.paths.to(port.location)
     if not any(
         (result := summary.results_in(at)) is not None and less_equal(result, time)
-        for _, origin, at in tokens_of(place.dataflow, live_tokens())
+        for _, origin, at in (
+            *tokens_of(place.dataflow, live_tokens()),
+            *compiled_tokens(worker.world, place.dataflow),
+        )
         for summary in paths.get(origin, ())
     ):
         _refuse_hold(worker, of_port(place.dataflow, port), time)

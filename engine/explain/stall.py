@@ -15,11 +15,11 @@ from tokenring.engine.explain.asked import Asked
 from tokenring.engine.explain.hold import HeldToken
 from tokenring.engine.explain.inspection import Inspection
 from tokenring.engine.explain.place import of_port
-from tokenring.engine.explain.why import explain, live_tokens, tokens_of
+from tokenring.engine.explain.why import compiled_tokens, explain, live_tokens, tokens_of
 from tokenring.engine.progress import ProgressChannel
 from tokenring.engine.running import Probe, Schedule
 from tokenring.engine.times import MAX_TIME, coordinates
-from tokenring.engine.tokens import LostTokens, Token
+from tokenring.engine.tokens import LostTokens
 
 if TYPE_CHECKING:
     from tokenring.engine.running import RunningDataflow
@@ -73,11 +73,12 @@ class StallWatch:
             elif not self._said_who_waits:
                 self._asked.listen()
 
-    def _forgotten(self) -> dict[OutputPort, list[Token]]:
-        """Tokens of operators that nothing runs any more, or that no message at their time can reach."""
+    def _forgotten(self) -> dict[OutputPort, list[tuple[Any, str]]]:
+        """Tokens of operators that nothing runs any more, or that no message at their time can reach: their times, and
+        where they were made."""
         inspection, tokens = self._inspection, live_tokens()
         timers = {id(operator) for _, _, operator in self._schedule.timers}
-        found: dict[OutputPort, list[Token]] = {}
+        found: dict[OutputPort, list[tuple[Any, str]]] = {}
         for dataflow in inspection.dataflows.running:
             manual = {id(handle.token) for handle in dataflow.inputs}
             for token, _, time in tokens_of(dataflow, tokens):
@@ -86,7 +87,13 @@ class StallWatch:
                 if isinstance(token, HeldToken) or id(token) in manual or id(port.operator) in timers:
                     continue
                 if _is_forgotten(inspection, dataflow, port, time):
-                    found.setdefault(port, []).append(token)
+                    found.setdefault(port, []).append((time, token.origin))
+            for operator, location, time in compiled_tokens(inspection.world, dataflow):
+                if inspection.world.operators["wake_ns"][operator.compiled] or id(operator) in timers:
+                    continue
+                port = next(output for output in operator.outputs if output.location == location)
+                if _is_forgotten(inspection, dataflow, port, time):
+                    found.setdefault(port, []).append((time, operator.declared_at))
         return found
 
 
@@ -133,17 +140,17 @@ def _counted(inspection: Inspection, operator: Any) -> list[int]:
     return [port.location for port in ports if any(count > 0 for _, count in entries.at(port.location))]
 
 
-def _told(worker: int, forgotten: dict[OutputPort, list[Token]]) -> str:
+def _told(worker: int, forgotten: dict[OutputPort, list[tuple[Any, str]]]) -> str:
     lines = [
         f"tokenring: worker {worker}: nothing has moved for {STALLED_S:g} s, and tokens are held for which nothing "
         "more can arrive:"
     ]
     for port, tokens in list(forgotten.items())[:_NAMED]:
-        least = min(tokens, key=lambda token: coordinates(token.time))
+        least, made_at = min(tokens, key=lambda token: coordinates(token[0]))
         many = f"{len(tokens)} tokens, the least" if len(tokens) > 1 else "a token"
         lines.append(
-            f"  operator {port.operator.name!r} output {port.index} holds {many} at time {least.time}, made at "
-            f"{least.origin}"
+            f"  operator {port.operator.name!r} output {port.index} holds {many} at time {least}, made at "
+            f"{made_at}"
         )
     if len(forgotten) > _NAMED:
         lines.append(f"  and {len(forgotten) - _NAMED} outputs more")

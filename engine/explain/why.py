@@ -23,12 +23,13 @@ from tokenring.engine.explain.explanation import (
 )
 from tokenring.engine.explain.hold import HeldToken
 from tokenring.engine.explain.place import Place, port_name
+from tokenring.engine.native import STAGE, World, postponed_at
 from tokenring.engine.times import Antichain, coordinates, less_equal
 from tokenring.engine.tokens import Token
 
 if TYPE_CHECKING:
     from tokenring.engine.explain.inspection import Inspection
-    from tokenring.engine.running import RunningDataflow
+    from tokenring.engine.running import RunningDataflow, RunningOperator
 
 _LISTED = 100  # counts that one explanation lists
 _KINDS = (Token, HeldToken)  # by type, since asking isinstance of any object at all could run its code
@@ -97,6 +98,8 @@ def _own(
         manual = any(token is handle.token for handle in dataflow.inputs)
         kind = HOLD if isinstance(token, HeldToken) else INPUT if manual else TOKEN
         alike[location, time, kind, token.origin, ""] += 1
+    for operator, location, time in compiled_tokens(worker.world, dataflow):
+        alike[location, time, TOKEN, operator.declared_at, ""] += 1
     for operator in dataflow.operators:
         for port in operator.inputs:
             if port.current is not None:
@@ -117,10 +120,40 @@ def _own(
             for time, _, start, end in channel.pending:
                 alike[channel.source_location, time, POSTPONED, "", target] += 1
                 rows[channel.source_location, time, POSTPONED, "", target] += end - start
+    for operator in dataflow.operators:
+        if operator.compiled >= 0:
+            for source, target_at, time, left in _postponed(worker.world, operator):
+                alike[source, time, POSTPONED, "", targets[target_at]] += 1
+                rows[source, time, POSTPONED, "", targets[target_at]] += left
     found: dict[tuple[int, Any], list[Holder]] = defaultdict(list)
     for key, count in alike.items():
         location, time, kind, origin, target = key
         found[location, time].append(Holder(kind, worker.index, count, origin, rows[key], target))
+    return found
+
+
+def compiled_tokens(world: World, dataflow: "RunningDataflow") -> list[tuple["RunningOperator", int, int]]:
+    """Those of a dataflow's compiled operators: (operator, location, time)."""
+    return [
+        (operator, int(world.outputs["location"][output]), time)
+        for operator in dataflow.operators
+        if operator.compiled >= 0
+        for _, output, time in world.held_by(operator.compiled)
+    ]
+
+
+def _postponed(world: World, operator: "RunningOperator") -> list[tuple[int, int, int, int]]:
+    """What waits in an operator's compiled edges for room: (origin's location, target's, time, rows)."""
+    found = []
+    for port in operator.outputs:
+        ways = [world.outputs[world.output(operator.compiled, port.index)]]
+        while ways:
+            way = ways.pop()
+            for edge in range(int(way["first_edge"]), int(way["first_edge"] + way["edges"])):
+                if world.edges["kind"][edge] == STAGE:
+                    ways.append(world.edges[edge])
+                for time, left in postponed_at(world.edges, edge):
+                    found.append((port.location, int(world.edges["location"][edge]), time, left))
     return found
 
 

@@ -11,7 +11,6 @@ from tokenring.engine.native.layout import (
     INCOMING,
     KEYS,
     LENT,
-    OBSERVED,
     TAKEN,
     TIME,
     inputs_at,
@@ -49,7 +48,7 @@ def take_in(words):  # type: ignore[no-untyped-def]
     for i in range(found):
         entry = i * INBOX_WORDS
         number = arrived[entry + INBOX_CHANNEL]
-        target = channels[number] - 1 if number < words[CHANNEL_CAPACITY] and words[OBSERVED] == 0 else -1
+        target = channels[number] - 1 if number < words[CHANNEL_CAPACITY] else -1
         if target < 0:
             for word in range(INBOX_WORDS):
                 arrived[left * INBOX_WORDS + word] = arrived[entry + word]

@@ -18,13 +18,15 @@ from tokenring.engine.native.layout import (
     EDGES_USED,
     EXCHANGE,
     FOR_PYTHON,
+    FRESH,
     KEYS,
     LAST_FOR_PYTHON,
+    LENT,
     LOCAL,
     ME,
     NEXT,
+    ON_ITS_WAY,
     OUTGOING,
-    OWNED,
     PENDING_EDGES,
     ROUTES,
     ROUTES_WORDS,
@@ -33,6 +35,7 @@ from tokenring.engine.native.layout import (
     STAGE_MESSAGE,
     STAGE_ROW,
     STAGE_WORDS,
+    STANDING,
     TIME,
     UNPUBLISHED,
     WIDTH,
@@ -45,7 +48,7 @@ from tokenring.engine.native.layout import (
 )
 from tokenring.engine.native.memory import claim, let_go, owned_copy
 from tokenring.engine.native.messages import alias_of, end_of_message, enqueue, log_messages
-from tokenring.engine.native.rights import STAGE_FAILED, fail
+from tokenring.engine.native.wrongs import EXPIRED_BURST, NO_SUCH_OUTPUT, STAGE_FAILED, WRONG_WIDTH, fail
 from tokenring.shm.kernels import kernel, table_at, words_at
 from tokenring.shm.memory import call_at, copy_bytes, store_word
 from tokenring.shm.queues import PAD, begin, clear_flag, has_room, message_words, route, set_flag
@@ -195,7 +198,8 @@ def retry(words):  # type: ignore[no-untyped-def]
 def _hand_to_python(words, message, edge, number):  # type: ignore[no-untyped-def]
     """Let a message wait for Python, which takes it on; until then a token stands for it."""
     header = words_at(message, COLUMNS)
-    header[EDGE_NUMBER], header[NEXT] = number, 0
+    header[EDGE_NUMBER], header[NEXT], header[STANDING] = number, 0, ON_ITS_WAY
+    words[LENT] = 1
     log_messages(words, edge.origin, 1, message)
     outputs_at(words)[edge.output].held += 1
     if words[FOR_PYTHON] == 0:
@@ -239,17 +243,31 @@ def _add_to_do(words, before, message, first, edges):  # type: ignore[no-untyped
 
 @kernel
 def send_at(world, me, output, message, time):  # type: ignore[no-untyped-def]
-    """Hand a message to all that read the operator's output number `output`, at a time that it may send at. No
-    recursion where stages branch: what they make waits in notes."""
+    """Hand a message to all that read the operator's output number `output`, at a time that it may send at. What came
+    or was sent before may be sent: it goes on under another header. No recursion where stages branch: what they make
+    waits in notes."""
     words = world_at(world)
+    sender = operators_at(words)[me]
+    if output < 0 or output >= sender.outputs:
+        fail(world, me, NO_SUCH_OUTPUT, output, sender.outputs, 0)
+        return
+    here = outputs_at(words)[sender.first_output + output]
     header = words_at(message, COLUMNS)
+    if header[WIDTH] != here.width:
+        fail(world, me, WRONG_WIDTH, output, here.width, header[WIDTH])
+        return
     if header[ROWS] == 0:
         return
+    if header[KEYS] != 0 and header[AT_ONE_TIME] == 0 and words_at(header[KEYS], 1)[0] < time:
+        fail(world, me, EXPIRED_BURST, words_at(header[KEYS], 1)[0], time, 0)
+        return
+    if header[STANDING] != FRESH:
+        message = alias_of(words, message, 0, header[WIDTH])
+        header = words_at(message, COLUMNS)
     header[TIME] = time
-    here = outputs_at(words)[operators_at(words)[me].first_output + output]
     first, count = here.first_edge, here.edges
     edges = edges_at(words)
-    used = header[OWNED] != 0  # its words are needed to free it
+    used = False
     to_do = 0
     while True:
         for number in range(first, first + count):
@@ -285,4 +303,4 @@ def send_at(world, me, output, message, time):  # type: ignore[no-untyped-def]
         note = words_at(to_do, _NOTE_WORDS)
         to_do, message, first, count = note[0], note[1], note[2], note[3]
         header = words_at(message, COLUMNS)
-        used = False
+        used = header[STANDING] != FRESH

@@ -16,7 +16,7 @@ from tokenring.engine.native.layout import (
     outputs_at,
     world_at,
 )
-from tokenring.engine.native.messages import bare_message, enqueue
+from tokenring.engine.native.messages import bare_message, end_of_message, enqueue
 from tokenring.shm.kernels import WORDS, int64, kernel, void, words_at
 
 HEADER_WORDS = COLUMNS
@@ -69,32 +69,41 @@ def array_at(address, count):  # type: ignore[no-untyped-def]
 
 
 @kernel(int64(int64, int64, WORDS))
-def times_waiting(world, port, times):  # type: ignore[no-untyped-def]
-    """The times of the messages that wait at a compiled input, as many as there is room for; how many there are."""
-    words = world_at(world)
-    message = inputs_at(words)[port].first
+def _list_messages(message, skipped, told):  # type: ignore[no-untyped-def]
+    """The (time, rows) of the messages from this one on, as many as there is room for; how many there are. skipped:
+    rows of the first that do not count."""
     found = 0
     while message != 0:
         header = words_at(message, COLUMNS)
-        rows = header[ROWS] if header[KEYS] != 0 else 1
-        for i in range(rows):
+        rows = header[ROWS]
+        start = skipped
+        skipped = 0
+        while start < rows:
+            end = end_of_message(message, start)
             time = header[TIME]
-            if header[KEYS] != 0:
-                keys = words_at(header[KEYS], rows)
-                if i > 0 and keys[i] == keys[i - 1]:
-                    continue
-                if header[AT_ONE_TIME] == 0:
-                    time = keys[i]
-            if found < len(times):
-                times[found] = time
+            if header[KEYS] != 0 and header[AT_ONE_TIME] == 0:
+                time = words_at(header[KEYS], rows)[start]
+            if 2 * found < len(told):
+                told[2 * found], told[2 * found + 1] = time, end - start
             found += 1
+            start = end
         message = header[NEXT]
     return found
 
 
-def waiting_at(world: int, port: int) -> list[int]:
-    """The times of the messages that wait at a compiled input."""
-    times = np.zeros(16, np.int64)
-    while (found := times_waiting(world, port, times)) > len(times):
-        times = np.zeros(2 * found, np.int64)
-    return [int(time) for time in times[:found]]
+def _listed(message: int, skipped: int) -> list[tuple[int, int]]:
+    told = np.zeros(32, np.int64)
+    while 2 * (found := _list_messages(message, skipped, told)) > len(told):
+        told = np.zeros(2 * found, np.int64)
+    return [(time, rows) for time, rows in told[: 2 * found].reshape(found, 2).tolist()]
+
+
+def waiting_at(inputs: np.ndarray, port: int) -> list[tuple[int, int]]:
+    """The (time, rows) of the messages that wait at a compiled input, of a burst each."""
+    return _listed(int(inputs["first"][port]), 0)
+
+
+def postponed_at(edges: np.ndarray, edge: int) -> list[tuple[int, int]]:
+    """The (time, rows) of the messages that wait in a compiled edge for room; those of a burst count together, at its
+    time, where a token stands for them."""
+    return _listed(int(edges["pending"][edge]), int(edges["pending_at"][edge]))

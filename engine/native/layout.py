@@ -88,8 +88,17 @@ from tokenring.shm.queues import QUEUE_STATE
     MESSAGE_LIMIT_WORDS,
     PENDING_CHANNELS,
     ENDING,
-) = range(71)
-WORLD_WORDS = 72
+    SPILLED,
+    SPILLED_COUNT,
+    SPILLED_CAPACITY,
+    ARRIVED_HERE,
+    ARRIVED_HERE_COUNT,
+    ARRIVED_HERE_CAPACITY,
+    RUN_NS,
+    RUN_MESSAGES,
+    RUN_ROWS,
+) = range(80)
+WORLD_WORDS = 80
 
 # `number`: the tracker's. `due`: the key under which it waits to run, 0 if it does not. `error` and the operands behind
 # it: what went wrong in its call. `depends`: whether it asks what time it is. `wake_ns`: when it is to run (monotonic),
@@ -98,7 +107,8 @@ OPERATOR = record(
     *("logic", "state", "number", "first_input", "inputs", "first_output", "outputs", "due", "depends"),
     *("counts_tokens", "error", "operand", "operand_too", "operand_three", "held", "runs", "wake_ns"),
 )
-INPUT = record("operator", "location", "first", "last", "waiting", "at_hand", "width", "in_bursts")
+# `peeked`: the message that `peek` showed, which `take` is then to take.
+INPUT = record("operator", "location", "first", "last", "waiting", "at_hand", "width", "peeked")
 OUTPUT = record("operator", "location", "first_edge", "edges", "width", "held")
 # `target`: the input it leads to, here or in Python; `location`: that input's; `origin`: the output's. `columns`: the
 # address of the positions of those `width` columns that cross, 0 if all do. `pending`: messages that wait for room.
@@ -115,9 +125,12 @@ STAGE_MESSAGE, STAGE_ROW, STAGE_WORDS = range(3)
 TOKEN = record("operator", "output", "time", "is_live", "next_free")
 
 # Words of a message. KEYS: the address of a column of times, where it stands for many messages (a burst), else 0.
-# AT_ONE_TIME: whether those are all at TIME, and not at their keys. OWNED: whether its bytes are its own, to be freed.
-NEXT, TIME, ROWS, WIDTH, KEYS, OWNED, EDGE_NUMBER, AT_ONE_TIME, COLUMNS = range(9)
+# AT_ONE_TIME: whether those are all at TIME, and not at their keys. STANDING: see below.
+NEXT, TIME, ROWS, WIDTH, KEYS, STANDING, EDGE_NUMBER, AT_ONE_TIME, COLUMNS = range(9)
 MESSAGE_WORDS = COLUMNS
+FRESH, ON_ITS_WAY, OWN_BLOCK, LET_GO = range(4)
+"""How a message stands: nobody has it yet, so its header may go on; somebody has, or had, it, in the round's memory; it
+waits in a block of its own; that block is freed when the round ends."""
 
 NOBODY = 2**62
 """The key under which nobody is due."""
@@ -142,7 +155,13 @@ DONE, AGAIN, NEEDS_ROOM, FAILED = range(4)
     TIME_IS_UP,
     WAS_ACTIVE,
     QUIET,
-) = (1 << bit for bit in range(12))
+    LOG_SPILLED,
+    HAS_RUN,
+) = (1 << bit for bit in range(14))
+
+# Bits of OBSERVED: every arrival is noted, and bytes are given back by Python; every run is told. With either, Python
+# exchanges progress.
+CHECKED, NOTED = 1, 2
 
 
 @kernel

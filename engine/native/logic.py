@@ -8,11 +8,12 @@ from tokenring.engine.native.edges import send_at
 from tokenring.engine.native.layout import (
     COLUMNS,
     CONGESTED_FLAGS,
+    DONE,
     ENDING,
     KEYS,
     PENDING_CHANNELS,
     PENDING_EDGES,
-    TIME,
+    ROWS,
     WAKE_NS,
     WORKERS,
     inputs_at,
@@ -22,12 +23,16 @@ from tokenring.engine.native.layout import (
     tokens_at,
     world_at,
 )
-from tokenring.engine.native.messages import message_of
-from tokenring.engine.native.rights import BACK_IN_TIME, NOTHING_AT_HAND, fail, is_good
+from tokenring.engine.native.messages import input_of, message_of, part_of, take
+from tokenring.engine.native.rights import is_good, time_at_hand
+from tokenring.engine.native.wrongs import BACK_IN_TIME, BEYOND_TIME, NO_SUCH_OUTPUT, fail
 from tokenring.engine.progress import current_frontier, locations_of
-from tokenring.shm.kernels import kernel, words_at
+from tokenring.engine.times import MAX_TIME
+from tokenring.shm.kernels import entry, kernel, words_at
 from tokenring.shm.memory import load_acquire
 from tokenring.shm.queues import any_set
+
+_ANY_WIDTH = 16  # of a message that no output takes
 
 
 @kernel
@@ -39,9 +44,11 @@ def state_of(world, me, count):  # type: ignore[no-untyped-def]
 @kernel
 def frontier_at(world, me, port):  # type: ignore[no-untyped-def]
     """The least time that may still arrive at the operator's input number `port`; COMPLETE if none."""
+    row = input_of(world, me, port)
+    if row < 0:
+        return 0
     words = world_at(world)
-    location = inputs_at(words)[operators_at(words)[me].first_input + port].location
-    return frontier_of(words, location)
+    return frontier_of(words, inputs_at(words)[row].location)
 
 
 @kernel
@@ -51,7 +58,8 @@ def frontier_of(words, location):  # type: ignore[no-untyped-def]
     kept = locations_of(state)[location].frontier
     if kept >= 0:
         return kept
-    current_frontier(state, location)
+    if locations_of(state)[location].row != 0:
+        current_frontier(state, location)
     return locations_of(state)[location].reached_frontier
 
 
@@ -59,39 +67,44 @@ def frontier_of(words, location):  # type: ignore[no-untyped-def]
 def new_message(world, me, output, rows):  # type: ignore[no-untyped-def]
     """A message for the operator's output number `output`, with room for so many rows: its address."""
     words = world_at(world)
-    return message_of(words, outputs_at(words)[operators_at(words)[me].first_output + output].width, rows)
+    here = operators_at(words)[me]
+    if output < 0 or output >= here.outputs:
+        fail(world, me, NO_SUCH_OUTPUT, output, here.outputs, 0)
+        return message_of(words, _ANY_WIDTH, rows)
+    return message_of(words, outputs_at(words)[here.first_output + output].width, rows)
 
 
 @kernel
 def answer(world, me, port, output, message):  # type: ignore[no-untyped-def]
     """Send a message at the time of the one at hand at input `port`; that message itself, or one of its columns, may
     be sent on."""
-    words = world_at(world)
-    at_hand = inputs_at(words)[operators_at(words)[me].first_input + port].at_hand
-    if at_hand == 0:
-        fail(world, me, NOTHING_AT_HAND, port, 0, 0)
-    else:
-        send_at(world, me, output, message, words_at(at_hand, COLUMNS)[TIME])
+    time = time_at_hand(world, me, port)
+    if time >= 0:
+        send_at(world, me, output, message, time)
 
 
 @kernel
 def send(world, me, slot, message, time):  # type: ignore[no-untyped-def]
-    """Send a message with a token at `time`, which is its own or later."""
+    """Send a message with a token at `time`, which is its own or later; a burst becomes one message of that time."""
     if not is_good(world, me, slot):
         return
     words = world_at(world)
     token = tokens_at(words)[slot]
     if time < token.time:
         fail(world, me, BACK_IN_TIME, token.time, time, 0)
-        return
-    words_at(message, COLUMNS)[KEYS] = 0
-    send_at(world, me, token.output - operators_at(words)[me].first_output, message, time)
+    elif time > MAX_TIME:
+        fail(world, me, BEYOND_TIME, time, 0, 0)
+    else:
+        if words_at(message, COLUMNS)[KEYS] != 0:
+            message = part_of(words, message, 0, words_at(message, COLUMNS)[ROWS])
+        send_at(world, me, token.output - operators_at(words)[me].first_output, message, time)
 
 
 @kernel
 def wake_at(world, me, wake_ns):  # type: ignore[no-untyped-def]
     """Run the operator again when the monotonic clock shows `wake_ns`; the worker may sleep until then."""
     words = world_at(world)
+    wake_ns = max(1, wake_ns)
     operators_at(words)[me].wake_ns = wake_ns
     if words[WAKE_NS] == 0 or wake_ns < words[WAKE_NS]:
         words[WAKE_NS] = wake_ns
@@ -110,3 +123,12 @@ def is_congested(world):  # type: ignore[no-untyped-def]
 def is_ending(world):  # type: ignore[no-untyped-def]
     """Whether somebody asked for an early end: sources close then."""
     return load_acquire(world_at(world)[ENDING]) != 0
+
+
+@entry
+def discard(world, me):  # type: ignore[no-untyped-def]
+    """The logic of every compiled operator of a dataflow that was cancelled."""
+    for port in range(operators_at(world_at(world))[me].inputs):
+        while take(world, me, port) != 0:
+            pass
+    return DONE

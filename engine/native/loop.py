@@ -11,15 +11,19 @@ from tokenring.engine.native.exchanging import exchange_now, is_to_exchange
 from tokenring.engine.native.layout import (
     ARRIVALS,
     ARRIVED_FOR_PYTHON,
+    CHECKED,
     DUE,
     DUE_COUNT,
     FOR_PYTHON,
     HANDED_OVER,
+    HAS_RUN,
     INCOMING,
     LENT,
     LOG_COUNT,
+    LOG_SPILLED,
     MOST_ROUNDS,
     NOBODY,
+    NOTED,
     NUMBER_BITS,
     OBSERVED,
     OPERATOR_STOPPED,
@@ -28,6 +32,7 @@ from tokenring.engine.native.layout import (
     PYTHON_IS_DUE,
     QUIET,
     ROUND,
+    SPILLED_COUNT,
     TAKEN,
     TIME_IS_UP,
     TO_EXCHANGE,
@@ -102,6 +107,8 @@ def turn(world, python_key, python_depends, wait_ns, until_ns):  # type: ignore[
         while True:
             if words[FOR_PYTHON] != 0:
                 return flags | HANDED_OVER
+            if words[SPILLED_COUNT] > 0:
+                return flags | LOG_SPILLED
             key, depends = python_key, python_depends
             is_native = False
             if words[DUE_COUNT] > 0:
@@ -124,11 +131,13 @@ def turn(world, python_key, python_depends, wait_ns, until_ns):  # type: ignore[
             words[POSITION] = key & ((1 << NUMBER_BITS) - 1)
             told = run(world, words, next_due(words))
             flags |= told | WAS_ACTIVE
-            if told & OPERATOR_STOPPED:
+            if words[OBSERVED] & NOTED:
+                flags |= HAS_RUN
+            if flags & (OPERATOR_STOPPED | HAS_RUN):
                 return flags
         if words[WAITING] > 0:
             _keep_all_waiting(words)
-        if words[LENT] or (words[OBSERVED] and words[TAKEN]):
+        if words[LENT] or (words[OBSERVED] & CHECKED and words[TAKEN]):
             return flags | TO_GIVE_BACK
         _end_round(words, python_key)
         rounds += 1
@@ -136,6 +145,8 @@ def turn(world, python_key, python_depends, wait_ns, until_ns):  # type: ignore[
             wake_sleepers(words)
         if retry(words):
             flags |= WAS_ACTIVE
+        if words[SPILLED_COUNT] > 0:
+            return flags | LOG_SPILLED
         if words[WORKERS] > 1 or words[LOG_COUNT] > 0 or words[UNPUBLISHED]:
             if words[OBSERVED]:
                 return flags | TO_EXCHANGE

@@ -12,9 +12,11 @@ from tokenring.engine.native.layout import (
     COLUMNS,
     FREED,
     KEYS,
+    LET_GO,
     NEXT,
-    OWNED,
+    OWN_BLOCK,
     ROWS,
+    STANDING,
     WIDTH,
 )
 from tokenring.shm.kernels import kernel, words_at
@@ -24,6 +26,7 @@ LINE_BYTES = 64
 FIRST_CHUNK_BYTES = 1 << 18
 MOST_KEPT_BYTES = 1 << 26
 """Of memory that is kept from round to round; what a round needs beyond it is given back."""
+_FIRST_ROWS, _ROW_BYTES = 64, 24  # of a table that grows
 _HEADER_BYTES = LINE_BYTES  # of a chunk: the next one's address, its size
 
 
@@ -84,6 +87,23 @@ def free_round(words):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def append(words, table, first, second, third):  # type: ignore[no-untyped-def]
+    """Note three words behind those of a table that grows: its address, count and capacity are the world's words
+    `table` and the two behind."""
+    count, capacity = words[table + 1], words[table + 2]
+    if count == capacity:
+        room = 2 * max(capacity, _FIRST_ROWS)
+        grown = allocate(_ROW_BYTES * room)
+        if words[table] != 0:
+            copy_bytes(grown, words[table], _ROW_BYTES * count)
+            deallocate(words[table])
+        words[table], words[table + 2] = grown, room
+    row = words_at(words[table] + _ROW_BYTES * count, 3)
+    row[0], row[1], row[2] = first, second, third
+    words[table + 1] = count + 1
+
+
+@kernel
 def owned_copy(message):  # type: ignore[no-untyped-def]
     """The same message in a block of its own."""
     header = words_at(message, COLUMNS)
@@ -93,7 +113,7 @@ def owned_copy(message):  # type: ignore[no-untyped-def]
     target, origin = words_at(copy, COLUMNS + width), words_at(message, COLUMNS + width)
     for word in range(COLUMNS):
         target[word] = origin[word]
-    target[OWNED], target[NEXT] = 1, 0
+    target[STANDING], target[NEXT] = OWN_BLOCK, 0
     at = copy + 8 * (COLUMNS + width)
     for column in range(width):
         copy_bytes(at, origin[COLUMNS + column], 8 * rows)
@@ -109,7 +129,7 @@ def owned_copy(message):  # type: ignore[no-untyped-def]
 def let_go(words, message):  # type: ignore[no-untyped-def]
     """A message was taken: free its block, if it has one, when the round ends."""
     header = words_at(message, COLUMNS)
-    if header[OWNED] == 1:
-        header[OWNED] = 2
+    if header[STANDING] == OWN_BLOCK:
+        header[STANDING] = LET_GO
         header[NEXT] = words[FREED]
         words[FREED] = message

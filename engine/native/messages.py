@@ -3,16 +3,22 @@
 from tokenring.engine.native.changes import log_change
 from tokenring.engine.native.due import make_due
 from tokenring.engine.native.layout import (
+    ARRIVED_HERE,
     AT_ONE_TIME,
+    CHECKED,
     COLUMNS,
     EDGE_NUMBER,
+    FRESH,
     KEYS,
     LOG_CAPACITY,
     LOG_COUNT,
     MESSAGE_WORDS,
     NEXT,
-    OWNED,
+    OBSERVED,
+    ON_ITS_WAY,
+    OWN_BLOCK,
     ROWS,
+    STANDING,
     TAKE_STOPPED,
     TIME,
     WAITING,
@@ -21,7 +27,8 @@ from tokenring.engine.native.layout import (
     operators_at,
     world_at,
 )
-from tokenring.engine.native.memory import claim, let_go, owned_copy
+from tokenring.engine.native.memory import append, claim, let_go, owned_copy
+from tokenring.engine.native.wrongs import NO_SUCH_INPUT, fail
 from tokenring.shm.kernels import kernel, words_at
 
 _PAD = 8  # columns begin on cache lines
@@ -32,7 +39,8 @@ def bare_message(words, width, rows):  # type: ignore[no-untyped-def]
     """A message of this round whose columns are yet to be pointed to: its address."""
     message = claim(words, 8 * (MESSAGE_WORDS + width))
     header = words_at(message, MESSAGE_WORDS)
-    header[NEXT] = header[TIME] = header[KEYS] = header[OWNED] = header[EDGE_NUMBER] = header[AT_ONE_TIME] = 0
+    header[NEXT] = header[TIME] = header[KEYS] = header[EDGE_NUMBER] = header[AT_ONE_TIME] = 0
+    header[STANDING] = FRESH
     header[ROWS], header[WIDTH] = rows, width
     return message
 
@@ -147,10 +155,26 @@ def shorten(message, rows):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def _note_arrival(words, location, message):  # type: ignore[no-untyped-def]
+    """Note that a message came, or each of a burst's, for the checks of what is consumed."""
+    header = words_at(message, COLUMNS)
+    if header[KEYS] == 0:
+        append(words, ARRIVED_HERE, location, header[TIME], 1)
+        return
+    keys = words_at(header[KEYS], header[ROWS])
+    for i in range(len(keys)):
+        if i == 0 or keys[i] != keys[i - 1]:
+            append(words, ARRIVED_HERE, location, header[TIME] if header[AT_ONE_TIME] else keys[i], 1)
+
+
+@kernel
 def enqueue(words, port, message):  # type: ignore[no-untyped-def]
     """Let a message, which is counted, wait at an input, and its operator run."""
     here = inputs_at(words)[port]
-    words_at(message, COLUMNS)[NEXT] = 0
+    header = words_at(message, COLUMNS)
+    header[NEXT], header[STANDING] = 0, ON_ITS_WAY
+    if words[OBSERVED] & CHECKED:
+        _note_arrival(words, here.location, message)
     if here.first == 0:
         here.first = message
     else:
@@ -175,14 +199,28 @@ def log_messages(words, location, delta, message):  # type: ignore[no-untyped-de
 
 
 @kernel
+def input_of(world, me, port):  # type: ignore[no-untyped-def]
+    """The row of the operator's input number `port`; -1 if it has none of that number, which is noted."""
+    here = operators_at(world_at(world))[me]
+    if port < 0 or port >= here.inputs:
+        fail(world, me, NO_SUCH_INPUT, port, here.inputs, 0)
+        return -1
+    return here.first_input + port
+
+
+@kernel
 def peek(world, me, port):  # type: ignore[no-untyped-def]
-    """The message that `take` would take, which stays there; 0 if there is none. Where much has been logged in this
+    """The message that `take` takes next, which stays there; 0 if there is none. Where much has been logged in this
     call there is none either: the operator is run again once that is published."""
     words = world_at(world)
-    here = inputs_at(words)[operators_at(words)[me].first_input + port]
-    if here.first != 0 and 2 * words[LOG_COUNT] > words[LOG_CAPACITY]:
+    row = input_of(world, me, port)
+    if row < 0:
+        return 0
+    here = inputs_at(words)[row]
+    if here.first != 0 and here.first != here.peeked and 2 * words[LOG_COUNT] > words[LOG_CAPACITY]:
         words[TAKE_STOPPED] = 1
         return 0
+    here.peeked = here.first
     return here.first
 
 
@@ -190,13 +228,15 @@ def peek(world, me, port):  # type: ignore[no-untyped-def]
 def take(world, me, port):  # type: ignore[no-untyped-def]
     """The next message that waits at the operator's input number `port`, 0 if none does. It is consumed: the right to
     answer it lasts until the next is taken, or the call ends."""
-    words = world_at(world)
-    here = inputs_at(words)[operators_at(words)[me].first_input + port]
     message = peek(world, me, port)
-    here.at_hand = message
+    row = input_of(world, me, port)
+    if row < 0:
+        return 0
+    words = world_at(world)
+    here = inputs_at(words)[row]
+    here.at_hand, here.peeked = message, 0
     if message != 0:
-        header = words_at(message, COLUMNS)
-        here.first = header[NEXT]
+        here.first = words_at(message, COLUMNS)[NEXT]
         here.waiting -= 1
         words[WAITING] -= 1
         log_messages(words, here.location, -1, message)
@@ -213,7 +253,7 @@ def keep_waiting(words, port):  # type: ignore[no-untyped-def]
     while message != 0:
         header = words_at(message, COLUMNS)
         following = header[NEXT]
-        if header[OWNED] == 0:
+        if header[STANDING] != OWN_BLOCK:
             kept = owned_copy(message)
             words_at(kept, COLUMNS)[NEXT] = following
             if before == 0:

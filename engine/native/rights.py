@@ -17,32 +17,21 @@ from tokenring.engine.native.layout import (
     tokens_at,
     world_at,
 )
-from tokenring.engine.times import MAX_TIME
-from tokenring.shm.kernels import int64, kernel, words_at
-
-# What may be wrong in a call: the operator's `error`. Below zero is an operator's own.
-(
-    NO_ERROR,
-    NOTHING_AT_HAND,
-    NO_SUCH_TOKEN,
+from tokenring.engine.native.messages import input_of
+from tokenring.engine.native.wrongs import (
     ANOTHERS_TOKEN,
     BACK_IN_TIME,
     BEYOND_TIME,
+    NO_SUCH_OUTPUT,
+    NO_SUCH_TOKEN,
+    NOTHING_AT_HAND,
     TOO_MANY_TOKENS,
-    NO_SUCH_PORT,
-    WRONG_WIDTH,
-    STAGE_FAILED,
-) = range(10)
+    fail,
+)
+from tokenring.engine.times import MAX_TIME
+from tokenring.shm.kernels import int64, kernel, void, words_at
+
 NO_TOKEN = -1
-
-
-@kernel
-def fail(world, me, error, operand, operand_too, operand_three):  # type: ignore[no-untyped-def]
-    """Note what is wrong, unless something was before; an operator's own errors are below zero."""
-    record = operators_at(world_at(world))[me]
-    if record.error == NO_ERROR:
-        record.error = error
-        record.operand, record.operand_too, record.operand_three = operand, operand_too, operand_three
 
 
 @kernel
@@ -65,19 +54,30 @@ def new_token(words, me, output, time):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def time_at_hand(world, me, port):  # type: ignore[no-untyped-def]
+    """The time of the message at hand at the operator's input number `port`; -1 if there is none, which is noted."""
+    row = input_of(world, me, port)
+    if row < 0:
+        return -1
+    at_hand = inputs_at(world_at(world))[row].at_hand
+    if at_hand == 0:
+        fail(world, me, NOTHING_AT_HAND, port, 0, 0)
+        return -1
+    return words_at(at_hand, COLUMNS)[TIME]
+
+
+@kernel
 def retain(world, me, port, output):  # type: ignore[no-untyped-def]
     """A token for the operator's output number `output`, at the time of the message at hand at input `port`: its slot.
     """
     words = world_at(world)
     record = operators_at(words)[me]
-    at_hand = inputs_at(words)[record.first_input + port].at_hand
-    if at_hand == 0:
-        fail(world, me, NOTHING_AT_HAND, port, 0, 0)
+    time = time_at_hand(world, me, port)
+    if time < 0:
         return NO_TOKEN
     if output < 0 or output >= record.outputs:
-        fail(world, me, NO_SUCH_PORT, output, 0, 0)
+        fail(world, me, NO_SUCH_OUTPUT, output, record.outputs, 0)
         return NO_TOKEN
-    time = words_at(at_hand, COLUMNS)[TIME]
     slot = new_token(words, me, record.first_output + output, time)
     if slot == NO_TOKEN:
         fail(world, me, TOO_MANY_TOKENS, words[TOKEN_CAPACITY], 0, 0)
@@ -118,6 +118,16 @@ def downgrade(world, me, slot, time):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def give_up(words, slot):  # type: ignore[no-untyped-def]
+    """Let a token's row be another's."""
+    token = tokens_at(words)[slot]
+    outputs_at(words)[token.output].held -= 1
+    operators_at(words)[token.operator].held -= 1
+    token.is_live, token.next_free = 0, words[FREE_TOKEN]
+    words[FREE_TOKEN] = slot + 1
+
+
+@kernel
 def drop(world, me, slot):  # type: ignore[no-untyped-def]
     """Give up a token for good."""
     if not is_good(world, me, slot):
@@ -126,10 +136,7 @@ def drop(world, me, slot):  # type: ignore[no-untyped-def]
     token = tokens_at(words)[slot]
     output = outputs_at(words)[token.output]
     log_change(words, output.location, -1, token.time)
-    output.held -= 1
-    operators_at(words)[me].held -= 1
-    token.is_live, token.next_free = 0, words[FREE_TOKEN]
-    words[FREE_TOKEN] = slot + 1
+    give_up(words, slot)
 
 
 @kernel
@@ -142,3 +149,9 @@ def time_of_token(world, slot):  # type: ignore[no-untyped-def]
 def grant(world, me, output, time):  # type: ignore[no-untyped-def]
     """`new_token` for callers in Python: `output` is the row's number."""
     return new_token(world_at(world), me, output, time)
+
+
+@kernel(void(int64, int64))
+def cancel_token(world, slot):  # type: ignore[no-untyped-def]
+    """`drop` for callers in Python, who log it."""
+    give_up(world_at(world), slot)

@@ -3,42 +3,71 @@
 from tokenring.engine.native.due import make_due
 from tokenring.engine.native.layout import (
     AGAIN,
+    COLUMNS,
+    CONGESTED_FLAGS,
     CURRENT,
     DONE,
     FAILED,
     NEEDS_ROOM,
+    NEXT,
+    NOTED,
+    OBSERVED,
     OPERATOR_STOPPED,
     OPERATORS_USED,
+    ROWS,
+    RUN_MESSAGES,
+    RUN_NS,
+    RUN_ROWS,
     STOPPED_AT,
     TAKE_STOPPED,
     TROUBLE,
     WAKE_NS,
+    WORKERS,
     inputs_at,
     operators_at,
     state_at,
     world_at,
 )
+from tokenring.engine.native.logic import wake_at
 from tokenring.engine.native.messages import keep_waiting
-from tokenring.engine.progress import become_eager, locations_of, operators_of
-from tokenring.shm.kernels import int64, kernel
+from tokenring.engine.progress import operators_of
+from tokenring.shm.kernels import int64, kernel, words_at
 from tokenring.shm.memory import call_at, monotonic_now_ns
+from tokenring.shm.queues import any_set
+
+_UNTIL_ROOM_NS = 100_000  # a source that may not run looks again
 
 
 @kernel
 def _hold(words, operator):  # type: ignore[no-untyped-def]
-    """Tell the tracker how many tokens an operator holds whose policy counts them; False if Python must do it."""
-    state = state_at(words)
+    """Tell the tracker how many tokens an operator holds whose policy counts them; False if Python must do it: once,
+    when the tracker is to keep its frontiers from now on."""
     here = operators_at(words)[operator]
-    tracked = operators_of(state)[here.number]
-    tracked.holding = here.held
+    tracked = operators_of(state_at(words))[here.number]
     if here.held > 0 and tracked.is_lazy:
-        for location in range(tracked.first_input, tracked.first_input + tracked.inputs):
-            if locations_of(state)[location].row == 0:
-                return False
-        tracked.is_lazy = 0
-        for location in range(tracked.first_input, tracked.first_input + tracked.inputs):
-            become_eager(state, location, False)
+        return False
+    tracked.holding = here.held
     return True
+
+
+@kernel
+def _must_pause(words, here):  # type: ignore[no-untyped-def]
+    """Whether an operator is a source, and too much waits for room somewhere: no source makes room."""
+    return here.inputs == 0 and words[WORKERS] > 1 and any_set(words[CONGESTED_FLAGS], words[WORKERS])
+
+
+@kernel
+def _note_run(words, here):  # type: ignore[no-untyped-def]
+    """What the event log tells of a run that begins."""
+    words[RUN_MESSAGES] = words[RUN_ROWS] = 0
+    for port in range(here.first_input, here.first_input + here.inputs):
+        message = inputs_at(words)[port].first
+        while message != 0:
+            header = words_at(message, COLUMNS)
+            words[RUN_MESSAGES] += 1
+            words[RUN_ROWS] += header[ROWS]
+            message = header[NEXT]
+    words[RUN_NS] = monotonic_now_ns()
 
 
 @kernel
@@ -46,9 +75,13 @@ def run(world, words, operator):  # type: ignore[no-untyped-def]
     """Run a compiled operator; bits for Python. STOPPED_AT says which it is, TROUBLE why: what it returned, or DONE if
     Python has to tell the tracker what it holds."""
     here = operators_at(words)[operator]
+    if words[OBSERVED] & NOTED:
+        _note_run(words, here)
     words[CURRENT] = operator + 1
     status = call_at(here.logic, world, operator)
     words[CURRENT] = 0
+    if words[OBSERVED] & NOTED:
+        words[RUN_NS] = monotonic_now_ns() - words[RUN_NS]
     here.runs += 1
     for port in range(here.first_input, here.first_input + here.inputs):
         inputs_at(words)[port].at_hand = 0
@@ -57,11 +90,14 @@ def run(world, words, operator):  # type: ignore[no-untyped-def]
         words[TROUBLE] = FAILED if here.error != 0 else status
         return OPERATOR_STOPPED
     for port in range(here.first_input, here.first_input + here.inputs):
+        inputs_at(words)[port].peeked = 0
         if inputs_at(words)[port].waiting > 0:
             keep_waiting(words, port)
-    if status == AGAIN or words[TAKE_STOPPED]:
-        words[TAKE_STOPPED] = 0
+    if status == AGAIN and _must_pause(words, here):
+        wake_at(world, operator, monotonic_now_ns() + _UNTIL_ROOM_NS)
+    elif status == AGAIN or words[TAKE_STOPPED]:
         make_due(words, operator)
+    words[TAKE_STOPPED] = 0
     if here.counts_tokens and not _hold(words, operator):
         words[TROUBLE] = DONE
         return OPERATOR_STOPPED
@@ -76,6 +112,8 @@ def wake_sleepers(words):  # type: ignore[no-untyped-def]
     operators = operators_at(words)
     for operator in range(words[OPERATORS_USED]):
         wake_ns = operators[operator].wake_ns
+        if wake_ns > 0 and wake_ns <= now_ns and _must_pause(words, operators[operator]):
+            wake_ns = operators[operator].wake_ns = now_ns + _UNTIL_ROOM_NS
         if wake_ns > 0 and wake_ns <= now_ns:
             operators[operator].wake_ns = 0
             make_due(words, operator)

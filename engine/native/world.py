@@ -2,10 +2,12 @@
 
 import numpy as np
 
+from tokenring.engine.errors import TokenError
 from tokenring.engine.native import layout
 from tokenring.engine.native.due import let_run
+from tokenring.engine.native.hand_over import array_at
 from tokenring.engine.native.layout import EDGE, INPUT, OPERATOR, OUTPUT, TOKEN, WORLD_WORDS
-from tokenring.engine.native.rights import grant
+from tokenring.engine.native.rights import NO_TOKEN, cancel_token, grant
 from tokenring.engine.progress import CHANGE_BYTES, CHANGE_WORDS, ChangeLog
 from tokenring.engine.times import Intervals
 from tokenring.shm.kernels import address_of
@@ -116,7 +118,30 @@ class World:
     def grant(self, operator: int, output: int, time: int) -> int:
         """A row for a token that the operator has, or is known to have: its slot."""
         slot: int = grant(self.address, operator, output, time)
+        if slot == NO_TOKEN:
+            raise TokenError(f"compiled operators hold {MOST_TOKENS} tokens, and there is room for no more")
         return slot
+
+    def cancel(self, operator: int, logic: int) -> None:
+        """Let an operator run `logic`, at this address, from now on, and only when it is due."""
+        words = self.operators[operator]
+        words["logic"], words["wake_ns"], words["counts_tokens"] = logic, 0, 0
+
+    def cancel_token(self, slot: int) -> None:
+        """Take a token from its operator; the caller logs that."""
+        cancel_token(self.address, slot)
+
+    def output(self, operator: int, index: int) -> int:
+        """The row of an operator's output."""
+        return int(self.operators["first_output"][operator]) + index
+
+    def take_table(self, table: int) -> np.ndarray:
+        """The rows of a table of three columns that kernels filled (`append`): it is empty then."""
+        count = self.view[table + 1]
+        if not count:
+            return np.zeros((0, 3), np.int64)
+        self.view[table + 1] = 0
+        return array_at(self.view[table], 3 * count).reshape(count, 3)
 
     def held_by(self, operator: int) -> list[tuple[int, int, int]]:
         """The tokens of an operator: (slot, output's row, time)."""
@@ -150,7 +175,7 @@ def attach_world(
     backlog_limit_bytes: int,
     message_limit_words: int,
     ending: int,
-    observed: bool,
+    observed: int,
 ) -> None:
     """Tell the kernels of a worker's planes: arrays that are never replaced, and addresses in the group's segment."""
     words = world.words
@@ -165,4 +190,4 @@ def attach_world(
     words[layout.BACKLOG_LIMIT_BYTES] = backlog_limit_bytes
     words[layout.MESSAGE_LIMIT_WORDS] = message_limit_words
     words[layout.ENDING] = ending
-    words[layout.OBSERVED] = observed
+    words[layout.OBSERVED] = observed  # bits of CHECKED, NOTED

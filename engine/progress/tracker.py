@@ -221,6 +221,11 @@ class Tracker:
             self._run(current_frontier, target)
         return int(self.tables.locations["reached_frontier"][target])
 
+    def prepare_frontier(self, target: int) -> None:
+        """Let kernels find out a frontier that is not kept up to date."""
+        if not self._keeps_all(target):
+            self.paths.compile_row(target)
+
     def nested_frontier(self, target: int) -> list[Any]:
         """A frontier in a dataflow with nested scopes: its elements, times of the location's depth; empty if complete.
         """

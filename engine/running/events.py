@@ -40,6 +40,7 @@ class EventLog:
         self._events: list[Event] = []
         self._latest_ns = 0
         self._readers: set[RunningOperator] = set()
+        self._compiled: dict[int, tuple[str, str]] = {}  # dataflow and name, by row
         self._exchange = exchange
         self._park = park
         dataflows.watchers.append(self)
@@ -54,12 +55,21 @@ class EventLog:
         """Note the runs of a dataflow's operators from now on."""
         if self._readers.isdisjoint(dataflow.operators):
             for operator in dataflow.operators:
-                if not operator.is_relay:
+                if operator.compiled >= 0:
+                    self._compiled[operator.compiled] = dataflow.name, operator.name
+                elif not operator.is_relay:
                     operator.logic = self._noted(dataflow.name, operator, operator.logic)
 
     def forget(self, dataflow: RunningDataflow) -> None:
         """It runs no more."""
         self._readers.difference_update(dataflow.operators)
+        for operator in dataflow.operators:
+            self._compiled.pop(operator.compiled, None)
+
+    def ran(self, row: int, took_ns: int, messages: int, rows: int) -> None:
+        """A compiled operator ran."""
+        if row in self._compiled:
+            self.add("run", took_ns, messages, rows, *self._compiled[row])
 
     def _noted(self, dataflow: str, operator: RunningOperator, logic: Callable[..., None]) -> Callable[..., None]:
         def noted(*ports: Any) -> None:

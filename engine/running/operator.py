@@ -19,6 +19,7 @@ class RunningOperator:
     __slots__ = (
         "compiled",
         "counts_tokens",
+        "declared_at",
         "due",
         "inputs",
         "is_indifferent",
@@ -51,6 +52,8 @@ class RunningOperator:
         """Whether it asked for a run in the next step."""
         self.compiled = -1
         """Its row in the world's tables, if its logic is compiled."""
+        self.declared_at = ""
+        """Where the constructor of a compiled operator is, in words."""
         self.is_relay = False
         """Whether it is only an edge that changes times."""
         self.is_running = False

@@ -200,7 +200,7 @@ def _construct(worker: "Worker", scope: Scope, running: list[RunningOperator]) -
         else:
             assert spec.constructor is not None
             if spec.is_compiled:
-                compiled = _logic(worker, operator, spec.constructor, [])
+                compiled = _logic(worker, operator, spec.constructor, tokens)
                 worker.compiled.add(operator, compiled, tokens)
             else:
                 operator.set_logic(_logic(worker, operator, spec.constructor, tokens))
@@ -216,7 +216,7 @@ def _logic(
     """Run an operator's constructor; what it raises, or a logic that is none, names the operator."""
     where = f"the constructor of operator {operator.name!r} on worker {worker.index}"
     try:
-        logic = constructor(OperatorContext(operator, worker), *tokens)
+        logic = constructor(OperatorContext(operator, worker), *(tokens if operator.compiled < 0 else ()))
     except BaseException as error:
         for token in tokens:
             if token.live:

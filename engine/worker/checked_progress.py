@@ -11,6 +11,7 @@ from typing import Any
 
 from tokenring.engine.data import InputPort, OutputPort, RemoteChannel, Runtime, messages_of
 from tokenring.engine.errors import BrokenInvariant
+from tokenring.engine.native import ARRIVED_HERE
 from tokenring.engine.progress import (
     NamedLocation,
     PathsTo,
@@ -50,6 +51,7 @@ class CheckedProgress:
         self._runtime = runtime
         self._me = runtime.index
         self._log = runtime.log
+        self._world = runtime.world
         self._tracker = runtime.tracker
         self._validator = Validator(runtime.index)
         self._left: dict[Pointstamp, int] = {}
@@ -73,7 +75,8 @@ class CheckedProgress:
             for output in operator.outputs if not operator.is_relay else ():
                 self._validator.grant(output.location, first_time(output.depth))
         for port in inputs:
-            port.inbox.queue = _Arrivals(self._validator, port.location)
+            if port.operator.compiled < 0:  # else the inner loop notes what comes
+                port.inbox.queue = _Arrivals(self._validator, port.location)
         self._inputs += inputs
         self._outputs += outputs
         self._targets |= {at: (place.name, paths_to) for at, place in places.items() if not place.is_source}
@@ -89,6 +92,9 @@ class CheckedProgress:
 
     def exchange(self, sent: bool) -> int:
         """Exchange progress as ever, between a look at what goes out and a look at what came of it."""
+        for location, time, messages in self._world.take_table(ARRIVED_HERE).tolist():
+            for _ in range(messages):
+                self._validator.received(location, time)
         before, unfinished = self._logged(), self._log.unfinished()
         waiting = Counter(
             (port.location, time)
@@ -131,11 +137,9 @@ class CheckedProgress:
             self._validator.check_held(location, tokens)
 
     def _held(self, port: OutputPort) -> int:
-        """How many tokens of an output its operator has."""
-        world, compiled = self._runtime.world, port.operator.compiled
-        if compiled < 0:
-            return port.held
-        return int(world.outputs["held"][int(world.operators["first_output"][compiled]) + port.index])
+        """Tokens for an output: Python's, and the compiled operator's with those of what waits in its edges."""
+        row = port.operator.compiled
+        return port.held + (0 if row < 0 else int(self._world.outputs["held"][self._world.output(row, port.index)]))
 
     def _check_tables(self) -> None:
         try:

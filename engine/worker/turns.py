@@ -10,7 +10,7 @@ from tokenring.engine.native import (
     ARRIVED_FOR_PYTHON,
     DUE_COUNT,
     HANDED_OVER,
-    LOG_COUNT,
+    HAS_RUN,
     NOBODY,
     OPERATOR_STOPPED,
     PEERS_SLEEP,
@@ -18,6 +18,10 @@ from tokenring.engine.native import (
     PYTHON_IS_DUE,
     QUIET,
     RING_IS_FULL,
+    RUN_MESSAGES,
+    RUN_NS,
+    RUN_ROWS,
+    STOPPED_AT,
     TIME_IS_UP,
     TO_EXCHANGE,
     TO_GIVE_BACK,
@@ -28,7 +32,7 @@ from tokenring.engine.native import (
     WOKEN,
     turn,
 )
-from tokenring.engine.progress import APPLIED_ANY, CHANGE_BYTES, FULL, INCOMING, PARKED, ProgressChannel
+from tokenring.engine.progress import APPLIED_ANY, FULL, INCOMING, PARKED, ProgressChannel
 from tokenring.engine.running import Dataflows, Schedule
 from tokenring.engine.worker.parking import Parking
 
@@ -52,7 +56,6 @@ class Turns:
     ) -> None:
         """exchange_progress: that of `progress`, or of what checks it."""
         self._world = runtime.world
-        self._log = runtime.log
         self._lost = runtime.lost
         self._plane = runtime.plane
         self._tracker = runtime.tracker
@@ -63,6 +66,8 @@ class Turns:
         self._progress = progress
         self._exchange_progress = exchange_progress
         self._is_alone = runtime.peers == 1
+        self.has_run: Callable[[int, int, int, int], None] = lambda *_: None
+        """Told of runs of compiled operators where they are noted: row, ns, messages, rows."""
         self.going_round: list[tuple[Any, Any, Any]] = []
         """Sent around loops, not counted yet: push, time, batch."""
 
@@ -70,7 +75,7 @@ class Turns:
         """Run the inner loop, and Python's part of it, until nothing is due, or it is time; whether there was
         something. wait_ns: how long to wait for something to do; until_ns: when to end (monotonic), 0: when nothing is
         due."""
-        schedule, compiled, due, log = self._schedule, self._compiled, self._schedule.due, self._log
+        schedule, compiled, due = self._schedule, self._compiled, self._schedule.due
         view, address = self._world.view, self._world.address
         budget = _OPERATORS_A_STEP
         active = False
@@ -84,9 +89,11 @@ class Turns:
             if schedule.next:  # who asked for the next step is not to wait for it
                 wait_ns, until_ns = 0, _NO_LONGER
             told = turn(address, key, depends, wait_ns, until_ns)
-            log.offset = view[LOG_COUNT] * CHANGE_BYTES
+            compiled.after()
             if told & WAS_ACTIVE:
                 active = True
+            if told & HAS_RUN:
+                self.has_run(view[STOPPED_AT], view[RUN_NS], view[RUN_MESSAGES], view[RUN_ROWS])
             if told & PEERS_SLEEP:
                 self._parking.wake_peers()
             if told & PYTHON_IS_DUE:
@@ -100,6 +107,8 @@ class Turns:
                 view[UNPUBLISHED] = active = True
             elif told & HANDED_OVER:
                 compiled.edges.hand_on()
+                if self.going_round:
+                    self._send_round()
             elif told & OPERATOR_STOPPED:
                 compiled.attend()
             elif told & ARRIVALS:
@@ -126,6 +135,8 @@ class Turns:
             view[TROUBLE] = 0
             return self._heed(flags)
         sent = view[UNPUBLISHED] != 0
+        if sent:
+            self._plane.uncommitted = True  # compiled edges do not say what they wrote
         view[UNPUBLISHED] = 0
         return self.exchange(sent)
 

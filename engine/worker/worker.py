@@ -14,7 +14,7 @@ from tokenring.engine.data import DataPlane, Runtime
 from tokenring.engine.declare import Scope
 from tokenring.engine.errors import GroupStopped
 from tokenring.engine.explain import Inspection, StallWatch
-from tokenring.engine.native import World
+from tokenring.engine.native import NOTED, OBSERVED, World
 from tokenring.engine.progress import ChangeLog, ProgressChannel, Tracker
 from tokenring.engine.running import (
     Dataflows,
@@ -204,6 +204,8 @@ class Worker:
         if self.events is None:
             self.events = events = EventLog(self.log, self.dataflows, self.turns.exchange, self._park)
             vars(self.turns).update(exchange=events.exchange)
+            self.turns.has_run = events.ran
+            self.world.view[OBSERVED] |= NOTED
             vars(self).update(_park=events.park)
         return self.events
 

@@ -102,12 +102,13 @@ def timed(world, me):  # type: ignore[no-untyped-def]
                 _move_token(world, me, port, state[MADE])
         frontier = min(frontier, frontier_at(world, me, port))
     if frontier != state[SEEN]:
-        state[SEEN] = state[UPTO] = frontier
+        state[UPTO] = frontier
         if state[ADVANCE] != 0:
             status = call_at(state[ADVANCE], world, me)
             if status != DONE:
                 return status
-    if state[HELD] < 0 or state[PENDING] + state[LATE] > frontier:
+        state[SEEN] = frontier
+    if state[HELD] < 0 or state[PENDING] > frontier - state[LATE]:
         return DONE
     state[UPTO] = frontier - state[LATE]
     status = call_at(state[EMIT], world, me)

@@ -1,0 +1,1 @@
+"""Compiled operators: their loop, memory, tokens, edges, errors."""

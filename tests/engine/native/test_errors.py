@@ -1,0 +1,179 @@
+"""What compiled operators do wrong: the error names the operator, the worker and the cure."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.engine.helpers import VALUE, build, settle, simulated
+from tests.engine.native.scripted import (
+    ANSWER,
+    DOWNGRADE,
+    DROP,
+    FAIL,
+    FRONTIER,
+    GO,
+    IF_ZERO,
+    NEW,
+    RETAIN,
+    RETURN,
+    SEND,
+    SET,
+    TAKE,
+    Line,
+    M,
+    operate,
+    scripted,
+    state_for,
+)
+from tokenring.engine import COMPLETE, GraphError, OperatorContext, OperatorError, PathSummary, Schema, Scope, Worker
+from tokenring.engine.compiled import DONE, FAILED, NEEDS_ROOM, Compiled
+
+PAIR = Schema("key value")
+TAKEN: list[Line] = [(TAKE, 0, M), (IF_ZERO, M, 99)]
+
+
+def run(script: list[Line], **how: Any) -> None:
+    """Send one message at time 3 through an operator that does this."""
+
+    def declare(worker: Worker, scope: Scope) -> Any:
+        handle, stream = scope.new_input(VALUE)
+        operate(stream, script, "wrong", **how)
+        return handle
+
+    with simulated() as group:
+        (handle,) = build(group, declare)
+        handle.advance_to(3)
+        handle.send({"value": [1]})
+        settle(group)
+
+
+@pytest.mark.parametrize(
+    ("script", "error", "cure"),
+    [
+        ([(ANSWER, 0, 0, M)], "ExpiredReferenceError", r"call take\(\) first"),
+        ([*TAKEN, (TAKE, 0, M), (RETAIN, 0, 0, 5)], "ExpiredReferenceError", r"call take\(\) first"),
+        ([(DROP, 0), (DROP, 0)], "DroppedTokenError", "slot 0 holds no token"),
+        ([(SET, 5, 77), (DOWNGRADE, 5, 9)], "DroppedTokenError", "slot 77 holds no token"),
+        ([(SET, 5, -1), (NEW, 0, 1, M), (SEND, 5, M, 9)], "DroppedTokenError", "slot -1 holds no token"),
+        ([(DOWNGRADE, 0, 5), (DOWNGRADE, 0, 4)], "TimeRegressionError", "cannot go back to 4"),
+        ([(DOWNGRADE, 0, COMPLETE)], "TimeRegressionError", "the last representable time is"),
+        ([(DOWNGRADE, 0, 5), (NEW, 0, 1, M), (SEND, 0, M, 4)], "TimeRegressionError", "cannot go back to 4"),
+        ([(NEW, 0, 1, M), (SEND, 0, M, COMPLETE)], "TimeRegressionError", "the last representable time is"),
+        ([(TAKE, 1, M)], "TokenError", "it has no input 1: it was declared with 1"),
+        ([(FRONTIER, -1, 5)], "TokenError", "it has no input -1"),
+        ([*TAKEN, (RETAIN, 0, 1, 5)], "WrongOutputError", "it has no output 1: it was declared with 1"),
+        ([*TAKEN, (ANSWER, 0, 7, M)], "WrongOutputError", "it has no output 7"),
+        ([(NEW, 3, 1, M)], "WrongOutputError", "it has no output 3"),
+        ([(RETURN, FAILED)], "TokenError", r"call fail\(world, me, -1, ...\) before"),
+        ([(RETURN, NEEDS_ROOM)], "TokenError", "it has no make_room; give Compiled one"),
+    ],
+)
+def test_misuse_says_who_did_what_and_what_to_do(script: list[Line], error: str, cure: str) -> None:
+    with pytest.raises(OperatorError, match=f"operator 'wrong' on worker 0: {error}: .*{cure}"):
+        run(script)
+
+
+def test_a_message_of_another_width_is_refused() -> None:
+    with pytest.raises(OperatorError, match=r"'wrong' on worker 0: SchemaError: output 0 carries 2 column\(s\), and"):
+        run([*TAKEN, (ANSWER, 0, 0, M)], schema=PAIR)
+
+
+def test_anothers_token_is_refused() -> None:
+    def declare(worker: Worker, scope: Scope) -> None:
+        _, stream = scope.new_input(VALUE)
+        operate(stream, [(RETURN, DONE)], "first")
+        operate(stream, [(SET, 5, 0), (DROP, 5)], "second")
+
+    with simulated() as group:
+        build(group, declare)
+        with pytest.raises(OperatorError, match=r"operator 'second' .*slot 0 holds another operator's token"):
+            settle(group)
+
+
+def test_an_error_of_its_own_is_explained_by_the_operator() -> None:
+    class OddError(Exception):
+        pass
+
+    def declare(worker: Worker, scope: Scope) -> None:
+        _, stream = scope.new_input(VALUE)
+        builder = scope.operator("odd")
+        builder.input(stream)
+        builder.output(VALUE)
+
+        def explain(error: int, operands: tuple[int, int, int]) -> Exception:
+            return OddError(f"{error} with {operands}")
+
+        state = state_for([(FAIL, -5, 7, 8), (RETURN, FAILED)])
+        builder.build_compiled(lambda _: Compiled(scripted, state, explain=explain))
+
+    with simulated() as group:
+        build(group, declare)
+        told = r"'odd' raised on worker 0 \(input 0 at 0\): OddError: -5 with \(7, 8, 0\)"
+        with pytest.raises(OperatorError, match=told):
+            settle(group)
+
+
+def test_room_is_made_and_the_run_repeated() -> None:
+    made: list[np.ndarray] = []
+
+    def declare(worker: Worker, scope: Scope) -> Any:
+        handle, stream = scope.new_input(VALUE)
+        builder = scope.operator("grows")
+        builder.input(stream)
+        output = builder.output(VALUE)
+        state = state_for(
+            [(IF_ZERO, 5, 5), (TAKE, 0, M), (IF_ZERO, M, 6), (ANSWER, 0, 0, M), (GO, 1), (RETURN, NEEDS_ROOM)]
+        )
+
+        def make_room() -> None:
+            state[5] = 1
+            made.append(state)
+
+        builder.build_compiled(lambda _: Compiled(scripted, state, make_room=make_room))
+        output.probe()
+        return handle
+
+    with simulated() as group:
+        (handle,) = build(group, declare)
+        handle.send({"value": [1]})
+        settle(group)
+    assert len(made) == 1
+
+
+def test_what_cannot_be_compiled_is_refused_when_it_is_declared() -> None:
+    def build_in(scope: Scope, summaries: Any = None, schema: Schema = VALUE) -> None:
+        _, stream = scope.new_input(VALUE)
+        builder = scope.operator("refused")
+        builder.input(stream)
+        builder.output(schema, summaries)
+        builder.build_compiled(lambda _: Compiled(scripted, state_for([])))
+
+    scope = Scope("refusals")
+    with pytest.raises(GraphError, match="its outputs have no summaries; use build"):
+        build_in(scope, {0: PathSummary(3)})
+    with pytest.raises(GraphError, match="its outputs have no summaries; use build"):
+        build_in(scope, {0: None})
+    with pytest.raises(GraphError, match=r"reads words, and .* has text; use build"):
+        build_in(scope, schema=Schema("value", name="string"))
+
+
+def test_a_constructor_that_fails_loses_no_tokens(capsys: pytest.CaptureFixture[str]) -> None:
+    def declare(worker: Worker, scope: Scope) -> None:
+        _, stream = scope.new_input(VALUE)
+        builder = scope.operator("broken")
+        builder.input(stream)
+        builder.output(VALUE)
+
+        def construct(_: OperatorContext) -> Compiled:
+            raise ValueError("no")
+
+        builder.build_compiled(construct)
+
+    with simulated() as group, pytest.raises(OperatorError, match="the constructor of operator 'broken'"):
+        build(group, declare)
+    gc.collect()
+    assert "was lost" not in capsys.readouterr().err
