@@ -43,8 +43,7 @@ from tokenring.operators.state import (
     grown,
     key_column,
     link_numbers,
-    mix_in,
-    number_rows,
+    number_by,
 )
 
 # Words of its own: where keys and folds are. BY: the columns of the key among those that arrive. STAMPS: by slot the
@@ -64,15 +63,8 @@ _SCRATCH_ROWS = 6
 @kernel
 def _number(own, message, at, rows, scratch):  # type: ignore[no-untyped-def]
     """Number the keys of rows from `at` on; returns (how many were numbered, how many keys are new)."""
-    by = words_at(own[_BY], own[_BY_COUNT])
-    wanted, sources = column_of(message, by[0])[at : at + rows], table_at(own[_SOURCES], 0, SOURCE_WORDS)
-    if len(by) > 1:
-        wanted, sources = scratch[_WANTED][:rows], table_at(own[_SOURCES], len(by), SOURCE_WORDS)
-        wanted[:] = 0
-        for each in range(len(by)):
-            mix_in(wanted, sources, each, column_of(message, by[each])[at : at + rows])
-    return number_rows(
-        own, _KEYS, sources, wanted, scratch[_SLOTS][:rows], scratch[_FRESH][:rows], scratch[_FRESH_ROWS][:rows]
+    return number_by(
+        own, _KEYS, _BY, message, at, rows, scratch[_WANTED], scratch[_SLOTS], scratch[_FRESH], scratch[_FRESH_ROWS]
     )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Pipeline, Schema, SchemaError
 from tokenring.operators.aggregates.owner_panes import windowed
-from tokenring.operators.folds import Best, Plan, TopState, can_fold, compiled_best, to_owners
+from tokenring.operators.folds import Best, Plan, TopState, can_fold, compiled_best, compiled_top, to_owners
 from tokenring.operators.mechanisms import mechanism_of
 from tokenring.operators.rows import Column, Columns, columns_of, with_key, without_unnamed
 from tokenring.operators.state import Keys, require_rows, updates_by, wrapped
@@ -59,16 +59,19 @@ def top(
     if not plan.by:
         stream = way.respond(f"{name}.local", (stream, Pipeline()), rows, lambda: _best(state()))
     edge, plan, names = to_owners(stream, plan, "", whole=True)
+    ranked = best, *others
     if k == 1:
         one = (plan.schema, names, best, tuple(others), largest, False)
-        orders, width = (best, *others), len(rows)
         firsts = way.respond(
             name, edge, schema, lambda: _first(Best(*one), rows, schema),
-            compiled=(lambda: compiled_best(plan.schema, names, orders, largest, False, True, width))
+            compiled=(lambda: compiled_best(plan.schema, names, ranked, largest, False, True, len(rows)))
             if can_fold(plan) else None,
         )  # fmt: skip
         return without_unnamed(updates_by(firsts, name, key), name)
-    changes = way.respond(name, edge, schema, lambda: _changes(Keys(plan.schema, names), state(), schema))
+    changes = way.respond(
+        name, edge, schema, lambda: _changes(Keys(plan.schema, names), state(), schema),
+        compiled=(lambda: compiled_top(plan.schema, names, ranked, state(), k, largest)) if can_fold(plan) else None,
+    )  # fmt: skip
     return without_unnamed(updates_by(changes, name, (*key, rank)), name)
 
 

@@ -17,6 +17,7 @@ from tokenring.operators.folds.compiled_folds import (
     start_slot,
     write_results,
 )
+from tokenring.operators.folds.compiled_top import compiled_top
 from tokenring.operators.folds.conditions import with_conditions
 from tokenring.operators.folds.functions import Aggregate, Count, CountDistinct, First, Last, Max, Mean, Min, Sum
 from tokenring.operators.folds.groups import Groups
@@ -50,6 +51,7 @@ __all__ = [
     "bounds",
     "can_fold",
     "compiled_best",
+    "compiled_top",
     "distinct_slots",
     "fold_block",
     "fold_inside",

@@ -29,8 +29,7 @@ from tokenring.operators.state import (
     Keys,
     grown,
     link_numbers,
-    mix_in,
-    number_rows,
+    number_by,
 )
 
 # Words of its own: where keys are. BY, ORDERS: the columns of the key, and of the order, among those that arrive. KEPT,
@@ -43,7 +42,7 @@ _OWN_WORDS = _WITH_RANK + 1
 _WANTED, _SLOTS, _FRESH, _FRESH_ROWS, _ROWS = range(5)
 _SCRATCH_ROWS = 5
 _POSITION, _HOW, _LARGEST, _NULLABLE, _NULL = range(5)
-_ORDER_WORDS = 5
+ORDER_WORDS = 5
 _AS_IT_IS, _UNSIGNED, _FLOAT = range(3)
 
 
@@ -66,9 +65,8 @@ def _has_rank(order, word, number):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _rank(own, message, at, slots, rows, words):  # type: ignore[no-untyped-def]
+def rank_rows(orders, message, at, slots, rows, words):  # type: ignore[no-untyped-def]
     """Write the words of rows' orders, and leave out rows that have none; returns how many are left."""
-    orders = table_at(own[_ORDERS], own[_ORDER_COUNT], _ORDER_WORDS)
     values = column_of(message, orders[0, _POSITION])[at : at + len(slots)]
     numbers = values.view(np.float64)
     left = 0
@@ -96,24 +94,20 @@ def _answer_best(world, me):  # type: ignore[no-untyped-def]
     if own[_WINNERS] == 0:
         own[_WINNERS], own[_WON], own[_FOUND] = new_message(world, me, 0, rows), new_message(world, me, 0, rows), 0
     winners, won = column_of(own[_WINNERS], 0), column_of(own[_WON], 0)
+    orders = table_at(own[_ORDERS], own[_ORDER_COUNT], ORDER_WORDS)
     words = table_at(own[_WORDS], BLOCK, own[_ORDER_COUNT])
     capacity = own[_KEYS + PLACES]
     kept, held = table_at(own[_KEPT], capacity, own[_ORDER_COUNT]), words_at(own[_STATE], capacity)
-    by = words_at(own[_BY], own[_BY_COUNT])
     while at < rows:
         some = min(BLOCK, rows - at)
         slots = scratch[_SLOTS][:some]
-        wanted, sources = column_of(message, by[0])[at : at + some], table_at(own[_SOURCES], 0, SOURCE_WORDS)
-        if len(by) > 1:
-            wanted, sources = scratch[_WANTED][:some], table_at(own[_SOURCES], len(by), SOURCE_WORDS)
-            wanted[:] = 0
-            for each in range(len(by)):
-                mix_in(wanted, sources, each, column_of(message, by[each])[at : at + some])
-        done, _ = number_rows(own, _KEYS, sources, wanted, slots, scratch[_FRESH], scratch[_FRESH_ROWS])
+        done, _ = number_by(
+            own, _KEYS, _BY, message, at, some, scratch[_WANTED], slots, scratch[_FRESH], scratch[_FRESH_ROWS]
+        )
         if done < some:
             own[_ROW] = at
             return NEEDS_ROOM
-        left = _rank(own, message, at, slots, scratch[_ROWS], words)
+        left = rank_rows(orders, message, at, slots, scratch[_ROWS], words)
         own[_FOUND] = win(
             words, slots[:left], scratch[_ROWS], kept, held, own[_EQUAL_WINS], winners, won, own[_FOUND]
         )
@@ -130,6 +124,16 @@ def _answer_best(world, me):  # type: ignore[no-untyped-def]
     return DONE
 
 
+def order_table(schema: Schema, orders: Sequence[str], largest: bool) -> np.ndarray:
+    """What `rank_rows` is to know of columns to order by: the one that counts, then the ties."""
+    table = np.zeros((len(orders), ORDER_WORDS), np.int64)
+    for at, name in enumerate(orders):
+        kind = schema.kind(name)
+        how = {"uint64": _UNSIGNED, "float64": _FLOAT}.get(kind.name, _AS_IT_IS)
+        table[at] = schema.position(name), how, largest and at == 0, kind.nullable, kind.null
+    return table
+
+
 class _State:
     """One worker's keys, and the orders of their best rows."""
 
@@ -141,11 +145,7 @@ class _State:
         self._sources = np.zeros((len(by), SOURCE_WORDS), np.int64)
         self._scratch = np.zeros((_SCRATCH_ROWS, BLOCK), np.int64)
         self._ranked = np.zeros((BLOCK, len(orders)), np.int64)
-        self._orders = np.zeros((len(orders), _ORDER_WORDS), np.int64)
-        for at, name in enumerate(orders):
-            kind = schema.kind(name)
-            how = {"uint64": _UNSIGNED, "float64": _FLOAT}.get(kind.name, _AS_IT_IS)
-            self._orders[at] = schema.position(name), how, largest and at == 0, kind.nullable, kind.null
+        self._orders = order_table(schema, orders, largest)
         self.words = words = np.zeros(_OWN_WORDS, np.int64)
         words[_BY], words[_BY_COUNT], words[_SOURCES] = address_of(self._by), len(by), address_of(self._sources)
         words[_SCRATCH], words[_WORDS] = address_of(self._scratch), address_of(self._ranked)

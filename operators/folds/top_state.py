@@ -17,7 +17,7 @@ def _before(one, i, other, j):  # type: ignore[no-untyped-def]
 
 
 @kernel(int64(TABLE, COLUMN, int64, TABLE, WORDS, WORDS, WORDS, WORDS, WORDS))
-def _insert(orders, slots, most, kept, places, counts, changed, put, touched):  # type: ignore[no-untyped-def]
+def insert(orders, slots, most, kept, places, counts, changed, put, touched):  # type: ignore[no-untyped-def]
     """Rank rows among the best of their slots, behind equal ones.
 
     kept, int64 (most * slots, words), places, int64 (most * slots,): of each slot's best rows, in order, the order and
@@ -56,7 +56,7 @@ def _insert(orders, slots, most, kept, places, counts, changed, put, touched):  
 
 
 @kernel(int64(COLUMN, int64, WORDS, WORDS, WORDS, WORDS, WORDS))
-def _list(slots, most, places, counts, changed, found, ranks):  # type: ignore[no-untyped-def]
+def list_changed(slots, most, places, counts, changed, found, ranks):  # type: ignore[no-untyped-def]
     """Write the places and ranks of slots' best rows, from the first changed rank on; nothing is changed then."""
     total = 0
     for slot in slots:
@@ -79,12 +79,21 @@ class TopState:
 
     def reset(self, slots: np.ndarray, limit: int) -> None:
         """See State."""
+        self._reserve(limit)
+        self._counts[slots] = self._changed[slots] = 0
+
+    def _reserve(self, limit: int) -> None:
         if len(self._counts) < limit:
             self._counts, self._changed = grown(self._counts, limit), grown(self._changed, limit)
             rows = self._most * len(self._counts)
             self._places = grown(self._places, rows, None)
             self._kept = grown(self._kept, rows, None, axis=0)
-        self._counts[slots] = self._changed[slots] = 0
+
+    def tables(self, limit: int) -> tuple[np.ndarray, ...]:
+        """Room for slots below `limit`, of rows without text: kept, places, counts and changed, as `insert` takes them,
+        and the columns of the rows that are stored."""
+        self._reserve(limit)
+        return self._kept, self._places, self._counts, self._changed, *self._rows.reserve(self._most * limit)
 
     def take(self, batch: Batch, slots: np.ndarray) -> None:
         """See State."""
@@ -101,7 +110,7 @@ class TopState:
             batch, slots = batch.filter(chosen), slots[chosen]
         put, touched = np.empty(batch.rows, np.int64), np.empty(batch.rows, np.int64)
         orders = order_words(batch, self._order, self._ties, self._largest)
-        found = _insert(
+        found = insert(
             *(orders, slots, self._most, self._kept, self._places, self._counts, self._changed, put, touched)
         )
         rows = np.flatnonzero(put >= 0)
@@ -127,7 +136,7 @@ class TopState:
         """Places and ranks, int64, of the rows of slots from the first rank on that has changed since the last call."""
         room = int(self._counts[slots].sum())
         places, ranks = np.empty(room, np.int64), np.empty(room, np.int64)
-        total = _list(slots, self._most, self._places, self._counts, self._changed, places, ranks)
+        total = list_changed(slots, self._most, self._places, self._counts, self._changed, places, ranks)
         return places[:total], ranks[:total]
 
     def shown(self, places: np.ndarray, ranks: np.ndarray) -> tuple[HeapedColumns, int]:

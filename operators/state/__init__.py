@@ -23,6 +23,7 @@ from tokenring.operators.state.compiled_numbers import (
     link_numbers,
     live_of,
     mix_in,
+    number_by,
     number_rows,
 )
 from tokenring.operators.state.free_list import FREE, LIMIT, give_place, take_place
@@ -61,6 +62,7 @@ __all__ = [
     "members_of",
     "mix_in",
     "mixed",
+    "number_by",
     "number_rows",
     "overflows",
     "pop",

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tokenring.engine import kernel
-from tokenring.engine.compiled import address_of, table_at, words_at
+from tokenring.engine.compiled import address_of, column_of, table_at, words_at
 from tokenring.operators.state.cells import LIVE, drop_slot
 from tokenring.operators.state.keys import Keys
 from tokenring.operators.state.keys_kernels import FRESH, add_to_tags, number
@@ -55,6 +55,22 @@ def number_rows(own, at, sources, wanted, slots, fresh, fresh_rows):  # type: ig
         sources, 0, 0, wanted, 0, True, slots, fresh, fresh_rows,
     )  # fmt: skip
     return done, meta[FRESH]
+
+
+@kernel
+def number_by(own, at, by_at, message, start, rows, wanted, slots, fresh, fresh_rows):  # type: ignore[no-untyped-def]
+    """`number_rows` of a message's rows from `start` on. by_at: three words: where the numbers of the key's columns
+    are, how many they are, and where there is room for their sources. wanted: room."""
+    by = words_at(own[by_at], own[by_at + 1])
+    if len(by) == 1:
+        none = table_at(own[by_at + 2], 0, SOURCE_WORDS)
+        keys = column_of(message, by[0])[start : start + rows]
+        return number_rows(own, at, none, keys, slots[:rows], fresh[:rows], fresh_rows[:rows])
+    sources = table_at(own[by_at + 2], len(by), SOURCE_WORDS)
+    wanted[:rows] = 0
+    for each in range(len(by)):
+        mix_in(wanted[:rows], sources, each, column_of(message, by[each])[start : start + rows])
+    return number_rows(own, at, sources, wanted[:rows], slots[:rows], fresh[:rows], fresh_rows[:rows])
 
 
 @kernel

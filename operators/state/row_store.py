@@ -61,6 +61,11 @@ class RowStore:
             else:
                 stored[places] = words.view(np.int64)[rows]
 
+    def reserve(self, limit: int) -> list[np.ndarray]:
+        """Make room for places below `limit`, of rows without text; the columns' words, until the next `put`."""
+        self._columns = [grown(stored, limit, None) for stored in self._columns]
+        return self._columns
+
     def _reserve(self, length: int) -> None:
         if self._used + length <= min(self._limit, len(self._heap)):
             return
