@@ -80,7 +80,7 @@ class DataPlane:
         self.inbox = np.zeros(layout.workers * _INBOX_MESSAGES * INBOX_WORDS, np.int64)
         self._inbox_bytes = self.inbox.data.cast("B")
         self.message_limit_words = layout.queue_words // 4
-        self.routes = np.zeros(self.message_limit_words, np.int64)
+        self.routes = np.zeros(2 * self.message_limit_words, np.int64)
         self.counts = np.zeros((SCRATCH_ROWS, layout.workers), np.int64)
         self.channels: dict[int, Receiver] = {}
         self.channels_made = 0

@@ -50,10 +50,45 @@ from tokenring.engine.native.memory import claim, let_go, owned_copy
 from tokenring.engine.native.messages import alias_of, end_of_message, enqueue, log_messages
 from tokenring.engine.native.wrongs import EXPIRED_BURST, NO_SUCH_OUTPUT, STAGE_FAILED, WRONG_WIDTH, fail
 from tokenring.shm.kernels import kernel, table_at, words_at
-from tokenring.shm.memory import call_at, copy_bytes, store_word
+from tokenring.shm.memory import call_at, copy_bytes, load_word, store_word
 from tokenring.shm.queues import PAD, begin, clear_flag, has_room, message_words, route, set_flag
 
 _NOTE_WORDS = 4
+
+
+@kernel
+def _sort_out(keys, start, stop, orders, counts):  # type: ignore[no-untyped-def]
+    """Which rows go to which worker: counts[0, w] of them, in `orders` from counts[1, w] on, counted from `start`.
+
+    orders: int64 scratch of twice as many words as rows. Of two workers both get every row's number, and the next row
+    writes over it where it was not meant: nothing has to be guessed, and no count goes through memory.
+    """
+    workers = counts.shape[1]
+    half = len(orders) >> 1
+    if workers == 2:
+        first = second = 0
+        for row in range(stop - start):
+            worker = route(keys[start + row], 2)
+            orders[first] = orders[half + second] = row
+            second += worker
+            first += 1 - worker
+        counts[0, 0], counts[1, 0], counts[0, 1], counts[1, 1] = first, 0, second, half
+        return
+    for worker in range(workers):
+        counts[0, worker] = 0
+    for row in range(stop - start):
+        worker = route(keys[start + row], workers)
+        orders[row] = worker
+        counts[0, worker] += 1
+    at = half
+    for worker in range(workers):
+        counts[1, worker] = at
+        at += counts[0, worker]
+        counts[0, worker] = 0
+    for row in range(stop - start):
+        worker = orders[row]
+        orders[counts[1, worker] + counts[0, worker]] = row
+        counts[0, worker] += 1
 
 
 @kernel
@@ -65,35 +100,24 @@ def partition(words, message, edge, start, stop, time):  # type: ignore[no-untyp
     header = words_at(message, COLUMNS + words_at(message, COLUMNS)[WIDTH])
     chosen = words_at(edge.columns, edge.width)
     counts = table_at(words[COUNTS], words[COUNTS_ROWS], workers)
-    routes = words_at(words[ROUTES], words[ROUTES_WORDS])
-    keys = words_at(header[COLUMNS + chosen[edge.key]], header[ROWS])
-    for worker in range(workers):
-        counts[0, worker] = 0
-    for i in range(start, stop):
-        worker = route(keys[i], workers)
-        routes[i - start] = worker
-        counts[0, worker] += 1
+    orders = words_at(words[ROUTES], words[ROUTES_WORDS])
+    _sort_out(words_at(header[COLUMNS + chosen[edge.key]], header[ROWS]), start, stop, orders, counts)
     for worker in range(workers):
         if counts[0, worker] > 0 and not has_room(outgoing[worker], message_words(counts[0, worker], edge.width)):
             return -1
     sent = 0
     for worker in range(workers):
         rows = counts[0, worker]
-        if rows > 0:
-            size = message_words(rows, edge.width)
-            counts[1, worker] = begin(outgoing[worker], size, edge.channel, rows, edge.width, time)
-            counts[2, worker] = 8 * ((rows + PAD - 1) // PAD * PAD)
-            sent += 1
-    for position in range(edge.width):
-        column = words_at(header[COLUMNS + chosen[position]], header[ROWS])
-        for worker in range(workers):
-            counts[0, worker] = counts[1, worker]
-        for i in range(start, stop):
-            worker = routes[i - start]
-            store_word(counts[0, worker], column[i])
-            counts[0, worker] += 8
-        for worker in range(workers):
-            counts[1, worker] += counts[2, worker]
+        if rows == 0:
+            continue
+        at = begin(outgoing[worker], message_words(rows, edge.width), edge.channel, rows, edge.width, time)
+        order = words_at(words[ROUTES] + 8 * counts[1, worker], rows)
+        for position in range(edge.width):
+            column = header[COLUMNS + chosen[position]] + 8 * start
+            for i in range(rows):
+                store_word(at + 8 * i, load_word(column + 8 * order[i]))
+            at += 8 * ((rows + PAD - 1) // PAD * PAD)
+        sent += 1
     return sent
 
 

@@ -16,18 +16,23 @@ def push(heap, size, end, key):  # type: ignore[no-untyped-def]
 
 @kernel
 def pop(heap, size):  # type: ignore[no-untyped-def]
-    """Remove the least of `size` entries, heap[0]."""
-    end, key = heap[size - 1, 0], heap[size - 1, 1]
+    """Remove the least of `size` entries, heap[0].
+
+    The gap sinks to a leaf, each time to where the lesser child was, and the last entry rises from there: it came from
+    the leaves and seldom rises far. No step depends on a comparison that a processor could guess wrong.
+    """
     size -= 1
-    at = 0
-    while True:
-        child = 2 * at + 1
-        if child >= size:
-            break
-        if child + 1 < size and heap[child + 1, 0] < heap[child, 0]:
-            child += 1
-        if heap[child, 0] >= end:
-            break
+    end, key = heap[size, 0], heap[size, 1]
+    at, child = 0, 1
+    while child + 1 < size:
+        child += heap[child + 1, 0] < heap[child, 0]
+        heap[at, 0], heap[at, 1] = heap[child, 0], heap[child, 1]
+        at, child = child, 2 * child + 1
+    if child < size:
         heap[at, 0], heap[at, 1] = heap[child, 0], heap[child, 1]
         at = child
+    while at > 0 and heap[(at - 1) >> 1, 0] > end:
+        parent = (at - 1) >> 1
+        heap[at, 0], heap[at, 1] = heap[parent, 0], heap[parent, 1]
+        at = parent
     heap[at, 0], heap[at, 1] = end, key
