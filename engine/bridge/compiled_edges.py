@@ -3,12 +3,13 @@
 import numpy as np
 
 from tokenring.engine.columns import Batch, Schema
-from tokenring.engine.data import OWN_TIMES, Burst, Edge
+from tokenring.engine.data import Burst, Edge
 from tokenring.engine.native import (
     AT_ONE_TIME,
     EDGE_NUMBER,
     HEADER_WORDS,
     KEYS,
+    OWN_TIMES,
     ROWS,
     TIME,
     WIDTH,

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tokenring.engine.columns import Batch
-from tokenring.engine.data import OWN_TIMES, Burst
-from tokenring.engine.native import ROUND, World, hand_over, waiting_at
+from tokenring.engine.data import Burst
+from tokenring.engine.native import OWN_TIMES, ROUND, World, hand_over, waiting_at
 from tokenring.shm.kernels import address_of
 
 

@@ -169,6 +169,7 @@ class CompiledPart:
             edge["kind"], edge["key"] = BROADCAST if carrier.is_broadcast else EXCHANGE, carrier.key
             edge["location"], edge["channel"] = channel.inbox.location, channel.number
             edge["most_rows"] = carrier.whole_rows
+            edge["burst_channel"], edge["burst_rows"] = channel.bursts.number, channel.bursts.rows_limit
         else:
             edge["kind"] = OUTSIDE
             self.edges.add(number, channel, schema)

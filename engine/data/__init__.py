@@ -1,6 +1,6 @@
 """The data plane: outputs, channels within and between workers, inputs."""
 
-from tokenring.engine.data.burst import OWN_TIMES, Burst, messages_of
+from tokenring.engine.data.burst import Burst, messages_of
 from tokenring.engine.data.channel import Channel, Edge, FeedbackChannel, RelayChannel, SelectChannel, needs_queues
 from tokenring.engine.data.inbox import NO_MESSAGES, Inbox
 from tokenring.engine.data.input_port import InputPort
@@ -31,7 +31,6 @@ __all__ = [
     "NO_MESSAGES",
     "NearSignal",
     "NestedInputPort",
-    "OWN_TIMES",
     "Operator",
     "OutputPort",
     "Receiver",

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine.columns import Batch
+from tokenring.engine.native import OWN_TIMES
 from tokenring.engine.progress import CHANGE_WORDS, ChangeLog
 from tokenring.shm.kernels import COLUMN, WORDS, boolean, int64, kernel
-
-OWN_TIMES = -1  # in place of one time for all messages: their keys are their times
 
 
 @kernel(boolean(COLUMN))

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine.columns import Batch, Schema
-from tokenring.engine.data.burst import OWN_TIMES, Burst, is_ascending
+from tokenring.engine.data.burst import Burst, is_ascending
 from tokenring.engine.data.channel import Edge
 from tokenring.engine.data.runtime import Operator
 from tokenring.engine.data.session import SendSession
 from tokenring.engine.errors import SchemaError, TimeRegressionError, TokenError, WrongOutputError
+from tokenring.engine.native import OWN_TIMES
 from tokenring.engine.times import MAX_TIME, as_time, less_equal, representable
 from tokenring.engine.tokens import Token, TokenRef, refuse_thread
 

@@ -68,7 +68,7 @@ class RemoteChannel:
         self._all_int64 = schema.all_int64
         self._width = len(schema)
         self.pending: deque[tuple[Any, Rows, int, int]] = deque()
-        self._bursts = BurstEnd(self, plane, schema, carrier.key)
+        self.bursts = BurstEnd(self, plane, schema, carrier.key)
 
     def push(self, time: Any, batch: Batch) -> None:
         """Exchange the rows of a batch; count the messages that were made."""
@@ -86,12 +86,12 @@ class RemoteChannel:
     def push_each(self, burst: Burst, batch: Batch) -> None:
         """Exchange the rows of many messages in as few pieces as fit, and count each message. What does not fit goes
         one message after the other, as single ones do."""
-        start, rows, limit = 0, batch.rows, self._bursts.rows_limit
+        start, rows, limit = 0, batch.rows, self.bursts.rows_limit
         if limit and not self.pending:
             columns = self.carrier.prepared(batch)
             while start < rows:
                 stop = min(rows, start + limit)
-                if not self._bursts.send(columns, burst, start, stop):
+                if not self.bursts.send(columns, burst, start, stop):
                     break
                 start = stop
         if start < rows:
@@ -200,7 +200,7 @@ class BurstEnd:
     def __init__(self, channel: RemoteChannel, plane: DataPlane, schema: Schema, key: int) -> None:
         self.channel = channel
         self._plane = plane
-        self._number = plane.add_channel(self)
+        self.number = plane.add_channel(self)
         self._width = len(schema)
         width = len(schema) + 1
         self.rows_limit = (plane.message_limit_words - HEADER_WORDS) // width // PAD * PAD
@@ -219,7 +219,7 @@ class BurstEnd:
         keys = burst.keys
         sent = self._partition(
             (*columns, keys), self._key, start, stop,
-            plane.outgoing, plane.routes, plane.counts, self._number, burst.time,
+            plane.outgoing, plane.routes, plane.counts, self.number, burst.time,
         )  # fmt: skip
         if sent < 0:
             return False

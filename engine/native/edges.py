@@ -27,6 +27,7 @@ from tokenring.engine.native.layout import (
     NEXT,
     ON_ITS_WAY,
     OUTGOING,
+    OWN_TIMES,
     PENDING_EDGES,
     ROUTES,
     ROUTES_WORDS,
@@ -92,28 +93,34 @@ def _sort_out(keys, start, stop, orders, counts):  # type: ignore[no-untyped-def
 
 
 @kernel
-def partition(words, message, edge, start, stop, time):  # type: ignore[no-untyped-def]
-    """Exchange rows start..stop of a message by their key, straight into the queues of their owners; the number of
-    messages written, or -1 (nothing written) if a queue lacks room."""
+def partition(words, message, edge, start, stop, time, in_burst):  # type: ignore[no-untyped-def]
+    """Exchange rows start..stop of a message by their key, straight into the queues of their owners, their keys
+    with them where they travel as a burst; the number of messages written, or -1 (nothing written) if a queue lacks
+    room."""
     outgoing = queues_at(words, OUTGOING)
     workers = words[WORKERS]
     header = words_at(message, COLUMNS + words_at(message, COLUMNS)[WIDTH])
     chosen = words_at(edge.columns, edge.width)
+    width = edge.width + in_burst
+    channel = edge.burst_channel if in_burst else edge.channel
     counts = table_at(words[COUNTS], words[COUNTS_ROWS], workers)
     orders = words_at(words[ROUTES], words[ROUTES_WORDS])
     _sort_out(words_at(header[COLUMNS + chosen[edge.key]], header[ROWS]), start, stop, orders, counts)
     for worker in range(workers):
-        if counts[0, worker] > 0 and not has_room(outgoing[worker], message_words(counts[0, worker], edge.width)):
+        if counts[0, worker] > 0 and not has_room(outgoing[worker], message_words(counts[0, worker], width)):
             return -1
     sent = 0
     for worker in range(workers):
         rows = counts[0, worker]
         if rows == 0:
             continue
-        at = begin(outgoing[worker], message_words(rows, edge.width), edge.channel, rows, edge.width, time)
+        at = begin(outgoing[worker], message_words(rows, width), channel, rows, width, time)
         order = words_at(words[ROUTES] + 8 * counts[1, worker], rows)
-        for position in range(edge.width):
-            column = header[COLUMNS + chosen[position]] + 8 * start
+        for position in range(width):
+            column = header[KEYS]
+            if position < edge.width:
+                column = header[COLUMNS + chosen[position]]
+            column += 8 * start
             for i in range(rows):
                 store_word(at + 8 * i, load_word(column + 8 * order[i]))
             at += 8 * ((rows + PAD - 1) // PAD * PAD)
@@ -141,17 +148,55 @@ def broadcast(words, message, edge, start, stop, time):  # type: ignore[no-untyp
 
 
 @kernel
+def _log_routed(words, message, location, start, stop):  # type: ignore[no-untyped-def]
+    """Count each message that was made when rows of a burst were exchanged: rows of one key that go to two workers are
+    two."""
+    header = words_at(message, COLUMNS)
+    keys = words_at(header[KEYS], header[ROWS])
+    routes = words_at(words[ROUTES], words[ROUTES_WORDS])
+    last = words_at(words[COUNTS], words[WORKERS])
+    for worker in range(words[WORKERS]):
+        last[worker] = -1
+    messages = 0
+    for i in range(start, stop):
+        worker = routes[i - start]
+        if last[worker] != keys[i]:
+            last[worker] = keys[i]
+            messages += 1
+            if header[AT_ONE_TIME] == 0:
+                log_change(words, location, 1, keys[i])
+    if header[AT_ONE_TIME]:
+        log_change(words, location, messages, header[TIME])
+
+
+@kernel
+def _write_burst(words, message, edge, start):  # type: ignore[no-untyped-def]
+    """Send and count pieces of a burst as such, as far as there is room; where it ends."""
+    header = words_at(message, COLUMNS)
+    while start < header[ROWS]:
+        stop = min(header[ROWS], start + edge.burst_rows)
+        if partition(words, message, edge, start, stop, header[TIME] if header[AT_ONE_TIME] else OWN_TIMES, True) < 0:
+            break
+        words[UNPUBLISHED] = 1
+        _log_routed(words, message, edge.location, start, stop)
+        start = stop
+    return start
+
+
+@kernel
 def _write(words, message, edge, start):  # type: ignore[no-untyped-def]
     """Send and count pieces of a message from row `start` on, as far as there is room; where it ends."""
     header = words_at(message, COLUMNS)
     rows, time = header[ROWS], header[TIME]
+    if header[KEYS] != 0 and edge.burst_rows > 0 and edge.kind == EXCHANGE:
+        start = _write_burst(words, message, edge, start)
     while start < rows:
         stop = min(rows, start + edge.most_rows)
         if header[KEYS] != 0:  # each message of a burst is one there as well
             stop = min(stop, end_of_message(message, start))
             time = header[TIME] if header[AT_ONE_TIME] else words_at(header[KEYS], rows)[start]
         if edge.kind == EXCHANGE:
-            sent = partition(words, message, edge, start, stop, time)
+            sent = partition(words, message, edge, start, stop, time, False)
         else:
             sent = broadcast(words, message, edge, start, stop, time)
         if sent < 0:

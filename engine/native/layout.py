@@ -112,11 +112,13 @@ INPUT = record("operator", "location", "first", "last", "waiting", "at_hand", "w
 OUTPUT = record("operator", "location", "first_edge", "edges", "width", "held")
 # `target`: the input it leads to, here or in Python; `location`: that input's; `origin`: the output's. `columns`: the
 # address of the positions of those `width` columns that cross, 0 if all do. `pending`: messages that wait for room.
+# `burst_rows`: so many rows of a burst are one message of the queue, under the number `burst_channel`; 0: none are.
 # `logic`: of a stage, what makes one message of another, with its own words at `state`; `first_edge`, `edges`: what is
 # behind it.
 EDGE = record(
     *("kind", "target", "location", "origin", "channel", "key", "columns", "width", "most_rows"),
     *("pending", "last_pending", "pending_at", "output", "logic", "state", "first_edge", "edges"),
+    *("burst_channel", "burst_rows"),
 )
 LOCAL, EXCHANGE, BROADCAST, OUTSIDE, STAGE = range(5)
 """Kinds of edges. OUTSIDE: to what is Python's; STAGE: through a function, to other edges."""
@@ -131,6 +133,9 @@ MESSAGE_WORDS = COLUMNS
 FRESH, ON_ITS_WAY, OWN_BLOCK, LET_GO = range(4)
 """How a message stands: nobody has it yet, so its header may go on; somebody has, or had, it, in the round's memory; it
 waits in a block of its own; that block is freed when the round ends."""
+
+OWN_TIMES = -1
+"""In place of one time for all messages of a burst that travels: their keys are their times."""
 
 NOBODY = 2**62
 """The key under which nobody is due."""

@@ -6,6 +6,7 @@ grow, then it is called again; it has taken nothing) or FAILED (with `fail`).
 
 from tokenring.engine.native.edges import send_at
 from tokenring.engine.native.layout import (
+    AT_ONE_TIME,
     COLUMNS,
     CONGESTED_FLAGS,
     DONE,
@@ -98,6 +99,28 @@ def send(world, me, slot, message, time):  # type: ignore[no-untyped-def]
         if words_at(message, COLUMNS)[KEYS] != 0:
             message = part_of(words, message, 0, words_at(message, COLUMNS)[ROWS])
         send_at(world, me, token.output - operators_at(words)[me].first_output, message, time)
+
+
+@kernel
+def send_each(world, me, slot, message, position):  # type: ignore[no-untyped-def]
+    """Send a message with a token for each distinct time in the column at `position`, which ascends."""
+    if not is_good(world, me, slot):
+        return
+    words = world_at(world)
+    token = tokens_at(words)[slot]
+    header = words_at(message, COLUMNS + position + 1)
+    if header[ROWS] == 0:
+        return
+    keys = header[COLUMNS + position]
+    times = words_at(keys, header[ROWS])
+    first, last = times[0], times[header[ROWS] - 1]
+    if first < token.time:
+        fail(world, me, BACK_IN_TIME, token.time, first, 0)
+    elif last > MAX_TIME:
+        fail(world, me, BEYOND_TIME, last, 0, 0)
+    else:
+        header[KEYS], header[AT_ONE_TIME] = keys, 0
+        send_at(world, me, token.output - operators_at(words)[me].first_output, message, first)
 
 
 @kernel

@@ -63,7 +63,7 @@ def nexmark_source(
 
     schemas = tuple(cursor.schema for cursor in cursors)
     times = ("date_time",) * len(schemas)
-    in_loop = compiled if len(schemas) <= MOST_STREAMS else None
+    in_loop = compiled if len(schemas) <= MOST_STREAMS and not pace.each_time else None
     return way.source(scope, "nexmark", schemas, construct, times, pace.each_time, in_loop), probes.append
 
 

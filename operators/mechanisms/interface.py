@@ -85,8 +85,8 @@ class Mechanism(ABC):
         """An operator without inputs: `constructor(context, *outlets)` returns `logic(*outputs)`, as `Scope.source`
         has it, with an Outlet in place of each token. `times` names each output's column of rows' own times;
         `each_time`: each distinct one is sent as a message of its own, though the mechanism needs it not.
-        `compiled(context)` gives the same for the worker's inner loop, which is taken where the mechanism can; it
-        sends messages at its tokens' times alone, and so never stands for `each_time`."""
+        `compiled(context)` gives the same for the worker's inner loop, which is taken where the mechanism can; how
+        many messages it sends is its own business."""
 
     @abstractmethod
     def new_input(self, scope: Scope, schema: Schema, time: str, name: str = "input") -> tuple[InputHandle, Stream]:

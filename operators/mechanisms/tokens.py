@@ -103,7 +103,7 @@ class Tokens(Mechanism):
         """See Mechanism. Where one time is let in after another, the rows at hand have one time, and are one message.
         """
 
-        if compiled is not None and not (each_time or self.one_at_a_time) and can_be_compiled(scope, *schemas):
+        if compiled is not None and not self.one_at_a_time and can_be_compiled(scope, *schemas):
             builder = scope.operator(name, Notify.NEVER)
             streams = tuple([builder.output(schema) for schema in schemas])
             builder.build_compiled(compiled)

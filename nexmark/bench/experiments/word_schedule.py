@@ -11,11 +11,24 @@ from tokenring.engine import WORDS, int64, kernel, void
 from tokenring.nexmark.measure import SPREAD, bin_of
 
 
+@kernel(int64(int64, int64, int64, int64))
+def due_at(word, worker, peers, ps_per_word):  # type: ignore[no-untyped-def]
+    """When a worker's `word` is due, ns."""
+    return (word * peers + worker) * ps_per_word // 1000
+
+
+@kernel(int64(int64, int64, int64, int64))
+def due_until(now_ns, worker, peers, ps_per_word):  # type: ignore[no-untyped-def]
+    """How many of a worker's words are due at now_ns or before; now_ns: what is beyond a month is taken as that."""
+    now_ns = min(now_ns, 1 << 52)
+    return (((now_ns + 1) * 1000 - 1) // ps_per_word - worker) // peers + 1
+
+
 @kernel(void(WORDS, int64, int64, int64, int64, int64))
 def stamp(times, first, worker, peers, ps_per_word, quantum_log2):  # type: ignore[no-untyped-def]
     """Write the times of a worker's words from its `first` on. times: int64 (words,), ns."""
     for i in range(len(times)):
-        due_ns = ((first + i) * peers + worker) * ps_per_word // 1000
+        due_ns = due_at(first + i, worker, peers, ps_per_word)
         times[i] = due_ns >> quantum_log2 << quantum_log2
 
 
@@ -30,7 +43,7 @@ def record_words(  # type: ignore[no-untyped-def]
     for i in range(spread):
         word = first if spread == 1 else first + (last - first) * i // (spread - 1)
         weight = count * (i + 1) // spread - count * i // spread
-        due_ns = (word * peers + worker) * ps_per_word // 1000
+        due_ns = due_at(word, worker, peers, ps_per_word)
         quantum_end_ns = ((due_ns >> quantum_log2) + 1) << quantum_log2
         last_due_ns = (quantum_end_ns * 1000 - 1) // ps_per_word * ps_per_word // 1000
         bins[bin_of(now_ns - due_ns)] += weight
@@ -63,7 +76,7 @@ class Schedule:
 
     def due_ns(self, word: int) -> int:
         """When this worker's `word` is due."""
-        return (word * self.peers + self.worker) * self.ps_per_word // 1000
+        return due_at(word, self.worker, self.peers, self.ps_per_word)
 
     def time_of(self, word: int) -> int:
         """The time that this worker's `word` carries."""
@@ -71,8 +84,7 @@ class Schedule:
 
     def due_by(self, now_ns: int) -> int:
         """How many of this worker's words are due at now_ns or before."""
-        last = ((now_ns + 1) * 1000 - 1) // self.ps_per_word
-        return (last - self.worker) // self.peers + 1
+        return due_until(now_ns, self.worker, self.peers, self.ps_per_word)
 
     def end_of_time(self, word: int) -> int:
         """This worker's first word after `word` that carries a later time."""

@@ -13,32 +13,17 @@ from collections.abc import Callable
 import numpy as np
 
 from tokenring.engine import Batch, OperatorContext, OutputPort, Schema, Scope, Stream, Worker
+from tokenring.engine.compiled import Compiled
+from tokenring.nexmark.bench.experiments.compiled_words import compiled_words
+from tokenring.nexmark.bench.experiments.word_ring import RING_WORDS, WordMeasurements, ring_of_words
 from tokenring.nexmark.bench.experiments.word_schedule import Schedule, record_words, stamp
-from tokenring.nexmark.measure import Backlog, Histogram
-from tokenring.nexmark.run import NOT_YET
+from tokenring.nexmark.run import OFFERED, SPIN_NS
 from tokenring.operators.mechanisms import Outlet, Progress, mechanism_of
 
 WORDS_SCHEMA = Schema("word time")
-DISTINCT_WORDS = 1 << 12  # so few that the count is not a test of the machine's caches
-_RING_WORDS = 1 << 20
 _TURN_NS = 1_000_000  # of the schedule, the most that is sent at once
 _LEAST_TURN, _LARGEST_TURN = 16, 1 << 16
 _OUTSTANDING = 3
-_SPIN_NS = 300_000
-
-
-class WordMeasurements:
-    """What one worker's source saw. `latency` runs from the instant a word is due; `after_quantum` from the instant the
-    last word that carries the same time is due. `start_ns` is to be set once the dataflow is built; the backlog is
-    followed from `from_ns` on."""
-
-    def __init__(self, from_ns: int = 0) -> None:
-        self.offered = 0
-        self.backlog = Backlog(from_ns)
-        self.latency = Histogram()
-        self.after_quantum = Histogram()
-        self.dnf = False
-        self.start_ns = NOT_YET
 
 
 def word_source(
@@ -57,8 +42,20 @@ def word_source(
     def construct(context: OperatorContext, outlet: Outlet) -> Callable[[OutputPort], None]:
         return _Feeder(context, worker, outlet, schedule, discard_ns, measurements, probes[0], way.one_at_a_time)
 
-    (stream,) = way.source(scope, "words", (WORDS_SCHEMA,), construct, ("time",), each_time)
+    def compiled(context: OperatorContext) -> Compiled:
+        most = most_at_once(schedule)
+        return compiled_words(
+            context, worker, schedule, most, _OUTSTANDING, discard_ns, measurements, probes[0], each_time
+        )
+
+    (stream,) = way.source(scope, "words", (WORDS_SCHEMA,), construct, ("time",), each_time, compiled)
     return stream, probes.append
+
+
+def most_at_once(schedule: Schedule) -> int:
+    """The most words that are sent at once."""
+    turn = _TURN_NS * 1000 // schedule.ps_per_word // schedule.peers
+    return min(max(turn, _LEAST_TURN), _LARGEST_TURN)
 
 
 class _Feeder:
@@ -84,10 +81,8 @@ class _Feeder:
         self._one_at_a_time = one_at_a_time
         self._outstanding = 1 if one_at_a_time else _OUTSTANDING
         self._words = schedule.share
-        turn = _TURN_NS * 1000 // schedule.ps_per_word // schedule.peers
-        self._most = min(max(turn, _LEAST_TURN), _LARGEST_TURN)
-        generator = np.random.default_rng((7, schedule.worker))
-        self._ring = generator.integers(0, DISTINCT_WORDS, _RING_WORDS + self._most)
+        self._most = most_at_once(schedule)
+        self._ring = ring_of_words(schedule, self._most)
         self._waiting: deque[int] = deque()  # the greatest time of each batch under way, of those that differ
         self._next = 0
         self._done = 0  # words that the probe has passed
@@ -113,8 +108,8 @@ class _Feeder:
         due = schedule.due_by(now_ns)
         if due <= self._next:
             delay_ns = schedule.due_ns(self._next) - now_ns
-            if delay_ns > _SPIN_NS:
-                self._context.activate_after(delay_ns - _SPIN_NS // 2)
+            if delay_ns > SPIN_NS:
+                self._context.activate_after(delay_ns - SPIN_NS // 2)
             else:
                 self._context.activate()
             return
@@ -130,11 +125,11 @@ class _Feeder:
         first, schedule = self._next, self._schedule
         times: np.ndarray = np.empty(stop - first, np.int64)
         stamp(times, first, schedule.worker, schedule.peers, schedule.ps_per_word, schedule.quantum_log2)
-        at = first % _RING_WORDS
+        at = first % RING_WORDS
         words = self._ring[at : at + stop - first]
         self._outlet.send(output, Batch.wrap(WORDS_SCHEMA, (words, times), stop - first))
         self._next = stop
-        self._measurements.offered += stop - first
+        self._measurements.words[OFFERED] += stop - first
         waiting, greatest = self._waiting, schedule.time_of(stop - 1)
         if not waiting or waiting[-1] != greatest:  # no frontier passes one of two that are alike without the other
             waiting.append(greatest)
@@ -153,7 +148,7 @@ class _Feeder:
         """Record the latencies of what the probe has passed, and go on."""
         now_ns = time.monotonic_ns() - self._measurements.start_ns
         frontier, waiting, schedule = self._probe.frontier, self._waiting, self._schedule
-        latency, after = self._measurements.latency, self._measurements.after_quantum
+        latency, after = self._measurements.histogram, self._measurements.after_quantum
         while waiting and waiting[0] < frontier:
             waiting.popleft()
         first = max(self._done, self._first_measured)

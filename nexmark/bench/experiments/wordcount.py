@@ -10,8 +10,9 @@ from typing import Any
 
 from tokenring.engine import Config, Worker, execute
 from tokenring.nexmark.bench.experiments.tails import latency_row, measured_hiccups, merged
+from tokenring.nexmark.bench.experiments.word_ring import WordMeasurements
 from tokenring.nexmark.bench.experiments.word_schedule import Schedule
-from tokenring.nexmark.bench.experiments.word_source import WordMeasurements, word_source
+from tokenring.nexmark.bench.experiments.word_source import word_source
 from tokenring.nexmark.bench.sweeps import EACH_TIME, Experiment, Job, Row, sourced_points
 from tokenring.nexmark.measure import DNF, LONGEST, Histogram, judge, until_decided
 from tokenring.operators import word_count
@@ -86,7 +87,7 @@ def _work(worker: Worker, schedule: Schedule, name: str, discard_ns: int, each_t
         "offered": measurements.offered,
         "dnf": measurements.dnf,
         "trail": measurements.backlog.trail,
-        "latency": measurements.latency.to_json(),
+        "latency": measurements.histogram.to_json(),
         "after_quantum": measurements.after_quantum.to_json(),
         "seconds": (time.monotonic_ns() - measurements.start_ns) / 1e9,
         "cpu_seconds": (time.process_time_ns() - cpu_ns) / 1e9,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.engine.helpers import VALUE, Recorder, build, nothing_left, settle, simulated
-from tokenring.engine import Notify, OperatorContext, Probe, Scope, Worker
+from tokenring.engine import Exchange, Notify, OperatorContext, Probe, Scope, Worker
 from tokenring.engine.compiled import (
     AGAIN,
     DONE,
@@ -19,6 +19,7 @@ from tokenring.engine.compiled import (
     is_ending,
     new_message,
     send,
+    send_each,
     state_of,
     world_at,
 )
@@ -127,3 +128,44 @@ def test_an_end_that_is_asked_for_is_seen() -> None:
         settle(group)
         assert made.records[0].rows == []
         nothing_left(group)
+
+
+@entry
+def _burst(world, me):  # type: ignore[no-untyped-def]
+    """Send one burst, of two rows a time, and close."""
+    state = state_of(world, me, 2)
+    message = new_message(world, me, 0, state[1])
+    values = column_of(message, 0)
+    for i in range(len(values)):
+        values[i] = i // 2
+    send_each(world, me, state[0], message, 0)
+    drop(world, me, state[0])
+    return DONE
+
+
+@pytest.mark.parametrize(("rows", "is_one"), [(20, True), (2_000, False)])
+def test_a_burst_goes_to_a_peer_as_one_message_where_it_fits(rows: int, is_one: bool) -> None:
+    """Else in pieces, and single messages where a queue is full; each with its time and its count in any case."""
+    recorders, arrived = [Recorder(), Recorder()], [0]
+
+    def declare(worker: Worker, scope: Scope) -> None:
+        builder = scope.operator("burst", Notify.NEVER)
+        stream = builder.output(VALUE)
+        builder.build_compiled(lambda _: Compiled(_burst, np.array([0, rows], np.int64)))
+        stream.unary("record", VALUE, recorders[worker.index].unary, Exchange("value"))
+        deliver = worker.plane.deliver
+
+        def counting(found: int) -> None:
+            arrived[0] += found
+            deliver(found)
+
+        worker.plane.deliver = counting  # type: ignore[method-assign]
+
+    with simulated(2, ring_records=1 << 12) as group:
+        build(group, declare)
+        settle(group, 5_000)
+        nothing_left(group)
+    found = sorted(row for recorder in recorders for row in recorder.rows)
+    assert found == sorted([(i // 2, i // 2) for i in range(rows)] * 2)
+    assert {len(values) for recorder in recorders for _, values, _ in recorder.seen} == {2}, "a message a time"
+    assert (arrived[0] == 4) == is_one, "two senders, two receivers"

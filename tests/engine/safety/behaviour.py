@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tests.engine.safety.compiled import compiled
 from tests.engine.safety.oracle import Chain
 from tests.engine.safety.plan import OperatorPlan, Port, When
 from tokenring.engine import COMPLETE, Batch, InputPort, OperatorContext, OutputPort, Schema, Token, TokenRef
+from tokenring.engine.compiled import Compiled
 
 if TYPE_CHECKING:
     from tests.engine.safety.schedule import Run
@@ -76,6 +78,11 @@ class Behaviour:
         assert all(held.time == (0,) * self.plan.depth for held in self.held)
         return self.logic
 
+    def compiled(self, _: OperatorContext) -> Compiled:
+        """The constructor of a compiled operator, which behaves by itself."""
+        seed, inputs = self.rng.randrange(1 << 30), len(self.plan.inputs)
+        return compiled(self.run.journal, seed, self.worker, self.number, inputs, self.plan.outputs)
+
     def logic(self, *ports: Any) -> None:
         """One call."""
         inputs: tuple[InputPort, ...] = ports[: len(self.plan.inputs)]
@@ -97,6 +104,7 @@ class Behaviour:
 
     def _take(self, port: InputPort, outputs: tuple[OutputPort, ...], reference: TokenRef, batch: Batch) -> None:
         target: Port = ("in", self.number, port.index)
+        self.run.read_journal()
         time, rows = to_tuple(reference.time), batch["row"].tolist()
         assert batch["half"].tolist() == [row / 2 for row in rows] and batch["triple"].tolist() == [
             row * 3 for row in rows

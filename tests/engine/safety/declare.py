@@ -55,6 +55,11 @@ def _declare_operator(
     builder = scope.operator(f"operator {number}", plan.notify)
     for origin, pact in plan.inputs:
         builder.input(streams[origin], pact)
+    if plan.is_compiled:
+        for output in range(plan.outputs):
+            streams["out", number, output] = builder.output(SCHEMA)
+        builder.build_compiled(behaviour.compiled)
+        return
     for output in range(plan.outputs):
         summaries = {
             i: None if delays is None else PathSummary(*delays)

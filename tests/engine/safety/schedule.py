@@ -8,6 +8,19 @@ from random import Random
 from unittest.mock import patch
 
 from tests.engine.safety.behaviour import Behaviour, batch_of, chain
+from tests.engine.safety.compiled import (
+    ARRIVED,
+    COUNT,
+    DRAINING,
+    FINISHED,
+    HELD,
+    MOVED,
+    NOTE_WORDS,
+    NOTES,
+    SENT,
+    frontier_in,
+    new_journal,
+)
 from tests.engine.safety.declare import declare
 from tests.engine.safety.oracle import Chain, Oracle, Violation, is_past
 from tests.engine.safety.paths import advances
@@ -42,11 +55,13 @@ class Run:
         )
         self.oracle = Oracle(self.plan, len(self.group.workers))
         self.draining = False
+        self.journal = new_journal()
         self.behaviours: list[Behaviour] = []
         self.inputs: list[tuple[int, int, InputHandle]] = []  # worker, operator, handle
         self.probes: list[list[Probe]] = []
         self._ports: list[dict[Port, InputPort]] = []  # by worker
         self.workers = len(self.group.workers)
+        self.compiled_actions = 0
         self.checks = self.tight = self.lost = 0
         self._rows = self._rows_left = _ROWS if seed % 2 == 0 else _ROWS // 4  # what goes round is sent again and again
         self._next_row = 1
@@ -102,6 +117,29 @@ class Run:
             if others:
                 self.step(rng.choice(others))
 
+    def read_journal(self) -> None:
+        """Tell the oracle what compiled operators did."""
+        count, oracle = int(self.journal[COUNT]), self.oracle
+        self.journal[COUNT] = 0
+        self.compiled_actions += count
+        notes = self.journal[NOTES : NOTES + NOTE_WORDS * count].reshape(count, NOTE_WORDS).tolist()
+        for kind, number, worker, port, first, second, at, frontier in notes:
+            target: Port = ("in", number, port)
+            output: Port = ("out", number, port)
+            if kind == ARRIVED:
+                oracle.arrived(target, [first], [second], (at,), worker, frontier_in(frontier))
+            elif kind == SENT:
+                oracle.sent(output, [first], (at,))
+            elif kind == FINISHED:
+                oracle.finished(target, 1, (at,))
+            elif kind == HELD:
+                oracle.change(output, (at,), 1)
+            elif kind == MOVED:
+                oracle.change(output, (at,), 1)
+                oracle.change(output, (first,), -1)
+            else:
+                oracle.change(output, (at,), -1)
+
     # Driving
 
     def step(self, worker: Worker) -> None:
@@ -151,6 +189,7 @@ class Run:
                 weights = [self.rng.choice([0.02, 0.3, 1.0]) for _ in workers]
             self._act(self.rng.choices(workers, weights)[0])
         self.draining = True
+        self.journal[DRAINING] = 1
         for index, number, handle in self.inputs:
             if not handle.closed:
                 self.oracle.change(("out", number, 0), (handle.time,), -1)
@@ -171,6 +210,7 @@ class Run:
     def check(self, who: Worker | None = None) -> None:
         """No frontier anywhere is past what can still happen, none moved back; exact where every change is known to
         all. Only the frontiers of `who` can have moved, if that is given."""
+        self.read_journal()
         self.checks += 1
         bounds = self.oracle.bounds()
         exact = not self._stepping and all(

@@ -67,6 +67,7 @@ def test_random_schedules(monkeypatch: pytest.MonkeyPatch) -> None:
     # The schedules are worth something only if they reach what they are for.
     assert all(seen.values()), seen
     assert sum(run.oracle.consumed for run in runs) > 100 * SHORT
+    assert sum(run.compiled_actions for run in runs) > 100 * SHORT
     assert sum(run.tight for run in runs) > 10 * SHORT, "frontiers were rarely compared for equality"
     assert sum(run.lost for run in runs) > SHORT
     assert {run.workers for run in runs} == {1, 2, 3, 4, 5}
@@ -84,7 +85,7 @@ def test_graphs_whose_cycles_stand_still_are_refused_and_no_others() -> None:
             if rng.random() < 0.3:
                 operator.increment = 0
         scope = Scope("random")
-        declare(scope, plan, lambda number: SimpleNamespace(construct=lambda *_: None))  # type: ignore[arg-type]
+        declare(scope, plan, lambda number: SimpleNamespace(construct=lambda *_: None, compiled=lambda _: None))  # type: ignore[arg-type]
         if advances(plan):
             scope.graph.validate()
         else:

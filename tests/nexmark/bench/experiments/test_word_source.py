@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.engine.helpers import simulated
-from tokenring.engine.worker.checked_progress import CheckedProgress
+from tokenring.engine import InputPort, OperatorContext
 from tokenring.nexmark.bench.experiments import word_source as module
+from tokenring.nexmark.bench.experiments.word_ring import WordMeasurements
 from tokenring.nexmark.bench.experiments.word_schedule import Schedule, record_words, stamp
-from tokenring.nexmark.bench.experiments.word_source import WordMeasurements, word_source
+from tokenring.nexmark.bench.experiments.word_source import word_source
 from tokenring.nexmark.measure.latency import Histogram
 from tokenring.nexmark.measure.verdict import Backlog
 from tokenring.operators import collect, word_count
@@ -95,7 +96,7 @@ def test_every_word_is_counted_once(
         group.run([])
         rows = [part() for part in found]
     assert sum(one.offered for one in seen) == words
-    assert sum(one.latency.count for one in seen) == words
+    assert sum(one.histogram.count for one in seen) == words
     assert not any(one.dnf for one in seen)
     times = sorted(at for part in rows for at in part["time"])
     assert times == sorted(Schedule(5e8, quantum, words, 0, 1).time_of(word) for word in range(words))
@@ -111,39 +112,34 @@ def test_a_source_sends_as_many_messages_as_it_says(
     name: str, each_time: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Batched, tokens, watermarks and sequential send few; each time, all but sequential (which lets one time in at
-    once) send as many as there are times, and so do notifications always: counted where progress counts them."""
+    once) send as many as there are times, and so do notifications always."""
     monkeypatch.setattr(Backlog, "note", lambda *_: False)
     messages = [0]
-    with simulated(1, queue_bytes=1 << 16, ring_records=1 << 12, checks="exhaustive") as group:
+
+    def construct(_: OperatorContext) -> Any:
+        def logic(rows: InputPort) -> None:
+            messages[0] += sum(1 for _ in rows)
+
+        return logic
+
+    with simulated(1, queue_bytes=1 << 16, ring_records=1 << 12) as group:
         (worker,) = group.workers
-        (checked,) = (one for one in worker.dataflows.watchers if isinstance(one, CheckedProgress))
-        validator = checked._validator
-        received = validator.received
-
-        def counting(location: int, time: int) -> None:
-            if location == stream_location:
-                messages[0] += 1
-            received(location, time)
-
-        validator.received = counting
         measurements = WordMeasurements()
         measurements.start_ns = time.monotonic_ns() - 10**9
         schedule = Schedule(1e9, 1, 300, 0, 1)  # 150 times
         with group.building(worker), worker.dataflow("words") as scope:
             way = use(scope, name)
             stream, attach = word_source(worker, scope, schedule, 0, measurements, each_time)
+            stream.sink("see", construct)
             attach(way.probe(word_count(stream, "word", "time", local=name == "watermarks-P")))
-        stream_location = next(
-            operator.inputs[0].location for operator in worker.inspection.operators if operator.name == "word_count"
-        )
         group.run([])
     few = not each_time and name != "notifications"
     assert messages[0] < 30 if few and name != "sequential" else messages[0] == 150
 
 
-@pytest.mark.parametrize(("name", "most"), [("tokens", 3), ("sequential", 1)])
+@pytest.mark.parametrize(("name", "most"), [("notifications", 3), ("sequential", 1)])
 def test_a_source_has_only_so_much_under_way(name: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sequential has one time under way, and tokens three batches, of those whose times our own next word is beyond."""
+    """Sequential has one time under way, and notifications three batches, of those that our own next word is beyond."""
     monkeypatch.setattr(module, "_LARGEST_TURN", 50)
     monkeypatch.setattr(Backlog, "note", lambda *_: False)
     send, under_way = module._Feeder._send, []
@@ -169,6 +165,28 @@ def test_a_source_has_only_so_much_under_way(name: str, most: int, monkeypatch: 
                 attach(way.probe(word_count(stream, "word", "time")))
         group.run([])
     assert max(under_way) == most - 1  # before the batch that was then sent
+
+
+@pytest.mark.parametrize("each_time", [False, True])
+def test_a_source_in_the_loop_has_only_so_much_under_way(each_time: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Worker 1 never steps, so no time passes, and worker 0 stops after three batches."""
+    monkeypatch.setattr(module, "_LARGEST_TURN", 50)
+    monkeypatch.setattr(Backlog, "note", lambda *_: False)
+    seen = []
+    with simulated(2, queue_bytes=1 << 16, ring_records=1 << 10) as group:
+        for worker in group.workers:
+            measurements = WordMeasurements()
+            measurements.start_ns = time.monotonic_ns()
+            seen.append(measurements)
+            with group.building(worker), worker.dataflow("words") as scope:
+                schedule = Schedule(5e8, 1, 4000, worker.index, 2)  # a time each
+                stream, attach = word_source(worker, scope, schedule, 0, measurements, each_time)
+                attach(word_count(stream, "word", "time").probe())
+        for _ in range(200):
+            group.workers[0].step()
+        assert seen[0].offered == 3 * 50
+        group.run([])
+    assert [one.offered for one in seen] == [one.histogram.count for one in seen] == [2000, 2000]
 
 
 def test_a_source_that_is_a_second_late_gives_up() -> None:

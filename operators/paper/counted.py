@@ -1,0 +1,93 @@
+"""What word_count keeps: rows in order of time until their times are finished, and each word's count so far."""
+
+import numpy as np
+
+from tokenring.engine import COLUMN, TABLE, WORDS, Schema, boolean, int64, kernel
+from tokenring.operators.state import Keys, grown, slot_of
+
+_FIRST_ROOM = 4096
+BEGIN, END = range(2)
+
+
+@kernel(boolean(WORDS, WORDS, WORDS, COLUMN, COLUMN))
+def merge(kept_times, kept_words, bounds, times, words):  # type: ignore[no-untyped-def]
+    """Merge rows into those kept, in order of time; False, and nothing done, if they are out of order themselves.
+
+    bounds: int64 (begin, end) of what is kept, with room for the rows behind it. From the back, since what arrives
+    mostly belongs there.
+    """
+    rows = len(times)
+    steps_back = 0
+    for i in range(1, rows):  # without a way out of the loop, LLVM vectorises it
+        steps_back += times[i] < times[i - 1]
+    if steps_back > 0:
+        return False
+    end = bounds[END]
+    bounds[END] += rows
+    if end == bounds[BEGIN] or kept_times[end - 1] <= times[0]:
+        kept_times[end : end + rows] = times
+        kept_words[end : end + rows] = words
+        return True
+    old, new, at = end - 1, rows - 1, end + rows - 1
+    while new >= 0:
+        if old >= bounds[BEGIN] and kept_times[old] > times[new]:
+            kept_times[at], kept_words[at] = kept_times[old], kept_words[old]
+            old -= 1
+        else:
+            kept_times[at], kept_words[at] = times[new], words[new]
+            new -= 1
+        at -= 1
+    return True
+
+
+@kernel(int64(TABLE, WORDS, WORDS, WORDS, COLUMN, int64, WORDS))
+def count(cells, tags, meta, totals, words, start, counts):  # type: ignore[no-untyped-def]
+    """Count rows from `start` on into `totals`, int64 (slots,); write what each one's word has come to. Returns the row
+    at which there was no room for its word, len(words) if all are done."""
+    for i in range(start, len(words)):
+        slot = slot_of(cells, tags, meta, words[i])
+        if slot < 0:
+            return i
+        totals[slot] += 1
+        counts[i] = totals[slot]
+    return len(words)
+
+
+@kernel(int64(WORDS, WORDS, int64))
+def finished(kept_times, bounds, upto):  # type: ignore[no-untyped-def]
+    """Where the rows that are kept end whose times are `upto` or less."""
+    low, high = bounds[BEGIN], bounds[END]
+    if high > low and kept_times[high - 1] <= upto:
+        return high
+    while low < high:
+        middle = (low + high) >> 1
+        if kept_times[middle] <= upto:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+class Counted:
+    """One worker's rows that wait, times and words from bounds[BEGIN] to bounds[END], and its counts."""
+
+    def __init__(self, schema: Schema, word: str) -> None:
+        self.keys = Keys(schema, (word,))
+        self.totals = np.zeros(self.keys.capacity, np.int64)
+        self.times, self.words = np.empty(_FIRST_ROOM, np.int64), np.empty(_FIRST_ROOM, np.int64)
+        self.bounds = np.zeros(2, np.int64)
+
+    def make_room(self, rows: int) -> None:
+        """Move what is kept to the front of arrays that hold it and `rows` more twice over."""
+        begin, end = self.bounds.tolist()
+        room = max(_FIRST_ROOM, 2 * (end - begin + rows))
+        for name in ("times", "words"):
+            moved = np.empty(room, np.int64)
+            moved[: end - begin] = getattr(self, name)[begin:end]
+            setattr(self, name, moved)
+        self.bounds[:] = 0, end - begin
+
+    def grow(self) -> None:
+        """Make room for another word."""
+        self.keys.grow()
+        self.totals = grown(self.totals, self.keys.capacity)
