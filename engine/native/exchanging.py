@@ -97,6 +97,13 @@ def exchange_now(words):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def asks_for_time(operator):  # type: ignore[no-untyped-def]
+    """Whether a compiled operator may look at a frontier when it runs next; one that asks only while it holds a token
+    learns of what has moved, once it holds one, by being woken."""
+    return 0 if operator.counts_tokens != 0 and operator.held == 0 else operator.depends
+
+
+@kernel
 def is_to_exchange(words, depends):  # type: ignore[no-untyped-def]
     """Whether progress is to be exchanged before the next operator runs. Alone, nobody waits for what was done, and an
     operator that does not ask for the time needs not know; peers wait for a part of a round only."""

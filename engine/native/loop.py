@@ -7,7 +7,7 @@ once before anything runs twice (engine/native/due.py).
 from tokenring.engine.native.arrivals import take_in
 from tokenring.engine.native.due import next_due
 from tokenring.engine.native.edges import retry
-from tokenring.engine.native.exchanging import exchange_now, is_to_exchange
+from tokenring.engine.native.exchanging import asks_for_time, exchange_now, is_to_exchange
 from tokenring.engine.native.layout import (
     ARRIVALS,
     ARRIVED_FOR_PYTHON,
@@ -115,7 +115,7 @@ def turn(world, python_key, python_depends, wait_ns, until_ns):  # type: ignore[
                 first = words_at(words[DUE], 2)
                 is_native = first[0] < python_key
                 if is_native:
-                    key, depends = first[0], operators_at(words)[first[1]].depends
+                    key, depends = first[0], asks_for_time(operators_at(words)[first[1]])
             if key >= end:
                 break
             if is_to_exchange(words, depends):

@@ -20,6 +20,7 @@ _VERBS = {
     "memory": "A worker's memory over a long run, more workers than cores, an idle group.",
     "workers": "What a step and memory cost by the number of workers, and a model for many more.",
     "roundtrip": "A row to another worker and its progress back, by how long workers spin.",
+    "hops": "What a message costs at each operator that it passes, in the inner loop and in Python.",
     "earlier": "Q4 and Q7 against an earlier commit: what a change costs.",
     "scale": "More and more events on TokenRing and on Spark: when to switch.",
     "tables": "Put the tables and plots of docs/benchmarks/*.json into the documents.",

@@ -14,6 +14,7 @@ MEASURED: Final[dict[str, str]] = {
     "memory": "--rate 5e5 --duration 40 --idle 10 --rounds 5",
     "workers": "--rounds 5",
     "roundtrip": "--rounds 5",
+    "hops": "--rounds 5",
     "bench-wordcount": "--quantum-log2 8 16 20 --rate 1e6 8e6 64e6 --duration 1.5",
     "bench-scaling": "--quantum-log2 8 16 --duration 1.5",
     "bench-chain": "--operators 8 16 32 64 128 256 --duration 0.6",
@@ -33,6 +34,7 @@ QUICK: Final[dict[str, str]] = {
     "memory": "--rate 1e5 --duration 3 --idle 0.5 --rounds 1",
     "workers": "--workers 2 3 --at 4 --rounds 1",
     "roundtrip": "--spin-us 0 50 --trips 50 --rounds 1",
+    "hops": "--messages 20 --rounds 1",
     "bench-wordcount": "--quantum-log2 8 --rate 1e5 --duration 0.6 --mechanism tokens notifications",
     "bench-scaling": "--quantum-log2 8 --rate-per-worker 1e5 --duration 0.6 --mechanism tokens",
     "bench-chain": "--operators 8 --duration 0.2 --mechanism tokens watermarks-X",
@@ -40,5 +42,8 @@ QUICK: Final[dict[str, str]] = {
     "bench-nexmark": "--rate 1e5 --duration 0.6 --mechanism tokens --query q7",
     "scale": "",
 }
-READ_NO_EVENTS: Final = {"workers", "roundtrip", "bench-wordcount", "bench-scaling", "bench-chain", "bench-idle"}
+READ_NO_EVENTS: Final = {
+    *("workers", "roundtrip", "hops"),
+    *("bench-wordcount", "bench-scaling", "bench-chain", "bench-idle"),
+}
 NAMES: Final = (*MEASURED, *LEFT_OUT)

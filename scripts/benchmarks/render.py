@@ -7,6 +7,7 @@ from math import inf
 from typing import Any
 
 from scripts.benchmarks.goals import Figures, goals
+from scripts.benchmarks.hops_tables import render_hops
 from scripts.benchmarks.roundtrip_tables import render_roundtrip
 from scripts.benchmarks.scale_tables import render_scale
 from scripts.benchmarks.workers_tables import render_workers
@@ -289,4 +290,5 @@ RENDERERS: dict[str, Callable[[dict[str, Any]], list[str]]] = {
     "scale": render_scale,
     "workers": render_workers,
     "roundtrip": render_roundtrip,
+    "hops": render_hops,
 }
