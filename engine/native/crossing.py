@@ -1,0 +1,173 @@
+"""Messages on their way to peers: exchanged by a key, or copied to all, straight into the data queues."""
+
+from tokenring.engine.native.changes import log_change
+from tokenring.engine.native.layout import (
+    AT_ONE_TIME,
+    COLUMNS,
+    COUNTS,
+    COUNTS_ROWS,
+    EXCHANGE,
+    KEYS,
+    OUTGOING,
+    OWN_TIMES,
+    ROUTES,
+    ROUTES_WORDS,
+    ROWS,
+    TIME,
+    UNPUBLISHED,
+    WIDTH,
+    WORKERS,
+    queues_at,
+)
+from tokenring.engine.native.messages import end_of_message
+from tokenring.shm.kernels import kernel, table_at, words_at
+from tokenring.shm.memory import copy_bytes, load_word, store_word
+from tokenring.shm.queues import PAD, begin, has_room, message_words, route
+
+
+@kernel
+def _sort_out(keys, start, stop, orders, counts):  # type: ignore[no-untyped-def]
+    """Which rows go to which worker: counts[0, w] of them, in `orders` from counts[1, w] on, counted from `start`.
+
+    orders: int64 scratch of twice as many words as rows. Of two workers both get every row's number, and the next row
+    writes over it where it was not meant: nothing has to be guessed, and no count goes through memory.
+    """
+    workers = counts.shape[1]
+    half = len(orders) >> 1
+    if workers == 2:
+        first = second = 0
+        for row in range(stop - start):
+            worker = route(keys[start + row], 2)
+            orders[first] = orders[half + second] = row
+            second += worker
+            first += 1 - worker
+        counts[0, 0], counts[1, 0], counts[0, 1], counts[1, 1] = first, 0, second, half
+        return
+    for worker in range(workers):
+        counts[0, worker] = 0
+    for row in range(stop - start):
+        worker = route(keys[start + row], workers)
+        orders[row] = worker
+        counts[0, worker] += 1
+    at = half
+    for worker in range(workers):
+        counts[1, worker] = at
+        at += counts[0, worker]
+        counts[0, worker] = 0
+    for row in range(stop - start):
+        worker = orders[row]
+        orders[counts[1, worker] + counts[0, worker]] = row
+        counts[0, worker] += 1
+
+
+@kernel
+def partition(words, message, edge, start, stop, time, in_burst):  # type: ignore[no-untyped-def]
+    """Exchange rows start..stop of a message by their key, straight into the queues of their owners, their keys
+    with them where they travel as a burst; the number of messages written, or -1 (nothing written) if a queue lacks
+    room."""
+    outgoing = queues_at(words, OUTGOING)
+    workers = words[WORKERS]
+    header = words_at(message, COLUMNS + words_at(message, COLUMNS)[WIDTH])
+    chosen = words_at(edge.columns, edge.width)
+    width = edge.width + in_burst
+    channel = edge.burst_channel if in_burst else edge.channel
+    counts = table_at(words[COUNTS], words[COUNTS_ROWS], workers)
+    orders = words_at(words[ROUTES], words[ROUTES_WORDS])
+    _sort_out(words_at(header[COLUMNS + chosen[edge.key]], header[ROWS]), start, stop, orders, counts)
+    for worker in range(workers):
+        if counts[0, worker] > 0 and not has_room(outgoing[worker], message_words(counts[0, worker], width)):
+            return -1
+    sent = 0
+    for worker in range(workers):
+        rows = counts[0, worker]
+        if rows == 0:
+            continue
+        at = begin(outgoing[worker], message_words(rows, width), channel, rows, width, time)
+        order = words_at(words[ROUTES] + 8 * counts[1, worker], rows)
+        for position in range(width):
+            column = header[KEYS]
+            if position < edge.width:
+                column = header[COLUMNS + chosen[position]]
+            column += 8 * start
+            for i in range(rows):
+                store_word(at + 8 * i, load_word(column + 8 * order[i]))
+            at += 8 * ((rows + PAD - 1) // PAD * PAD)
+        sent += 1
+    return sent
+
+
+@kernel
+def broadcast(words, message, edge, start, stop, time):  # type: ignore[no-untyped-def]
+    """Copy rows start..stop to every worker's queue, or to none (-1)."""
+    outgoing = queues_at(words, OUTGOING)
+    rows = stop - start
+    size = message_words(rows, edge.width)
+    for worker in range(words[WORKERS]):
+        if not has_room(outgoing[worker], size):
+            return -1
+    header = words_at(message, COLUMNS + words_at(message, COLUMNS)[WIDTH])
+    chosen = words_at(edge.columns, edge.width)
+    for worker in range(words[WORKERS]):
+        at = begin(outgoing[worker], size, edge.channel, rows, edge.width, time)
+        for position in range(edge.width):
+            copy_bytes(at, header[COLUMNS + chosen[position]] + 8 * start, 8 * rows)
+            at += 8 * ((rows + PAD - 1) // PAD * PAD)
+    return words[WORKERS]
+
+
+@kernel
+def _log_routed(words, message, location, start):  # type: ignore[no-untyped-def]
+    """Count each message that was made when rows of a burst were exchanged, by what `partition` left behind: rows of
+    one key that go to two workers are two."""
+    header = words_at(message, COLUMNS)
+    keys = words_at(header[KEYS], header[ROWS])
+    counts = table_at(words[COUNTS], words[COUNTS_ROWS], words[WORKERS])
+    messages = 0
+    for worker in range(words[WORKERS]):
+        order = words_at(words[ROUTES] + 8 * counts[1, worker], counts[0, worker])
+        for i in range(len(order)):
+            key = keys[start + order[i]]
+            if i == 0 or key != keys[start + order[i - 1]]:
+                messages += 1
+                if header[AT_ONE_TIME] == 0:
+                    log_change(words, location, 1, key)
+    if header[AT_ONE_TIME]:
+        log_change(words, location, messages, header[TIME])
+
+
+@kernel
+def _write_burst(words, message, edge, start):  # type: ignore[no-untyped-def]
+    """Send and count pieces of a burst as such, as far as there is room; where it ends."""
+    header = words_at(message, COLUMNS)
+    while start < header[ROWS]:
+        stop = min(header[ROWS], start + edge.burst_rows)
+        if partition(words, message, edge, start, stop, header[TIME] if header[AT_ONE_TIME] else OWN_TIMES, True) < 0:
+            break
+        words[UNPUBLISHED] = 1
+        _log_routed(words, message, edge.location, start)
+        start = stop
+    return start
+
+
+@kernel
+def write_pieces(words, message, edge, start):  # type: ignore[no-untyped-def]
+    """Send and count pieces of a message from row `start` on, as far as there is room; where it ends."""
+    header = words_at(message, COLUMNS)
+    rows, time = header[ROWS], header[TIME]
+    if header[KEYS] != 0 and edge.burst_rows > 0 and edge.kind == EXCHANGE:
+        start = _write_burst(words, message, edge, start)
+    while start < rows:
+        stop = min(rows, start + edge.most_rows)
+        if header[KEYS] != 0:  # each message of a burst is one there as well
+            stop = min(stop, end_of_message(message, start))
+            time = header[TIME] if header[AT_ONE_TIME] else words_at(header[KEYS], rows)[start]
+        if edge.kind == EXCHANGE:
+            sent = partition(words, message, edge, start, stop, time, False)
+        else:
+            sent = broadcast(words, message, edge, start, stop, time)
+        if sent < 0:
+            break
+        words[UNPUBLISHED] = 1
+        log_change(words, edge.location, sent, time)
+        start = stop
+    return start
