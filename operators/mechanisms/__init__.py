@@ -6,7 +6,17 @@ watermarks      Flink: marks in band, forwarded by every operator, broadcast (X)
 sequential      Spark: each time finishes before the next starts
 """
 
-from tokenring.operators.mechanisms.compiled import MADE, MESSAGE, REPLY, UPTO, CompiledLogic, driven, give, own_words
+from tokenring.operators.mechanisms.compiled import (
+    MADE,
+    MESSAGE,
+    REPLY,
+    UPTO,
+    CompiledLogic,
+    can_be_compiled,
+    driven,
+    give,
+    own_words,
+)
 from tokenring.operators.mechanisms.interface import Edge, Mechanism, Outlet, Progress
 from tokenring.operators.mechanisms.logic import Answer, Give, TimedLogic, distinct
 from tokenring.operators.mechanisms.tokens import TOKENS, late_rows
@@ -27,6 +37,7 @@ __all__ = [
     "TOKENS",
     "TimedLogic",
     "UPTO",
+    "can_be_compiled",
     "distinct",
     "driven",
     "give",

@@ -20,6 +20,9 @@ from tokenring.engine import (
     kernel,
     void,
 )
+from tokenring.engine.compiled import Compiled
+from tokenring.operators.mechanisms import can_be_compiled
+from tokenring.operators.sinks.compiled_collect import compiled_latest, compiled_rows
 from tokenring.operators.state import Keys, grown, require_newest
 from tokenring.operators.time import require_total_order
 
@@ -35,9 +38,14 @@ class Collected:
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self._pieces: list[Batch] = []
+        self._read: Callable[[], Batch] | None = None
+
+    def follow(self, read: Callable[[], Batch]) -> None:
+        """Be the rows that `read` says, instead of those that are added."""
+        self._read = read
 
     def __len__(self) -> int:
-        return sum([piece.rows for piece in self._pieces])
+        return self._read().rows if self._read is not None else sum([piece.rows for piece in self._pieces])
 
     def add(self, batch: Batch) -> None:
         """Keep a copy of rows."""
@@ -45,6 +53,8 @@ class Collected:
 
     def batch(self) -> Batch:
         """All rows as one batch."""
+        if self._read is not None:
+            return self._read()
         pieces = self._pieces or [Batch(self.schema, {name: [] for name in self.schema.names})]
         self._pieces = [Batch.concatenate(pieces)]
         return self._pieces[0]
@@ -76,7 +86,19 @@ class Collected:
 
 def collect(stream: Stream, name: str = "collect") -> Collected:
     """Keep every row that arrives on this worker. Memory: all of them; use it for small results and tests."""
-    collected = Collected(stream.schema)
+    schema = stream.schema
+    collected = Collected(schema)
+    if can_be_compiled(stream.scope, schema):
+
+        def compiled(context: OperatorContext) -> Compiled:
+            made, read = compiled_rows(schema)
+            collected.follow(read)
+            return made
+
+        builder = stream.operator(name, Notify.NEVER)
+        builder.input(stream)
+        builder.build_compiled(compiled)
+        return collected
 
     def construct(context: OperatorContext) -> Callable[[InputPort], None]:
         def logic(rows: InputPort) -> None:
@@ -136,6 +158,17 @@ def latest(stream: Stream, key: str, name: str = "latest") -> Latest:
     require_newest(name, stream, (key,))
     kept = Latest(stream.schema.names)
     position = stream.schema.position(key)
+    if can_be_compiled(stream.scope, stream.schema):
+
+        def compiled(context: OperatorContext) -> Compiled:
+            made, read = compiled_latest(len(kept.names), position)
+            kept.follow(read)
+            return made
+
+        builder = stream.operator(name, Notify.NEVER)
+        builder.input(stream)
+        builder.build_compiled(compiled)
+        return kept
 
     def construct(context: OperatorContext) -> Callable[[InputPort], None]:
         def logic(rows: InputPort) -> None:

@@ -85,3 +85,22 @@ def _pass_on(context: Any, token: Any) -> Any:
             output.give(reference, batch)
 
     return logic
+
+
+@pytest.mark.parametrize("beside", [{}, {"text": "string"}])
+def test_thousands_of_rows_in_pieces(beside: dict[str, str]) -> None:
+    """As words, in compiled code, and, with a text beside them, in Python: tables grow in the middle of a message."""
+    schema = Schema.of({"key": "int64", "share": "float64?", "side": "bool"} | beside)
+    pieces = [
+        {
+            "key": [(at * 7919) % 4_000 for at in range(start, start + 1_500)],
+            "share": [None if at % 3 == 0 else at / 8 for at in range(start, start + 1_500)],
+            "side": [at % 2 == 0 for at in range(start, start + 1_500)],
+        }
+        | {name: ["x"] * 1_500 for name in beside}
+        for start in range(0, 6_000, 1_500)
+    ]
+    (columns,) = _run(schema, collect, pieces)
+    for name in schema.names:
+        said = [value for piece in pieces for value in piece[name]]
+        assert [None if value != value else value for value in columns[name].tolist()] == said
