@@ -4,6 +4,7 @@ See docs/compiled_operators.md. Unlike `tokenring.engine`, this gives addresses 
 of its arrays is not noticed, unless it is run with NUMBA_BOUNDSCHECK=1.
 """
 
+from tokenring.engine.graph import Compiled, CompiledStage, stage_of
 from tokenring.engine.native import (
     AGAIN,
     DONE,
@@ -13,8 +14,6 @@ from tokenring.engine.native import (
     STAGE_MESSAGE,
     STAGE_ROW,
     STAGE_WORDS,
-    Compiled,
-    CompiledStage,
     addresses_of,
     alias_of,
     answer,
@@ -41,7 +40,6 @@ from tokenring.engine.native import (
     send_at,
     send_each,
     shorten,
-    stage_of,
     state_of,
     take,
     time_of,

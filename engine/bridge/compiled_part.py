@@ -22,7 +22,7 @@ from tokenring.engine.data import (
     WordRows,
 )
 from tokenring.engine.errors import OperatorError, TokenError, TokenRingError
-from tokenring.engine.graph import OperatorSpec
+from tokenring.engine.graph import Compiled, CompiledStage, OperatorSpec, stage_of
 from tokenring.engine.native import (
     BROADCAST,
     BURSTS,
@@ -37,12 +37,9 @@ from tokenring.engine.native import (
     STAGE_FAILED,
     STOPPED_AT,
     TROUBLE,
-    Compiled,
-    CompiledStage,
     World,
     attach_world,
     run_once,
-    stage_of,
     what_is_wrong,
 )
 from tokenring.engine.progress import CHANGE_BYTES, CHANGE_WORDS, ChangeLog, ProgressChannel, Tracker

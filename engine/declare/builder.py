@@ -7,8 +7,17 @@ from typing import TYPE_CHECKING, Generic
 from tokenring.engine.columns import Schema
 from tokenring.engine.declare.stream import Made_co, Stream
 from tokenring.engine.errors import GraphError
-from tokenring.engine.graph import Constructor, Notify, OperatorSpec, Pact, Pipeline, Signal, Source, arriving_schema
-from tokenring.engine.native import Compiled
+from tokenring.engine.graph import (
+    Compiled,
+    Constructor,
+    Notify,
+    OperatorSpec,
+    Pact,
+    Pipeline,
+    Signal,
+    Source,
+    arriving_schema,
+)
 from tokenring.engine.times import PathSummary
 
 if TYPE_CHECKING:

@@ -1,5 +1,6 @@
 """The declared graph: operators, ports, pacts, stages, the paths between locations, and cycles."""
 
+from tokenring.engine.graph.compiled_logic import Compiled, CompiledStage, stage_of
 from tokenring.engine.graph.graph import Graph
 from tokenring.engine.graph.location import NOTIFY_CODES, Location, Notify, Source, Target
 from tokenring.engine.graph.pact import Broadcast, Exchange, Pact, Pipeline, Route
@@ -14,6 +15,8 @@ from tokenring.engine.graph.updates import Updates
 __all__ = [
     "BatchFunction",
     "Broadcast",
+    "Compiled",
+    "CompiledStage",
     "Constructor",
     "Exchange",
     "Fusable",
@@ -36,4 +39,5 @@ __all__ = [
     "arriving_schema",
     "identity_paths",
     "shared",
+    "stage_of",
 ]

@@ -105,7 +105,6 @@ from tokenring.engine.native.messages import (
     take,
     time_of,
 )
-from tokenring.engine.native.operator import Compiled, CompiledStage, stage_of
 from tokenring.engine.native.rights import NO_TOKEN, downgrade, drop, retain, time_of_token
 from tokenring.engine.native.runs import run_once
 from tokenring.engine.native.world import World, attach_world
@@ -121,8 +120,6 @@ __all__ = [
     "BROADCAST",
     "BURSTS",
     "CHECKED",
-    "Compiled",
-    "CompiledStage",
     "DONE",
     "DUE_COUNT",
     "EDGE_NUMBER",
@@ -194,10 +191,10 @@ __all__ = [
     "fail",
     "frontier_at",
     "frontier_of",
-    "is_congested",
-    "is_ending",
     "give_keys",
     "hand_over",
+    "is_congested",
+    "is_ending",
     "keys_of",
     "new_message",
     "next_for_python",
@@ -209,10 +206,9 @@ __all__ = [
     "rows_of",
     "run_once",
     "send",
-    "send_each",
     "send_at",
+    "send_each",
     "shorten",
-    "stage_of",
     "state_of",
     "take",
     "time_of",

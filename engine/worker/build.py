@@ -29,8 +29,7 @@ from tokenring.engine.data import (
 from tokenring.engine.declare import Scope
 from tokenring.engine.errors import GraphError, OperatorError, TokenRingError
 from tokenring.engine.explain import Dataflow
-from tokenring.engine.graph import Notify, Route, Source, shared
-from tokenring.engine.native import Compiled
+from tokenring.engine.graph import Compiled, Notify, Route, Source, shared
 from tokenring.engine.running import OperatorContext, RunningDataflow, RunningOperator
 from tokenring.engine.times import first_time
 from tokenring.engine.tokens import GRANTED, Token
