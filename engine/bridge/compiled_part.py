@@ -28,6 +28,8 @@ from tokenring.engine.native import (
     BURSTS,
     DONE,
     EXCHANGE,
+    EXCHANGES,
+    EXCHANGING_NS,
     LOCAL,
     NEEDS_ROOM,
     OUTSIDE,
@@ -36,6 +38,7 @@ from tokenring.engine.native import (
     STAGE,
     STAGE_FAILED,
     STOPPED_AT,
+    TIMED,
     TROUBLE,
     World,
     attach_world,
@@ -63,6 +66,7 @@ class CompiledPart:
         self._operators: dict[int, tuple[RunningOperator, Compiled]] = {}
         self._edges_of: dict[int, list[tuple[int, int]]] = {}  # an operator's: (first, how many) each
         self._stages: dict[int, tuple[CompiledStage, str]] = {}  # by edge, each with its operator's name
+        self._spent: dict[str, tuple[int, int]] = {}  # by operators that are gone
         self._chosen: dict[int, np.ndarray] = {}  # the positions of columns that cross an edge
 
     def attach(self, segment: Segment, me: int, progress: ProgressChannel, observed: int) -> None:
@@ -199,10 +203,30 @@ class CompiledPart:
             compiled.state[at] = self.world.grant(row, int(words["first_output"]) + at, token.time)
             token.surrender()
 
+    def time_runs(self) -> None:
+        """Take the time of runs and of exchanges from now on, for `spent`."""
+        self.world.view[TIMED] = 1
+
+    def spent(self) -> dict[str, tuple[int, int]]:
+        """What the inner loop did since `time_runs`: (times, ns) of "exchange" and of each operator that has run, by
+        name."""
+        found = dict(self._spent)
+        for operator, _ in self._operators.values():
+            self._add_spent(found, operator)
+        view = self.world.view
+        return found | {"exchange": (view[EXCHANGES], view[EXCHANGING_NS])}
+
+    def _add_spent(self, found: dict[str, tuple[int, int]], operator: RunningOperator) -> None:
+        words = self.world.operators[operator.compiled]
+        times, spent_ns = found.get(operator.name, (0, 0))
+        if words["spent_ns"]:
+            found[operator.name] = times + int(words["runs"]), spent_ns + int(words["spent_ns"])
+
     def forget(self, operator: RunningOperator) -> None:
         """Its dataflow is finished."""
         world, row = self.world, operator.compiled
         words = world.operators[row]
+        self._add_spent(self._spent, operator)
         first, count = int(words["first_output"]), int(words["outputs"])
         for edges, many in self._edges_of.pop(row, ()):
             for number in range(edges, edges + many):

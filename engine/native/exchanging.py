@@ -4,6 +4,8 @@ from tokenring.engine.native.due import make_due
 from tokenring.engine.native.layout import (
     EXCHANGE_EVERY_NS,
     EXCHANGED_NS,
+    EXCHANGES,
+    EXCHANGING_NS,
     INCOMING,
     LOG,
     LOG_CAPACITY,
@@ -18,6 +20,7 @@ from tokenring.engine.native.layout import (
     RING,
     RING_IS_FULL,
     RING_WORDS,
+    TIMED,
     TROUBLE,
     TROUBLED,
     UNPUBLISHED,
@@ -68,6 +71,9 @@ def _tell_woken(words):  # type: ignore[no-untyped-def]
 @kernel
 def exchange_now(words):  # type: ignore[no-untyped-def]
     """Publish, apply, wake; what Python must do about it, as bits of what `turn` returns."""
+    began_ns = 0
+    if words[TIMED]:
+        began_ns = monotonic_now_ns()
     outgoing = queues_at(words, OUTGOING)
     commit_all(outgoing)
     state = state_at(words)
@@ -83,6 +89,9 @@ def exchange_now(words):  # type: ignore[no-untyped-def]
     )
     words[LOG_COUNT] = words[UNPUBLISHED] = 0
     words[RING_IS_FULL] = told & FULL
+    if words[TIMED]:
+        words[EXCHANGES] += 1
+        words[EXCHANGING_NS] += monotonic_now_ns() - began_ns
     if told & (FULL | ROOM | BROKEN):
         words[TROUBLE] = told
         return TROUBLED

@@ -75,6 +75,9 @@ from tokenring.shm.queues import QUEUE_STATE
     UNPUBLISHED,
     EXCHANGED_NS,
     EXCHANGE_EVERY_NS,
+    TIMED,
+    EXCHANGES,
+    EXCHANGING_NS,
     EDGES_USED,
     TROUBLE,
     RING_IS_FULL,
@@ -97,15 +100,15 @@ from tokenring.shm.queues import QUEUE_STATE
     RUN_NS,
     RUN_MESSAGES,
     RUN_ROWS,
-) = range(80)
-WORLD_WORDS = 80
+) = range(83)
+WORLD_WORDS = 88
 
 # `number`: the tracker's. `due`: the key under which it waits to run, 0 if it does not. `error` and the operands behind
 # it: what went wrong in its call. `depends`: whether it asks what time it is. `wake_ns`: when it is to run (monotonic),
-# 0 if at no time of its own.
+# 0 if at no time of its own. `spent_ns`: in its runs, while the world's TIMED is set.
 OPERATOR = record(
     *("logic", "state", "number", "first_input", "inputs", "first_output", "outputs", "due", "depends"),
-    *("counts_tokens", "error", "operand", "operand_too", "operand_three", "held", "runs", "wake_ns"),
+    *("counts_tokens", "error", "operand", "operand_too", "operand_three", "held", "runs", "wake_ns", "spent_ns"),
 )
 # `peeked`: the message that `peek` showed, which `take` is then to take.
 INPUT = record("operator", "location", "first", "last", "waiting", "at_hand", "width", "peeked")

@@ -20,6 +20,7 @@ from tokenring.engine.native.layout import (
     RUN_ROWS,
     STOPPED_AT,
     TAKE_STOPPED,
+    TIMED,
     TROUBLE,
     WAKE_NS,
     WORKERS,
@@ -77,9 +78,14 @@ def run(world, words, operator):  # type: ignore[no-untyped-def]
     here = operators_at(words)[operator]
     if words[OBSERVED] & NOTED:
         _note_run(words, here)
+    began_ns = 0
+    if words[TIMED]:
+        began_ns = monotonic_now_ns()
     words[CURRENT] = operator + 1
     status = call_at(here.logic, world, operator)
     words[CURRENT] = 0
+    if words[TIMED]:
+        here.spent_ns += monotonic_now_ns() - began_ns
     if words[OBSERVED] & NOTED:
         words[RUN_NS] = monotonic_now_ns() - words[RUN_NS]
     here.runs += 1
