@@ -1,6 +1,7 @@
 """Python's part of the inner loop: what it is left for, done, until nothing is due or it is time."""
 
 from collections.abc import Callable
+from time import monotonic_ns
 from typing import Any
 
 from tokenring.engine.bridge import CompiledPart
@@ -38,6 +39,7 @@ from tokenring.engine.worker.parking import Parking
 
 _OPERATORS_A_STEP = 64  # runs of Python's operators within one step, so that sources get their turn
 
+_ROUNDS_A_STEP = 64  # that ended in Python, where a step has no time of its own
 _NO_LONGER = 1  # ns: long ago
 
 
@@ -78,6 +80,7 @@ class Turns:
         schedule, compiled, due = self._schedule, self._compiled, self._schedule.due
         view, address = self._world.view, self._world.address
         budget = _OPERATORS_A_STEP
+        rounds = 0
         active = False
         while budget:
             key, depends = NOBODY, 1
@@ -125,6 +128,10 @@ class Turns:
                 self._tell_woken()
             elif told & (QUIET | TIME_IS_UP):
                 break
+            if view[POSITION] < 0:  # the loop looks at the time only in rounds that end without Python
+                rounds += 1
+                if monotonic_ns() >= until_ns if until_ns else rounds == _ROUNDS_A_STEP:
+                    break
         return active
 
     def _exchange_outside(self, told: int) -> int:
