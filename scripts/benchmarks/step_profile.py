@@ -140,8 +140,8 @@ def counting(folder: Path) -> Iterator[Counters]:
         worker.compiled.time_runs()
         run(worker)
         counted = {name: sums for name, sums in counters.parts.items() if sums[0]}
-        add_compiled(counted, worker.compiled.spent())
         if counted:  # nothing when the launcher runs the worker once more, after all is done
+            add_compiled(counted, worker.compiled.spent())
             (folder / f"worker-{worker.index}.json").write_bytes(orjson.dumps(counted))
 
     for owner, method, part in PARTS:
