@@ -32,7 +32,7 @@ from tokenring.nexmark.staging.staged import StagedEvents
 from tokenring.tools.errors import OptionError
 from tokenring.tools.system.files import require_writable
 
-RATES = (1e5, 1e6, 4e6, 8e6, 16e6, 24e6, 32e6)
+RATES = (1e5, 1e6, 4e6, 8e6, 16e6, 24e6, 32e6, 48e6)
 FLOOR_ROWS = 4_000_000
 
 
