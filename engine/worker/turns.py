@@ -126,9 +126,11 @@ class Turns:
                     break
             elif told & WOKEN:
                 self._tell_woken()
-            elif told & (QUIET | TIME_IS_UP):
+            elif told & (QUIET | TIME_IS_UP) and not due:
                 break
-            if view[POSITION] < 0:  # the loop looks at the time only in rounds that end without Python
+            # The loop looks at the time only in rounds that end without Python. Who was woken sees what woke it, before
+            # a source sends more in the next step.
+            if view[POSITION] < 0 and not due:
                 rounds += 1
                 if monotonic_ns() >= until_ns if until_ns else rounds == _ROUNDS_A_STEP:
                     break

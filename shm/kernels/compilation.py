@@ -3,11 +3,13 @@
 Imported when the first kernel is needed, since importing numba takes longer than importing all of ours.
 """
 
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dis import EXTENDED_ARG, opmap
+from fcntl import LOCK_EX, flock
 from functools import cache
 from hashlib import blake2b
 from types import CodeType, ModuleType
@@ -65,11 +67,25 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
         return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep a compiled function."""
+        """Keep a compiled function. One process at a time: each reads what is there, and gives its own another number.
+        """
         try:
-            super().save_overload(sig, data)
+            with _locked(self._cache_path):
+                super().save_overload(sig, data)
         except OSError as error:
             _warn_of_cache(str(error))
+
+
+@contextmanager
+def _locked(folder: str) -> Iterator[None]:
+    """Hold a folder against other processes that do the same; not where its file system knows no locks."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            flock(descriptor, LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 @cache

@@ -11,6 +11,7 @@ import pytest
 from tokenring.engine import Config, Schema, Worker, execute
 from tokenring.engine.cores import Claims, claims, placement
 from tokenring.engine.cores.claims import taken_among
+from tokenring.engine.native import ROUND
 from tokenring.engine.worker import usable_cores
 from tokenring.shm.memory import Layout, Segment
 
@@ -27,17 +28,17 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def idle(worker: Worker) -> dict[str, Any]:
-    """Where a worker runs, and how many steps it takes with nothing to do before it parks."""
+    """Where a worker runs, and how many rounds it looks for something to do before it parks."""
     with worker.dataflow("idle") as scope:
         scope.new_input(Schema("value"))
     worker.barrier()
     for _ in range(20):  # what is left of the beginning
         worker.step()
-    before = worker.steps
+    before = worker.world.view[ROUND]
     found = worker.step_or_park(1.0)
-    steps = worker.steps - before
+    rounds = worker.world.view[ROUND] - before
     worker.barrier()
-    return {"cores": sorted(os.sched_getaffinity(0)), "steps": 0 if found else steps, "told": worker.config.spin_us}
+    return {"cores": sorted(os.sched_getaffinity(0)), "rounds": 0 if found else rounds, "told": worker.config.spin_us}
 
 
 @needs_two
@@ -46,21 +47,21 @@ def test_pinned_workers_spin(start: str) -> None:
     first, second = execute(idle, config=Config(workers=2, spin_us=SPIN_US, start=start))
     assert len(first["cores"]) == len(second["cores"]) == 1
     assert first["cores"] != second["cores"]
-    assert first["steps"] > 10
-    assert second["steps"] > 10
+    assert first["rounds"] > 10
+    assert second["rounds"] > 10
 
 
 @needs_two
 def test_workers_without_a_core_of_their_own_spin_too() -> None:
     for found in execute(idle, config=Config(workers=2, spin_us=SPIN_US, pin=False)):
         assert (found["cores"], found["told"]) == (CORES, SPIN_US)
-        assert found["steps"] > 10
+        assert found["rounds"] > 10
 
 
 def test_more_workers_than_cores_park_at_once() -> None:
     found = execute(idle, config=Config(workers=len(CORES) + 1, spin_us=SPIN_US))
     assert [one["told"] for one in found] == [0] * len(found)
-    assert all(one["steps"] <= 2 for one in found)
+    assert all(one["rounds"] <= 2 for one in found)
     assert [one["cores"] for one in found] == [[core] for core in (*CORES, CORES[0])]
 
 
@@ -68,7 +69,7 @@ def test_so_do_those_on_another_groups_cores() -> None:
     with Claims() as others:
         assert all(others.claim(core) for core in CORES)
         found = execute(idle, config=Config(workers=len(CORES), spin_us=SPIN_US))
-    assert all(one["steps"] <= 2 for one in found)
+    assert all(one["rounds"] <= 2 for one in found)
 
 
 @needs_two
@@ -77,7 +78,7 @@ def test_another_groups_core_is_left_alone() -> None:
         assert others.claim(CORES[0])
         (found,) = execute(idle, config=Config(workers=1, spin_us=SPIN_US))
     assert found["cores"] == [CORES[1]]
-    assert found["steps"] > 10
+    assert found["rounds"] > 10
 
 
 def test_a_groups_cores_are_taken_while_it_lives() -> None:

@@ -14,6 +14,7 @@ from tokenring.nexmark.events.generator import GeneratorConfig
 def test_verbose_says_where_workers_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     staged = seal_generated(tmp_path / "events", GeneratorConfig(2_000))
     arguments = ("run", "q4", "--input", staged, "--workers", "1")
+    assert tokenring(capsys, "run", "q4", "--verbose", "--workers", "none").status == 2
     outcome = tokenring(capsys, *arguments, "--verbose")
     assert outcome.status == 0
     said = r"tokenring: workers on cores \d+ \(of \d+; .*\), (spinning \d+ µs|not spinning: .*)\n"

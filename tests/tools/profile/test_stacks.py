@@ -33,20 +33,19 @@ def test_a_recording_survives_its_file(tmp_path: Path) -> None:
 
 
 RUN, STEP = Frame("Worker.run", "engine/worker/worker.py", 1), Frame("Worker.step", "engine/worker/worker.py", 2)
-SPIN, PARK = Frame("Worker._spin", "engine/worker/worker.py", 3), Frame("Worker._park", "engine/worker/worker.py", 4)
+PARK = Frame("Worker._park", "engine/worker/worker.py", 4)
 OPERATOR = Frame("RunningOperator.run", "engine/running/operator.py", 5)
 WAIT = Frame("Agreement._wait", "engine/worker/agreement.py", 6)
 
 
 def test_waiting_is_told_apart_from_work() -> None:
-    working = [(RUN, STEP), (RUN, STEP, OPERATOR, A), (RUN, SPIN, STEP, OPERATOR, A)]
-    waiting = [(WAIT,), (RUN, SPIN), (RUN, SPIN, STEP), (RUN, SPIN, STEP, B), (RUN, PARK, A)]
+    working = [(RUN, STEP), (RUN, STEP, B), (RUN, STEP, OPERATOR, A), (WAIT, STEP, OPERATOR, A)]
+    waiting = [(WAIT,), (WAIT, STEP), (WAIT, STEP, B), (RUN, PARK, A)]
     assert Recording("worker 0", [*waiting, *working], 0.01).at_work == working
 
 
 def test_the_frames_that_mean_waiting_are_there() -> None:
-    for function in ("_spin", "_park"):
-        assert callable(getattr(Worker, function))
+    assert callable(Worker._park)
     assert callable(Agreement._wait)
     assert callable(RunningOperator.run)
     assert callable(wait_at_gate)

@@ -22,7 +22,6 @@ _PROGRAM = ("live", "engine/group/child.py")
 _GATE = ("wait_at_gate", "tools/profile/gate.py")
 _PARKED = ("ParkingLot.wait", "shm/queues/parking.py")
 _WAITS = {
-    ("Worker._spin", "engine/worker/worker.py"),
     ("Worker._park", "engine/worker/worker.py"),
     ("Agreement._wait", "engine/worker/agreement.py"),
 }

@@ -17,17 +17,18 @@ class _Lines(logging.Handler):
 
 
 def _listen(context: click.Context, _: click.Parameter, wanted: bool) -> None:
-    if not wanted:
-        return
-    handler, level = _Lines(logging.INFO), _LOGGER.level
+    _stop()  # a command whose further options were wrong has left its own
+    if wanted:
+        _LOGGER.addHandler(_Lines(logging.INFO))
+        _LOGGER.setLevel(logging.INFO)
+        context.call_on_close(_stop)
 
-    def stop() -> None:
+
+def _stop() -> None:
+    """Say nothing more."""
+    for handler in [one for one in _LOGGER.handlers if isinstance(one, _Lines)]:
         _LOGGER.removeHandler(handler)
-        _LOGGER.setLevel(level)
-
-    _LOGGER.addHandler(handler)
-    _LOGGER.setLevel(logging.INFO)
-    context.call_on_close(stop)
+        _LOGGER.setLevel(logging.NOTSET)
 
 
 verbose_option = click.option(
