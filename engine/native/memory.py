@@ -5,6 +5,7 @@ still waits then gets a block of its own, which is freed at the end of the round
 """
 
 from tokenring.engine.native.layout import (
+    ARRIVED_HERE,
     CHUNK,
     CHUNK_AT,
     CHUNK_END,
@@ -16,10 +17,12 @@ from tokenring.engine.native.layout import (
     NEXT,
     OWN_BLOCK,
     ROWS,
+    SPILLED,
     STANDING,
     WIDTH,
+    WORLD_WORDS,
 )
-from tokenring.shm.kernels import kernel, words_at
+from tokenring.shm.kernels import int64, kernel, void, words_at
 from tokenring.shm.memory import allocate, copy_bytes, deallocate
 
 LINE_BYTES = 64
@@ -133,3 +136,20 @@ def let_go(words, message):  # type: ignore[no-untyped-def]
         header[STANDING] = LET_GO
         header[NEXT] = words[FREED]
         words[FREED] = message
+
+
+@kernel(void(int64))
+def free_all(world):  # type: ignore[no-untyped-def]
+    """The worker is gone: give back what rounds kept."""
+    words = words_at(world, WORLD_WORDS)
+    for first in (FREED, CHUNK):
+        block = words[first]
+        while block != 0:
+            following = words_at(block, 1)[0]
+            deallocate(block)
+            block = following
+        words[first] = 0
+    for table in (SPILLED, ARRIVED_HERE):
+        if words[table] != 0:
+            deallocate(words[table])
+            words[table] = 0

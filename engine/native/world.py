@@ -7,10 +7,12 @@ from tokenring.engine.native import layout
 from tokenring.engine.native.due import let_run
 from tokenring.engine.native.hand_over import array_at
 from tokenring.engine.native.layout import EDGE, INPUT, OPERATOR, OUTPUT, TOKEN, WORLD_WORDS
+from tokenring.engine.native.memory import free_all
 from tokenring.engine.native.rights import NO_TOKEN, cancel_token, grant
 from tokenring.engine.progress import CHANGE_BYTES, CHANGE_WORDS, ChangeLog
 from tokenring.engine.times import Intervals
 from tokenring.shm.kernels import address_of
+from tokenring.shm.memory import untouched_zeros
 
 MOST_TOKENS = 1 << 20
 """That compiled operators of one worker hold at once; their memory is there once it is used."""
@@ -30,7 +32,7 @@ class World:
         self.inputs = np.zeros(0, INPUT)
         self.outputs = np.zeros(0, OUTPUT)
         self.edges = np.zeros(0, EDGE)
-        self.tokens = np.zeros(MOST_TOKENS, TOKEN)
+        self.tokens = untouched_zeros(MOST_TOKENS, TOKEN)
         self._due = np.zeros(0, np.int64)
         self._natives = np.zeros(0, np.int64)
         self._channels = np.zeros(0, np.int64)
@@ -39,6 +41,9 @@ class World:
         self.view[layout.POSITION] = -1
         self.view[layout.EXCHANGE_EVERY_NS] = 5_000  # of a round that takes longer, peers wait for a part only
         self.link()
+
+    def __del__(self) -> None:
+        free_all(self.address)
 
     def link(self) -> None:
         """Tell the kernels where the tables are now."""

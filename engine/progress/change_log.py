@@ -5,6 +5,7 @@ A change is six words: location, delta, time coordinates 0..3 (unused ones are 0
 downgraded twice, leaves no trace.
 """
 
+from collections.abc import Callable
 from struct import Struct
 
 import numpy as np
@@ -147,6 +148,10 @@ def net_what_is_left(log, count, scratch):  # type: ignore[no-untyped-def]
     return net(log, count - begin, scratch)
 
 
+def _zeros(count: int) -> np.ndarray:
+    return np.zeros(count, np.int64)
+
+
 class ChangeLog:
     """Changes not yet published. `buffer` is written with `pack_change` at `offset` bytes; `words` is the kernels' view
     of it.
@@ -155,16 +160,18 @@ class ChangeLog:
     room for two more.
     """
 
-    __slots__ = ("buffer", "limit", "offset", "scratch", "words")
+    __slots__ = ("_zeros", "buffer", "limit", "offset", "scratch", "words")
 
-    def __init__(self, capacity: int = 1 << 17) -> None:
+    def __init__(self, capacity: int = 4096, zeros: Callable[[int], np.ndarray] = _zeros) -> None:
+        """zeros: makes its arrays."""
+        self._zeros = zeros
         self.offset = 0
         self._allocate(capacity)
 
     def _allocate(self, capacity: int) -> None:
-        self.words = np.zeros(capacity * CHANGE_WORDS, np.int64)  # whose memory is there once it is written to
+        self.words = self._zeros(capacity * CHANGE_WORDS)
         self.buffer = self.words.data.cast("B")
-        self.scratch = np.zeros(4 * capacity + HEADER_WORDS, np.int64)
+        self.scratch = self._zeros(4 * capacity + HEADER_WORDS)
         self.limit = (capacity - 1) * CHANGE_BYTES  # below it there is room for two
 
     def add(self, location: int, time: AnyTime, delta: int) -> None:

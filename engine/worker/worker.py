@@ -33,11 +33,12 @@ from tokenring.engine.worker.config import EXHAUSTIVE, Config
 from tokenring.engine.worker.ending import Ending
 from tokenring.engine.worker.parking import Parking
 from tokenring.engine.worker.turns import Turns
-from tokenring.shm.memory import Segment
+from tokenring.shm.memory import Segment, untouched_zeros
 from tokenring.shm.queues import ParkingLot
 
 _LONGEST_SLEEP_S = 0.2  # a wake-up cannot be lost; should one be all the same, it costs this much
 _STOP_CHECK_STEPS = 256
+_CHANGES = 1 << 17  # that the log has room for, in memory that is there once it is used
 _LONGEST_TURN_NS = 1_000_000
 
 
@@ -52,7 +53,7 @@ class Worker:
         self.config = config
         exhaustive = config.checks == EXHAUSTIVE
         self.tracker = Tracker()
-        self.log = ChangeLog()
+        self.log = ChangeLog(_CHANGES, untouched_zeros)
         self.world = World()
         self.plane = DataPlane(segment, index, config.backlog_bytes, self.world, exhaustive)
         self.progress = ProgressChannel(segment, index, self.tracker, self.log, self.plane.incoming)

@@ -20,7 +20,11 @@ from tokenring.shm.kernels.kernel import (
 from tokenring.shm.kernels.signatures import COLUMN, TABLE, WORDS, boolean, float64, int64, readonly, tuple_of, void
 from tokenring.shm.kernels.text_words import LENGTH_BITS, LENGTH_MASK, copy_text
 
-COME_WITH_NUMBA += ["tokenring.shm.kernels.compiler_lock", "tokenring.shm.kernels.temporary_folder"]
+COME_WITH_NUMBA += [
+    "tokenring.shm.kernels.compiler_lock",
+    "tokenring.shm.kernels.folder_lock",
+    "tokenring.shm.kernels.temporary_folder",
+]
 
 __all__ = [
     "COLUMN",

@@ -3,13 +3,11 @@
 Imported when the first kernel is needed, since importing numba takes longer than importing all of ours.
 """
 
-import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dis import EXTENDED_ARG, opmap
-from fcntl import LOCK_EX, flock
 from functools import cache
 from hashlib import blake2b
 from types import CodeType, ModuleType
@@ -49,6 +47,8 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
     _impl_class = KernelFiles
     only_load = False
     """Whether to raise NotCached where numba would go on to compile."""
+    held: Callable[[str], AbstractContextManager[Any]] = nullcontext
+    """Holds a folder against other processes: shm/kernels/folder_lock.py says how."""
 
     def __init__(self, function: Callable[..., Any], ingredients: str) -> None:
         super().__init__(function)
@@ -70,22 +70,10 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
         """Keep a compiled function. One process at a time: each reads what is there, and gives its own another number.
         """
         try:
-            with _locked(self._cache_path):
+            with KernelCache.held(self._cache_path):
                 super().save_overload(sig, data)
         except OSError as error:
             _warn_of_cache(str(error))
-
-
-@contextmanager
-def _locked(folder: str) -> Iterator[None]:
-    """Hold a folder against other processes that do the same; not where its file system knows no locks."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):
-            flock(descriptor, LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 @cache

@@ -29,6 +29,7 @@ from tokenring.shm.memory.layout import (
     fitting_queue_words,
 )
 from tokenring.shm.memory.segment import NAME_PREFIX, SHM_FOLDER, Segment, new_name, process_start_ticks
+from tokenring.shm.memory.untouched import untouched_zeros
 
 __all__ = [
     "LINE_WORDS",
@@ -67,4 +68,5 @@ __all__ = [
     "reclaim",
     "store_release",
     "store_word",
+    "untouched_zeros",
 ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 import pytest
@@ -121,7 +120,7 @@ def test_a_log_has_room_for_two_changes_whenever_it_is_written() -> None:
 @pytest.mark.parametrize("capacity", [4, 5, 6, 7])
 def test_a_worker_with_hardly_any_room_in_its_log(monkeypatch: pytest.MonkeyPatch, capacity: int) -> None:
     """Tokens kept, moved and dropped, messages sent and taken, inputs moved together: whoever writes finds room."""
-    monkeypatch.setattr(worker_module, "ChangeLog", partial(ChangeLog, capacity))
+    monkeypatch.setattr(worker_module, "_CHANGES", capacity)
     taken: list[int] = []
 
     def hold(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
