@@ -13,7 +13,6 @@ from tokenring.engine import Batch, Exchange, InputPort, OperatorContext, Schema
 from tokenring.engine.native import ROUND
 from tokenring.engine.native.layout import CHUNKS_BYTES, MOST_ROUNDS, WAITING
 from tokenring.engine.native.memory import MOST_KEPT_BYTES
-from tokenring.engine.progress import ChangeLog
 
 PAIR = Schema("key value")
 
@@ -162,7 +161,7 @@ def test_a_batch_that_its_sender_drops_is_still_read() -> None:
 def test_a_burst_has_a_count_for_each_message_whatever_the_log_holds(
     rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tokenring.engine.worker.worker.ChangeLog", lambda: ChangeLog(64))
+    monkeypatch.setattr("tokenring.engine.worker.worker._CHANGES", 64)
     recorder = Recorder()
 
     def declare(worker: Worker, scope: Scope) -> Any:

@@ -22,6 +22,7 @@ _PROGRAM = ("live", "engine/group/child.py")
 _GATE = ("wait_at_gate", "tools/profile/gate.py")
 _PARKED = ("ParkingLot.wait", "shm/queues/parking.py")
 _WAITS = {
+    _PARKED,
     ("Worker._park", "engine/worker/worker.py"),
     ("Agreement._wait", "engine/worker/agreement.py"),
 }
