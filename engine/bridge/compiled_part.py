@@ -76,8 +76,7 @@ class CompiledPart:
             self.world, me, segment.layout.workers, self._tracker.tables.state, progress.ring,
             plane.incoming, plane.outgoing, plane.inbox, plane.routes, plane.counts,
             parked_address(segment), plane.congested_flags,
-            plane.backlog_limit_bytes, plane.message_limit_words,
-            segment.address(segment.layout.ending), observed,
+            plane.backlog_limit_bytes, segment.address(segment.layout.ending), observed,
         )  # fmt: skip
         self.before()
 

@@ -59,7 +59,6 @@ from tokenring.shm.queues import QUEUE_STATE
     DUE_COUNT,
     ROUND,
     POSITION,
-    PYTHON_KEY,
     CHUNK,
     CHUNK_AT,
     CHUNK_END,
@@ -88,7 +87,6 @@ from tokenring.shm.queues import QUEUE_STATE
     PENDING_EDGES,
     BACKLOG_BYTES,
     BACKLOG_LIMIT_BYTES,
-    MESSAGE_LIMIT_WORDS,
     PENDING_CHANNELS,
     ENDING,
     SPILLED,
@@ -100,12 +98,12 @@ from tokenring.shm.queues import QUEUE_STATE
     RUN_NS,
     RUN_MESSAGES,
     RUN_ROWS,
-) = range(83)
+) = range(81)
 WORLD_WORDS = 88
 
 # `number`: the tracker's. `due`: the key under which it waits to run, 0 if it does not. `error` and the operands behind
 # it: what went wrong in its call. `depends`: whether it asks what time it is. `wake_ns`: when it is to run (monotonic),
-# 0 if at no time of its own. `spent_ns`: in its runs, while the world's TIMED is set.
+# 0 if at no time of its own. `spent_ns`: in its runs, while they are timed.
 OPERATOR = record(
     *("logic", "state", "number", "first_input", "inputs", "first_output", "outputs", "due", "depends"),
     *("counts_tokens", "error", "operand", "operand_too", "operand_three", "held", "runs", "wake_ns", "spent_ns"),

@@ -25,10 +25,9 @@ from tokenring.engine.native.layout import (
     world_at,
 )
 from tokenring.engine.native.messages import input_of, message_of, part_of, take
-from tokenring.engine.native.rights import is_good, time_at_hand
-from tokenring.engine.native.wrongs import BACK_IN_TIME, BEYOND_TIME, NO_SUCH_OUTPUT, fail
+from tokenring.engine.native.rights import is_good, may_be_at, time_at_hand
+from tokenring.engine.native.wrongs import NO_SUCH_OUTPUT, fail
 from tokenring.engine.progress import current_frontier, locations_of
-from tokenring.engine.times import MAX_TIME
 from tokenring.shm.kernels import entry, kernel, words_at
 from tokenring.shm.memory import load_acquire
 from tokenring.shm.queues import any_set
@@ -87,18 +86,12 @@ def answer(world, me, port, output, message):  # type: ignore[no-untyped-def]
 @kernel
 def send(world, me, slot, message, time):  # type: ignore[no-untyped-def]
     """Send a message with a token at `time`, which is its own or later; a burst becomes one message of that time."""
-    if not is_good(world, me, slot):
+    if not may_be_at(world, me, slot, time, time):
         return
     words = world_at(world)
-    token = tokens_at(words)[slot]
-    if time < token.time:
-        fail(world, me, BACK_IN_TIME, token.time, time, 0)
-    elif time > MAX_TIME:
-        fail(world, me, BEYOND_TIME, time, 0, 0)
-    else:
-        if words_at(message, COLUMNS)[KEYS] != 0:
-            message = part_of(words, message, 0, words_at(message, COLUMNS)[ROWS])
-        send_at(world, me, token.output - operators_at(words)[me].first_output, message, time)
+    if words_at(message, COLUMNS)[KEYS] != 0:
+        message = part_of(words, message, 0, words_at(message, COLUMNS)[ROWS])
+    send_at(world, me, tokens_at(words)[slot].output - operators_at(words)[me].first_output, message, time)
 
 
 @kernel
@@ -107,20 +100,14 @@ def send_each(world, me, slot, message, position):  # type: ignore[no-untyped-de
     if not is_good(world, me, slot):
         return
     words = world_at(world)
-    token = tokens_at(words)[slot]
     header = words_at(message, COLUMNS + position + 1)
     if header[ROWS] == 0:
         return
     keys = header[COLUMNS + position]
     times = words_at(keys, header[ROWS])
-    first, last = times[0], times[header[ROWS] - 1]
-    if first < token.time:
-        fail(world, me, BACK_IN_TIME, token.time, first, 0)
-    elif last > MAX_TIME:
-        fail(world, me, BEYOND_TIME, last, 0, 0)
-    else:
+    if may_be_at(world, me, slot, times[0], times[header[ROWS] - 1]):
         header[KEYS], header[AT_ONE_TIME] = keys, 0
-        send_at(world, me, token.output - operators_at(words)[me].first_output, message, first)
+        send_at(world, me, tokens_at(words)[slot].output - operators_at(words)[me].first_output, message, times[0])
 
 
 @kernel

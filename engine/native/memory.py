@@ -65,14 +65,20 @@ def claim(words, size_bytes):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def _free_list(words, first):  # type: ignore[no-untyped-def]
+    """Free the blocks of the list that begins in the world's word `first`: each has the next one's address in front."""
+    block = words[first]
+    while block != 0:
+        following = words_at(block, 1)[0]
+        deallocate(block)
+        block = following
+    words[first] = 0
+
+
+@kernel
 def free_round(words):  # type: ignore[no-untyped-def]
     """The round is over: its memory is free. Several chunks become one, so that the next round finds room in that."""
-    freed = words[FREED]
-    while freed != 0:
-        following = words_at(freed, 1)[0]
-        deallocate(freed)
-        freed = following
-    words[FREED] = 0
+    _free_list(words, FREED)
     chunk = words[CHUNK]
     if chunk == 0:
         return
@@ -81,11 +87,8 @@ def free_round(words):  # type: ignore[no-untyped-def]
         _begin_chunk(words, chunk, header[1])
         return
     room = min(words[CHUNKS_BYTES], MOST_KEPT_BYTES)
-    while chunk != 0:
-        following = words_at(chunk, 1)[0]
-        deallocate(chunk)
-        chunk = following
-    words[CHUNK] = words[CHUNKS_BYTES] = words[CHUNK_AT] = words[CHUNK_END] = 0
+    _free_list(words, CHUNK)
+    words[CHUNKS_BYTES] = words[CHUNK_AT] = words[CHUNK_END] = 0
     _add_chunk(words, room - 2 * _HEADER_BYTES)
 
 
@@ -142,13 +145,8 @@ def let_go(words, message):  # type: ignore[no-untyped-def]
 def free_all(world):  # type: ignore[no-untyped-def]
     """The worker is gone: give back what rounds kept."""
     words = words_at(world, WORLD_WORDS)
-    for first in (FREED, CHUNK):
-        block = words[first]
-        while block != 0:
-            following = words_at(block, 1)[0]
-            deallocate(block)
-            block = following
-        words[first] = 0
+    _free_list(words, FREED)
+    _free_list(words, CHUNK)
     for table in (SPILLED, ARRIVED_HERE):
         if words[table] != 0:
             deallocate(words[table])

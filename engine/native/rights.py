@@ -100,17 +100,28 @@ def is_good(world, me, slot):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def may_be_at(world, me, slot, first, last):  # type: ignore[no-untyped-def]
+    """Whether a token of this operator is good for all times from `first` to `last`; if not, that is noted."""
+    if not is_good(world, me, slot):
+        return False
+    token = tokens_at(world_at(world))[slot]
+    if first < token.time:
+        fail(world, me, BACK_IN_TIME, token.time, first, 0)
+        return False
+    if last > MAX_TIME:
+        fail(world, me, BEYOND_TIME, last, 0, 0)
+        return False
+    return True
+
+
+@kernel
 def downgrade(world, me, slot, time):  # type: ignore[no-untyped-def]
     """Give up the right to send before `time`."""
-    if not is_good(world, me, slot):
+    if not may_be_at(world, me, slot, time, time):
         return
     words = world_at(world)
     token = tokens_at(words)[slot]
-    if time < token.time:
-        fail(world, me, BACK_IN_TIME, token.time, time, 0)
-    elif time > MAX_TIME:
-        fail(world, me, BEYOND_TIME, time, 0, 0)
-    elif time > token.time:
+    if time > token.time:
         location = outputs_at(words)[token.output].location
         log_change(words, location, -1, token.time)
         log_change(words, location, 1, time)

@@ -68,7 +68,6 @@ def _note_run(words, here):  # type: ignore[no-untyped-def]
             words[RUN_MESSAGES] += 1
             words[RUN_ROWS] += header[ROWS]
             message = header[NEXT]
-    words[RUN_NS] = monotonic_now_ns()
 
 
 @kernel
@@ -78,16 +77,16 @@ def run(world, words, operator):  # type: ignore[no-untyped-def]
     here = operators_at(words)[operator]
     if words[OBSERVED] & NOTED:
         _note_run(words, here)
+    is_timed = words[TIMED] or words[OBSERVED] & NOTED
     began_ns = 0
-    if words[TIMED]:
+    if is_timed:
         began_ns = monotonic_now_ns()
     words[CURRENT] = operator + 1
     status = call_at(here.logic, world, operator)
     words[CURRENT] = 0
-    if words[TIMED]:
-        here.spent_ns += monotonic_now_ns() - began_ns
-    if words[OBSERVED] & NOTED:
-        words[RUN_NS] = monotonic_now_ns() - words[RUN_NS]
+    if is_timed:
+        words[RUN_NS] = monotonic_now_ns() - began_ns
+        here.spent_ns += words[RUN_NS]
     here.runs += 1
     for port in range(here.first_input, here.first_input + here.inputs):
         inputs_at(words)[port].at_hand = 0

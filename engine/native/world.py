@@ -178,7 +178,6 @@ def attach_world(
     parked: int,
     congested: int,
     backlog_limit_bytes: int,
-    message_limit_words: int,
     ending: int,
     observed: int,
 ) -> None:
@@ -193,6 +192,5 @@ def attach_world(
     words[layout.COUNTS], words[layout.COUNTS_ROWS] = address_of(counts), len(counts)
     words[layout.PARKED_FLAGS], words[layout.CONGESTED_FLAGS] = parked, congested
     words[layout.BACKLOG_LIMIT_BYTES] = backlog_limit_bytes
-    words[layout.MESSAGE_LIMIT_WORDS] = message_limit_words
     words[layout.ENDING] = ending
     words[layout.OBSERVED] = observed  # bits of CHECKED, NOTED

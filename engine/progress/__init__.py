@@ -28,7 +28,7 @@ from tokenring.engine.progress.layout import (
     operators_of,
     record,
 )
-from tokenring.engine.progress.propagation import become_eager, current_frontier
+from tokenring.engine.progress.propagation import current_frontier
 from tokenring.engine.progress.tables import GONE, Numbers
 from tokenring.engine.progress.tracker import Tracker
 from tokenring.engine.progress.validation import (
@@ -63,7 +63,6 @@ __all__ = [
     "Tracker",
     "Validator",
     "WOKEN_COUNT",
-    "become_eager",
     "current_frontier",
     "differences",
     "exchange",

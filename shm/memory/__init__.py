@@ -12,7 +12,7 @@ from tokenring.shm.memory.atomics import (
     store_release,
     store_word,
 )
-from tokenring.shm.memory.calls import allocate, call, call_at, copy_bytes, deallocate, monotonic_now_ns, now_ns
+from tokenring.shm.memory.calls import allocate, call_at, copy_bytes, deallocate, monotonic_now_ns
 from tokenring.shm.memory.cleanup import owner_of, reclaim
 from tokenring.shm.memory.layout import (
     LINE_WORDS,
@@ -47,7 +47,6 @@ __all__ = [
     "WORKER_GRAPHS",
     "WORKER_INSTANT_EVEN",
     "allocate",
-    "call",
     "call_at",
     "compare_exchange",
     "copy_bytes",
@@ -60,7 +59,6 @@ __all__ = [
     "load_word",
     "monotonic_now_ns",
     "new_name",
-    "now_ns",
     "owner_of",
     "peek",
     "poke",
