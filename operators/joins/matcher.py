@@ -105,7 +105,8 @@ class Matcher:
             if side != self._unique:
                 return
         elif alone[side]:
-            self._least[side] = min(self._least[side], time)
+            # Of a side that has no rows it is what was: the token for those has gone.
+            self._least[side] = min(self._least[side] if len(self.sides[side]) else COMPLETE, time)
         if self._unique < 0:
             self.sides[side].add(batch, slots, np.arange(batch.rows), time, False)
         elif side != self._unique:

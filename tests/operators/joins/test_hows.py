@@ -195,6 +195,21 @@ def test_a_row_that_matches_nothing_is_sent_at_its_own_time_and_what_follows_wai
         made.close()
 
 
+@pytest.mark.parametrize("meeting", ["kept", "at once"])
+def test_what_waits_after_all_that_waited_has_matched_is_waited_for_at_its_own_time(meeting: str) -> None:
+    """The token was dropped when nothing was left that could be sent alone: there is no going back to that time."""
+    with bench([A, B], lambda left, right: join(left, right, on="k", how="left", unique="right")) as made:
+        sides = (0, 1) if meeting == "kept" else (1, 0)
+        for side in sides:
+            made.send({"k": [1], "ab"[side]: [10]}, to=side)
+            made.settle()
+        made.send({"k": [2], "a": [20]}, time=3)
+        made.settle()
+        assert made.sent() == [(0, 1, 10, 10)] and kept(made, "join") == (1, 1)
+        made.close()
+        assert made.sent() == [(3, 2, 20, None)]
+
+
 def test_a_row_is_sent_once_at_its_first_match_and_not_kept() -> None:
     with bench([A, B], lambda left, right: join(left, right, on="k", how="semi"), 2) as made:
         made.send({"k": [1, 1, 2], "a": [10, 11, 20]}, time=3)
