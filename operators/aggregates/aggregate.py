@@ -9,13 +9,13 @@ from tokenring.operators.aggregates.compiled_windows import compiled_local, comp
 from tokenring.operators.aggregates.local_panes import LocalPanes
 from tokenring.operators.aggregates.pane_state import PANE
 from tokenring.operators.aggregates.running import running
-from tokenring.operators.aggregates.sessions import Sessions
 from tokenring.operators.aggregates.window_results import Windows
 from tokenring.operators.durations import Span
 from tokenring.operators.expressions import Alias, with_aliased
 from tokenring.operators.folds import ALL, Accumulators, Aggregate, Plan, can_fold, to_owners, with_conditions
 from tokenring.operators.mechanisms import mechanism_of
 from tokenring.operators.rows import Columns, exchanged_by, with_key
+from tokenring.operators.sessions import Sessions
 from tokenring.operators.state import require_rows, updates_by
 from tokenring.operators.time import (
     FOREVER,

@@ -3,7 +3,9 @@
 import numpy as np
 
 from tokenring.engine import COMPLETE, Batch, Schema, Time, TimeRegressionError
-from tokenring.operators.aggregates.session_kernels import (
+from tokenring.operators.folds import Accumulators, Plan
+from tokenring.operators.mechanisms import Give, distinct
+from tokenring.operators.sessions.session_kernels import (
     FRESH,
     KEY,
     LAST,
@@ -14,8 +16,6 @@ from tokenring.operators.aggregates.session_kernels import (
     extend,
     resolve,
 )
-from tokenring.operators.folds import Accumulators, Plan
-from tokenring.operators.mechanisms import Give, distinct
 from tokenring.operators.state import LIMIT, Keys, grown, joined, wrapped
 from tokenring.operators.time import Session, bounds_of, named, whole
 

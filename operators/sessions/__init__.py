@@ -1,0 +1,5 @@
+"""Session windows: which rows of a key lie so close together that they are one window."""
+
+from tokenring.operators.sessions.sessions import Sessions
+
+__all__ = ["Sessions"]
