@@ -5,6 +5,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from tokenring.engine import AnyStream, Exchange, Notify, Pipeline, Schema, SchemaError, Stream
+from tokenring.operators.aggregates.compiled_sliding import compiled_sliding
 from tokenring.operators.aggregates.compiled_windows import compiled_local, compiled_windows
 from tokenring.operators.aggregates.local_panes import LocalPanes
 from tokenring.operators.aggregates.pane_state import PANE
@@ -143,9 +144,10 @@ def _by_panes(stream: AnyStream, plan: Plan, panes: Panes, schema: Schema) -> An
     )  # fmt: skip
     merging = plan.merging(partial)
     pact = Exchange(exchanged_by(plan.by or tuple(together) or (PANE,)))
+    put_together = compiled_windows if panes.is_tumbling else compiled_sliding
     return way.timed(
         name, [(local, pact)], schema, lambda: Windows(merging, panes, schema, True, Accumulators), Notify.IF_TOKEN,
-        (lambda: compiled_windows(merging, panes)) if in_kernels and panes.is_tumbling else None,
+        (lambda: put_together(merging, panes)) if in_kernels else None,
     )  # fmt: skip
 
 

@@ -23,6 +23,7 @@ from tokenring.operators.state import (
     PLACES,
     SOURCE_WORDS,
     forget_slots,
+    key_column,
     live_of,
     mix_in,
     number_rows,
@@ -34,14 +35,16 @@ from tokenring.operators.time import fill_ends
 # Words of its own: where keys, panes and folds are. FIRST, LAST, MEMBERS: by open pane its first and its last slot,
 # each plus one, and how many there are; FOLLOWING: by slot the next one, plus one. HEAP: the open panes' ends. BY: the
 # columns of the key among those that arrive. ROW: the row to go on with after there was no room. RUN_END, RUN_SLOT: the
-# pane of the last run of all, and its slot. PANE_END, PANE_NUMBER: the pane that was looked up last.
+# pane of the last run of all, and its slot. PANE_END, PANE_NUMBER: the pane that was looked up last. EVERY: 0 where a
+# pane is a window; else INSIDE panes are inside the window at hand and not in the heap, FRONT plus one the first of
+# them, and DONE_END is the end of the last window that was sent.
 KEYS = 0
 PANES = KEYS + NUMBERS_WORDS
 FOLDED = PANES + NUMBERS_WORDS
 FIRST, LAST, MEMBERS, FOLLOWING, HEAP, BY, BY_COUNT, SOURCES, SCRATCH, TIME, STEP, OFFSET, LATENESS, CLOSED, ROW, \
-    RUN_END, RUN_SLOT, PANE_END, PANE_NUMBER, WIDTH, WITH_START, WITH_END, WITH_ALL \
-    = range(FOLDED + FOLDS_WORDS, FOLDED + FOLDS_WORDS + 23)  # fmt: skip
-OWN_WORDS = WITH_ALL + 1
+    RUN_END, RUN_SLOT, PANE_END, PANE_NUMBER, WIDTH, WITH_START, WITH_END, WITH_ALL, EVERY, INSIDE, FRONT, DONE_END \
+    = range(FOLDED + FOLDS_WORDS, FOLDED + FOLDS_WORDS + 27)  # fmt: skip
+OWN_WORDS = DONE_END + 1
 _CAPACITY = PANES + PLACES
 _ENDS, _WANTED, _SLOTS, _FRESH, _FRESH_ROWS, _CHOSEN, _PICKED, _NUMBERS = range(8)
 SCRATCH_ROWS, SCRATCH_WORDS = 8, BLOCK + 8
@@ -57,14 +60,29 @@ def pane_words(own, which):  # type: ignore[no-untyped-def]
 
 @kernel
 def heap_of(own):  # type: ignore[no-untyped-def]
-    """The open panes: rows of (end, number), the least first."""
+    """The open panes that are not inside a window: rows of (end, number), the least first."""
     return table_at(own[HEAP], own[_CAPACITY], 2)
 
 
 @kernel
+def heaped(own):  # type: ignore[no-untyped-def]
+    """How many panes are in the heap."""
+    return live_of(own, PANES) - own[INSIDE]
+
+
+@kernel
 def least_end(own):  # type: ignore[no-untyped-def]
-    """The least end of the open panes plus the lateness that is allowed; COMPLETE if none is open."""
-    return heap_of(own)[0, 0] + own[LATENESS] if live_of(own, PANES) > 0 else COMPLETE
+    """The least end of the windows that have rows, plus the lateness that is allowed; COMPLETE if there is none."""
+    if live_of(own, PANES) == 0:
+        return COMPLETE
+    least = heap_of(own)[0, 0]
+    if own[EVERY] > 0:
+        if own[INSIDE] > 0:
+            least = key_column(own, PANES, 0)[own[FRONT] - 1]
+        behind = own[OFFSET] + own[WIDTH]
+        first = behind - (behind - least) // own[EVERY] * own[EVERY]
+        least = max(first, own[DONE_END] + own[EVERY])
+    return least + own[LATENESS]
 
 
 @kernel
@@ -84,7 +102,7 @@ def _open_panes(own, ends, numbers, fresh):  # type: ignore[no-untyped-def]
                 pane_words(own, FIRST)[number] = 0
                 pane_words(own, LAST)[number] = 0
                 pane_words(own, MEMBERS)[number] = 0
-                push(heap_of(own), live_of(own, PANES) - 1, ends[i], number)
+                push(heap_of(own), heaped(own) - 1, ends[i], number)
         numbers[i] = own[PANE_NUMBER]
     return True
 
@@ -137,9 +155,16 @@ def list_members(own, pane, slots, count):  # type: ignore[no-untyped-def]
 def close_first(own):  # type: ignore[no-untyped-def]
     """The pane that ends first is open no longer."""
     heap, size = heap_of(own), live_of(own, PANES)
-    number = words_at(own[SCRATCH], 1)
-    number[0] = heap[0, 1]
+    pane = heap[0, 1]
     pop(heap, size)
+    forget_pane(own, pane)
+
+
+@kernel
+def forget_pane(own, pane):  # type: ignore[no-untyped-def]
+    """A pane, which is in no list any more, is open no longer."""
+    number = words_at(own[SCRATCH], 1)
+    number[0] = pane
     forget_slots(own, PANES, number)
     own[PANE_END], own[RUN_END] = LEAST, -1
 
@@ -151,7 +176,8 @@ def _late(world, me, own, least):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _overflow(world, me, fold):  # type: ignore[no-untyped-def]
+def overflow(world, me, fold):  # type: ignore[no-untyped-def]
+    """A sum, of this fold, left its range."""
     fail(world, me, _OVERFLOW, fold, 0, 0)
     return FAILED
 
@@ -192,7 +218,7 @@ def take_rows(world, me):  # type: ignore[no-untyped-def]
             own, FOLDED, message, at, scratch[_SLOTS][: stop - at], scratch[_CHOSEN], scratch[_PICKED]
         )
         if wrong >= 0:
-            return _overflow(world, me, wrong)
+            return overflow(world, me, wrong)
         at = stop
     own[ROW] = 0
     state[MADE] = least_end(own)
@@ -215,12 +241,12 @@ def take_runs(world, me):  # type: ignore[no-untyped-def]
             times, end - own[STEP], end, folds[0, OPERATION], values, accumulated(own, FOLDED)[0], own[RUN_SLOT]
         )
         if at < 0:
-            return _overflow(world, me, 0)
+            return overflow(world, me, 0)
         if at > 0:
             starts[0], starts[1], slots[0] = 0, at, own[RUN_SLOT]
             wrong = fold_stretches(own, FOLDED, message, 1, 1, starts, slots)
             if wrong >= 0:
-                return _overflow(world, me, wrong)
+                return overflow(world, me, wrong)
     while at < len(times):
         runs, stop = cut_runs(times, at, own[STEP], own[OFFSET], starts, ends)
         low, _ = bounds(ends[:runs])
@@ -231,7 +257,7 @@ def take_runs(world, me):  # type: ignore[no-untyped-def]
             return NEEDS_ROOM
         wrong = fold_stretches(own, FOLDED, message, 0, runs, starts, slots)
         if wrong >= 0:
-            return _overflow(world, me, wrong)
+            return overflow(world, me, wrong)
         own[RUN_END], own[RUN_SLOT] = ends[runs - 1], slots[runs - 1]
         at = stop
     own[ROW] = 0

@@ -43,15 +43,38 @@ from tokenring.operators.aggregates.compiled_panes import (
 from tokenring.operators.aggregates.pane_state import PANE, too_late
 from tokenring.operators.folds import ALL, Accumulators, FoldTables, Plan, accumulated, gather, write_results
 from tokenring.operators.mechanisms import MADE, UPTO, CompiledLogic, driven, give, own_words
-from tokenring.operators.state import LEAST, SOURCE_WORDS, Keys, forget_slots, grown, key_column, link_numbers, live_of
+from tokenring.operators.state import (
+    KEY_COLUMNS,
+    LEAST,
+    SOURCE_WORDS,
+    Keys,
+    forget_slots,
+    grown,
+    key_column,
+    link_numbers,
+    live_of,
+)
 from tokenring.operators.time import Panes
 
 
 @kernel
-def _write_keys(own, slots, message, first, position):  # type: ignore[no-untyped-def]
-    """Write key columns from number `first` on to a message's columns from `position` on; returns the next one."""
-    for column in range(first, own[BY_COUNT] + 1):
-        gather(key_column(own, KEYS, column), slots, column_of(message, position))
+def write_keys(own, at, columns, slots, message, position):  # type: ignore[no-untyped-def]
+    """Write the last `columns` of the keys at `at` to a message's columns from `position` on; returns the next one."""
+    for column in range(own[at + KEY_COLUMNS] - columns, own[at + KEY_COLUMNS]):
+        gather(key_column(own, at, column), slots, column_of(message, position))
+        position += 1
+    return position
+
+
+@kernel
+def write_bounds(own, message, end):  # type: ignore[no-untyped-def]
+    """Write a window's bounds, as far as they are sent, to a message's first columns; returns the next one."""
+    position = 0
+    if own[WITH_START]:
+        column_of(message, position)[:] = end - own[WIDTH]
+        position += 1
+    if own[WITH_END]:
+        column_of(message, position)[:] = end
         position += 1
     return position
 
@@ -75,7 +98,7 @@ def _emit_panes(world, me):  # type: ignore[no-untyped-def]
         while live_of(own, PANES) > 0 and heap[0, 0] <= upto:
             listed = list_members(own, heap[0, 1], slots, listed)
             close_first(own)
-        position = _write_keys(own, slots, message, 0, 0)
+        position = write_keys(own, KEYS, own[BY_COUNT] + 1, slots, message, 0)
         words = accumulated(own, FOLDED)
         for fold in range(len(words)):
             gather(words[fold], slots, column_of(message, position))
@@ -100,14 +123,7 @@ def _emit_windows(world, me):  # type: ignore[no-untyped-def]
         slots = column_of(new_message(world, me, 0, members[pane]), 0)
         list_members(own, pane, slots, 0)
         close_first(own)
-        position = 0
-        if own[WITH_START]:
-            column_of(message, position)[:] = end - own[WIDTH]
-            position += 1
-        if own[WITH_END]:
-            column_of(message, position)[:] = end
-            position += 1
-        position = _write_keys(own, slots, message, 1, position)
+        position = write_keys(own, KEYS, own[BY_COUNT], slots, message, write_bounds(own, message, end))
         write_results(own, FOLDED, slots, message, position)
         forget_slots(own, KEYS, slots)
         give(world, me, time, message)
@@ -118,11 +134,12 @@ def _emit_windows(world, me):  # type: ignore[no-untyped-def]
 class CompiledPanes:
     """One worker's open panes and their state."""
 
-    def __init__(self, plan: Plan, panes: Panes, partial: bool) -> None:
-        """partial: whether rows are states that a first stage sent, stamped with their pane's end."""
+    def __init__(self, plan: Plan, panes: Panes, partial: bool, more_words: int = 0) -> None:
+        """partial: whether rows are states that a first stage sent, stamped with their pane's end. more_words: behind
+        those of panes."""
         self._plan, self._panes = plan, panes
         schema = Schema.of({PANE: "int64"} | plan.keys)
-        self._keys, self._open = Keys(schema, schema.names), Keys(schema, (PANE,))
+        self.keys, self.open = Keys(schema, schema.names), Keys(schema, (PANE,))
         self.state = Accumulators(plan)
         self._tables = FoldTables(plan)
         self._by = np.array([plan.schema.position(name) for name in plan.by], np.int64)
@@ -130,21 +147,23 @@ class CompiledPanes:
         self._scratch = np.zeros((SCRATCH_ROWS, SCRATCH_WORDS), np.int64)
         self._first, self._last, self._members = (np.zeros(64, np.int64) for _ in range(3))
         self._following, self._heap = np.zeros(64, np.int64), np.zeros((64, 2), np.int64)
-        self.words = words = np.zeros(OWN_WORDS, np.int64)
+        self.words = words = np.zeros(OWN_WORDS + more_words, np.int64)
         words[BY], words[BY_COUNT], words[SOURCES] = address_of(self._by), len(self._by), address_of(self._sources)
         words[SCRATCH], words[LATENESS] = address_of(self._scratch), panes.lateness
         words[CLOSED], words[RUN_END], words[PANE_END] = -1, -1, LEAST
-        words[TIME], words[STEP], words[OFFSET] = -1, panes.step, panes.offset
+        words[TIME], words[STEP], words[OFFSET], words[WIDTH] = -1, panes.step, panes.offset, panes.width
         if partial:
             words[TIME], words[STEP] = plan.schema.position(PANE), 0
         elif panes.time:
             words[TIME] = plan.schema.position(panes.time)
+        if panes.time:
+            words[WITH_START], words[WITH_END] = panes.named
         self._link()
 
     def _link(self) -> None:
         words = self.words
-        link_numbers(words, KEYS, self._keys)
-        link_numbers(words, PANES, self._open)
+        link_numbers(words, KEYS, self.keys)
+        link_numbers(words, PANES, self.open)
         self._tables.link(words, FOLDED, self.state)
         words[FIRST], words[LAST] = address_of(self._first), address_of(self._last)
         words[MEMBERS], words[FOLLOWING] = address_of(self._members), address_of(self._following)
@@ -152,11 +171,11 @@ class CompiledPanes:
 
     def grow(self) -> None:
         """Make room for another pane, and another key."""
-        self._keys.grow()
-        self._open.grow()
-        self.state.reserve(self._keys.capacity)
-        self._following = grown(self._following, self._keys.capacity)
-        open_panes = self._open.capacity
+        self.keys.grow()
+        self.open.grow()
+        self.state.reserve(self.keys.capacity)
+        self._following = grown(self._following, self.keys.capacity)
+        open_panes = self.open.capacity
         self._first, self._last = grown(self._first, open_panes), grown(self._last, open_panes)
         self._members, self._heap = grown(self._members, open_panes), grown(self._heap, open_panes, axis=0)
         self._link()
@@ -181,10 +200,6 @@ def compiled_local(plan: Plan, panes: Panes, schema: Schema) -> CompiledLogic:
 def compiled_windows(plan: Plan, panes: Panes) -> CompiledLogic:
     """`Windows` that are panes, of the states that the first stage sends, of a plan for which `can_fold` holds."""
     held = CompiledPanes(plan, panes, True)
-    words = held.words
-    words[WIDTH] = panes.width
-    if panes.time:
-        words[WITH_START], words[WITH_END] = panes.named
     return CompiledLogic(
-        words, _emit_windows, (take_rows,), late=1, owners=(held,), make_room=held.grow, explain=held.explain
+        held.words, _emit_windows, (take_rows,), late=1, owners=(held,), make_room=held.grow, explain=held.explain
     )

@@ -7,8 +7,8 @@ from sortedcontainers import SortedSet
 
 from tokenring.engine import COMPLETE, Batch, Schema, Time
 from tokenring.operators.aggregates.pane_state import PANE, PaneState, State, ends_of, too_late
-from tokenring.operators.aggregates.put_together import Merged, Moved
-from tokenring.operators.folds import Accumulators, Groups, Plan
+from tokenring.operators.aggregates.put_together import PutTogether
+from tokenring.operators.folds import Groups, Plan
 from tokenring.operators.mechanisms import Give, distinct
 from tokenring.operators.state import Keys, joined, wrapped
 from tokenring.operators.time import Panes, bounds_of
@@ -23,12 +23,10 @@ class Windows:
         self.late = int(partial)
         self._plan, self._panes, self._schema = plan, panes, schema
         self._partial = partial
-        state = make(plan)
-        self._rows = PaneState(plan, panes, state)
-        self._groups = Groups(Schema.of(plan.keys)) if plan.by and not panes.is_tumbling else None
-        self._together: Merged | Moved = Merged(panes, self._rows, self._groups, make(plan))
-        if self._groups is not None and isinstance(state, Accumulators) and state.reversible:
-            self._together = Moved(panes, self._rows, self._groups, state, Accumulators(plan))
+        self._rows = PaneState(plan, panes, make(plan))
+        self._together = (
+            None if panes.is_tumbling else PutTogether(panes, self._rows, Groups(plan.keys), make(plan))
+        )
         self._time = plan.schema.position(PANE if partial else panes.time) if partial or panes.time else -1
         self._pending: SortedSet = SortedSet()  # ends of windows that have rows
         self._closed: Time = -1
@@ -48,8 +46,6 @@ class Windows:
         rows = self._rows
         for end in rows.take(batch, ends):
             self._pending.update(panes.window_ends(end))
-        if self._groups is not None and len(rows.keys.fresh):
-            self._groups.add(rows.keys, rows.keys.fresh)
         return self.least()
 
     def advance(self, frontier: Time) -> None:
@@ -65,7 +61,7 @@ class Windows:
         self._closed = max(self._closed, upto)
         while self._pending and self._pending[0] + panes.lateness <= upto:
             end = self._pending.pop(0)
-            if panes.is_tumbling:
+            if self._together is None:
                 ((_, slots),) = rows.close(end)
                 give(end + panes.lateness, self._results(end, slots, rows.keys, rows.state))
                 rows.forget(slots)
@@ -75,8 +71,6 @@ class Windows:
             start = end - panes.width + panes.every  # of the next window
             self._together.leave(start)
             for _, slots in rows.close(start):
-                if self._groups is not None:
-                    self._groups.forget(slots)
                 rows.forget(slots)
         return self.least()
 

@@ -14,13 +14,15 @@ from tokenring.operators.folds.compiled_folds import (
     fold_stretches,
     folds_of,
     gather,
+    merge_slots,
     start_slot,
+    take_away_slots,
     write_results,
 )
 from tokenring.operators.folds.compiled_top import compiled_top
 from tokenring.operators.folds.conditions import with_conditions
 from tokenring.operators.folds.functions import Aggregate, Count, CountDistinct, First, Last, Max, Mean, Min, Sum
-from tokenring.operators.folds.groups import Groups
+from tokenring.operators.folds.groups import Groups, leave_groups
 from tokenring.operators.folds.kernels import BLOCK, bounds, distinct_slots, fold_inside
 from tokenring.operators.folds.owners import to_owners
 from tokenring.operators.folds.plan import ALL, Plan
@@ -58,7 +60,10 @@ __all__ = [
     "fold_stretches",
     "folds_of",
     "gather",
+    "leave_groups",
+    "merge_slots",
     "start_slot",
+    "take_away_slots",
     "to_owners",
     "with_conditions",
     "write_results",

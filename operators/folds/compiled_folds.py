@@ -7,9 +7,11 @@ from tokenring.engine.compiled import address_of, column_of, table_at
 from tokenring.operators.folds.accumulators import Accumulators
 from tokenring.operators.folds.functions import AS_IT_IS, FLIPPED, MEAN, MEAN_UNSIGNED, Fold
 from tokenring.operators.folds.kernels import (
+    COUNT,
     DISTINCT,
     MAX_FLOAT,
     MIN_FLOAT,
+    SUM,
     SUM_FLOAT,
     fold_floats,
     fold_runs,
@@ -111,6 +113,31 @@ def fold_stretches(own, at, message, first, runs, starts, slots):  # type: ignor
         if not fold_runs(folds[number, OPERATION], runs, starts, slots, values, state[number]):
             return number
     return -1
+
+
+@kernel
+def merge_slots(own, at, target_at, source, target, words):  # type: ignore[no-untyped-def]
+    """Fold slots of the state at `at` into slots of that at `target_at`, of the same folds. words: room for as many.
+    Returns the fold whose sum left its range; -1 if none did."""
+    folds, state, merged = folds_of(own, at), accumulated(own, at), accumulated(own, target_at)
+    words = words[: len(source)]
+    for number in range(len(folds)):
+        operation = folds[number, OPERATION]
+        gather(state[number], source, words)
+        if operation in _FLOATS:
+            fold_floats(operation, target, words.view(np.float64), merged[number].view(np.float64))
+        elif not fold_words(SUM if operation == COUNT else operation, target, words, merged[number]):
+            return number
+    return -1
+
+
+@kernel
+def take_away_slots(own, at, target_at, source, target):  # type: ignore[no-untyped-def]
+    """Undo `merge_slots` of counts and sums of integers; all of `target` are different."""
+    state, merged = accumulated(own, at), accumulated(own, target_at)
+    for number in range(len(state)):
+        for i in range(len(source)):
+            merged[number, target[i]] -= state[number, source[i]]
 
 
 @kernel

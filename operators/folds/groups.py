@@ -1,26 +1,11 @@
-"""Groups: keys regardless of their panes, numbered when a pane's row of them appears, not once more in every window."""
+"""Groups: keys regardless of their panes, numbered once for each pane of the window that is put together."""
+
+from collections.abc import Mapping
 
 import numpy as np
 
 from tokenring.engine import COLUMN, WORDS, Schema, int64, kernel, void
 from tokenring.operators.state import Keys, grown, wrapped
-
-
-@kernel(int64(COLUMN, COLUMN, WORDS, WORDS, WORDS))
-def _gather(slots, group_of, seen, groups, distinct):  # type: ignore[no-untyped-def]
-    """Fill in slots' groups, and the distinct ones, in the order in which they appear; returns how many those are.
-    seen, int64 (groups,): 0 outside of calls."""
-    found = 0
-    for i in range(len(slots)):
-        group = group_of[slots[i]]
-        groups[i] = group
-        if seen[group] == 0:
-            seen[group] = 1
-            distinct[found] = group
-            found += 1
-    for j in range(found):
-        seen[distinct[j]] = 0
-    return found
 
 
 @kernel(void(COLUMN, WORDS))
@@ -29,12 +14,11 @@ def _use(groups, uses):  # type: ignore[no-untyped-def]
         uses[group] += 1
 
 
-@kernel(int64(COLUMN, COLUMN, WORDS, WORDS))
-def _leave(slots, group_of, uses, unused):  # type: ignore[no-untyped-def]
-    """Slots have left their groups: fill in the groups that nobody uses any more; returns how many."""
+@kernel(int64(COLUMN, WORDS, WORDS))
+def leave_groups(groups, uses, unused):  # type: ignore[no-untyped-def]
+    """Each of these groups has a pane less: fill in those that have none any more; returns how many."""
     found = 0
-    for slot in slots:
-        group = group_of[slot]
+    for group in groups:
         uses[group] -= 1
         if uses[group] == 0:
             unused[found] = group
@@ -43,32 +27,39 @@ def _leave(slots, group_of, uses, unused):  # type: ignore[no-untyped-def]
 
 
 class Groups:
-    """The group of each slot of (pane, key): that of its key. Memory: 8 bytes a slot, and the keys of open panes."""
+    """The groups of the panes that are inside a window, by their keys; one group of all, if there are no key columns.
+    Memory: the keys."""
 
-    def __init__(self, schema: Schema) -> None:
-        self.keys = Keys(schema, schema.names)
-        self._schema = schema
-        self._group_of = np.zeros(64, np.int64)
-        self._uses = np.zeros(64, np.int64)
-        self._seen = np.zeros(64, np.int64)
+    def __init__(self, keys: Mapping[str, str]) -> None:
+        """keys: names and kinds of the key's columns."""
+        self.keys = Keys(Schema.of(keys), tuple(keys)) if keys else None
+        self._uses = np.zeros(64, np.int64)  # by group: in how many panes it is
 
-    def add(self, panes: Keys, slots: np.ndarray) -> None:
-        """Slots are new: those of `panes`, whose first column is the pane."""
-        columns, heaps = panes.columns(slots)
-        groups = self.keys.slots(wrapped(self._schema, (columns[1:], heaps[1:]), len(slots)))
-        self._group_of = grown(self._group_of, panes.limit)
-        self._uses, self._seen = grown(self._uses, self.keys.limit), grown(self._seen, self.keys.limit)
-        self._group_of[slots] = groups
+    @property
+    def limit(self) -> int:
+        """Every group so far is less."""
+        return 1 if self.keys is None else self.keys.limit
+
+    def enter(self, panes: Keys, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """A pane comes in, with these slots of `panes`, whose first column is the pane: the group of each, int64 (n,),
+        and those that are new."""
+        if self.keys is None:
+            groups = np.zeros(len(slots), np.int64)
+        else:
+            columns, heaps = panes.columns(slots)
+            groups = self.keys.slots(wrapped(self.keys.schema, (columns[1:], heaps[1:]), len(slots)))
+            self._uses = grown(self._uses, self.keys.limit)
+        fresh = groups[self._uses[groups] == 0]  # a pane has each group once
         _use(groups, self._uses)
+        return groups, fresh
 
-    def of(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The group of each slot, int64 (n,), and the distinct ones."""
-        groups, distinct = np.empty(len(slots), np.int64), np.empty(len(slots), np.int64)
-        found = _gather(slots, self._group_of, self._seen, groups, distinct)
-        return groups, distinct[:found]
+    def leave(self, groups: np.ndarray) -> None:
+        """A pane goes, with these groups of its slots."""
+        unused = np.empty(len(groups), np.int64)
+        found = leave_groups(groups, self._uses, unused)
+        if self.keys is not None:
+            self.keys.remove(unused[:found])
 
-    def forget(self, slots: np.ndarray) -> None:
-        """Slots are not used any more."""
-        unused = np.empty(len(slots), np.int64)
-        found = _leave(slots, self._group_of, self._uses, unused)
-        self.keys.remove(unused[:found])
+    def inside(self) -> np.ndarray:
+        """The groups that some pane has, int64 (n,), in order."""
+        return np.flatnonzero(self._uses)

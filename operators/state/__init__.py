@@ -15,6 +15,7 @@ from tokenring.operators.state.cells import mixed, slot_of
 from tokenring.operators.state.chains import chain, members_of
 from tokenring.operators.state.compiled_keys import CAPACITY, KEYS_WORDS, cells_of, counts_of, link_keys, tags_of
 from tokenring.operators.state.compiled_numbers import (
+    KEY_COLUMNS,
     NUMBERS_WORDS,
     PLACES,
     SOURCE_WORDS,
@@ -39,6 +40,7 @@ __all__ = [
     "FREE",
     "HeapedColumns",
     "KEYS_WORDS",
+    "KEY_COLUMNS",
     "Keys",
     "LEAST",
     "LIMIT",

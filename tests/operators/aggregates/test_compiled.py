@@ -65,9 +65,11 @@ def without_text(stream: Stream) -> Stream:
 Made = Callable[[Stream], Stream]
 
 
-def sent_both_ways(make: Made, columns: dict[str, Any], size: int, workers: int = 1) -> tuple[list[Any], list[Any]]:
+def sent_both_ways(
+    make: Made, columns: dict[str, Any], size: int, workers: int = 1, on: str = ""
+) -> tuple[list[Any], list[Any]]:
     """What an operator sends of rows, in order: in compiled code, and, for a text column that is beside them, in
-    Python."""
+    Python. on: a column that ascends; time moves on to it."""
     found = []
     for schema in (WORDS, WORDS | {"text": "string"}):
         rows = len(columns["at"])
@@ -75,6 +77,8 @@ def sent_both_ways(make: Made, columns: dict[str, Any], size: int, workers: int 
         with bench([Schema.of(schema)], make, workers, queue_bytes=1 << 20) as made:
             for number, start in enumerate(range(0, rows, size)):
                 some = {name: values[start : start + size] for name, values in given.items()}
+                if on:
+                    made.advance(max(some[on][0], 0))
                 made.send(some, worker=number % workers)
                 made.settle()
             made.close()
@@ -103,16 +107,39 @@ def test_all_aggregates(rows: Any, window: Any, by: str, workers: int, size: int
     assert compiled == python
 
 
+MOVED: dict[str, Aggregate] = {"n": Count(), "v": Sum("plain"), "mean": Mean("value"), "sides": Sum("side")}
+"""Aggregates whose state is moved on from window to window."""
+
+
+@pytest.mark.parametrize("window", [Tumbling("at", 10), Sliding("at", 50, 10), Sliding("at", 25, 10, 3)], ids=str)
 @pytest.mark.parametrize("by", ["", "plain", "plain side"])
-def test_tables_grow(by: str) -> None:
+def test_tables_grow(by: str, window: Any) -> None:
     """Thousands of keys and hundreds of windows in messages of thousands of rows, out of order."""
-    count = 6_000
-    columns = _columns([(at * 7919 % 3_000, at % 2 == 0, None, None, at, at % 1_500) for at in range(count)])
-    asked: Any = {"n": Count(), "v": Sum("plain"), "mean": Mean("wide")}
+    columns = _columns([(at * 7919 % 3_000, at % 2 == 0, None, None, at, at % 1_500) for at in range(6_000)])
+    for asked in (MOVED, MOVED | {"high": Max("plain")}):
+        compiled, python = sent_both_ways(
+            lambda stream, asked=asked: aggregate(stream, by, window=window, **asked), columns, 2_500
+        )
+        assert len(compiled) > 250
+        assert compiled == python
+
+
+@settings(max_examples=25)
+@given(
+    rows=st.lists(ROW, min_size=1, max_size=40),
+    window=st.sampled_from([Sliding("at", 12, 4), Sliding("at", 10, 4, 1, end=None), Sliding("at", 30, 1)]),
+    by=st.sampled_from(["", "plain", "side wide", "value"]),
+    lateness=st.sampled_from([0, 5]),
+    merged=st.booleans(),
+    size=st.integers(1, 10),
+)
+def test_windows_slide(rows: Any, window: Any, by: str, lateness: int, merged: bool, size: int) -> None:
+    """Keys come into a window, and leave it, as time goes on."""
+    rows.sort(key=lambda row: row[0])
+    asked = MOVED | ({"low": Min("value")} if merged else {})
     compiled, python = sent_both_ways(
-        lambda stream: aggregate(stream, by, window=Tumbling("at", 10), **asked), columns, 2_500
+        lambda stream: aggregate(stream, by, window=window, lateness=lateness, **asked), _columns(rows), size, on="at"
     )
-    assert len(compiled) > 250
     assert compiled == python
 
 

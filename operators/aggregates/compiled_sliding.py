@@ -1,0 +1,296 @@
+"""Sliding windows in the worker's inner loop: what `Windows` of several panes each send, by `PutTogether`."""
+
+import numpy as np
+
+from tokenring.engine import Schema, kernel
+from tokenring.engine.compiled import (
+    AGAIN,
+    DONE,
+    NEEDS_ROOM,
+    address_of,
+    claim,
+    entry,
+    new_message,
+    table_at,
+    words_at,
+    world_at,
+)
+from tokenring.operators.aggregates.compiled_panes import (
+    BY_COUNT,
+    CLOSED,
+    DONE_END,
+    EVERY,
+    FIRST,
+    FOLDED,
+    FOLLOWING,
+    FRONT,
+    INSIDE,
+    KEYS,
+    LATENESS,
+    MEMBERS,
+    OWN_WORDS,
+    PANES,
+    SOURCES,
+    WIDTH,
+    forget_pane,
+    heap_of,
+    heaped,
+    least_end,
+    list_members,
+    overflow,
+    pane_words,
+    take_rows,
+)
+from tokenring.operators.aggregates.compiled_windows import CompiledPanes, write_bounds, write_keys
+from tokenring.operators.folds import (
+    BLOCK,
+    FOLDS_WORDS,
+    Accumulators,
+    FoldTables,
+    Plan,
+    gather,
+    leave_groups,
+    merge_slots,
+    start_slot,
+    take_away_slots,
+    write_results,
+)
+from tokenring.operators.mechanisms import MADE, UPTO, CompiledLogic, driven, give, own_words
+from tokenring.operators.state import (
+    NUMBERS_WORDS,
+    PLACES,
+    SOURCE_WORDS,
+    Keys,
+    forget_slots,
+    grown,
+    key_column,
+    link_numbers,
+    live_of,
+    mix_in,
+    number_rows,
+    pop,
+)
+from tokenring.operators.time import Panes
+
+# Words behind those of panes: where groups and their folds are. GROUP_OF: by slot of a pane that is inside. USES: by
+# group, in how many panes inside it is. BEHIND: by pane that is inside the next one, plus one; BACK: the last one, plus
+# one. ENTERING: the slot, plus one, with which the pane that comes in is to be gone on with after there was no room.
+# MOVES: whether groups' state is moved on from window to window.
+_GROUPS = OWN_WORDS
+_MERGED = _GROUPS + NUMBERS_WORDS
+_GROUP_OF, _USES, _BEHIND, _BACK, _ENTERING, _SCRATCH, _MOVES = range(_MERGED + FOLDS_WORDS, _MERGED + FOLDS_WORDS + 7)
+_ALL_WORDS = _MOVES + 1
+_SLOTS, _NUMBERS, _WANTED, _FRESH, _FRESH_ROWS, _PICKED = range(6)
+_SCRATCH_ROWS = 6
+_MOST_ROWS = 1 << 14
+"""So many rows are sent in a call, or those of one window: what is sent stays until the round ends."""
+_ALL_IN, _NO_ROOM = -1, -2  # what `_enter_panes` says, if it is not the fold whose sum left its range
+
+
+@kernel
+def _number_groups(world, own, slots, groups, scratch):  # type: ignore[no-untyped-def]
+    """Write the groups of slots' keys; returns how many there was room for."""
+    count, columns = len(slots), own[BY_COUNT]
+    if columns == 0:
+        groups[:] = 0
+        return count
+    words = table_at(claim(world_at(world), 8 * columns * count), columns, count)
+    for column in range(columns):
+        gather(key_column(own, KEYS, column + 1), slots, words[column])
+    wanted, sources = words[0], table_at(own[SOURCES], 0, SOURCE_WORDS)
+    if columns > 1:
+        wanted, sources = scratch[_WANTED][:count], table_at(own[SOURCES], columns, SOURCE_WORDS)
+        wanted[:] = 0
+        for column in range(columns):
+            mix_in(wanted, sources, column, words[column])
+    done, _ = number_rows(own, _GROUPS, sources, wanted, groups, scratch[_FRESH], scratch[_FRESH_ROWS])
+    return done
+
+
+@kernel
+def _enter_slots(world, own, slots, groups, scratch):  # type: ignore[no-untyped-def]
+    """Slots of a pane come in. Returns how many there was room for, and the fold whose sum left its range; -1 if none
+    did."""
+    done = _number_groups(world, own, slots, groups, scratch)
+    slots, groups = slots[:done], groups[:done]
+    uses = words_at(own[_USES], own[_GROUPS + PLACES])
+    group_of = words_at(own[_GROUP_OF], own[KEYS + PLACES])
+    for i in range(done):
+        if uses[groups[i]] == 0:
+            start_slot(own, _MERGED, groups[i])
+        uses[groups[i]] += 1
+        group_of[slots[i]] = groups[i]
+    wrong = merge_slots(own, FOLDED, _MERGED, slots, groups, scratch[_PICKED]) if own[_MOVES] else -1
+    return done, wrong
+
+
+@kernel
+def _enter_panes(world, own, end):  # type: ignore[no-untyped-def]
+    """The panes that end by `end` come in, in order; if there is no room, as far as there is."""
+    heap, first = heap_of(own), pane_words(own, FIRST)
+    following, behind = words_at(own[FOLLOWING], own[KEYS + PLACES]), words_at(own[_BEHIND], own[PANES + PLACES])
+    scratch = table_at(own[_SCRATCH], _SCRATCH_ROWS, BLOCK)
+    slots, groups = scratch[_SLOTS], scratch[_NUMBERS]
+    while heaped(own) > 0 and heap[0, 0] <= end:
+        pane = heap[0, 1]
+        at = own[_ENTERING] if own[_ENTERING] != 0 else first[pane]
+        while at != 0:
+            count = 0
+            while at != 0 and count < BLOCK:
+                slots[count] = at - 1
+                count += 1
+                at = following[at - 1]
+            done, wrong = _enter_slots(world, own, slots[:count], groups[:count], scratch)
+            if wrong >= 0:
+                return wrong
+            if done < count:
+                own[_ENTERING] = slots[done] + 1
+                return _NO_ROOM
+        own[_ENTERING] = 0
+        pop(heap, heaped(own))
+        behind[pane] = 0
+        if own[INSIDE] == 0:
+            own[FRONT] = pane + 1
+        else:
+            behind[own[_BACK] - 1] = pane + 1
+        own[_BACK] = pane + 1
+        own[INSIDE] += 1
+    return _ALL_IN
+
+
+@kernel
+def _slots_inside(world, own, pane):  # type: ignore[no-untyped-def]
+    """The slots of a pane that is inside, and their groups."""
+    members = pane_words(own, MEMBERS)[pane]
+    slots = words_at(claim(world_at(world), 8 * members), members)
+    groups = words_at(claim(world_at(world), 8 * members), members)
+    list_members(own, pane, slots, 0)
+    gather(words_at(own[_GROUP_OF], own[KEYS + PLACES]), slots, groups)
+    return slots, groups
+
+
+@kernel
+def _leave_panes(world, own, upto):  # type: ignore[no-untyped-def]
+    """The panes that end by `upto` are of no later window, and are open no longer."""
+    ends, behind = key_column(own, PANES, 0), words_at(own[_BEHIND], own[PANES + PLACES])
+    uses = words_at(own[_USES], own[_GROUPS + PLACES])
+    while own[INSIDE] > 0 and ends[own[FRONT] - 1] <= upto:
+        pane = own[FRONT] - 1
+        slots, groups = _slots_inside(world, own, pane)
+        if own[_MOVES]:
+            take_away_slots(own, FOLDED, _MERGED, slots, groups)
+        forget_slots(own, KEYS, slots)
+        unused = leave_groups(groups, uses, slots)
+        if own[BY_COUNT] > 0:
+            forget_slots(own, _GROUPS, slots[:unused])
+        own[FRONT] = behind[pane]
+        own[INSIDE] -= 1
+        forget_pane(own, pane)
+
+
+@kernel
+def _merge_anew(world, own, shown):  # type: ignore[no-untyped-def]
+    """The state of the groups that are shown, from that of the panes inside. Returns the fold whose sum left its
+    range; -1 if none did."""
+    for group in shown:
+        start_slot(own, _MERGED, group)
+    behind, at = words_at(own[_BEHIND], own[PANES + PLACES]), own[FRONT]
+    for _ in range(own[INSIDE]):
+        slots, groups = _slots_inside(world, own, at - 1)
+        words = words_at(claim(world_at(world), 8 * len(slots)), len(slots))
+        wrong = merge_slots(own, FOLDED, _MERGED, slots, groups, words)
+        if wrong >= 0:
+            return wrong
+        at = behind[at - 1]
+    return -1
+
+
+@kernel
+def _groups_inside(world, own):  # type: ignore[no-untyped-def]
+    """The groups that some pane inside has, in order."""
+    rows = live_of(own, _GROUPS) if own[BY_COUNT] > 0 else 1
+    shown, uses = words_at(claim(world_at(world), 8 * rows), rows), words_at(own[_USES], own[_GROUPS + PLACES])
+    found, group = 0, 0
+    while found < rows:
+        if uses[group] > 0:
+            shown[found] = group
+            found += 1
+        group += 1
+    return shown
+
+
+@entry
+def _emit_sliding(world, me):  # type: ignore[no-untyped-def]
+    """Close windows, a message each."""
+    state, own = driven(world, me), own_words(world, me, _ALL_WORDS)
+    own[CLOSED] = max(own[CLOSED], state[UPTO])
+    rows = 0
+    while least_end(own) <= state[UPTO]:
+        if rows >= _MOST_ROWS:
+            return AGAIN
+        time = least_end(own)
+        end = time - own[LATENESS]
+        told = _enter_panes(world, own, end)
+        if told == _NO_ROOM:
+            return NEEDS_ROOM
+        shown = _groups_inside(world, own)
+        if told == _ALL_IN and own[_MOVES] == 0:
+            told = _merge_anew(world, own, shown)
+        if told >= 0:
+            return overflow(world, me, told)
+        message = new_message(world, me, 0, len(shown))
+        position = write_keys(own, _GROUPS, own[BY_COUNT], shown, message, write_bounds(own, message, end))
+        write_results(own, _MERGED, shown, message, position)
+        give(world, me, time, message)
+        rows += len(shown)
+        own[DONE_END] = end
+        _leave_panes(world, own, end - own[WIDTH] + own[EVERY])
+    state[MADE] = least_end(own)
+    return DONE
+
+
+class _Sliding:
+    """One worker's open panes, and the groups of those that are inside the window at hand."""
+
+    def __init__(self, plan: Plan, panes: Panes) -> None:
+        self._panes = CompiledPanes(plan, panes, True, _ALL_WORDS - OWN_WORDS)
+        self._groups = Keys(Schema.of(plan.keys), plan.by) if plan.by else None
+        self._state, self._tables = Accumulators(plan), FoldTables(plan)
+        self._group_of, self._uses, self._behind = (np.zeros(64, np.int64) for _ in range(3))
+        self._scratch = np.zeros((_SCRATCH_ROWS, BLOCK), np.int64)
+        self.words = words = self._panes.words
+        self.explain = self._panes.explain
+        words[_SCRATCH], words[_MOVES] = address_of(self._scratch), self._state.reversible
+        words[EVERY], words[DONE_END] = panes.every, -(2**62)
+        self._link()
+
+    def _link(self) -> None:
+        words = self.words
+        if self._groups is None:
+            words[_GROUPS + PLACES] = len(self._uses)  # one group of all
+        else:
+            link_numbers(words, _GROUPS, self._groups)
+        self._tables.link(words, _MERGED, self._state)
+        words[_GROUP_OF], words[_USES] = address_of(self._group_of), address_of(self._uses)
+        words[_BEHIND] = address_of(self._behind)
+
+    def grow(self) -> None:
+        """Make room for another pane, another key of one, and another group."""
+        panes = self._panes
+        panes.grow()
+        self._group_of = grown(self._group_of, panes.keys.capacity)
+        self._behind = grown(self._behind, panes.open.capacity)
+        if self._groups is not None:
+            self._groups.grow()
+            self._state.reserve(self._groups.capacity)
+            self._uses = grown(self._uses, self._groups.capacity)
+        self._link()
+
+
+def compiled_sliding(plan: Plan, panes: Panes) -> CompiledLogic:
+    """`Windows` of several panes each, of the states that the first stage sends, of a plan for which `can_fold` holds.
+    """
+    held = _Sliding(plan, panes)
+    return CompiledLogic(
+        held.words, _emit_sliding, (take_rows,), late=1, owners=(held,), make_room=held.grow, explain=held.explain
+    )
