@@ -36,7 +36,10 @@ class CompiledInbox:
             kept = (*columns, time.keys)
             keys, at_one_time, time = address_of(time.keys), time.time != OWN_TIMES, time.least
         self._kept.until_round_ends(kept)
-        hand_over(self._world.address, self.port, time, batch.rows, addresses, keys, at_one_time)
+        try:
+            hand_over(self._world.address, self.port, time, batch.rows, addresses, keys, at_one_time)
+        except MemoryError:
+            raise self._world.lacked() from None
 
     def __len__(self) -> int:
         return int(self._world.inputs["waiting"][self.port])

@@ -1,5 +1,6 @@
 """The compiled part of one worker: what its tables are about, and what Python does when the loop asks for it."""
 
+import os
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from tokenring.engine.bridge.compiled_edges import CompiledEdges
 from tokenring.engine.bridge.compiled_inbox import CompiledInbox, KeptColumns
+from tokenring.engine.bridge.labels import Labels
 from tokenring.engine.columns import Schema
 from tokenring.engine.data import (
     BurstEnd,
@@ -49,7 +51,7 @@ from tokenring.engine.progress import CHANGE_BYTES, CHANGE_WORDS, ChangeLog, Pro
 from tokenring.engine.running import RunningOperator
 from tokenring.engine.tokens import Token
 from tokenring.shm.kernels import address_of
-from tokenring.shm.memory import Segment
+from tokenring.shm.memory import WORKER_PROCESS, WORKER_RUNNING, Segment
 from tokenring.shm.queues import parked_address
 
 
@@ -61,6 +63,7 @@ class CompiledPart:
         self.log = log
         self.kept = KeptColumns(world)
         self.edges = CompiledEdges(world, log, plane.lent)
+        self._labels = Labels()
         self._plane = plane
         self._tracker = tracker
         self._operators: dict[int, tuple[RunningOperator, Compiled]] = {}
@@ -71,12 +74,14 @@ class CompiledPart:
 
     def attach(self, segment: Segment, me: int, progress: ProgressChannel, observed: int) -> None:
         """Tell the kernels where the rest of the worker is. observed: bits of CHECKED and NOTED."""
-        plane = self._plane
+        plane, line = self._plane, segment.layout.worker(me)
+        segment.words[line + WORKER_PROCESS] = os.getpid()
         attach_world(
             self.world, me, segment.layout.workers, self._tracker.tables.state, progress.ring,
             plane.incoming, plane.outgoing, plane.inbox, plane.routes, plane.counts,
             parked_address(segment), plane.congested_flags,
-            plane.backlog_limit_bytes, segment.address(segment.layout.ending), observed,
+            plane.backlog_limit_bytes, segment.address(segment.layout.ending),
+            segment.address(line + WORKER_RUNNING), observed,
         )  # fmt: skip
         self.before()
 
@@ -189,12 +194,13 @@ class CompiledPart:
             target = channel.inbox.queue.port + bursts * BURSTS
         self.world.deliver(number, target)
 
-    def add(self, operator: RunningOperator, compiled: Compiled, tokens: Sequence[Token]) -> None:
-        """Let the loop run an operator, with these tokens as its own."""
+    def add(self, operator: RunningOperator, dataflow: str, compiled: Compiled, tokens: Sequence[Token]) -> None:
+        """Let the loop run an operator of a dataflow of that name, with these tokens as its own."""
         row = operator.compiled
         self._operators[row] = operator, compiled
         words = self.world.operators[row]
         words["logic"], words["state"] = compiled.logic.address, address_of(compiled.state)
+        words["label"] = self._labels.address(operator.name, dataflow, compiled.logic.py_func)
         if compiled.view is not None:
             operator.view = compiled.view
         for at, token in enumerate(tokens):
@@ -252,10 +258,20 @@ class CompiledPart:
                 self._raise(operator, compiled)
             compiled.make_room()
             self.before()
-            stopped = run_once(self.world.address, row)
+            try:
+                stopped = run_once(self.world.address, row)
+            except MemoryError:
+                raise self.no_memory() from None
             self.after()
             if not stopped:
                 return
+
+    def no_memory(self) -> OperatorError:
+        """The error for memory that the loop asked for in vain, between the runs of operators."""
+        operator, _ = self._operators[self.world.view[STOPPED_AT]]
+        found = self.world.lacked()
+        where = f"the inner loop of worker {operator.runtime.index}, at operator {operator.name!r}"
+        return OperatorError(f"{where}: {type(found).__name__}: {found}")
 
     def _raise(self, operator: RunningOperator, compiled: Compiled) -> NoReturn:
         row = self.world.operators[operator.compiled]
@@ -275,7 +291,7 @@ class CompiledPart:
                 f"operator {operator.name!r} raised on worker {index} ({inputs or 'a source'}): "
                 f"{type(found).__name__}: {found}"
             ) from found
-        wrong: TokenRingError = what_is_wrong(error, operands)
+        wrong: Exception = what_is_wrong(error, operands)
         if error == 0 and self.world.view[TROUBLE] == NEEDS_ROOM:
             wrong = TokenError("its logic returned NEEDS_ROOM, and it has no make_room; give Compiled one")
         raise OperatorError(f"{where}: {type(wrong).__name__}: {wrong}") from wrong

@@ -11,6 +11,7 @@ from tokenring.engine.native.layout import (
     INCOMING,
     KEYS,
     LENT,
+    STOPPED_AT,
     TAKEN,
     TIME,
     inputs_at,
@@ -56,6 +57,7 @@ def take_in(words):  # type: ignore[no-untyped-def]
             continue
         port = target & (BURSTS - 1)
         width = inputs_at(words)[port].width
+        words[STOPPED_AT] = inputs_at(words)[port].operator  # for the error, should there be no memory
         message = bare_message(words, width, arrived[entry + INBOX_ROWS])
         header = words_at(message, COLUMNS + width)
         header[TIME] = arrived[entry + INBOX_STAMP]

@@ -19,6 +19,8 @@ from tokenring.engine.native.layout import (
     FOR_PYTHON,
     FRESH,
     KEYS,
+    LACKED,
+    LACKED_EACH,
     LAST_FOR_PYTHON,
     LENT,
     LOCAL,
@@ -39,10 +41,10 @@ from tokenring.engine.native.layout import (
     outputs_at,
     world_at,
 )
-from tokenring.engine.native.memory import claim, let_go, owned_copy
+from tokenring.engine.native.memory import claim, let_go, owned_copy, refuse
 from tokenring.engine.native.messages import alias_of, enqueue, log_messages
 from tokenring.engine.native.wrongs import EXPIRED_BURST, NO_SUCH_OUTPUT, STAGE_FAILED, WRONG_WIDTH, fail
-from tokenring.shm.kernels import kernel, words_at
+from tokenring.shm.kernels import RAISED, kernel, words_at
 from tokenring.shm.memory import call_at
 from tokenring.shm.queues import clear_flag, set_flag
 
@@ -61,7 +63,7 @@ def _congest(words, is_so):  # type: ignore[no-untyped-def]
 @kernel
 def _postpone(words, message, edge, start):  # type: ignore[no-untyped-def]
     """Keep a message of which rows from `start` on did not fit, with a token of its own."""
-    kept = owned_copy(message)
+    kept = owned_copy(words, message)
     header = words_at(kept, COLUMNS)
     if edge.pending == 0:
         edge.pending, edge.pending_at = kept, start
@@ -127,6 +129,8 @@ def _through(world, edge, message):  # type: ignore[no-untyped-def]
     state = words_at(edge.state, STAGE_WORDS)
     state[STAGE_MESSAGE] = message
     made = call_at(edge.logic, world, edge.state)
+    if made == RAISED:
+        refuse(world_at(world), world_at(world)[LACKED], world_at(world)[LACKED_EACH])
     header = words_at(message, COLUMNS)
     if made > 0:
         target = words_at(made, COLUMNS)

@@ -12,7 +12,8 @@ All are int64 words. Operators here are numbered by themselves; `natives` says w
 """
 
 from tokenring.engine.progress import STATE_WORDS, record
-from tokenring.shm.kernels import kernel, records_at, table_at, words_at
+from tokenring.shm.kernels import RAISED, kernel, records_at, table_at, words_at
+from tokenring.shm.memory import store_word
 from tokenring.shm.queues import QUEUE_STATE
 
 # Words of the world.
@@ -83,7 +84,7 @@ from tokenring.shm.queues import QUEUE_STATE
     STOPPED_AT,
     TAKE_STOPPED,
     WAKE_NS,
-    CURRENT,
+    RUNNING,
     PENDING_EDGES,
     BACKLOG_BYTES,
     BACKLOG_LIMIT_BYTES,
@@ -98,15 +99,19 @@ from tokenring.shm.queues import QUEUE_STATE
     RUN_NS,
     RUN_MESSAGES,
     RUN_ROWS,
-) = range(81)
+    LACKED,
+    LACKED_EACH,
+) = range(83)
 WORLD_WORDS = 88
 
 # `number`: the tracker's. `due`: the key under which it waits to run, 0 if it does not. `error` and the operands behind
 # it: what went wrong in its call. `depends`: whether it asks what time it is. `wake_ns`: when it is to run (monotonic),
-# 0 if at no time of its own. `spent_ns`: in its runs, while they are timed.
+# 0 if at no time of its own. `spent_ns`: in its runs, while they are timed. `label`: the address of what people call it
+# (engine/bridge/labels.py).
 OPERATOR = record(
     *("logic", "state", "number", "first_input", "inputs", "first_output", "outputs", "due", "depends"),
     *("counts_tokens", "error", "operand", "operand_too", "operand_three", "held", "runs", "wake_ns", "spent_ns"),
+    "label",
 )
 # `peeked`: the message that `peek` showed, which `take` is then to take.
 INPUT = record("operator", "location", "first", "last", "waiting", "at_hand", "width", "peeked")
@@ -125,7 +130,10 @@ LOCAL, EXCHANGE, BROADCAST, OUTSIDE, STAGE = range(5)
 """Kinds of edges. OUTSIDE: to what is Python's; STAGE: through a function, to other edges."""
 STAGE_MESSAGE, STAGE_ROW, STAGE_WORDS = range(3)
 """Words of a stage's state: the message that is to go through it, the row of an error; where its own words begin."""
-TOKEN = record("operator", "output", "time", "is_live", "next_free")
+# `handle`: the slot of the token that is there; where none is, below zero, and what was is to be told apart from it.
+TOKEN = record("operator", "output", "time", "handle", "next_free")
+GENERATION = 1 << 32
+"""A slot is a row below it, and above it how many tokens have had the row: so a slot outlives no token."""
 
 # Words of a message. KEYS: the address of a column of times, where it stands for many messages (a burst), else 0.
 # AT_ONE_TIME: whether those are all at TIME, and not at their keys. STANDING: see below.
@@ -146,6 +154,10 @@ MOST_ROUNDS = 1 << 37
 
 # What an operator's logic returns.
 DONE, AGAIN, NEEDS_ROOM, FAILED = range(4)
+assert FAILED == RAISED, "a logic that raised has failed"
+
+# What the worker's shared word RUNNING says it does, where it is not the address of the running operator's label.
+IN_PYTHON, IN_LOOP, IN_EXCHANGE, IN_WAIT = range(4)
 
 # Bits of what a turn returns.
 (
@@ -174,6 +186,12 @@ CHECKED, NOTED = 1, 2
 def world_at(world):  # type: ignore[no-untyped-def]
     """The world's words."""
     return words_at(world, WORLD_WORDS)
+
+
+@kernel
+def say(words, what):  # type: ignore[no-untyped-def]
+    """Say in the worker's shared line what it does from now on: who samples it reads that."""
+    store_word(words[RUNNING], what)
 
 
 @kernel

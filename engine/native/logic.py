@@ -21,11 +21,10 @@ from tokenring.engine.native.layout import (
     operators_at,
     outputs_at,
     state_at,
-    tokens_at,
     world_at,
 )
 from tokenring.engine.native.messages import input_of, message_of, part_of, take
-from tokenring.engine.native.rights import is_good, may_be_at, time_at_hand
+from tokenring.engine.native.rights import is_good, may_be_at, time_at_hand, token_at
 from tokenring.engine.native.wrongs import NO_SUCH_OUTPUT, fail
 from tokenring.engine.progress import current_frontier, locations_of
 from tokenring.shm.kernels import entry, kernel, words_at
@@ -91,7 +90,7 @@ def send(world, me, slot, message, time):  # type: ignore[no-untyped-def]
     words = world_at(world)
     if words_at(message, COLUMNS)[KEYS] != 0:
         message = part_of(words, message, 0, words_at(message, COLUMNS)[ROWS])
-    send_at(world, me, tokens_at(words)[slot].output - operators_at(words)[me].first_output, message, time)
+    send_at(world, me, token_at(words, slot).output - operators_at(words)[me].first_output, message, time)
 
 
 @kernel
@@ -107,7 +106,7 @@ def send_each(world, me, slot, message, position):  # type: ignore[no-untyped-de
     times = words_at(keys, header[ROWS])
     if may_be_at(world, me, slot, times[0], times[header[ROWS] - 1]):
         header[KEYS], header[AT_ONE_TIME] = keys, 0
-        send_at(world, me, tokens_at(words)[slot].output - operators_at(words)[me].first_output, message, times[0])
+        send_at(world, me, token_at(words, slot).output - operators_at(words)[me].first_output, message, times[0])
 
 
 @kernel

@@ -17,6 +17,10 @@ from tokenring.engine.native.layout import (
     FOR_PYTHON,
     HANDED_OVER,
     HAS_RUN,
+    IN_EXCHANGE,
+    IN_LOOP,
+    IN_PYTHON,
+    IN_WAIT,
     INCOMING,
     LENT,
     LOG_COUNT,
@@ -46,6 +50,7 @@ from tokenring.engine.native.layout import (
     WORKERS,
     operators_at,
     queues_at,
+    say,
     world_at,
 )
 from tokenring.engine.native.memory import free_round
@@ -85,15 +90,18 @@ def _end_round(words, python_key):  # type: ignore[no-untyped-def]
         words[ROUND] = 0
 
 
-@kernel(int64(int64, int64, int64, int64, int64))
-def turn(world, python_key, python_depends, wait_ns, until_ns):  # type: ignore[no-untyped-def]
-    """Go on until Python is needed; why, as bits.
+@kernel
+def _exchange(words, waits):  # type: ignore[no-untyped-def]
+    """`exchange_now`, and say so; who waits and looks whether peers published goes on waiting."""
+    say(words, IN_WAIT if waits else IN_EXCHANGE)
+    told = exchange_now(words)
+    say(words, IN_WAIT if waits and not told & WAS_ACTIVE else IN_LOOP)
+    return told
 
-    python_key: of the first of Python's operators that are due (engine/native/due.py), NOBODY if none is;
-    python_depends: whether it asks what time it is. wait_ns: how long to wait for something to do. until_ns: how long
-    to go on at most (monotonic); 0: some rounds, while there is something to do.
-    """
-    words = world_at(world)
+
+@kernel
+def _go_on(world, words, python_key, python_depends, wait_ns, until_ns):  # type: ignore[no-untyped-def]
+    """`turn`, which says what the worker does before and after."""
     incoming = queues_at(words, INCOMING)
     flags = rounds = quiet_since_ns = 0
     while True:
@@ -121,7 +129,7 @@ def turn(world, python_key, python_depends, wait_ns, until_ns):  # type: ignore[
             if is_to_exchange(words, depends):
                 if words[OBSERVED]:
                     return flags | TO_EXCHANGE
-                told = exchange_now(words)
+                told = _exchange(words, False)
                 flags |= told
                 if told & (TROUBLED | WOKEN | PEERS_SLEEP):
                     return flags
@@ -150,7 +158,7 @@ def turn(world, python_key, python_depends, wait_ns, until_ns):  # type: ignore[
         if words[WORKERS] > 1 or words[LOG_COUNT] > 0 or words[UNPUBLISHED]:
             if words[OBSERVED]:
                 return flags | TO_EXCHANGE
-            told = exchange_now(words)
+            told = _exchange(words, quiet_since_ns != 0)
             flags |= told
             if told & (TROUBLED | WOKEN | PEERS_SLEEP):
                 return flags
@@ -161,6 +169,7 @@ def turn(world, python_key, python_depends, wait_ns, until_ns):  # type: ignore[
                 now_ns = monotonic_now_ns()
                 if quiet_since_ns == 0:
                     quiet_since_ns = now_ns
+                    say(words, IN_WAIT)
                 if now_ns - quiet_since_ns >= wait_ns:
                     return flags | QUIET
         if until_ns == 0:
@@ -168,3 +177,18 @@ def turn(world, python_key, python_depends, wait_ns, until_ns):  # type: ignore[
                 return flags | TIME_IS_UP
         elif monotonic_now_ns() >= until_ns:
             return flags | TIME_IS_UP
+
+
+@kernel(int64(int64, int64, int64, int64, int64))
+def turn(world, python_key, python_depends, wait_ns, until_ns):  # type: ignore[no-untyped-def]
+    """Go on until Python is needed; why, as bits. MemoryError if there is no memory for messages.
+
+    python_key: of the first of Python's operators that are due (engine/native/due.py), NOBODY if none is;
+    python_depends: whether it asks what time it is. wait_ns: how long to wait for something to do. until_ns: how long
+    to go on at most (monotonic); 0: some rounds, while there is something to do.
+    """
+    words = world_at(world)
+    say(words, IN_LOOP)
+    told = _go_on(world, words, python_key, python_depends, wait_ns, until_ns)
+    say(words, IN_PYTHON)
+    return told

@@ -2,6 +2,9 @@
 
 Whatever a message points to stays until the round's end: a column that is passed on needs no count of who reads it. Who
 still waits then gets a block of its own, which is freed at the end of the round in which its message is taken.
+
+Where the system has no more, MemoryError is raised, through compiled operators too, and that ends the run: LACKED times
+LACKED_EACH bytes were asked for.
 """
 
 from tokenring.engine.native.layout import (
@@ -13,6 +16,8 @@ from tokenring.engine.native.layout import (
     COLUMNS,
     FREED,
     KEYS,
+    LACKED,
+    LACKED_EACH,
     LET_GO,
     NEXT,
     OWN_BLOCK,
@@ -30,16 +35,38 @@ FIRST_CHUNK_BYTES = 1 << 18
 MOST_KEPT_BYTES = 1 << 26
 """Of memory that is kept from round to round; what a round needs beyond it is given back."""
 _FIRST_ROWS, _ROW_BYTES = 64, 24  # of a table that grows
+_ADDRESS_BITS = 48  # no processor has more
 _HEADER_BYTES = LINE_BYTES  # of a chunk: the next one's address, its size
+
+
+@kernel
+def refuse(words, count, each):  # type: ignore[no-untyped-def]
+    """Raise MemoryError: there is no memory for `count` things of `each` bytes."""
+    words[LACKED], words[LACKED_EACH] = count, each
+    raise MemoryError("no memory for messages")
+
+
+@kernel
+def _allocated(words, size_bytes):  # type: ignore[no-untyped-def]
+    """`allocate`, or MemoryError."""
+    address = allocate(size_bytes)
+    if address == 0:
+        refuse(words, size_bytes, 1)
+    return address
 
 
 @kernel
 def _add_chunk(words, size_bytes):  # type: ignore[no-untyped-def]
     """Begin another chunk, of at least so many bytes."""
+    if size_bytes >> _ADDRESS_BITS != 0:
+        refuse(words, size_bytes, 1)
     room = max(FIRST_CHUNK_BYTES, words[CHUNKS_BYTES])
     while room < size_bytes + 2 * _HEADER_BYTES:
         room *= 2
     chunk = allocate(room)
+    if chunk == 0:
+        room = size_bytes + 2 * _HEADER_BYTES
+        chunk = _allocated(words, room)
     header = words_at(chunk, 2)
     header[0], header[1] = words[CHUNK], room
     words[CHUNK] = chunk
@@ -99,7 +126,7 @@ def append(words, table, first, second, third):  # type: ignore[no-untyped-def]
     count, capacity = words[table + 1], words[table + 2]
     if count == capacity:
         room = 2 * max(capacity, _FIRST_ROWS)
-        grown = allocate(_ROW_BYTES * room)
+        grown = _allocated(words, _ROW_BYTES * room)
         if words[table] != 0:
             copy_bytes(grown, words[table], _ROW_BYTES * count)
             deallocate(words[table])
@@ -110,12 +137,12 @@ def append(words, table, first, second, third):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def owned_copy(message):  # type: ignore[no-untyped-def]
+def owned_copy(words, message):  # type: ignore[no-untyped-def]
     """The same message in a block of its own."""
     header = words_at(message, COLUMNS)
     rows, width = header[ROWS], header[WIDTH]
     columns = width + (header[KEYS] != 0)
-    copy = allocate(8 * (COLUMNS + width + columns * rows))
+    copy = _allocated(words, 8 * (COLUMNS + width + columns * rows))
     target, origin = words_at(copy, COLUMNS + width), words_at(message, COLUMNS + width)
     for word in range(COLUMNS):
         target[word] = origin[word]

@@ -19,6 +19,7 @@ from tokenring.engine.native.layout import (
     OWN_BLOCK,
     ROWS,
     STANDING,
+    STOPPED_AT,
     TAKE_STOPPED,
     TIME,
     WAITING,
@@ -27,11 +28,12 @@ from tokenring.engine.native.layout import (
     operators_at,
     world_at,
 )
-from tokenring.engine.native.memory import append, claim, let_go, owned_copy
+from tokenring.engine.native.memory import append, claim, let_go, owned_copy, refuse
 from tokenring.engine.native.wrongs import NO_SUCH_INPUT, fail
 from tokenring.shm.kernels import kernel, words_at
 
 _PAD = 8  # columns begin on cache lines
+_ROWS_BITS = 40  # of the number of a message's rows; more have no address
 
 
 @kernel
@@ -55,6 +57,8 @@ def point_to(message, position, address):  # type: ignore[no-untyped-def]
 @kernel
 def message_of(words, width, rows):  # type: ignore[no-untyped-def]
     """A message of this round with `width` columns of so many rows, whatever is in them: its address."""
+    if rows >> _ROWS_BITS != 0:  # below zero, too
+        refuse(words, rows, 8 * width)
     message = bare_message(words, width, rows)
     columns = words_at(message + 8 * COLUMNS, width)
     stride = (rows + _PAD - 1) // _PAD * _PAD * 8
@@ -254,7 +258,8 @@ def keep_waiting(words, port):  # type: ignore[no-untyped-def]
         header = words_at(message, COLUMNS)
         following = header[NEXT]
         if header[STANDING] != OWN_BLOCK:
-            kept = owned_copy(message)
+            words[STOPPED_AT] = here.operator  # for the error, should there be no memory
+            kept = owned_copy(words, message)
             words_at(kept, COLUMNS)[NEXT] = following
             if before == 0:
                 here.first = kept

@@ -1,13 +1,16 @@
 """Timestamp tokens of compiled operators: rows (operator, output, time), named by their slots.
 
-What a token does is logged where Python's tokens log it, so nobody who looks at counts can tell them apart. Misuse is
-noted in the operator's `error`, with operands, and raised when its call is over.
+A slot is a row and a generation of it, so a token's slot is good until the token is dropped and never again, whoever
+has the row then (until 2^31 tokens have had it). What a token does is logged where Python's tokens log it, so nobody
+who looks at counts can tell them apart. Misuse is noted in the operator's `error`, with operands, and raised when its
+call is over.
 """
 
 from tokenring.engine.native.changes import log_change
 from tokenring.engine.native.layout import (
     COLUMNS,
     FREE_TOKEN,
+    GENERATION,
     TIME,
     TOKEN_CAPACITY,
     TOKENS_USED,
@@ -32,22 +35,31 @@ from tokenring.engine.times import MAX_TIME
 from tokenring.shm.kernels import int64, kernel, void, words_at
 
 NO_TOKEN = -1
+_ROW = GENERATION - 1
+_POSITIVE = (1 << 63) - 1
+
+
+@kernel
+def token_at(words, slot):  # type: ignore[no-untyped-def]
+    """The record of the token that a slot names, or named."""
+    return tokens_at(words)[slot & _ROW]
 
 
 @kernel
 def new_token(words, me, output, time):  # type: ignore[no-untyped-def]
-    """A row for a token whose count is logged, or known to all; NO_TOKEN if there is no room."""
-    tokens = tokens_at(words)
-    slot = words[FREE_TOKEN] - 1
-    if slot >= 0:
-        words[FREE_TOKEN] = tokens[slot].next_free
+    """A row for a token whose count is logged, or known to all: its slot; NO_TOKEN if there is no room."""
+    row = words[FREE_TOKEN] - 1
+    if row >= 0:
+        token = tokens_at(words)[row]
+        words[FREE_TOKEN] = token.next_free
+        slot = (~token.handle + GENERATION) & _POSITIVE
     elif words[TOKENS_USED] < words[TOKEN_CAPACITY]:
         slot = words[TOKENS_USED]
         words[TOKENS_USED] += 1
     else:
         return NO_TOKEN
-    token = tokens[slot]
-    token.operator, token.output, token.time, token.is_live = me, output, time, 1
+    token = token_at(words, slot)
+    token.operator, token.output, token.time, token.handle = me, output, time, slot
     operators_at(words)[me].held += 1
     outputs_at(words)[output].held += 1
     return slot
@@ -87,14 +99,20 @@ def retain(world, me, port, output):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def is_live(words, slot):  # type: ignore[no-untyped-def]
+    """Whether the slot is of a token that was not dropped."""
+    return slot >= 0 and slot & _ROW < words[TOKENS_USED] and token_at(words, slot).handle == slot
+
+
+@kernel
 def is_good(world, me, slot):  # type: ignore[no-untyped-def]
     """Whether the slot is of a token of this operator; if not, that is noted."""
     words = world_at(world)
-    if slot < 0 or slot >= words[TOKENS_USED] or tokens_at(words)[slot].is_live == 0:
-        fail(world, me, NO_SUCH_TOKEN, slot, 0, 0)
+    if not is_live(words, slot):
+        fail(world, me, NO_SUCH_TOKEN, slot if slot < 0 else slot & _ROW, 0, 0)
         return False
-    if tokens_at(words)[slot].operator != me:
-        fail(world, me, ANOTHERS_TOKEN, slot, 0, 0)
+    if token_at(words, slot).operator != me:
+        fail(world, me, ANOTHERS_TOKEN, slot & _ROW, 0, 0)
         return False
     return True
 
@@ -104,7 +122,7 @@ def may_be_at(world, me, slot, first, last):  # type: ignore[no-untyped-def]
     """Whether a token of this operator is good for all times from `first` to `last`; if not, that is noted."""
     if not is_good(world, me, slot):
         return False
-    token = tokens_at(world_at(world))[slot]
+    token = token_at(world_at(world), slot)
     if first < token.time:
         fail(world, me, BACK_IN_TIME, token.time, first, 0)
         return False
@@ -120,7 +138,7 @@ def downgrade(world, me, slot, time):  # type: ignore[no-untyped-def]
     if not may_be_at(world, me, slot, time, time):
         return
     words = world_at(world)
-    token = tokens_at(words)[slot]
+    token = token_at(words, slot)
     if time > token.time:
         location = outputs_at(words)[token.output].location
         log_change(words, location, -1, token.time)
@@ -131,11 +149,11 @@ def downgrade(world, me, slot, time):  # type: ignore[no-untyped-def]
 @kernel
 def give_up(words, slot):  # type: ignore[no-untyped-def]
     """Let a token's row be another's."""
-    token = tokens_at(words)[slot]
+    token = token_at(words, slot)
     outputs_at(words)[token.output].held -= 1
     operators_at(words)[token.operator].held -= 1
-    token.is_live, token.next_free = 0, words[FREE_TOKEN]
-    words[FREE_TOKEN] = slot + 1
+    token.handle, token.next_free = ~slot, words[FREE_TOKEN]
+    words[FREE_TOKEN] = (slot & _ROW) + 1
 
 
 @kernel
@@ -144,7 +162,7 @@ def drop(world, me, slot):  # type: ignore[no-untyped-def]
     if not is_good(world, me, slot):
         return
     words = world_at(world)
-    token = tokens_at(words)[slot]
+    token = token_at(words, slot)
     output = outputs_at(words)[token.output]
     log_change(words, output.location, -1, token.time)
     give_up(words, slot)
@@ -152,8 +170,9 @@ def drop(world, me, slot):  # type: ignore[no-untyped-def]
 
 @kernel
 def time_of_token(world, slot):  # type: ignore[no-untyped-def]
-    """The least time at which a live token lets its holder send."""
-    return tokens_at(world_at(world))[slot].time
+    """The least time at which a token lets its holder send; -1 if it was dropped, which is no time to send at."""
+    words = world_at(world)
+    return token_at(words, slot).time if is_live(words, slot) else -1
 
 
 @kernel(int64(int64, int64, int64, int64))

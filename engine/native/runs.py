@@ -5,9 +5,12 @@ from tokenring.engine.native.layout import (
     AGAIN,
     COLUMNS,
     CONGESTED_FLAGS,
-    CURRENT,
     DONE,
     FAILED,
+    IN_LOOP,
+    IN_PYTHON,
+    LACKED,
+    LACKED_EACH,
     NEEDS_ROOM,
     NEXT,
     NOTED,
@@ -26,11 +29,13 @@ from tokenring.engine.native.layout import (
     WORKERS,
     inputs_at,
     operators_at,
+    say,
     state_at,
     world_at,
 )
 from tokenring.engine.native.logic import wake_at
 from tokenring.engine.native.messages import keep_waiting
+from tokenring.engine.native.wrongs import NO_MEMORY, fail
 from tokenring.engine.progress import operators_of
 from tokenring.shm.kernels import int64, kernel, words_at
 from tokenring.shm.memory import call_at, monotonic_now_ns
@@ -81,17 +86,19 @@ def run(world, words, operator):  # type: ignore[no-untyped-def]
     began_ns = 0
     if is_timed:
         began_ns = monotonic_now_ns()
-    words[CURRENT] = operator + 1
+    words[STOPPED_AT] = operator
+    say(words, here.label)
     status = call_at(here.logic, world, operator)
-    words[CURRENT] = 0
+    say(words, IN_LOOP)
     if is_timed:
         words[RUN_NS] = monotonic_now_ns() - began_ns
         here.spent_ns += words[RUN_NS]
     here.runs += 1
     for port in range(here.first_input, here.first_input + here.inputs):
         inputs_at(words)[port].at_hand = 0
-    words[STOPPED_AT] = operator
     if here.error != 0 or status >= NEEDS_ROOM:
+        if words[LACKED] != 0:
+            fail(world, operator, NO_MEMORY, words[LACKED], words[LACKED_EACH], 0)
         words[TROUBLE] = FAILED if here.error != 0 else status
         return OPERATOR_STOPPED
     for port in range(here.first_input, here.first_input + here.inputs):
@@ -129,4 +136,7 @@ def wake_sleepers(words):  # type: ignore[no-untyped-def]
 @kernel(int64(int64, int64))
 def run_once(world, operator):  # type: ignore[no-untyped-def]
     """Run a compiled operator now, again after it was given room."""
-    return run(world, world_at(world), operator)
+    words = world_at(world)
+    told = run(world, words, operator)
+    say(words, IN_PYTHON)
+    return told

@@ -9,6 +9,7 @@ from tokenring.engine.native.hand_over import array_at
 from tokenring.engine.native.layout import EDGE, INPUT, OPERATOR, OUTPUT, TOKEN, WORLD_WORDS
 from tokenring.engine.native.memory import free_all
 from tokenring.engine.native.rights import NO_TOKEN, cancel_token, grant
+from tokenring.engine.native.wrongs import no_memory
 from tokenring.engine.progress import CHANGE_BYTES, CHANGE_WORDS, ChangeLog
 from tokenring.engine.times import Intervals
 from tokenring.shm.kernels import address_of
@@ -140,6 +141,10 @@ class World:
         """The row of an operator's output."""
         return int(self.operators["first_output"][operator]) + index
 
+    def lacked(self) -> MemoryError:
+        """The error for memory that a kernel asked for in vain."""
+        return no_memory(self.view[layout.LACKED], self.view[layout.LACKED_EACH])
+
     def take_table(self, table: int) -> np.ndarray:
         """The rows of a table of three columns that kernels filled (`append`): it is empty then."""
         count = self.view[table + 1]
@@ -151,8 +156,8 @@ class World:
     def held_by(self, operator: int) -> list[tuple[int, int, int]]:
         """The tokens of an operator: (slot, output's row, time)."""
         tokens = self.tokens[: int(self.words[layout.TOKENS_USED])]
-        slots = np.flatnonzero((tokens["is_live"] == 1) & (tokens["operator"] == operator)).tolist()
-        return [(slot, int(tokens["output"][slot]), int(tokens["time"][slot])) for slot in slots]
+        rows = np.flatnonzero((tokens["handle"] >= 0) & (tokens["operator"] == operator)).tolist()
+        return [(int(tokens["handle"][row]), int(tokens["output"][row]), int(tokens["time"][row])) for row in rows]
 
 
 def _put(table: np.ndarray, at: int, value: int) -> np.ndarray:
@@ -179,6 +184,7 @@ def attach_world(
     congested: int,
     backlog_limit_bytes: int,
     ending: int,
+    running: int,
     observed: int,
 ) -> None:
     """Tell the kernels of a worker's planes: arrays that are never replaced, and addresses in the group's segment."""
@@ -193,4 +199,5 @@ def attach_world(
     words[layout.PARKED_FLAGS], words[layout.CONGESTED_FLAGS] = parked, congested
     words[layout.BACKLOG_LIMIT_BYTES] = backlog_limit_bytes
     words[layout.ENDING] = ending
+    words[layout.RUNNING] = running
     words[layout.OBSERVED] = observed  # bits of CHECKED, NOTED

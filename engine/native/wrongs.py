@@ -28,7 +28,8 @@ from tokenring.shm.kernels import kernel
     WRONG_WIDTH,
     EXPIRED_BURST,
     STAGE_FAILED,
-) = range(12)
+    NO_MEMORY,
+) = range(13)
 
 
 @kernel
@@ -40,9 +41,19 @@ def fail(world, me, error, operand, operand_too, operand_three):  # type: ignore
         record.operand, record.operand_too, record.operand_three = operand, operand_too, operand_three
 
 
-def what_is_wrong(error: int, operands: tuple[int, int, int]) -> TokenRingError:
+def no_memory(lacked: int, each: int) -> MemoryError:
+    """The error for so many times so many bytes that were asked for in vain."""
+    return MemoryError(
+        f"{lacked * each:,} bytes for messages were asked for, and there are no more; send fewer rows at once, let the "
+        "workers be fewer, or raise the limit (ulimit -v)"
+    )
+
+
+def what_is_wrong(error: int, operands: tuple[int, int, int]) -> TokenRingError | MemoryError:
     """The error that a number stands for."""
     first, second, third = operands
+    if error == NO_MEMORY:
+        return no_memory(first, second)
     if error == NOTHING_AT_HAND:
         return ExpiredReferenceError(f"it answered input {first} when no message of it was at hand; call take() first")
     if error == NO_SUCH_TOKEN:
@@ -67,4 +78,4 @@ def what_is_wrong(error: int, operands: tuple[int, int, int]) -> TokenRingError:
         return TimeRegressionError(
             f"a burst that begins at {first} cannot be sent at {second}; answer it before the next is taken"
         )
-    return TokenError("its logic returned that it failed, and not why: call fail(world, me, -1, ...) before")
+    return TokenError("its logic raised, or returned that it failed, and not why: call fail(world, me, -1, ...) before")

@@ -200,7 +200,7 @@ def _construct(worker: "Worker", scope: Scope, running: list[RunningOperator]) -
             assert spec.constructor is not None
             if spec.is_compiled:
                 compiled = _logic(worker, operator, spec.constructor, tokens)
-                worker.compiled.add(operator, compiled, tokens)
+                worker.compiled.add(operator, scope.graph.name, compiled, tokens)
             else:
                 operator.set_logic(_logic(worker, operator, spec.constructor, tokens))
             worker.schedule.make_due(operator)

@@ -91,7 +91,10 @@ class Turns:
             compiled.before()
             if schedule.next:  # who asked for the next step is not to wait for it
                 wait_ns, until_ns = 0, _NO_LONGER
-            told = turn(address, key, depends, wait_ns, until_ns)
+            try:
+                told = turn(address, key, depends, wait_ns, until_ns)
+            except MemoryError:
+                raise compiled.no_memory() from None
             compiled.after()
             if told & WAS_ACTIVE:
                 active = True

@@ -1,7 +1,7 @@
 """Kernels: functions that numba compiles, declared, kept on disk, made ready; and what a word of text is."""
 
 from tokenring.shm.kernels.deferred_signals import DeferredSignals
-from tokenring.shm.kernels.entry import LOGIC, Entry, entry
+from tokenring.shm.kernels.entry import LOGIC, RAISED, Entry, entry
 from tokenring.shm.kernels.kernel import (
     COLUMNS_COMPILED,
     COME_WITH_NUMBA,
@@ -37,6 +37,7 @@ __all__ = [
     "LENGTH_MASK",
     "LOGIC",
     "Later",
+    "RAISED",
     "TABLE",
     "WORDS",
     "address_of",

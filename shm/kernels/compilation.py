@@ -118,13 +118,22 @@ def compile_for(dispatcher: Any, signature: Any, only_load: bool) -> bool:
     return True
 
 
-def compile_entry(function: Callable[..., Any], signature: Any, only_load: bool) -> Any:
+def compile_entry(function: Callable[..., Any], signature: Any, raised: int, only_load: bool) -> Any:
     """The compiled C function (its `address`, its `ctypes`), loaded from the cache where it can be; None with
-    `only_load` if it would have to be compiled."""
-    compiled: Any = CFunc(function, (signature.args, signature.return_type), {}, {"error_model": "numpy"})
+    `only_load` if it would have to be compiled. It returns `raised` where the function raises: numba's own C functions
+    say that on stderr, and return 0."""
+    inner = njit(error_model="numpy")(function)
+
+    def guarded(first: int, second: int) -> int:
+        try:
+            return inner(first, second)
+        except Exception:
+            return raised
+
+    compiled: Any = CFunc(guarded, (signature.args, signature.return_type), {}, {"error_model": "numpy"})
     if has_file(function):
         try:
-            compiled._cache = KernelCache(function, ingredients(function))
+            compiled._cache = KernelCache(function, f"{ingredients(function)} or {raised}")
         except RuntimeError:
             _warn_of_cache("no folder for them can be written")
     if only_load and not isinstance(compiled._cache, KernelCache):

@@ -8,6 +8,8 @@ from tokenring.shm.kernels.signatures import int64, resolved
 
 LOGIC = int64(int64, int64)
 """The one signature of what is called by address."""
+RAISED = 3
+"""What an entry returns that raised."""
 
 
 class Entry(Kernel):
@@ -27,7 +29,7 @@ class Entry(Kernel):
             from tokenring.shm.kernels.compilation import compile_entry
 
             self.numba_comes()
-            self._compiled = compile_entry(self.py_func, resolved(self.signature), only_load)
+            self._compiled = compile_entry(self.py_func, resolved(self.signature), RAISED, only_load)
             if self._compiled is None:
                 return False
             self.is_ready_as(self._compiled.ctypes)
@@ -47,5 +49,6 @@ class Entry(Kernel):
 
 
 def entry(function: Callable[..., Any]) -> Entry:
-    """Decorator: an entry of a function `(int64, int64) -> int64`. It must not raise: what it does then is lost."""
+    """Decorator: an entry of a function `(int64, int64) -> int64`. Where that raises, RAISED is returned, and what it
+    said is lost."""
     return Entry(function)

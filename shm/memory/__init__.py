@@ -25,6 +25,8 @@ from tokenring.shm.memory.layout import (
     WORKER_FORGOTTEN_EVEN,
     WORKER_GRAPHS,
     WORKER_INSTANT_EVEN,
+    WORKER_PROCESS,
+    WORKER_RUNNING,
     Layout,
     fitting_queue_words,
 )
@@ -46,6 +48,8 @@ __all__ = [
     "WORKER_FORGOTTEN_EVEN",
     "WORKER_GRAPHS",
     "WORKER_INSTANT_EVEN",
+    "WORKER_PROCESS",
+    "WORKER_RUNNING",
     "allocate",
     "call_at",
     "compare_exchange",

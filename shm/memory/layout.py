@@ -3,7 +3,7 @@
     header      magic version digest workers ring queue total ready      1 line, `ready` written last
     group       stop ending                                              1 line
     flags       parked | congested: a bit for each worker                1 line each
-    workers     graphs digest(2) built barriers finished instant(2) forgotten(2)   1 line each
+    workers     graphs digest(2) built barriers finished instant(2) forgotten(2) process running   1 line each
     bells       what its senders ring, of each worker                    1 line each
     ring        write position | read position of each worker | records  1 line, 1 line each, 8 words a record
     queues      for each receiver, each sender to it: write position | read position | data
@@ -18,7 +18,7 @@ from functools import cached_property
 from tokenring.shm.errors import SegmentError
 
 MAGIC = 0x544F4B454E52494E  # "TOKENRIN"
-VERSION = 4
+VERSION = 5
 WORD_BYTES = 8
 LINE_WORDS = 16
 RECORD_WORDS = 8
@@ -37,7 +37,9 @@ HEADER_MAGIC, HEADER_VERSION, HEADER_DIGEST, HEADER_WORKERS, HEADER_RING, HEADER
     WORKER_INSTANT_ODD,
     WORKER_FORGOTTEN_EVEN,
     WORKER_FORGOTTEN_ODD,
-) = range(10)
+    WORKER_PROCESS,
+    WORKER_RUNNING,
+) = range(12)
 
 MAX_WORKERS = 512
 

@@ -30,9 +30,19 @@ from tests.engine.native.scripted import (
     state_for,
 )
 from tokenring.engine import COMPLETE, GraphError, OperatorContext, OperatorError, PathSummary, Schema, Scope, Worker
-from tokenring.engine.compiled import DONE, FAILED, NEEDS_ROOM, Compiled
+from tokenring.engine.compiled import DONE, FAILED, NEEDS_ROOM, Compiled, time_of_token
+from tokenring.engine.native.layout import GENERATION
+from tokenring.shm.kernels import int64, kernel
 
 PAIR = Schema("key value")
+
+
+@kernel(int64(int64, int64))
+def time_of(world, slot):  # type: ignore[no-untyped-def]
+    """`time_of_token` for tests."""
+    return time_of_token(world, slot)
+
+
 TAKEN: list[Line] = [(TAKE, 0, M), (IF_ZERO, M, 99)]
 
 
@@ -92,6 +102,56 @@ def test_anothers_token_is_refused() -> None:
         build(group, declare)
         with pytest.raises(OperatorError, match=r"operator 'second' .*slot 0 holds another operator's token"):
             settle(group)
+
+
+STALE: list[Line] = [*TAKEN, (DROP, 0), (RETAIN, 0, 0, 5)]  # register 5: another token, in the row of the first
+
+
+@pytest.mark.parametrize("use", [[(DROP, 0)], [(DOWNGRADE, 0, 9)], [(NEW, 0, 1, M), (SEND, 0, M, 9)]])
+def test_a_dropped_tokens_slot_is_no_other_tokens(use: list[Line]) -> None:
+    with pytest.raises(OperatorError, match="operator 'wrong' on worker 0: DroppedTokenError: slot 0 holds no token"):
+        run([*STALE, *use])
+
+
+def test_the_row_of_a_dropped_token_is_used_again() -> None:
+    states: list[np.ndarray] = []
+    run([*STALE, (DROP, 5), (RETAIN, 0, 0, 6), (DROP, 6), (RETURN, DONE)], states=states)
+    first, second, third = (int(states[0][register]) for register in (0, 5, 6))
+    assert len({first, second, third}) == 3
+    assert {slot % GENERATION for slot in (first, second, third)} == {0}
+
+
+def test_rows_have_new_slots_for_ever() -> None:
+    """A generation has 31 bits: then it begins again, and a slot is never below zero."""
+
+    def declare(worker: Worker, scope: Scope) -> Any:
+        handle, stream = scope.new_input(VALUE)
+        operate(stream, [*TAKEN, (RETAIN, 0, 0, 5), (DROP, 5), (RETURN, DONE)], states=states)
+        return handle
+
+    states: list[np.ndarray] = []
+    with simulated() as group:
+        (handle,) = build(group, declare)
+        world = group.workers[0].world
+        handle.send({"value": [1]})
+        settle(group)
+        row = int(states[0][5])
+        world.tokens["handle"][row] = ~(row + (1 << 63) - GENERATION)
+        handle.send({"value": [1]})
+        settle(group)
+        assert states[0][5] == row
+
+
+def test_the_time_of_a_dropped_token_is_none_to_send_at() -> None:
+    with simulated() as group:
+        world = group.workers[0].world
+        world.rows("operators", 1)
+        world.rows("outputs", 1)
+        slot = world.grant(0, 0, 7)
+        assert time_of(world.address, slot) == 7
+        world.cancel_token(slot)
+        assert time_of(world.address, slot) == -1
+        assert time_of(world.address, -1) == -1
 
 
 def test_an_error_of_its_own_is_explained_by_the_operator() -> None:
