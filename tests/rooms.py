@@ -13,8 +13,8 @@ ROOMS = {
         *("declare", "worker", "ask", "cores", "group"),
     ),
     "operators": (
-        *("state", "expressions", "rows", "time", "mechanisms", "folds", "sessions", "aggregates", "joins", "sources"),
-        *("sinks", "capture", "graphs", "paper", "fluent"),
+        *("state", "expressions", "rows", "time", "mechanisms", "folds", "sessions", "aggregates"),
+        *("joins.kept", "joins.compiled", "joins", "sources", "sinks", "capture", "graphs", "paper", "fluent"),
     ),
     "tools": ("system", "profile", "programs", "commands"),
     "nexmark": (

@@ -17,8 +17,9 @@ from tokenring.engine import (
     Token,
     TokenRef,
 )
-from tokenring.operators.joins.joined_columns import LEFT, RIGHT, JoinedColumns
-from tokenring.operators.joins.matcher import Extents, Matcher
+from tokenring.operators.joins.compiled import compiled_join
+from tokenring.operators.joins.kept import LEFT, RIGHT, Extents, JoinedColumns
+from tokenring.operators.joins.matcher import Matcher
 from tokenring.operators.state import require_rows
 from tokenring.operators.time import require_total_order
 
@@ -82,7 +83,10 @@ def declare(
 
         return logic
 
-    builder.build(construct)
+    if builder.can_be_compiled:
+        builder.build_compiled(lambda context: compiled_join(columns, arriving, extents, unique))
+    else:
+        builder.build(construct)
     return made
 
 

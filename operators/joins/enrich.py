@@ -5,22 +5,23 @@ from typing import Any
 
 import numpy as np
 
-from tokenring.engine import AnyStream, Batch, Schema, SchemaError, Stream, Time
-from tokenring.operators.joins.joined_columns import (
+from tokenring.engine import AnyStream, Batch, Schema, SchemaError, Stream
+from tokenring.operators.joins.kept import (
     LEFT,
     RIGHT,
     Chosen,
     JoinedColumns,
     Names,
     On,
+    Results,
     joined_on,
+    known,
     present,
     require_how,
+    with_found,
 )
-from tokenring.operators.joins.results import Results, with_found
 from tokenring.operators.joins.tables import batch_of
 from tokenring.operators.joins.versioned import answered, declare_versioned
-from tokenring.operators.joins.versions import known
 from tokenring.operators.state import Keys
 
 
@@ -58,16 +59,12 @@ def enrich(
     if isinstance(table, Stream):
         plan = JoinedColumns.of(name, rows.schema, table.schema, on, columns, how=how)
         needs = plan.crossing(LEFT), plan.crossing(RIGHT)
-        return declare_versioned(plan, (rows, table), needs, (_at_once, _at_once), how == "left")
+        return declare_versioned(plan, (rows, table), needs, (None, None), how == "left")
     given = batch_of(name, table)
     plan = JoinedColumns.of(name, rows.schema, given.schema, on, columns, how=how)
     enriched = rows.apply(name, plan.schema, _LookUp(plan, rows.schema, given, how == "left"))
     enriched.updates = answered(plan, rows, how == "left")
     return enriched
-
-
-def _at_once(batch: Batch, time: Time) -> np.ndarray:
-    return np.full(batch.rows, time, np.int64)
 
 
 class _LookUp:

@@ -2,25 +2,23 @@
 
 from typing import Any, Literal, overload
 
-import numpy as np
-
-from tokenring.engine import MAX_TIME, AnyStream, Batch, SchemaError, Stream, Time
+from tokenring.engine import AnyStream, SchemaError, Stream
 from tokenring.operators.durations import Span, is_span, span_of
 from tokenring.operators.joins.driver import declare
-from tokenring.operators.joins.joined_columns import (
+from tokenring.operators.joins.kept import (
     HOWS,
     LEFT,
     RIGHT,
     Chosen,
+    Extents,
     JoinedColumns,
     Names,
     On,
+    Reach,
     joined_on,
     require_how,
     require_time,
 )
-from tokenring.operators.joins.matcher import Extent, Extents
-from tokenring.operators.mechanisms import late_rows
 from tokenring.operators.time import split_late
 
 
@@ -94,31 +92,9 @@ def interval_join(
         left, late_left = split_late(left, f"{name}.left", lambda times: times + 1, left_time)
         right, late_right = split_late(right, f"{name}.right", lambda times: times + 1, right_time)
     plan = JoinedColumns.of(name, left.schema, right.schema, on, columns, how=how)
-
-    def of_left(batch: Batch, time: Time) -> Extent:
-        times = in_time(name, batch.words(left_time), time)
-        ends = times + most if until is None else batch.words(until)
-        dues = np.clip(np.minimum(ends, MAX_TIME) + 1, time, MAX_TIME)
-        return times + least, ends, dues if until is not None or plan.how.alone[LEFT] else _together(dues)
-
-    def of_right(batch: Batch, time: Time) -> Extent:
-        times = in_time(name, batch.words(right_time), time)
-        dues = np.clip(times + 1 - least, time, MAX_TIME)
-        return times, times, dues if plan.how.alone[RIGHT] else _together(dues)
-
-    needs = plan.crossing(LEFT, left_time, *(() if until is None else (until,))), plan.crossing(RIGHT, right_time)
+    waits_for_left, waits_for_right = plan.how.alone
+    of_left = Reach(left_time, least, most, until, 1, until is None and not waits_for_left)
+    of_right = Reach(right_time, due=1 - least, together=not waits_for_right)
+    needs = plan.crossing(LEFT, *of_left.columns), plan.crossing(RIGHT, *of_right.columns)
     joined = declare(plan, (left, right), needs, Extents(of_left, of_right, exact=False))
     return (joined, late_left, late_right) if late else joined
-
-
-def in_time(name: str, times: np.ndarray, time: Time) -> np.ndarray:
-    """The rows' own times, which may not be before their message's: TimeRegressionError."""
-    least = int(times.min())
-    if least < time:
-        raise late_rows(name, time, least)
-    return times
-
-
-def _together(dues: np.ndarray) -> np.ndarray:
-    """A message's rows go together, with the last of them: that is cheaper, and they came together."""
-    return np.full(len(dues), dues.max())

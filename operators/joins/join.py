@@ -4,16 +4,7 @@ from typing import Any, Literal, overload
 
 from tokenring.engine import AnyStream, SchemaError, Stream
 from tokenring.operators.joins.driver import declare
-from tokenring.operators.joins.joined_columns import (
-    HOWS,
-    SIDES,
-    Chosen,
-    JoinedColumns,
-    Names,
-    On,
-    joined_on,
-    require_how,
-)
+from tokenring.operators.joins.kept import HOWS, SIDES, Chosen, JoinedColumns, Names, On, joined_on, require_how
 from tokenring.operators.joins.windowed_join import windowed_join
 from tokenring.operators.time import Sliding, Tumbling
 

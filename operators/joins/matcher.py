@@ -1,33 +1,36 @@
 """The state of a join on one worker: rows in, pairs out, as soon as the second row of a pair is here."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from tokenring.engine import COMPLETE, MAX_TIME, Batch, Schema, Time, UsageError
-from tokenring.operators.joins.joined_columns import LEFT, RIGHT, SIDES, JoinedColumns, present
-from tokenring.operators.joins.kernels import A_PLACE, A_ROW, EVERY, LATEST, MATCHED, ROW, TIME, probe
-from tokenring.operators.joins.results import Results, both
-from tokenring.operators.joins.side import AT_ONCE, Side
+from tokenring.operators.joins.kept import (
+    A_PLACE,
+    A_ROW,
+    AT_ONCE,
+    EVERY,
+    LATEST,
+    LEFT,
+    MATCHED,
+    RIGHT,
+    ROW,
+    SIDES,
+    TIME,
+    Extent,
+    Extents,
+    JoinedColumns,
+    Results,
+    Side,
+    both,
+    present,
+    probe,
+)
 from tokenring.operators.state import Keys, RowStore, grown
 
 Send = Callable[[Time, Batch], None]
 """`send(time, batch)`: results, at a time that is not before the message's at hand."""
-Extent = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Of rows, int64 (rows,) each: (starts, ends), which match where they meet, and the frontier of the other side at which
-nothing can match them any more."""
 _NONE = np.zeros(0, np.int64)
-
-
-@dataclass(frozen=True)
-class Extents:
-    """How rows match in time. left, right: the extents of a message's rows, given its time; TimeRegressionError for
-    late ones. exact: whether rows that go do so at few times (ends of windows), at which results are then sent."""
-
-    left: Callable[[Batch, Time], Extent]
-    right: Callable[[Batch, Time], Extent]
-    exact: bool
 
 
 class Matcher:
@@ -121,7 +124,8 @@ class Matcher:
     def _extent(self, side: int, batch: Batch, time: Time) -> Extent:
         if self._extents is None:
             return _NONE, _NONE, _NONE
-        return (self._extents.left if side == LEFT else self._extents.right)(batch, time)
+        reach = self._extents.left if side == LEFT else self._extents.right
+        return reach.of(self._columns.operator, batch, time)
 
     def _match(
         self, side: int, batch: Batch, slots: np.ndarray, extent: Extent, matched: np.ndarray, time: Time, send: Send

@@ -2,11 +2,8 @@
 
 from typing import Any, Literal, overload
 
-import numpy as np
-
-from tokenring.engine import AnyStream, Batch, Stream, Time
-from tokenring.operators.joins.interval_join import in_time
-from tokenring.operators.joins.joined_columns import (
+from tokenring.engine import AnyStream, Stream
+from tokenring.operators.joins.kept import (
     LEFT,
     RIGHT,
     Chosen,
@@ -17,7 +14,7 @@ from tokenring.operators.joins.joined_columns import (
     require_how,
     require_time,
 )
-from tokenring.operators.joins.versioned import Times, declare_versioned
+from tokenring.operators.joins.versioned import declare_versioned
 from tokenring.operators.time import split_late
 
 
@@ -73,13 +70,6 @@ def temporal_join(
         rows, late_rows = split_late(rows, f"{name}.rows", lambda times: times + 1, time)
         versions, late_versions = split_late(versions, f"{name}.versions", lambda times: times + 1, version_time)
     plan = JoinedColumns.of(name, rows.schema, versions.schema, on, columns, how=how)
-
-    def of(column: str) -> Times:
-        def times(batch: Batch, at: Time) -> np.ndarray:
-            return in_time(name, batch.words(column), at)
-
-        return times
-
     needs = plan.crossing(LEFT, time), plan.crossing(RIGHT, version_time)
-    results = declare_versioned(plan, (rows, versions), needs, (of(time), of(version_time)), how == "left")
+    results = declare_versioned(plan, (rows, versions), needs, (time, version_time), how == "left")
     return (results, late_rows, late_versions) if late else results

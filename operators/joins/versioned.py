@@ -20,25 +20,21 @@ from tokenring.engine import (
     TokenRef,
     Updates,
 )
-from tokenring.operators.joins.joined_columns import LEFT, RIGHT, JoinedColumns
-from tokenring.operators.joins.results import Results, with_found
-from tokenring.operators.joins.versions import Versions
+from tokenring.operators.joins.kept import LEFT, RIGHT, JoinedColumns, Results, Versions, in_time, with_found
 from tokenring.operators.state import require_newest
 from tokenring.operators.time import require_total_order
-
-Times = Callable[[Batch, Time], np.ndarray]
-"""The times of a message's rows, int64 (rows,), given the message's; none is before that."""
 
 
 def declare_versioned(
     columns: JoinedColumns,
     sides: tuple[AnyStream, Stream],
     needs: tuple[tuple[str, ...], tuple[str, ...]],
-    times: tuple[Times, Times],
+    times: tuple[str | None, str | None],
     outer: bool,
 ) -> AnyStream:
     """Rows of the left side with the right side's version of their time. needs: the columns of each side that cross.
-    outer: whether rows without a version are sent too."""
+    times: the column of each side's rows' own times; None: their messages' times. outer: whether rows without a version
+    are sent too."""
     scope = sides[LEFT].scope
     require_total_order(columns.operator, scope)
     require_newest(columns.operator, sides[RIGHT], columns.on[RIGHT])
@@ -57,10 +53,11 @@ def declare_versioned(
         def logic(rows: InputPort, changes: InputPort, output: OutputPort) -> None:
             horizon = min(rows.frontier, answers.least)
             for reference, batch in changes:
-                versions.add(batch, times[RIGHT](batch, reference.time), horizon)
+                versions.add(batch, _times(columns.operator, times[RIGHT], batch, reference.time), horizon)
             certain = changes.frontier
             for reference, batch in rows:
-                answers.take(batch, times[LEFT](batch, reference.time), reference, certain, output)
+                of_rows = _times(columns.operator, times[LEFT], batch, reference.time)
+                answers.take(batch, of_rows, reference, certain, output)
             answers.release(certain, output)
 
         return logic
@@ -68,6 +65,11 @@ def declare_versioned(
     builder.build(construct)
     made.updates = answered(columns, sides[LEFT], outer)
     return made
+
+
+def _times(operator: str, column: str | None, batch: Batch, time: Time) -> np.ndarray:
+    """The rows' own times, int64 (rows,), none before the message's."""
+    return np.full(batch.rows, time, np.int64) if column is None else in_time(operator, batch.words(column), time)
 
 
 def answered(columns: JoinedColumns, rows: Stream, outer: bool) -> Updates | None:

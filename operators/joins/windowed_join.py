@@ -4,11 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from tokenring.engine import MAX_TIME, AnyStream, Batch, Schema, SchemaError, Stream, Time
+from tokenring.engine import AnyStream, Batch, Schema, SchemaError, Stream
 from tokenring.operators.joins.driver import declare
-from tokenring.operators.joins.joined_columns import LEFT, RIGHT, Chosen, JoinedColumns, On, require_time
-from tokenring.operators.joins.matcher import Extent, Extents
-from tokenring.operators.mechanisms import late_rows as late_error
+from tokenring.operators.joins.kept import LEFT, RIGHT, Chosen, Extents, JoinedColumns, On, Reach, require_time
 from tokenring.operators.time import Sliding, Tumbling, checked_window, split_late, whole
 
 START, END = "window_start", "window_end"
@@ -46,14 +44,8 @@ def windowed_join(
     left, right = _by_window(left, window, window.time, name), _by_window(right, window, right_time, name)
     plan = JoinedColumns.of(name, left.schema, right.schema, on, columns, how=how, first=(START, END))
     needs = plan.crossing(LEFT, END), plan.crossing(RIGHT, END)
-
-    def extent(batch: Batch, time: Time) -> Extent:
-        ends = batch.words(END)
-        if (least := int(ends.min())) <= time:
-            raise late_error(name, time, least)
-        return ends, ends, np.minimum(ends, MAX_TIME)
-
-    joined = declare(plan, (left, right), needs, Extents(extent, extent, exact=True))
+    reach = Reach(END, first=1)
+    joined = declare(plan, (left, right), needs, Extents(reach, reach, exact=True))
     return (joined, *late_rows) if late else joined
 
 

@@ -45,16 +45,21 @@ def number_rows(own, at, sources, wanted, slots, fresh, fresh_rows):  # type: ig
     """Write the slot of each row's key; new ones, and their rows, to `fresh` and `fresh_rows`. wanted: the key, or what
     `mix_in` has made, with `sources` then; those are of no length otherwise. Returns (the row at which there was no
     room, how many are new)."""
-    capacity = own[at + PLACES]
     meta = meta_of(own, at)
     meta[FRESH] = 0
-    done = number(
+    done = _number(own, at, sources, wanted, True, slots, fresh, fresh_rows)
+    return done, meta[FRESH]
+
+
+@kernel
+def _number(own, at, sources, wanted, add, slots, fresh, fresh_rows):  # type: ignore[no-untyped-def]
+    capacity = own[at + PLACES]
+    return number(
         table_at(own[at + CELLS], own[at + CELLS_ROWS], 2),
         table_at(own[at + STORED], own[at + KEY_COLUMNS], capacity),
-        words_at(own[at + TAGS], capacity), words_at(own[at + FREE_LIST], capacity), meta,
-        sources, 0, 0, wanted, 0, True, slots, fresh, fresh_rows,
+        words_at(own[at + TAGS], capacity), words_at(own[at + FREE_LIST], capacity), meta_of(own, at),
+        sources, 0, 0, wanted, 0, add, slots, fresh, fresh_rows,
     )  # fmt: skip
-    return done, meta[FRESH]
 
 
 @kernel
@@ -71,6 +76,21 @@ def number_by(own, at, by_at, message, start, rows, wanted, slots, fresh, fresh_
     for each in range(len(by)):
         mix_in(wanted[:rows], sources, each, column_of(message, by[each])[start : start + rows])
     return number_rows(own, at, sources, wanted[:rows], slots[:rows], fresh[:rows], fresh_rows[:rows])
+
+
+@kernel
+def find_by(own, at, by_at, message, wanted, slots):  # type: ignore[no-untyped-def]
+    """Write the slot of each row's key, -1 where it is not known. by_at, wanted: as `number_by` has them."""
+    by = words_at(own[by_at], own[by_at + 1])
+    if len(by) == 1:
+        none = table_at(own[by_at + 2], 0, SOURCE_WORDS)
+        _number(own, at, none, column_of(message, by[0]), False, slots, slots[:0], slots[:0])
+        return
+    sources = table_at(own[by_at + 2], len(by), SOURCE_WORDS)
+    wanted[:] = 0
+    for each in range(len(by)):
+        mix_in(wanted, sources, each, column_of(message, by[each]))
+    _number(own, at, sources, wanted, False, slots, slots[:0], slots[:0])
 
 
 @kernel

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tokenring.engine import COMPLETE, Batch, Time
-from tokenring.operators.joins.kernels import EXPIRING, add, add_bounded, expire, take_chains
+from tokenring.operators.joins.kept.kernels import EXPIRING, add, add_bounded, expire, take_chains
 from tokenring.operators.state import FREE, LIMIT, RowStore, grown
 
 _FIRST_PLACES = 256
@@ -71,6 +71,11 @@ class Side:
         take_chains(self.heads, self.links, self._free, self._meta, slots, places)
         if self.store is not None:
             self.store.drop(places)
+
+    @property
+    def tables(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """What the kernels take: heads, links, free, meta and the heap, until the next `reserve`."""
+        return self.heads, self.links, self._free, self._meta, self._expiring
 
     @property
     def least_due(self) -> Time:

@@ -3,8 +3,8 @@
 import numpy as np
 
 from tokenring.engine import Batch, Time
-from tokenring.operators.joins.joined_columns import RIGHT, JoinedColumns, present
-from tokenring.operators.joins.version_kernels import add_versions, find_versions
+from tokenring.operators.joins.kept.joined_columns import RIGHT, JoinedColumns, present
+from tokenring.operators.joins.kept.version_kernels import add_versions, find_versions
 from tokenring.operators.state import FREE, LIMIT, Keys, grown
 
 _FIRST_PLACES = 256

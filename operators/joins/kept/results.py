@@ -3,7 +3,7 @@
 import numpy as np
 
 from tokenring.engine import Batch, Schema
-from tokenring.operators.joins.joined_columns import LEFT, RIGHT, JoinedColumns
+from tokenring.operators.joins.kept.joined_columns import LEFT, RIGHT, JoinedColumns
 from tokenring.operators.state import RowStore
 
 Part = tuple[Batch | RowStore | None, np.ndarray] | None

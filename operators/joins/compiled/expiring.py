@@ -1,0 +1,101 @@
+"""Frontiers of a compiled join: rows go that cannot match any more, and are sent if they never did, as `Matcher` does.
+"""
+
+import numpy as np
+
+from tokenring.engine import COMPLETE, MAX_TIME, kernel
+from tokenring.engine.compiled import frontier_at, table_at, words_at
+from tokenring.operators.joins.compiled.kept_rows import (
+    free_of,
+    heads_of,
+    heap_of,
+    least_due,
+    links_of,
+    meta_of,
+    rows_kept,
+)
+from tokenring.operators.joins.compiled.results import scratch, side_at
+from tokenring.operators.joins.compiled.sending import send_alone, send_due
+from tokenring.operators.joins.compiled.words import (
+    ALONE,
+    BOUNDED,
+    ENDED,
+    JOINED,
+    KEYS,
+    LEAST,
+    ROOM,
+    ROOM_ROWS,
+    SEEN,
+    UNIQUE,
+    capacity_of,
+)
+from tokenring.operators.joins.kept import AT_ONCE, MATCHED, TIME, expire, take_chains
+from tokenring.operators.state import forget_slots
+
+
+@kernel
+def _send_never_seen(world, me, state, side):  # type: ignore[no-untyped-def]
+    """The other side is finished: rows of the keys that it never had match nothing, each at its message's time."""
+    at = side_at(JOINED, side)
+    if state[ALONE + side] and rows_kept(state, at) > 0:
+        heads, links = heads_of(state, at), links_of(state, at)
+        seen = words_at(state[SEEN + 1 - side], capacity_of(state))
+        slots, count = scratch(world, len(seen)), 0
+        for slot in range(len(seen)):
+            if heads[slot] >= 0 and seen[slot] == 0:
+                slots[count] = slot
+                count += 1
+        slots = slots[:count]
+        places = scratch(world, rows_kept(state, at))
+        places = places[: take_chains(heads, links, free_of(state, at), meta_of(state, at), slots, places)]
+        times = scratch(world, len(places))
+        for i in range(len(places)):
+            times[i] = links[places[i], TIME]
+        order = np.argsort(times, kind="mergesort")
+        places, times = places[order], times[order]
+        start = 0
+        while start < len(places):
+            end = start + 1
+            while end < len(places) and end - start < AT_ONCE and times[end] == times[start]:
+                end += 1
+            send_alone(world, me, state, side, 0, places[start:end], times[start])
+            start = end
+        if side == state[UNIQUE]:
+            for slot in slots:
+                heads[slot] = 0  # nobody looks there any more, but a second row is told all the same
+    state[LEAST + side] = COMPLETE
+
+
+@kernel
+def _expire(world, me, state, side, horizon):  # type: ignore[no-untyped-def]
+    """Drop rows that are due by `horizon`, and keys that have none then."""
+    at, other = side_at(JOINED, side), side_at(JOINED, 1 - side)
+    room, sizes = table_at(state[ROOM], ROOM_ROWS, AT_ONCE), scratch(world, 1)
+    places, dues, emptied = room[0], room[1], room[2]
+    links = links_of(state, at)
+    while least_due(state, at) <= horizon:
+        found = expire(
+            heads_of(state, at), heads_of(state, other), links, free_of(state, at), meta_of(state, at),
+            heap_of(state, at), horizon, places, dues, emptied, sizes,
+        )  # fmt: skip
+        if state[ALONE + side]:
+            count = 0
+            for i in range(found):
+                if links[places[i], MATCHED] == 0:
+                    places[count], dues[count] = places[i], dues[i]
+                    count += 1
+            if count > 0:
+                send_due(world, me, state, side, 0, places[:count], dues[:count])
+        forget_slots(state, KEYS, emptied[: sizes[0]])
+
+
+@kernel
+def expire_rows(world, me, state):  # type: ignore[no-untyped-def]
+    """Drop rows that the frontiers of both inputs say cannot match any more; send those that never did."""
+    for side in range(2):
+        frontier = frontier_at(world, me, 1 - side)
+        if state[BOUNDED]:
+            _expire(world, me, state, side, min(frontier, MAX_TIME))  # COMPLETE is not before `least_due` of no rows
+        elif frontier == COMPLETE and not state[ENDED + 1 - side]:
+            state[ENDED + 1 - side] = 1
+            _send_never_seen(world, me, state, side)

@@ -1,0 +1,182 @@
+"""A join in the worker's inner loop: `Matcher` and its driver as one entry, over the same tables, by the same kernels.
+"""
+
+import numpy as np
+
+from tokenring.engine import COMPLETE, Schema, UsageError, kernel
+from tokenring.engine.compiled import (
+    DONE,
+    Compiled,
+    address_of,
+    downgrade,
+    drop,
+    end_of_message,
+    entry,
+    part_of,
+    peek,
+    retain,
+    rows_of,
+    state_of,
+    take,
+    world_at,
+)
+from tokenring.operators.joins.compiled.expiring import expire_rows
+from tokenring.operators.joins.compiled.keyed import LinkedKeys
+from tokenring.operators.joins.compiled.results import LinkedResults
+from tokenring.operators.joins.compiled.taking import take_rows
+from tokenring.operators.joins.compiled.words import (
+    ALONE,
+    AT,
+    BOUNDED,
+    EXACT,
+    FIRST,
+    HELD,
+    JOINED,
+    KEYS,
+    LEAST,
+    MATCHES,
+    ONCE,
+    PENDING,
+    REACH,
+    REACH_WORDS,
+    RIGHT_FIRST,
+    ROOM,
+    ROOM_ROWS,
+    SEEN,
+    STATE_WORDS,
+    TOO_LATE,
+    UNIQUE,
+    WAITS,
+    WANTED,
+    WANTED_SIDE,
+    least_alone,
+)
+from tokenring.operators.joins.kept import AT_ONCE, LEFT, RIGHT, SIDES, Extents, JoinedColumns, Side
+from tokenring.operators.mechanisms import late_rows
+from tokenring.operators.state import grown
+
+
+@kernel
+def _take_message(world, me, state, side, message):  # type: ignore[no-untyped-def]
+    """Take the rows of a message, of a burst of each of its messages."""
+    rows, start = rows_of(message), state[AT + side]
+    while start < rows:
+        end = end_of_message(message, start)
+        part = message
+        if start > 0 or end < rows:
+            part = part_of(world_at(world), message, start, end)
+        status = take_rows(world, me, state, side, part)
+        if status != DONE:
+            return status
+        state[AT + side] = start = end
+    state[AT + side] = 0
+    return DONE
+
+
+@entry
+def joined(world, me):  # type: ignore[no-untyped-def]
+    """Match what came, then let go what frontiers say matches no more: a token where rows may turn out to be alone."""
+    state = state_of(world, me, STATE_WORDS)
+    if state[FIRST] >= 0:
+        drop(world, me, state[FIRST])
+        state[FIRST] = -1
+    for turn in range(2):
+        side = 1 - turn if state[RIGHT_FIRST] else turn
+        while True:
+            message = peek(world, me, side)
+            if message == 0:
+                break
+            status = _take_message(world, me, state, side, message)
+            if status != DONE:
+                return status
+            take(world, me, side)
+            least = least_alone(state)
+            if least < state[PENDING]:
+                slot = retain(world, me, side, 0)
+                downgrade(world, me, slot, least)
+                if state[HELD] >= 0:
+                    drop(world, me, state[HELD])
+                state[HELD], state[PENDING] = slot, least
+    if not state[WAITS]:
+        return DONE
+    expire_rows(world, me, state)
+    least = least_alone(state)
+    if state[HELD] >= 0 and least > state[PENDING]:
+        state[PENDING] = least
+        if least == COMPLETE:
+            drop(world, me, state[HELD])
+            state[HELD] = -1
+        else:
+            downgrade(world, me, state[HELD], least)
+    return DONE
+
+
+class _State:
+    """One worker's tables, and the words that say where they are."""
+
+    def __init__(
+        self, columns: JoinedColumns, arriving: tuple[Schema, Schema], extents: Extents | None, unique: int
+    ) -> None:
+        self._columns, how = columns, columns.how
+        bounded = extents is not None
+        self.sides = Side(columns.store(LEFT), bounded), Side(columns.store(RIGHT), bounded)
+        self._keys = LinkedKeys(columns, arriving)
+        self._results = LinkedResults(columns, arriving, self.sides)
+        self._room = np.zeros((ROOM_ROWS, AT_ONCE), np.int64)
+        self._seen = [np.zeros(0, np.int64) for _ in SIDES]  # by slot, where the other side's rows are sent alone
+        self.words = words = np.zeros(STATE_WORDS, np.int64)
+        words[HELD], words[PENDING], words[ROOM] = -1, COMPLETE, address_of(self._room)
+        words[WAITS], words[BOUNDED] = bounded or any(how.alone), bounded
+        words[ONCE], words[MATCHES] = how.once, how.matches
+        words[UNIQUE] = RIGHT if how.once and not bounded else unique
+        words[RIGHT_FIRST] = unique == RIGHT or how.once
+        for side in (LEFT, RIGHT):
+            words[ALONE + side], words[LEAST + side] = how.alone[side], COMPLETE
+        if extents is not None:
+            words[EXACT] = extents.exact
+            for side, reach in ((LEFT, extents.left), (RIGHT, extents.right)):
+                until = -1 if reach.until is None else arriving[side].position(reach.until)
+                words[REACH + side * REACH_WORDS :][:REACH_WORDS] = (
+                    *(arriving[side].position(reach.time), until, reach.start, reach.end, reach.due),
+                    *(reach.together, reach.first),
+                )
+        self._link()
+
+    def _link(self) -> None:
+        capacity = self._keys.keys.capacity
+        for side, mine in enumerate(self.sides):
+            mine.heads = grown(mine.heads, capacity, -1)
+            if self._columns.how.alone[1 - side]:
+                self._seen[side] = grown(self._seen[side], capacity)
+                self.words[SEEN + side] = address_of(self._seen[side])
+        self._keys.link(self.words, KEYS)
+        self._results.link(self.words, JOINED)
+
+    def grow(self) -> None:
+        """Make room for the rows of a message, or for another key."""
+        if wanted := int(self.words[WANTED]):
+            self.sides[self.words[WANTED_SIDE]].reserve(wanted)
+        else:
+            self._keys.keys.grow()
+        self._link()
+
+    def explain(self, error: int, operands: tuple[int, int, int]) -> Exception:
+        """What went wrong."""
+        if error == TOO_LATE:
+            return late_rows(self._columns.operator, operands[0], operands[1])
+        side, slot, _ = operands
+        found = self._keys.keys.batch(np.array([slot]))
+        values = [found[name].tolist()[0] for name in found.schema.names]
+        key = ", ".join([f"{name}={value!r}" for name, value in zip(self._columns.on[side], values, strict=True)])
+        return UsageError(f"the {SIDES[side]} side has a second row with {key}; it was declared unique")
+
+
+def compiled_join(
+    columns: JoinedColumns, arriving: tuple[Schema, Schema], extents: Extents | None, unique: int
+) -> Compiled:
+    """What a `Matcher` of the same arguments does, of words, on one worker."""
+    state = _State(columns, arriving, extents, unique)
+    return Compiled(
+        joined, state.words, (state,), state.grow, state.explain,
+        lambda: {"left": len(state.sides[LEFT]), "right": len(state.sides[RIGHT])},
+    )  # fmt: skip

@@ -1,0 +1,103 @@
+"""One side of a join in compiled operators: where a `Side` has its tables, as words of an operator's state."""
+
+import numpy as np
+
+from tokenring.engine import COMPLETE, kernel
+from tokenring.engine.compiled import address_of, column_of, table_at, words_at
+from tokenring.operators.joins.kept import EXPIRING, Side
+from tokenring.operators.state import FREE, LIMIT
+
+# HEADS, SLOTS: the heads, and how many. LINKS, PLACES, LINK_WORDS: the links, and their shape. STORED: the addresses
+# of the columns that are kept; POSITIONS: where these are in messages; COLUMNS: how many.
+HEADS, SLOTS, LINKS, PLACES, LINK_WORDS, FREE_LIST, META, HEAP, STORED, POSITIONS, COLUMNS = range(11)
+SIDE_WORDS = 11
+_META_WORDS = 3
+
+
+@kernel
+def heads_of(own, at):  # type: ignore[no-untyped-def]
+    """The place of each key's newest row; `at`: the first of the words that `link_side` wrote."""
+    return words_at(own[at + HEADS], own[at + SLOTS])
+
+
+@kernel
+def links_of(own, at):  # type: ignore[no-untyped-def]
+    """The rows' links."""
+    return table_at(own[at + LINKS], own[at + PLACES], own[at + LINK_WORDS])
+
+
+@kernel
+def free_of(own, at):  # type: ignore[no-untyped-def]
+    """Places to be used again."""
+    return words_at(own[at + FREE_LIST], own[at + PLACES])
+
+
+@kernel
+def meta_of(own, at):  # type: ignore[no-untyped-def]
+    """The counts of rows."""
+    return words_at(own[at + META], _META_WORDS)
+
+
+@kernel
+def heap_of(own, at):  # type: ignore[no-untyped-def]
+    """Rows that expire, by when."""
+    return table_at(own[at + HEAP], own[at + PLACES], 2)
+
+
+@kernel
+def rows_kept(own, at):  # type: ignore[no-untyped-def]
+    """How many rows there are."""
+    meta = meta_of(own, at)
+    return meta[LIMIT] - meta[FREE]
+
+
+@kernel
+def has_room(own, at, rows):  # type: ignore[no-untyped-def]
+    """Whether there are places for so many rows more."""
+    return rows_kept(own, at) + rows <= own[at + PLACES]
+
+
+@kernel
+def least_due(own, at):  # type: ignore[no-untyped-def]
+    """When the first row goes, of those that expire; COMPLETE if there is none."""
+    return heap_of(own, at)[0, 0] if meta_of(own, at)[EXPIRING] > 0 else COMPLETE
+
+
+@kernel
+def kept_column(own, at, column):  # type: ignore[no-untyped-def]
+    """The words of one column that is kept, by place."""
+    return words_at(words_at(own[at + STORED], own[at + COLUMNS])[column], own[at + PLACES])
+
+
+@kernel
+def keep_rows(own, at, message, rows, places):  # type: ignore[no-untyped-def]
+    """Keep rows of a message at their places."""
+    positions = words_at(own[at + POSITIONS], own[at + COLUMNS])
+    for column in range(len(positions)):
+        words, stored = column_of(message, positions[column]), kept_column(own, at, column)
+        for i in range(len(rows)):
+            stored[places[i]] = words[rows[i]]
+
+
+class LinkedSide:
+    """A side, and the words that say where it is. positions, int64: of the columns that are kept in messages."""
+
+    def __init__(self, side: Side, positions: np.ndarray) -> None:
+        self.side = side
+        self._positions = np.array(positions, np.int64)
+        self._stored = np.zeros(len(positions), np.int64)
+
+    def reserve(self, rows: int) -> None:
+        """Room for so many more rows."""
+        self.side.reserve(rows)
+
+    def link(self, words: np.ndarray, at: int) -> None:
+        """Write down where the tables are now, in SIDE_WORDS words from `at` on. To be repeated when they have grown.
+        """
+        heads, links, free, meta, heap = self.side.tables
+        if self.side.store is not None:
+            self._stored[:] = [address_of(column) for column in self.side.store.reserve(len(links))]
+        words[at : at + SIDE_WORDS] = (
+            *(address_of(heads), len(heads), address_of(links), *links.shape, address_of(free), address_of(meta)),
+            *(address_of(heap), address_of(self._stored), address_of(self._positions), len(self._positions)),
+        )

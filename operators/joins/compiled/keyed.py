@@ -1,0 +1,150 @@
+"""A join's keys in compiled operators: of both sides one numbering; null is equal to nothing."""
+
+import numpy as np
+
+from tokenring.engine import Schema, kernel
+from tokenring.engine.compiled import (
+    address_of,
+    addresses_of,
+    bare_message,
+    column_of,
+    part_of,
+    point_to,
+    rows_of,
+    table_at,
+    world_at,
+)
+from tokenring.operators.folds import gather
+from tokenring.operators.joins.compiled.results import scratch
+from tokenring.operators.joins.kept import LEFT, RIGHT, JoinedColumns
+from tokenring.operators.state import NUMBERS_WORDS, SOURCE_WORDS, Keys, find_by, link_numbers, number_by
+
+# Words behind those of the numbering: the key's columns among themselves, how many, and room for their sources, as
+# `number_by` has it; the tables of both sides' columns; by side whether a key may be null.
+_BY, _COUNT, _SOURCES, _COLUMNS = range(NUMBERS_WORDS, NUMBERS_WORDS + 4)
+_NULLABLE = _COLUMNS + 2
+KEYED_WORDS = _NULLABLE + 2
+# Words of a column: its position in messages, whether it may be null and the word that says so, whether it is float64.
+_POSITION, _MAY_BE_NULL, _NULL, _IS_FLOAT = range(4)
+_COLUMN_WORDS = 4
+_MINUS_ZERO = np.int64(-(2**63))
+
+
+@kernel
+def _is_null(columns, message, row):  # type: ignore[no-untyped-def]
+    for number in range(len(columns)):
+        if columns[number, _MAY_BE_NULL] != 0:
+            if column_of(message, columns[number, _POSITION])[row] == columns[number, _NULL]:
+                return True
+    return False
+
+
+@kernel
+def rows_without_key(world, own, at, side, message):  # type: ignore[no-untyped-def]
+    """The rows whose key has a null; `at`: the first of the words that `LinkedKeys.link` wrote."""
+    rows = rows_of(message)
+    if own[at + _NULLABLE + side] == 0:
+        return scratch(world, 0)
+    columns = table_at(own[at + _COLUMNS + side], own[at + _COUNT], _COLUMN_WORDS)
+    found = scratch(world, rows)
+    count = 0
+    for row in range(rows):
+        if _is_null(columns, message, row):
+            found[count] = row
+            count += 1
+    return found[:count]
+
+
+@kernel
+def rows_but(world, rows, without):  # type: ignore[no-untyped-def]
+    """The numbers below `rows` that are not in `without`, which ascends."""
+    found = scratch(world, rows - len(without))
+    passed = 0
+    for row in range(rows):
+        if passed < len(without) and without[passed] == row:
+            passed += 1
+        else:
+            found[row - passed] = row
+    return found
+
+
+@kernel
+def rows_with(world, flags, value):  # type: ignore[no-untyped-def]
+    """The rows whose flag has this value."""
+    found = scratch(world, len(flags))
+    count = 0
+    for row in range(len(flags)):
+        if flags[row] == value:
+            found[count] = row
+            count += 1
+    return found[:count]
+
+
+@kernel
+def chosen_rows(world, message, rows):  # type: ignore[no-untyped-def]
+    """A message of these rows, at the same time."""
+    made = part_of(world_at(world), message, 0, len(rows))
+    for column in range(len(addresses_of(made))):
+        target = scratch(world, len(rows))
+        gather(column_of(message, column), rows, target)
+        point_to(made, column, target.ctypes.data)
+    return made
+
+
+@kernel
+def _key_message(world, own, at, side, message):  # type: ignore[no-untyped-def]
+    """The columns of the key, in which equal values are equal words."""
+    columns = table_at(own[at + _COLUMNS + side], own[at + _COUNT], _COLUMN_WORDS)
+    keys = bare_message(world_at(world), len(columns), rows_of(message))
+    for number in range(len(columns)):
+        words = column_of(message, columns[number, _POSITION])
+        if columns[number, _IS_FLOAT] != 0:
+            same = scratch(world, len(words))
+            for i in range(len(words)):
+                same[i] = 0 if words[i] == _MINUS_ZERO else words[i]
+            words = same
+        point_to(keys, number, words.ctypes.data)
+    return keys
+
+
+@kernel
+def number_keys(world, own, at, side, message, slots):  # type: ignore[no-untyped-def]
+    """Write the slot of each row's key, of which new ones get one; False if there was no room for all."""
+    rows = len(slots)
+    keys = _key_message(world, own, at, side, message)
+    done, _ = number_by(
+        own, at, at + _BY, keys, 0, rows, scratch(world, rows), slots, scratch(world, rows), scratch(world, rows)
+    )
+    return done == rows
+
+
+@kernel
+def find_keys(world, own, at, side, message, slots):  # type: ignore[no-untyped-def]
+    """Write the slot of each row's key, -1 where it is not known or null."""
+    keys = _key_message(world, own, at, side, message)
+    find_by(own, at, at + _BY, keys, scratch(world, len(slots)), slots)
+    for row in rows_without_key(world, own, at, side, message):
+        slots[row] = -1
+
+
+class LinkedKeys:
+    """The keys of both sides, and the words that say where they are. arriving: the schemas of both sides' messages."""
+
+    def __init__(self, columns: JoinedColumns, arriving: tuple[Schema, Schema]) -> None:
+        self.keys = Keys(columns.sides[LEFT], columns.on[LEFT])
+        self._by = np.arange(len(columns.on[LEFT]))
+        self._sources = np.zeros((len(self._by), SOURCE_WORDS), np.int64)
+        self._columns = [np.zeros((len(self._by), _COLUMN_WORDS), np.int64) for _ in arriving]
+        for table, schema, names in zip(self._columns, arriving, columns.on, strict=True):
+            for row, name in zip(table, names, strict=True):
+                kind = schema.kind(name)
+                row[:] = schema.position(name), kind.nullable, kind.null, kind.name == "float64"
+
+    def link(self, words: np.ndarray, at: int) -> None:
+        """Write down where the keys are now, in KEYED_WORDS words from `at` on. To be repeated when they have grown."""
+        link_numbers(words, at, self.keys)
+        words[at + _BY], words[at + _COUNT] = address_of(self._by), len(self._by)
+        words[at + _SOURCES] = address_of(self._sources)
+        for side in (LEFT, RIGHT):
+            words[at + _COLUMNS + side] = address_of(self._columns[side])
+            words[at + _NULLABLE + side] = self._columns[side][:, _MAY_BE_NULL].any()

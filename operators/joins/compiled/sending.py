@@ -1,0 +1,64 @@
+"""What a compiled join sends: pairs as they are found, and rows alone, each of the times that they are sent at."""
+
+from tokenring.engine import COMPLETE, kernel
+from tokenring.engine.compiled import send, send_at
+from tokenring.operators.joins.compiled.kept_rows import links_of
+from tokenring.operators.joins.compiled.results import alone_of, pairs_of, scratch, side_at
+from tokenring.operators.joins.compiled.words import EXACT, HELD, JOINED
+from tokenring.operators.joins.kept import TIME
+
+
+@kernel
+def send_pairs(world, me, state, side, message, rows, places, latest, time):  # type: ignore[no-untyped-def]
+    """Pairs of rows of a message with the other side's, at the later of their messages' times. latest: of the other
+    side's."""
+    if latest <= time:
+        send_at(world, me, 0, pairs_of(world, me, state, JOINED, side, message, rows, places), time)
+        return
+    links = links_of(state, side_at(JOINED, 1 - side))
+    some, there = scratch(world, len(rows)), scratch(world, len(rows))
+    sent, last = 0, -1
+    while sent < len(rows):  # times of messages that are ahead of this one: few
+        at, count = COMPLETE, 0
+        for place in places:
+            later = max(time, links[place, TIME])
+            if last < later < at:
+                at = later
+        for i in range(len(rows)):
+            if max(time, links[places[i], TIME]) == at:
+                some[count], there[count] = rows[i], places[i]
+                count += 1
+        send_at(world, me, 0, pairs_of(world, me, state, JOINED, side, message, some[:count], there[:count]), at)
+        sent, last = sent + count, at
+
+
+@kernel
+def send_alone(world, me, state, side, message, rows, time):  # type: ignore[no-untyped-def]
+    """Rows of one side that match nothing: those of the message at hand, or where that is 0, of what is kept, with the
+    token."""
+    made = alone_of(world, me, state, JOINED, side, message, rows)
+    if message != 0:
+        send_at(world, me, 0, made, time)
+    else:
+        send(world, me, state[HELD], made, time)
+
+
+@kernel
+def send_due(world, me, state, side, message, rows, dues):  # type: ignore[no-untyped-def]
+    """Rows of one side that match nothing: at the ends of their windows, or all at the least of their times."""
+    some = scratch(world, len(rows))
+    sent, last = 0, -1
+    while sent < len(rows):
+        at, count = COMPLETE, 0
+        for due in dues:
+            if last < due < at:
+                at = due
+        if not state[EXACT]:
+            send_alone(world, me, state, side, message, rows, at)
+            return
+        for i in range(len(rows)):
+            if dues[i] == at:
+                some[count] = rows[i]
+                count += 1
+        send_alone(world, me, state, side, message, some[:count], at)
+        sent, last = sent + count, at

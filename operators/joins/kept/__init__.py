@@ -1,0 +1,86 @@
+"""What joins keep and make: columns of both sides, rows by key, versions, results; in Python and compiled alike.
+
+joined_columns  what a join takes and makes
+extents         how rows match in time
+side, kernels   rows by key, chained
+versions, version_kernels
+                rows by key and the time from which they are valid
+results         rows of both sides, side by side
+"""
+
+from tokenring.operators.joins.kept.extents import FAR, Extent, Extents, Reach, in_time
+from tokenring.operators.joins.kept.joined_columns import (
+    HOWS,
+    LEFT,
+    RIGHT,
+    SIDES,
+    Chosen,
+    JoinedColumns,
+    Names,
+    On,
+    joined_on,
+    present,
+    require_how,
+    require_time,
+)
+from tokenring.operators.joins.kept.kernels import (
+    A_PLACE,
+    A_ROW,
+    EVERY,
+    EXPIRING,
+    LATEST,
+    MATCHED,
+    ROW,
+    TIME,
+    add,
+    add_bounded,
+    expire,
+    probe,
+    take_chains,
+)
+from tokenring.operators.joins.kept.results import Results, both, with_found
+from tokenring.operators.joins.kept.side import AT_ONCE, Side
+from tokenring.operators.joins.kept.version_kernels import add_versions, find_versions
+from tokenring.operators.joins.kept.versions import Versions, known
+
+__all__ = [
+    "AT_ONCE",
+    "A_PLACE",
+    "A_ROW",
+    "Chosen",
+    "EVERY",
+    "EXPIRING",
+    "Extent",
+    "Extents",
+    "FAR",
+    "HOWS",
+    "JoinedColumns",
+    "LATEST",
+    "LEFT",
+    "MATCHED",
+    "Names",
+    "On",
+    "RIGHT",
+    "ROW",
+    "Reach",
+    "Results",
+    "SIDES",
+    "Side",
+    "TIME",
+    "Versions",
+    "add",
+    "add_bounded",
+    "add_versions",
+    "both",
+    "expire",
+    "find_versions",
+    "in_time",
+    "joined_on",
+    "known",
+    "present",
+    "probe",
+    "require_how",
+    "require_time",
+    "take_chains",
+    "with_found",
+]

@@ -1,0 +1,61 @@
+"""How rows of joins match in time: the extent of each, from its own time, and when nothing can match it any more."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tokenring.engine import MAX_TIME, Batch, Time
+from tokenring.operators.mechanisms import late_rows
+
+Extent = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Of rows, int64 (rows,) each: (starts, ends), which match where they meet, and the frontier of the other side at which
+nothing can match them any more."""
+FAR = 2**62 + 2**61
+"""Ends after this are taken for it: no time is as late, and sums stay in range."""
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How rows of one side match: from their own time in column `time` plus `start` to that plus `end`, or to the time
+    in column `until`. They go when the other side's frontier has come to the end plus `due`; `together`, a message's
+    rows when the last of them does. A row is late before its message's time plus `first`."""
+
+    time: str
+    start: int = 0
+    end: int = 0
+    until: str | None = None
+    due: int = 0
+    together: bool = False
+    first: int = 0
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What extents are made of."""
+        return (self.time,) if self.until is None else (self.time, self.until)
+
+    def of(self, operator: str, batch: Batch, time: Time) -> Extent:
+        """The extents of a message's rows; TimeRegressionError for late ones."""
+        times = in_time(operator, batch.words(self.time), time, self.first)
+        ends = times + self.end if self.until is None else batch.words(self.until)
+        dues = np.clip(np.minimum(ends, FAR) + self.due, time, MAX_TIME)
+        if self.together:  # that is cheaper, and they came together
+            dues = np.full(len(dues), dues.max())
+        return times + self.start, ends, dues
+
+
+@dataclass(frozen=True)
+class Extents:
+    """How rows of both sides match in time. exact: whether rows that go do so at few times (ends of windows), at which
+    results are then sent."""
+
+    left: Reach
+    right: Reach
+    exact: bool
+
+
+def in_time(operator: str, times: np.ndarray, time: Time, first: int = 0) -> np.ndarray:
+    """The rows' own times, none of which may be before their message's plus `first`: TimeRegressionError."""
+    least = int(times.min())
+    if least < time + first:
+        raise late_rows(operator, time, least)
+    return times
