@@ -21,8 +21,8 @@ from tokenring.engine.native.layout import (
 )
 from tokenring.engine.native.messages import end_of_message
 from tokenring.shm.kernels import kernel, table_at, words_at
-from tokenring.shm.memory import copy_bytes, load_word, store_word
-from tokenring.shm.queues import PAD, begin, has_room, message_words, route
+from tokenring.shm.memory import can_pack, copy_bytes, load_word, store_word
+from tokenring.shm.queues import FEW_WORKERS, PAD, begin, deal, has_room, message_words, pack, route
 
 
 @kernel
@@ -73,7 +73,12 @@ def partition(words, message, edge, start, stop, time, in_burst):  # type: ignor
     channel = edge.burst_channel if in_burst else edge.channel
     counts = table_at(words[COUNTS], words[COUNTS_ROWS], workers)
     orders = words_at(words[ROUTES], words[ROUTES_WORDS])
-    _sort_out(words_at(header[COLUMNS + chosen[edge.key]], header[ROWS]), start, stop, orders, counts)
+    keys = header[COLUMNS + chosen[edge.key]]
+    packs = can_pack() and workers <= FEW_WORKERS and not in_burst  # a burst's messages are counted by rows' numbers
+    if packs:
+        deal(keys, start, stop, words[ROUTES], counts)
+    else:
+        _sort_out(words_at(keys, header[ROWS]), start, stop, orders, counts)
     for worker in range(workers):
         if counts[0, worker] > 0 and not has_room(outgoing[worker], message_words(counts[0, worker], width)):
             return -1
@@ -83,14 +88,17 @@ def partition(words, message, edge, start, stop, time, in_burst):  # type: ignor
         if rows == 0:
             continue
         at = begin(outgoing[worker], message_words(rows, width), channel, rows, width, time)
-        order = words_at(words[ROUTES] + 8 * counts[1, worker], rows)
+        order = words_at(words[ROUTES] + 8 * (0 if packs else counts[1, worker]), rows)
         for position in range(width):
             column = header[KEYS]
             if position < edge.width:
                 column = header[COLUMNS + chosen[position]]
             column += 8 * start
-            for i in range(rows):
-                store_word(at + 8 * i, load_word(column + 8 * order[i]))
+            if packs:
+                pack(at, column, words[ROUTES], worker, stop - start)
+            else:
+                for i in range(rows):
+                    store_word(at + 8 * i, load_word(column + 8 * order[i]))
             at += 8 * ((rows + PAD - 1) // PAD * PAD)
         sent += 1
     return sent

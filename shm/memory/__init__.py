@@ -12,7 +12,16 @@ from tokenring.shm.memory.atomics import (
     store_release,
     store_word,
 )
-from tokenring.shm.memory.calls import allocate, call_at, copy_bytes, deallocate, monotonic_now_ns
+from tokenring.shm.memory.calls import (
+    allocate,
+    call_at,
+    can_pack,
+    copy_bytes,
+    deallocate,
+    monotonic_now_ns,
+    pack_eight,
+    pack_rest,
+)
 from tokenring.shm.memory.cleanup import owner_of, reclaim
 from tokenring.shm.memory.layout import (
     LINE_WORDS,
@@ -52,6 +61,7 @@ __all__ = [
     "WORKER_RUNNING",
     "allocate",
     "call_at",
+    "can_pack",
     "compare_exchange",
     "copy_bytes",
     "deallocate",
@@ -64,6 +74,8 @@ __all__ = [
     "monotonic_now_ns",
     "new_name",
     "owner_of",
+    "pack_eight",
+    "pack_rest",
     "peek",
     "poke",
     "process_start_ticks",

@@ -1,4 +1,4 @@
-"""What kernels call that is no kernel: entries by their address, memory and the clock of the C library."""
+"""What kernels call that is no kernel: entries by their address, the C library's, a processor's own."""
 
 from typing import Any
 
@@ -9,3 +9,6 @@ allocate: Any = Later("tokenring.shm.memory.c_functions", "allocate")
 deallocate: Any = Later("tokenring.shm.memory.c_functions", "deallocate")
 copy_bytes: Any = Later("tokenring.shm.memory.c_functions", "copy_bytes")
 monotonic_now_ns: Any = Later("tokenring.shm.memory.c_functions", "monotonic_now_ns")
+can_pack: Any = Later("tokenring.shm.memory.vectors", "can_pack")
+pack_eight: Any = Later("tokenring.shm.memory.vectors", "pack_eight")
+pack_rest: Any = Later("tokenring.shm.memory.vectors", "pack_rest")
