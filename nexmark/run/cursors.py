@@ -1,6 +1,8 @@
 """Cursors over staged columns: where one worker stands in each stream, moved by one kernel for all streams at once."""
 
+import contextlib
 import mmap
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +14,8 @@ from tokenring.nexmark.events import FLOOR
 from tokenring.nexmark.staging import StagedEvents, StagedStream
 
 _RELEASE_ROWS = 1 << 17  # how many rows are read before their pages are given back
+_MADV_POPULATE_READ = 22  # of Linux 5.14; mmap names it from Python 3.14 on
+_MAPPED_SHARE = 4  # what is mapped ahead is at most one part of so many of this machine's memory
 
 # Words of a stream's row in the kernels' table. TAKEN: the row up to which its rows were sent. COLUMNS: the address of
 # the addresses of its WIDTH columns. RELEASE_AT: the row from which on pages are to be given back.
@@ -19,7 +23,7 @@ ROWS, AT, EVENTS, FLOORS, TIMES, IS_SORTED, TAKEN, COLUMNS, WIDTH, RELEASE_AT = 
 CURSOR_WORDS = 10
 GREATEST, LEAST = range(2)  # of a position, behind which the streams' rows follow
 NONE = -1
-NEVER = 2**62  # beyond every event
+NEVER = 2**62  # beyond every event and row
 
 
 @kernel
@@ -104,6 +108,12 @@ class _File:
         if self._mapping is not None:
             self._mapping.madvise(mmap.MADV_SEQUENTIAL)
 
+    def map_ahead(self, size: int) -> None:
+        """Have the first `size` bytes mapped now: reading them is no page fault then."""
+        if self._mapping is not None and size > 0:
+            with contextlib.suppress(OSError):  # an older kernel: pages are mapped as they are read
+                self._mapping.madvise(_MADV_POPULATE_READ, 0, size)
+
     def release_before(self, byte: int) -> None:
         """Give back whole pages before `byte`; who looks there once more gets them from the page cache."""
         done = byte // mmap.PAGESIZE * mmap.PAGESIZE
@@ -122,6 +132,16 @@ class _Column:
         self._heap = _File(*stream.heap_file(name)) if stream.is_text(name) else None
         self.heap = None if self._heap is None else self._heap.octets
         self._row = 0
+
+    def bytes_before(self, row: int) -> int:
+        """How many bytes the rows before `row` take, and all texts if there are any."""
+        return row * 8 + (0 if self.heap is None else len(self.heap))
+
+    def map_ahead(self, row: int) -> None:
+        """Have what the rows before `row` need mapped now."""
+        self._file.map_ahead(row * 8)
+        if self._heap is not None:
+            self._heap.map_ahead(len(self._heap.octets))
 
     def release_before(self, row: int) -> None:
         """Give back what only rows before `row` need."""
@@ -148,6 +168,7 @@ class Cursor:
         for word, column in ((EVENTS, "event"), (FLOORS, floors), (TIMES, "date_time")):
             self.row[word] = address_of(mapped[column].words)
         self._mapped = list(mapped.values())
+        self._events = mapped["event"].words
         self._columns = tuple(mapped[column].words for column in columns)
         self._heaps = tuple(mapped[column].heap for column in columns) if self.schema.has_text else ()
         self._addresses = np.array([address_of(words) for words in self._columns], np.int64)
@@ -157,6 +178,20 @@ class Cursor:
         """Rows start..stop; text by reference to the whole heap."""
         columns = tuple([column[start:stop] for column in self._columns])
         return Batch.wrap(self.schema, columns, stop - start, self._heaps)
+
+    def bytes_before(self, event: int) -> int:
+        """How many bytes the rows of the events before `event` take."""
+        row = self._row_of(event)
+        return sum(column.bytes_before(row) for column in self._mapped)
+
+    def map_ahead(self, event: int) -> None:
+        """Have the rows of the events before `event` mapped now."""
+        row = self._row_of(event)
+        for column in self._mapped:
+            column.map_ahead(row)
+
+    def _row_of(self, event: int) -> int:
+        return int(np.searchsorted(self._events, event))
 
     def release_before(self, row: int) -> None:
         """Give the pages back that only rows before `row` need."""
@@ -192,6 +227,15 @@ class Cursors:
         """Move on to `event`; returns the streams' new rows."""
         move(self.table, event, self.position)
         return self._view[2:].tolist()
+
+    def map_ahead(self, event: int) -> None:
+        """Have the rows of the events before `event` mapped now, as a database's are once they are loaded, if they are
+        few enough for this machine's memory; pages of the others are mapped as they are read, and given back."""
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        if sum(cursor.bytes_before(event) for cursor in self.streams) <= memory // _MAPPED_SHARE:
+            for cursor, row in zip(self.streams, self.table, strict=True):
+                cursor.map_ahead(event)
+                row[RELEASE_AT] = NEVER
 
     def release(self) -> None:
         """Give pages back of streams of which so many rows were sent."""

@@ -41,6 +41,8 @@ class Measurements:
         self.histogram = Histogram()
         self.backlog = Backlog(from_ns)
         self.dnf = False
+        self.kept: list[object] = []
+        """What the source reads from: a file's pages are unmapped once nobody has it, and not while time is taken."""
 
     @property
     def offered(self) -> int:

@@ -47,6 +47,7 @@ def nexmark_source(
 ) -> tuple[tuple[Stream, ...], Callable[[Progress], None]]:
     """Streams of the named columns, and a function to be given the probe that tells when events are done."""
     cursors = [Cursor(staged, name, columns) for name, columns in streams.items()]
+    measurements.kept += cursors
     probes: list[Progress] = []
     way = mechanism_of(scope)
 

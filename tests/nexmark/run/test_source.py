@@ -17,7 +17,7 @@ from tests.nexmark.helpers import seal_generated
 from tests.nexmark.run_helpers import hand_made
 from tokenring.engine import InputPort, OperatorContext, Scope, Worker
 from tokenring.nexmark.events.generator import GeneratorConfig
-from tokenring.nexmark.run.cursors import NONE, Cursor, Cursors
+from tokenring.nexmark.run.cursors import NONE, TAKEN, Cursor, Cursors
 from tokenring.nexmark.run.pace import NOT_YET, Measurements, Pace
 from tokenring.nexmark.run.source import nexmark_source
 from tokenring.nexmark.staging.staged import StagedEvents
@@ -173,6 +173,32 @@ def test_cursors_move_like_searchsorted(staged: StagedEvents, disordered: Staged
             assert cursors.greatest == max(passed, default=NONE)
             assert cursors.least == min(ahead, default=NONE)
             before = rows
+
+
+def resident_bytes(folder: Path) -> int:
+    """Of the folder's files, as far as this process has them mapped."""
+    total, is_inside = 0, False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        if "-" in line.split(maxsplit=1)[0]:
+            is_inside = line.endswith(".i64") and str(folder) in line
+        elif is_inside and line.startswith("Rss:"):
+            total += int(line.split()[1]) * 1024
+    return total
+
+
+def test_few_events_are_mapped_ahead_and_stay_mapped(tmp_path: Path) -> None:
+    folder = seal_generated(tmp_path / "a", GeneratorConfig(EVENTS, seed=2))
+    events = StagedEvents.open(folder)
+    rows = events.stream("bid").rows
+    cursors = Cursors([Cursor(events, "bid", ("price",))])
+    before = resident_bytes(folder)
+    cursors.map_ahead(events.events)
+    assert resident_bytes(folder) - before >= 3 * 8 * rows  # its price, date_time and event
+    mapped = resident_bytes(folder)
+    cursors.advance(events.events)
+    cursors.table[0, TAKEN] = rows
+    cursors.release()
+    assert resident_bytes(folder) == mapped
 
 
 def test_streams_without_rows_hold_nobody_up(tmp_path: Path) -> None:
