@@ -60,8 +60,12 @@ class World:
         ):
             words[address], words[capacity] = address_of(table), len(table)
         words[layout.DUE], words[layout.DUE_CAPACITY] = address_of(self._due), len(self._due) // 2
-        words[layout.EDGES_USED] = self._numbers["edges"].used
-        words[layout.OPERATORS_USED] = self._numbers["operators"].used
+        self._count()
+
+    def _count(self) -> None:
+        """Tell the kernels how many rows are used."""
+        self.view[layout.EDGES_USED] = self._numbers["edges"].used
+        self.view[layout.OPERATORS_USED] = self._numbers["operators"].used
 
     def rows(self, name: str, count: int) -> int:
         """The number of the first of `count` new rows, one after the other, of "operators", "inputs", "outputs" or
@@ -76,9 +80,10 @@ class World:
                 due = np.zeros(2 * len(grown), np.int64)
                 due[: len(self._due)] = self._due
                 self._due = due
+            self.link()
         else:
             table[first : first + count] = 0
-        self.link()
+            self._count()
         return first
 
     def give_back(self, name: str, first: int, count: int) -> None:
@@ -86,17 +91,19 @@ class World:
         if count:
             getattr(self, name)[first : first + count] = 0
             self._numbers[name].give_back(first, count)
-            self.link()
+            self._count()
 
     def name(self, number: int, operator: int) -> None:
         """Let the tracker's `number` be the compiled operator `operator`; -1: no compiled one."""
-        self._natives = _put(self._natives, number, operator + 1)
-        self.link()
+        before, self._natives = self._natives, _put(self._natives, number, operator + 1)
+        if self._natives is not before:
+            self.link()
 
     def deliver(self, channel: int, target: int) -> None:
         """Let messages of a channel be delivered to the compiled input `target`; -1: to Python."""
-        self._channels = _put(self._channels, channel, target + 1)
-        self.link()
+        before, self._channels = self._channels, _put(self._channels, channel, target + 1)
+        if self._channels is not before:
+            self.link()
 
     def hand_log(self, log: ChangeLog) -> None:
         """Let kernels write to the log, behind what stands there; `log_count` is then how many changes it has."""

@@ -209,4 +209,4 @@ def table_at(address, rows, columns):  # type: ignore[no-untyped-def]
 
 def address_of(array: np.ndarray, index: int = 0) -> int:
     """The byte address of word `index` of an int64 array."""
-    return int(array.__array_interface__["data"][0]) + index * 8
+    return array.ctypes.data + index * 8  # for records, `__array_interface__` is forty times as dear
