@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Schema, SchemaError, Stream
+from tokenring.engine.compiled import CompiledStage
+from tokenring.operators.joins.compiled import expanding
 from tokenring.operators.joins.driver import declare
 from tokenring.operators.joins.kept import LEFT, RIGHT, Chosen, Extents, JoinedColumns, On, Reach, require_time
 from tokenring.operators.time import Sliding, Tumbling, checked_window, split_late, whole
@@ -62,17 +64,28 @@ def _by_window(stream: AnyStream, window: Tumbling | Sliding, time: str, name: s
     """Each row once for each of its windows, with START and END, of the kind of the time."""
     kind = str(stream.schema.kind(time))
     schema = Schema.of(stream.schema.spec() | {START: kind, END: kind})
-    width = whole(window.width)
-    every = whole(getattr(window, "every", width))
+    return stream.apply(f"{name}.windows", schema, _Expand(schema, window, time))
 
-    def expand(batch: Batch) -> Batch:
-        ends, counts = _ends(window, batch.words(time))
-        if isinstance(window, Sliding):
+
+class _Expand:
+    """Rows by window as a function of a batch."""
+
+    def __init__(self, schema: Schema, window: Tumbling | Sliding, time: str) -> None:
+        self._schema, self._window, self._time = schema, window, time
+        self._width = whole(window.width)
+        self._every = whole(getattr(window, "every", self._width))
+
+    def __call__(self, batch: Batch) -> Batch:
+        ends, counts = _ends(self._window, batch.words(self._time))
+        if isinstance(self._window, Sliding):
             # All first windows, then all second ones: rows of a window stay together, which is cheaper later.
             chosen = [np.flatnonzero(counts > number) for number in range(counts.max())]
-            ends = np.concatenate([ends[rows] + number * every for number, rows in enumerate(chosen)])
+            ends = np.concatenate([ends[rows] + number * self._every for number, rows in enumerate(chosen)])
             batch = batch.take(np.concatenate(chosen))
-        heaps = (*batch.heaps, None, None) if schema.has_text else ()
-        return Batch.wrap(schema, (*batch.columns, ends - width, ends), batch.rows, heaps, batch)
+        heaps = (*batch.heaps, None, None) if self._schema.has_text else ()
+        return Batch.wrap(self._schema, (*batch.columns, ends - self._width, ends), batch.rows, heaps, batch)
 
-    return stream.apply(f"{name}.windows", schema, expand)
+    def compiled_stage(self) -> CompiledStage:
+        """The same in the worker's inner loop."""
+        time = self._schema.position(self._time)
+        return expanding(time, self._width, self._every, whole(self._window.offset))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.operators.helpers import bench
 from tests.operators.joins.reference import kept
 from tokenring.engine import InputPort, OperatorContext, OperatorError, OutputPort, Schema, Stream, Token
-from tokenring.operators import Sliding, Tumbling, interval_join, join
+from tokenring.operators import Sliding, Tumbling, interval_join, join, union
 
 LEFT = {"at": "int64", "key": "int64?", "share": "float64", "flag": "bool?", "a": "int64", "until": "int64"}
 RIGHT = {"at": "int64", "code": "int64?", "part": "float64", "mark": "bool?", "b": "timestamp?"}
@@ -167,6 +167,7 @@ def test_by_window(
 ) -> None:
     def declare(left: Stream, right: Stream) -> Stream:
         chosen = with_text(left, chosen_columns(how))
+        left, right = union(left), union(right)  # compiled, so that what gives rows their windows is, too
         return join(left, right, on=ON, columns=chosen, how=how, window=window, name="joined")
 
     compiled, python = sent_both_ways(declare, sent, size, workers, first, True, bursts)

@@ -1,0 +1,90 @@
+"""Rows once for each of their windows, in the worker's inner loop: a stage of joins by window."""
+
+import numpy as np
+
+from tokenring.engine import kernel
+from tokenring.engine.compiled import (
+    STAGE_MESSAGE,
+    STAGE_WORDS,
+    CompiledStage,
+    addresses_of,
+    bare_message,
+    column_of,
+    end_of_message,
+    entry,
+    give_keys,
+    keys_of,
+    point_to,
+    rows_of,
+    words_at,
+    world_at,
+)
+from tokenring.operators.folds import gather
+from tokenring.operators.joins.compiled.results import scratch
+
+_TIME, _WIDTH, _EVERY, _OFFSET, _WORDS = range(STAGE_WORDS, STAGE_WORDS + 5)
+
+
+@kernel
+def _gathered(world, words, rows):  # type: ignore[no-untyped-def]
+    made = scratch(world, len(rows))
+    gather(words, rows, made)
+    return made.ctypes.data
+
+
+@kernel
+def _list_windows(world, own, message):  # type: ignore[no-untyped-def]
+    """(rows, ends): of each message of a burst its rows in all first windows, then in all second ones, and so on: rows
+    of a window stay together, which is cheaper later."""
+    times = column_of(message, own[_TIME])
+    width, every, offset = own[_WIDTH], own[_EVERY], own[_OFFSET]
+    first, counts = scratch(world, len(times)), scratch(world, len(times))
+    total = 0
+    for i in range(len(times)):
+        number = (times[i] - offset - width) // every + 1
+        first[i], counts[i] = number * every + offset + width, (times[i] - offset) // every - number + 1
+        total += counts[i]
+    rows, ends = scratch(world, total), scratch(world, total)
+    count, start = 0, 0
+    while start < len(times):
+        end, number, before = end_of_message(message, start), 0, -1
+        while count != before:
+            before = count
+            for i in range(start, end):
+                if counts[i] > number:
+                    rows[count], ends[count] = i, first[i] + number * every
+                    count += 1
+            number += 1
+        start = end
+    return rows, ends
+
+
+@entry
+def expand(world, state):  # type: ignore[no-untyped-def]
+    """Each row once for each of its windows, with the window's start and end."""
+    own = words_at(state, _WORDS)
+    message = own[STAGE_MESSAGE]
+    rows, ends = _list_windows(world, own, message)
+    starts = scratch(world, len(ends))
+    for i in range(len(ends)):
+        starts[i] = ends[i] - own[_WIDTH]
+    width = len(addresses_of(message))
+    made = bare_message(world_at(world), width + 2, len(rows))
+    same = own[_EVERY] == own[_WIDTH]  # each row is in one window
+    for column in range(width):
+        words = column_of(message, column)
+        point_to(made, column, words.ctypes.data if same else _gathered(world, words, rows))
+    point_to(made, width, starts.ctypes.data)
+    point_to(made, width + 1, ends.ctypes.data)
+    keys = keys_of(message)
+    if keys != 0 and not same:
+        keys = _gathered(world, words_at(keys, rows_of(message)), rows)
+    give_keys(made, keys)
+    return made
+
+
+def expanding(time: int, width: int, every: int, offset: int) -> CompiledStage:
+    """The stage that gives rows the windows of the column number `time`."""
+    state = np.zeros(_WORDS, np.int64)
+    state[_TIME:] = time, width, every, offset
+    return CompiledStage(expand, state)
