@@ -190,8 +190,7 @@ class Feed:
         self.view = self.words.data
         self._batches = np.zeros((_FIRST_ROOM, _BATCH_WORDS), np.int64)
         self._write(worker, peers)
-        if pace.rate is None:
-            cursors.map_ahead(pace.events)
+        cursors.map_ahead(pace.events)
         enter_block(self.words, worker)
 
     def _write(self, worker: int, peers: int) -> None:
