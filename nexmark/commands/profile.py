@@ -56,7 +56,8 @@ def profile(out_folder: Path, seconds: float, frequency: int, **options: Any) ->
     The run is repeated in the same worker processes, to its end each time, until --seconds have passed, with a py-spy
     on every worker from the first moment. Workers are not stopped for a sample, so a few samples cannot be read; the
     table says how many. Time in a kernel is named after it, where the line that was sampled calls one; the line's own
-    time is in it. The table of functions is about work: sleep, and looking again and again whether there is something
+    time is in it; time in the inner loop after the operators that ran there, by what each was seen to run, second by
+    second. The table of functions is about work: sleep, and looking again and again whether there is something
     to do, are told apart from it.
 
     Writes worker-N.svg and worker-N.speedscope.json for each worker, merged.svg and merged.speedscope.json for all of
@@ -93,7 +94,7 @@ def _record(plan: Any, seconds: float, frequency: int, scratch: Path) -> tuple[A
 
         repeated = repeat_query(plan, seconds, recorders.attach, advance)
         recordings = [
-            read_recording(file, f"worker {worker}", frequency, unread)
-            for worker, (file, unread) in enumerate(recorders.collect())
+            read_recording(file, f"worker {worker}", frequency, unread, seen)
+            for worker, (file, unread, seen) in enumerate(recorders.collect())
         ]
         return repeated, recordings

@@ -23,6 +23,7 @@ from tokenring.shm.memory.calls import (
     pack_rest,
 )
 from tokenring.shm.memory.cleanup import owner_of, reclaim
+from tokenring.shm.memory.from_outside import line_in
 from tokenring.shm.memory.layout import (
     LINE_WORDS,
     MAX_WORKERS,
@@ -69,6 +70,7 @@ __all__ = [
     "fetch_and",
     "fetch_or",
     "fitting_queue_words",
+    "line_in",
     "load_acquire",
     "load_word",
     "monotonic_now_ns",

@@ -53,6 +53,8 @@ def test_files_for_every_worker_and_merged(
     assert all(str(out / name) in outcome.out for name in names)
     assert "kernel " in outcome.out
     assert "ParkingLot.wait" not in outcome.out, "sleep is no work"
+    for operator in ("nexmark", "winning_bids"):
+        assert f"operator '{operator}' of dataflow 'q4'" in outcome.out
 
     merged = orjson.loads((out / "merged.speedscope.json").read_bytes())
     assert [profile["name"] for profile in merged["profiles"]] == ["all workers", "worker 0", "worker 1"]
@@ -72,6 +74,9 @@ def test_files_for_every_worker_and_merged(
         assert total == pytest.approx(one["profiles"][0]["endValue"]) == pytest.approx(len(stacks) / 100)
         labels = {box.get("data-n", "") for box in _boxes((out / f"worker-{worker}.svg").read_text())}
         assert any(label.startswith("Worker.run (engine/worker/worker.py:") for label in labels)
+        assert any(label.startswith("operator 'winning_bids' of dataflow 'q4' (operators/") for label in labels)
+        operators = [stack for stack in stacks if stack and stack[-1].startswith("operator ")]
+        assert {stack[-2] for stack in operators} <= {"kernel turn", "kernel run_once"}
     assert {"worker 0", "worker 1"} <= {box.get("data-n") for box in _boxes((out / "merged.svg").read_text())}
 
 

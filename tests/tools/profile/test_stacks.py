@@ -10,6 +10,7 @@ from tokenring.engine.running.operator import RunningOperator
 from tokenring.engine.worker.agreement import Agreement
 from tokenring.tools.profile.frame import Frame
 from tokenring.tools.profile.gate import wait_at_gate
+from tokenring.tools.profile.operators import Seen
 from tokenring.tools.profile.stacks import Recording, function_shares, labelled, read_recording, speedscope
 
 
@@ -28,7 +29,7 @@ def test_a_recording_survives_its_file(tmp_path: Path) -> None:
     assert (len(merged.stacks), merged.unread) == (8, 3)
     file = tmp_path / "profile.json"
     file.write_bytes(speedscope("a run", [two]))
-    again = read_recording(file, "worker 1", 100, 3)
+    again = read_recording(file, "worker 1", 100, 3, Seen())
     assert again == two
 
 

@@ -107,9 +107,10 @@ def _record(
                     recorder.check()
                     missed += 1
                     continue
-                part = read_recording(recorder.file, whole.label, frequency, unread)
+                part = read_recording(recorder.file, whole.label, frequency, unread, recorder.seen)
                 whole.stacks += part.stacks
                 whole.unread += part.unread
+                whole.is_anonymous |= part.is_anonymous
     return status, len(groups), recordings, missed
 
 

@@ -98,5 +98,7 @@ def print_profile(files: list[Path], title: str, recordings: list[Any], err: boo
         hottest = "".join(f":{line}" for line, _ in share.lines.most_common(1))
         top.add_row(own, total, name, file + hottest)
     console.print(top)
+    if any(recording.is_anonymous for recording in recordings):
+        click.echo("tokenring: compiled operators have no names here: /proc/PID/mem may not be read", err=True)
     for path in files:
         click.echo(path, err=err)

@@ -18,6 +18,19 @@ def kernel_called_at(file: str, line: int) -> Frame | None:
     return _calls(file).get(line)
 
 
+def kernel_of(module: str, name: str) -> Frame:
+    """A kernel of a module of ours, as a frame; its file is shortened."""
+    found = _declared(_file_of(module, beside=__file__))[name]
+    return found._replace(file=shortened(found.file))
+
+
+@cache
+def shortened(file: str) -> str:
+    """A path without the folder it was imported from, and our name: engine/worker/worker.py, numba/core/caching.py."""
+    longest = max((p for p in map(os.path.abspath, sys.path) if file.startswith(p + os.sep)), key=len, default="")
+    return (file[len(longest) + 1 :] if longest else file).removeprefix("tokenring/")
+
+
 @cache
 def _calls(file: str) -> dict[int, Frame]:
     """Kernels that are called, by line: by their names, or by an attribute that a kernel for columns was put into."""

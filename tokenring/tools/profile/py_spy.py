@@ -1,4 +1,4 @@
-"""One `py-spy record` for each worker: started with the run, seen to be attached, and never left behind."""
+"""One `py-spy record` for each worker, and a look beside it: started with the run, and never left behind."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from typing import IO
 import psutil
 
 from tokenring.tools.errors import CommandError, InputError
+from tokenring.tools.profile.operators import Looking, Seen
 
 _ATTACHED = "Sampling process"  # what py-spy says once it has found the interpreter in the process
 _ATTACH_S = 30.0  # machines are busy while workers start
@@ -46,6 +47,8 @@ class Recorder:
     process: subprocess.Popen[bytes]
     log: IO[bytes]
     file: Path
+    seen: Seen
+    """What its inner loop was seen to do beside that."""
 
     @property
     def attached(self) -> bool:
@@ -97,6 +100,7 @@ class Recorders:
         self._folder = folder
         self._frequency = frequency
         self._recorders: list[Recorder] = []
+        self._looking = Looking(frequency)
 
     def __enter__(self) -> Recorders:
         return self
@@ -104,6 +108,7 @@ class Recorders:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._looking.end()
         for recorder in self._recorders:
             recorder.process.kill()  # does nothing to one that has ended
             recorder.process.wait()
@@ -123,7 +128,7 @@ class Recorders:
         except OSError as error:
             log.close()
             raise InputError(f"{self._py_spy}: cannot be started ({error.strerror}); reinstall py-spy") from None
-        recorder = Recorder(name, watched, process, log, file)
+        recorder = Recorder(name, watched, process, log, file, self._looking.at(watched.pid))
         self._recorders.append(recorder)
         return recorder
 
@@ -145,12 +150,13 @@ class Recorders:
                     raise CommandError(f"py-spy has not attached to {recorder.name} within {_ATTACH_S:.0f} s")
                 time.sleep(0.01)
 
-    def collect(self) -> list[tuple[Path, int]]:
-        """After the workers' end: each one's speedscope file, and how many of its samples py-spy could not read."""
+    def collect(self) -> list[tuple[Path, int, Seen]]:
+        """After the workers' end: each one's speedscope file, how many of its samples py-spy could not read, and what
+        was seen beside it."""
         collected = []
         for recorder in self._recorders:
             unread = recorder.finish()
             if unread is None:
                 raise recorder.failure()
-            collected.append((recorder.file, unread))
+            collected.append((recorder.file, unread, recorder.seen))
         return collected

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from tokenring.tools.profile.frame import Frame
-from tokenring.tools.profile.kernel_calls import kernel_called_at
+from tokenring.tools.profile.kernel_calls import kernel_called_at, shortened
+from tokenring.tools.profile.operators import WAITS_IN_LOOP, Seen, share_out
 
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 _PROGRAM = ("live", "engine/group/child.py")
@@ -25,6 +23,7 @@ _WAITS = {
     _PARKED,
     ("Worker._park", "engine/worker/worker.py"),
     ("Agreement._wait", "engine/worker/agreement.py"),
+    (WAITS_IN_LOOP, "engine/native/loop.py"),
 }
 _WORKS = ("RunningOperator.run", "engine/running/operator.py")
 
@@ -35,12 +34,14 @@ Stack = tuple[Frame, ...]
 
 @dataclass
 class Recording:
-    """What one py-spy saw: a stack for each sample, in the order of time. unread: samples that failed."""
+    """What one py-spy saw: a stack for each sample, in the order of time. unread: samples that failed. is_anonymous:
+    compiled operators could not be told apart."""
 
     label: str
     stacks: list[Stack]
     seconds_a_sample: float
     unread: int = 0
+    is_anonymous: bool = False
 
     @property
     def parked(self) -> int:
@@ -72,9 +73,9 @@ def is_waiting(stack: Stack) -> bool:
     return False
 
 
-def read_recording(path: Path, label: str, frequency: int, unread: int) -> Recording:
-    """Take in one worker's file, with a kernel as the innermost frame where the line calls one; raises ValueError if it
-    is not what py-spy writes."""
+def read_recording(path: Path, label: str, frequency: int, unread: int, seen: Seen) -> Recording:
+    """Take in one worker's file, with a kernel as the innermost frame where the line calls one, and within the inner
+    loop what was seen of it; raises ValueError if it is not what py-spy writes."""
     document = orjson.loads(path.read_bytes())
     frames, kernels = [], {}
     for at, entry in enumerate(document["shared"]["frames"]):
@@ -84,14 +85,16 @@ def read_recording(path: Path, label: str, frequency: int, unread: int) -> Recor
         if kernel is not None:
             kernels[at] = kernel._replace(file=shortened(kernel.file))
     threads = document["profiles"]
-    stacks = []
+    stacks: list[Stack] = []
     for thread in threads:
         above = (Frame(thread["name"]),) if len(threads) > 1 else ()
+        of_thread: list[Stack] = []
         for sample in thread["samples"]:
             innermost = tuple([kernels[at] for at in sample[-1:] if at in kernels])
-            stacks.append(above + _program([frames[at] for at in sample]) + innermost)
+            of_thread.append(above + _program([frames[at] for at in sample]) + innermost)
+        stacks += share_out(of_thread, seen, 1 / frequency)
     during = [stack for stack in stacks if not _is_in(stack, _GATE)]
-    return Recording(label, during, 1 / frequency, unread)
+    return Recording(label, during, 1 / frequency, unread, seen.denied)
 
 
 def labelled(recordings: Sequence[Recording]) -> Recording:
@@ -139,13 +142,6 @@ def function_shares(stacks: Iterable[Stack]) -> dict[tuple[str, str], FunctionSh
             innermost.own += 1
             innermost.lines[stack[-1].line] += 1
     return shares
-
-
-@cache
-def shortened(file: str) -> str:
-    """A path without the folder it was imported from, and our name: engine/worker/worker.py, numba/core/caching.py."""
-    longest = max((p for p in map(os.path.abspath, sys.path) if file.startswith(p + os.sep)), key=len, default="")
-    return (file[len(longest) + 1 :] if longest else file).removeprefix("tokenring/")
 
 
 def _program(frames: Sequence[Frame]) -> Stack:

@@ -1,0 +1,70 @@
+"""What a worker's inner loop runs, seen from another process."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.engine.helpers import VALUE
+from tests.engine.native.scripted import RETURN, operate
+from tokenring.engine import Worker, execute
+from tokenring.engine.ask import LOOP, Doing, RunningNow
+from tokenring.engine.compiled import AGAIN
+
+WATCHDOG_S = 120
+
+
+def busy(worker: Worker, end: str) -> None:
+    """Run an operator again and again, until there is a file."""
+    with worker.dataflow("seen") as scope:
+        _, stream = scope.new_input(VALUE)
+        for number in range(3):
+            operate(stream, [(RETURN, AGAIN)], f"busy {number}")
+    deadline = time.monotonic() + WATCHDOG_S
+    while not os.path.exists(end) and time.monotonic() < deadline:
+        worker.step(0, time.monotonic_ns() + 10_000_000)
+    scope.running.cancel()
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_operators_are_seen_by_their_names(tmp_path: Path, start: str) -> None:
+    found: list[Counter[Doing | None]] = []
+    lookers: list[RunningNow] = []
+
+    def look(pids: list[int]) -> None:
+        """At each worker in turn, until all operators were seen; the launcher waits for us meanwhile."""
+        wanted = {f"operator 'busy {number}' of dataflow 'seen'" for number in range(3)}
+        for pid in pids:
+            looker, seen = RunningNow(pid), Counter[Doing | None]()
+            deadline = time.monotonic() + WATCHDOG_S
+            while not wanted <= {doing.what for doing in seen if doing} and time.monotonic() < deadline:
+                seen[looker.look()] += 1
+                time.sleep(0.0002)
+            found.append(seen)
+            lookers.append(looker)
+        (tmp_path / "end").touch()
+
+    execute(partial(busy, end=str(tmp_path / "end")), workers=2, start=start, on_start=look)
+    assert len(found) == 2
+    for seen in found:
+        operators = {doing for doing in seen if doing and doing.line}
+        assert {doing.what for doing in operators} == {f"operator 'busy {n}' of dataflow 'seen'" for n in range(3)}
+        assert {Path(doing.file).name for doing in operators} == {"scripted.py"}
+        assert LOOP in seen
+    for looker in lookers:
+        with pytest.raises(ProcessLookupError):
+            looker.look()
+        looker.close()
+
+
+def test_a_process_that_is_no_worker() -> None:
+    looker = RunningNow(os.getpid())
+    assert looker.look() is None
+    looker.close()
+    with pytest.raises(ProcessLookupError):
+        RunningNow(2**22 + 1).look()
