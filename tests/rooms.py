@@ -10,7 +10,7 @@ ROOMS = {
     "shm": ("kernels", "memory", "queues"),
     "engine": (
         *("times", "columns", "graph", "progress", "tokens", "native", "data", "running", "bridge", "explain"),
-        *("declare", "worker", "ask", "cores", "group"),
+        *("declare", "cores", "worker", "ask", "group"),
     ),
     "operators": (
         *("state", "expressions", "rows", "time", "mechanisms", "folds", "sessions", "aggregates"),

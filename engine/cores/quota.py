@@ -19,6 +19,12 @@ def cpu_quota(root: Path) -> float | None:
     return min(quotas, default=None)
 
 
+def within_quota(cores: int, quota: float | None) -> int:
+    """How many workers so many cores can run at once, at least one: of a quota of 1.5 CPUs one, since two that work
+    would be stopped for a quarter of the time, both together."""
+    return cores if quota is None else max(1, min(cores, int(quota)))
+
+
 def _folders(root: Path) -> Iterator[Path]:
     """The folders of this process's cgroups that may limit its CPU time, and of all above them."""
     for line in _text(root / "proc/self/cgroup").splitlines():

@@ -1,7 +1,7 @@
 """A worker: it builds dataflows, agrees with its peers, and steps."""
 
 from tokenring.engine.worker.agreement import first_difference
-from tokenring.engine.worker.config import FORK, FORKSERVER, SPAWN, Config, usable_cores
+from tokenring.engine.worker.config import FORK, FORKSERVER, SPAWN, Config, default_workers, usable_cores
 from tokenring.engine.worker.worker import Worker
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "FORKSERVER",
     "SPAWN",
     "Worker",
+    "default_workers",
     "first_difference",
     "usable_cores",
 ]

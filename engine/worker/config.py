@@ -1,8 +1,11 @@
 """How a group is run: sizes, pinning, parking; defaults that work, and errors that name the option."""
 
+import logging
 import os
 from dataclasses import dataclass
+from pathlib import Path
 
+from tokenring.engine.cores import cpu_quota, within_quota
 from tokenring.engine.errors import ConfigError
 from tokenring.shm.memory import MAX_WORKERS, Layout, fitting_queue_words
 
@@ -12,6 +15,8 @@ NORMAL, EXHAUSTIVE = "normal", "exhaustive"  # the values of Config.checks
 _QUEUES_BUDGET_BYTES = 158 * 2**20  # with a ring of the usual size, and everybody's lines, a segment is below 160 MiB
 _LARGEST_QUEUE_BYTES = 2**21
 _SMALLEST_QUEUE_BYTES = 2**13  # a message may have a quarter of it: rows of 31 columns, or one with 1 KB of text
+_ROOT = Path("/")
+_log = logging.getLogger("tokenring")
 
 
 def usable_cores() -> list[int]:
@@ -19,20 +24,30 @@ def usable_cores() -> list[int]:
     return sorted(os.sched_getaffinity(0))
 
 
+def default_workers() -> int:
+    """How many workers there are where nobody says: one per usable core, and no more than a cgroup's quota of CPU time
+    lets run at once (of 1.5 CPUs one). Says in the log if that is fewer."""
+    cores, quota = len(usable_cores()), cpu_quota(_ROOT)
+    workers = within_quota(cores, quota)
+    if workers < cores:
+        _log.info("workers by default: %d, for %d usable cores and a cgroup's quota of %g CPUs", workers, cores, quota)
+    return workers
+
+
 @dataclass(frozen=True)
 class Config:
     """Settings of a group of workers.
 
-    workers: processes, default one per usable core. queue_bytes: data part of each ordered pair's queue, a power of
-    two (default: 2 MiB; from 10 workers on the greatest of which all pairs have room in 158 MiB: 32 KiB for 64
-    workers, 8 KiB for 128, and never less, so that more than 140 need workers * (workers - 1) * 8.25 KiB).
-    ring_records: slots of the progress ring, a power of two. backlog_bytes: rows that may wait for room on one worker
-    before sources are asked to pause, and then are not run; and what may be sent by hand between two steps. spin_us:
-    how long a worker with nothing to do spins before it parks; none where not each has a core to itself: more workers
-    than cores, another group's cores, a cgroup's quota. pin: bind each worker to one of the usable cores: those of no
-    other group first, one a physical core, of one NUMA node. checks: "normal", or "exhaustive": whatever a worker says
-    of its progress is held against what it may say, at many times the cost (default: TOKENRING_CHECKS in the
-    environment).
+    workers: processes, default one per usable core, and no more than a cgroup's quota of CPU time lets run at once (of
+    1.5 CPUs one). queue_bytes: data part of each ordered pair's queue, a power of two (default: 2 MiB; from 10 workers
+    on the greatest of which all pairs have room in 158 MiB: 32 KiB for 64 workers, 8 KiB for 128, and never less, so
+    that more than 140 need workers * (workers - 1) * 8.25 KiB). ring_records: slots of the progress ring, a power of
+    two. backlog_bytes: rows that may wait for room on one worker before sources are asked to pause, and then are not
+    run; and what may be sent by hand between two steps. spin_us: how long a worker with nothing to do spins before it
+    parks; none where not each has a core to itself: more workers than cores, another group's cores, a cgroup's quota.
+    pin: bind each worker to one of the usable cores: those of no other group first, one a physical core, of one NUMA
+    node. checks: "normal", or "exhaustive": whatever a worker says of its progress is held against what it may say, at
+    many times the cost (default: TOKENRING_CHECKS in the environment).
 
     start: how processes begin. "fork": as copies of this one, for any program; "spawn": each as a Python of its own
     that imports the program; "forkserver": as copies of one that has imported it. The latter two are for programs that
@@ -50,7 +65,7 @@ class Config:
 
     def __post_init__(self) -> None:
         if self.workers == 0 and self.workers.__class__ is int:
-            object.__setattr__(self, "workers", len(usable_cores()))
+            object.__setattr__(self, "workers", default_workers())
         for name in ("workers", "queue_bytes", "ring_records", "backlog_bytes", "spin_us"):
             if not isinstance(getattr(self, name), int):
                 raise ConfigError(f"{name} must be a whole number, not {getattr(self, name)!r}")

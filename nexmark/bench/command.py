@@ -41,9 +41,12 @@ def _many(name: str, kind: click.ParamType[Any], metavar: str, text: str) -> Cal
 
 _WORKERS: Final = click.IntRange(1, MAX_WORKERS)
 _rate = _many("--rate", Number(0, MAX_RATE, min_open=True), "EVENTS_PER_S", "Offered over all workers.")
-_workers = _many("--workers", _WORKERS, "N", "Worker processes.  [default: 1, and one per usable core]")
+_workers = _many(
+    "--workers", _WORKERS, "N", "Worker processes.  [default: 1, and one per usable core within a cgroup's quota]"
+)
 _workers_and_more = _many(
-    "--workers", _WORKERS, "N", "Worker processes.  [default: 1, one per usable core, and twice as many]"
+    "--workers", _WORKERS, "N",
+    "Worker processes.  [default: 1, one per usable core within a cgroup's quota, and twice as many]",
 )
 _duration = click.option(
     "--duration",

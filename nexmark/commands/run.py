@@ -50,7 +50,7 @@ def run_options(command: Any, queries: tuple[str, ...] = QUERIES) -> Any:
         click.option("--input", "input_folder", required=True, metavar="DIR",
                      help="A folder staged by `tokenring stage`."),
         click.option("--workers", type=click.IntRange(1, MAX_WORKERS), metavar="N",
-                     help="Worker processes.  [default: one per usable core]"),
+                     help="Worker processes.  [default: one per usable core, within a cgroup's quota of CPUs]"),
         click.option("--rate", type=click.FloatRange(0, MAX_RATE, min_open=True), metavar="EVENTS_PER_S",
                      help="Open loop: offer so many events a second, each due at its instant.  [default: closed loop]"),
         click.option("--duration", type=click.FloatRange(0, MAX_DURATION_S, min_open=True), metavar="S",

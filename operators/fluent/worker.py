@@ -42,10 +42,10 @@ def execute(
 ) -> list[Any]:
     """Run `program(worker)` on every worker of a new group; returns what each returned, in order.
 
-    workers: processes (default: one per usable core; or give a whole `config`). start: how they begin, see Config;
-    forked processes have none of this one's threads, so what a thread pool of a library did here (Polars) may hang
-    there: a warning says so. on_note(worker, value) sees what workers `report`; on_start(pids) the processes. Dataflows
-    still running when the program returns are run to their end.
+    workers: processes (default: one per usable core, within a cgroup's quota; or give a whole `config`). start: how
+    they begin, see Config; forked processes have none of this one's threads, so what a thread pool of a library did
+    here (Polars) may hang there: a warning says so. on_note(worker, value) sees what workers `report`; on_start(pids)
+    the processes. Dataflows still running when the program returns are run to their end.
 
     What is returned or reported arrives equal and of the same type: numbers, texts, dates, the built-in containers of
     them, numpy arrays, batches, Arrow tables. UsageError for all else, naming the type and what to return. Nothing is

@@ -40,9 +40,9 @@ _UNSAID: Final = ("mechanism", "operator_kind", "query", "sizes", "source")  # t
 
 def chosen(name: str, quick: bool, options: dict[str, Any]) -> dict[str, Any]:
     """The sweep of one experiment: what the options say, else its defaults."""
-    from tokenring.engine.worker import usable_cores
+    from tokenring.engine.worker import default_workers
 
-    cores = len(usable_cores())
+    cores = default_workers()
     workers = {1, cores, 2 * cores} if name in _OVER else {1, cores}
     defaults = {"workers": tuple(sorted(workers)), **_COMMON[name], **(QUICK if quick else WHOLE)[name]}
     return {option: options.get(option) or default for option, default in defaults.items()}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.cores.machines import write
-from tokenring.engine.cores.quota import cpu_quota
+from tokenring.engine.cores.quota import cpu_quota, within_quota
 
 MOUNT = "sys/fs/cgroup"
 
@@ -50,6 +50,13 @@ def test_version_2_beside_version_1(tmp_path: Path) -> None:
 def test_a_container_that_is_told_its_path_on_the_host(tmp_path: Path, told: str) -> None:
     files = {"proc/self/cgroup": f"0::{told}\n", f"{MOUNT}/cpu.max": "50000 100000\n"}
     assert cpu_quota(write(tmp_path, files)) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("cores", "quota", "workers"), [(8, None, 8), (8, 3.5, 3), (8, 1.5, 1), (8, 0.25, 1), (2, 6.0, 2), (4, 4.0, 4)]
+)
+def test_workers_that_a_quota_lets_run_at_once(cores: int, quota: float | None, workers: int) -> None:
+    assert within_quota(cores, quota) == workers
 
 
 def test_no_cgroups_at_all(tmp_path: Path) -> None:

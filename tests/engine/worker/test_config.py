@@ -2,21 +2,59 @@
 
 from __future__ import annotations
 
+import logging
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.engine.cores.machines import write
 from tokenring.engine import Config, ConfigError, execute
 from tokenring.engine.worker.config import usable_cores
 from tokenring.shm.memory.layout import MAX_WORKERS
 from tokenring.shm.queues import message_words
 
 
-def test_defaults() -> None:
-    config = Config()
-    assert config.workers == len(usable_cores())
+@pytest.fixture
+def eight_cores(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Where the files of a machine with eight cores are."""
+    monkeypatch.setattr("tokenring.engine.worker.config.usable_cores", lambda: list(range(8)))
+    monkeypatch.setattr("tokenring.engine.worker.config._ROOT", tmp_path)
+    return tmp_path
+
+
+def test_defaults(eight_cores: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "tokenring"):
+        assert Config().workers == 8
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize(("quota", "workers"), [("350000 100000", 3), ("150000 100000", 1), ("5000 100000", 1)])
+def test_a_quota_of_cpu_time_limits_the_workers(
+    eight_cores: Path, caplog: pytest.LogCaptureFixture, quota: str, workers: int
+) -> None:
+    write(eight_cores, {"proc/self/cgroup": "0::/own\n", "sys/fs/cgroup/own/cpu.max": f"{quota}\n"})
+    with caplog.at_level(logging.INFO, "tokenring"):
+        assert Config().workers == workers
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert said.startswith(f"workers by default: {workers}, for 8 usable cores and a cgroup's quota of ")
+
+
+@pytest.mark.parametrize("quota", ["max 100000", "900000 100000"])
+def test_a_quota_of_as_many_cpus_as_there_are_limits_nothing(eight_cores: Path, quota: str) -> None:
+    write(eight_cores, {"proc/self/cgroup": "0::/own\n", "sys/fs/cgroup/own/cpu.max": f"{quota}\n"})
+    assert Config().workers == 8
+
+
+def test_who_says_how_many_workers_gets_them_whatever_the_quota(eight_cores: Path) -> None:
+    write(eight_cores, {"proc/self/cgroup": "0::/own\n", "sys/fs/cgroup/own/cpu.max": "150000 100000\n"})
+    assert Config(workers=5).workers == 5
+
+
+def test_the_default_on_this_machine() -> None:
+    assert 1 <= Config().workers <= len(usable_cores())
 
 
 @given(st.integers(1, MAX_WORKERS))

@@ -22,7 +22,7 @@ def program_options(command: Any) -> Any:
         click.argument("target", metavar="FILE.py:FUNCTION"),
         click.argument("arguments", nargs=-1, metavar="[-- ARGUMENTS]..."),
         click.option("--workers", type=click.IntRange(1, MAX_WORKERS), metavar="N",
-                     help="Worker processes.  [default: one per usable core]"),
+                     help="Worker processes.  [default: one per usable core, within a cgroup's quota of CPUs]"),
         click.option("--start", type=click.Choice(STARTS), default="fork", show_default=True,
                      help="How workers begin: as copies of this process, or each importing the program."),
         click.option("--checks", type=click.Choice(["normal", "exhaustive"]),

@@ -33,5 +33,5 @@ def _stop() -> None:
 
 verbose_option = click.option(
     "--verbose", is_flag=True, expose_value=False, callback=_listen,
-    help="Say which cores the workers run on, and whether they spin there.",
+    help="Say what limits the number of workers, which cores they run on, and whether they spin there.",
 )  # fmt: skip
