@@ -20,6 +20,7 @@ from tokenring.engine import (
     TokenRef,
     Updates,
 )
+from tokenring.operators.joins.compiled import compiled_versioned
 from tokenring.operators.joins.kept import LEFT, RIGHT, JoinedColumns, Results, Versions, in_time, with_found
 from tokenring.operators.state import require_newest
 from tokenring.operators.time import require_total_order
@@ -62,7 +63,10 @@ def declare_versioned(
 
         return logic
 
-    builder.build(construct)
+    if builder.can_be_compiled:
+        builder.build_compiled(lambda context: compiled_versioned(columns, arriving, times, outer))
+    else:
+        builder.build(construct)
     made.updates = answered(columns, sides[LEFT], outer)
     return made
 

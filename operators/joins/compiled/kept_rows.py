@@ -87,10 +87,6 @@ class LinkedSide:
         self._positions = np.array(positions, np.int64)
         self._stored = np.zeros(len(positions), np.int64)
 
-    def reserve(self, rows: int) -> None:
-        """Room for so many more rows."""
-        self.side.reserve(rows)
-
     def link(self, words: np.ndarray, at: int) -> None:
         """Write down where the tables are now, in SIDE_WORDS words from `at` on. To be repeated when they have grown.
         """

@@ -75,9 +75,11 @@ def alone_of(world, me, own, at, side, message, rows):  # type: ignore[no-untype
 
 class LinkedResults:
     """Both sides and the columns of the result, and the words that say where they are. arriving: the schemas of both
-    sides' messages."""
+    sides' messages. sides: None for one of which nothing is kept."""
 
-    def __init__(self, columns: JoinedColumns, arriving: tuple[Schema, Schema], sides: tuple[Side, Side]) -> None:
+    def __init__(
+        self, columns: JoinedColumns, arriving: tuple[Schema, Schema], sides: tuple[Side | None, Side]
+    ) -> None:
         kept = columns.kept(LEFT), columns.kept(RIGHT)
         self._table = np.zeros((len(columns.sources), _COLUMN_WORDS), np.int64)
         for row, (side, name), other, kind in zip(
@@ -88,13 +90,14 @@ class LinkedResults:
             if other is not None:
                 instead = RIGHT, arriving[RIGHT].position(other), kept[RIGHT].index(other)
             row[:] = *source, *instead, kind.null
-        self.sides = [
-            LinkedSide(side, np.array([schema.position(name) for name in names], np.int64))
+        self._sides = [
+            None if side is None else LinkedSide(side, np.array([schema.position(name) for name in names], np.int64))
             for side, schema, names in zip(sides, arriving, kept, strict=True)
         ]
 
     def link(self, words: np.ndarray, at: int) -> None:
         """Write down where everything is now, in JOINED_WORDS words from `at` on. To be repeated when it has grown."""
         words[at + _TABLE], words[at + _WIDTH] = address_of(self._table), len(self._table)
-        for number, side in enumerate(self.sides):
-            side.link(words, at + _SIDES + number * SIDE_WORDS)
+        for number, side in enumerate(self._sides):
+            if side is not None:
+                side.link(words, at + _SIDES + number * SIDE_WORDS)

@@ -15,7 +15,7 @@ NEXT, TIME = range(2)
 def add_versions(heads, links, free, meta, slots, times, horizon, places, dropped):  # type: ignore[no-untyped-def]
     """Chain versions (of equal times the last one counts), and drop those that none at `horizon` or later can see.
 
-    Writes the rows' places, and those dropped; returns how many these are.
+    Writes the rows' places, and those dropped, as many as there is room for; returns how many these are.
     """
     gone = 0
     for i in range(len(slots)):
@@ -38,7 +38,8 @@ def add_versions(heads, links, free, meta, slots, times, horizon, places, droppe
             links[at, NEXT] = -1
             while past >= 0:
                 give_place(free, meta, past)
-                dropped[gone] = past
+                if gone < len(dropped):
+                    dropped[gone] = past
                 gone += 1
                 past = links[past, NEXT]
     return gone

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.operators.helpers import bench
 from tests.operators.joins.reference import kept
 from tokenring.engine import InputPort, OperatorContext, OperatorError, OutputPort, Schema, Stream, Token
-from tokenring.operators import Sliding, Tumbling, interval_join, join, union
+from tokenring.operators import Sliding, Tumbling, enrich, interval_join, join, temporal_join, union
 
 LEFT = {"at": "int64", "key": "int64?", "share": "float64", "flag": "bool?", "a": "int64", "until": "int64"}
 RIGHT = {"at": "int64", "code": "int64?", "part": "float64", "mark": "bool?", "b": "timestamp?"}
@@ -56,9 +56,9 @@ def in_bursts(stream: Stream) -> Stream:
 def sent_both_ways(
     make: Made, sent: Sent, size: int, workers: int, first: int | None, in_time: bool, bursts: bool = False
 ) -> tuple[list[Any], list[Any]]:
-    """What a join sends of messages of `size` rows, in order, what it keeps then, and where its probes are: compiled,
-    and in Python, because of a text that is in its result. first: the side that is finished before the other starts.
-    in_time: messages' times are those of the earliest row yet to come; otherwise of their number."""
+    """What a join sends of messages of `size` rows, by worker in order, what it keeps then, and where its probes are:
+    compiled, and in Python, because of a text that is in its result. first: the side that is finished before the other
+    starts. in_time: messages' times are those of the earliest row yet to come; otherwise of their number."""
     found = []
 
     def declare(*streams: Stream) -> Stream:
@@ -84,7 +84,7 @@ def sent_both_ways(
                             for inputs in made.inputs:
                                 inputs[to].advance_to(max(inputs[to].time, time))
                             made.send(columns(schemas[to], rows), worker=number % workers, to=to)
-                    made.settle()
+                        made.settle()
                     seen.append((kept(made, "joined"), [probe.frontier for probe in made.probes]))
                 if first is not None:
                     for inputs in made.inputs:
@@ -92,7 +92,8 @@ def sent_both_ways(
                     made.settle()
             made.close()
             seen.append(kept(made, "joined"))
-            seen += [repr(row[: len(row) - len(more)]) for row in made.rows]  # repr: a null float64 is not itself
+            by_worker = sorted(made.rows, key=lambda row: row[0])  # among each other they have no order
+            seen += [repr(row[: len(row) - len(more)]) for row in by_worker]  # repr: a null float64 is not itself
         found.append(seen)
     return found[0], found[1]
 
@@ -197,6 +198,45 @@ def test_within_bounds(
     assert compiled == python
 
 
+@settings(max_examples=60)
+@given(
+    sent=SENT,
+    size=st.integers(1, 12),
+    workers=st.integers(1, 3),
+    how=st.sampled_from(["inner", "left"]),
+    on=st.sampled_from([{"key": "code"}, ON]),
+    first=st.sampled_from([None, None, 0, 1]),
+    bursts=st.booleans(),
+    by_time=st.booleans(),
+)
+def test_with_versions(
+    sent: Sent, size: int, workers: int, how: str, on: dict[str, str], first: int | None, bursts: bool, by_time: bool
+) -> None:
+    def declare(left: Stream, right: Stream) -> Stream:
+        more: Any = {"on": on, "columns": with_text(left, chosen_columns(how)), "how": how, "name": "joined"}
+        if by_time:
+            return temporal_join(left, right, time="at", version_time="at", **more)
+        return enrich(left, right, **more)
+
+    compiled, python = sent_both_ways(declare, sent, size, workers, first, by_time or bursts, bursts)
+    assert compiled == python
+
+
+def test_many_rows_that_wait() -> None:
+    """Tables that grow, of pieces that are released in parts."""
+    sent: Sent = [(0, (key % 97, key % 3_000, 0.0, None, key, 0)) for key in range(20_000)]
+    sent += [(1, (key % 89, key % 4_000, -0.0, True, key)) for key in range(20_000)]
+
+    def declare(left: Stream, right: Stream) -> Stream:
+        chosen = with_text(left, chosen_columns("left"))
+        return temporal_join(
+            left, right, on=ON, time="at", version_time="at", columns=chosen, how="left", name="joined"
+        )
+
+    compiled, python = sent_both_ways(declare, sent, 700, 2, 0, True)
+    assert compiled == python and len(compiled) > 20_000
+
+
 def test_many_rows_and_keys() -> None:
     """Tables that grow, and more rows than are sent at a time."""
     sent: Sent = [(0, (0, key % 30_000, 0.0, None, key, 0)) for key in range(50_000)]
@@ -223,6 +263,13 @@ def test_what_goes_wrong_is_said(text: tuple[str, ...]) -> None:
     def within(left: Stream, right: Stream) -> Stream:
         return interval_join(left, right, on="k", left_time="at", right_time="at", upper=3, columns=("c", *text))
 
+    def versions(left: Stream, right: Stream) -> Stream:
+        return temporal_join(left, right, on="k", time="at", version_time="at", columns=("c", *text))
+
+    with bench([a, b], versions) as made:
+        made.send(rows, time=6)
+        with pytest.raises(OperatorError, match=r"operator 'temporal_join'.*message at time 6 .* at 5"):
+            made.settle()
     with bench([a, b], within) as made:
         made.send(rows, time=6)
         with pytest.raises(OperatorError, match=r"operator 'interval_join'.*message at time 6 .* at 5"):
