@@ -1,9 +1,26 @@
-"""Makes every kernel declared so far ready before the group forks: from the cache, or by compiling it, once."""
+"""Makes every kernel declared so far ready before the group forks: from the cache, or by compiling it, once.
 
+Where many are to be compiled and there are two cores, a second process helps: both take the next kernel out of one
+pipe, until it is empty. Nothing depends on the second: what it did not keep, because it died or nothing can be kept,
+the first compiles once more. It leaves signals to the first, which ends it whatever happens; the system does if the
+first is killed.
+"""
+
+import os
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import NoReturn
 
-from tokenring.shm.kernels import Kernel, kernels_to_make_ready
+from tokenring.engine.group.linux import die_with_parent
+from tokenring.shm.kernels import DeferredSignals, Kernel, kernels_to_make_ready
+
+_MANY = 16
+"""So many kernels are worth a process."""
+_INDEX_BYTES = 2
+_MOST = 1 << 15
+"""So many indices fit into a pipe of 64 KiB."""
 
 
 def warm_up() -> int:
@@ -18,9 +35,71 @@ def _compile(kernels: Sequence[Kernel]) -> None:
     said = f"compiling {len(kernels)} kernel{'s' * (len(kernels) > 1)}, once"
     moving = sys.stderr.isatty()
     print(said, end=":" if moving else "\n", file=sys.stderr, flush=True)
-    for at, missing in enumerate(kernels):
-        if moving:
-            print(f"\r{said}: {100 * at // len(kernels)} %", end="", file=sys.stderr, flush=True)
+    with _SecondCompiler(kernels) as second:
+        for at in second.left():
+            if moving:
+                print(f"\r{said}: {100 * at // len(kernels)} %", end="", file=sys.stderr, flush=True)
+            kernels[at].make_ready()
+    for missing in kernels:  # those of the second are in the cache by now
         missing.make_ready()
     if moving:
         print(f"\r{said}: done ", file=sys.stderr, flush=True)
+
+
+class _SecondCompiler:
+    """A context in which the second process runs, where it is worth it; it has ended when the context has."""
+
+    def __init__(self, kernels: Sequence[Kernel]) -> None:
+        self._kernels = kernels
+        self._pid = 0
+        self._indices = -1
+
+    def __enter__(self) -> "_SecondCompiler":
+        if _MANY <= len(self._kernels) <= _MOST and len(os.sched_getaffinity(0)) > 1:
+            with suppress(OSError):  # no process, or no descriptor: one compiler is enough
+                self._start()
+        return self
+
+    def left(self) -> Iterator[int]:
+        """The index of each kernel that the first is to compile; at the end the second has compiled its last."""
+        if self._pid:
+            yield from _taken(self._indices)
+            os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOWAIT)
+        else:
+            yield from range(len(self._kernels))
+
+    def __exit__(self, *_: object) -> None:
+        with DeferredSignals():
+            if self._pid:
+                os.kill(self._pid, signal.SIGKILL)
+                os.waitpid(self._pid, 0)
+            if self._indices >= 0:
+                os.close(self._indices)
+
+    def _start(self) -> None:
+        first = os.getpid()
+        with DeferredSignals():  # their handlers are the first's, which must know of the second by then
+            self._indices, write_end = os.pipe()
+            os.write(write_end, b"".join([at.to_bytes(_INDEX_BYTES, "little") for at in range(len(self._kernels))]))
+            os.close(write_end)
+            self._pid = os.fork()
+            if self._pid == 0:
+                self._compile_as_second(first)
+
+    def _compile_as_second(self, first: int) -> NoReturn:
+        try:
+            die_with_parent(first)
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                signal.signal(number, signal.SIG_IGN)
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, 1)
+            os.dup2(nowhere, 2)  # of what fails the first will tell
+            for at in _taken(self._indices):
+                self._kernels[at].make_ready()
+        finally:
+            os._exit(0)
+
+
+def _taken(indices: int) -> Iterator[int]:
+    while taken := os.read(indices, _INDEX_BYTES):
+        yield int.from_bytes(taken, "little")

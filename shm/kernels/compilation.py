@@ -16,11 +16,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numba import njit
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
-from numba.core.ccallback import CFunc
+from numba.core.compiler import Compiler
 from numba.core.registry import cpu_target
 from numba.extending import typeof_impl
 
 from tokenring.shm.errors import KernelCacheWarning
+
+OPTIONS = {"error_model": "numpy"}
+"""Of every kernel."""
 
 _ATTRIBUTES = {opmap[name] for name in ("LOAD_ATTR", "LOAD_METHOD") if name in opmap}
 _ATTRIBUTE_SHIFT = 1 if sys.version_info >= (3, 12) else 0
@@ -76,6 +79,18 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
             _warn_of_cache(str(error))
 
 
+class KernelCompiler(Compiler):  # type: ignore[misc]
+    """Numba's compiler, for what gets machine code."""
+
+    def compile_extra(self, func: Callable[..., Any]) -> Any:
+        """Compile, and say where the environments are of all that was compiled in: callees have no place for theirs."""
+        result = super().compile_extra(func)
+        result.library._ensure_finalized()  # an entry's is not yet
+        for environment in result._find_referenced_environments():
+            result.library.codegen.set_env(environment.env_name, environment)
+        return result
+
+
 @cache
 def _warn_of_cache(reason: str) -> None:
     warnings.warn(
@@ -88,13 +103,23 @@ def _warn_of_cache(reason: str) -> None:
 
 def dispatcher_of(function: Callable[..., Any]) -> Any:
     """Numba's dispatcher of a function. Nothing is compiled yet."""
-    dispatcher = njit(error_model="numpy")(function)
+    dispatcher = njit(**OPTIONS, pipeline_class=KernelCompiler)(function)
+    cache = cache_of(function)
+    if cache is not None:
+        dispatcher._cache = cache
+    return dispatcher
+
+
+def cache_of(
+    function: Callable[..., Any], kind: type[KernelCache] = KernelCache, more: str = ""
+) -> KernelCache | None:
+    """The cache of a function, with `more` that is compiled in; None if it cannot be kept."""
     if has_file(function):
         try:
-            dispatcher._cache = KernelCache(function, ingredients(function))
+            return kind(function, ingredients(function) + more)
         except RuntimeError:  # numba found no folder that it may write
             _warn_of_cache("no folder for them can be written")
-    return dispatcher
+    return None
 
 
 def has_file(function: Callable[..., Any]) -> bool:
@@ -116,36 +141,6 @@ def compile_for(dispatcher: Any, signature: Any, only_load: bool) -> bool:
         KernelCache.only_load = False
     dispatcher.disable_compile()
     return True
-
-
-def compile_entry(function: Callable[..., Any], signature: Any, raised: int, only_load: bool) -> Any:
-    """The compiled C function (its `address`, its `ctypes`), loaded from the cache where it can be; None with
-    `only_load` if it would have to be compiled. It returns `raised` where the function raises: numba's own C functions
-    say that on stderr, and return 0."""
-    inner = njit(error_model="numpy")(function)
-
-    def guarded(first: int, second: int) -> int:
-        try:
-            return inner(first, second)
-        except Exception:
-            return raised
-
-    compiled: Any = CFunc(guarded, (signature.args, signature.return_type), {}, {"error_model": "numpy"})
-    if has_file(function):
-        try:
-            compiled._cache = KernelCache(function, f"{ingredients(function)} or {raised}")
-        except RuntimeError:
-            _warn_of_cache("no folder for them can be written")
-    if only_load and not isinstance(compiled._cache, KernelCache):
-        return None
-    KernelCache.only_load = only_load
-    try:
-        compiled.compile()
-    except NotCached:
-        return None
-    finally:
-        KernelCache.only_load = False
-    return compiled
 
 
 def stand_for(placeholder: type, original: Callable[[Any], Any]) -> None:

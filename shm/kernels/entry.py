@@ -26,7 +26,7 @@ class Entry(Kernel):
     def make_ready(self, only_load: bool = False) -> bool:
         """Compile it, or load it from the cache; with `only_load`, False if it would have to be compiled."""
         if self._compiled is None:
-            from tokenring.shm.kernels.compilation import compile_entry
+            from tokenring.shm.kernels.compiled_entry import compile_entry
 
             self.numba_comes()
             self._compiled = compile_entry(self.py_func, resolved(self.signature), RAISED, only_load)

@@ -36,13 +36,17 @@ class Kernel:
     Once it is ready, a call goes straight to numba's dispatcher: `__call__` is a slot of the instance.
     """
 
-    __slots__ = ("__call__", "__dict__", "__weakref__", "_dispatcher", "_is_late", "_is_ready", "py_func", "signature")
+    __slots__ = (
+        *("__call__", "__dict__", "__weakref__"),
+        *("_callee", "_dispatcher", "_is_late", "_is_ready", "py_func", "signature"),
+    )
 
     def __init__(self, function: Callable[..., Any], signature: Any = None) -> None:
         self.py_func = function
         self.signature = signature
         self.name = f"{function.__module__}.{function.__qualname__}"
         self.__dict__.update(__name__=function.__name__, __module__=function.__module__, __doc__=function.__doc__)
+        self._callee: Any = None
         self._dispatcher: Any = None
         self._is_ready = False
         self._is_late = _worker is not None  # declared after the fork
@@ -72,8 +76,15 @@ class Kernel:
 
     def original(self) -> Any:
         """Numba's dispatcher, which is what other kernels call."""
-        self.make_ready()
-        return self._dispatcher
+        if self.signature is not None:
+            self.make_ready()
+            return self._dispatcher
+        if self._callee is None:
+            from tokenring.shm.kernels.callees import Callee
+
+            self.numba_comes()
+            self._callee = Callee(self.py_func)
+        return self._callee
 
     def _first_call(self, *arguments: Any) -> Any:
         self.check_may_compile("call it before `execute`, or declare it with its module")
@@ -82,7 +93,8 @@ class Kernel:
 
     def _call_for_types(self, *arguments: Any) -> Any:
         self.check_may_compile("it has no signature: give it one, as in `@kernel(int64(int64, COLUMN))`")
-        return self.original()(*arguments)
+        self.make_ready()
+        return self._dispatcher(*arguments)
 
     def check_may_compile(self, cure: str) -> None:
         """KernelError, or a warning, in a worker."""

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 from numba.core import event
 
@@ -102,7 +103,7 @@ def test_in_a_finaliser_it_is_not_lost(number: int) -> None:
 
 def test_while_all_kernels_are_compiled(tmp_path: Path) -> None:
     """Nothing is in the cache: it would take half a minute. One line, at once, at whatever instant."""
-    for _ in range(4):
+    for _ in range(3):
         environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT)}
         command = [sys.executable, "-m", "tokenring", "warm-up"]
         with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment) as process:
@@ -111,6 +112,22 @@ def test_while_all_kernels_are_compiled(tmp_path: Path) -> None:
             _, err = process.communicate(timeout=WATCHDOG_S)
         said = re.sub(r"^compiling \d+ kernels, once\n", "", err.decode())
         assert (process.returncode, said) == (130, "tokenring: error: interrupted\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_the_second_compiler_ends_with_the_first(number: int, tmp_path: Path) -> None:
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "tokenring", "warm-up"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment) as process:
+        deadline = time.monotonic() + WATCHDOG_S
+        while not (seconds := psutil.Process(process.pid).children()):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        time.sleep(random.uniform(0, 0.5))
+        process.send_signal(number)
+        _, err = process.communicate(timeout=WATCHDOG_S)
+    assert psutil.wait_procs(seconds, timeout=WATCHDOG_S)[1] == []
+    assert err.count(b"tokenring: error:") == (number != signal.SIGKILL)
 
 
 def test_a_worker_that_left_a_helper_behind_is_seen_to_have_died() -> None:

@@ -184,3 +184,42 @@ def test_a_disk_that_is_full_is_a_warning(tmp_path: Path) -> None:
     (tmp_path / "kept").write_text("a file where a folder is wanted")
     ran = _in_file(tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "kept"))
     assert ran.stdout == "True 2 0\n"
+
+
+MANY = """
+import os
+import signal
+import sys
+from tokenring.shm.kernels import Kernel, int64, kernel
+{kernels}
+def compiled_by(self, only_load=False, make_ready=Kernel.make_ready):
+    if not only_load and not self._is_ready:
+        with open(sys.argv[1], "a") as told:
+            print(os.getpid(), self.name, file=told)
+    return make_ready(self, only_load)
+def fork_in_vain(fork=os.fork):
+    pid = fork()
+    if pid:
+        os.kill(pid, signal.SIGKILL)
+    return pid
+if __name__ == "__main__":
+    from tokenring.engine.group.warm_up import warm_up
+    Kernel.make_ready = compiled_by
+    if sys.argv[2] == "killed":
+        os.fork = fork_in_vain
+    print(warm_up(), sum(globals()[f"plus_{{n}}"](1) for n in range(20)))
+"""
+PLUS = "@kernel(int64(int64))\ndef plus_{n}(value):\n    return value + {n}\n"
+
+
+@pytest.mark.parametrize("second", ["lives", "killed"])
+def test_many_are_compiled_by_two_processes_and_all_are_ready(second: str, tmp_path: Path) -> None:
+    program, told = tmp_path / "many.py", tmp_path / "told"
+    program.write_text(MANY.format(kernels="".join(PLUS.format(n=n) for n in range(20))))
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, program, told, second]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=500)
+    assert ran.stderr.splitlines() == ["compiling 20 kernels, once"]
+    assert ran.stdout == f"20 {20 + sum(range(20))}\n"
+    if second == "lives" and len(os.sched_getaffinity(0)) > 1:
+        assert len({line.split()[0] for line in told.read_text().splitlines()}) == 2
