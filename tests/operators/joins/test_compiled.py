@@ -69,8 +69,8 @@ def sent_both_ways(
         seen: list[Any] = []
         sides = (0, 1) if first is None else (first, 1 - first)
         phases = [sent] if first is None else [[each for each in sent if each[0] == side] for side in sides]
-        times = ("at", "at")
-        with bench(schemas, declare, workers, way="tokens", times=times, queue_bytes=1 << 18) as made:
+        more_of_it: Any = {"way": "tokens", "times": ("at", "at"), "queue_bytes": 1 << 18, "checks": "exhaustive"}
+        with bench(schemas, declare, workers, **more_of_it) as made:
             compiled = [o.compiled >= 0 for o in made.group.workers[0].inspection.operators if o.name == "joined"]
             assert compiled == [not more]
             for side, phase in zip(sides, phases, strict=False):
@@ -274,3 +274,16 @@ def test_what_goes_wrong_is_said(text: tuple[str, ...]) -> None:
         made.send(rows, time=6)
         with pytest.raises(OperatorError, match=r"operator 'interval_join'.*message at time 6 .* at 5"):
             made.settle()
+
+
+@pytest.mark.parametrize("text", [{}, {"text": "string"}])
+def test_what_waits_is_explained(text: dict[str, str]) -> None:
+    a, b = Schema("k a"), Schema.of({"k": "int64", "b": "int64"} | text)
+    with bench([a, b], lambda left, right: join(left, right, on="k", how="left"), queue_bytes=1 << 16) as made:
+        made.send({"k": [1, 2], "a": [10, 20]}, time=3)
+        made.inputs[0][0].close()
+        made.inputs[0][1].advance_to(7)
+        made.settle()
+        explained = str(made.group.workers[0].inspection.why("recorder"))
+        assert "its frontier is 3, held back by\n  operator 'join' output 0, time 3:\n    1 token" in explained
+        made.close()
