@@ -109,9 +109,8 @@ WORLD_WORDS = 88
 # 0 if at no time of its own. `spent_ns`: in its runs, while they are timed. `label`: the address of what people call it
 # (engine/bridge/labels.py).
 OPERATOR = record(
-    *("logic", "state", "number", "first_input", "inputs", "first_output", "outputs", "due", "depends"),
+    *("logic", "state", "label", "number", "first_input", "inputs", "first_output", "outputs", "due", "depends"),
     *("counts_tokens", "error", "operand", "operand_too", "operand_three", "held", "runs", "wake_ns", "spent_ns"),
-    "label",
 )
 # `peeked`: the message that `peek` showed, which `take` is then to take.
 INPUT = record("operator", "location", "first", "last", "waiting", "at_hand", "width", "peeked")
