@@ -18,6 +18,7 @@ from tokenring.engine import (
     Stream,
     Token,
 )
+from tokenring.operators.joins.compiled import compiled_look_up
 from tokenring.operators.state import Keys, require_rows
 
 
@@ -67,5 +68,8 @@ def look_up(rows: AnyStream, key: str, table: Stream, value: str, name: str = "l
             values[slots[wanted]] = batch.words(table_value)[wanted]
         return Batch.wrap(schema, (*questions.columns, values[asked]), questions.rows, of=questions)
 
-    builder.build(construct)
+    if builder.can_be_compiled:
+        builder.build_compiled(lambda context: compiled_look_up(rows.schema, key, table.schema))
+    else:
+        builder.build(construct)
     return output

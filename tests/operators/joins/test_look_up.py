@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.operators.helpers import bench
-from tokenring.engine import GraphError, Schema, Stream
-from tokenring.operators import look_up, union
+from tokenring.engine import GraphError, InputPort, OperatorContext, OutputPort, Schema, Stream, Token
+from tokenring.operators import look_up, select, union
 
 ASKED, KNOWN = Schema("number key"), Schema("key value")
 Sides = tuple[list[tuple[int, int]], dict[int, int]]
@@ -30,7 +32,7 @@ def test_each_row_gets_what_its_time_knows(times: list[Sides], workers: int, tab
     def declare(asked: Stream, known: Stream) -> Stream:
         return look_up(asked, "key", known, "value")
 
-    with bench([ASKED, KNOWN], declare, workers) as made:
+    with bench([ASKED, KNOWN], declare, workers, checks="exhaustive") as made:
         for time, (asked, known) in enumerate(times):
             for worker in range(workers):
                 pair = [
@@ -60,6 +62,35 @@ def test_nothing_is_said_before_both_sides_are_finished() -> None:
         made.send({"number": [2], "key": [7]}, time=9)
         made.close()
         assert made.sent() == [(9, 2, 7, 0)], "another time knows nothing of it"
+
+
+def test_many_rows_of_many_times_in_bursts() -> None:
+    """Tables that grow, and messages of many times in one call; of a key that is known twice the last counts."""
+    times, keys = np.arange(6_000) // 2, np.arange(6_000) % 7
+
+    def each(stream: Stream) -> Stream:
+        def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
+            token.drop()
+
+            def logic(rows: InputPort, output: OutputPort) -> None:
+                for reference, batch in rows:
+                    output.give_each(reference, batch, batch.words(batch.schema.names[-1]))
+
+            return logic
+
+        return stream.unary("each", stream.schema, construct)
+
+    def declare(asked: Stream, known: Stream) -> Stream:
+        return look_up(each(asked), "key", select(each(known), "key", "value"), "found")
+
+    sides = [Schema("key time"), Schema("key value time")]
+    with bench(sides, declare, 2, queue_bytes=1 << 18) as made:
+        made.send({"key": keys, "time": times})
+        twice = {"key": keys.repeat(2), "value": np.arange(12_000), "time": times.repeat(2)}
+        made.send(twice, to=1, worker=1)
+        made.close()
+        assert made.sent() == sorted((time, key, time, 2 * row + 1) for row, (time, key) in enumerate(zip(
+            times.tolist(), keys.tolist(), strict=True)))  # fmt: skip
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])
