@@ -62,7 +62,7 @@ def run_options(command: Any, queries: tuple[str, ...] = QUERIES) -> Any:
         click.option("--events", type=click.IntRange(1), metavar="N", help="Use only the first N staged events."),
         click.option("--batch", type=click.IntRange(1), metavar="EVENTS",
                      help="Events a worker takes in turn, and the most in one batch.  "
-                     "[default: 16384; in an open loop 1 ms of events]"),
+                     "[default: as many as 16384 rows that the query reads; in an open loop 1 ms of events]"),
         click.option("--queue-kib", type=click.IntRange(4, 1 << 21), metavar="KIB",
                      help="Size of each pair's data queue, a power of two.  [default: 2048, less for many workers]"),
     ]  # fmt: skip

@@ -18,7 +18,8 @@ from tokenring.operators import collect
 from tokenring.operators.mechanisms import use
 from tokenring.tools.errors import OptionError
 
-CLOSED_BLOCK_EVENTS = 16_384
+CLOSED_BLOCK_ROWS = 16_384
+LEAST_TURNS = 16  # that each worker has in a closed loop, however few of the events are read
 CLOSED_OUTSTANDING = 4
 FINE_BLOCK_EVENTS = 256  # where each event is a message of its own, or a micro-batch is to be shared by all workers
 OPEN_TURN_S = 1e-3  # event time that a worker takes in turn
@@ -50,12 +51,15 @@ class Plan:
     ring_records: int = 1 << 14
     checks: str = ""
 
-    def pace(self, staged_events: int, workers: int) -> Pace:
-        """How the source offers events."""
+    def pace(self, staged_events: int, workers: int, read: float = 1.0) -> Pace:
+        """How the source offers events, of which the query reads the share `read`: a closed loop's batches have about
+        as many rows whatever that is."""
         events = staged_events if self.events is None else min(self.events, staged_events)
         is_fine = self.mechanism in ("notifications", "sequential")
         if self.rate is None:
-            block = self.block or (FINE_BLOCK_EVENTS if is_fine else CLOSED_BLOCK_EVENTS)
+            most = max(CLOSED_BLOCK_ROWS, events // (LEAST_TURNS * workers))
+            coarse = min(most, int(CLOSED_BLOCK_ROWS / read)) if read > 0 else most
+            block = self.block or (FINE_BLOCK_EVENTS if is_fine else coarse)
             return Pace(
                 events, block, CLOSED_OUTSTANDING, micro_batch_ns=self.micro_batch_ns, each_time=self.each_time
             )
@@ -89,7 +93,8 @@ def prepare(plan: Plan) -> tuple[Query, StagedEvents, Config, Pace]:
     config = Config(
         workers=plan.workers, queue_bytes=plan.queue_bytes, ring_records=plan.ring_records, checks=plan.checks
     )
-    pace = plan.pace(staged.events, config.workers)
+    rows = sum(staged.stream(name).rows for name in query.reads)
+    pace = plan.pace(staged.events, config.workers, rows / max(1, staged.events))
     if pace.events == 0:
         raise OptionError(f"{plan.input_folder} holds no events; stage some with `tokenring stage`")
     return query, staged, config, pace
