@@ -4,6 +4,7 @@ Nothing here is checked: an address that is wrong, or outlives what it points to
 kernels take columns and tables as arrays, which `tokenring.engine` has types for.
 """
 
-from tokenring.shm.kernels import LENGTH_BITS, LENGTH_MASK, address_of, bytes_at, copy_text, words_at
+from tokenring.shm.kernels import LENGTH_BITS, LENGTH_MASK, address_of, bytes_at, copy_text, halves_at, words_at
+from tokenring.shm.memory import prefetch
 
-__all__ = ["LENGTH_BITS", "LENGTH_MASK", "address_of", "bytes_at", "copy_text", "words_at"]
+__all__ = ["LENGTH_BITS", "LENGTH_MASK", "address_of", "bytes_at", "copy_text", "halves_at", "prefetch", "words_at"]

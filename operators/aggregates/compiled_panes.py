@@ -23,9 +23,9 @@ from tokenring.operators.state import (
     PLACES,
     SOURCE_WORDS,
     forget_slots,
+    have_column,
     key_column,
     live_of,
-    mix_in,
     number_rows,
     pop,
     push,
@@ -117,11 +117,10 @@ def _slots_of(own, message, at, ends, scratch):  # type: ignore[no-untyped-def]
     wanted, sources = ends, table_at(own[SOURCES], 0, SOURCE_WORDS)
     if own[BY_COUNT] > 0:
         wanted, sources = scratch[_WANTED][:rows], table_at(own[SOURCES], own[BY_COUNT] + 1, SOURCE_WORDS)
-        wanted[:] = 0
-        mix_in(wanted, sources, 0, ends)
+        have_column(sources, 0, ends)
         by = words_at(own[BY], own[BY_COUNT])
         for each in range(len(by)):
-            mix_in(wanted, sources, each + 1, column_of(message, by[each])[at : at + rows])
+            have_column(sources, each + 1, column_of(message, by[each])[at : at + rows])
     fresh, fresh_rows = scratch[_FRESH], scratch[_FRESH_ROWS]
     done, added = number_rows(own, KEYS, sources, wanted, scratch[_SLOTS][:rows], fresh[:rows], fresh_rows[:rows])
     first, last, members = pane_words(own, FIRST), pane_words(own, LAST), pane_words(own, MEMBERS)

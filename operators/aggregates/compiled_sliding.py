@@ -63,10 +63,10 @@ from tokenring.operators.state import (
     Keys,
     forget_slots,
     grown,
+    have_column,
     key_column,
     link_numbers,
     live_of,
-    mix_in,
     number_rows,
     pop,
 )
@@ -100,9 +100,8 @@ def _number_groups(world, own, slots, groups, scratch):  # type: ignore[no-untyp
     wanted, sources = words[0], table_at(own[SOURCES], 0, SOURCE_WORDS)
     if columns > 1:
         wanted, sources = scratch[_WANTED][:count], table_at(own[SOURCES], columns, SOURCE_WORDS)
-        wanted[:] = 0
         for column in range(columns):
-            mix_in(wanted, sources, column, words[column])
+            have_column(sources, column, words[column])
     done, _ = number_rows(own, _GROUPS, sources, wanted, groups, scratch[_FRESH], scratch[_FRESH_ROWS])
     return done
 

@@ -5,10 +5,10 @@ import numpy as np
 from tokenring.engine import kernel
 from tokenring.engine.compiled import address_of, table_at, words_at
 from tokenring.operators.state.keys import Keys
+from tokenring.operators.state.keys_kernels import META_WORDS
 
 CELLS, CELLS_ROWS, TAGS, CAPACITY, META = range(5)
 KEYS_WORDS = 5
-_META_WORDS = 7
 
 
 @kernel
@@ -26,7 +26,7 @@ def tags_of(own, at):  # type: ignore[no-untyped-def]
 @kernel
 def counts_of(own, at):  # type: ignore[no-untyped-def]
     """What `slot_of` takes third."""
-    return words_at(own[at + META], _META_WORDS)
+    return words_at(own[at + META], META_WORDS)
 
 
 def link_keys(words: np.ndarray, at: int, keys: Keys) -> None:

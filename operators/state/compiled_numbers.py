@@ -6,11 +6,10 @@ from tokenring.engine import kernel
 from tokenring.engine.compiled import address_of, column_of, table_at, words_at
 from tokenring.operators.state.cells import LIVE, drop_slot
 from tokenring.operators.state.keys import Keys
-from tokenring.operators.state.keys_kernels import FRESH, add_to_tags, number
+from tokenring.operators.state.keys_kernels import FRESH, META_WORDS, number
 
 CELLS, CELLS_ROWS, STORED, KEY_COLUMNS, PLACES, TAGS, FREE_LIST, META = range(8)
 NUMBERS_WORDS = 8
-_META_WORDS = 7
 SOURCE_WORDS = 3
 """The words for each key column that `number_rows` is given."""
 
@@ -18,7 +17,7 @@ SOURCE_WORDS = 3
 @kernel
 def meta_of(own, at):  # type: ignore[no-untyped-def]
     """The counts of keys."""
-    return words_at(own[at + META], _META_WORDS)
+    return words_at(own[at + META], META_WORDS)
 
 
 @kernel
@@ -34,17 +33,16 @@ def key_column(own, at, column):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def mix_in(wanted, sources, column, words):  # type: ignore[no-untyped-def]
-    """Before `number_rows`, for a key of several columns: their words; `wanted`: 0 at first."""
-    add_to_tags(wanted, words, 0, False)
+def have_column(sources, column, words):  # type: ignore[no-untyped-def]
+    """Before `number_rows`, for a key of several columns: their words."""
     sources[column, 0], sources[column, 1], sources[column, 2] = words.ctypes.data, 0, 0
 
 
 @kernel
 def number_rows(own, at, sources, wanted, slots, fresh, fresh_rows):  # type: ignore[no-untyped-def]
-    """Write the slot of each row's key; new ones, and their rows, to `fresh` and `fresh_rows`. wanted: the key, or what
-    `mix_in` has made, with `sources` then; those are of no length otherwise. Returns (the row at which there was no
-    room, how many are new)."""
+    """Write the slot of each row's key; new ones, and their rows, to `fresh` and `fresh_rows`. wanted: the key, or
+    room for as many words if there are several columns, which are in `sources` then; those are of no length otherwise.
+    Returns (the row at which there was no room, how many are new)."""
     meta = meta_of(own, at)
     meta[FRESH] = 0
     done = _number(own, at, sources, wanted, True, slots, fresh, fresh_rows)
@@ -58,7 +56,7 @@ def _number(own, at, sources, wanted, add, slots, fresh, fresh_rows):  # type: i
         table_at(own[at + CELLS], own[at + CELLS_ROWS], 2),
         table_at(own[at + STORED], own[at + KEY_COLUMNS], capacity),
         words_at(own[at + TAGS], capacity), words_at(own[at + FREE_LIST], capacity), meta_of(own, at),
-        sources, 0, 0, wanted, 0, add, slots, fresh, fresh_rows,
+        sources, 0, 0, wanted, wanted, 0, add, slots, fresh, fresh_rows,
     )  # fmt: skip
 
 
@@ -72,9 +70,8 @@ def number_by(own, at, by_at, message, start, rows, wanted, slots, fresh, fresh_
         keys = column_of(message, by[0])[start : start + rows]
         return number_rows(own, at, none, keys, slots[:rows], fresh[:rows], fresh_rows[:rows])
     sources = table_at(own[by_at + 2], len(by), SOURCE_WORDS)
-    wanted[:rows] = 0
     for each in range(len(by)):
-        mix_in(wanted[:rows], sources, each, column_of(message, by[each])[start : start + rows])
+        have_column(sources, each, column_of(message, by[each])[start : start + rows])
     return number_rows(own, at, sources, wanted[:rows], slots[:rows], fresh[:rows], fresh_rows[:rows])
 
 
@@ -87,9 +84,8 @@ def find_by(own, at, by_at, message, wanted, slots):  # type: ignore[no-untyped-
         _number(own, at, none, column_of(message, by[0]), False, slots, slots[:0], slots[:0])
         return
     sources = table_at(own[by_at + 2], len(by), SOURCE_WORDS)
-    wanted[:] = 0
     for each in range(len(by)):
-        mix_in(wanted, sources, each, column_of(message, by[each]))
+        have_column(sources, each, column_of(message, by[each]))
     _number(own, at, sources, wanted, False, slots, slots[:0], slots[:0])
 
 

@@ -6,13 +6,26 @@ import numpy as np
 
 from tokenring.engine import Batch, Schema, SchemaError
 from tokenring.engine.raw import address_of
-from tokenring.operators.state.cells import LIVE, move_cells, number_tags
+from tokenring.operators.state.cells import (
+    DENSE_AT,
+    DENSE_BASE,
+    DENSE_LIVE,
+    DENSE_ROOM,
+    LIVE,
+    fill_cells,
+    fill_dense,
+    number_tags,
+)
 from tokenring.operators.state.free_list import FREE, LIMIT
-from tokenring.operators.state.keys_kernels import DEAD, FRESH, NEEDED, TEXT, add_to_tags, move_texts, number, remove
+from tokenring.operators.state.keys_kernels import DEAD, FRESH, META_WORDS, NEEDED, TEXT, move_texts, number, remove
 from tokenring.operators.state.tables import grown
+from tokenring.operators.state.tags import GREATEST, LEAST, MISFIT, PACKING_AT, PACKING_WORDS, fit, tag_keys
 
 _FIRST_SLOTS = 64
 _FIRST_BYTES = 1024
+_LEAST_DENSE = 1 << 10  # fewer keys are quick to find in any form
+_MOST_DENSE = 1 << 30  # slots, which are int32 there
+_SPREAD = 4  # keys among so many times as many numbers have the dense form, which then takes no more than cells do
 _NONE = np.zeros(0, np.int64)
 _NO_SOURCES = np.zeros((0, 3), np.int64)
 
@@ -28,12 +41,13 @@ class Keys:
     """Keys seen so far and not removed, each with a slot: an int64 below `limit`, dense from 0 while none are removed.
 
     Values are equal where their words are: null is equal to null. Memory: 16 to 32 bytes a key, 16 more and 8 for each
-    column beyond one, and each text once; what removed keys leave is used again.
+    column beyond one, and each text once; what removed keys leave is used again. Where keys are one number, and close
+    together, the number says where the slot is, without a hash.
     """
 
     __slots__ = (
-        *("_by", "_cells", "_counts", "_exact", "_free", "_heap", "_meta", "_stored", "_tags", "_texts"),
-        *("fresh", "fresh_rows", "schema"),
+        *("_by", "_cells", "_counts", "_dense", "_exact", "_free", "_heap", "_meta", "_packing", "_stored", "_tags"),
+        *("_texts", "fresh", "fresh_rows", "schema"),
     )
 
     def __init__(self, schema: Schema, by: Sequence[str]) -> None:
@@ -44,7 +58,7 @@ class Keys:
         self.schema = schema.select(self._by)
         self._texts = np.array([at for at, kind in enumerate(self.schema.kinds) if kind.is_text], np.int64)
         self._exact = len(self._by) == 1 and not len(self._texts)
-        self._meta = np.zeros(7, np.int64)
+        self._meta = np.zeros(META_WORDS, np.int64)
         self._counts = self._meta.data  # quicker to read than the array
         self.fresh = _NONE
         """The slots that the last call of `slots` added, in the order of rows: int64 (added,)."""
@@ -56,6 +70,10 @@ class Keys:
         """Forget all keys, and give back the memory."""
         self._meta[:] = 0
         self._cells = np.zeros((2 * _FIRST_SLOTS, 2), np.int64)
+        self._dense = np.zeros(0, np.int32)
+        self._packing = np.zeros((len(self._by), PACKING_WORDS), np.int64)
+        if len(self._by) > 1 and not len(self._texts):
+            self._meta[PACKING_AT] = address_of(self._packing)
         self._stored = np.empty((len(self._by), _FIRST_SLOTS), np.int64)
         self._tags = self._stored[0] if self._exact else np.empty(_FIRST_SLOTS, np.int64)
         self._free = np.empty(_FIRST_SLOTS, np.int64)
@@ -113,13 +131,12 @@ class Keys:
             batch.schema.position(error.args[0])
             raise
         if self._exact:
-            wanted, sources = columns[0], _NO_SOURCES
+            wanted, made, sources = columns[0], _NONE, _NO_SOURCES
         else:
-            wanted = np.zeros(rows, np.int64)
+            wanted = made = np.empty(rows, np.int64)
             sources = np.zeros((len(names), 3), np.int64)
             for at, (name, kind, words) in enumerate(zip(names, self.schema.kinds, columns, strict=True)):
                 heap = _address(batch.heaps[positions[name]]) if kind.is_text else 0
-                add_to_tags(wanted, words, heap, kind.is_text)
                 sources[at] = address_of(words), heap, kind.is_text
         counts = self._counts
         counts[FRESH] = 0
@@ -127,7 +144,7 @@ class Keys:
         while True:
             done = number(
                 *(self._cells, self._stored, self._tags, self._free, self._meta),
-                *(sources, _address(self._heap), len(self._heap), wanted, done, add, slots, fresh, fresh_rows),
+                *(sources, _address(self._heap), len(self._heap), wanted, made, done, add, slots, fresh, fresh_rows),
             )
             if done == rows:
                 break
@@ -139,16 +156,54 @@ class Keys:
     def grow(self) -> None:
         """Make room for one more key, at least."""
         counts = self._counts
-        if 2 * counts[LIVE] >= len(self._cells):
-            cells = np.zeros((2 * len(self._cells), 2), np.int64)
-            move_cells(self._cells, cells)
-            self._cells = cells
+        if counts[MISFIT]:
+            self._fit()
+            return
+        if 2 * (counts[LIVE] - counts[DENSE_LIVE]) >= len(self._cells):
+            self._arrange()
         if counts[FREE] == 0 and counts[LIMIT] == self._stored.shape[1]:
             self._stored = grown(self._stored, counts[LIMIT] + 1, None)
             self._tags = self._stored[0] if self._exact else grown(self._tags, counts[LIMIT] + 1, None)
             self._free = grown(self._free, counts[LIMIT] + 1, None)
         if counts[TEXT] + counts[NEEDED] > len(self._heap):
             self._heap = grown(self._heap, counts[TEXT] + counts[NEEDED], None)
+
+    def _fit(self) -> None:
+        """Pack keys of several columns so that those that came fit as well, or hash them if that cannot be."""
+        live = self.live()
+        stored = np.ascontiguousarray(self._stored[:, live])
+        least, greatest = self._packing[:, LEAST].copy(), self._packing[:, GREATEST].copy()
+        if len(live):
+            least, greatest = np.minimum(least, stored.min(axis=1)), np.maximum(greatest, stored.max(axis=1))
+        fit(self._packing, self._meta, least, greatest)
+        self._counts[MISFIT] = 0
+        tags = np.empty(len(live), np.int64)
+        tag_keys(stored, self._meta, tags)
+        self._tags[live] = tags
+        self._cells[:] = 0
+        fill_cells(self._cells, self._tags, live)
+
+    def _arrange(self) -> None:
+        """Make room for more keys: in an array by key if they lie close together, in twice as many cells otherwise."""
+        counts, live = self._counts, self.live()
+        low = high = 0
+        if self._exact and len(live) >= _LEAST_DENSE:
+            low, high = int(self._tags[live].min()), int(self._tags[live].max())
+        is_dense = 0 < high - low < _SPREAD * len(live) and counts[LIMIT] < _MOST_DENSE
+        in_cells = len(live) // 8 if is_dense else len(live)
+        rows = 2 * _FIRST_SLOTS
+        while rows <= 2 * in_cells:
+            rows *= 2
+        self._cells = np.zeros((rows, 2), np.int64)
+        room = 2 * (high - low + 1) if is_dense else 0  # keys that come are greater, most often
+        self._dense = np.zeros(room, np.int32)
+        counts[DENSE_AT], counts[DENSE_BASE], counts[DENSE_ROOM], counts[DENSE_LIVE] = (
+            self._dense.ctypes.data, low, room, 0
+        )  # fmt: skip
+        if is_dense:
+            fill_dense(self._meta, self._tags, live)
+        else:
+            fill_cells(self._cells, self._tags, live)
 
     def remove(self, slots: np.ndarray) -> None:
         """Forget live keys, each named once: int64 (keys,). Their slots are handed out again."""
@@ -171,7 +226,8 @@ class Keys:
     def live(self) -> np.ndarray:
         """The slots of all live keys, in no order: int64 (len,)."""
         cells = self._cells[:, 1]
-        return cells[cells != 0] - 1
+        dense = self._dense[self._dense != 0].astype(np.int64)
+        return np.concatenate((dense, cells[cells != 0])) - 1
 
     @property
     def limit(self) -> int:

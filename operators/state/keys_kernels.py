@@ -1,29 +1,20 @@
 """The kernels of Keys: a hash table from tuples of words and texts to slots, with removal.
 
-`cells`, `tags`, `free`: see cells.py. A tag is the key's hash, or the key itself where that is one word. `stored`,
-int64 (key columns, capacity): each slot's words, texts among them pointing into one heap. `meta`: the counts below,
-behind those of cells.py. `sources`, int64 (key columns, 3): where the batch's columns lie.
+`cells`, `tags`, `free`: see cells.py. A tag is the key itself where that is one word, and of several columns what
+tags.py makes. `stored`, int64 (key columns, capacity): each slot's words, texts among them pointing into one heap.
+`meta`: the counts below, behind those of cells.py and tags.py. `sources`: see tags.py.
 """
 
 import numpy as np
 
-from tokenring.engine import COLUMN, TABLE, WORDS, boolean, int64, kernel, text_equal, text_hash, void
+from tokenring.engine import COLUMN, TABLE, WORDS, boolean, int64, kernel, text_equal, void
 from tokenring.engine.raw import LENGTH_MASK, copy_text, words_at
-from tokenring.operators.state.cells import drop_slot, mixed, new_slot
+from tokenring.operators.state.cells import AHEAD, DENSE_BASE, DENSE_ROOM, ask_for, dense_of, drop_slot, mixed, new_slot
+from tokenring.operators.state.tags import ADDRESS, HEAP, IS_TEXT, PACKING_AT, TAGS_META, fits, note_ranges, tag_rows
 
-FRESH, TEXT, DEAD, NEEDED = range(3, 7)
+FRESH, TEXT, DEAD, NEEDED, META_WORDS = range(TAGS_META, TAGS_META + 5)
 """Words of `meta`: keys added by this call; bytes used of the heap; bytes of it that only removed keys used; bytes that
-a new key lacks."""
-ADDRESS, HEAP, IS_TEXT = range(3)
-"""Words of a row of `sources`."""
-
-
-@kernel(void(WORDS, COLUMN, int64, boolean))
-def add_to_tags(tags, words, heap, is_text):  # type: ignore[no-untyped-def]
-    """Mix one more column into the rows' hashes."""
-    for i in range(len(tags)):
-        word = text_hash(words[i], heap) if is_text else words[i]
-        tags[i] = np.int64(mixed(tags[i] ^ word))
+a new key lacks; and how many words all are."""
 
 
 @kernel
@@ -59,39 +50,59 @@ def _text_of(sources, row, rows):  # type: ignore[no-untyped-def]
     return length
 
 
-@kernel(int64(TABLE, TABLE, WORDS, WORDS, WORDS, TABLE, int64, int64, COLUMN, int64, boolean, WORDS, WORDS, WORDS))
-def number(cells, stored, tags, free, meta, sources, heap, room, wanted, start, add, slots, fresh, fresh_rows):  # type: ignore[no-untyped-def]
-    """Find the slots of rows from `start` on, by their tags `wanted`; with `add` new keys get one, otherwise -1.
+@kernel(
+    int64(
+        TABLE, TABLE, WORDS, WORDS, WORDS, TABLE, int64, int64, COLUMN, WORDS, int64, boolean, WORDS, WORDS, WORDS
+    )
+)  # fmt: skip
+def number(cells, stored, tags, free, meta, sources, heap, room, wanted, made, start, add, slots, fresh, fresh_rows):  # type: ignore[no-untyped-def]
+    """Find the slots of rows from `start` on; with `add` new keys get one, otherwise -1.
 
-    sources has no rows where tags are the keys themselves. heap, room: the address and size of the texts' heap. Returns
-    the row at which there was no room: len(wanted) if all are done.
+    wanted: the keys themselves where they are one word, and `sources` has no rows then; otherwise the same array as
+    `made`, room for tags. heap, room: the address and size of the texts' heap. Returns the row at which there was no
+    room: len(wanted) if all are done.
     """
     rows = len(wanted)
+    exact = sources.shape[0] == 0 or meta[PACKING_AT] != 0
+    all_fit = sources.shape[0] == 0 or tag_rows(sources, meta, made, start)
+    if add and not all_fit:
+        note_ranges(sources, meta, start, rows)
+        return start
     mask = cells.shape[0] - 1
-    exact = sources.shape[0] == 0
-    for i in range(start, rows):
-        tag = wanted[i]
-        at = np.int64(mixed(tag)) & mask
-        slot = -1
-        while cells[at, 1] != 0:
-            if cells[at, 0] == tag and (exact or _same(stored, cells[at, 1] - 1, sources, i, rows, heap)):
-                slot = cells[at, 1] - 1
-                break
-            at = (at + 1) & mask
-        if slot < 0 and add:
-            meta[NEEDED] = _text_of(sources, i, rows)
-            if meta[TEXT] + meta[NEEDED] > room:
-                return i
-            slot = new_slot(cells, tags, free, meta, tag, at)
-            if slot < 0:
-                return i
-            if exact:
-                stored[0, slot] = tag
+    base, room_in_dense, dense = np.uint64(meta[DENSE_BASE]), np.uint64(meta[DENSE_ROOM]), dense_of(meta)
+    for first in range(start, rows, AHEAD):
+        last = min(first + AHEAD, rows)
+        ask_for(cells, meta, wanted, first, last)
+        for i in range(first, last):
+            if not all_fit and not fits(sources, meta, i, rows):
+                slots[i] = -1
+                continue
+            # Not in functions of their own (see `look_up`), which would be called for each row.
+            tag = wanted[i]
+            place = np.uint64(tag) - base
+            if place < room_in_dense:
+                slot, at = np.int64(dense[place]) - 1, -1 - np.int64(place)
             else:
-                _store(stored, slot, sources, i, rows, heap, meta)
-            fresh[meta[FRESH]], fresh_rows[meta[FRESH]] = slot, i
-            meta[FRESH] += 1
-        slots[i] = slot
+                slot, at = np.int64(-1), np.int64(mixed(tag)) & mask
+                while cells[at, 1] != 0:
+                    if cells[at, 0] == tag and (exact or _same(stored, cells[at, 1] - 1, sources, i, rows, heap)):
+                        slot = cells[at, 1] - 1
+                        break
+                    at = (at + 1) & mask
+            if slot < 0 and add:
+                meta[NEEDED] = _text_of(sources, i, rows)
+                if meta[TEXT] + meta[NEEDED] > room:
+                    return i
+                slot = new_slot(cells, tags, free, meta, tag, at)
+                if slot < 0:
+                    return i
+                if sources.shape[0] == 0:
+                    stored[0, slot] = wanted[i]
+                else:
+                    _store(stored, slot, sources, i, rows, heap, meta)
+                fresh[meta[FRESH]], fresh_rows[meta[FRESH]] = slot, i
+                meta[FRESH] += 1
+            slots[i] = slot
     return rows
 
 

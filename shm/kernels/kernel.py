@@ -214,6 +214,12 @@ def bytes_at(address, count):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def halves_at(address, count):  # type: ignore[no-untyped-def]
+    """A kernel's view of `count` int32 words at `address`; valid as long as their owner keeps them."""
+    return carray(_as_pointer(address), (count,), np.int32)
+
+
+@kernel
 def table_at(address, rows, columns):  # type: ignore[no-untyped-def]
     """A kernel's view of int64 words of shape (rows, columns) at `address`; valid as long as their owner keeps them."""
     return carray(_as_pointer(address), (rows, columns), np.int64)

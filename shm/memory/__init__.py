@@ -21,6 +21,7 @@ from tokenring.shm.memory.calls import (
     monotonic_now_ns,
     pack_eight,
     pack_rest,
+    prefetch,
 )
 from tokenring.shm.memory.cleanup import owner_of, reclaim
 from tokenring.shm.memory.from_outside import line_in
@@ -80,6 +81,7 @@ __all__ = [
     "pack_rest",
     "peek",
     "poke",
+    "prefetch",
     "process_start_ticks",
     "reclaim",
     "store_release",

@@ -61,6 +61,21 @@ def copy_bytes(typing: Any, target: Any, origin: Any, size_bytes: Any) -> Any:
     return types.void(types.int64, types.int64, types.int64), emit
 
 
+@intrinsic
+def prefetch(typing: Any, address: Any) -> Any:
+    """Have the cache line at `address` on its way from memory; whatever the address, nothing else happens."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer, half = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [pointer, half, half, half])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        read, all_levels, data = ir.Constant(half, 0), ir.Constant(half, 3), ir.Constant(half, 1)
+        builder.call(function, [builder.inttoptr(args[0], pointer), read, all_levels, data])
+        return context.get_dummy_value()
+
+    return types.void(types.int64), emit
+
+
 _MONOTONIC = 1  # CLOCK_MONOTONIC, which is Python's time.monotonic_ns as well
 
 

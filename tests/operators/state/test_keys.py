@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,9 @@ from hypothesis import strategies as st
 from tokenring.engine import COLUMN, TABLE, Batch, Schema, SchemaError, int64, kernel
 from tokenring.engine import WORDS as TAGS
 from tokenring.operators.state import Keys, slot_of
+from tokenring.operators.state import keys as keys_module
+from tokenring.operators.state.cells import DENSE_LIVE, DENSE_ROOM
+from tokenring.operators.state.tags import PACKING_AT
 
 HUGE = 2**63 - 1
 VALUES: dict[str, Any] = {
@@ -112,6 +116,73 @@ def test_one_column_of_numbers_has_a_quicker_way(data: st.DataObject, pieces: li
         gone = np.array([slot for slot in known if data.draw(st.booleans())], np.int64)
         for keys in (quick, slow):
             keys.remove(gone)
+
+
+NEAR = st.one_of(st.integers(0, 40), st.integers(1_000, 1_040), st.sampled_from((-HUGE - 1, -1, HUGE)))
+
+
+@given(data=st.data(), pieces=st.lists(st.lists(NEAR, max_size=40), max_size=12))
+def test_keys_close_together_and_others_have_one_slot_each(data: st.DataObject, pieces: list[list[int]]) -> None:
+    """Whatever form they have, in turn: the array by key, cells, and both."""
+    keys, known = Keys(Schema("key"), ("key",)), dict[int, int]()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(keys_module, "_LEAST_DENSE", 4)
+        patch.setattr(keys_module, "_FIRST_SLOTS", 4)
+        keys.clear()
+        for piece in pieces:
+            for word, slot in zip(piece, keys.slots_of(np.array(piece, np.int64)).tolist(), strict=True):
+                assert known.setdefault(word, slot) == slot
+            assert len({*known.values()}) == len(known) == len(keys)
+            assert sorted(keys.live().tolist()) == sorted(known.values())
+            gone = [word for word in known if data.draw(st.booleans())]
+            keys.remove(np.array([known.pop(word) for word in gone], np.int64))
+            asked = np.array([*known, *gone, 7], np.int64)
+            found = keys.find(Batch(Schema("key"), {"key": asked})).tolist()
+            assert found == [known.get(word, -1) for word in asked.tolist()]
+
+
+PAIRS = st.one_of(
+    st.tuples(st.integers(0, 3), st.integers(-5, 5)),
+    st.tuples(st.integers(0, 40), st.sampled_from((10**18, 10**18 + 10**10))),
+    st.tuples(NEAR, NEAR),
+)
+
+
+@given(data=st.data(), pieces=st.lists(st.lists(PAIRS, max_size=30), max_size=8))
+def test_pairs_are_told_apart_packed_or_hashed(data: st.DataObject, pieces: list[list[tuple[int, int]]]) -> None:
+    schema = Schema("a b")
+    keys, known = Keys(schema, ("a", "b")), dict[tuple[int, int], int]()
+
+    def batch(pairs: Sequence[tuple[int, int]]) -> Batch:
+        return Batch(schema, {"a": [pair[0] for pair in pairs], "b": [pair[1] for pair in pairs]})
+
+    for piece in pieces:
+        for pair, slot in zip(piece, keys.slots(batch(piece)).tolist(), strict=True):
+            assert known.setdefault(pair, slot) == slot
+        assert len({*known.values()}) == len(known) == len(keys)
+        gone = [pair for pair in known if data.draw(st.booleans())]
+        keys.remove(np.array([known.pop(pair) for pair in gone], np.int64))
+        asked = [*known, *gone, (7, 7), (HUGE, -HUGE)]
+        assert keys.find(batch(asked)).tolist() == [known.get(pair, -1) for pair in asked]
+        assert [*zip(*(keys.words(at)[[*known.values()]].tolist() for at in (0, 1)), strict=True)] == [*known]
+
+
+def test_pairs_are_packed_while_their_ranges_allow_it() -> None:
+    keys = Keys(Schema("a b"), ("a", "b"))
+    for step in (1, 10**3, 10**6, 10**9):
+        keys.slots(Batch(Schema("a b"), {"a": np.arange(100), "b": np.arange(100) * step}))
+        assert keys._counts[PACKING_AT] != 0
+    keys.slots(Batch(Schema("a b"), {"a": [HUGE], "b": [-HUGE]}))
+    assert keys._counts[PACKING_AT] == 0 and len(keys) == 398
+
+
+def test_numbers_in_a_row_need_no_hash_until_they_are_no_longer() -> None:
+    keys = Keys(Schema("key"), ("key",))
+    keys.slots_of(np.arange(10**12, 10**12 + 5_000))
+    assert keys._counts[DENSE_ROOM] > 0 and keys._counts[DENSE_LIVE] > 4_000
+    keys.slots_of(np.arange(5_000) * 2**40)
+    assert keys._counts[DENSE_ROOM] == 0
+    assert keys.slots_of(np.array([10**12 + 4_999, 10**12])).tolist() == [4_999, 0]
 
 
 def test_slots_are_dense_in_the_order_of_first_appearance() -> None:

@@ -1,0 +1,113 @@
+"""Tags: one word for a key of several columns, packed where the columns' ranges allow it, a hash otherwise.
+
+`sources`, int64 (key columns, 3): where the columns of a batch lie. `packing`, int64 (key columns, 5): a column's words
+are packed as what they are above BASE, in BITS bits from bit SHIFT on; packed tags are equal where keys are. LEAST and
+GREATEST: what words did not fit among.
+"""
+
+import numpy as np
+
+from tokenring.engine import COLUMN, TABLE, WORDS, kernel, text_hash, void
+from tokenring.engine.raw import words_at
+from tokenring.operators.state.cells import CELLS_META, mixed
+
+ADDRESS, HEAP, IS_TEXT = range(3)
+"""Words of a row of `sources`."""
+BASE, SHIFT, BITS, LEAST, GREATEST, PACKING_WORDS = range(6)
+PACKING_AT, MISFIT, TAGS_META = range(CELLS_META, CELLS_META + 3)
+"""Words of `meta`: the address of `packing` (0: keys are hashed); whether a key did not fit. TAGS_META: how many words
+these and those before are."""
+MOST_BITS = 62
+
+
+@kernel
+def _packing(meta, columns):  # type: ignore[no-untyped-def]
+    return words_at(meta[PACKING_AT], columns * PACKING_WORDS).reshape(columns, PACKING_WORDS)
+
+
+@kernel
+def _hash_rows(sources, tags, start):  # type: ignore[no-untyped-def]
+    rows = len(tags)
+    for j in range(sources.shape[0]):
+        words = words_at(sources[j, ADDRESS], rows)
+        for i in range(start, rows):
+            word = text_hash(words[i], sources[j, HEAP]) if sources[j, IS_TEXT] != 0 else words[i]
+            tags[i] = np.int64(mixed(word if j == 0 else tags[i] ^ word))
+
+
+@kernel
+def tag_rows(sources, meta, tags, start):  # type: ignore[no-untyped-def]
+    """Write the rows' tags from `start` on; False if there are keys that do not fit, whose tags mean nothing."""
+    if meta[PACKING_AT] == 0:
+        _hash_rows(sources, tags, start)
+        return True
+    rows = len(tags)
+    packing = _packing(meta, sources.shape[0])
+    beyond = np.uint64(0)
+    for j in range(sources.shape[0]):
+        words = words_at(sources[j, ADDRESS], rows)
+        base, shift, bits = np.uint64(packing[j, BASE]), np.uint64(packing[j, SHIFT]), np.uint64(packing[j, BITS])
+        for i in range(start, rows):
+            part = np.uint64(words[i]) - base
+            beyond |= part >> bits
+            tags[i] = np.int64((part << shift) | (np.uint64(tags[i]) if j > 0 else np.uint64(0)))
+    return beyond == np.uint64(0)
+
+
+@kernel
+def fits(sources, meta, row, rows):  # type: ignore[no-untyped-def]
+    """Whether this row's key can be packed."""
+    packing = _packing(meta, sources.shape[0])
+    for j in range(sources.shape[0]):
+        part = np.uint64(words_at(sources[j, ADDRESS], rows)[row]) - np.uint64(packing[j, BASE])
+        if part >> np.uint64(packing[j, BITS]) != np.uint64(0):
+            return False
+    return True
+
+
+@kernel
+def note_ranges(sources, meta, start, rows):  # type: ignore[no-untyped-def]
+    """Write down between which words each column's are, of rows from `start` on, since some do not fit."""
+    packing = _packing(meta, sources.shape[0])
+    for j in range(sources.shape[0]):
+        words = words_at(sources[j, ADDRESS], rows)
+        packing[j, LEAST] = packing[j, GREATEST] = words[start]
+        for i in range(start, rows):
+            packing[j, LEAST] = min(packing[j, LEAST], words[i])
+            packing[j, GREATEST] = max(packing[j, GREATEST], words[i])
+    meta[MISFIT] = 1
+
+
+@kernel(void(TABLE, WORDS, WORDS))
+def tag_keys(stored, meta, tags):  # type: ignore[no-untyped-def]
+    """Write the tags of keys without text, which fit. stored: int64 (key columns, keys)."""
+    sources = np.zeros((stored.shape[0], 3), np.int64)
+    for j in range(stored.shape[0]):
+        sources[j, ADDRESS] = stored[j].ctypes.data
+    tag_rows(sources, meta, tags, 0)
+
+
+@kernel(void(TABLE, WORDS, COLUMN, COLUMN))
+def fit(packing, meta, least, greatest):  # type: ignore[no-untyped-def]
+    """Choose how keys between `least` and `greatest`, by column, are packed, with room for others; or that they are
+    hashed from now on, if bits are few."""
+    columns = packing.shape[0]
+    total = 0
+    for j in range(columns):
+        span, bits = np.uint64(greatest[j]) - np.uint64(least[j]), 0
+        while span != np.uint64(0):
+            span >>= np.uint64(1)
+            bits += 1
+        packing[j, BITS] = bits
+        total += bits
+    spare = (MOST_BITS - total) // columns
+    if spare < 2:  # keys would soon not fit again
+        meta[PACKING_AT] = 0
+        return
+    shift = 0
+    for j in range(columns):
+        packing[j, BITS] += spare
+        packing[j, SHIFT] = shift
+        shift += packing[j, BITS]
+        room = np.int64(1) << (packing[j, BITS] - 2)  # a quarter of it below: most often, keys that come are greater
+        packing[j, BASE] = least[j] - room if least[j] >= -(2**62) else least[j]
