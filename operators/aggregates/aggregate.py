@@ -14,9 +14,9 @@ from tokenring.operators.aggregates.window_results import Windows
 from tokenring.operators.durations import Span
 from tokenring.operators.expressions import Alias, with_aliased
 from tokenring.operators.folds import ALL, Accumulators, Aggregate, Plan, can_fold, to_owners, with_conditions
-from tokenring.operators.mechanisms import mechanism_of
+from tokenring.operators.mechanisms import CompiledLogic, mechanism_of
 from tokenring.operators.rows import Columns, exchanged_by, with_key
-from tokenring.operators.sessions import Sessions
+from tokenring.operators.sessions import Sessions, compiled_sessions
 from tokenring.operators.state import require_rows, updates_by
 from tokenring.operators.time import (
     FOREVER,
@@ -144,19 +144,24 @@ def _by_panes(stream: AnyStream, plan: Plan, panes: Panes, schema: Schema) -> An
     )  # fmt: skip
     merging = plan.merging(partial)
     pact = Exchange(exchanged_by(plan.by or tuple(together) or (PANE,)))
-    put_together = compiled_windows if panes.is_tumbling else compiled_sliding
     return way.timed(
         name, [(local, pact)], schema, lambda: Windows(merging, panes, schema, True, Accumulators), Notify.IF_TOKEN,
-        (lambda: put_together(merging, panes)) if in_kernels else None,
+        (lambda: _compiled(merging, panes)) if in_kernels else None,
     )  # fmt: skip
+
+
+def _compiled(plan: Plan, panes: Panes) -> CompiledLogic:
+    return compiled_windows(plan, panes, True) if panes.is_tumbling else compiled_sliding(plan, panes)
 
 
 def _exchanged_first(stream: AnyStream, plan: Plan, panes: Panes, schema: Schema) -> AnyStream:
     """The rows themselves cross."""
     edge, plan, _ = to_owners(stream, plan, panes.time)
+    in_kernels = can_fold(plan) and panes.clock is None and panes.is_tumbling
     return mechanism_of(stream.scope).timed(
-        plan.operator, [edge], schema, lambda: Windows(plan, panes, schema, False, Accumulators), Notify.IF_TOKEN
-    )
+        plan.operator, [edge], schema, lambda: Windows(plan, panes, schema, False, Accumulators), Notify.IF_TOKEN,
+        (lambda: compiled_windows(plan, panes, False)) if in_kernels else None,
+    )  # fmt: skip
 
 
 def _by_sessions(stream: AnyStream, plan: Plan, window: Session, lateness: int, schema: Schema) -> AnyStream:
@@ -167,4 +172,5 @@ def _by_sessions(stream: AnyStream, plan: Plan, window: Session, lateness: int, 
         schema,
         lambda: Sessions(plan, by, window, lateness, schema),
         Notify.IF_TOKEN,
+        (lambda: compiled_sessions(plan, by, window, lateness)) if can_fold(plan) and plan.merges else None,
     )

@@ -7,6 +7,7 @@ from tokenring.operators.folds import (
     BLOCK,
     COLUMN,
     FOLDS_WORDS,
+    NO_ROOM,
     OPERATION,
     accumulated,
     bounds,
@@ -216,6 +217,9 @@ def take_rows(world, me):  # type: ignore[no-untyped-def]
         wrong = fold_block(
             own, FOLDED, message, at, scratch[_SLOTS][: stop - at], scratch[_CHOSEN], scratch[_PICKED]
         )
+        if wrong == NO_ROOM:
+            own[ROW] = at
+            return NEEDS_ROOM
         if wrong >= 0:
             return overflow(world, me, wrong)
         at = stop

@@ -23,15 +23,16 @@ from tokenring.engine.compiled import (
 from tokenring.operators.folds import (
     BLOCK,
     FOLDS_WORDS,
+    NO_ROOM,
     Accumulators,
     FoldTables,
     Plan,
-    accumulated,
     distinct_slots,
     fold_block,
     fold_stretches,
     gather,
     start_slot,
+    write_partials,
     write_results,
 )
 from tokenring.operators.mechanisms import MESSAGE, REPLY, CompiledLogic, driven, own_words
@@ -97,6 +98,9 @@ def _answer_changes(world, me):  # type: ignore[no-untyped-def]
             return NEEDS_ROOM
         slots = scratch[_SLOTS][:some]
         wrong = fold_block(own, _FOLDED, message, at, slots, scratch[_CHOSEN], scratch[_PICKED])
+        if wrong == NO_ROOM:
+            own[_ROW] = at
+            return NEEDS_ROOM
         if wrong >= 0:
             return _overflow(world, me, wrong)
         own[_FOUND] += distinct_slots(slots, stamps, own[_CALLS], changed[own[_FOUND] :])
@@ -137,9 +141,7 @@ def _answer_all(world, me):  # type: ignore[no-untyped-def]
     reply = new_message(world, me, 0, 1)
     if own[_PARTIAL]:
         column_of(reply, 0)[0] = 0
-        words = accumulated(own, _FOLDED)
-        for fold in range(len(words)):
-            column_of(reply, fold + 1)[0] = words[fold, 0]
+        write_partials(own, _FOLDED, slots[:1], reply, 1)
     else:
         write_results(own, _FOLDED, slots[:1], reply, 0)
     state[REPLY] = reply
@@ -184,7 +186,7 @@ class _State:
     def __init__(self, schema: Schema, by: Sequence[str], plan: Plan | None) -> None:
         self._keys = Keys(schema, by) if by else None
         self._state = None if plan is None else Accumulators(plan)
-        self._tables = None if plan is None else FoldTables(plan)
+        self._tables = None if plan is None or self._state is None else FoldTables(plan, self._state)
         self._stamps = np.zeros(64, np.int64)
         self._by = np.array([schema.position(name) for name in by], np.int64)
         self._sources = np.zeros((len(by), SOURCE_WORDS), np.int64)
@@ -200,8 +202,8 @@ class _State:
     def _link(self) -> None:
         if self._keys is not None:
             link_numbers(self.words, _KEYS, self._keys)
-        if self._state is not None and self._tables is not None:
-            self._tables.link(self.words, _FOLDED, self._state)
+        if self._tables is not None:
+            self._tables.link(self.words, _FOLDED)
         self.words[_STAMPS] = address_of(self._stamps)
 
     def _grow(self) -> None:
@@ -209,7 +211,7 @@ class _State:
         self._keys.grow()
         self._stamps = grown(self._stamps, self._keys.capacity)
         if self._state is not None:
-            self._state.reserve(self._keys.capacity)
+            self._state.make_room(self._keys.capacity)
         self._link()
 
     def _explain(self, _: int, operands: tuple[int, int, int]) -> Exception:

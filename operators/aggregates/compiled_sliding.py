@@ -224,7 +224,7 @@ def _emit_sliding(world, me):  # type: ignore[no-untyped-def]
     state, own = driven(world, me), own_words(world, me, _ALL_WORDS)
     own[CLOSED] = max(own[CLOSED], state[UPTO])
     rows = 0
-    while least_end(own) <= state[UPTO]:
+    while live_of(own, PANES) > 0 and least_end(own) <= state[UPTO]:
         if rows >= _MOST_ROWS:
             return AGAIN
         time = least_end(own)
@@ -254,7 +254,8 @@ class _Sliding:
     def __init__(self, plan: Plan, panes: Panes) -> None:
         self._panes = CompiledPanes(plan, panes, True, _ALL_WORDS - OWN_WORDS)
         self._groups = Keys(Schema.of(plan.keys), plan.by) if plan.by else None
-        self._state, self._tables = Accumulators(plan), FoldTables(plan)
+        self._state = Accumulators(plan)
+        self._tables = FoldTables(plan, self._state)
         self._group_of, self._uses, self._behind = (np.zeros(64, np.int64) for _ in range(3))
         self._scratch = np.zeros((_SCRATCH_ROWS, BLOCK), np.int64)
         self.words = words = self._panes.words
@@ -269,7 +270,7 @@ class _Sliding:
             words[_GROUPS + PLACES] = len(self._uses)  # one group of all
         else:
             link_numbers(words, _GROUPS, self._groups)
-        self._tables.link(words, _MERGED, self._state)
+        self._tables.link(words, _MERGED)
         words[_GROUP_OF], words[_USES] = address_of(self._group_of), address_of(self._uses)
         words[_BEHIND] = address_of(self._behind)
 
@@ -281,7 +282,7 @@ class _Sliding:
         self._behind = grown(self._behind, panes.open.capacity)
         if self._groups is not None:
             self._groups.grow()
-            self._state.reserve(self._groups.capacity)
+            self._state.make_room(self._groups.capacity)
             self._uses = grown(self._uses, self._groups.capacity)
         self._link()
 

@@ -41,7 +41,16 @@ from tokenring.operators.aggregates.compiled_panes import (
     take_runs,
 )
 from tokenring.operators.aggregates.pane_state import PANE, too_late
-from tokenring.operators.folds import ALL, Accumulators, FoldTables, Plan, accumulated, gather, write_results
+from tokenring.operators.folds import (
+    ALL,
+    Accumulators,
+    FoldTables,
+    Plan,
+    drop_sets,
+    gather,
+    write_partials,
+    write_results,
+)
 from tokenring.operators.mechanisms import MADE, UPTO, CompiledLogic, driven, give, own_words
 from tokenring.operators.state import (
     KEY_COLUMNS,
@@ -99,10 +108,7 @@ def _emit_panes(world, me):  # type: ignore[no-untyped-def]
             listed = list_members(own, heap[0, 1], slots, listed)
             close_first(own)
         position = write_keys(own, KEYS, own[BY_COUNT] + 1, slots, message, 0)
-        words = accumulated(own, FOLDED)
-        for fold in range(len(words)):
-            gather(words[fold], slots, column_of(message, position))
-            position += 1
+        position = write_partials(own, FOLDED, slots, message, position)
         if own[WITH_ALL]:
             column_of(message, position)[:] = 0
         forget_slots(own, KEYS, slots)
@@ -117,7 +123,7 @@ def _emit_windows(world, me):  # type: ignore[no-untyped-def]
     state, own = driven(world, me), own_words(world, me, OWN_WORDS)
     own[CLOSED] = max(own[CLOSED], state[UPTO])
     heap, members = heap_of(own), pane_words(own, MEMBERS)
-    while least_end(own) <= state[UPTO]:
+    while live_of(own, PANES) > 0 and least_end(own) <= state[UPTO]:
         end, pane, time = heap[0, 0], heap[0, 1], least_end(own)
         message = new_message(world, me, 0, members[pane])
         slots = column_of(new_message(world, me, 0, members[pane]), 0)
@@ -125,6 +131,7 @@ def _emit_windows(world, me):  # type: ignore[no-untyped-def]
         close_first(own)
         position = write_keys(own, KEYS, own[BY_COUNT], slots, message, write_bounds(own, message, end))
         write_results(own, FOLDED, slots, message, position)
+        drop_sets(own, FOLDED, slots)
         forget_slots(own, KEYS, slots)
         give(world, me, time, message)
     state[MADE] = least_end(own)
@@ -141,7 +148,7 @@ class CompiledPanes:
         schema = Schema.of({PANE: "int64"} | plan.keys)
         self.keys, self.open = Keys(schema, schema.names), Keys(schema, (PANE,))
         self.state = Accumulators(plan)
-        self._tables = FoldTables(plan)
+        self._tables = FoldTables(plan, self.state)
         self._by = np.array([plan.schema.position(name) for name in plan.by], np.int64)
         self._sources = np.zeros((len(schema), SOURCE_WORDS), np.int64)
         self._scratch = np.zeros((SCRATCH_ROWS, SCRATCH_WORDS), np.int64)
@@ -164,7 +171,7 @@ class CompiledPanes:
         words = self.words
         link_numbers(words, KEYS, self.keys)
         link_numbers(words, PANES, self.open)
-        self._tables.link(words, FOLDED, self.state)
+        self._tables.link(words, FOLDED)
         words[FIRST], words[LAST] = address_of(self._first), address_of(self._last)
         words[MEMBERS], words[FOLLOWING] = address_of(self._members), address_of(self._following)
         words[HEAP] = address_of(self._heap)
@@ -173,7 +180,7 @@ class CompiledPanes:
         """Make room for another pane, and another key."""
         self.keys.grow()
         self.open.grow()
-        self.state.reserve(self.keys.capacity)
+        self.state.make_room(self.keys.capacity)
         self._following = grown(self._following, self.keys.capacity)
         open_panes = self.open.capacity
         self._first, self._last = grown(self._first, open_panes), grown(self._last, open_panes)
@@ -197,9 +204,11 @@ def compiled_local(plan: Plan, panes: Panes, schema: Schema) -> CompiledLogic:
     )
 
 
-def compiled_windows(plan: Plan, panes: Panes) -> CompiledLogic:
-    """`Windows` that are panes, of the states that the first stage sends, of a plan for which `can_fold` holds."""
-    held = CompiledPanes(plan, panes, True)
+def compiled_windows(plan: Plan, panes: Panes, partial: bool) -> CompiledLogic:
+    """`Windows` that are panes, of a plan for which `can_fold` holds. partial: of states that a first stage sends, not
+    of rows."""
+    held = CompiledPanes(plan, panes, partial)
     return CompiledLogic(
-        held.words, _emit_windows, (take_rows,), late=1, owners=(held,), make_room=held.grow, explain=held.explain
-    )
+        held.words, _emit_windows, (take_rows,), late=int(partial), owners=(held,), make_room=held.grow,
+        explain=held.explain,
+    )  # fmt: skip

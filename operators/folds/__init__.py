@@ -4,20 +4,25 @@ from tokenring.operators.folds.accumulators import Accumulators
 from tokenring.operators.folds.best import Best
 from tokenring.operators.folds.compiled_best import compiled_best
 from tokenring.operators.folds.compiled_folds import (
+    NO_ROOM,
+    fold_block,
+    fold_stretches,
+    gather,
+    merge_slots,
+    take_away_slots,
+    write_partials,
+    write_results,
+)
+from tokenring.operators.folds.compiled_sets import drop_sets
+from tokenring.operators.folds.compiled_tables import (
     COLUMN,
     FOLDS_WORDS,
     OPERATION,
     FoldTables,
     accumulated,
     can_fold,
-    fold_block,
-    fold_stretches,
     folds_of,
-    gather,
-    merge_slots,
     start_slot,
-    take_away_slots,
-    write_results,
 )
 from tokenring.operators.folds.compiled_top import compiled_top
 from tokenring.operators.folds.conditions import with_conditions
@@ -29,6 +34,9 @@ from tokenring.operators.folds.plan import ALL, Plan
 from tokenring.operators.folds.top_state import TopState
 
 __all__ = [
+    "write_partials",
+    "drop_sets",
+    "NO_ROOM",
     "ALL",
     "Accumulators",
     "Aggregate",

@@ -72,6 +72,24 @@ class Accumulators:
         """The words of state, int64 (folds, slots), until the next `reserve`."""
         return self._state
 
+    @property
+    def kept(self) -> dict[int, np.ndarray]:
+        """By the number of a fold that keeps values, of words: those by slot, int64, until the next call."""
+        limit = self._state.shape[1]
+        return {at: store.reserve(limit)[0] for at, store in enumerate(self._kept) if store is not None}
+
+    @property
+    def sets(self) -> list[tuple[DistinctValues, str, list[int]]]:
+        """For the folds that count different values: the sets of a column that several share, the column, their
+        numbers."""
+        return self._sets
+
+    def make_room(self, limit: int) -> None:
+        """For kernels: room for slots below `limit`, and for one more value in each set."""
+        self.reserve(limit)
+        for values, _, _ in self._sets:
+            values.grow()
+
     def drop(self, slots: np.ndarray) -> None:
         """Slots whose state is not needed any more."""
         for store in self._kept:

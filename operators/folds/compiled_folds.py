@@ -2,13 +2,38 @@
 
 import numpy as np
 
-from tokenring.engine import Schema, kernel
-from tokenring.engine.compiled import address_of, column_of, table_at
-from tokenring.operators.folds.accumulators import Accumulators
-from tokenring.operators.folds.functions import AS_IT_IS, FLIPPED, MEAN, MEAN_UNSIGNED, Fold
+from tokenring.engine import kernel
+from tokenring.engine.compiled import column_of, table_at
+from tokenring.operators.folds.compiled_sets import fold_sets
+from tokenring.operators.folds.compiled_tables import (
+    ARRIVED,
+    COLUMN,
+    COUNTED,
+    FLIP,
+    FOLD,
+    HOW,
+    INITIAL,
+    KEEPS,
+    NULL,
+    NULLABLE,
+    OPERATION,
+    ORDER,
+    PRESENT,
+    RESULT_COUNT,
+    RESULT_NULL,
+    RESULT_WORDS,
+    RESULTS,
+    SET_COUNT,
+    WHERE,
+    accumulated,
+    folds_of,
+    kept_by,
+)
+from tokenring.operators.folds.functions import AS_IT_IS, FLIPPED, KEPT, MEAN, MEAN_UNSIGNED
 from tokenring.operators.folds.kernels import (
     COUNT,
     DISTINCT,
+    FIRST,
     MAX_FLOAT,
     MIN_FLOAT,
     SUM,
@@ -17,50 +42,11 @@ from tokenring.operators.folds.kernels import (
     fold_runs,
     fold_words,
 )
-from tokenring.operators.folds.plan import Plan
 from tokenring.operators.state import LEAST
 
-# Words of an operator's state; rows of the two tables.
-FOLDS, FOLD_COUNT, STATE, STATE_WIDTH, RESULTS, RESULT_COUNT = range(6)
-FOLDS_WORDS = 6
-OPERATION, COLUMN, _WHERE, _FLIP, _NULLABLE, _NULL, _INITIAL = range(7)
-_FOLD_WORDS = 7
-_HOW, _FOLD, _COUNT, _PRESENT, _RESULT_NULL = range(5)
-_RESULT_WORDS = 5
 _FLOATS = (SUM_FLOAT, MIN_FLOAT, MAX_FLOAT)
-
-
-def can_fold(plan: Plan) -> bool:
-    """Whether kernels alone can fold rows so: where keys and values are words, conditions columns, and no fold keeps
-    rows or sets of values."""
-    return (
-        not plan.schema.has_text
-        and all(plan.schema.kind(name).name != "float64" for name in plan.by)  # where -0.0 is 0.0
-        and all(
-            not fold.keeps_rows and fold.operation != DISTINCT and (fold.where is None or isinstance(fold.where, str))
-            for fold in plan.folds
-        )
-    )
-
-
-@kernel
-def folds_of(own, at):  # type: ignore[no-untyped-def]
-    """The table of folds."""
-    return table_at(own[at + FOLDS], own[at + FOLD_COUNT], _FOLD_WORDS)
-
-
-@kernel
-def accumulated(own, at):  # type: ignore[no-untyped-def]
-    """The words of state: (folds, slots)."""
-    return table_at(own[at + STATE], own[at + FOLD_COUNT], own[at + STATE_WIDTH])
-
-
-@kernel
-def start_slot(own, at, slot):  # type: ignore[no-untyped-def]
-    """A slot starts anew."""
-    folds, state = folds_of(own, at), accumulated(own, at)
-    for fold in range(len(folds)):
-        state[fold, slot] = folds[fold, _INITIAL]
+NO_ROOM = -2
+"""What `fold_block` says where there is no room for a value: it is to be called again then, with the same rows."""
 
 
 @kernel
@@ -68,13 +54,13 @@ def _choose(fold, message, start, slots, values, chosen, picked):  # type: ignor
     """The rows that a fold is about, as it wants their values: slots and values. Returns how many."""
     found = 0
     conditions = values
-    if fold[_WHERE] >= 0:
-        conditions = column_of(message, fold[_WHERE])[start : start + len(slots)]
-    flip = LEAST if fold[_FLIP] else 0
+    if fold[WHERE] >= 0:
+        conditions = column_of(message, fold[WHERE])[start : start + len(slots)]
+    flip = LEAST if fold[FLIP] else 0
     for i in range(len(slots)):
-        if fold[_WHERE] >= 0 and conditions[i] != 1:
+        if fold[WHERE] >= 0 and conditions[i] != 1:
             continue
-        if fold[_NULLABLE] and values[i] == fold[_NULL]:
+        if fold[NULLABLE] and values[i] == fold[NULL]:
             continue
         chosen[found], picked[found] = slots[i], values[i] ^ flip
         found += 1
@@ -82,15 +68,47 @@ def _choose(fold, message, start, slots, values, chosen, picked):  # type: ignor
 
 
 @kernel
+def _comes_first(operation, order, before):  # type: ignore[no-untyped-def]
+    """Whether FIRST, or LAST, takes a row of this order in the place of one with that."""
+    return order < before if operation == FIRST else order >= before
+
+
+@kernel
+def _keep(fold, message, start, slots, arrived, state, kept):  # type: ignore[no-untyped-def]
+    """Fold rows from `start` on for FIRST or LAST; arrived: the order of the first of them, if they have no other."""
+    values = column_of(message, fold[COLUMN])[start : start + len(slots)]
+    conditions, orders = values, values
+    if fold[WHERE] >= 0:
+        conditions = column_of(message, fold[WHERE])[start : start + len(slots)]
+    if fold[ORDER] >= 0:
+        orders = column_of(message, fold[ORDER])[start : start + len(slots)]
+    for i in range(len(slots)):
+        if (fold[WHERE] >= 0 and conditions[i] != 1) or (fold[NULLABLE] and values[i] == fold[NULL]):
+            continue
+        order = orders[i] if fold[ORDER] >= 0 else arrived + i
+        if _comes_first(fold[OPERATION], order, state[slots[i]]):
+            state[slots[i]], kept[slots[i]] = order, values[i]
+
+
+@kernel
 def fold_block(own, at, message, start, slots, chosen, picked):  # type: ignore[no-untyped-def]
     """Fold rows of a message from `start` on into their slots. chosen, picked: room for as many words. Returns the fold
-    whose sum left its range; -1 if none did."""
+    whose sum left its range; NO_ROOM, with nothing folded but what may be folded again, or -1."""
+    if own[at + SET_COUNT] > 0 and not fold_sets(own, at, message, start, slots):
+        return NO_ROOM
     folds, state = folds_of(own, at), accumulated(own, at)
+    own[at + ARRIVED] += len(slots)
     for number in range(len(folds)):
         fold, where, values = folds[number], slots, slots
+        if fold[OPERATION] == DISTINCT:
+            continue
+        if fold[KEEPS]:
+            arrived = own[at + ARRIVED] - len(slots)
+            _keep(fold, message, start, slots, arrived, state[number], kept_by(own, at, number))
+            continue
         if fold[COLUMN] >= 0:
             values = column_of(message, fold[COLUMN])[start : start + len(slots)]
-        if fold[_WHERE] >= 0 or fold[_NULLABLE] or fold[_FLIP]:
+        if fold[WHERE] >= 0 or fold[NULLABLE] or fold[FLIP]:
             found = _choose(fold, message, start, slots, values, chosen, picked)
             where, values = chosen[:found], picked[:found]
         operation = fold[OPERATION]
@@ -123,6 +141,13 @@ def merge_slots(own, at, target_at, source, target, words):  # type: ignore[no-u
     words = words[: len(source)]
     for number in range(len(folds)):
         operation = folds[number, OPERATION]
+        if folds[number, KEEPS]:
+            kept, others = kept_by(own, target_at, number), kept_by(own, at, number)
+            for i in range(len(source)):
+                order = state[number, source[i]]
+                if order != folds[number, INITIAL] and _comes_first(operation, order, merged[number, target[i]]):
+                    merged[number, target[i]], kept[target[i]] = order, others[source[i]]
+            continue
         gather(state[number], source, words)
         if operation in _FLOATS:
             fold_floats(operation, target, words.view(np.float64), merged[number].view(np.float64))
@@ -148,6 +173,28 @@ def gather(words, slots, column):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def _write_kept(own, at, fold, slots, column):  # type: ignore[no-untyped-def]
+    """Write what a fold keeps at slots; null where that is nothing."""
+    row, orders, kept = folds_of(own, at)[fold], accumulated(own, at)[fold], kept_by(own, at, fold)
+    for i in range(len(slots)):
+        column[i] = row[NULL] if orders[slots[i]] == row[INITIAL] else kept[slots[i]]
+
+
+@kernel
+def write_partials(own, at, slots, message, position):  # type: ignore[no-untyped-def]
+    """Write the state of slots to a message's columns from `position` on, as `Accumulators.partials`; returns the next
+    one."""
+    folds, state = folds_of(own, at), accumulated(own, at)
+    for fold in range(len(folds)):
+        gather(state[fold], slots, column_of(message, position))
+        position += 1
+        if folds[fold, KEEPS]:
+            _write_kept(own, at, fold, slots, column_of(message, position))
+            position += 1
+    return position
+
+
+@kernel
 def _divide(how, totals, counts, slots, column):  # type: ignore[no-untyped-def]
     means = column.view(np.float64)
     floats = totals.view(np.float64)
@@ -167,47 +214,21 @@ def _divide(how, totals, counts, slots, column):  # type: ignore[no-untyped-def]
 def write_results(own, at, slots, message, first):  # type: ignore[no-untyped-def]
     """Write the results for slots to a message's columns from number `first` on."""
     state = accumulated(own, at)
-    results = table_at(own[at + RESULTS], own[at + RESULT_COUNT], _RESULT_WORDS)
+    results = table_at(own[at + RESULTS], own[at + RESULT_COUNT], RESULT_WORDS)
     for number in range(len(results)):
         result, column = results[number], column_of(message, first + number)
-        words = state[result[_FOLD]]
-        if result[_HOW] == AS_IT_IS:
+        words = state[result[FOLD]]
+        if result[HOW] == KEPT:
+            _write_kept(own, at, result[FOLD], slots, column)
+        elif result[HOW] == AS_IT_IS:
             gather(words, slots, column)
-        elif result[_HOW] == FLIPPED:
+        elif result[HOW] == FLIPPED:
             for i in range(len(slots)):
                 column[i] = words[slots[i]] ^ LEAST
         else:
-            _divide(result[_HOW], words, state[result[_COUNT]], slots, column)
-        if result[_PRESENT] >= 0:
-            present = state[result[_PRESENT]]
+            _divide(result[HOW], words, state[result[COUNTED]], slots, column)
+        if result[PRESENT] >= 0:
+            present = state[result[PRESENT]]
             for i in range(len(slots)):
                 if present[slots[i]] == 0:
-                    column[i] = result[_RESULT_NULL]
-
-
-def _fold_row(fold: Fold, schema: Schema) -> tuple[int, ...]:
-    kind = None if fold.column is None else schema.kind(fold.column)
-    column = -1 if fold.column is None else schema.position(fold.column)
-    where = -1 if fold.where is None else schema.position(fold.where)
-    nullable = kind is not None and kind.nullable
-    null = 0 if kind is None else kind.null
-    return fold.operation, column, where, fold.flip, nullable, null, fold.initial
-
-
-class FoldTables:
-    """What a plan for which `can_fold` holds is to kernels."""
-
-    def __init__(self, plan: Plan) -> None:
-        rows = [_fold_row(fold, plan.schema) for fold in plan.folds]
-        self.folds = np.array(rows, np.int64).reshape(len(rows), _FOLD_WORDS)
-        results = [(each.how, each.fold, each.count, each.present, each.kind.null) for each in plan.results]
-        self.results = np.array(results, np.int64).reshape(len(results), _RESULT_WORDS)
-
-    def link(self, words: np.ndarray, at: int, state: Accumulators) -> None:
-        """Write down where they are, and `state` is now, in FOLDS_WORDS words from `at` on. To be repeated when that
-        has grown."""
-        table = state.table
-        words[at : at + FOLDS_WORDS] = (
-            *(address_of(self.folds), len(self.folds), address_of(table), table.shape[1]),
-            *(address_of(self.results), len(self.results)),
-        )
+                    column[i] = result[RESULT_NULL]

@@ -1,5 +1,6 @@
 """Session windows: which rows of a key lie so close together that they are one window."""
 
+from tokenring.operators.sessions.compiled_sessions import compiled_sessions
 from tokenring.operators.sessions.sessions import Sessions
 
-__all__ = ["Sessions"]
+__all__ = ["Sessions", "compiled_sessions"]

@@ -11,8 +11,10 @@ from tokenring.operators.state import FREE, LIMIT, give_place, pop, push, take_p
 START, LAST, KEY, NEXT, ROOT = range(5)
 """Of a session: the first and last row's times, the key's slot, session + 1 of the key's next session, and the session
 it was merged into (itself if it is open)."""
+SESSION_WORDS = 5
 TIMERS, FRESH, MERGED = range(2, 5)
 """Words of `meta` behind those of the free list: entries of `timers`; of `fresh` and `merged` in this call."""
+META_WORDS = 5
 
 
 @kernel

@@ -10,6 +10,8 @@ from tokenring.operators.sessions.session_kernels import (
     KEY,
     LAST,
     MERGED,
+    META_WORDS,
+    SESSION_WORDS,
     START,
     TIMERS,
     end_sessions,
@@ -18,6 +20,15 @@ from tokenring.operators.sessions.session_kernels import (
 )
 from tokenring.operators.state import LIMIT, Keys, grown, joined, wrapped
 from tokenring.operators.time import Session, bounds_of, named, whole
+
+
+def too_late(operator: str, time: Time, closed: Time) -> TimeRegressionError:
+    """What a row raises whose session may have been sent already."""
+    return TimeRegressionError(
+        f"operator {operator!r}: a row at {time} came when sessions that it may be part of were sent already: the "
+        f"frontier was at {closed}. Rows must not lie before their message's time: send such rows at earlier times, "
+        f"allow lateness=..., or take them with late=True"
+    )
 
 
 class Sessions:
@@ -32,11 +43,11 @@ class Sessions:
         self._time = plan.schema.position(window.time)
         self._keys = Keys(plan.schema, by)
         self._state = Accumulators(plan)
-        self._table = np.zeros((64, 5), np.int64)
+        self._table = np.zeros((64, SESSION_WORDS), np.int64)
         self._timers = np.zeros((64, 2), np.int64)
         self._free = np.zeros(64, np.int64)
         self._heads = np.zeros(64, np.int64)
-        self._meta = np.zeros(5, np.int64)
+        self._meta = np.zeros(META_WORDS, np.int64)
         self._counts = self._meta.data
         self._closed: Time = -1
         self.takes = (self._take,)
@@ -45,11 +56,7 @@ class Sessions:
         times, counts, rows = batch.columns[self._time], self._counts, batch.rows
         first = int(times.min())
         if first + self._lateness < self._closed:
-            raise TimeRegressionError(
-                f"operator {self._plan.operator!r}: a row at {first} came when sessions that it may be part of were "
-                f"sent already: the frontier was at {self._closed}. Rows must not lie before their message's time: "
-                f"send such rows at earlier times, allow lateness=..., or take them with late=True"
-            )
+            raise too_late(self._plan.operator, first, self._closed)
         slots = self._keys.slots(batch)
         if len(self._heads) < self._keys.limit:
             self._heads = grown(self._heads, self._keys.limit)

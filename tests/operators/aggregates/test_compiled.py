@@ -14,9 +14,13 @@ from tests.operators.helpers import bench
 from tokenring.engine import OperatorError, Schema, Stream
 from tokenring.operators import (
     Count,
+    CountDistinct,
+    First,
+    Last,
     Max,
     Mean,
     Min,
+    Session,
     Sliding,
     Sum,
     Tumbling,
@@ -55,6 +59,20 @@ def _aggregates() -> dict[str, Aggregate]:
         "top_share": Max("share"),
         "widest": Max("wide"),
         "sides": Sum("side"),
+        "first": First("value", order="plain"),
+        "last": Last("share", where=col("side"), order="at"),
+        "always": Last("wide", order="plain"),
+    }
+
+
+def _different() -> dict[str, Aggregate]:
+    """Aggregates whose rows cross themselves: sets of columns with conditions and nulls."""
+    return {
+        "n": Count(),
+        "values": CountDistinct("value"),
+        "sided": CountDistinct("value", where=col("side")),
+        "wides": CountDistinct("wide", where=~col("side")),
+        "seen": First("plain", order="at"),
     }
 
 
@@ -98,11 +116,13 @@ def _columns(rows: list[tuple[Any, ...]]) -> dict[str, Any]:
     by=st.sampled_from(["", "plain", "side wide", "value"]),
     workers=st.integers(1, 2),
     size=st.integers(1, 25),
+    different=st.booleans(),
 )
-def test_all_aggregates(rows: Any, window: Any, by: str, workers: int, size: int) -> None:
+def test_all_aggregates(rows: Any, window: Any, by: str, workers: int, size: int, different: bool) -> None:
     how: Any = {"emit": "end"} if window is None else {"window": window}
+    asked = _different() if different else _aggregates()
     compiled, python = sent_both_ways(
-        lambda stream: aggregate(stream, by, **how, **_aggregates()), _columns(rows), size, workers
+        lambda stream: aggregate(stream, by, **how, **asked), _columns(rows), size, workers
     )
     assert compiled == python
 
@@ -116,7 +136,7 @@ MOVED: dict[str, Aggregate] = {"n": Count(), "v": Sum("plain"), "mean": Mean("va
 def test_tables_grow(by: str, window: Any) -> None:
     """Thousands of keys and hundreds of windows in messages of thousands of rows, out of order."""
     columns = _columns([(at * 7919 % 3_000, at % 2 == 0, None, None, at, at % 1_500) for at in range(6_000)])
-    for asked in (MOVED, MOVED | {"high": Max("plain")}):
+    for asked in (MOVED, MOVED | {"high": Max("plain"), "last": Last("plain")}, _different()):
         compiled, python = sent_both_ways(
             lambda stream, asked=asked: aggregate(stream, by, window=window, **asked), columns, 2_500
         )
@@ -143,17 +163,52 @@ def test_windows_slide(rows: Any, window: Any, by: str, lateness: int, merged: b
     assert compiled == python
 
 
+@settings(max_examples=25)
+@given(
+    rows=st.lists(ROW, min_size=1, max_size=40),
+    gap=st.sampled_from([1, 4, 15]),
+    by=st.sampled_from(["", "plain", "side wide", "value"]),
+    lateness=st.sampled_from([0, 5]),
+    sorted_rows=st.booleans(),
+    size=st.integers(1, 25),
+)
+def test_sessions(rows: Any, gap: int, by: str, lateness: int, sorted_rows: bool, size: int) -> None:
+    """Sessions that go on, that become part of each other, and that end as time goes on."""
+    if sorted_rows:
+        rows.sort(key=lambda row: row[0])
+    window = Session("at", gap)
+    compiled, python = sent_both_ways(
+        lambda stream: aggregate(stream, by, window=window, lateness=lateness, **_aggregates()),
+        _columns(rows), size, on="at" if sorted_rows else "",
+    )  # fmt: skip
+    assert compiled == python
+
+
+@pytest.mark.parametrize("by", ["plain", "plain side"])
+def test_tables_of_sessions_grow(by: str) -> None:
+    """Thousands of sessions of thousands of keys, of which many become one, and places that are used again."""
+    rows = [(at * 7919 % 6_000, at % 2 == 0, None, None, at, at % 1_500) for at in range(6_000)]
+    rows += [(20_000 + at, at % 2 == 0, None, None, at, at) for at in range(3_000)]
+    compiled, python = sent_both_ways(
+        lambda stream: aggregate(stream, by, window=Session("at", 1_000), n=Count(), v=Sum("wide"), last=Last("at")),
+        _columns(rows), 3_000,
+    )  # fmt: skip
+    assert len(compiled) > 4_000
+    assert compiled == python
+
+
 @settings(max_examples=20)
 @given(
     rows=st.lists(ROW, min_size=1, max_size=25),
     by=st.sampled_from(["", "plain", "side wide", "value"]),
     workers=st.integers(1, 2),
     size=st.integers(1, 25),
+    different=st.booleans(),
 )
-def test_running_aggregates(rows: Any, by: str, workers: int, size: int) -> None:
-    compiled, python = sent_both_ways(
-        lambda stream: aggregate(stream, by, **_aggregates()), _columns(rows), size, workers
-    )
+def test_running_aggregates(rows: Any, by: str, workers: int, size: int, different: bool) -> None:
+    asked = _different() | {"came_first": First("at"), "came_last": Last("value")} if different else _aggregates()
+    by = by or "plain" if different else by
+    compiled, python = sent_both_ways(lambda stream: aggregate(stream, by, **asked), _columns(rows), size, workers)
     assert compiled == python
 
 
@@ -186,8 +241,12 @@ def best(stream: Stream, by: str) -> Stream:
     return top(stream, by, order="at", k=2)
 
 
+def different(stream: Stream, by: str) -> Stream:
+    return aggregate(stream, by, at=CountDistinct("at"), n=CountDistinct("wide", where=col("side")), last=Last("at"))
+
+
 @pytest.mark.parametrize("by", ["plain", "plain side"])
-@pytest.mark.parametrize("what", [distinct, count, last, best])
+@pytest.mark.parametrize("what", [distinct, count, last, best, different])
 def test_running_tables_grow(what: Any, by: str) -> None:
     """Thousands of keys in messages of thousands of rows, some of which are all new and some all known."""
     columns = _columns([(at, at % 2 == 0, None, None, at, at * 7919 % 3_000) for at in range(6_000)])
