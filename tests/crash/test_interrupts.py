@@ -103,7 +103,7 @@ def test_in_a_finaliser_it_is_not_lost(number: int) -> None:
 
 def test_while_all_kernels_are_compiled(tmp_path: Path) -> None:
     """Nothing is in the cache: it would take half a minute. One line, at once, at whatever instant."""
-    for _ in range(3):
+    for _ in range(4):
         environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT)}
         command = [sys.executable, "-m", "tokenring", "warm-up"]
         with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment) as process:
