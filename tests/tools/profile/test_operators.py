@@ -82,5 +82,5 @@ def test_waiting_in_the_loop_is_no_work() -> None:
 
 @pytest.mark.parametrize(("error", "denied"), [(PermissionError, True), (ProcessLookupError, False)])
 def test_it_is_told_where_nobody_may_look(error: type[Exception], denied: bool) -> None:
-    seen = _seen(error, LOOP)
+    seen = _seen(error)
     assert (seen.denied, seen.looks) == (denied, [])
