@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from tokenring.engine import TABLE, WORDS, Batch, Schema, int64, kernel, void
-from tokenring.engine.raw import LENGTH_BITS, address_of, words_at
+from tokenring.engine.raw import LENGTH_BITS, LENGTH_MASK, address_of, words_at
 from tokenring.nexmark.events import FLOOR
 from tokenring.nexmark.staging import StagedEvents, StagedStream
 
@@ -134,14 +134,19 @@ class _Column:
         self._row = 0
 
     def bytes_before(self, row: int) -> int:
-        """How many bytes the rows before `row` take, and all texts if there are any."""
-        return row * 8 + (0 if self.heap is None else len(self.heap))
+        """How many bytes the rows before `row` take, their texts included."""
+        return row * 8 + self._text_bytes(row)
 
     def map_ahead(self, row: int) -> None:
         """Have what the rows before `row` need mapped now."""
         self._file.map_ahead(row * 8)
         if self._heap is not None:
-            self._heap.map_ahead(len(self._heap.octets))
+            self._heap.map_ahead(self._text_bytes(row))
+
+    def _text_bytes(self, row: int) -> int:
+        """Up to where the heap has texts of rows before `row`."""
+        word = int(self.words[:row].max(initial=-1)) if self._heap is not None else -1
+        return (word >> LENGTH_BITS) + (word & LENGTH_MASK) if word >= 0 else 0
 
     def release_before(self, row: int) -> None:
         """Give back what only rows before `row` need."""

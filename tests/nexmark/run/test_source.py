@@ -201,6 +201,15 @@ def test_few_events_are_mapped_ahead_and_stay_mapped(tmp_path: Path) -> None:
     assert resident_bytes(folder) == mapped
 
 
+def test_of_texts_only_those_of_the_rows_are_mapped(staged: StagedEvents) -> None:
+    cursor = Cursor(staged, "bid", ("extra",))
+    assert cursor.bytes_before(0) == 0
+    rows = np.searchsorted(staged.stream("bid").column("event"), EVENTS // 2)
+    half, whole = cursor.bytes_before(EVENTS // 2), cursor.bytes_before(EVENTS)
+    assert 24 * rows < half < 0.6 * whole
+    assert whole == 24 * staged.stream("bid").rows + len(staged.stream("bid").heap("extra"))
+
+
 def test_streams_without_rows_hold_nobody_up(tmp_path: Path) -> None:
     staged = StagedEvents.open(hand_made(tmp_path / "events", [{"id": 1}], persons=30))
     seen = Seen(staged, Pace(staged.events, 2, 2))
