@@ -53,19 +53,6 @@ def ask_for(cells, meta, wanted, start, stop):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def look_up(cells, meta, tag):  # type: ignore[no-untyped-def]
-    """The slot of a tag that is the key itself, -1 if it has none; and where it is, or would be, for `new_slot`."""
-    place = _dense_place(meta, tag)
-    if place >= 0:
-        return np.int64(dense_of(meta)[place]) - 1, -1 - place
-    mask = cells.shape[0] - 1
-    at = np.int64(mixed(tag)) & mask
-    while cells[at, 1] != 0 and cells[at, 0] != tag:
-        at = (at + 1) & mask
-    return cells[at, 1] - 1, at
-
-
-@kernel
 def _is_full(cells, meta, at):  # type: ignore[no-untyped-def]
     return at >= 0 and 2 * (meta[LIVE] - meta[DENSE_LIVE]) >= cells.shape[0]
 
@@ -83,7 +70,8 @@ def _take(cells, tags, meta, tag, at, slot):  # type: ignore[no-untyped-def]
 
 @kernel
 def new_slot(cells, tags, free, meta, tag, at):  # type: ignore[no-untyped-def]
-    """A slot for the tag whose probe ended at the free cell `at`, or where `look_up` did; -1 if there is no room."""
+    """A slot for the tag whose probe ended at the free cell `at`, or, counted from -1 down, at
+    its place in the dense form; -1 if there is no room."""
     if _is_full(cells, meta, at) or (meta[FREE] == 0 and meta[LIMIT] == len(tags)):
         return -1
     slot = take_place(free, meta)
@@ -95,9 +83,19 @@ def new_slot(cells, tags, free, meta, tag, at):  # type: ignore[no-untyped-def]
 def slot_of(cells, tags, meta, key):  # type: ignore[no-untyped-def]
     """The slot of a tag that is the key itself, added if it is new; -1 if there is no room. Looks for no places to be
     used again: for keys that stay."""
-    slot, at = look_up(cells, meta, key)
-    if slot >= 0:
-        return slot
+    place = _dense_place(meta, key)
+    if place >= 0:
+        at = -1 - place
+        slot = np.int64(dense_of(meta)[place]) - 1
+        if slot >= 0:
+            return slot
+    else:
+        mask = cells.shape[0] - 1
+        at = np.int64(mixed(key)) & mask
+        while cells[at, 1] != 0:
+            if cells[at, 0] == key:
+                return cells[at, 1] - 1
+            at = (at + 1) & mask
     if _is_full(cells, meta, at) or meta[LIMIT] == len(tags):
         return -1
     slot = meta[LIMIT]
@@ -110,13 +108,23 @@ def slot_of(cells, tags, meta, key):  # type: ignore[no-untyped-def]
 def number_tags(cells, tags, free, meta, wanted, start, slots):  # type: ignore[no-untyped-def]
     """Write the slots of tags from `start` on, new ones where there is none, for tags that are the keys themselves.
     Returns the row at which there was no room: len(wanted) if all are done."""
+    mask = cells.shape[0] - 1
+    base, room_in_dense, dense = np.uint64(meta[DENSE_BASE]), np.uint64(meta[DENSE_ROOM]), dense_of(meta)
     for first in range(start, len(wanted), AHEAD):
         last = min(first + AHEAD, len(wanted))
         ask_for(cells, meta, wanted, first, last)
         for i in range(first, last):
-            slot, at = look_up(cells, meta, wanted[i])
+            tag = wanted[i]
+            place = np.uint64(tag) - base
+            if place < room_in_dense:
+                slot, at = np.int64(dense[place]) - 1, -1 - np.int64(place)
+            else:
+                at = np.int64(mixed(tag)) & mask
+                while cells[at, 1] != 0 and cells[at, 0] != tag:
+                    at = (at + 1) & mask
+                slot = cells[at, 1] - 1
             if slot < 0:
-                slot = new_slot(cells, tags, free, meta, wanted[i], at)
+                slot = new_slot(cells, tags, free, meta, tag, at)
                 if slot < 0:
                     return i
             slots[i] = slot
