@@ -133,20 +133,13 @@ class _Column:
         self.heap = None if self._heap is None else self._heap.octets
         self._row = 0
 
-    def bytes_before(self, row: int) -> int:
-        """How many bytes the rows before `row` take, their texts included."""
-        return row * 8 + self._text_bytes(row)
-
-    def map_ahead(self, row: int) -> None:
-        """Have what the rows before `row` need mapped now."""
-        self._file.map_ahead(row * 8)
+    def needed_before(self, row: int) -> list[tuple[_File, int]]:
+        """The files that rows before `row` are in, their texts included, and how many bytes of each."""
+        needed = [(self._file, row * 8)]
         if self._heap is not None:
-            self._heap.map_ahead(self._text_bytes(row))
-
-    def _text_bytes(self, row: int) -> int:
-        """Up to where the heap has texts of rows before `row`."""
-        word = int(self.words[:row].max(initial=-1)) if self._heap is not None else -1
-        return (word >> LENGTH_BITS) + (word & LENGTH_MASK) if word >= 0 else 0
+            word = int(self.words[:row].max(initial=-1))
+            needed.append((self._heap, (word >> LENGTH_BITS) + (word & LENGTH_MASK) if word >= 0 else 0))
+        return needed
 
     def release_before(self, row: int) -> None:
         """Give back what only rows before `row` need."""
@@ -184,19 +177,10 @@ class Cursor:
         columns = tuple([column[start:stop] for column in self._columns])
         return Batch.wrap(self.schema, columns, stop - start, self._heaps)
 
-    def bytes_before(self, event: int) -> int:
-        """How many bytes the rows of the events before `event` take."""
-        row = self._row_of(event)
-        return sum(column.bytes_before(row) for column in self._mapped)
-
-    def map_ahead(self, event: int) -> None:
-        """Have the rows of the events before `event` mapped now."""
-        row = self._row_of(event)
-        for column in self._mapped:
-            column.map_ahead(row)
-
-    def _row_of(self, event: int) -> int:
-        return int(np.searchsorted(self._events, event))
+    def needed_before(self, event: int) -> list[tuple[_File, int]]:
+        """The files that rows of the events before `event` are in, and how many bytes of each."""
+        row = int(np.searchsorted(self._events, event))
+        return [piece for column in self._mapped for piece in column.needed_before(row)]
 
     def release_before(self, row: int) -> None:
         """Give the pages back that only rows before `row` need."""
@@ -237,10 +221,11 @@ class Cursors:
         """Have the rows of the events before `event` mapped now, as a database's are once they are loaded, if they are
         few enough for this machine's memory; pages of the others are mapped as they are read, and given back."""
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        if sum(cursor.bytes_before(event) for cursor in self.streams) <= memory // _MAPPED_SHARE:
-            for cursor, row in zip(self.streams, self.table, strict=True):
-                cursor.map_ahead(event)
-                row[RELEASE_AT] = NEVER
+        needed = [piece for cursor in self.streams for piece in cursor.needed_before(event)]
+        if sum(size for _, size in needed) <= memory // _MAPPED_SHARE:
+            for file, size in needed:
+                file.map_ahead(size)
+            self.table[:, RELEASE_AT] = NEVER
 
     def release(self) -> None:
         """Give pages back of streams of which so many rows were sent."""

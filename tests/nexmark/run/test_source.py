@@ -203,9 +203,13 @@ def test_few_events_are_mapped_ahead_and_stay_mapped(tmp_path: Path) -> None:
 
 def test_of_texts_only_those_of_the_rows_are_mapped(staged: StagedEvents) -> None:
     cursor = Cursor(staged, "bid", ("extra",))
-    assert cursor.bytes_before(0) == 0
+
+    def bytes_before(event: int) -> int:
+        return sum(size for _, size in cursor.needed_before(event))
+
+    assert bytes_before(0) == 0
     rows = np.searchsorted(staged.stream("bid").column("event"), EVENTS // 2)
-    half, whole = cursor.bytes_before(EVENTS // 2), cursor.bytes_before(EVENTS)
+    half, whole = bytes_before(EVENTS // 2), bytes_before(EVENTS)
     assert 24 * rows < half < 0.6 * whole
     assert whole == 24 * staged.stream("bid").rows + len(staged.stream("bid").heap("extra"))
 
