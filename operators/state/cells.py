@@ -44,7 +44,7 @@ def dense_of(meta):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def ask_for(cells, meta, wanted, start, stop):  # type: ignore[no-untyped-def]
+def ask_for(cells, wanted, start, stop):  # type: ignore[no-untyped-def]
     """Have the cells of these tags on their way from memory before they are looked at, if there are many cells."""
     if cells.shape[0] > _SMALL_CELLS:
         mask, at = cells.shape[0] - 1, cells.ctypes.data
@@ -112,7 +112,7 @@ def number_tags(cells, tags, free, meta, wanted, start, slots):  # type: ignore[
     base, room_in_dense, dense = np.uint64(meta[DENSE_BASE]), np.uint64(meta[DENSE_ROOM]), dense_of(meta)
     for first in range(start, len(wanted), AHEAD):
         last = min(first + AHEAD, len(wanted))
-        ask_for(cells, meta, wanted, first, last)
+        ask_for(cells, wanted, first, last)
         for i in range(first, last):
             tag = wanted[i]
             place = np.uint64(tag) - base

@@ -72,7 +72,7 @@ def number(cells, stored, tags, free, meta, sources, heap, room, wanted, made, s
     base, room_in_dense, dense = np.uint64(meta[DENSE_BASE]), np.uint64(meta[DENSE_ROOM]), dense_of(meta)
     for first in range(start, rows, AHEAD):
         last = min(first + AHEAD, rows)
-        ask_for(cells, meta, wanted, first, last)
+        ask_for(cells, wanted, first, last)
         for i in range(first, last):
             if not all_fit and not fits(sources, meta, i, rows):
                 slots[i] = -1

@@ -8,19 +8,17 @@ from tokenring.engine.compiled import (
     DONE,
     Compiled,
     address_of,
-    downgrade,
-    drop,
     end_of_message,
     entry,
     part_of,
     peek,
-    retain,
     rows_of,
     state_of,
     take,
     world_at,
 )
 from tokenring.operators.joins.compiled.expiring import expire_rows
+from tokenring.operators.joins.compiled.holding import HELD, PENDING, drop_first, hold_from, hold_on_from
 from tokenring.operators.joins.compiled.keyed import LinkedKeys
 from tokenring.operators.joins.compiled.results import LinkedResults
 from tokenring.operators.joins.compiled.taking import take_rows
@@ -29,14 +27,11 @@ from tokenring.operators.joins.compiled.words import (
     AT,
     BOUNDED,
     EXACT,
-    FIRST,
-    HELD,
     JOINED,
     KEYS,
     LEAST,
     MATCHES,
     ONCE,
-    PENDING,
     REACH,
     REACH_WORDS,
     RIGHT_FIRST,
@@ -77,9 +72,7 @@ def _take_message(world, me, state, side, message):  # type: ignore[no-untyped-d
 def joined(world, me):  # type: ignore[no-untyped-def]
     """Match what came, then let go what frontiers say matches no more: a token where rows may turn out to be alone."""
     state = state_of(world, me, STATE_WORDS)
-    if state[FIRST] >= 0:
-        drop(world, me, state[FIRST])
-        state[FIRST] = -1
+    drop_first(world, me, state)
     for turn in range(2):
         side = 1 - turn if state[RIGHT_FIRST] else turn
         while True:
@@ -90,24 +83,11 @@ def joined(world, me):  # type: ignore[no-untyped-def]
             if status != DONE:
                 return status
             take(world, me, side)
-            least = least_alone(state)
-            if least < state[PENDING]:
-                slot = retain(world, me, side, 0)
-                downgrade(world, me, slot, least)
-                if state[HELD] >= 0:
-                    drop(world, me, state[HELD])
-                state[HELD], state[PENDING] = slot, least
+            hold_from(world, me, side, state, least_alone(state))
     if not state[WAITS]:
         return DONE
     expire_rows(world, me, state)
-    least = least_alone(state)
-    if state[HELD] >= 0 and least > state[PENDING]:
-        state[PENDING] = least
-        if least == COMPLETE:
-            drop(world, me, state[HELD])
-            state[HELD] = -1
-        else:
-            downgrade(world, me, state[HELD], least)
+    hold_on_from(world, me, state, least_alone(state))
     return DONE
 
 

@@ -2,9 +2,10 @@
 
 from tokenring.engine import COMPLETE, kernel
 from tokenring.engine.compiled import send, send_at
+from tokenring.operators.joins.compiled.holding import HELD
 from tokenring.operators.joins.compiled.kept_rows import links_of
 from tokenring.operators.joins.compiled.results import alone_of, pairs_of, scratch, side_at
-from tokenring.operators.joins.compiled.words import EXACT, HELD, JOINED
+from tokenring.operators.joins.compiled.words import EXACT, JOINED
 from tokenring.operators.joins.kept import TIME
 
 

@@ -9,15 +9,12 @@ from tokenring.engine.compiled import (
     NEEDS_ROOM,
     Compiled,
     column_of,
-    downgrade,
-    drop,
     end_of_message,
     entry,
     fail,
     frontier_at,
     part_of,
     peek,
-    retain,
     rows_of,
     send,
     send_at,
@@ -26,6 +23,7 @@ from tokenring.engine.compiled import (
     time_of,
     world_at,
 )
+from tokenring.operators.joins.compiled.holding import HELD, PENDING, drop_first, hold_from, hold_on_from
 from tokenring.operators.joins.compiled.kept_rows import free_of, has_room, heads_of, keep_rows, links_of, meta_of
 from tokenring.operators.joins.compiled.keyed import (
     KEYED_WORDS,
@@ -50,10 +48,10 @@ from tokenring.operators.joins.kept import LEFT, RIGHT, JoinedColumns, Side, add
 from tokenring.operators.mechanisms import late_rows
 from tokenring.operators.state import grown
 
-# Words of the state. FIRST: the slot of the token it begins with; HELD, PENDING: the one token, -1 for none, and where
-# it is. TIME: by side the column of rows' own times, -1: their messages'. AT: by side the row to go on with of the
-# message at hand. WANTED: how many rows there was no room for, and on which side; 0: for a key.
-_FIRST, _HELD, _PENDING, _OUTER, _TIME, _, _AT, _, _WANTED, _WANTED_SIDE = range(10)
+# Words of the state, behind those of its tokens. TIME: by side the column of rows' own times, -1: their messages'. AT:
+# by side the row to go on with of the message at hand. WANTED: how many rows there was no room for, and on which side;
+# 0: for a key.
+_OUTER, _TIME, _, _AT, _, _WANTED, _WANTED_SIDE = range(PENDING + 1, PENDING + 8)
 _KEYS = _WANTED_SIDE + 1
 _JOINED = _KEYS + KEYED_WORDS
 _WAITING = _JOINED + JOINED_WORDS
@@ -164,22 +162,15 @@ def _release(world, me, state, certain):  # type: ignore[no-untyped-def]
         least = least_waiting(state, _WAITING)
         places = released(state, _WAITING, world, certain)
         message, times = message_of(state, _WAITING, world, places), times_of(state, _WAITING, world, places)
-        send(world, me, state[_HELD], _answer(world, me, state, message, times), least)
-    state[_PENDING] = least_waiting(state, _WAITING)
-    if state[_PENDING] == COMPLETE:
-        drop(world, me, state[_HELD])
-        state[_HELD] = -1
-    else:
-        downgrade(world, me, state[_HELD], state[_PENDING])
+        send(world, me, state[HELD], _answer(world, me, state, message, times), least)
+    hold_on_from(world, me, state, least_waiting(state, _WAITING))
 
 
 @entry
 def versioned(world, me):  # type: ignore[no-untyped-def]
     """Take versions, answer rows that can be, let the others wait: a token is held at the least of their times."""
     state = state_of(world, me, _STATE_WORDS)
-    if state[_FIRST] >= 0:
-        drop(world, me, state[_FIRST])
-        state[_FIRST] = -1
+    drop_first(world, me, state)
     horizon = min(frontier_at(world, me, LEFT), least_waiting(state, _WAITING))
     for side in (RIGHT, LEFT):
         certain = frontier_at(world, me, RIGHT)
@@ -202,13 +193,7 @@ def versioned(world, me):  # type: ignore[no-untyped-def]
                 state[_AT + side] = start = end
             state[_AT + side] = 0
             take(world, me, side)
-            least = least_waiting(state, _WAITING)
-            if least < state[_PENDING]:
-                slot = retain(world, me, side, 0)
-                downgrade(world, me, slot, least)
-                if state[_HELD] >= 0:
-                    drop(world, me, state[_HELD])
-                state[_HELD], state[_PENDING] = slot, least
+            hold_from(world, me, side, state, least_waiting(state, _WAITING))
     _release(world, me, state, frontier_at(world, me, RIGHT))
     return DONE
 
@@ -228,7 +213,7 @@ class _State:
         self._keys = LinkedKeys(columns, arriving)
         self._results = LinkedResults(columns, arriving, (None, self.versions))
         self.words = words = np.zeros(_STATE_WORDS, np.int64)
-        words[_HELD], words[_PENDING], words[_OUTER] = -1, COMPLETE, outer
+        words[HELD], words[PENDING], words[_OUTER] = -1, COMPLETE, outer
         for side, column in enumerate(times):
             words[_TIME + side] = -1 if column is None else arriving[side].position(column)
         self._link()

@@ -1,16 +1,16 @@
 """The state of a compiled join as words: what `Matcher` keeps, and how rows match."""
 
 from tokenring.engine import COMPLETE, kernel
+from tokenring.operators.joins.compiled.holding import PENDING
 from tokenring.operators.joins.compiled.kept_rows import least_due, rows_kept
 from tokenring.operators.joins.compiled.keyed import KEYED_WORDS
 from tokenring.operators.joins.compiled.results import JOINED_WORDS, side_at
 from tokenring.operators.state import PLACES
 
-# FIRST: the slot of the token it begins with. HELD, PENDING: the one token, -1 for none, and where it is. WAITS:
-# whether frontiers matter; RIGHT_FIRST: whether the right input is read first. AT: by side the row to go on with of the
-# message at hand. WANTED, WANTED_SIDE: how many rows there was no room for, and on which side; 0: for a key. ROOM: of
-# rows, places and the like of AT_ONCE pairs.
-FIRST, HELD, PENDING, WAITS, RIGHT_FIRST, AT, _, WANTED, WANTED_SIDE, ROOM = range(10)
+# Behind the words of its tokens. WAITS: whether frontiers matter; RIGHT_FIRST: whether the right input is read first.
+# AT: by side the row to go on with of the message at hand. WANTED, WANTED_SIDE: how many rows there was no room for,
+# and on which side; 0: for a key. ROOM: of rows, places and the like of AT_ONCE pairs.
+WAITS, RIGHT_FIRST, AT, _, WANTED, WANTED_SIDE, ROOM = range(PENDING + 1, PENDING + 8)
 # How rows match, as Matcher has it; ALONE, ENDED, LEAST, SEEN (the addresses of words by slot): by side.
 BOUNDED, EXACT, ONCE, MATCHES, UNIQUE = range(10, 15)
 ALONE, ENDED, LEAST, SEEN, REACH = 15, 17, 19, 21, 23
