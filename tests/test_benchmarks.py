@@ -24,14 +24,16 @@ from tokenring.tools.errors import OptionError
 EVENTS = 60_000
 TINY = {
     "nexmark": ("--workers", "1", "2", "--rounds", "2"),
-    "queries": ("--workers", "2", "--rounds", "1", "--query", "q1", "q7"),
+    "queries": ("--workers", "1", "2", "--rounds", "1", "--query", "q1", "q18"),
+    "open": ("--rate", "50000", "--duration", "0.5", "--rounds", "1", "--query", "q7"),
     "latency": ("--workers", "1", "--rates", "50000", "--duration", "0.5", "--rounds", "1"),
     "step": ("--workers", "2", "--rates", "100000", "--duration", "0.5"),
     "memory": ("--rate", "60000", "--duration", "0.6", "--rounds", "1", "--idle", "0.1"),
 }
 KEYS = {
     "nexmark": {"verified", "figures", "ratios"},
-    "queries": {"rows"},
+    "queries": {"verified", "rows"},
+    "open": {"rows"},
     "latency": {"figures", "held"},
     "step": {"kernels", "queries", "floors"},
     "memory": {"memory", "oversubscribed", "idle"},
@@ -91,6 +93,23 @@ def test_throughput_compares_every_system(figures: Path) -> None:
     assert over == {
         (q, w, o) for q, o in (("q4", "duckdb"), ("q4", "floor"), ("q7", "duckdb"), ("q7", "numpy")) for w in (1, 2)
     }
+
+
+def test_every_query_stands_beside_both_references(figures: Path) -> None:
+    data = read(figures, "queries")
+    assert data["verified"] is True
+    assert [(row["query"], row["workers"]) for row in data["rows"]] == [(q, w) for q in ("q1", "q18") for w in (1, 2)]
+    for row in data["rows"]:
+        assert row["over_duckdb"]["median"] > 0
+        assert row["over_polars"]["median"] > 0
+        assert ("polars_over_one" in row) == (row["workers"] == 2)
+
+
+def test_an_open_loop_tells_its_latency_and_the_hiccups(figures: Path) -> None:
+    (row,) = read(figures, "open")["rows"]
+    assert row["query"] == "q7"
+    assert row["rounds"] == len(row["verdicts"]) == 1
+    assert row["latency_ms"].keys() == {"p50", "p99", "p999", "max"}
 
 
 def test_latency_stands_beside_the_floor_and_the_hiccups(figures: Path) -> None:

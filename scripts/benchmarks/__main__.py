@@ -14,8 +14,9 @@ from tokenring.tools.system.signals import Ended, ending_signals_raise
 _VERBS = {
     "all": "Everything, from one commit, and the tables: the figures of the documents.",
     "nexmark": "Q4 and Q7 as fast as they go, against DuckDB over the same columns.",
-    "queries": "All queries as fast as they go, against DuckDB over the same columns.",
+    "queries": "All queries as fast as they go, against DuckDB and Polars over the same columns.",
     "latency": "Q4 and Q7 in an open loop at several rates, against the floor.",
+    "open": "All queries in an open loop at one rate.",
     "step": "The budget of a step: what each part of it costs.",
     "memory": "A worker's memory over a long run, more workers than cores, an idle group.",
     "workers": "What a step and memory cost by the number of workers, and a model for many more.",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import operator
+import statistics
 from collections.abc import Callable, Iterator
 from math import inf
 from typing import Any
 
 from tokenring.nexmark.measure.verdict import HELD
+from tokenring.nexmark.queries import QUERIES
 
 Figures = dict[str, dict[str, Any]]
 """The figures at hand, by benchmark."""
@@ -91,6 +93,57 @@ def _held(system: str, rate: float) -> Callable[[dict[str, Any]], float | None]:
     return find
 
 
+def _least_over(system: str) -> Callable[[dict[str, Any]], float | None]:
+    """The least ratio of all queries."""
+
+    def find(data: dict[str, Any]) -> float | None:
+        return min((row[f"over_{system}"]["median"] for row in _with(data, f"over_{system}")), default=None)
+
+    return find
+
+
+def _median_over(system: str) -> Callable[[dict[str, Any]], float | None]:
+    def find(data: dict[str, Any]) -> float | None:
+        rows = _with(data, f"over_{system}")
+        return statistics.median(row[f"over_{system}"]["median"] for row in rows) if rows else None
+
+    return find
+
+
+def _with(data: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    """The rows of two workers that have a ratio, if they are of all queries."""
+    rows = [row for row in data["rows"] if row["workers"] == 2 and name in row]
+    return rows if len(rows) == len(QUERIES) else []
+
+
+def _of_all(query: str) -> Callable[[dict[str, Any]], float | None]:
+    def find(data: dict[str, Any]) -> float | None:
+        row = _one(data["rows"], query=query, workers=2)
+        return row["events_per_second"]["median"] / 1e6 if row else None
+
+    return find
+
+
+def _held_by_all(data: dict[str, Any]) -> float | None:
+    """How many of the queries held the rate in every run; None if it was another rate."""
+    if data["parameters"]["rate"] != 4e6 or len(data["rows"]) < len(QUERIES):
+        return None
+    return float(sum(row["held"] == row["rounds"] for row in data["rows"]))
+
+
+def _worst(name: str) -> Callable[[dict[str, Any]], float | None]:
+    """The greatest of all queries' latencies, less the machine's own hiccups beside it (but for p50)."""
+
+    def find(data: dict[str, Any]) -> float | None:
+        if _held_by_all(data) is None:
+            return None
+        found = [(row["latency_ms"][name], row["hiccup_ms"]["p999"]) for row in data["rows"]]
+        own = [inf if own is None else own - (0.0 if name == "p50" else hiccup) for own, hiccup in found]
+        return max(own)
+
+    return find
+
+
 def _kernel(starts: str) -> Callable[[dict[str, Any]], float | None]:
     def find(data: dict[str, Any]) -> float | None:
         return next((row["us"] for row in data["kernels"] if row["what"].startswith(starts)), None)
@@ -150,6 +203,19 @@ _GOALS: tuple[_Goal, ...] = (
     ("Q7's p50 over the floor's, 4 M/s, 2 workers", "≤", 1.3, "", "latency", _p50_over_floor("q7")),
     ("Q4, rate held, 2 workers", "≥", 48, "M events/s", "latency", _held("q4", 48e6)),
     ("Q7, rate held, 2 workers", "≥", 48, "M events/s", "latency", _held("q7", 48e6)),
+    ("every query over DuckDB, 2 workers", "≥", 1, "", "queries", _least_over("duckdb")),
+    ("every query over Polars, 2 workers", "≥", 1, "", "queries", _least_over("polars")),
+    ("median of all queries over DuckDB", "≥", 2, "", "queries", _median_over("duckdb")),
+    ("median of all queries over Polars", "≥", 2, "", "queries", _median_over("polars")),
+    ("Q3, closed loop, 2 workers", "≥", 200, "M events/s", "queries", _of_all("q3")),
+    ("Q8, closed loop, 2 workers", "≥", 200, "M events/s", "queries", _of_all("q8")),
+    ("Q12, closed loop, 2 workers", "≥", 150, "M events/s", "queries", _of_all("q12")),
+    ("Q15, closed loop, 2 workers", "≥", 25, "M events/s", "queries", _of_all("q15")),
+    ("Q16, closed loop, 2 workers", "≥", 8, "M events/s", "queries", _of_all("q16")),
+    ("Q20, closed loop, 2 workers", "≥", 35, "M events/s", "queries", _of_all("q20")),
+    ("queries that hold 4 M/s, 2 workers", "≥", len(QUERIES), "", "open", _held_by_all),
+    ("every query's p50 at 4 M/s, 2 workers", "≤", 1, "ms", "open", _worst("p50")),
+    ("every query's p99 beyond hiccups, 4 M/s", "≤", 10, "ms", "open", _worst("p99")),
     ("a chain of 256 no-ops, an operator and message", "≤", 150, "ns", "hops", _hop(256)),
     ("20 small stateful operators, an operator and message", "≤", 150, "ns", "hops", _hop(20)),
     ("a step with nothing to do", "≤", 3, "µs", "step", _kernel("idle step")),

@@ -10,7 +10,6 @@ from typing import Any
 import click
 import numpy as np
 
-from scripts.benchmarks.duckdb_reference import DuckDB
 from scripts.benchmarks.measure import (
     events_option,
     input_option,
@@ -22,6 +21,7 @@ from scripts.benchmarks.measure import (
     workers_option,
     write_json,
 )
+from scripts.benchmarks.references import DuckDB
 from scripts.benchmarks.render import render
 from scripts.floor import measure_floor
 from tokenring.nexmark.bench.sweeps import ListCommand

@@ -8,8 +8,9 @@ EVENTS: Final = {False: 120_000_000, True: 600_000}
 # Rounds: ratios are medians of five. Rates: those of the goals, and one beyond.
 MEASURED: Final[dict[str, str]] = {
     "nexmark": "--events 10000000 --rounds 5",
-    "queries": "--events 4000000 --rounds 5 --workers 2",
+    "queries": "--events 10000000 --rounds 5 --workers 1 2",
     "latency": "--rates 4e6 16e6 48e6 --duration 2.2 --rounds 5",
+    "open": "--rate 4e6 --duration 2.5 --rounds 5",
     "step": "--events 10000000 --duration 2",
     "memory": "--rate 5e5 --duration 40 --idle 10 --rounds 5",
     "workers": "--rounds 5",
@@ -30,6 +31,7 @@ QUICK: Final[dict[str, str]] = {
     "nexmark": "--rounds 1 --events 200000",
     "queries": "--rounds 1 --workers 2 --events 200000 --query q1 q7",
     "latency": "--rates 1e5 --duration 1.5 --rounds 1",
+    "open": "--rate 1e5 --duration 0.6 --rounds 1 --query q1 q20",
     "step": "--rates 1e5 --duration 0.5",
     "memory": "--rate 1e5 --duration 3 --idle 0.5 --rounds 1",
     "workers": "--workers 2 3 --at 4 --rounds 1",

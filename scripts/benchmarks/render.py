@@ -8,6 +8,8 @@ from typing import Any
 
 from scripts.benchmarks.goals import Figures, goals
 from scripts.benchmarks.hops_tables import render_hops
+from scripts.benchmarks.open_tables import render_open
+from scripts.benchmarks.queries_tables import ranged, render_queries
 from scripts.benchmarks.roundtrip_tables import render_roundtrip
 from scripts.benchmarks.scale_tables import render_scale
 from scripts.benchmarks.workers_tables import render_workers
@@ -33,11 +35,6 @@ def render(data: dict[str, Any]) -> str:
     if data["benchmark"] in EXPERIMENTS:
         return f"{render_experiment(data)}\n\n![{data['benchmark']}](benchmarks/{data['benchmark']}.svg)"
     return "\n\n".join([machine_text(data["machine"]), *RENDERERS[data["benchmark"]](data)])
-
-
-def ranged(values: dict[str, float], unit: float = 1.0) -> str:
-    """Median (least to greatest)."""
-    return f"{figure(values['median'], unit)} ({figure(values['least'], unit)} – {figure(values['greatest'], unit)})"
 
 
 def render_goals(figures: Figures) -> str:
@@ -81,24 +78,6 @@ def _nexmark(data: dict[str, Any]) -> list[str]:
         table(["query", "system", "workers or threads", "M events/s", "ms"], rows),
         "TokenRing's throughput over the others', paired round by round:",
         table(["query", "workers", "over", "ratio"], ratios),
-    ]
-
-
-def _queries(data: dict[str, Any]) -> list[str]:
-    rows = [
-        [
-            row["query"].upper(),
-            str(row["workers"]),
-            ranged(row["events_per_second"], 1e6),
-            ranged(row["duckdb_events_per_second"], 1e6),
-            ranged(row["over_duckdb"]),
-        ]
-        for row in data["rows"]
-    ]
-    asked = data["parameters"]
-    return [
-        f"{asked['events']:,} events; median (least – greatest) of {asked['rounds']} rounds; M events/s.",
-        table(["query", "workers or threads", "TokenRing", "DuckDB", "ratio, paired round by round"], rows),
     ]
 
 
@@ -282,7 +261,8 @@ def _earlier_kernels(kernels: list[dict[str, Any]]) -> list[str]:
 RENDERERS: dict[str, Callable[[dict[str, Any]], list[str]]] = {
     "all": _all,
     "nexmark": _nexmark,
-    "queries": _queries,
+    "queries": render_queries,
+    "open": render_open,
     "latency": _latency,
     "step": _step,
     "memory": _memory,

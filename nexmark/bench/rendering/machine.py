@@ -24,7 +24,7 @@ def machine() -> dict[str, Any]:
         "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9),
         "kernel": platform.release(),
         "python": platform.python_version(),
-        "packages": {name: _version(name) for name in ("numpy", "numba", "duckdb")},
+        "packages": {name: _version(name) for name in ("numpy", "numba", "duckdb", "polars")},
         "commit": _commit(),
         "measured": datetime.now(UTC).strftime("%Y-%m-%d"),
     }

@@ -1,0 +1,6 @@
+"""The engines that the benchmarks measure beside ours, each in a process of its own, over the same staged columns."""
+
+from scripts.benchmarks.references.answers import fingerprint
+from scripts.benchmarks.references.reference import DuckDB, Polars, Reference
+
+__all__ = ["DuckDB", "Polars", "Reference", "fingerprint"]
