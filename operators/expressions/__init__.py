@@ -1,17 +1,16 @@
 """Expressions over columns: what users write, its kinds, and the machine that computes it a block of rows at a time.
 
-alias         names of columns that are made
 tree          what `col`, `lit` and `when` make
 typed         the same with kinds, over a schema; the mistakes
 program       values and instructions of adjacent steps
 machine       the kernel that runs them; blocks and text_blocks are its operations
-texts         functions of text, between runs of the machine
+hoist         functions of text taken out of steps, between runs of the machine; texts are these functions
+remembered    results that are made once for each word
 fuse          neighbouring operators as one function
 """
 
-from tokenring.operators.expressions.alias import Alias, with_aliased
 from tokenring.operators.expressions.fuse import Computation, Part
-from tokenring.operators.expressions.node import column_named_by
+from tokenring.operators.expressions.node import Alias, column_named_by, with_aliased
 from tokenring.operators.expressions.program import Step
 from tokenring.operators.expressions.tree import Condition, Expression, When, col, greatest, least, lit, when
 from tokenring.operators.expressions.typed import Term, column_term, typed

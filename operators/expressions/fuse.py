@@ -10,10 +10,11 @@ from tokenring.engine.compiled import CompiledStage
 from tokenring.engine.raw import address_of
 from tokenring.operators.expressions.blocks import REAL_TO_INT
 from tokenring.operators.expressions.compiled import computing, projecting
+from tokenring.operators.expressions.hoist import MOST_COLUMNS, Remember, without_text
 from tokenring.operators.expressions.machine import BLOCK, OPERATIONS, run, words_address
 from tokenring.operators.expressions.node import Node
 from tokenring.operators.expressions.program import Compiled, Program, Step
-from tokenring.operators.expressions.texts import MakeText, without_text
+from tokenring.operators.expressions.remembered import Remembered
 from tokenring.operators.expressions.typed import typed
 
 _DIVISIONS = {OPERATIONS[family + sign] for family in ("int", "uint") for sign in ("//", "%")}
@@ -69,7 +70,11 @@ class Computation(Part):
 
 def together(parts: Sequence[Part]) -> BatchFunction:
     """Parts of any class as one function."""
-    schema = parts[0].before()
+    return _joined(parts[0].before(), [part.step() for part in parts], MOST_COLUMNS)
+
+
+def _joined(schema: Schema, steps: Sequence[Step], most_columns: int) -> BatchFunction:
+    """Steps as one function; most_columns: see `without_text`."""
     functions: list[BatchFunction] = []
     waiting: list[Step] = []
 
@@ -80,15 +85,18 @@ def together(parts: Sequence[Part]) -> BatchFunction:
             schema = waiting[-1].schema
             waiting.clear()
 
-    for part in parts:
-        before = waiting[-1].schema if waiting else schema
-        for step in without_text(part.step(), before):
-            if isinstance(step, MakeText):
-                compile_waiting()
-                functions.append(step.function)
-                schema = step.schema
+    for step in steps:
+        for plain in without_text(step, waiting[-1].schema if waiting else schema, most_columns):
+            if isinstance(plain, Step):
+                waiting.append(plain)
+                continue
+            compile_waiting()
+            if isinstance(plain, Remember):
+                few = _joined(schema.select(plain.columns), [plain.step], len(plain.columns) - 1)
+                functions.append(Remembered(few, schema, plain.columns, plain.schema))
             else:
-                waiting.append(step)
+                functions.append(plain.function)
+            schema = plain.schema
     compile_waiting()
     return functions[0] if len(functions) == 1 else _chain(functions)
 

@@ -1,11 +1,11 @@
-"""Nodes of expressions: an operation, what it is applied to, and how it is said."""
+"""Nodes of expressions: an operation, what it is applied to, how it is said, and the name that a result is given."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tokenring.engine import did_you_mean
+from tokenring.engine import SchemaError, did_you_mean
 from tokenring.engine.errors import NoSuchMethodError
-from tokenring.operators.expressions.alias import Alias
 
 _MEANT = {
     "dt": "hour",
@@ -22,6 +22,32 @@ _MEANT = {
     "strftime": "format_time",
 }
 """What other libraries call it."""
+
+
+@dataclass(frozen=True)
+class Alias:
+    """A column of a result, under a name of its own: made by `.alias(name)`, which comes last."""
+
+    value: Any
+    name: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise SchemaError(f"a column is called by a text, such as .alias('price'), not {self.name!r}")
+
+
+def with_aliased(operator: str, aliased: tuple[Any, ...], columns: dict[str, Any]) -> dict[str, Any]:
+    """The columns by name, those that were given with an alias first. SchemaError for what has no name, and for two of
+    one name.
+    """
+    named: dict[str, Any] = {}
+    for each in aliased:
+        if not isinstance(each, Alias):
+            raise SchemaError(f"operator {operator!r}: {each!r} has no name; say .alias('name') behind it")
+        if each.name in named or each.name in columns:
+            raise SchemaError(f"operator {operator!r}: two columns would be called the same: {each.name}")
+        named[each.name] = each.value
+    return named | columns
 
 
 class Node:

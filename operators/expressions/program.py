@@ -140,8 +140,14 @@ class Program:
 
     def _heap(self, value: int) -> int:
         """The number of the heap that a text's words point into."""
+        return self._columns if self._is_constant_text(value) else self._values[value].c
+
+    def _is_constant_text(self, value: int) -> bool:
+        """Whether it is text among the constants, or a choice of such."""
         made = self._values[value]
-        return self._columns if made.operation == CONSTANT else made.c
+        if made.operation == SELECT:
+            return self._is_constant_text(made.arguments[1])
+        return made.operation == CONSTANT and made.d == 1
 
     def _case(self, term: Term, guard: int) -> int:
         """A choice; a branch may raise only for rows that take it."""
@@ -175,7 +181,7 @@ class Program:
         sources = []
         for value in final:
             made = values[value]
-            heap = self._columns if made.operation == CONSTANT and made.d else None
+            heap = self._columns if self._is_constant_text(value) else None
             sources.append(
                 (True, made.c, None) if made.operation == LOAD else (False, computed.index(value), heap)
             )

@@ -79,6 +79,20 @@ def first_unknown(first, null, guard, count):  # type: ignore[no-untyped-def]
     return -1
 
 
+@kernel
+def _next(text, start, length, between, width):  # type: ignore[no-untyped-def]
+    """Where the next separator begins, of `width` bytes; `length` if there is none."""
+    if width == 0:
+        return length
+    first, last = between[0], length - width
+    at = start
+    while at <= last:
+        if text[at] == first and (width == 1 or _same(text, at, between, width)):
+            return at
+        at += 1
+    return length
+
+
 @kernel(void(COLUMN, int64, COLUMN, int64, WORDS))
 def split_part(words, heap, separator, index, parts):  # type: ignore[no-untyped-def]
     """Words into the same heap of the parts of that index, from 0, between separators; null where there are fewer.
@@ -86,23 +100,18 @@ def split_part(words, heap, separator, index, parts):  # type: ignore[no-untyped
     """
     width = separator[1]
     between = bytes_at(separator[0], width)
-    first = np.int64(between[0]) if width > 0 else -1
     for i in range(len(words)):
         word = words[i]
         parts[i] = -1
         if word >= 0:
             length = word & LENGTH_MASK
             text = bytes_at(heap + (word >> LENGTH_BITS), length)
-            start, stop, part = 0, 0, 0
-            while stop < length and part <= index:
-                if text[stop] != first or stop + width > length or not _same(text, stop, between, width):
-                    stop += 1
-                elif part == index:
-                    break
-                else:
-                    part += 1
-                    stop += width
-                    start = stop
+            start, stop = 0, _next(text, 0, length, between, width)
+            part = 0
+            while part < index and stop < length:
+                start = stop + width
+                stop = _next(text, start, length, between, width)
+                part += 1
             if part == index:
                 parts[i] = word + (start << LENGTH_BITS) + (stop - start) - length
 

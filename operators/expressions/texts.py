@@ -1,8 +1,7 @@
 """Functions of text, which make columns between runs of the machine: by pyarrow's kernels, or of words alone."""
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from importlib import import_module
 from math import inf
 from typing import Any
@@ -11,125 +10,16 @@ import numpy as np
 
 from tokenring.engine import Batch, Schema, Strings
 from tokenring.engine.raw import address_of
-from tokenring.operators.expressions.constants import bits, kind_named, null_word
+from tokenring.operators.expressions.constants import bits, null_word
 from tokenring.operators.expressions.machine import words_address
 from tokenring.operators.expressions.patterns import named_groups
-from tokenring.operators.expressions.program import Step
-from tokenring.operators.expressions.remembered import Made, Remembered, parts_of
 from tokenring.operators.expressions.text_blocks import choose, split_part, take_chosen
-from tokenring.operators.expressions.typed import Term, column_term
+
+Made = tuple[np.ndarray, np.ndarray | None]
+"""Words, and their heap if they are text."""
 
 _WHOLE = re.compile("[+-]?[0-9]+")
 _REAL = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE | re.ASCII)
-_HIDDEN = "·"  # in the names of columns between steps; no user's column is called so
-
-
-@dataclass(frozen=True, slots=True)
-class MakeText:
-    """A step outside the machine: the rows with one more column."""
-
-    function: Callable[[Batch], Batch]
-    schema: Schema
-
-
-def without_text(step: Step, before: Schema) -> Iterator[Step | MakeText]:
-    """The step as several, of which those for the machine have no function of text in them."""
-    terms = [*([] if step.condition is None else [step.condition]), *step.columns.values()]
-    if not any(_has_text(term) for term in terms):
-        yield step
-        return
-    hoist = _Hoist(before)
-    condition = None if step.condition is None else hoist.plain(step.condition)
-    if condition is not None:
-        yield from hoist.steps()
-        kept = {name: column_term(name, kind) for name, kind in zip(before.names, before.kinds, strict=True)}
-        yield Step(condition, kept, before)
-        hoist = _Hoist(before)
-    columns = {name: hoist.plain(term) for name, term in step.columns.items()}
-    yield from hoist.steps()
-    yield Step(None, columns, step.schema)
-
-
-def _has_text(term: Term) -> bool:
-    return term.operation == "text" or any(_has_text(argument) for argument in term.arguments)
-
-
-class _Hoist:
-    """Takes functions of text out of terms: each becomes a hidden column, made by a step before."""
-
-    def __init__(self, schema: Schema) -> None:
-        self._schema = schema
-        self._steps: list[Step | MakeText] = []
-        self._made: dict[Term, Term] = {}
-
-    def steps(self) -> Iterator[Step | MakeText]:
-        """What is to be done before the terms can be computed."""
-        return iter(self._steps)
-
-    def plain(self, term: Term) -> Term:
-        """The term with columns where functions of text were."""
-        if not term.arguments or term in self._made:
-            return self._made.get(term, term)
-        arguments = tuple([self.plain(argument) for argument in term.arguments])
-        if term.operation != "text":
-            return Term(term.operation, term.kind, term.nullable, arguments, term.value, term.text)
-        names = self._columns(arguments)
-        name, *parameters = term.value
-        made = _hidden(term, self._schema)
-        self._schema = _longer(self._schema, made)
-        self._steps.append(MakeText(_maker(name, names, parameters, made, self._schema), self._schema))
-        self._made[term] = made
-        return made
-
-    def _columns(self, arguments: tuple[Term, ...]) -> list[str]:
-        """The names of columns that hold these, made by a step of the machine if need be."""
-        schema, names = self._schema, []
-        kept = {name: column_term(name, kind) for name, kind in zip(schema.names, schema.kinds, strict=True)}
-        for term in arguments:
-            if term.operation != "column":
-                made = _hidden(term, schema)
-                kept[made.value] = term
-                schema = _longer(schema, made)
-                names.append(made.value)
-            else:
-                names.append(term.value)
-        if schema is not self._schema:
-            self._steps.append(Step(None, kept, schema))
-            self._schema = schema
-        return names
-
-
-def _hidden(term: Term, schema: Schema) -> Term:
-    return column_term(f"{_HIDDEN}{len(schema)}", kind_named(term.spelled))
-
-
-def _longer(schema: Schema, column: Term) -> Schema:
-    return Schema.of({**schema.spec(), column.value: column.spelled})
-
-
-def _maker(name: str, names: list[str], parameters: list[Any], made: Term, schema: Schema) -> Callable[[Batch], Batch]:
-    import_module("pyarrow.compute")  # while building: it takes a while, and no batch should wait for it
-    kind, function = kind_named(made.spelled), _FUNCTIONS[name]
-
-    def made_of(batch: Batch) -> Made:
-        return parts_of(function(batch, names, *parameters))
-
-    if name in _DEAR:
-        import pyarrow.compute
-
-        pyarrow.array([])  # the first brings in pandas, which takes a while, so not when the first rows come
-        compute: Callable[[Batch], Made] = Remembered(made_of, names[0])
-    else:
-        compute = made_of
-
-    def make(batch: Batch) -> Batch:
-        words, heap = compute(batch)
-        if heap is None and kind.is_text:
-            raise AssertionError("a function of text makes text")
-        heaps = (*(batch.heaps or (None,) * len(batch.columns)), heap) if schema.has_text else ()
-        return Batch.wrap(schema, (*batch.columns, words), batch.rows, heaps, batch)
-
-    return make
 
 
 def _letters(quick: str, mapped: Callable[[str], str]) -> Callable[..., Any]:
@@ -250,5 +140,21 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "choose": _choose,
 }
 
-_DEAR = {"lower", "upper", "matches", "count_of", "extract", "to_text", "to_number", "format_time"}
-"""Functions of one column that are dearer than remembering what they gave."""
+REPEATED = {"to_text", "format_time"}
+"""Functions of values that are no text, which are dearer than remembering what they gave."""
+_BY_ARROW = {"lower", "upper", "matches", "count_of", "extract", "concat", "to_text", "format_time"}
+
+
+def function_of(value: tuple[Any, ...]) -> Callable[[Batch, list[str]], Made]:
+    """The function of a term's value, its name and parameters: of a batch and the names of its arguments' columns."""
+    name, *parameters = value
+    function = _FUNCTIONS[name]
+    if name in _BY_ARROW:  # while building: it takes a while, and no batch should wait for it
+        import_module("pyarrow.compute")
+        import_module("pyarrow").array([])  # the first one brings in pandas
+
+    def made(batch: Batch, names: list[str]) -> Made:
+        found = function(batch, names, *parameters)
+        return (found.words, found.heap) if isinstance(found, Strings) else (found, None)
+
+    return made

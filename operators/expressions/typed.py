@@ -250,7 +250,8 @@ class _Typing:
     def _choice(self, tree: Node, conditions: Sequence[Term], values: Sequence[Term]) -> Term:
         arguments = [term for pair in zip(conditions, values, strict=False) for term in pair]
         kind, nullable = values[0].kind, any([term.nullable for term in values])
-        operation, value = ("text", ("choose",)) if kind in TEXTS else ("case", None)
+        is_plain = kind not in TEXTS or all([term.operation == "constant" for term in values])  # which have one heap
+        operation, value = ("case", None) if is_plain else ("text", ("choose",))
         return Term(operation, kind, nullable, (*arguments, values[-1]), value, repr(tree))
 
     def _fill_null(self, tree: Node) -> Term:

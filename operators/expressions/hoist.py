@@ -1,0 +1,170 @@
+"""Functions of text taken out of a step: what depends on few columns is made once for each of their words, the rest is
+made of columns, between runs of the machine.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tokenring.engine import Batch, Schema
+from tokenring.operators.expressions.constants import kind_named
+from tokenring.operators.expressions.machine import CHECKED, OPERATIONS
+from tokenring.operators.expressions.program import Step
+from tokenring.operators.expressions.texts import REPEATED, function_of
+from tokenring.operators.expressions.typed import TEXTS, Term, column_term
+
+MOST_COLUMNS = 2
+"""Of which words are remembered together."""
+_HIDDEN = "·"  # in the names of columns between steps; no user's column is called so
+
+
+@dataclass(frozen=True, slots=True)
+class MakeText:
+    """A step outside the machine: the rows with one more column."""
+
+    function: Callable[[Batch], Batch]
+    schema: Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Remember:
+    """The rows with the columns of `step` besides, which depend on `columns` alone: `step` is of rows of these."""
+
+    columns: tuple[str, ...]
+    step: Step
+    schema: Schema
+
+
+def without_text(
+    step: Step, before: Schema, most_columns: int = MOST_COLUMNS
+) -> Iterator[Step | MakeText | Remember]:
+    """The step as several, of which those for the machine have no function of text in them. most_columns: how many
+    columns that depends on which is remembered; 0: nothing is."""
+    terms = [*([] if step.condition is None else [step.condition]), *step.columns.values()]
+    if not any(_has_text(term) for term in terms):
+        yield step
+        return
+    if step.condition is not None:
+        hoist = _Hoist(before, most_columns)
+        (condition,) = hoist.plain([step.condition])
+        yield from hoist.steps
+        kept = {name: column_term(name, kind) for name, kind in zip(before.names, before.kinds, strict=True)}
+        yield Step(condition, kept, before)
+    hoist = _Hoist(before, most_columns)
+    columns = hoist.plain(list(step.columns.values()))
+    yield from hoist.steps
+    yield Step(None, dict(zip(step.columns, columns, strict=True)), step.schema)
+
+
+def _has_text(term: Term) -> bool:
+    return term.operation == "text" or any(_has_text(argument) for argument in term.arguments)
+
+
+def _columns_of(term: Term) -> dict[str, str]:
+    """The columns that a term reads, each with its kind."""
+    if term.operation == "column":
+        return {term.value: term.kind}
+    return {name: kind for argument in term.arguments for name, kind in _columns_of(argument).items()}
+
+
+def _may_raise(term: Term) -> bool:
+    return OPERATIONS.get(term.operation) in CHECKED or any(_may_raise(argument) for argument in term.arguments)
+
+
+class _Hoist:
+    """Takes functions of text out of terms: each becomes a hidden column, made by a step before."""
+
+    def __init__(self, schema: Schema, most_columns: int) -> None:
+        self.steps: list[Step | MakeText | Remember] = []
+        """What is to be done before the terms can be computed."""
+        self._schema = schema
+        self._most_columns = most_columns
+        self._made: dict[Term, Term] = {}
+
+    def plain(self, terms: list[Term]) -> list[Term]:
+        """The terms with columns where functions of text were."""
+        alone: dict[tuple[str, ...], list[Term]] = {}
+        arguments: dict[Term, list[Term]] = {}
+        for term in terms:
+            self._find(term, alone, arguments)
+        columns = self._columns(tuple(arguments))
+        for names, of_columns in alone.items():
+            self._remember(names, of_columns, of_columns)
+        for name, argument in zip(columns, arguments, strict=True):
+            column = column_term(name, kind_named(argument.spelled))
+            terms_of = arguments[argument]
+            made = [Term(each.operation, each.kind, each.nullable, (column,), each.value) for each in terms_of]
+            self._remember((name,), terms_of, made)
+        return [self._plain(term) for term in terms]
+
+    def _find(
+        self, term: Term, alone: dict[tuple[str, ...], list[Term]], arguments: dict[Term, list[Term]]
+    ) -> None:
+        """Note what is worth remembering: terms of few columns of text, by these columns, and functions of one value,
+        by that."""
+        if not self._most_columns or not _has_text(term):
+            return
+        columns = _columns_of(term)
+        if 0 < len(columns) <= self._most_columns and not _may_raise(term) and set(columns.values()) <= set(TEXTS):
+            alone.setdefault(tuple(columns), []).append(term)
+        elif term.operation == "text" and term.value[0] in REPEATED and not _has_text(term.arguments[0]):
+            arguments.setdefault(term.arguments[0], []).append(term)
+        else:
+            for argument in term.arguments:
+                self._find(argument, alone, arguments)
+
+    def _remember(self, names: tuple[str, ...], terms: list[Term], made: list[Term]) -> None:
+        """One step that makes the terms, as columns of these ones."""
+        terms, made = list(dict.fromkeys(terms)), list(dict.fromkeys(made))
+        columns = {}
+        for term, made_of in zip(terms, made, strict=True):
+            self._made[term] = column = self._longer(term)
+            columns[column.value] = made_of
+        after = Schema.of({name: term.spelled for name, term in columns.items()})
+        self.steps.append(Remember(names, Step(None, columns, after), self._schema))
+
+    def _longer(self, term: Term) -> Term:
+        """A hidden column for a term, which the schema has from now on."""
+        column = column_term(f"{_HIDDEN}{len(self._schema)}", kind_named(term.spelled))
+        self._schema = Schema.of({**self._schema.spec(), column.value: column.spelled})
+        return column
+
+    def _plain(self, term: Term) -> Term:
+        if not term.arguments or term in self._made:
+            return self._made.get(term, term)
+        arguments = tuple([self._plain(argument) for argument in term.arguments])
+        if term.operation != "text":
+            return Term(term.operation, term.kind, term.nullable, arguments, term.value, term.text)
+        names = self._columns(arguments)
+        made = self._longer(term)
+        self.steps.append(MakeText(_maker(term.value, names, made, self._schema), self._schema))
+        self._made[term] = made
+        return made
+
+    def _columns(self, arguments: tuple[Term, ...]) -> list[str]:
+        """The names of columns that hold these, made by a step of the machine if need be."""
+        schema, names = self._schema, []
+        kept = {name: column_term(name, kind) for name, kind in zip(schema.names, schema.kinds, strict=True)}
+        for term in arguments:
+            if term.operation != "column":
+                made = self._longer(term)
+                kept[made.value] = term
+                names.append(made.value)
+            else:
+                names.append(term.value)
+        if schema is not self._schema:
+            self.steps.append(Step(None, kept, self._schema))
+        return names
+
+
+def _maker(value: tuple[Any, ...], names: list[str], made: Term, schema: Schema) -> Callable[[Batch], Batch]:
+    compute, is_text = function_of(value), made.kind in TEXTS
+
+    def make(batch: Batch) -> Batch:
+        words, heap = compute(batch, names)
+        if heap is None and is_text:
+            raise AssertionError("a function of text makes text")
+        heaps = (*(batch.heaps or (None,) * len(batch.columns)), heap) if schema.has_text else ()
+        return Batch.wrap(schema, (*batch.columns, words), batch.rows, heaps, batch)
+
+    return make
