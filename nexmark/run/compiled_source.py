@@ -169,5 +169,6 @@ def compiled_source(context: OperatorContext, worker: Worker, feed: Feed, probe:
     looks = Looks(feed.measurements.backlog)
     words = feed.words
     words[PROBE], words[LOOKS_AT] = probe.location, address_of(looks.words)
+    words[NEXT_REPORT_NS] = REPORT_NS  # not at once: a visit in Python is a tenth of what a short run takes
     context.run_on_advance(probe)
     return Compiled(_offer, words, (feed, looks), _Visits(feed, looks, worker))

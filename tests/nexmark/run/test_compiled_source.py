@@ -15,7 +15,7 @@ from tests.nexmark.run.test_source import EVENTS, READS, Seen
 from tests.nexmark.run_helpers import expected, run
 from tokenring.nexmark.events.generator import GeneratorConfig
 from tokenring.nexmark.measure.verdict import BEHIND_NS, LOOK_EVERY_NS, Backlog
-from tokenring.nexmark.run import cursors, runner
+from tokenring.nexmark.run import compiled_source, cursors, runner
 from tokenring.nexmark.run.feed import UNDER_WAY, Feed
 from tokenring.nexmark.run.pace import Measurements, Pace
 from tokenring.nexmark.run.source import nexmark_source
@@ -126,6 +126,7 @@ def test_more_batches_under_way_than_there_is_room_for(folder: Path) -> None:
 def test_pages_are_given_back_and_offers_reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     released: list[int] = []
     reported: list[int] = []
+    monkeypatch.setattr(compiled_source, "REPORT_NS", 1)
     monkeypatch.setattr(cursors, "_RELEASE_ROWS", 1_000)
     monkeypatch.setattr(cursors, "_MAPPED_SHARE", 1 << 60)  # too large for this machine
     monkeypatch.setattr(cursors.Cursor, "release_before", lambda _, row: released.append(row))
