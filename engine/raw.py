@@ -5,6 +5,18 @@ kernels take columns and tables as arrays, which `tokenring.engine` has types fo
 """
 
 from tokenring.shm.kernels import LENGTH_BITS, LENGTH_MASK, address_of, bytes_at, copy_text, halves_at, words_at
-from tokenring.shm.memory import prefetch
+from tokenring.shm.memory import MappedFile, TextSpace, prefetch, text_space
 
-__all__ = ["LENGTH_BITS", "LENGTH_MASK", "address_of", "bytes_at", "copy_text", "halves_at", "prefetch", "words_at"]
+__all__ = [
+    "LENGTH_BITS",
+    "LENGTH_MASK",
+    "MappedFile",
+    "TextSpace",
+    "address_of",
+    "bytes_at",
+    "copy_text",
+    "halves_at",
+    "prefetch",
+    "text_space",
+    "words_at",
+]

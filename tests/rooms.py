@@ -9,7 +9,7 @@ from tests.imports import PACKAGES, read_tree
 ROOMS = {
     "shm": ("kernels", "memory", "queues"),
     "engine": (
-        *("times", "columns", "graph", "progress", "tokens", "native", "data", "running", "bridge", "explain"),
+        *("times", "columns", "texts", "graph", "progress", "tokens", "native", "data", "running", "bridge", "explain"),
         *("declare", "cores", "worker", "ask", "group"),
     ),
     "operators": (

@@ -5,8 +5,16 @@ from tokenring.engine.columns.instants import instant_of, instants_of
 from tokenring.engine.columns.kinds import Kind
 from tokenring.engine.columns.offered import columns_of, table_of
 from tokenring.engine.columns.schema import Schema, did_you_mean
-from tokenring.engine.columns.strings import Strings
-from tokenring.engine.columns.text_kernels import hash_keys, heap_address, text_equal, text_hash
+from tokenring.engine.columns.strings import Strings, let_last
+from tokenring.engine.columns.text_kernels import (
+    gather,
+    hash_keys,
+    heap_address,
+    shift,
+    shift_below,
+    text_equal,
+    text_hash,
+)
 
 __all__ = [
     "Batch",
@@ -16,10 +24,14 @@ __all__ = [
     "Strings",
     "columns_of",
     "did_you_mean",
+    "gather",
     "hash_keys",
     "heap_address",
     "instant_of",
     "instants_of",
+    "let_last",
+    "shift",
+    "shift_below",
     "table_of",
     "text_equal",
     "text_hash",

@@ -10,7 +10,7 @@ from tokenring.engine.columns.convert import to_column
 from tokenring.engine.columns.kinds import Kind
 from tokenring.engine.columns.offered import columns_of, table_of
 from tokenring.engine.columns.schema import Schema
-from tokenring.engine.columns.strings import Strings, join_texts
+from tokenring.engine.columns.strings import Strings, join_texts, lasts
 from tokenring.engine.errors import SchemaError
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class Batch:
     def _own(self, position: int) -> np.ndarray:
         """A column's words as its own, so that they may be kept."""
         words, heap = self.columns[position], self._heap(position)
-        if heap is not None and not heap.flags.owndata:
+        if heap is not None and not heap.flags.owndata and not lasts(words, heap):
             text = Strings(words, heap).compact()
             words = text.words
             self.heaps = (*self.heaps[:position], text.heap, *self.heaps[position + 1 :])

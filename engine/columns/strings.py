@@ -1,6 +1,6 @@
 """Strings: what a column of text looks like from outside."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -86,6 +86,20 @@ class Strings:
     def __repr__(self) -> str:
         shown = ", ".join(repr(value) for value in self[:4].tolist())
         return f"Strings({len(self)} rows: {shown}{', …' if len(self) > 4 else ''})"
+
+
+_lasting: list[Callable[[np.ndarray, np.ndarray], bool]] = []
+
+
+def let_last(check: Callable[[np.ndarray, np.ndarray], bool]) -> None:
+    """Tell how to know that texts, of these words and this heap, stay where they are for as long as the process lives:
+    who keeps such texts needs their words alone."""
+    _lasting[:] = [check]
+
+
+def lasts(words: np.ndarray, heap: np.ndarray) -> bool:
+    """Whether these texts are known to stay where they are."""
+    return any([check(words, heap) for check in _lasting])
 
 
 def join_texts(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:

@@ -95,6 +95,25 @@ def gather(words, heap, gathered, target, at):  # type: ignore[no-untyped-def]
     return at
 
 
+@kernel
+def shift(words, by, shifted):  # type: ignore[no-untyped-def]
+    """Words into a heap as words into another, in which the same bytes are farther from the start; `by`: how far, as
+    what is added to a word."""
+    for i in range(len(words)):
+        shifted[i] = words[i] + by if words[i] >= 0 else words[i]
+
+
+@kernel(boolean(COLUMN, int64, int64, WORDS))
+def shift_below(words, by, limit, shifted):  # type: ignore[no-untyped-def]
+    """`shift`; whether all words, so shifted, are less than `limit`."""
+    greatest = np.int64(-1)
+    for i in range(len(words)):
+        word = words[i] + by if words[i] >= 0 else words[i]
+        shifted[i] = word
+        greatest = max(greatest, word)
+    return greatest < limit
+
+
 @kernel(int64(COLUMN, int64, WORDS, int64))
 def lay_out(words, heap, offsets, target):  # type: ignore[no-untyped-def]
     """Copy texts one after the other, as Arrow wants them: text i is at offsets[i] ... offsets[i + 1]. With `target` 0

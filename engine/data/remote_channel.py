@@ -11,6 +11,7 @@ from tokenring.engine.data.inbox import NO_MESSAGES, Inbox
 from tokenring.engine.data.plane import DataPlane
 from tokenring.engine.data.runtime import Runtime
 from tokenring.engine.progress import CHANGE_BYTES, pack_change
+from tokenring.engine.texts import heap_of_words
 from tokenring.shm.queues import HEADER_WORDS, PAD, STAMP, partition_for
 
 BURST_COLUMNS = 8  # of the exchange kernels that are compiled ahead (engine/group/warm_up.py); wider bursts are split
@@ -181,6 +182,8 @@ class RemoteChannel:
         heaps: Heaps = ()
         if self._schema.has_text:
             heap = words[offset + stride * self._width : end].view(np.uint8)
+            if not len(heap):
+                heap = heap_of_words()
             heaps = tuple([heap if kind.is_text else None for kind in self._schema.kinds])
         batch = Batch.wrap(self._schema, columns, rows, heaps)
         batch.lend(self._plane.lent)

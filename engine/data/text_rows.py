@@ -11,6 +11,7 @@ from tokenring.engine.data.routes import worker_numbers
 from tokenring.engine.data.word_rows import most_rows
 from tokenring.engine.errors import ConfigError
 from tokenring.engine.graph import Broadcast, Exchange, Pact, Route
+from tokenring.engine.texts import as_common
 from tokenring.shm.kernels import COLUMNS_COMPILED, address_of
 from tokenring.shm.queues import has_room, key_of_worker, message_size, partition_texts, rows_that_fit, send_texts
 
@@ -36,16 +37,27 @@ def _is_hashed(keys: Sequence[Kind]) -> bool:
 
 
 class _Rows:
-    """A batch as the kernels want it: addresses of columns and heaps, and what each row is routed by."""
+    """A batch as the kernels want it: addresses of columns and heaps, and what each row is routed by.
 
-    __slots__ = ("batch", "columns", "heaps", "keys")
+    Where all texts are in the text space's common part, their words count from its start, and no column has a heap
+    whose bytes are to be copied: they cross as other words do.
+    """
+
+    __slots__ = ("batch", "columns", "heaps", "is_common", "keys")
 
     def __init__(self, batch: Batch, keys: np.ndarray = NO_KEYS) -> None:
-        self.batch = batch  # keeps what the addresses point to
-        heaps = batch.heaps or (None,) * len(batch.columns)
-        self.columns = np.array([address_of(column) for column in batch.columns], np.int64)
-        self.heaps = np.array([0 if heap is None else heap_address(heap) for heap in heaps], np.int64)
+        common = as_common(batch)
+        self.is_common = common is not None
+        self.batch = batch if common is None else common  # keeps what the addresses point to
+        self.columns = np.array([address_of(column) for column in self.batch.columns], np.int64)
+        self.heaps = np.zeros(len(self.columns), np.int64) if self.is_common else _heaps_of(batch)
         self.keys = keys
+
+
+def _heaps_of(batch: Batch) -> np.ndarray:
+    """The addresses of a batch's heaps, 0 for columns that have none: int64 (columns,)."""
+    heaps = batch.heaps or (None,) * len(batch.columns)
+    return np.array([0 if heap is None else heap_address(heap) for heap in heaps], np.int64)
 
 
 class TextRows:
@@ -87,7 +99,8 @@ class TextRows:
         rows = _Rows(selected)
         if self._is_hashed:
             rows.keys = np.empty(batch.rows, np.int64)
-            hash_keys(rows.columns[self._keys], rows.heaps[self._keys], self._floats, rows.keys)
+            heaps = _heaps_of(rows.batch)
+            hash_keys(rows.columns[self._keys], heaps[self._keys], self._floats, rows.keys)
         elif self._keys:
             rows.keys = selected.columns[self._keys[0]].view(np.int64)
         elif self._route is not None:
@@ -126,9 +139,15 @@ class TextRows:
 
     def copied(self, columns: _Rows, start: int, stop: int) -> _Rows:
         """The same rows in memory of their own."""
-        return _Rows(columns.batch.slice(start, stop).copy(), columns.keys[start:stop].copy())
+        batch = columns.batch.slice(start, stop)
+        if columns.is_common:
+            own = tuple([words.copy() for words in batch.columns])
+            batch = Batch.wrap(self._schema, own, batch.rows, batch.heaps)
+        else:
+            batch = batch.copy()
+        return _Rows(batch, columns.keys[start:stop].copy())
 
     def size_bytes(self, columns: _Rows) -> int:
         """How much they are."""
-        heaps = sum([heap.nbytes for heap in columns.batch.heaps if heap is not None])
+        heaps = 0 if columns.is_common else sum([heap.nbytes for heap in columns.batch.heaps if heap is not None])
         return heaps + 8 * columns.batch.rows * len(columns.batch.columns)

@@ -16,7 +16,7 @@ from tokenring.engine.group.traces import trace_of
 from tokenring.engine.group.values import CURE
 from tokenring.engine.worker import Config, Worker
 from tokenring.shm.kernels import forbid_compilation
-from tokenring.shm.memory import Segment
+from tokenring.shm.memory import Segment, text_space
 from tokenring.shm.queues import ParkingLot
 
 Program = Callable[[Any], Any]
@@ -47,6 +47,9 @@ def live(
         if cores:
             os.sched_setaffinity(0, {cores[index]})
         segment.allocate_queues_to(index)
+        space = text_space()
+        if space is not None:
+            space.seal()
         gc.freeze()
         gc.disable()
         worker = worker_class(segment, lot, index, config)

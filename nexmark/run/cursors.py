@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from tokenring.engine import TABLE, WORDS, Batch, Schema, int64, kernel, void
-from tokenring.engine.raw import LENGTH_BITS, LENGTH_MASK, address_of, words_at
+from tokenring.engine.raw import LENGTH_BITS, LENGTH_MASK, MappedFile, address_of, words_at
 from tokenring.nexmark.events import FLOOR
 from tokenring.nexmark.staging import StagedEvents, StagedStream
 
@@ -122,6 +122,25 @@ class _File:
             self._released = done
 
 
+class _TextFile(_File):
+    """The same of a file in the text space."""
+
+    def __init__(self, mapped: MappedFile) -> None:
+        self._mapped = mapped
+        self._released = 0
+        self.octets = mapped.octets
+
+    def map_ahead(self, size: int) -> None:
+        if size > 0:
+            self._mapped.advise(_MADV_POPULATE_READ, 0, size)
+
+    def release_before(self, byte: int) -> None:
+        done = byte // mmap.PAGESIZE * mmap.PAGESIZE
+        if done > self._released:
+            self._mapped.advise(mmap.MADV_DONTNEED, self._released, done)
+            self._released = done
+
+
 class _Column:
     """One column on one worker: its words, and the heap they point into if they are text."""
 
@@ -129,7 +148,7 @@ class _Column:
         self._file = _File(stream.path(name), stream.rows * 8)
         self._file.read_ahead()
         self.words = self._file.octets.view(np.int64)
-        self._heap = _File(*stream.heap_file(name)) if stream.is_text(name) else None
+        self._heap = _heap_of(stream, name) if stream.is_text(name) else None
         self.heap = None if self._heap is None else self._heap.octets
         self._row = 0
 
@@ -148,6 +167,11 @@ class _Column:
             self._heap.release_before(int(self.words[self._row : row].max()) >> LENGTH_BITS)
             self._row = row
         self._file.release_before(row * 8)
+
+
+def _heap_of(stream: StagedStream, name: str) -> _File:
+    mapped = stream.map_texts(name)
+    return _File(*stream.heap_file(name)) if mapped is None else _TextFile(mapped)
 
 
 class Cursor:

@@ -93,6 +93,8 @@ def prepare(plan: Plan) -> tuple[Query, StagedEvents, Config, Pace]:
     config = Config(
         workers=plan.workers, queue_bytes=plan.queue_bytes, ring_records=plan.ring_records, checks=plan.checks
     )
+    for name, columns in query.reads.items():
+        staged.stream(name).map_all_texts(columns)  # before there are workers: texts then cross as words
     rows = sum(staged.stream(name).rows for name in query.reads)
     pace = plan.pace(staged.events, config.workers, rows / max(1, staged.events))
     if pace.events == 0:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
+from tokenring.engine.raw import MappedFile, text_space
 from tokenring.nexmark.errors import StagedError
 from tokenring.nexmark.events import FLOOR, I64
 from tokenring.nexmark.manifest import read_manifest
@@ -71,10 +72,28 @@ class StagedStream:
         """Whether a column's words point into a heap."""
         return "heap" in self._entry(name)
 
+    def map_texts(self, name: str) -> MappedFile | None:
+        """A text column's heap in the text space: before workers are forked, so that all have it at the same place.
+        None if it is empty, or there is no room; errors are for who reads it then."""
+        path, size = self.heap_file(name)
+        space = text_space()
+        if space is None or size == 0:
+            return None
+        try:
+            return space.map_file(path, size)
+        except (OSError, MemoryError):
+            return None
+
     def heap_file(self, name: str) -> tuple[Path, int]:
         """The raw file of a text column's heap, and its bytes."""
         heap = self._entry(name)["heap"]
         return self._folder / heap["file"], heap["bytes"]
+
+    def map_all_texts(self, names: Sequence[str]) -> None:
+        """Map the heaps of those of these columns that are text."""
+        for name in names:
+            if self.is_text(name):
+                self.map_texts(name)
 
     def check_size(self, name: str) -> None:
         """Compares the sizes of a column's files with the manifest."""

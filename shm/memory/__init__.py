@@ -42,16 +42,19 @@ from tokenring.shm.memory.layout import (
     fitting_queue_words,
 )
 from tokenring.shm.memory.segment import NAME_PREFIX, SHM_FOLDER, Segment, new_name, process_start_ticks
+from tokenring.shm.memory.text_space import MappedFile, TextSpace, text_space
 from tokenring.shm.memory.untouched import untouched_zeros
 
 __all__ = [
     "LINE_WORDS",
     "Layout",
     "MAX_WORKERS",
+    "MappedFile",
     "NAME_PREFIX",
     "RECORD_WORDS",
     "SHM_FOLDER",
     "Segment",
+    "TextSpace",
     "WORKER_BARRIERS",
     "WORKER_BUILT",
     "WORKER_DIGEST_EVEN",
@@ -86,5 +89,6 @@ __all__ = [
     "reclaim",
     "store_release",
     "store_word",
+    "text_space",
     "untouched_zeros",
 ]

@@ -1,10 +1,12 @@
 """Messages with text: columns as in `tokenring.shm.queues.data_queue`, and behind them the bytes that their words of
 text point into.
 
-In a message, the offsets in words of text (shm/kernels/text_words.py) count from the first byte behind the columns.
-Columns and
-heaps are given by address, int64 of shape (columns,); a heap of 0 says that the column is none of text. So one kernel
-serves all schemas: next to copying text, looking up an address costs nothing.
+Where no column has a heap to copy from, nothing is behind the columns, and words of text count from the start of the
+text space, whose common part all workers have (shm/memory/text_space.py). Otherwise the offsets in words of text
+(shm/kernels/text_words.py) count from the first byte behind the columns.
+
+Columns and heaps are given by address, int64 of shape (columns,); a heap of 0 says that the column is none of text. So
+one kernel serves all schemas: next to copying text, looking up an address costs nothing.
 """
 
 from tokenring.shm.kernels import COLUMN, LENGTH_MASK, TABLE, WORDS, boolean, copy_text, int64, kernel

@@ -1,0 +1,40 @@
+"""Texts in the common part of the text space: all workers have them, so their words go everywhere without bytes."""
+
+import numpy as np
+
+from tokenring.engine.columns import Batch, heap_address, let_last, shift_below
+from tokenring.shm.kernels import LENGTH_BITS
+from tokenring.shm.memory import text_space
+
+
+def as_common(batch: Batch) -> Batch | None:
+    """The batch with words of text that count from the text space's start, if all are in its common part."""
+    space = text_space() if batch.heaps else None
+    if space is None or space.common_bytes == 0:
+        return None
+    columns: list[np.ndarray] = []
+    for words, heap in zip(batch.columns, batch.heaps, strict=True):
+        if heap is not None:
+            offset = space.offset_of(heap_address(heap))
+            shifted = np.empty(len(words), np.int64)
+            if offset < 0 or not shift_below(words, offset << LENGTH_BITS, space.common_words, shifted):
+                return None
+            words = shifted
+        columns.append(words)
+    heaps = tuple([None if heap is None else space.heap for heap in batch.heaps])
+    return Batch.wrap(batch.schema, tuple(columns), batch.rows, heaps, batch)
+
+
+def heap_of_words() -> np.ndarray:
+    """What words point into that came without bytes: uint8 (bytes,); none are there to point to where it is empty."""
+    space = text_space()
+    return _NO_BYTES if space is None else space.heap
+
+
+def _lasts(words: np.ndarray, heap: np.ndarray) -> bool:
+    space = text_space()
+    return space is not None and space.lasts(words, heap)
+
+
+_NO_BYTES = np.empty(0, np.uint8)
+let_last(_lasts)  # columns know no machine, and so no addresses of it

@@ -1,0 +1,161 @@
+"""The text space: one range of a process's addresses for all texts that compiled code sees; words count from its start.
+
+A word of text has 39 bits for an offset, so the range has as many bytes as that can say. It is reserved without memory;
+parts of it get some as they are needed. Files that are mapped into it before workers are forked lie at the same offsets
+in all of them, for as long as the process lives: the *common part*. A word into it means the same text in every worker.
+"""
+
+import ctypes
+import mmap
+import os
+from bisect import insort
+from pathlib import Path
+
+import numpy as np
+
+from tokenring.shm.kernels import LENGTH_BITS
+
+SPACE_BYTES = 1 << 63 - LENGTH_BITS
+_COMMON_BYTES = SPACE_BYTES // 2
+_NO_ACCESS, _MAP_NORESERVE, _MAP_FIXED = 0, 0x4000, 0x10  # of Linux
+_ANONYMOUS = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
+_FAILED = ctypes.c_void_p(-1).value
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.mmap.restype = ctypes.c_void_p
+_libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+_libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+
+
+def _map(address: int | None, size: int, protection: int, flags: int, file: int = -1) -> int:
+    found = _libc.mmap(address, size, protection, flags, file, 0)
+    if found == _FAILED:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+    return int(found)
+
+
+def _whole_pages(size: int) -> int:
+    return -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
+
+
+class MappedFile:
+    """A file in the text space, read-only and for ever: `octets`, uint8 of shape (bytes,)."""
+
+    def __init__(self, space: "TextSpace", offset: int, size: int) -> None:
+        self._address = space.address + offset
+        self.octets = space.heap[offset : offset + size]
+
+    def advise(self, advice: int, start: int, stop: int) -> None:
+        """Tell the system what is to be done with bytes start..stop, whose first is the first of a page (`madvise`);
+        where it refuses, nothing is done."""
+        _libc.madvise(self._address + start, stop - start, advice)
+
+
+class TextSpace:
+    """A process's range. `heap` is all of it, as uint8: what words that count from its start point into."""
+
+    def __init__(self) -> None:
+        """OSError where the system does not let so many addresses be reserved."""
+        self.address = _map(None, SPACE_BYTES, _NO_ACCESS, _ANONYMOUS)
+        self.heap: np.ndarray = np.ctypeslib.as_array((ctypes.c_uint8 * SPACE_BYTES).from_address(self.address))
+        self.heap.flags.writeable = False
+        self.common_bytes = 0
+        """Offsets below are the common part's."""
+        self._is_sealed = False
+        self._files: dict[tuple[int, ...], MappedFile] = {}
+        self._gaps = [(_COMMON_BYTES, SPACE_BYTES - _COMMON_BYTES)]  # of the private part: (offset, bytes), ascending
+
+    @property
+    def common_words(self) -> int:
+        """Words that are less, null among them, need no bytes to be copied, wherever they go."""
+        return self.common_bytes << LENGTH_BITS
+
+    def seal(self) -> None:
+        """This is a worker: what is mapped from now on, others do not have."""
+        self._is_sealed = True
+
+    def map_file(self, path: Path, size: int) -> MappedFile:
+        """A file's first `size` bytes, which are some, mapped here: once, and for as long as the process lives. OSError
+        if it cannot be read; MemoryError if there is no room."""
+        with open(path, "rb") as file:
+            state = os.fstat(file.fileno())
+            identity = state.st_dev, state.st_ino, state.st_mtime_ns, state.st_size, size
+            known = self._files.get(identity)
+            if known is not None:
+                return known
+            if self._is_sealed:
+                offset = self._take(_whole_pages(size))
+            else:
+                offset = self.common_bytes
+                if offset + _whole_pages(size) > _COMMON_BYTES:
+                    raise MemoryError("the text space has no room for another file")
+            _map(self.address + offset, size, mmap.PROT_READ, mmap.MAP_SHARED | _MAP_FIXED, file.fileno())
+        if not self._is_sealed:
+            self.common_bytes = offset + _whole_pages(size)
+        made = self._files[identity] = MappedFile(self, offset, size)
+        return made
+
+    def offset_of(self, address: int) -> int:
+        """How far an address is from the start; -1 if it is none here."""
+        offset = address - self.address
+        return offset if 0 <= offset < SPACE_BYTES else -1
+
+    def lasts(self, words: np.ndarray, heap: np.ndarray) -> bool:
+        """Whether the bytes of texts stay for as long as the process lives, and nobody needs a copy of them."""
+        offset = self.offset_of(int(heap.__array_interface__["data"][0]))
+        if offset < 0 or not heap.size:
+            return False
+        if offset + heap.size <= self.common_bytes:
+            return True
+        return offset == 0 and len(words) > 0 and int(words.max()) < self.common_words
+
+    def claim(self, size: int) -> int:
+        """The offset of so many bytes of this process's own, which are zeros and take memory once they are written to.
+        MemoryError if there is no room. `give_back` ends it."""
+        size = _whole_pages(size)
+        offset = self._take(size)
+        try:
+            _map(self.address + offset, size, mmap.PROT_READ | mmap.PROT_WRITE, _ANONYMOUS | _MAP_FIXED)
+        except OSError as error:
+            insort(self._gaps, (offset, size))
+            raise MemoryError(f"no memory for {size:,} bytes of text ({error.strerror})") from None
+        return offset
+
+    def give_back(self, offset: int, size: int) -> None:
+        """Let what `claim` gave be used again."""
+        size = _whole_pages(size)
+        _map(self.address + offset, size, _NO_ACCESS, _ANONYMOUS | _MAP_FIXED)
+        insort(self._gaps, (offset, size))
+        merged = self._gaps[:1]
+        for start, length in self._gaps[1:]:
+            before, so_long = merged[-1]
+            if before + so_long == start:
+                merged[-1] = before, so_long + length
+            else:
+                merged.append((start, length))
+        self._gaps = merged
+
+    def _take(self, size: int) -> int:
+        for at, (offset, room) in enumerate(self._gaps):
+            if room >= size:
+                if room == size:
+                    del self._gaps[at]
+                else:
+                    self._gaps[at] = offset + size, room - size
+                return offset
+        raise MemoryError(f"the text space has no room for {size:,} bytes")
+
+
+_space: list[TextSpace | None] = []
+
+
+def text_space() -> TextSpace | None:
+    """This process's, reserved when it is first asked for; None where the system refuses that (`ulimit -v`): texts are
+    then not for compiled operators."""
+    if not _space:
+        try:
+            _space.append(TextSpace())
+        except (OSError, MemoryError):
+            _space.append(None)
+    return _space[0]

@@ -1,0 +1,84 @@
+"""The text space: files at the same place in processes that are forked later, memory that is given back."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tokenring.shm.memory.text_space import SPACE_BYTES, TextSpace, text_space
+
+
+def made() -> TextSpace:
+    space = text_space()
+    assert space is not None and space is text_space()
+    return space
+
+
+def test_a_file_is_mapped_once_and_for_ever(tmp_path: Path) -> None:
+    space = made()
+    file = tmp_path / "texts"
+    file.write_bytes(b"for ever")
+    mapped = space.map_file(file, 8)
+    file.unlink()
+    assert bytes(mapped.octets) == b"for ever"
+    offset = space.offset_of(mapped.octets.ctypes.data)
+    assert 0 <= offset < space.common_bytes
+    assert bytes(space.heap[offset : offset + 3]) == b"for"
+    assert space.lasts(np.array([5], np.int64), mapped.octets)
+    word = offset << 24 | 8
+    assert word < space.common_words and space.lasts(np.array([word, -1]), space.heap)
+    assert not space.lasts(np.array([space.common_words]), space.heap)
+    assert not space.lasts(np.array([5]), np.zeros(9, np.uint8))
+
+
+def test_the_same_file_is_not_mapped_again(tmp_path: Path) -> None:
+    file = tmp_path / "texts"
+    file.write_bytes(b"once")
+    assert made().map_file(file, 4) is made().map_file(file, 4)
+    with pytest.raises(FileNotFoundError):
+        made().map_file(tmp_path / "none", 4)
+
+
+def test_what_a_worker_maps_others_do_not_have(tmp_path: Path) -> None:
+    file = tmp_path / "texts"
+    file.write_bytes(b"mine")
+    space = TextSpace()
+    space.seal()
+    mapped = space.map_file(file, 4)
+    assert bytes(mapped.octets) == b"mine"
+    assert space.common_bytes == 0 and not space.lasts(np.array([5]), mapped.octets)
+
+
+def test_claimed_bytes_are_zeros_each_time_and_their_gaps_close() -> None:
+    space = TextSpace()
+    whole = list(space._gaps)
+    parts = [space.claim(size) for size in (5000, 1, 1 << 33)]
+    assert len(set(parts)) == 3
+    for offset in parts:
+        ctypes.memset(space.address + offset, 65, 10)
+    space.give_back(parts[1], 1)
+    assert space.claim(1) == parts[1]
+    assert space.heap[parts[1]] == 0
+    for offset, size in zip(parts, (5000, 1, 1 << 33), strict=True):
+        space.give_back(offset, size)
+    assert space._gaps == whole
+    with pytest.raises(MemoryError):
+        space.claim(SPACE_BYTES)
+
+
+def test_where_addresses_are_few_there_is_none() -> None:
+    pid = os.fork()
+    if pid == 0:
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 40, hard))  # one is there, another does not fit
+        try:
+            TextSpace()
+        except OSError:
+            os._exit(7)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
