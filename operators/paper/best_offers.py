@@ -14,7 +14,6 @@ from tokenring.operators.mechanisms import Give, distinct, mechanism_of
 from tokenring.operators.paper.compiled_offers import compiled_offers
 from tokenring.operators.paper.intervals import (
     DUPLICATE,
-    OPEN,
     PENDING,
     Intervals,
     close_intervals,
@@ -86,10 +85,11 @@ class _BestOffers:
     def _open(self, batch: Batch) -> Time:
         state, meta = self._state, self._meta
         state.reserve(batch.rows)
-        columns = batch.columns
-        if not open_intervals(state.table, state.heap, meta, *[columns[position] for position in self._positions]):
+        columns, ends = batch.columns, state.ends
+        opened = [columns[position] for position in self._positions]
+        if not open_intervals(state.table, ends.entries, ends.wheel, ends.meta, meta, *opened):
             raise ValueError(f"interval key {int(meta[DUPLICATE])} ({self._key}) was opened twice; keys must be unique")
-        return state.least_end if self._counts[OPEN] else COMPLETE
+        return state.least_end if state.open else COMPLETE
 
     def _offer(self, batch: Batch) -> Time:
         state = self._state
@@ -106,22 +106,24 @@ class _BestOffers:
 
     def least(self) -> Time:
         """The least end of the open intervals."""
-        return self._state.least_end if self._counts[OPEN] else COMPLETE
+        return self._state.least_end if self._state.open else COMPLETE
 
     def emit(self, upto: Time, give: Give) -> Time:
         """Close intervals; those that close together go in one message."""
-        state, counts = self._state, self._counts
+        state, ends = self._state, self._state.ends
         time = state.least_end
         rows = _CLOSED_AT_ONCE
         while rows == _CLOSED_AT_ONCE:
-            room = min(_CLOSED_AT_ONCE, counts[OPEN])
+            room = min(_CLOSED_AT_ONCE, state.open)
             payloads, values = np.empty(room, np.int64), np.empty(room, np.int64)
-            keys, ends = (np.empty(room, np.int64), np.empty(room, np.int64)) if self._with_key else (_NONE, _NONE)
-            rows = close_intervals(state.table, state.heap, self._meta, upto, payloads, values, keys, ends)
+            keys, stops = (np.empty(room, np.int64), np.empty(room, np.int64)) if self._with_key else (_NONE, _NONE)
+            rows = close_intervals(
+                state.table, ends.entries, ends.wheel, ends.due, ends.meta, upto, payloads, values, keys, stops
+            )
             if rows:
-                columns = (payloads[:rows], values[:rows], keys[:rows], ends[:rows])
+                columns = (payloads[:rows], values[:rows], keys[:rows], stops[:rows])
                 give(time, Batch.wrap(self._schema, columns if self._with_key else columns[:2], rows))
-        return state.least_end if counts[OPEN] else COMPLETE
+        return state.least_end if state.open else COMPLETE
 
     def times(self, port: int, batch: Batch) -> list[Time]:
         """The ends of the intervals."""

@@ -21,7 +21,7 @@ from tokenring.engine.compiled import (
 )
 from tokenring.operators.mechanisms import MADE, MESSAGE, UPTO, CompiledLogic, driven, give, own_words
 from tokenring.operators.paper.intervals import (
-    OPEN,
+    DUPLICATE,
     PENDING,
     Intervals,
     close_intervals,
@@ -29,10 +29,20 @@ from tokenring.operators.paper.intervals import (
     open_intervals,
     settle_pending,
 )
+from tokenring.operators.paper.timing_wheel import (
+    DUE_WORDS,
+    ENTRY_WORDS,
+    HELD,
+    LEAST_TIME,
+    META_WORDS,
+    WHEEL_ROWS,
+    WHEEL_WORDS,
+)
 
 # Words of its own: addresses and sizes of the tables; how many rows there was no room for; whether the key is sent;
 # the columns of key, start, end, threshold and payload.
-TABLE_AT, TABLE_ROWS, HEAP_AT, HEAP_ROWS, OFFERS_AT, OFFERS_ROOM, META_AT, WANTED, WITH_KEY, KEY_COLUMN = range(10)
+TABLE_AT, TABLE_ROWS, ENTRIES_AT, ENTRIES_ROOM, WHEEL_AT, DUE_AT, ENDS_AT, OFFERS_AT, OFFERS_ROOM, META_AT, WANTED, \
+    WITH_KEY, KEY_COLUMN = range(13)  # fmt: skip
 OWN_WORDS = KEY_COLUMN + 5
 _META_WORDS = 4
 _CLOSED_AT_ONCE = 4096
@@ -45,14 +55,24 @@ def _table(own):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _heap(own):  # type: ignore[no-untyped-def]
-    return table_at(own[HEAP_AT], own[HEAP_ROWS], 2)
+def _entries(own):  # type: ignore[no-untyped-def]
+    return table_at(own[ENTRIES_AT], own[ENTRIES_ROOM], ENTRY_WORDS)
+
+
+@kernel
+def _wheel(own):  # type: ignore[no-untyped-def]
+    return table_at(own[WHEEL_AT], WHEEL_ROWS, WHEEL_WORDS)
+
+
+@kernel
+def _ends(own):  # type: ignore[no-untyped-def]
+    return words_at(own[ENDS_AT], META_WORDS)
 
 
 @kernel
 def _least(own):  # type: ignore[no-untyped-def]
     """The least end of the open intervals."""
-    return _heap(own)[0, 0] if words_at(own[META_AT], _META_WORDS)[OPEN] > 0 else COMPLETE
+    return _ends(own)[LEAST_TIME] if _ends(own)[HELD] > 0 else COMPLETE
 
 
 @entry
@@ -60,15 +80,16 @@ def open_some(world, me):  # type: ignore[no-untyped-def]
     """Take intervals."""
     state, own = driven(world, me), own_words(world, me, OWN_WORDS)
     message, meta = state[MESSAGE], words_at(own[META_AT], _META_WORDS)
-    if meta[OPEN] + rows_of(message) > own[HEAP_ROWS]:
+    if _ends(own)[HELD] + rows_of(message) > own[ENTRIES_ROOM]:
         own[WANTED] = rows_of(message)
         return NEEDS_ROOM
     first = own[KEY_COLUMN : KEY_COLUMN + 5]
     if not open_intervals(
-        _table(own), _heap(own), meta, column_of(message, first[0]), column_of(message, first[1]),
-        column_of(message, first[2]), column_of(message, first[3]), column_of(message, first[4]),
+        _table(own), _entries(own), _wheel(own), _ends(own), meta, column_of(message, first[0]),
+        column_of(message, first[1]), column_of(message, first[2]), column_of(message, first[3]),
+        column_of(message, first[4]),
     ):  # fmt: skip
-        fail(world, me, _OPENED_TWICE, meta[2], 0, 0)
+        fail(world, me, _OPENED_TWICE, meta[DUPLICATE], 0, 0)
         return FAILED
     state[MADE] = _least(own)
     return DONE
@@ -101,19 +122,20 @@ def forget(world, me):  # type: ignore[no-untyped-def]
 def close(world, me):  # type: ignore[no-untyped-def]
     """Close intervals; those that close together go in one message."""
     state, own = driven(world, me), own_words(world, me, OWN_WORDS)
-    meta = words_at(own[META_AT], _META_WORDS)
+    due = table_at(own[DUE_AT], own[ENTRIES_ROOM], DUE_WORDS)
     time = _least(own)
     none = words_at(own[META_AT], 0)
     rows = _CLOSED_AT_ONCE
     while rows == _CLOSED_AT_ONCE:
-        room = min(_CLOSED_AT_ONCE, meta[OPEN])
+        room = min(_CLOSED_AT_ONCE, _ends(own)[HELD])
         closed = new_message(world, me, 0, room)
         keys, ends = none, none
         if own[WITH_KEY]:
             keys, ends = column_of(closed, 2), column_of(closed, 3)
         rows = close_intervals(
-            _table(own), _heap(own), meta, state[UPTO], column_of(closed, 0), column_of(closed, 1), keys, ends
-        )
+            _table(own), _entries(own), _wheel(own), due, _ends(own), state[UPTO], column_of(closed, 0),
+            column_of(closed, 1), keys, ends,
+        )  # fmt: skip
         shorten(closed, rows)
         give(world, me, time, closed)
     state[MADE] = _least(own)
@@ -128,7 +150,9 @@ def compiled_offers(key: str, positions: Sequence[int], with_key: bool) -> Compi
 
     def link() -> None:
         words[TABLE_AT], words[TABLE_ROWS] = address_of(state.table), len(state.table)
-        words[HEAP_AT], words[HEAP_ROWS] = address_of(state.heap), len(state.heap)
+        words[ENTRIES_AT], words[ENTRIES_ROOM] = address_of(state.ends.entries), len(state.ends.entries)
+        words[WHEEL_AT], words[DUE_AT] = address_of(state.ends.wheel), address_of(state.ends.due)
+        words[ENDS_AT] = address_of(state.ends.meta)
         words[OFFERS_AT], words[OFFERS_ROOM] = address_of(state.pending), state.pending_room
         words[META_AT] = address_of(state.meta)
 

@@ -1,16 +1,18 @@
-"""The state of best_offers on one worker: open intervals in a hash table and a heap of their ends, offers that wait.
+"""The state of best_offers on one worker: open intervals in a hash table, a wheel of their ends, offers that wait.
 
-The kernels work on flat int64 tables: `table`, a row an open interval, one cache line each; `heap` of (end, key), the
-least end first; `pending` offers (key, time, value) whose interval is not here (yet); `meta`, the counts.
+The kernels work on flat int64 tables: `table`, a row an open interval, one cache line each; `entries`, `wheel`, `due`
+and `ends`, the timing wheel of (end, key) and its counts; `pending` offers (key, time, value) whose interval is not
+here (yet); `meta`, the counts.
 """
 
 import numpy as np
 
 from tokenring.engine import COLUMN, TABLE, WORDS, boolean, int64, kernel, void
-from tokenring.operators.state import MOST, grown, pop, push
+from tokenring.operators.paper.timing_wheel import HELD, LEAST_TIME, TimingWheel, hold, leave, pass_by
+from tokenring.operators.state import MOST, grown
 
 KEY, TAKEN, START, END, THRESHOLD, PAYLOAD, BEST, HAS_BEST = range(8)  # an interval: one cache line
-OPEN, PENDING, DUPLICATE = range(3)  # words of `meta`
+PENDING, DUPLICATE = range(2)  # words of `meta`
 NEVER = MOST  # the start of a free cell: no offer counts there
 _FIRST_INTERVALS = 256
 
@@ -48,20 +50,19 @@ def _remove(table, at):  # type: ignore[no-untyped-def]
     table[gap, TAKEN], table[gap, START] = 0, NEVER
 
 
-@kernel(boolean(TABLE, TABLE, WORDS, COLUMN, COLUMN, COLUMN, COLUMN, COLUMN))
-def open_intervals(table, heap, meta, keys, starts, ends, thresholds, payloads):  # type: ignore[no-untyped-def]
+@kernel(boolean(TABLE, TABLE, TABLE, WORDS, WORDS, COLUMN, COLUMN, COLUMN, COLUMN, COLUMN))
+def open_intervals(table, entries, wheel, ends, meta, keys, starts, stops, thresholds, payloads):  # type: ignore[no-untyped-def]
     """Add intervals (columns of one length); False at a key that is open already (meta[DUPLICATE])."""
     for i in range(len(keys)):
-        if ends[i] <= starts[i]:
+        if stops[i] <= starts[i]:
             continue  # no time lies within: no offer can count
         at = _find(table, keys[i])
         if table[at, TAKEN] != 0:
             meta[DUPLICATE] = keys[i]
             return False
-        table[at, KEY], table[at, TAKEN], table[at, START], table[at, END] = keys[i], 1, starts[i], ends[i]
+        table[at, KEY], table[at, TAKEN], table[at, START], table[at, END] = keys[i], 1, starts[i], stops[i]
         table[at, THRESHOLD], table[at, PAYLOAD], table[at, HAS_BEST] = thresholds[i], payloads[i], 0
-        push(heap, meta[OPEN], ends[i], keys[i])
-        meta[OPEN] += 1
+        hold(entries, wheel, ends, stops[i], keys[i])
     return True
 
 
@@ -102,24 +103,24 @@ def settle_pending(table, pending, meta, frontier):  # type: ignore[no-untyped-d
     meta[PENDING] = kept
 
 
-@kernel(int64(TABLE, TABLE, WORDS, int64, WORDS, WORDS, WORDS, WORDS))
-def close_intervals(table, heap, meta, frontier, payloads, values, keys, ends):  # type: ignore[no-untyped-def]
+@kernel(int64(TABLE, TABLE, TABLE, TABLE, WORDS, int64, WORDS, WORDS, WORDS, WORDS))
+def close_intervals(table, entries, wheel, due, ends, frontier, payloads, values, keys, stops):  # type: ignore[no-untyped-def]
     """Close intervals whose end is at or before `frontier`, in order of their ends, until the outputs are full; returns
-    rows written. keys, ends: empty where nobody asks for them.
+    rows written. keys, stops: empty where nobody asks for them.
     """
     rows = 0
-    size = meta[OPEN]
-    while size > 0 and heap[0, 0] <= frontier and rows < len(payloads):
-        at = _find(table, heap[0, 1])
+    first, last = pass_by(entries, wheel, due, ends, frontier)
+    next_due = first
+    while next_due < last and rows < len(payloads):
+        at = _find(table, due[next_due, 1])
         if table[at, HAS_BEST] != 0:
             payloads[rows], values[rows] = table[at, PAYLOAD], table[at, BEST]
             if len(keys) > 0:
-                keys[rows], ends[rows] = table[at, KEY], table[at, END]
+                keys[rows], stops[rows] = table[at, KEY], table[at, END]
             rows += 1
         _remove(table, at)
-        pop(heap, size)
-        size -= 1
-    meta[OPEN] = size
+        next_due += 1
+    leave(wheel, due, ends, next_due - first)
     return rows
 
 
@@ -141,28 +142,27 @@ def _empty_table(rows: int) -> np.ndarray:
 class Intervals:
     """The open intervals and waiting offers of one worker."""
 
-    __slots__ = ("_heap_view", "_meta_view", "heap", "meta", "pending", "pending_room", "table")
+    __slots__ = ("_ends_view", "_meta_view", "ends", "meta", "pending", "pending_room", "table")
 
     def __init__(self) -> None:
         self.table = _empty_table(2 * _FIRST_INTERVALS)
-        self.heap = np.zeros((_FIRST_INTERVALS, 2), np.int64)
+        self.ends = TimingWheel(_FIRST_INTERVALS)
         self.pending = np.zeros((1024, 3), np.int64)
         self.pending_room = len(self.pending)
         self.meta = np.zeros(4, np.int64)
-        self._meta_view = self.meta.data
-        self._heap_view = self.heap.data
+        self._meta_view, self._ends_view = self.meta.data, self.ends.meta.data
 
     def reserve(self, intervals: int) -> None:
         """Make room for so many more open intervals."""
-        needed = self._meta_view[OPEN] + intervals
-        if needed > len(self.heap):
-            capacity = len(self.heap)
+        needed = self.open + intervals
+        capacity = len(self.ends.entries)
+        if needed > capacity:
             while capacity < needed:
                 capacity *= 2
             table = _empty_table(2 * capacity)
             _rehash(self.table, table)
-            self.table, self.heap = table, grown(self.heap, capacity, axis=0)
-            self._heap_view = self.heap.data
+            self.table = table
+            self.ends.reserve(capacity)
 
     def reserve_pending(self, offers: int) -> None:
         """Make room for so many more waiting offers."""
@@ -171,6 +171,11 @@ class Intervals:
         self.pending_room = len(self.pending)
 
     @property
+    def open(self) -> int:
+        """How many intervals are open."""
+        return self._ends_view[HELD]
+
+    @property
     def least_end(self) -> int:
         """The least end of the open intervals (there must be one)."""
-        return self._heap_view[0, 0]
+        return self._ends_view[LEAST_TIME]
