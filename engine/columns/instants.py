@@ -1,5 +1,6 @@
 """Instants from text: the one reader of ISO 8601."""
 
+from contextlib import suppress
 from typing import Any
 
 from tokenring.engine.errors import SchemaError
@@ -18,11 +19,16 @@ def instants_of(texts: Any) -> Any:
     import pyarrow.compute as pc
 
     texts = texts.cast(pa.large_string())
+    wanted = pa.timestamp("ns", "UTC")
+    if pc.all(pc.match_substring(texts, ":")).as_py() is not False:  # a date ends as an offset does
+        with suppress(pa.ArrowInvalid):  # all with an offset, as Arrow writes it
+            return texts.cast(wanted)
+    with suppress(pa.ArrowInvalid):  # all without
+        return texts.cast(pa.timestamp("ns")).cast(wanted)
     texts = pc.replace_substring_regex(texts, r"([0-9]) ?[Zz]$", r"\1Z")
     texts = pc.replace_substring_regex(texts, rf"([0-9]) ({_OFFSET})$", r"\1\2")
-    wanted = pa.timestamp("ns", "UTC")
     zoned = pc.match_substring_regex(texts, rf"[0-9](Z|{_OFFSET})$").fill_null(False)
-    zoned = pc.and_(zoned, pc.match_substring(texts, ":").fill_null(False))  # a date ends as an offset does
+    zoned = pc.and_(zoned, pc.match_substring(texts, ":").fill_null(False))
     nothing = pa.scalar(None, pa.large_string())
     there = pc.if_else(zoned, texts, nothing).cast(wanted)
     return pc.coalesce(there, pc.if_else(zoned, nothing, texts).cast(pa.timestamp("ns")).cast(wanted))

@@ -63,15 +63,14 @@ def read_json_lines(
     def pieces(worker: int, peers: int) -> Iterator[Piece]:
         for block in blocks[worker::peers]:
             at, data = lines_of(block)
-            lines = data.split(b"\n")
 
             def where(line: int, block: Block = block, at: int = at) -> str:
                 return f"{block.file} line {lines_before(block.file, at) + line + 1}"
 
-            batch, numbers = rows.batch(lines, where)
+            batch, numbers = rows.batch(data, where)
 
-            def place(row: int, numbers: list[int] = numbers, where=where) -> str:  # type: ignore[no-untyped-def]
-                return str(where(numbers[row]))
+            def place(row: int, numbers=numbers, where=where) -> str:  # type: ignore[no-untyped-def]
+                return str(where(int(numbers[row])))
 
             yield Piece(batch, None, place)
 

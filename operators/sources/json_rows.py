@@ -1,5 +1,8 @@
-"""Lines of JSON as batches: quick when they are right, exact about the line and column when not."""
+"""Lines of JSON as batches: by pyarrow's reader where both readers agree, by orjson where they might not, or where a
+line and a column are to be named.
+"""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NoReturn
 
@@ -22,17 +25,76 @@ _ACCEPTED: Final[dict[str, tuple[set[type], str]]] = {
 _NAMES: Final = {str: "a string", int: "an integer", float: "a fraction", bool: "a boolean", list: "a list"}
 
 
+_UNQUOTED: Final = re.compile(rb"[:\[,]\s*-?(?:NaN|Inf)")
+"""Numbers that pyarrow takes, though they are no JSON; what looks so within a text costs no more than time."""
+_BEFORE: Final = np.frombuffer(b":[,- \t\r\n", np.uint8)
+_DEEP: Final = 1000
+"""Levels of lists and objects, of which orjson takes some more, and pyarrow any number."""
+_MOST_BYTES: Final = (1 << 31) - 64
+_WHOLE: Final = 1 << 53
+"""Above, a whole number may be none of float64."""
+_TRIES: Final = 4
+"""Blocks for which pyarrow may have been of no use, one after the other, before it is not tried any more."""
+
+
 class JsonRows:
     """Makes batches of a schema out of lines. Schemas with bytes have no JSON: SchemaError."""
 
     def __init__(self, name: str, schema: Schema) -> None:
         self._schema = schema
-        for column, kind in zip(schema.names, schema.kinds, strict=True):
+        self._kinds = tuple(zip(schema.names, schema.kinds, strict=True))
+        self._times = [column for column, kind in self._kinds if kind.name == "timestamp"]
+        self._failed = 0
+        for column, kind in self._kinds:
             if kind.name not in _ACCEPTED:
                 raise SchemaError(f"{name!r}: column {column!r} is {kind}, which JSON cannot hold; make it string")
 
-    def batch(self, lines: Sequence[bytes], where: Callable[[int], str]) -> tuple[Batch, list[int]]:
-        """The rows of lines that are not blank, and which line each is from. `where(line)` names a line of these."""
+    def batch(self, data: bytes, where: Callable[[int], str]) -> tuple[Batch, Sequence[int] | np.ndarray]:
+        """The rows of a block's lines that are not blank, and which line each is from. `where(line)` names one."""
+        if self._failed < _TRIES:
+            found = self._quick(data)
+            self._failed = 0 if found is not None else self._failed + 1
+            if found is not None:
+                return found
+        return self.exact(data, where)
+
+    def _quick(self, data: bytes) -> tuple[Batch, np.ndarray] | None:
+        """The same by pyarrow, None where `exact` may come to something else."""
+        import pyarrow as pa
+
+        data = data if data.endswith(b"\n") else data + b"\n"
+        numbers = _plain_lines(data)
+        if numbers is None or not _is_agreed(data):
+            return None
+        try:
+            table = self._table(data)
+            if table.num_rows != len(numbers):
+                return None
+            columns = {name: _values(kind, table.column(name).combine_chunks()) for name, kind in self._kinds}
+            return Batch(self._schema, columns), numbers
+        except (pa.ArrowException, orjson.JSONDecodeError, SchemaError, OverflowError):
+            return None
+
+    def _table(self, data: bytes) -> Any:
+        """What pyarrow reads; times are texts or numbers, as the first row has them."""
+        import pyarrow as pa
+        from pyarrow import json
+
+        plain = {"int64": pa.int64(), "uint64": pa.uint64(), "float64": pa.float64(), "bool": pa.bool_()}
+        first = orjson.loads(data.split(b"\n", 1)[0] or b"{}") if self._times else {}
+        fields = []
+        for name, kind in self._kinds:
+            is_number = kind.name == "timestamp" and first.get(name).__class__ is int
+            fields.append((name, pa.int64() if is_number else plain.get(kind.name, pa.string())))
+        return json.read_json(
+            pa.BufferReader(data),
+            json.ReadOptions(use_threads=False, block_size=len(data) + 1),
+            json.ParseOptions(pa.schema(fields), unexpected_field_behavior="ignore"),
+        )
+
+    def exact(self, data: bytes, where: Callable[[int], str]) -> tuple[Batch, Sequence[int]]:
+        """As `batch`, each line by itself."""
+        lines = data.split(b"\n")
         objects, numbers = [], []
         for number, line in enumerate(lines):
             if line and not line.isspace():
@@ -45,7 +107,7 @@ class JsonRows:
             if found.__class__ is not dict:
                 raise SchemaError(f"{where(number)}: not a JSON object but {_describe(found)}")
         columns: dict[str, Any] = {name: [found.get(name) for found in objects] for name in self._schema.names}
-        for name, kind in zip(self._schema.names, self._schema.kinds, strict=True):
+        for name, kind in self._kinds:
             accepted = _ACCEPTED[kind.name][0] | ({_NOTHING} if kind.nullable else set())
             if not set(map(type, columns[name])) <= accepted:
                 at = next(at for at, value in enumerate(columns[name]) if type(value) not in accepted)
@@ -104,3 +166,53 @@ def _is_instant(value: int | str | None) -> bool:
     except SchemaError:
         return False
     return True
+
+
+def _plain_lines(data: bytes) -> np.ndarray | None:
+    """The numbers of lines that are not empty, if each of them begins and ends as an object does; else None. Then a
+    line ends where an object does (after a brace that closes none can come that opens), so if there are as many objects
+    as lines, each line is one. None, too, where one may be deeper than orjson goes.
+    """
+    octets = np.frombuffer(data, np.uint8)
+    ends = np.flatnonzero(octets == ord("\n"))
+    starts = np.empty_like(ends)
+    starts[0], starts[1:] = 0, ends[:-1] + 1
+    numbers = np.flatnonzero(ends > starts)
+    starts, last = starts[numbers], ends[numbers] - 1
+    last = last - ((octets[last] == ord("\r")) & (last > starts))
+    if not len(numbers) or len(data) > _MOST_BYTES or (octets[starts] != ord("{")).any():
+        return None
+    if (octets[last] != ord("}")).any():
+        return None
+    long = np.flatnonzero(last - starts >= 2 * _DEEP)
+    lines = [data[start:end] for start, end in zip(starts[long].tolist(), last[long].tolist(), strict=True)]
+    return None if any([line.count(b"[") + line.count(b"{") > _DEEP for line in lines]) else numbers
+
+
+def _is_agreed(data: bytes) -> bool:
+    """Whether what pyarrow takes of these bytes orjson does, too."""
+    if not data.isascii():
+        try:
+            data.decode()
+        except UnicodeDecodeError:
+            return False
+    octets = np.frombuffer(data, np.uint8)
+    begin = np.flatnonzero((octets == ord("N")) | (octets == ord("I")))
+    return not (np.isin(octets[begin - 1], _BEFORE).any() and _UNQUOTED.search(data))
+
+
+def _values(kind: Kind, values: Any) -> Any:
+    """A column as `Batch` takes it. SchemaError where `exact` sees more: which row has no value, that -0 is a whole
+    number, that one is no float64."""
+    import pyarrow as pa
+
+    if values.null_count and not kind.nullable:
+        raise SchemaError("a value is missing")
+    if kind.name == "timestamp":
+        instants = values if pa.types.is_integer(values.type) else instants_of(values)
+        return instants.cast(pa.int64()).fill_null(_NAT).to_numpy().view("datetime64[ns]")
+    if kind.name == "float64":
+        numbers = values.fill_null(0.0).to_numpy()
+        if ((numbers == 0) & np.signbit(numbers)).any() or (np.abs(numbers) >= _WHOLE).any():
+            raise SchemaError("a number may be a whole one")
+    return values

@@ -34,6 +34,14 @@ def test_one_instant_in_many_spellings(text: str) -> None:
     assert _ways(text) == [NOON] * 3
 
 
+@given(st.lists(st.none() | st.sampled_from(SAME), max_size=4))
+def test_a_column_of_any_spellings(texts: list[str | None]) -> None:
+    found = Batch(Schema(at="timestamp?"), {"at": texts})["at"]
+    assert [None if np.isnat(value) else int(value.astype(np.int64)) for value in np.ma.getdata(found)] == [
+        None if text is None else NOON for text in texts
+    ]
+
+
 @pytest.mark.parametrize("text", NONE)
 def test_what_is_no_instant(text: str) -> None:
     for read in (instant_of, lambda text: Batch(AT, {"at": [text]}), lambda text: constant(text, "timestamp")):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from tests.operators.sources.helpers import run
 from tokenring.engine import OperatorError, Schema, SchemaError
 from tokenring.operators import read_json_lines
+from tokenring.operators.sources.json_rows import JsonRows
 
 SCHEMA = Schema("id", name="string?", at="timestamp?", on="bool?", score="float64?")
 
@@ -72,3 +74,82 @@ def test_bytes_have_no_json(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").touch()
     with pytest.raises(SchemaError, match="column 'raw' is bytes, which JSON cannot hold"):
         run(lambda scope: read_json_lines(scope, tmp_path, Schema(raw="bytes")))
+
+
+ALL = Schema("id", size="uint64?", name="string?", at="timestamp?", on="bool?", score="float64?")
+NUMBERS = (
+    *("0", "-0", "1", "-1", "00", "1.0", "1e2", "-0.0", "-0e0", "1.5", "0.1", "9007199254740993"),
+    *("9223372036854775807", "-9223372036854775808", "9223372036854775808", "18446744073709551615"),
+    *("18446744073709551616", "123456789012345678901234567890.5", "1e999", "1e-999"),
+    *("NaN", "-NaN", "Infinity", "-Inf", "+1", "1.", ".5", "-", "0x1", "1_0"),
+)
+TEXTS = (
+    *('"a"', '""', '"\t"', '"a', '"NaN"', '"1"', r'"\u00e4\n"', r'"\ud83d\ude00"', r'"\ud800"', r'"\udc00x"', r'"\x"'),
+    r'"\u0000"',
+)
+TIMES = ('"2026-01-01T00:00:00.5Z"', '"2026-01-01"', '"2026-01-01 02:00 +02"', '"2026-01-01T02:00:00+0200"', '"now"')
+OTHERS = (
+    *("null", "true", "false", "True", "[]", "[1", '{"a":1}', "[" * 1100 + "]" * 1100, "nul", "[NaN]", '", Info"', ""),
+)
+VALUES = st.sampled_from([*NUMBERS, *TEXTS, *TIMES, *OTHERS])
+RIGHT = {
+    "id": st.integers(-5, 5).map(str),
+    "size": st.integers(0, 5).map(str),
+    "name": st.text(max_size=5).map(lambda text: orjson.dumps(text).decode()),
+    "at": st.sampled_from(TIMES[:4]),
+    "on": st.sampled_from(["true", "false", "null"]),
+    "score": st.floats(allow_nan=False, allow_infinity=False).map(repr),
+    "more": st.sampled_from(["1", '"x"', "[1, 2]", '{"id": 1}', "null"]),
+}
+FIELDS = st.sampled_from(list(RIGHT)).flatmap(
+    lambda name: st.tuples(st.just(f'"{name}"'), st.one_of(*[RIGHT[name]] * 12, VALUES))
+)
+
+
+@st.composite
+def objects(draw: st.DrawFn) -> str:
+    fields = draw(st.lists(FIELDS, max_size=5, unique_by=lambda field: field[0]))
+    fields.insert(0, ('"id"', draw(st.one_of(*[RIGHT["id"]] * 12, VALUES))))
+    if draw(st.integers(0, 20)) == 0:
+        fields.append(draw(FIELDS))  # a name twice
+    between = draw(st.sampled_from([",", ", ", ",", ",", ",\n"]))
+    return "{" + between.join([f"{name}:{value}" for name, value in fields]) + "}"
+
+
+ODD_LINES = (
+    *("", " ", "\r", "null", "[]", "{}", "\0", "1}", ' {"id":1}', '{"id":1} ', '{"id":1}\r', '\ufeff{"id":1}'),
+    *('{"id":1}{"id":2}', '{"id":1} 5', '{"id":1},{"id":2}', '{"id":1}\0', '{"id":1', '{"id":', '{"id":1}//'),
+    *('{"more":[{}', '{}],"id":1}'),
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    st.lists(st.one_of(*[objects()] * 12, st.sampled_from(ODD_LINES)), max_size=6),
+    st.sampled_from(["\n", "\r\n"]),
+    st.sampled_from(["\n", ""]),
+    st.none() | st.integers(0, 60),
+)
+def test_both_readers_read_alike(lines: list[str], between: str, end: str, damage: int | None) -> None:
+    data = (between.join(lines) + end).encode()
+    if damage is not None:
+        data = data[:damage] + b"\xff" + data[damage:]
+
+    def read(quick: bool) -> object:
+        rows = JsonRows("read", ALL)
+        try:
+            batch, numbers = (rows.batch if quick else rows.exact)(data, lambda line: f"line {line + 1}")
+        except SchemaError as error:
+            return str(error)
+        words = [column.view(np.int64).tolist() for at, column in enumerate(batch.columns) if ALL.names[at] != "name"]
+        return [*map(int, numbers)], words, batch["name"].tolist()
+
+    assert read(quick=True) == read(quick=False)
+
+
+def test_a_block_of_right_lines_is_read_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(JsonRows, "exact")
+    same = {"at": "2026-01-01T00:00:00Z", "on": True, "score": 0.5, "more": {}}
+    lines = [orjson.dumps({"id": at, "size": at, "name": "ä" if at else None, **same}) for at in range(3)]
+    batch, numbers = JsonRows("read", ALL).batch(b"\n\n".join(lines), str)
+    assert batch["name"].tolist() == [None, "ä", "ä"] and list(numbers) == [0, 2, 4]
