@@ -3,97 +3,113 @@
 import numpy as np
 
 from tokenring.engine import COLUMN, TABLE, WORDS, Batch, Schema, int64, kernel
-from tokenring.operators.state import HeapedColumns, Keys, RowStore, grown, joined
+from tokenring.operators.state import GrowingTable, HeapedColumns, Keys, RowStore, joined
 from tokenring.operators.time import order_words, ranked
+
+COUNT, CHANGED = range(2)
+"""The first words of a slot's block: how many rows it has, and the first rank that changed, from 1; 0 if none has."""
+HEADER = 2
+"""Words of a block before what else its owner keeps of the slot; then come the rows, in order: of each the words of its
+order, then what its owner keeps of it."""
 
 
 @kernel
-def _before(one, i, other, j):  # type: ignore[no-untyped-def]
-    """Whether row i of one table comes before row j of another, lexicographically."""
-    for at in range(one.shape[1]):
-        if one[i, at] != other[j, at]:
-            return one[i, at] < other[j, at]
-    return False
+def _comes_before(orders, i, block, row, equal_wins):  # type: ignore[no-untyped-def]
+    for at in range(orders.shape[1]):
+        if orders[i, at] != block[row + at]:
+            return orders[i, at] < block[row + at]
+    return equal_wins
 
 
-@kernel(int64(TABLE, COLUMN, int64, TABLE, WORDS, WORDS, WORDS, WORDS, WORDS))
-def insert(orders, slots, most, kept, places, counts, changed, put, touched):  # type: ignore[no-untyped-def]
-    """Rank rows among the best of their slots, behind equal ones.
+@kernel
+def place_row(orders, i, block, first, width, most, equal_wins):  # type: ignore[no-untyped-def]
+    """Put the order of row i among the rows of a block, of `width` words each from word `first` on, behind equal ones,
+    or before them if equal_wins. Returns its place from 0; -1 if `most` others are better."""
+    at = block[COUNT]
+    if at == most:
+        at -= 1
+        if not _comes_before(orders, i, block, first + at * width, equal_wins):
+            return -1
+    else:
+        block[COUNT] += 1
+    row = first + at * width
+    while at > 0 and _comes_before(orders, i, block, row - width, equal_wins):
+        for word in range(row, row + width):
+            block[word] = block[word - width]
+        at -= 1
+        row -= width
+    for word in range(orders.shape[1]):
+        block[row + word] = orders[i, word]
+    return at
 
-    kept, int64 (most * slots, words), places, int64 (most * slots,): of each slot's best rows, in order, the order and
-    where among the slot's places the row is stored. put, int64 (rows,): the place that each row is to be stored at, -1
-    if it is not among the best. changed, int64 (slots,): the first rank that changed, from 1; touched: slots where it
-    was 0 before. Returns how many.
-    """
-    found = 0
-    for i in range(len(slots)):
-        slot = slots[i]
-        base, count = slot * most, counts[slot]
-        put[i] = -1
-        if count == most:
-            if not _before(orders, i, kept, base + most - 1):
-                continue
-            place, at = places[base + most - 1], most - 1
-        else:
-            place, at = count, count
-            counts[slot] += 1
-        while at > 0 and _before(orders, i, kept, base + at - 1):
-            for word in range(kept.shape[1]):
-                kept[base + at, word] = kept[base + at - 1, word]
-            places[base + at] = places[base + at - 1]
-            at -= 1
-        for word in range(kept.shape[1]):
-            kept[base + at, word] = orders[i, word]
-        places[base + at] = place
-        put[i] = base + place
-        if changed[slot] == 0:
-            touched[found] = slot
-            found += 1
-            changed[slot] = at + 1
-        else:
-            changed[slot] = min(changed[slot], at + 1)
+
+@kernel
+def note_change(block, at, slot, touched, found):  # type: ignore[no-untyped-def]
+    """The ranks of a slot have changed from place `at` on: it is listed, once, behind the `found` of those before.
+    Returns how many there are then."""
+    if block[CHANGED] == 0:
+        touched[found] = slot
+        block[CHANGED] = at + 1
+        return found + 1
+    block[CHANGED] = min(block[CHANGED], at + 1)
     return found
 
 
-@kernel(int64(COLUMN, int64, WORDS, WORDS, WORDS, WORDS, WORDS))
-def list_changed(slots, most, places, counts, changed, found, ranks):  # type: ignore[no-untyped-def]
+@kernel(int64(TABLE, COLUMN, int64, int64, TABLE, WORDS, WORDS))
+def insert(orders, slots, most, equal_wins, blocks, put, touched):  # type: ignore[no-untyped-def]
+    """Rank rows among the best of their slots.
+
+    blocks, int64 (slots, HEADER + most rows): of each row also where among the slot's places it is stored. put, int64
+    (rows,): the place that each row is to be stored at, -1 if it is not among the best. touched: the slots whose ranks
+    had not changed before. Returns how many.
+    """
+    found, width = 0, orders.shape[1] + 1
+    for i in range(len(slots)):
+        slot = slots[i]
+        block = blocks[slot]
+        place = block[COUNT]
+        if place == most:
+            place = block[HEADER + most * width - 1]  # of the row that has to go
+        at = place_row(orders, i, block, HEADER, width, most, equal_wins != 0)
+        put[i] = -1
+        if at >= 0:
+            block[HEADER + (at + 1) * width - 1] = place
+            put[i] = slot * most + place
+            found = note_change(block, at, slot, touched, found)
+    return found
+
+
+@kernel(int64(COLUMN, int64, int64, TABLE, WORDS, WORDS))
+def list_changed(slots, most, width, blocks, found, ranks):  # type: ignore[no-untyped-def]
     """Write the places and ranks of slots' best rows, from the first changed rank on; nothing is changed then."""
     total = 0
     for slot in slots:
-        for at in range(max(changed[slot], 1) - 1, counts[slot]):
-            found[total], ranks[total] = slot * most + places[slot * most + at], at + 1
+        block = blocks[slot]
+        for at in range(max(block[CHANGED], 1) - 1, block[COUNT]):
+            found[total], ranks[total] = slot * most + block[HEADER + (at + 1) * width - 1], at + 1
             total += 1
-        changed[slot] = 0
+        block[CHANGED] = 0
     return total
 
 
 class TopState:
-    """The best rows of `schema` by slot. Memory: `most` rows a slot."""
+    """The best rows of `schema` by slot; of equal ones the first to arrive, or the last with equal_wins. Memory: `most`
+    rows a slot."""
 
-    def __init__(self, schema: Schema, order: str, ties: tuple[str, ...], most: int, largest: bool) -> None:
+    def __init__(
+        self, schema: Schema, order: str, ties: tuple[str, ...], most: int, largest: bool, equal_wins: bool = False
+    ) -> None:
         self._order, self._ties, self._largest, self._most = order, ties, largest, most
-        self._kept = np.empty((64 * most, 1 + len(ties)), np.int64)
-        self._places = np.empty(64 * most, np.int64)
-        self._counts, self._changed = np.zeros(64, np.int64), np.zeros(64, np.int64)
+        self._equal_wins = int(equal_wins)
+        self._width = 2 + len(ties)
+        self._blocks = GrowingTable(HEADER + most * self._width)
         self._rows = RowStore(schema)
 
     def reset(self, slots: np.ndarray, limit: int) -> None:
         """See State."""
-        self._reserve(limit)
-        self._counts[slots] = self._changed[slots] = 0
-
-    def _reserve(self, limit: int) -> None:
-        if len(self._counts) < limit:
-            self._counts, self._changed = grown(self._counts, limit), grown(self._changed, limit)
-            rows = self._most * len(self._counts)
-            self._places = grown(self._places, rows, None)
-            self._kept = grown(self._kept, rows, None, axis=0)
-
-    def tables(self, limit: int) -> tuple[np.ndarray, ...]:
-        """Room for slots below `limit`, of rows without text: kept, places, counts and changed, as `insert` takes them,
-        and the columns of the rows that are stored."""
-        self._reserve(limit)
-        return self._kept, self._places, self._counts, self._changed, *self._rows.reserve(self._most * limit)
+        if limit > self._blocks.rows:
+            self._blocks.reserve(max(limit, 2 * self._blocks.rows))
+        self._blocks.table[slots, :HEADER] = 0
 
     def take(self, batch: Batch, slots: np.ndarray) -> None:
         """See State."""
@@ -110,9 +126,7 @@ class TopState:
             batch, slots = batch.filter(chosen), slots[chosen]
         put, touched = np.empty(batch.rows, np.int64), np.empty(batch.rows, np.int64)
         orders = order_words(batch, self._order, self._ties, self._largest)
-        found = insert(
-            *(orders, slots, self._most, self._kept, self._places, self._counts, self._changed, put, touched)
-        )
+        found = insert(orders, slots, self._most, self._equal_wins, self._blocks.table, put, touched)
         rows = np.flatnonzero(put >= 0)
         if len(rows):
             self._rows.put(put[rows], batch.select(self._rows.schema), rows)
@@ -120,7 +134,7 @@ class TopState:
 
     def merge(self, other: "TopState", source: np.ndarray, target: np.ndarray) -> None:
         """See State."""
-        counts = other._counts[source]
+        counts = other._blocks.table[source, COUNT]
         places, _ = other._listed(source)
         self.take(other._rows.batch(places), np.repeat(target, counts))
 
@@ -129,14 +143,15 @@ class TopState:
         self._rows.drop((slots[:, None] * self._most + np.arange(self._most)).ravel())
 
     def _listed(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        self._changed[slots] = 1
+        self._blocks.table[slots, CHANGED] = 1
         return self.changed_rows(slots)
 
     def changed_rows(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Places and ranks, int64, of the rows of slots from the first rank on that has changed since the last call."""
-        room = int(self._counts[slots].sum())
+        blocks = self._blocks.table
+        room = int(blocks[slots, COUNT].sum())
         places, ranks = np.empty(room, np.int64), np.empty(room, np.int64)
-        total = list_changed(slots, self._most, self._places, self._counts, self._changed, places, ranks)
+        total = list_changed(slots, self._most, self._width, blocks, places, ranks)
         return places[:total], ranks[:total]
 
     def shown(self, places: np.ndarray, ranks: np.ndarray) -> tuple[HeapedColumns, int]:

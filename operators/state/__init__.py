@@ -33,12 +33,13 @@ from tokenring.operators.state.heap import pop, push
 from tokenring.operators.state.heaped_columns import HeapedColumns, joined, wrapped
 from tokenring.operators.state.keys import Keys
 from tokenring.operators.state.row_store import RowStore
-from tokenring.operators.state.tables import grown
+from tokenring.operators.state.tables import GrowingTable, grown
 from tokenring.operators.state.updates import as_rows, require_newest, require_rows, updates_by
 
 __all__ = [
     "CAPACITY",
     "FREE",
+    "GrowingTable",
     "HeapedColumns",
     "KEYS_WORDS",
     "KEY_COLUMNS",
