@@ -1,9 +1,9 @@
-"""Stages events into a folder: Spark makes Parquet, the raw columns follow from it, the manifest seals it."""
+"""Stages events into a folder: Parquet by Spark or of foreign rows, raw columns made of it, a manifest as the seal."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from tokenring.nexmark.events import STREAMS, GeneratorConfig
 from tokenring.nexmark.manifest import write_manifest
 from tokenring.nexmark.spark import plain_path, run_spark_job
 from tokenring.nexmark.staging.column_files import write_columns
-from tokenring.nexmark.staging.foreign import find_source, normalise
+from tokenring.nexmark.staging.foreign import find_source, normalise, write_in_order
 from tokenring.nexmark.staging.staging_folder import staging_folder
 from tokenring.tools.system import Advance, silent
 
@@ -68,56 +68,44 @@ def stage_foreign(
     out: Path,
     *,
     time_unit: str = "ns",
-    master: str = "local[*]",
-    partitions: int | None = None,
     force: bool = False,
     progress: Advance = silent,
     told: str | None = None,
 ) -> dict[str, Any]:
-    """Checks somebody else's events, has Spark sort them by time, and stages them into `out`; returns the manifest.
+    """Checks somebody else's events, puts them in order, and stages them into `out`; returns the manifest.
 
     told: what the manifest says of where they came from, if that is not their path.
     """
     source = find_source(source_path, out)
     amount, needed_bytes = source.size()
-    read = 0
-
-    def advanced(count: int) -> None:
-        nonlocal read
-        read += count
-        progress("checking", read, amount)
 
     with staging_folder(out, force, needed_bytes) as building:
-        with spark_paths(building) as (spark_out, scratch):
-            raw = scratch / "raw"
-            raw.mkdir()
-            rows = normalise(source, time_unit, raw, advanced)
-            arguments = {
-                "app": "tokenring stage",
-                "master": master,
-                "partitions": partitions,
-                "rows": rows,
-                "raw": str(raw),
-                "out": str(spark_out),
-            }
-            progress("sorting", 0, 1)
-            run_spark_job(
-                "tokenring.nexmark.spark.jobs.sort", arguments, scratch, lambda done, of: progress("sorting", done, of)
-            )
-        streams = seal_streams(building, rows, progress)
+        scratch = building / ".scratch"
+        scratch.mkdir()
+        streams = normalise(source, time_unit, scratch, _counting(progress, "checking", amount))
+        rows = {raw.stream.name: raw.rows for raw in streams}
+        write_in_order(streams, scratch, building, _counting(progress, "sorting", sum(rows.values())))
+        shutil.rmtree(scratch)
+        entries = seal_streams(building, rows, progress)
         origin = {"path": told or str(source_path.absolute()), "format": source.format, "time_unit": time_unit}
         return write_manifest(
-            building, sum(rows.values()), streams, {"rate": None, "seed": None, "generator": None, "source": origin}
+            building, sum(rows.values()), entries, {"rate": None, "seed": None, "generator": None, "source": origin}
         )
 
 
-def seal_streams(building: Path, rows: dict[str, int], progress: Advance) -> dict[str, Any]:
-    """Writes the raw columns of every stream; returns their manifest entries."""
-    done, total = 0, sum(rows.values())
+def _counting(progress: Advance, what: str, amount: int) -> Callable[[int], None]:
+    """Told of more and more, tells how much of all that is."""
+    done = 0
 
     def advanced(count: int) -> None:
         nonlocal done
         done += count
-        progress("writing columns", done, total)
+        progress(what, done, amount)
 
+    return advanced
+
+
+def seal_streams(building: Path, rows: dict[str, int], progress: Advance) -> dict[str, Any]:
+    """Writes the raw columns of every stream; returns their manifest entries."""
+    advanced = _counting(progress, "writing columns", sum(rows.values()))
     return {name: write_columns(building, STREAMS[name], rows[name], advanced) for name in STREAMS}

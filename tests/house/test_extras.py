@@ -57,8 +57,7 @@ def test_the_core_imports_no_extra() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("stage --out {folder}/new --events 10", "`tokenring stage` needs pyspark, pandas"),
-        ("stage --out {folder}/new --from {folder}", "`tokenring stage` needs pyspark, pandas"),
+        ("stage --out {folder}/new --events 10", "`tokenring stage --events` needs pyspark, pandas"),
         ("run q4 --input {folder} --verify", "--verify needs pyspark, pandas"),
         ("run all --input {folder} --engine spark", "--engine spark needs pyspark, pandas"),
         ("bench nexmark --quick", "needs pyspark, pandas"),

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tokenring.engine.raw import LENGTH_MASK
 from tokenring.nexmark.errors import ForeignDataError
 from tokenring.nexmark.events import I64, STREAMS, TIME_LIMIT_NS, Stream
+from tokenring.nexmark.staging.foreign.raw_rows import RawRows
 
 TIME_UNITS_NS: Final = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 
@@ -54,30 +53,6 @@ def check_rows(path: Path, stream: Stream, columns: dict[str, Any], where: Where
             row = int(wrong[0])
             starts, ends = int(columns["date_time"][row]), int(columns["expires"][row])
             refuse(path, "expires", where(row), f"the auction expires at {ends} ns, before its start at {starts} ns")
-
-
-class NormalisedWriter:
-    """Writes checked rows as Parquet of one plain shape, which is all that Spark gets to see."""
-
-    def __init__(self, folder: Path, stream: Stream) -> None:
-        self.stream = stream
-        self.path = folder / f"{stream.name}.parquet"
-        self.rows = 0
-        fields = [(c.name, pa.int64() if c.is_integer else pa.string()) for c in stream.columns]
-        self._schema = pa.schema(fields)
-        self._writer = pq.ParquetWriter(self.path, self._schema)
-
-    def append(self, columns: dict[str, Any]) -> None:
-        """Columns missing here are strings that the source does not have: they become null."""
-        rows = len(columns["date_time"])
-        arrays = [
-            pa.array(columns[f.name], f.type) if f.name in columns else pa.nulls(rows, f.type) for f in self._schema
-        ]
-        self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
-        self.rows += rows
-
-    def close(self) -> None:
-        self._writer.close()
 
 
 @dataclass
@@ -122,7 +97,7 @@ class Intake:
     """Where the readers of foreign data put their checked rows."""
 
     def __init__(self, folder: Path) -> None:
-        self.writers = {name: NormalisedWriter(folder, stream) for name, stream in STREAMS.items()}
+        self.streams = {name: RawRows(folder, stream) for name, stream in STREAMS.items()}
         self.auction_ids = AuctionIds()
 
     def take(self, path: Path, stream: Stream, columns: dict[str, Any], where: Where) -> None:
@@ -130,14 +105,13 @@ class Intake:
         check_rows(path, stream, columns, where)
         if stream.name == "auction":
             self.auction_ids.add(path, np.asarray(columns["id"]), where)
-        self.writers[stream.name].append(columns)
+        self.streams[stream.name].append(columns)
 
-    def finish(self) -> dict[str, int]:
-        """Ends the intake; returns the rows of each stream."""
+    def finish(self) -> list[RawRows]:
+        """What was taken is all; returns the streams by rank."""
         self.auction_ids.check()
-        self.close()
-        return {name: writer.rows for name, writer in self.writers.items()}
+        return sorted(self.streams.values(), key=lambda raw: raw.stream.rank)
 
     def close(self) -> None:
-        for writer in self.writers.values():
-            writer.close()
+        for raw in self.streams.values():
+            raw.close()

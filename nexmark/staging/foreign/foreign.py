@@ -1,4 +1,4 @@
-"""Finds out what a source of foreign events is, checks all of it, and writes it down in one plain shape for Spark."""
+"""Finds out what a source of foreign events is, checks all of it, and writes it down in one plain shape."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tokenring.nexmark.events import AUCTION, BID, STREAMS
 from tokenring.nexmark.staging.foreign.checks import Intake
 from tokenring.nexmark.staging.foreign.json_lines import SUFFIXES, json_files, read_json_lines
 from tokenring.nexmark.staging.foreign.parquet import part_files, read_parquet, total_rows
+from tokenring.nexmark.staging.foreign.raw_rows import RawRows
 
 _BYTES_PER_ROW = 250
 _COPIES = 3
@@ -70,8 +71,8 @@ def find_source(path: Path, out: Path) -> Source:
     return Source(path, {name: part_files(path / f"{name}.parquet") for name in present}, [])
 
 
-def normalise(source: Source, unit: str, folder: Path, advanced: Callable[[int], None]) -> dict[str, int]:
-    """Checks every row and writes `folder/<stream>.parquet`; returns the rows of each stream."""
+def normalise(source: Source, unit: str, folder: Path, advanced: Callable[[int], None]) -> list[RawRows]:
+    """Checks every row and writes them into files of the folder; returns the streams by rank."""
     intake = Intake(folder)
     try:
         for name, files in source.parquet.items():

@@ -66,6 +66,7 @@ def test_no_subcommand_shows_the_help(capsys: pytest.CaptureFixture[str]) -> Non
         ("--from src --events 10", "--events"),
         ("--from src --rate 10 --seed 1", "--rate, --seed"),
         ("--from src --set categories=3", "--set"),
+        ("--from src --master local --partitions 2", "--master, --partitions: for generated events only"),
         ("--from src --time-unit s", "--time-unit"),
         ("--from src", "src"),
         ("--nonsense", "--nonsense"),

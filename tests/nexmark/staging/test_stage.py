@@ -133,7 +133,6 @@ def in_order(events: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str
     return ordered
 
 
-@pytest.mark.usefixtures("spark")
 def test_foreign_events_in_three_layouts_are_the_same_events(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -149,7 +148,7 @@ def test_foreign_events_in_three_layouts_are_the_same_events(
         for part in range(3):
             some = pa.Table.from_pylist([row | {"note": "x"} for row in shuffled[part::3]])
             pq.write_table(some, source / f"{name}.parquet" / f"part-{part}.parquet")
-    outs.append((source, "ns", "4"))
+    outs.append((source, "ns"))
 
     # Timestamp columns of microseconds, one file each, other rows first.
     source = tmp_path / "stamps"
@@ -162,7 +161,7 @@ def test_foreign_events_in_three_layouts_are_the_same_events(
                 stamps = whole[column.name].cast(pa.timestamp("ns")).cast(pa.timestamp("us", "UTC"))
                 whole = whole.set_column(at, column.name, stamps)
         pq.write_table(whole, source / f"{name}.parquet")
-    outs.append((source, "ns", "1"))
+    outs.append((source, "ns"))
 
     # JSON lines in milliseconds, all streams mixed.
     source = tmp_path / "events.jsonl"
@@ -172,13 +171,12 @@ def test_foreign_events_in_three_layouts_are_the_same_events(
         lines += [orjson.dumps({name.capitalize(): row | {t: row[t] // MS_NS for t in times}}) for row in rows]
     dice.shuffle(lines)
     source.write_bytes(b"\n".join(lines))
-    outs.append((source, "ms", "3"))
+    outs.append((source, "ms"))
 
     expected, digests = in_order(events), []
-    for index, (origin, unit, partitions) in enumerate(outs):
+    for index, (origin, unit) in enumerate(outs):
         out = tmp_path / f"out{index}"
-        options = ["--time-unit", unit, "--partitions", partitions, "--master", "local[2]"]
-        outcome = tokenring(capsys, "stage", "--out", out, "--from", origin, *options)
+        outcome = tokenring(capsys, "stage", "--out", out, "--from", origin, "--time-unit", unit)
         assert (outcome.status, outcome.err) == (0, "")
         staged = StagedEvents.open(out, {name: [*STREAMS[name].integer_columns, "event"] for name in STREAMS})
         for name, stream in STREAMS.items():
@@ -196,7 +194,6 @@ def test_foreign_events_in_three_layouts_are_the_same_events(
     assert len(set(digests)) == 1
 
 
-@pytest.mark.usefixtures("spark")
 def test_no_events_at_all_and_staging_a_staged_folder(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     source = tmp_path / "src"
     source.mkdir()

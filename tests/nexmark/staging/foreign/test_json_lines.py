@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-import pyarrow.parquet as pq
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +16,7 @@ from tests.nexmark.helpers import auction, bid, tokenring
 from tokenring.nexmark.events.schema import TIME_LIMIT_NS
 from tokenring.nexmark.staging.foreign.foreign import find_source, normalise
 from tokenring.nexmark.staging.foreign.json_lines import FLUSH_ROWS, iso_to_ns
+from tokenring.nexmark.staging.foreign.raw_rows import rows_of
 
 BID = {"auction": 1, "bidder": 8, "price": 300, "date_time": 2_000, "channel": "Apple", "url": "u", "extra": None}
 CAMEL_AUCTION = {"id": 1, "itemName": "vase", "description": "old", "initialBid": 100, "reserve": 200}
@@ -31,8 +32,8 @@ def lines(path: Path, *records: Any) -> Path:
 
 def read(source: Path, folder: Path, unit: str = "ns") -> dict[str, list[dict[str, Any]]]:
     folder.mkdir()
-    normalise(find_source(source, folder / "out"), unit, folder, lambda _: None)
-    return {name: pq.read_table(folder / f"{name}.parquet").to_pylist() for name in ("person", "auction", "bid")}
+    streams = normalise(find_source(source, folder / "out"), unit, folder, lambda _: None)
+    return {raw.stream.name: pa.Table.from_batches(rows_of(raw.path), raw.schema).to_pylist() for raw in streams}
 
 
 SHAPES = {

@@ -15,6 +15,7 @@ from tests.nexmark.helpers import auction, bid, table, tokenring
 from tokenring.nexmark.events.schema import TIME_LIMIT_NS
 from tokenring.nexmark.staging.foreign.foreign import find_source, normalise
 from tokenring.nexmark.staging.foreign.parquet import BATCH_ROWS
+from tokenring.nexmark.staging.foreign.raw_rows import rows_of
 
 INT64_MAX = 2**63 - 1
 
@@ -43,11 +44,11 @@ def refused(capsys: pytest.CaptureFixture[str], tmp_path: Path, source: Path, *o
 
 
 def accepted(source: Path, tmp_path: Path, unit: str = "ns") -> dict[str, pa.Table]:
-    """The checked rows in the plain shape that Spark is given."""
+    """The checked rows in their plain shape."""
     folder = tmp_path / "normal"
     folder.mkdir()
-    normalise(find_source(source, tmp_path / "events"), unit, folder, lambda _: None)
-    return {name: pq.read_table(folder / f"{name}.parquet") for name in ("bid", "auction", "person")}
+    streams = normalise(find_source(source, tmp_path / "events"), unit, folder, lambda _: None)
+    return {raw.stream.name: pa.Table.from_batches(rows_of(raw.path), raw.schema) for raw in streams}
 
 
 BIDS = table("bid", [bid(price=300 + row) for row in range(5)])
