@@ -12,6 +12,7 @@ from tokenring.engine import kernel
 from tokenring.engine.raw import words_at
 
 LEAST = -(2**63)
+SMALL_BITS = 51  # of numbers that are divided as floats, their sign apart: so quotients are less than one off
 INT_ADD, INT_SUB, INT_MUL, INT_DIV, INT_MOD, INT_LEAST, INT_GREATEST = range(7)
 UINT_ADD, UINT_SUB, UINT_MUL, UINT_DIV, UINT_MOD, UINT_LEAST, UINT_GREATEST = range(7, 14)
 REAL_ADD, REAL_SUB, REAL_MUL, REAL_TRUE_DIV, REAL_DIV, REAL_MOD, REAL_LEAST, REAL_GREATEST = range(14, 22)
@@ -37,8 +38,7 @@ def divide(first, divisor, target, count, magic, shift, wants_rest):  # type: ig
     """Floor division of int64 by one positive divisor: the upper half of a product with `magic`, shifted, which unlike
     the processor's division is done for several words at once (`magic_for`).
     """
-    low = np.uint64(0xFFFFFFFF)
-    half = np.uint64(32)
+    low, half = np.uint64(0xFFFFFFFF), np.uint64(32)
     magic_low, magic_high = np.uint64(magic) & low, np.uint64(magic) >> half
     steps = np.uint64(shift)
     for i in range(count):
@@ -52,6 +52,19 @@ def divide(first, divisor, target, count, magic, shift, wants_rest):  # type: ig
         quotient = np.int64(upper >> steps) ^ sign
         rest = np.int64(np.uint64(value) - np.uint64(quotient) * np.uint64(divisor))
         target[i] = rest if wants_rest else quotient
+
+
+@kernel
+def divide_small(first, divisor, target, count, wants_rest):  # type: ignore[no-untyped-def]
+    """The same for numbers of at most `SMALL_BITS` bits, several times as fast: the quotient by a reciprocal
+    is at most one off, and its rest says which way."""
+    reciprocal = 1.0 / np.float64(divisor)
+    for i in range(count):
+        value = first[i]
+        quotient = np.int64(np.floor(np.float64(value) * reciprocal))
+        rest = value - quotient * divisor
+        quotient += np.int64(rest >= divisor) - np.int64(rest < 0)
+        target[i] = value - quotient * divisor if wants_rest else quotient
 
 
 def magic_for(divisor: int) -> tuple[int, int]:
@@ -90,6 +103,8 @@ def whole(op, target, first, second, count, constant, magic):  # type: ignore[no
     elif op == INT_GREATEST:
         for i in range(count):
             t[i] = max(a[i], b[i])
+    elif constant != 0 and b[0] > 1 and magnitude(a, count) <= SMALL_BITS and magnitude(b, 1) <= SMALL_BITS:
+        divide_small(a, b[0], t, count, op == INT_MOD)
     elif constant != 0 and b[0] > 1:
         divide(a, b[0], t, count, magic, constant - 1, op == INT_MOD)
     else:

@@ -55,6 +55,23 @@ def test_int64(name: str) -> None:
             assert (fault == 0) == (right is None), (values[at], y)
 
 
+@pytest.mark.parametrize("name", ["DIV", "MOD"])
+def test_small_numbers_divided_by_one(name: str) -> None:
+    """Beside every multiple, where a reciprocal that is rounded is most easily one off, and at both bounds."""
+    chance = random.Random(2)
+    bound = 2**blocks.SMALL_BITS - 1
+    op = getattr(blocks, f"INT_{name}")
+    for divisor in (2, 3, 7, 10, 100, 123, 2**31 - 1, 2**40 + 15, bound - 1, bound):
+        most = bound // divisor
+        quotients = {0, 1, most - 1, most, *(chance.randint(0, most) for _ in range(50))}
+        near = {quotient * divisor + more for quotient in quotients for more in (-1, 0, 1)} | {bound}
+        values = sorted({sign * value for value in near for sign in (1, -1) if abs(value) <= bound})
+        a, b, made = np.array(values), np.full(len(values), divisor), np.zeros(len(values), np.int64)
+        magic, shift = blocks.magic_for(divisor)
+        assert not blocks.whole(op, address_of(made), address_of(a), address_of(b), len(values), 1 + shift, magic)
+        assert made.tolist() == [OPERATIONS[name](value, divisor) for value in values], divisor
+
+
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_uint64(name: str) -> None:
     values = [0, 1, 2, 3, 7, 2**32, 2**32 - 1, 2**63 - 1, 2**63, 2**64 - 1]
