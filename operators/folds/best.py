@@ -5,59 +5,61 @@ from collections.abc import Sequence
 import numpy as np
 
 from tokenring.engine import COLUMN, TABLE, WORDS, Batch, Schema, int64, kernel, void
-from tokenring.operators.state import Keys, grown
+from tokenring.operators.state import GrowingTable, Keys
 from tokenring.operators.time import order_words, ranked
 
-NO_ROW = -1
-"""Of `state`: a key that has no row yet."""
+STATE = 0
+"""The first word of what is kept of a slot: NO_ROW, HAS_ROW, or behind how many winners of these rows the slot's is
+listed. Behind it comes the order of its best row."""
+NO_ROW, HAS_ROW = 0, -1
 
 
-@kernel(int64(TABLE, COLUMN, COLUMN, TABLE, WORDS, int64, WORDS, WORDS, int64))
-def win(orders, slots, rows, kept, state, equal_wins, winners, won, found):  # type: ignore[no-untyped-def]
+@kernel(int64(TABLE, COLUMN, COLUMN, TABLE, int64, int64, WORDS, WORDS, int64))
+def win(orders, slots, rows, kept, equal_wins, each, winners, won, found):  # type: ignore[no-untyped-def]
     """Which rows are the best of their slots, after all of them: written by slot, in order of first win, behind the
-    `found` of those before them, until `end_wins`.
+    `found` of those before them, until `end_wins`. With each: all that are the best when they come.
 
-    rows: what they are called. kept, int64 (slots, words): the best rows' orders. state, int64 (slots,): NO_ROW, or 0.
-    winners, won: the rows, and the slots they have won. Returns how many there are.
+    rows: what they are called. kept, int64 (slots, 1 + words): the state, and the best rows' orders. winners, won: the
+    rows, and the slots they have won. Returns how many there are.
     """
     for i in range(len(slots)):
-        slot = slots[i]
-        better = state[slot] < 0
+        best = kept[slots[i]]
+        better = best[STATE] == NO_ROW
         if not better:
             better = equal_wins != 0
             for at in range(orders.shape[1]):
-                if orders[i, at] != kept[slot, at]:
-                    better = orders[i, at] < kept[slot, at]
+                if orders[i, at] != best[1 + at]:
+                    better = orders[i, at] < best[1 + at]
                     break
         if better:
             for at in range(orders.shape[1]):
-                kept[slot, at] = orders[i, at]
-            if state[slot] <= 0:
-                won[found] = slot
+                best[1 + at] = orders[i, at]
+            if best[STATE] <= 0 or each != 0:
+                won[found] = slots[i]
                 found += 1
-                state[slot] = found
-            winners[state[slot] - 1] = rows[i]
+                best[STATE] = found
+            winners[best[STATE] - 1] = rows[i]
     return found
 
 
-@kernel(void(COLUMN, WORDS))
-def end_wins(won, state):  # type: ignore[no-untyped-def]
+@kernel(void(COLUMN, TABLE))
+def end_wins(won, kept):  # type: ignore[no-untyped-def]
     """Nobody has won yet of what comes next."""
     for slot in won:
-        state[slot] = 0
+        kept[slot, STATE] = HAS_ROW
 
 
 class Best:
     """The best so far by key: that with the least `ties` of those with the largest (or smallest) `order`; of equal ones
-    the first to arrive, or the last with equal_wins. Memory: each key, and 8 bytes for `order` and each of the ties."""
+    the first to arrive, or the last with equal_wins. Memory: each key, 8 bytes, and 8 for `order` and each of the ties.
+    """
 
     def __init__(
         self, schema: Schema, by: Sequence[str], order: str, ties: tuple[str, ...], largest: bool, equal_wins: bool
     ) -> None:
         self._keys = Keys(schema, by)
         self._order, self._ties, self._largest, self._equal_wins = order, ties, largest, equal_wins
-        self._kept = np.empty((64, 1 + len(ties)), np.int64)
-        self._state = np.full(64, NO_ROW, np.int64)
+        self._kept = GrowingTable(2 + len(ties))
 
     def winners(self, batch: Batch) -> Batch:
         """The rows of a batch that are their keys' best now, one a key, in no order between keys."""
@@ -65,13 +67,11 @@ class Best:
         if chosen is not None:
             batch = batch.filter(chosen)
         slots = self._keys.slots(batch)
-        limit = self._keys.limit
-        if len(self._kept) < limit:
-            self._kept = grown(self._kept, limit, None, axis=0)
-            self._state = grown(self._state, limit, NO_ROW)
+        if self._keys.limit > self._kept.rows:
+            self._kept.reserve(max(self._keys.limit, 2 * self._kept.rows))
         winners, won = np.empty(batch.rows, np.int64), np.empty(batch.rows, np.int64)
         orders = order_words(batch, self._order, self._ties, self._largest)
-        state, rows = self._state, np.arange(batch.rows)
-        found = win(orders, slots, rows, self._kept, state, int(self._equal_wins), winners, won, 0)
-        end_wins(won[:found], state)
+        kept, rows = self._kept.table, np.arange(batch.rows)
+        found = win(orders, slots, rows, kept, int(self._equal_wins), 0, winners, won, 0)
+        end_wins(won[:found], kept)
         return batch.take(winners[:found])

@@ -5,18 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from tokenring.engine import Schema, kernel
-from tokenring.engine.compiled import (
-    DONE,
-    NEEDS_ROOM,
-    address_of,
-    column_of,
-    entry,
-    new_message,
-    rows_of,
-    table_at,
-    words_at,
-)
-from tokenring.operators.folds.best import NO_ROW, end_wins, win
+from tokenring.engine.compiled import DONE, NEEDS_ROOM, address_of, column_of, entry, new_message, rows_of, table_at
+from tokenring.operators.folds.best import end_wins, win
 from tokenring.operators.folds.compiled_folds import gather
 from tokenring.operators.folds.kernels import BLOCK
 from tokenring.operators.mechanisms import MESSAGE, REPLY, CompiledLogic, driven, own_words
@@ -26,17 +16,17 @@ from tokenring.operators.state import (
     NUMBERS_WORDS,
     PLACES,
     SOURCE_WORDS,
+    GrowingTable,
     Keys,
-    grown,
     link_numbers,
     number_by,
 )
 
 # Words of its own: where keys are. BY, ORDERS: the columns of the key, and of the order, among those that arrive. KEPT,
-# STATE: as `win` takes them. ROW: the row to go on with after there was no room; FOUND: winners so far, in the first
+# EACH: as `win` takes them. ROW: the row to go on with after there was no room; FOUND: winners so far, in the first
 # columns of the messages WINNERS, 0 outside of calls, and WON. WIDTH: the columns that are sent, with a rank if so.
 _KEYS = 0
-_BY, _BY_COUNT, _SOURCES, _SCRATCH, _WORDS, _ORDERS, _ORDER_COUNT, _KEPT, _STATE, _EQUAL_WINS, _ROW, _FOUND, \
+_BY, _BY_COUNT, _SOURCES, _SCRATCH, _WORDS, _ORDERS, _ORDER_COUNT, _KEPT, _EACH, _EQUAL_WINS, _ROW, _FOUND, \
     _WINNERS, _WON, _WIDTH, _WITH_RANK = range(NUMBERS_WORDS, NUMBERS_WORDS + 16)  # fmt: skip
 _OWN_WORDS = _WITH_RANK + 1
 _WANTED, _SLOTS, _FRESH, _FRESH_ROWS, _ROWS = range(5)
@@ -97,7 +87,7 @@ def _answer_best(world, me):  # type: ignore[no-untyped-def]
     orders = table_at(own[_ORDERS], own[_ORDER_COUNT], ORDER_WORDS)
     words = table_at(own[_WORDS], BLOCK, own[_ORDER_COUNT])
     capacity = own[_KEYS + PLACES]
-    kept, held = table_at(own[_KEPT], capacity, own[_ORDER_COUNT]), words_at(own[_STATE], capacity)
+    kept = table_at(own[_KEPT], capacity, 1 + own[_ORDER_COUNT])
     while at < rows:
         some = min(BLOCK, rows - at)
         slots = scratch[_SLOTS][:some]
@@ -109,11 +99,11 @@ def _answer_best(world, me):  # type: ignore[no-untyped-def]
             return NEEDS_ROOM
         left = rank_rows(orders, message, at, slots, scratch[_ROWS], words)
         own[_FOUND] = win(
-            words, slots[:left], scratch[_ROWS], kept, held, own[_EQUAL_WINS], winners, won, own[_FOUND]
+            words, slots[:left], scratch[_ROWS], kept, own[_EQUAL_WINS], own[_EACH], winners, won, own[_FOUND]
         )
         at += some
     found = winners[: own[_FOUND]]
-    end_wins(won[: own[_FOUND]], held)
+    end_wins(won[: own[_FOUND]], kept)
     own[_ROW] = own[_WINNERS] = 0
     reply = new_message(world, me, 0, len(found))
     for column in range(own[_WIDTH]):
@@ -139,8 +129,7 @@ class _State:
 
     def __init__(self, schema: Schema, by: Sequence[str], orders: Sequence[str], largest: bool) -> None:
         self._keys = Keys(schema, by)
-        self._kept = np.empty((64, len(orders)), np.int64)
-        self._state = np.full(64, NO_ROW, np.int64)
+        self._kept = GrowingTable(1 + len(orders))
         self._by = np.array([schema.position(name) for name in by], np.int64)
         self._sources = np.zeros((len(by), SOURCE_WORDS), np.int64)
         self._scratch = np.zeros((_SCRATCH_ROWS, BLOCK), np.int64)
@@ -153,14 +142,13 @@ class _State:
         self._link()
 
     def _link(self) -> None:
+        self._kept.reserve(self._keys.capacity)
         link_numbers(self.words, _KEYS, self._keys)
-        self.words[_KEPT], self.words[_STATE] = address_of(self._kept), address_of(self._state)
+        self.words[_KEPT] = self._kept.address
 
     def grow(self) -> None:
         """Make room for another key."""
         self._keys.grow()
-        self._kept = grown(self._kept, self._keys.capacity, None, axis=0)
-        self._state = grown(self._state, self._keys.capacity, NO_ROW)
         self._link()
 
 
