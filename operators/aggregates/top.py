@@ -70,7 +70,8 @@ def top(
         return without_unnamed(updates_by(firsts, name, key), name)
     changes = way.respond(
         name, edge, schema, lambda: _changes(Keys(plan.schema, names), state(), schema),
-        compiled=(lambda: compiled_top(plan.schema, names, ranked, k, largest, False)) if can_fold(plan) else None,
+        compiled=(lambda: compiled_top(plan.schema, names, ranked, k, largest, False, len(rows)))
+        if can_fold(plan) else None,
     )  # fmt: skip
     return without_unnamed(updates_by(changes, name, (*key, rank)), name)
 

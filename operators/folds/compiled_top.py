@@ -141,20 +141,22 @@ def _answer_changes(world, me):  # type: ignore[no-untyped-def]
 class _State:
     """One worker's keys and their best rows."""
 
-    def __init__(self, schema: Schema, by: Sequence[str], orders: Sequence[str], most: int, largest: bool) -> None:
+    def __init__(
+        self, schema: Schema, by: Sequence[str], orders: Sequence[str], most: int, largest: bool, width: int
+    ) -> None:
         self._keys = Keys(schema, by)
         self._by = np.array([schema.position(name) for name in by], np.int64)
         self._sources = np.zeros((len(by), SOURCE_WORDS), np.int64)
         self._scratch = np.zeros((_SCRATCH_ROWS, BLOCK), np.int64)
         self._ranked = np.zeros((BLOCK, len(orders)), np.int64)
         self._orders = order_table(schema, orders, largest)
-        self._kept, self._shown = _layout(schema, by, orders, largest)
+        self._kept, self._shown = _layout(schema, by, orders, largest, width)
         self.words = words = np.zeros(_OWN_WORDS, np.int64)
         words[_BY], words[_BY_COUNT], words[_SOURCES] = address_of(self._by), len(by), address_of(self._sources)
         words[_SCRATCH], words[_WORDS] = address_of(self._scratch), address_of(self._ranked)
         words[_ORDERS], words[_ORDER_COUNT], words[_MOST] = address_of(self._orders), len(orders), most
         words[_KEPT], words[_KEPT_COUNT] = address_of(self._kept), len(self._kept)
-        words[_SHOWN], words[_WIDTH] = address_of(self._shown), len(schema)
+        words[_SHOWN], words[_WIDTH] = address_of(self._shown), width
         words[_ROW_WORDS] = row_words = len(orders) + len(self._kept)
         words[_BLOCK_WORDS] = HEADER + len(by) + most * row_words
         self._blocks = GrowingTable(int(words[_BLOCK_WORDS]))
@@ -172,15 +174,15 @@ class _State:
 
 
 def _layout(
-    schema: Schema, by: Sequence[str], orders: Sequence[str], largest: bool
+    schema: Schema, by: Sequence[str], orders: Sequence[str], largest: bool, width: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The columns that blocks hold beside the key's and the order's words, and where each column is found again. The
-    words of floats do not tell 0.0 from -0.0: such an order's column is held as well."""
+    """The columns that blocks hold beside the key's and the order's words, and where each of the first `width` columns
+    is found again. The words of floats do not tell 0.0 from -0.0: such an order's column is held as well."""
     told = [name for name in orders if schema.kind(name).name != "float64"]
-    kept = [name for name in schema.names if name not in by and name not in told]
+    kept = [name for name in schema.names[:width] if name not in by and name not in told]
     first, row_words = HEADER + len(by), len(orders) + len(kept)
-    shown = np.zeros((len(schema), _SHOWN_WORDS), np.int64)
-    for position, name in enumerate(schema.names):
+    shown = np.zeros((width, _SHOWN_WORDS), np.int64)
+    for position, name in enumerate(schema.names[:width]):
         if name in by:
             shown[position] = HEADER + list(by).index(name), 0, 0
         elif name in kept:
@@ -193,11 +195,12 @@ def _layout(
 
 
 def compiled_top(
-    schema: Schema, by: Sequence[str], orders: Sequence[str], most: int, largest: bool, each: bool
+    schema: Schema, by: Sequence[str], orders: Sequence[str], most: int, largest: bool, each: bool, width: int
 ) -> CompiledLogic:
     """What changes in the `most` best rows of each key, by keys of words, without float64. orders: the column that
-    counts, then the ties. each: whether it is said of each row, or of each message. Memory: for each key, most rows of
+    counts, then the ties. each: whether it is said of each row, or of each message. width: how many of the columns are
+    sent, before the rank. Memory: for each key, most rows of
     the columns that are not of the key (8 bytes more for each order of float64), the key and 16 bytes."""
-    state = _State(schema, by, orders, most, largest)
+    state = _State(schema, by, orders, most, largest, width)
     state.words[_EACH] = each
     return CompiledLogic(state.words, _answer_changes, owners=(state,), make_room=state.grow)

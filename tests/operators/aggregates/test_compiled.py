@@ -215,7 +215,7 @@ def test_running_aggregates(rows: Any, by: str, workers: int, size: int, differe
 @settings(max_examples=20)
 @given(
     rows=st.lists(ROW, min_size=1, max_size=25),
-    by=st.sampled_from(["plain", "side wide", "value"]),
+    by=st.sampled_from(["", "plain", "side wide", "value"]),
     order=st.sampled_from(["plain", "value", "share", "wide"]),
     largest=st.booleans(),
     size=st.integers(1, 25),
@@ -223,7 +223,7 @@ def test_running_aggregates(rows: Any, by: str, workers: int, size: int, differe
 def test_best_rows(rows: Any, by: str, order: str, largest: bool, size: int) -> None:
     """The last rows, and the best ones with ties, of orders of each kind, with nulls and NaN."""
     for make in (
-        lambda stream: last_by(stream, by, order=order),
+        lambda stream: last_by(stream, by or "plain", order=order),
         lambda stream: top(stream, by, order=order, k=1, largest=largest, ties="wide share at"),
         lambda stream: top(stream, by, order=order, k=3, largest=largest),
     ):
