@@ -2,7 +2,7 @@
 
 from tokenring.engine import Schema, Stream
 from tokenring.nexmark.queries.query import Query
-from tokenring.operators import filter, join
+from tokenring.operators import col, join
 
 CATEGORY = 10
 BID = ("auction", "bidder", "price", "channel", "url", "date_time")
@@ -14,9 +14,11 @@ COLUMNS = {name: f"left.{name}" for name in BID} | {
 
 
 def build(bids: Stream, auctions: Stream) -> Stream:
-    """Each bid, once its auction is known."""
-    expanded = join(bids, auctions, on={"auction": "id"}, columns=COLUMNS, unique="right", name="expanded")
-    return filter(expanded, "category", "==", CATEGORY)  # not before: other auctions' bids would wait for ever
+    """Each bid, once its auction is known to be of the category; others go then."""
+    return join(
+        bids, auctions, on={"auction": "id"}, columns=COLUMNS, unique="right", right_where=col("category") == CATEGORY,
+        name="expanded",
+    )  # fmt: skip
 
 
 Q20 = Query(

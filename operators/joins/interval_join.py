@@ -4,6 +4,7 @@ from typing import Any, Literal, overload
 
 from tokenring.engine import AnyStream, SchemaError, Stream
 from tokenring.operators.durations import Span, is_span, span_of
+from tokenring.operators.expressions import Expression
 from tokenring.operators.joins.driver import declare
 from tokenring.operators.joins.kept import (
     HOWS,
@@ -19,6 +20,7 @@ from tokenring.operators.joins.kept import (
     require_how,
     require_time,
 )
+from tokenring.operators.joins.narrowed import narrowed, number_of, refuse_once, require_unique
 from tokenring.operators.time import split_late
 
 
@@ -26,7 +28,8 @@ from tokenring.operators.time import split_late
 def interval_join(
     left: AnyStream, right: AnyStream, *, on: On | None = ..., left_on: Names = ..., right_on: Names = ...,
     left_time: str, right_time: str, upper: Span, lower: Span = ..., columns: Chosen = ...,
-    how: str = ..., late: Literal[False] = ..., name: str = ...,
+    how: str = ..., unique: str | None = ..., left_where: Expression | None = ..., right_where: Expression | None = ...,
+    late: Literal[False] = ..., name: str = ...,
 ) -> AnyStream: ...  # fmt: skip
 
 
@@ -34,7 +37,8 @@ def interval_join(
 def interval_join(
     left: AnyStream, right: AnyStream, *, on: On | None = ..., left_on: Names = ..., right_on: Names = ...,
     left_time: str, right_time: str, upper: Span, lower: Span = ..., columns: Chosen = ...,
-    how: str = ..., late: Literal[True], name: str = ...,
+    how: str = ..., unique: str | None = ..., left_where: Expression | None = ..., right_where: Expression | None = ...,
+    late: Literal[True], name: str = ...,
 ) -> tuple[AnyStream, AnyStream, AnyStream]: ...  # fmt: skip
 
 
@@ -51,6 +55,9 @@ def interval_join(
     lower: Span = 0,
     columns: Chosen = None,
     how: str = "inner",
+    unique: str | None = None,
+    left_where: Expression | None = None,
+    right_where: Expression | None = None,
     late: bool = False,
     name: str = "interval_join",
 ) -> Any:
@@ -65,7 +72,11 @@ def interval_join(
     `join`; rows that match nothing are sent once the other side's frontier has passed their bound, and one token is
     held for that.
 
-    Memory: 80 bytes and 8 for each column a row, texts, and the keys; a row of the left side goes when the right side's
+    unique, left_where, right_where: as in `join`. A side that is named by `unique` has at most one row for each key,
+    ever; rows of the other side are then not kept where that row is here, whether it matches or not, unless they are to
+    be sent alone. A second row raises UsageError (as OperatorError) while the first is kept.
+
+    Memory: 88 bytes and 8 for each column a row, texts, and the keys; a row of the left side goes when the right side's
     frontier has passed its upper bound, one of the right side when the left side's has passed right_time - lower (a
     message's rows together, but where upper is a column or rows that match nothing are sent). So it is bounded by what
     lies between the bounds, and by how far one side is ahead of the other.
@@ -75,6 +86,7 @@ def interval_join(
     for columns that are not there or do not fit, GraphError in loops.
     """
     require_how(name, how, tuple(HOWS))
+    require_unique(name, unique)
     on = joined_on(name, on, left_on, right_on)
     require_time(name, left.schema, left_time, "for the left side's time")
     require_time(name, right.schema, right_time, "for the right side's time")
@@ -91,10 +103,12 @@ def interval_join(
     if late:
         left, late_left = split_late(left, f"{name}.left", lambda times: times + 1, left_time)
         right, late_right = split_late(right, f"{name}.right", lambda times: times + 1, right_time)
-    plan = JoinedColumns.of(name, left.schema, right.schema, on, columns, how=how)
+    sides, where = narrowed(name, (left, right), (left_where, right_where), unique)
+    plan = JoinedColumns.of(name, left.schema, right.schema, on, columns, how=how, where=where)
+    refuse_once(plan, how, unique)
     waits_for_left, waits_for_right = plan.how.alone
     of_left = Reach(left_time, least, most, until, 1, until is None and not waits_for_left)
     of_right = Reach(right_time, due=1 - least, together=not waits_for_right)
     needs = plan.crossing(LEFT, *of_left.columns), plan.crossing(RIGHT, *of_right.columns)
-    joined = declare(plan, (left, right), needs, Extents(of_left, of_right, exact=False))
+    joined = declare(plan, sides, needs, Extents(of_left, of_right, exact=False), number_of(unique))
     return (joined, late_left, late_right) if late else joined

@@ -3,8 +3,10 @@
 from typing import Any, Literal, overload
 
 from tokenring.engine import AnyStream, SchemaError, Stream
+from tokenring.operators.expressions import Expression
 from tokenring.operators.joins.driver import declare
-from tokenring.operators.joins.kept import HOWS, SIDES, Chosen, JoinedColumns, Names, On, joined_on, require_how
+from tokenring.operators.joins.kept import HOWS, Chosen, JoinedColumns, Names, On, joined_on, require_how
+from tokenring.operators.joins.narrowed import narrowed, number_of, refuse_once, require_unique
 from tokenring.operators.joins.windowed_join import windowed_join
 from tokenring.operators.time import Sliding, Tumbling
 
@@ -13,7 +15,8 @@ from tokenring.operators.time import Sliding, Tumbling
 def join(
     left: AnyStream, right: AnyStream, *, on: On | None = ..., left_on: Names = ..., right_on: Names = ...,
     columns: Chosen = ..., window: Tumbling | Sliding | None = ...,
-    right_time: str | None = ..., how: str = ..., unique: str | None = ..., late: Literal[False] = ..., name: str = ...,
+    right_time: str | None = ..., how: str = ..., unique: str | None = ..., left_where: Expression | None = ...,
+    right_where: Expression | None = ..., late: Literal[False] = ..., name: str = ...,
 ) -> AnyStream: ...  # fmt: skip
 
 
@@ -21,7 +24,8 @@ def join(
 def join(
     left: AnyStream, right: AnyStream, *, on: On | None = ..., left_on: Names = ..., right_on: Names = ...,
     columns: Chosen = ..., window: Tumbling | Sliding,
-    right_time: str | None = ..., how: str = ..., unique: str | None = ..., late: Literal[True], name: str = ...,
+    right_time: str | None = ..., how: str = ..., unique: str | None = ..., left_where: Expression | None = ...,
+    right_where: Expression | None = ..., late: Literal[True], name: str = ...,
 ) -> tuple[AnyStream, AnyStream, AnyStream]: ...  # fmt: skip
 
 
@@ -37,6 +41,8 @@ def join(
     right_time: str | None = None,
     how: str = "inner",
     unique: str | None = None,
+    left_where: Expression | None = None,
+    right_where: Expression | None = None,
     late: bool = False,
     name: str = "join",
 ) -> Any:
@@ -55,6 +61,12 @@ def join(
     side that has at most one row for each key should be named by `unique`="left" or "right": rows of the other side
     then go as soon as they have matched, and are not even kept where their match is here. A second row raises
     UsageError (as OperatorError).
+
+    left_where, right_where: the rows of that side for which an expression is true; the result is that of a filter
+    before the join. Said here, of a side that is unique, rows of the other side do not wait for those that the filter
+    left out: `join(bids, auctions, on={"auction": "id"}, unique="right", right_where=col("category") == 10)` drops a
+    bid as soon as its auction is known to be of another category, where with a filter before it would be kept for ever.
+    Of such a side no two rows may have one key whether they are wanted or not.
 
     how="left", "right", "full": rows of that side, or both, that match nothing are sent too, with nulls; a key
     column, by the left side's name, is then the key of the side that has the row, as SQL's USING has it. "semi": the
@@ -75,19 +87,16 @@ def join(
     """
     require_how(name, how, tuple(HOWS))
     on = joined_on(name, on, left_on, right_on)
+    require_unique(name, unique)
+    sides, where = narrowed(name, (left, right), (left_where, right_where), unique)
     if window is not None:
         if unique is not None:
             raise SchemaError(f"operator {name!r}: unique= is for joins without a window, whose rows stay for ever")
-        return windowed_join(left, right, on, columns, window, right_time or window.time, how, late, name)
+        return windowed_join(*sides, on, columns, window, right_time or window.time, how, late, name)
     if late or right_time is not None:
         what = "late=True" if late else "right_time="
         raise SchemaError(f"operator {name!r}: {what} needs a window; give window=Tumbling('time', width)")
-    if unique not in (None, *SIDES):
-        raise SchemaError(f"operator {name!r}: unique is 'left', 'right' or None, not {unique!r}")
-    plan = JoinedColumns.of(name, left.schema, right.schema, on, columns, how=how)
-    if unique is not None and plan.how.once:
-        raise SchemaError(
-            f"operator {name!r}: how={how!r} keeps one row a key of the right side anyway; leave unique= out"
-        )
+    plan = JoinedColumns.of(name, left.schema, right.schema, on, columns, how=how, where=where)
+    refuse_once(plan, how, unique)
     needs = plan.crossing(0), plan.crossing(1)
-    return declare(plan, (left, right), needs, unique=-1 if unique is None else SIDES.index(unique))
+    return declare(plan, sides, needs, unique=number_of(unique))

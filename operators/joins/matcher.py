@@ -1,35 +1,42 @@
 """The state of a join on one worker: rows in, pairs out, as soon as the second row of a pair is here."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 from tokenring.engine import COMPLETE, MAX_TIME, Batch, Schema, Time, UsageError
 from tokenring.operators.joins.kept import (
     A_PLACE,
     A_ROW,
+    ANY,
     AT_ONCE,
+    BARRED,
     EVERY,
+    FIRST,
+    HAS_ROW,
     LATEST,
     LEFT,
     MATCHED,
+    MATCHES,
+    NEVER,
+    NO_ROW,
+    ONE,
     RIGHT,
     ROW,
     SIDES,
     TIME,
+    WAITS,
     Extent,
     Extents,
     JoinedColumns,
     Results,
     Side,
-    both,
+    can_match,
+    meet,
     present,
     probe,
 )
-from tokenring.operators.state import Keys, RowStore, grown
+from tokenring.operators.joins.sent import Send, Sent
+from tokenring.operators.state import Keys, grown
 
-Send = Callable[[Time, Batch], None]
-"""`send(time, batch)`: results, at a time that is not before the message's at hand."""
 _NONE = np.zeros(0, np.int64)
 
 
@@ -38,13 +45,14 @@ class Matcher:
 
     unique: the side that has at most one row for each key, so that rows of the other side go once they have matched.
     Where left rows are sent once and for ever is the extent, one row a key of the right side says all there is to say.
+    A row of the unique side that can match nothing bars its key: rows of the other side need not wait for it.
     Rows that are sent alone are so when it is certain that they match nothing: with extents at their end, otherwise
-    when the other side is finished, which is told by whether it ever had a row of their key.
+    when the key is barred, or the other side is finished, which is told by whether it ever had a row of their key.
     """
 
     __slots__ = (
-        *("_columns", "_cursor", "_ended", "_extents", "_how", "_keys", "_least", "_places", "_results", "_rows"),
-        *("_seen", "_unique", "sides"),
+        *("_columns", "_cursor", "_ended", "_extents", "_how", "_keys", "_least", "_places", "_rows"),
+        *("_seen", "_sent", "_unique", "sides"),
     )
 
     def __init__(
@@ -59,7 +67,7 @@ class Matcher:
         self._least = [COMPLETE, COMPLETE]
         self._keys = Keys(columns.sides[LEFT], columns.on[LEFT])
         self.sides = tuple([Side(columns.store(side), extents is not None) for side in (LEFT, RIGHT)])
-        self._results = Results(columns, arriving)
+        self._sent = Sent(Results(columns, arriving), self.sides, extents is not None and extents.exact)
         self._cursor = np.zeros(3, np.int64)
         self._rows, self._places = np.empty(AT_ONCE, np.int64), np.empty(AT_ONCE, np.int64)
 
@@ -74,96 +82,141 @@ class Matcher:
         extent = self._extent(side, batch, time)
         slots = self._keys.slots(batch, self._columns.on[side])
         for each in self.sides:
-            each.heads = grown(each.heads, self._keys.limit, -1)
+            each.heads = grown(each.heads, self._keys.limit)
         if extents is None and self._how.once and side == RIGHT:
             batch, slots = self._first_of_keys(batch, slots, time)
         matched = np.zeros(batch.rows, np.int64)
-        pairs = self._match(side, batch, slots, extent, matched, time, send)
-        if extents is not None:
-            self.sides[side].add_bounded(batch, slots, extent, matched, time)
+        if self._unique == 1 - side:
+            self._meet(side, batch, slots, extent, matched, time, send)
         else:
-            self._keep(side, batch, slots, matched, pairs, time, send)
+            barred = self._bar(side, batch, slots, extent, matched, time, send)
+            if barred is not None and extents is None:
+                batch, slots, matched = batch.filter(~barred), slots[~barred], matched[~barred]
+            self._match(side, batch, slots, extent, matched, time, send)
+        if extents is not None:
+            self._keep_bounded(side, batch, slots, extent, matched, time)
+        else:
+            self._keep(side, batch, slots, matched, time, send)
 
     def _first_of_keys(self, batch: Batch, slots: np.ndarray, time: Time) -> tuple[Batch, np.ndarray]:
         """The first row of each key that the right side has no row of yet; the others may be earlier than the one."""
         right = self.sides[RIGHT]
         places = right.heads[slots]
-        known = places >= 0
-        np.minimum.at(right.links[:, TIME], places[known], time)
+        known = places != NO_ROW
+        np.minimum.at(right.links[:, TIME], places[known] - HAS_ROW, time)
         first = np.unique(slots, return_index=True)[1]
         rows = np.sort(first[~known[first]])
         return batch.take(rows), slots[rows]
 
+    def _bar(
+        self, side: int, batch: Batch, slots: np.ndarray, extent: Extent, matched: np.ndarray, time: Time, send: Send
+    ) -> np.ndarray | None:
+        """Which rows of the unique side can match nothing, bool (rows,), None if all can: their keys are barred, or
+        where rows go some time, their extents are empty."""
+        if (column := self._columns.where[side]) is None:
+            return None
+        barred = ~can_match(batch, column)
+        if not barred.any():
+            return None
+        rows = np.flatnonzero(barred)
+        if self._extents is not None:
+            extent[0][rows], extent[1][rows], matched[rows] = MAX_TIME, -MAX_TIME, MATCHES
+            return barred
+        other = self.sides[1 - side]
+        self._require_one(side, batch, rows, self.sides[side].bar(slots, rows))
+        places = other.taken(slots[rows])
+        if self._how.alone[1 - side] and len(places):
+            self._sent.at_each(1 - side, other.store, places, np.maximum(other.links[places, TIME], time), send)
+        if other.store is not None:
+            other.store.drop(places)
+        return barred
+
+    def _keep_bounded(
+        self, side: int, batch: Batch, slots: np.ndarray, extent: Extent, matched: np.ndarray, time: Time
+    ) -> None:
+        """Keep, until they are due, rows that can match or are sent alone then."""
+        rows, rule = np.arange(batch.rows), ANY
+        if self._unique == 1 - side:
+            rows = np.flatnonzero(matched != MATCHES if self._how.alone[side] else matched == WAITS)
+        elif self._unique == side:
+            rule = ONE
+        elif self._how.once and side == RIGHT:
+            rule = FIRST
+        self._require_one(
+            side, batch, rows, self.sides[side].add_bounded(batch, slots, rows, extent, matched, time, rule)
+        )
+
     def _keep(
-        self, side: int, batch: Batch, slots: np.ndarray, matched: np.ndarray, pairs: int, time: Time, send: Send
+        self, side: int, batch: Batch, slots: np.ndarray, matched: np.ndarray, time: Time, send: Send
     ) -> None:
         """Keep, of rows that match at any time, those that still can; forget those of the other side that cannot."""
         alone = self._how.alone
         if alone[1 - side]:
             self._seen[side] = grown(self._seen[side], self._keys.limit)
             self._seen[side][slots] = True
+        beside = self._unique == 1 - side
+        rows = np.flatnonzero(matched == WAITS)
+        never = np.flatnonzero(matched != MATCHES if self._ended[1 - side] else matched == NEVER)
+        if alone[side] and len(never):
+            self._sent.alone(side, batch, never, time, send)
         if self._ended[1 - side]:
-            if alone[side] and (matched == 0).any():
-                self._send_alone(side, batch, np.flatnonzero(matched == 0), time, send)
             if side != self._unique:
                 return
-        elif alone[side]:
+        elif alone[side] and len(rows if beside else slots):
             # Of a side that has no rows it is what was: the token for those has gone.
             self._least[side] = min(self._least[side] if len(self.sides[side]) else COMPLETE, time)
-        if self._unique < 0:
-            self.sides[side].add(batch, slots, np.arange(batch.rows), time, False)
-        elif side != self._unique:
-            rows = np.flatnonzero(matched == 0)
+        if beside:
             if len(rows):
                 self.sides[side].add(batch, slots, rows, time, False)
-        else:
-            self._add_unique(side, batch, slots, time)
-            if pairs:
-                self.sides[1 - side].forget(slots[matched != 0], pairs)
+            return
+        everything = np.arange(batch.rows)
+        self._require_one(
+            side, batch, everything, self.sides[side].add(batch, slots, everything, time, side == self._unique)
+        )
+        if side == self._unique and (matched == MATCHES).any():
+            self.sides[1 - side].forget(slots[matched == MATCHES])
 
     def _extent(self, side: int, batch: Batch, time: Time) -> Extent:
         if self._extents is None:
             return _NONE, _NONE, _NONE
         reach = self._extents.left if side == LEFT else self._extents.right
-        return reach.of(self._columns.operator, batch, time)
+        starts, ends, dues = reach.of(self._columns.operator, batch, time)
+        return starts, ends if self._columns.where[side] is None else ends.copy(), dues
+
+    def _meet(
+        self, side: int, batch: Batch, slots: np.ndarray, extent: Extent, fates: np.ndarray, time: Time, send: Send
+    ) -> None:
+        """Send the pairs that these rows make with the rows of the side that is unique."""
+        other = self.sides[1 - side]
+        rows, places = np.empty(batch.rows, np.int64), np.empty(batch.rows, np.int64)
+        found = meet(
+            *(self._cursor, slots, other.heads, other.links, other.tables[3], other.bounded, extent[0], extent[1]),
+            *(time, fates, rows, places),
+        )
+        if found and self._how.matches:
+            self._sent.pairs(side, batch, rows[:found], places[:found], self._cursor[LATEST], time, send)
 
     def _match(
         self, side: int, batch: Batch, slots: np.ndarray, extent: Extent, matched: np.ndarray, time: Time, send: Send
-    ) -> int:
-        """Send the pairs that these rows make with the other side's; returns how many there are."""
+    ) -> None:
+        """Send the pairs that these rows make with the other side's."""
         other, cursor = self.sides[1 - side], self._cursor
         cursor[:] = 0, -1, -1
         once = EVERY if not self._how.once else A_ROW if side == LEFT else A_PLACE
-        pairs = 0
         while cursor[ROW] < batch.rows:
             found = probe(
                 *(cursor, slots, other.heads, other.links, other.bounded, once),
                 *(extent[0], extent[1], matched, self._rows, self._places),
             )
-            pairs += found
-            if not found or not self._how.matches:
-                continue
-            rows, places = self._rows[:found], self._places[:found]
-            if cursor[LATEST] <= time:
-                self._send_pairs(side, batch, rows, places, time, send)
-                continue
-            times = np.maximum(other.links[places, TIME], time)
-            for each in np.unique(times).tolist():  # times of messages that are ahead of this one: few
-                chosen = times == each
-                self._send_pairs(side, batch, rows[chosen], places[chosen], each, send)
-        return pairs
+            if found and self._how.matches:
+                rows, places = self._rows[:found], self._places[:found]
+                self._sent.pairs(side, batch, rows, places, cursor[LATEST], time, send)
 
-    def _send_pairs(
-        self, side: int, batch: Batch, rows: np.ndarray, places: np.ndarray, time: Time, send: Send
-    ) -> None:
-        parts = both(side, (batch, rows), (self.sides[1 - side].store, places))
-        send(time, self._results.of(*parts, len(rows)))
-
-    def _add_unique(self, side: int, batch: Batch, slots: np.ndarray, time: Time) -> None:
-        done = self.sides[side].add(batch, slots, np.arange(batch.rows), time, True)
-        if done < batch.rows:
-            names = self._columns.on[side]
-            key = ", ".join(f"{name}={batch.slice(done, done + 1)[name].tolist()[0]!r}" for name in names)
+    def _require_one(self, side: int, batch: Batch, rows: np.ndarray, done: int) -> None:
+        """UsageError if not all of these rows were the first of their keys."""
+        if done < len(rows):
+            names, row = self._columns.on[side], int(rows[done])
+            key = ", ".join(f"{name}={batch.slice(row, row + 1)[name].tolist()[0]!r}" for name in names)
             raise UsageError(f"the {SIDES[side]} side has a second row with {key}; it was declared unique")
 
     def _send_null_keys(self, side: int, batch: Batch, time: Time, send: Send) -> None:
@@ -171,11 +224,15 @@ class Matcher:
         absent = np.zeros(batch.rows, np.bool_)
         for name in self._columns.on[side]:
             absent |= batch.nulls(name)
+        if (where := self._columns.where[side]) is not None:
+            absent &= can_match(batch, where)
         rows = np.flatnonzero(absent)
+        if not len(rows):
+            return
         if self._extents is None:
-            self._send_alone(side, batch, rows, time, send)
+            self._sent.alone(side, batch, rows, time, send)
         else:
-            self._send_due(side, batch, rows, np.maximum(self._extent(side, batch, time)[2][rows], time), send)
+            self._sent.due(side, batch, rows, np.maximum(self._extent(side, batch, time)[2][rows], time), send)
 
     @property
     def least(self) -> Time:
@@ -201,7 +258,7 @@ class Matcher:
                 if self._how.alone[side]:
                     alone = mine.links[places, MATCHED] == 0
                     if alone.any():
-                        self._send_due(side, mine.store, places[alone], dues[alone], send)
+                        self._sent.due(side, mine.store, places[alone], dues[alone], send)
                 if mine.store is not None:
                     mine.store.drop(places)
                 if len(emptied):
@@ -212,27 +269,16 @@ class Matcher:
         mine = self.sides[side]
         if self._how.alone[side] and len(mine):
             self._seen[1 - side] = grown(self._seen[1 - side], len(mine.heads))
-            slots = np.flatnonzero((mine.heads >= 0) & ~self._seen[1 - side][: len(mine.heads)])
+            slots = np.flatnonzero((mine.heads >= HAS_ROW) & ~self._seen[1 - side][: len(mine.heads)])
             places = mine.taken(slots)
             places = places[np.argsort(mine.links[places, TIME], kind="stable")]
             times = mine.links[places, TIME]
             for time in np.unique(times).tolist():
                 start, end = np.searchsorted(times, (time, time + 1))
                 for at in range(start, end, AT_ONCE):
-                    self._send_alone(side, mine.store, places[at : min(at + AT_ONCE, end)], time, send)
+                    self._sent.alone(side, mine.store, places[at : min(at + AT_ONCE, end)], time, send)
             if mine.store is not None:
                 mine.store.drop(places)
             if side == self._unique:
-                mine.heads[slots] = 0  # nobody looks there any more, but a second row is told all the same
+                mine.heads[slots] = BARRED  # nobody looks there any more, but a second row is told all the same
         self._least[side] = COMPLETE
-
-    def _send_due(
-        self, side: int, source: Batch | RowStore | None, rows: np.ndarray, dues: np.ndarray, send: Send
-    ) -> None:
-        """Rows of one side that match nothing: at the ends of their windows, or all at the least of their times."""
-        assert self._extents is not None
-        for due in np.unique(dues).tolist() if self._extents.exact else (int(dues.min()),):
-            self._send_alone(side, source, rows[dues == due] if self._extents.exact else rows, due, send)
-
-    def _send_alone(self, side: int, source: Batch | RowStore | None, rows: np.ndarray, time: Time, send: Send) -> None:
-        send(time, self._results.of(*both(side, (source, rows), None), len(rows)))

@@ -18,6 +18,7 @@ from tokenring.operators.joins.compiled.results import scratch, side_at
 from tokenring.operators.joins.compiled.sending import send_alone, send_due
 from tokenring.operators.joins.compiled.words import (
     ALONE,
+    AT_MOST,
     BOUNDED,
     ENDED,
     JOINED,
@@ -29,7 +30,7 @@ from tokenring.operators.joins.compiled.words import (
     UNIQUE,
     capacity_of,
 )
-from tokenring.operators.joins.kept import AT_ONCE, MATCHED, TIME, expire, take_chains
+from tokenring.operators.joins.kept import AT_ONCE, BARRED, HAS_ROW, MATCHED, TIME, expire, take_chains
 from tokenring.operators.state import forget_slots
 
 
@@ -42,7 +43,7 @@ def _send_never_seen(world, me, state, side):  # type: ignore[no-untyped-def]
         seen = words_at(state[SEEN + 1 - side], capacity_of(state))
         slots, count = scratch(world, len(seen)), 0
         for slot in range(len(seen)):
-            if heads[slot] >= 0 and seen[slot] == 0:
+            if heads[slot] >= HAS_ROW and seen[slot] == 0:
                 slots[count] = slot
                 count += 1
         slots = slots[:count]
@@ -62,22 +63,25 @@ def _send_never_seen(world, me, state, side):  # type: ignore[no-untyped-def]
             start = end
         if side == state[UNIQUE]:
             for slot in slots:
-                heads[slot] = 0  # nobody looks there any more, but a second row is told all the same
+                heads[slot] = BARRED  # nobody looks there any more, but a second row is told all the same
     state[LEAST + side] = COMPLETE
 
 
 @kernel
 def _expire(world, me, state, side, horizon):  # type: ignore[no-untyped-def]
-    """Drop rows that are due by `horizon`, and keys that have none then."""
+    """Drop rows that are due by `horizon`, and keys that have none then; whether these were all."""
     at, other = side_at(JOINED, side), side_at(JOINED, 1 - side)
     room, sizes = table_at(state[ROOM], ROOM_ROWS, AT_ONCE), scratch(world, 1)
     places, dues, emptied = room[0], room[1], room[2]
-    links = links_of(state, at)
+    links, gone = links_of(state, at), 0
     while least_due(state, at) <= horizon:
+        if gone >= AT_MOST:
+            return False
         found = expire(
             heads_of(state, at), heads_of(state, other), links, free_of(state, at), meta_of(state, at),
             heap_of(state, at), horizon, places, dues, emptied, sizes,
         )  # fmt: skip
+        gone += found
         if state[ALONE + side]:
             count = 0
             for i in range(found):
@@ -87,15 +91,19 @@ def _expire(world, me, state, side, horizon):  # type: ignore[no-untyped-def]
             if count > 0:
                 send_due(world, me, state, side, 0, places[:count], dues[:count])
         forget_slots(state, KEYS, emptied[: sizes[0]])
+    return True
 
 
 @kernel
 def expire_rows(world, me, state):  # type: ignore[no-untyped-def]
-    """Drop rows that the frontiers of both inputs say cannot match any more; send those that never did."""
+    """Drop rows that the frontiers of both inputs say cannot match any more; send those that never did. Whether these
+    were all; else more go the next time."""
     for side in range(2):
         frontier = frontier_at(world, me, 1 - side)
         if state[BOUNDED]:
-            _expire(world, me, state, side, min(frontier, MAX_TIME))  # COMPLETE is not before `least_due` of no rows
+            if not _expire(world, me, state, side, min(frontier, MAX_TIME)):  # COMPLETE is not before that of no rows
+                return False
         elif frontier == COMPLETE and not state[ENDED + 1 - side]:
             state[ENDED + 1 - side] = 1
             _send_never_seen(world, me, state, side)
+    return True

@@ -5,45 +5,51 @@ import numpy as np
 
 from tokenring.engine import COMPLETE, Schema, UsageError, kernel
 from tokenring.engine.compiled import (
+    AGAIN,
     DONE,
     Compiled,
     address_of,
-    end_of_message,
     entry,
-    part_of,
+    is_congested,
+    monotonic_now_ns,
     peek,
-    rows_of,
     state_of,
     take,
-    world_at,
+    wake_at,
 )
 from tokenring.operators.joins.compiled.expiring import expire_rows
 from tokenring.operators.joins.compiled.holding import HELD, PENDING, drop_first, hold_from, hold_on_from
-from tokenring.operators.joins.compiled.keyed import LinkedKeys
+from tokenring.operators.joins.compiled.keyed import LinkedKeys, part_at_hand
 from tokenring.operators.joins.compiled.results import LinkedResults
 from tokenring.operators.joins.compiled.taking import take_rows
 from tokenring.operators.joins.compiled.words import (
     ALONE,
     AT,
+    AT_HAND,
+    AT_MOST,
     BOUNDED,
     EXACT,
+    GO_ON,
     JOINED,
     KEYS,
     LEAST,
-    MATCHES,
+    LISTENS,
     ONCE,
+    PAIRS,
     REACH,
     REACH_WORDS,
     RIGHT_FIRST,
     ROOM,
     ROOM_ROWS,
     SEEN,
+    SENT,
     STATE_WORDS,
     TOO_LATE,
     UNIQUE,
-    WAITS,
+    UNTIL_ROOM_NS,
     WANTED,
     WANTED_SIDE,
+    WHERE,
     least_alone,
 )
 from tokenring.operators.joins.kept import AT_ONCE, LEFT, RIGHT, SIDES, Extents, JoinedColumns, Side
@@ -52,20 +58,24 @@ from tokenring.operators.state import grown
 
 
 @kernel
-def _take_message(world, me, state, side, message):  # type: ignore[no-untyped-def]
-    """Take the rows of a message, of a burst of each of its messages."""
-    rows, start = rows_of(message), state[AT + side]
-    while start < rows:
-        end = end_of_message(message, start)
-        part = message
-        if start > 0 or end < rows:
-            part = part_of(world_at(world), message, start, end)
-        status = take_rows(world, me, state, side, part)
-        if status != DONE:
-            return status
-        state[AT + side] = start = end
-    state[AT + side] = 0
-    return DONE
+def _take_messages(world, me, state, side):  # type: ignore[no-untyped-def]
+    """Take what waits on one side; AGAIN where that makes more pairs than are sent at a time."""
+    while True:
+        message = peek(world, me, side)
+        if message == 0:
+            return DONE
+        part = part_at_hand(world, message, state[AT + side])
+        while part != 0:
+            status, taken = take_rows(world, me, state, side, part)
+            state[AT + side] += taken
+            if status != DONE:
+                return status
+            part = part_at_hand(world, message, state[AT + side])
+        state[AT + side] = 0
+        take(world, me, side)
+        hold_from(world, me, side, state, least_alone(state))
+        if state[SENT] >= AT_MOST:
+            return AGAIN
 
 
 @entry
@@ -73,20 +83,20 @@ def joined(world, me):  # type: ignore[no-untyped-def]
     """Match what came, then let go what frontiers say matches no more: a token where rows may turn out to be alone."""
     state = state_of(world, me, STATE_WORDS)
     drop_first(world, me, state)
-    for turn in range(2):
-        side = 1 - turn if state[RIGHT_FIRST] else turn
-        while True:
-            message = peek(world, me, side)
-            if message == 0:
-                break
-            status = _take_message(world, me, state, side, message)
-            if status != DONE:
-                return status
-            take(world, me, side)
-            hold_from(world, me, side, state, least_alone(state))
-    if not state[WAITS]:
+    state[SENT] = 0
+    goes_on = state[AT_HAND] >= 0
+    if goes_on and is_congested(world):
+        wake_at(world, me, monotonic_now_ns() + UNTIL_ROOM_NS)
         return DONE
-    expire_rows(world, me, state)
+    first = state[AT_HAND] if goes_on else state[RIGHT_FIRST]
+    for side in (first, 1 - first):
+        status = _take_messages(world, me, state, side)
+        if status != DONE:
+            return status
+    if not state[LISTENS]:
+        return DONE
+    if not expire_rows(world, me, state):
+        return AGAIN
     hold_on_from(world, me, state, least_alone(state))
     return DONE
 
@@ -106,12 +116,15 @@ class _State:
         self._seen = [np.zeros(0, np.int64) for _ in SIDES]  # by slot, where the other side's rows are sent alone
         self.words = words = np.zeros(STATE_WORDS, np.int64)
         words[HELD], words[PENDING], words[ROOM] = -1, COMPLETE, address_of(self._room)
-        words[WAITS], words[BOUNDED] = bounded or any(how.alone), bounded
-        words[ONCE], words[MATCHES] = how.once, how.matches
+        words[AT_HAND] = words[GO_ON] = -1
+        words[LISTENS], words[BOUNDED] = bounded or any(how.alone), bounded
+        words[ONCE], words[PAIRS] = how.once, how.matches
         words[UNIQUE] = RIGHT if how.once and not bounded else unique
         words[RIGHT_FIRST] = unique == RIGHT or how.once
         for side in (LEFT, RIGHT):
             words[ALONE + side], words[LEAST + side] = how.alone[side], COMPLETE
+            where = columns.where[side]
+            words[WHERE + side] = -1 if where is None else arriving[side].position(where)
         if extents is not None:
             words[EXACT] = extents.exact
             for side, reach in ((LEFT, extents.left), (RIGHT, extents.right)):
@@ -125,7 +138,7 @@ class _State:
     def _link(self) -> None:
         capacity = self._keys.keys.capacity
         for side, mine in enumerate(self.sides):
-            mine.heads = grown(mine.heads, capacity, -1)
+            mine.heads = grown(mine.heads, capacity)
             if self._columns.how.alone[1 - side]:
                 self._seen[side] = grown(self._seen[side], capacity)
                 self.words[SEEN + side] = address_of(self._seen[side])

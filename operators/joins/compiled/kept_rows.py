@@ -4,14 +4,13 @@ import numpy as np
 
 from tokenring.engine import COMPLETE, kernel
 from tokenring.engine.compiled import address_of, column_of, table_at, words_at
-from tokenring.operators.joins.kept import EXPIRING, Side
+from tokenring.operators.joins.kept import EXPIRING, SIDE_META, Side
 from tokenring.operators.state import FREE, LIMIT
 
 # HEADS, SLOTS: the heads, and how many. LINKS, PLACES, LINK_WORDS: the links, and their shape. STORED: the addresses
 # of the columns that are kept; POSITIONS: where these are in messages; COLUMNS: how many.
 HEADS, SLOTS, LINKS, PLACES, LINK_WORDS, FREE_LIST, META, HEAP, STORED, POSITIONS, COLUMNS = range(11)
 SIDE_WORDS = 11
-_META_WORDS = 3
 
 
 @kernel
@@ -35,7 +34,7 @@ def free_of(own, at):  # type: ignore[no-untyped-def]
 @kernel
 def meta_of(own, at):  # type: ignore[no-untyped-def]
     """The counts of rows."""
-    return words_at(own[at + META], _META_WORDS)
+    return words_at(own[at + META], SIDE_META)
 
 
 @kernel

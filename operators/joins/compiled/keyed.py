@@ -8,6 +8,7 @@ from tokenring.engine.compiled import (
     addresses_of,
     bare_message,
     column_of,
+    end_of_message,
     part_of,
     point_to,
     rows_of,
@@ -78,6 +79,29 @@ def rows_with(world, flags, value):  # type: ignore[no-untyped-def]
             found[count] = row
             count += 1
     return found[:count]
+
+
+@kernel
+def rows_without(world, flags, value):  # type: ignore[no-untyped-def]
+    """The rows whose flag has another value."""
+    found = scratch(world, len(flags))
+    count = 0
+    for row in range(len(flags)):
+        if flags[row] != value:
+            found[count] = row
+            count += 1
+    return found[:count]
+
+
+@kernel
+def part_at_hand(world, message, start):  # type: ignore[no-untyped-def]
+    """The rows of a message from `start` on that are of one time, as a message: a burst is several. 0 behind the last.
+    """
+    rows = rows_of(message)
+    if start >= rows:
+        return 0
+    end = end_of_message(message, start)
+    return message if end - start == rows else part_of(world_at(world), message, start, end)
 
 
 @kernel

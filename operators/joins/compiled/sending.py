@@ -45,6 +45,24 @@ def send_alone(world, me, state, side, message, rows, time):  # type: ignore[no-
 
 
 @kernel
+def send_alone_at(world, me, state, side, places, times):  # type: ignore[no-untyped-def]
+    """Rows of one side that are kept, each at its time, by the right of the message at hand of the other."""
+    some = scratch(world, len(places))
+    sent, last = 0, -1
+    while sent < len(places):
+        at, count = COMPLETE, 0
+        for time in times:
+            if last < time < at:
+                at = time
+        for i in range(len(places)):
+            if times[i] == at:
+                some[count] = places[i]
+                count += 1
+        send_at(world, me, 0, alone_of(world, me, state, JOINED, side, 0, some[:count]), at)
+        sent, last = sent + count, at
+
+
+@kernel
 def send_due(world, me, state, side, message, rows, dues):  # type: ignore[no-untyped-def]
     """Rows of one side that match nothing: at the ends of their windows, or all at the least of their times."""
     some = scratch(world, len(rows))

@@ -9,11 +9,9 @@ from tokenring.engine.compiled import (
     NEEDS_ROOM,
     Compiled,
     column_of,
-    end_of_message,
     entry,
     fail,
     frontier_at,
-    part_of,
     peek,
     rows_of,
     send,
@@ -21,7 +19,6 @@ from tokenring.engine.compiled import (
     state_of,
     take,
     time_of,
-    world_at,
 )
 from tokenring.operators.joins.compiled.holding import HELD, PENDING, drop_first, hold_from, hold_on_from
 from tokenring.operators.joins.compiled.kept_rows import free_of, has_room, heads_of, keep_rows, links_of, meta_of
@@ -31,6 +28,7 @@ from tokenring.operators.joins.compiled.keyed import (
     chosen_rows,
     find_keys,
     number_keys,
+    part_at_hand,
     rows_but,
     rows_without_key,
 )
@@ -178,19 +176,16 @@ def versioned(world, me):  # type: ignore[no-untyped-def]
             message = peek(world, me, side)
             if message == 0:
                 break
-            rows, start = rows_of(message), state[_AT + side]
-            while start < rows:
-                end = end_of_message(message, start)
-                part = message
-                if start > 0 or end < rows:
-                    part = part_of(world_at(world), message, start, end)
+            part = part_at_hand(world, message, state[_AT + side])
+            while part != 0:
                 if side == RIGHT:
                     status = _add(world, me, state, part, horizon)
                 else:
                     status = _ask(world, me, state, part, certain)
                 if status != DONE:
                     return status
-                state[_AT + side] = start = end
+                state[_AT + side] += rows_of(part)
+                part = part_at_hand(world, message, state[_AT + side])
             state[_AT + side] = 0
             take(world, me, side)
             hold_from(world, me, side, state, least_waiting(state, _WAITING))
@@ -219,7 +214,7 @@ class _State:
         self._link()
 
     def _link(self) -> None:
-        self.versions.heads = grown(self.versions.heads, self._keys.keys.capacity, -1)
+        self.versions.heads = grown(self.versions.heads, self._keys.keys.capacity)
         self._keys.link(self.words, _KEYS)
         self._results.link(self.words, _JOINED)
         self.waiting.link(self.words, _WAITING)

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
+import numpy as np
+
 from tokenring.engine import Batch, Schema, SchemaError, did_you_mean
 from tokenring.operators.state import RowStore
 from tokenring.operators.time import require_own_time
@@ -44,7 +46,8 @@ key."""
 @dataclass(frozen=True)
 class JoinedColumns:
     """The keys of both sides, and for each column of the result the side that has it, and its name there; `instead`,
-    for each, the right side's column that says it in rows of that side alone."""
+    for each, the right side's column that says it in rows of that side alone; `where`, for each side, the column that
+    says of a row whether it can match, None where all can."""
 
     operator: str
     sides: tuple[Schema, Schema]
@@ -53,6 +56,7 @@ class JoinedColumns:
     instead: tuple[str | None, ...]
     schema: Schema
     how: How
+    where: tuple[str | None, str | None] = (None, None)
 
     @classmethod
     def of(
@@ -64,9 +68,11 @@ class JoinedColumns:
         chosen: Chosen,
         how: str = "inner",
         first: Sequence[str] = (),
+        where: tuple[str | None, str | None] = (None, None),
     ) -> Self:
-        """how: of HOWS. first: columns of both sides that come first in every result. SchemaError, naming the operator
-        and both sides, for names that are not there or clash, and for keys that cannot be equal."""
+        """how: of HOWS. first: columns of both sides that come first in every result. where: columns besides those of
+        `left` and `right`. SchemaError, naming the operator and both sides, for names that are not there or clash, and
+        for keys that cannot be equal."""
         pairs = dict(on) if isinstance(on, Mapping) else {name: name for name in names_of(on)}
         if not pairs:
             raise SchemaError(f"operator {operator!r}: nothing to join on; give on='column', of both sides")
@@ -90,7 +96,7 @@ class JoinedColumns:
             kinds[name] = f"{kind.name}?" if null else str(kind)
         on_both = tuple(pairs), tuple(pairs.values())
         chosen_sources, others = tuple(outputs.values()), tuple(instead.values())
-        return cls(operator, (left, right), on_both, chosen_sources, others, Schema.of(kinds), meaning)
+        return cls(operator, (left, right), on_both, chosen_sources, others, Schema.of(kinds), meaning, where)
 
     def kept(self, side: int) -> tuple[str, ...]:
         """The columns of one side that are in the result, each once."""
@@ -100,7 +106,8 @@ class JoinedColumns:
 
     def crossing(self, side: int, *more: str) -> tuple[str, ...]:
         """The columns of one side that the join needs: its key, what is kept, and `more`."""
-        return tuple(dict.fromkeys((*self.on[side], *more, *self.kept(side))))
+        where = self.where[side]
+        return tuple(dict.fromkeys((*self.on[side], *more, *self.kept(side), *(() if where is None else (where,)))))
 
     def key(self, side: int) -> str | tuple[str, ...]:
         """What to exchange one side by."""
@@ -167,6 +174,12 @@ def present(batch: Batch, names: Sequence[str]) -> Batch:
         if batch.schema.kind(name).nullable:
             batch = batch.filter(~batch.nulls(name))
     return batch
+
+
+def can_match(batch: Batch, where: str) -> np.ndarray:
+    """Which rows can match, as this column has it, bool (rows,): null is no."""
+    able: np.ndarray = batch.words(where) == 1
+    return able
 
 
 def _chosen(

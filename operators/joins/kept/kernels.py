@@ -1,105 +1,182 @@
 """The kernels of joins: chains of rows by key, probed, added to and expired.
 
-`heads`, int64 (slots,): the place of each key's newest row, -1 if it has none. `links`, int64 (places, words): a row a
-place; of the words below only the first two where rows stay for ever. `free`: places to be used again. `heap`: the
-first places of rows that go together, by when. `meta`: counts.
+`heads`, int64 (slots,): HAS_ROW and the place of each key's newest row, NO_ROW, or BARRED. `links`, int64 (places,
+words): a row a place; of the words below only the first two where rows stay for ever. `free`: places to be used again.
+`heap`: the first places of rows that go together, by when. `meta`: counts.
 """
 
-from tokenring.engine import COLUMN, TABLE, WORDS, boolean, int64, kernel, void
+from tokenring.engine import COLUMN, TABLE, WORDS, boolean, int64, kernel
 from tokenring.operators.state import give_place, pop, push, take_place
 
-NEXT, TIME, START, END, PREVIOUS, SLOT, MATCHED, TOGETHER = range(8)
-"""Words of `links`: the next place of the chain, -1 at its end; the time of the row's message; the extent in which rows
-match (they do where extents meet); the place before, -1 at the head; the key's slot; whether it ever matched; the
-next place of those that came together and go together, -1 at the last."""
+NEXT, TIME, START, END, FURTHEST, PREVIOUS, SLOT, MATCHED, TOGETHER = range(9)
+"""Words of `links`: the next place of the chain, below 0 at its end; the time of the row's message; the extent in which
+rows match (they do where extents meet); the latest END from here to the chain's end, or later; the place before, -1 at
+the head; the key's slot, LOOSE where it is in no chain any more; whether it ever matched; the next place of those that
+came together and go together, -1 at the last."""
+UNBOUNDED_WORDS, BOUNDED_WORDS = 2, 9
+LOOSE = -1
+NO_ROW, BARRED, HAS_ROW = range(3)
+"""What `heads` says of a key: it has no row here, and must be 0, as fresh memory is; it has one, that can match
+nothing; it has rows, from the place that is so much less on."""
 EVERY, A_ROW, A_PLACE = range(3)
 """What of the pairs to find: all, the first of each row, the first of each place."""
-EXPIRING = 2
-"""Word of `meta` behind those of the free list: entries of `heap`."""
+EXPIRING, NEWEST, SIDE_META = 2, 3, 4
+"""Words of `meta` behind those of the free list: entries of `heap`; the latest time of a message of which rows stay.
+SIDE_META: how many words these are."""
+WAITS, MATCHES, NEVER = range(3)
+"""What becomes of a row beside a unique side: its match may still come, is here, or cannot come any more."""
+ANY, ONE, FIRST = range(3)
+"""What rows of a key a side keeps."""
 ROW, PLACE, LATEST = range(3)
 """Words of a cursor: the row to go on at, the place to go on at (-1: the head), the latest TIME of what was found."""
 
 
-@kernel(int64(WORDS, COLUMN, COLUMN, TABLE, boolean, int64, COLUMN, COLUMN, WORDS, WORDS, WORDS))
+@kernel
+def _unchain(heads, links, place):  # type: ignore[no-untyped-def]
+    slot, before, after = links[place, SLOT], links[place, PREVIOUS], links[place, NEXT]
+    if before >= 0:
+        links[before, NEXT] = after
+    else:
+        heads[slot] = HAS_ROW + after if after >= 0 else NO_ROW
+    if after >= 0:
+        links[after, PREVIOUS] = before
+
+
+@kernel(int64(WORDS, COLUMN, WORDS, TABLE, boolean, int64, COLUMN, COLUMN, WORDS, WORDS, WORDS))
 def probe(cursor, slots, heads, links, bounded, once, starts, ends, matched, rows, places):  # type: ignore[no-untyped-def]
     """Find the pairs of rows and places that match, as many as `rows` has room for; returns how many. `matched`, by
-    row, is set to 1. All are found when cursor[ROW] is len(slots). once: EVERY, or where `bounded` A_ROW, A_PLACE."""
+    row, is set to MATCHES. All are found when cursor[ROW] is len(slots). once: EVERY, or where `bounded` A_ROW,
+    A_PLACE: such a place leaves its chain, so that rows to come do not pass it."""
     found, room = 0, len(rows)
     at = cursor[PLACE]
     cursor[LATEST] = -1
     for i in range(cursor[ROW], len(slots)):
         if at < 0:
-            at = heads[slots[i]]
+            at = heads[slots[i]] - HAS_ROW
         while at >= 0:
-            if not bounded or (
-                links[at, START] <= ends[i]
-                and starts[i] <= links[at, END]
-                and (once != A_PLACE or links[at, MATCHED] == 0)
-            ):
+            following = links[at, NEXT]
+            if bounded and links[at, FURTHEST] < starts[i]:
+                at = -1
+                break
+            if not bounded or (links[at, START] <= ends[i] and starts[i] <= links[at, END]):
                 if found == room:
                     cursor[ROW], cursor[PLACE] = i, at
                     return found
                 rows[found], places[found] = i, at
                 found += 1
                 cursor[LATEST] = max(cursor[LATEST], links[at, TIME])
-                matched[i] = 1
+                matched[i] = MATCHES
                 if bounded:
                     links[at, MATCHED] = 1
                 if once == A_ROW:
                     at = -1
                     break
-            at = links[at, NEXT]
+                if once == A_PLACE and bounded:
+                    _unchain(heads, links, at)
+                    links[at, SLOT] = LOOSE
+            at = following
     cursor[ROW], cursor[PLACE] = len(slots), -1
     return found
+
+
+@kernel(int64(WORDS, COLUMN, WORDS, TABLE, WORDS, boolean, COLUMN, COLUMN, int64, WORDS, WORDS, WORDS))
+def meet(cursor, slots, heads, links, meta, bounded, starts, ends, time, fates, rows, places):  # type: ignore[no-untyped-def]
+    """Find the matches of rows beside a side that is unique: each row has one at most, and all have room. Writes what
+    becomes of each row to `fates`, and cursor[LATEST] if that may be after `time`; returns how many pairs there are."""
+    found = 0
+    cursor[LATEST] = -1
+    ahead = meta[NEWEST] > time
+    for i in range(len(slots)):
+        at = heads[slots[i]] - HAS_ROW
+        if at < 0:
+            fates[i] = NEVER if at + HAS_ROW == BARRED else WAITS
+            continue
+        if bounded:
+            if links[at, START] > ends[i] or starts[i] > links[at, END]:
+                fates[i] = NEVER
+                continue
+            links[at, MATCHED] = 1
+        fates[i] = MATCHES
+        rows[found], places[found] = i, at
+        found += 1
+        if ahead:
+            cursor[LATEST] = max(cursor[LATEST], links[at, TIME])
+    return found
+
+
+@kernel(int64(WORDS, COLUMN, COLUMN))
+def bar(heads, slots, chosen):  # type: ignore[no-untyped-def]
+    """Let the keys of rows that can match nothing have none; returns how many had none yet, up to one that had."""
+    for i in range(len(chosen)):
+        if heads[slots[chosen[i]]] != NO_ROW:
+            return i
+        heads[slots[chosen[i]]] = BARRED
+    return len(chosen)
 
 
 @kernel(int64(WORDS, TABLE, WORDS, WORDS, COLUMN, COLUMN, int64, boolean, WORDS))
 def add(heads, links, free, meta, slots, chosen, time, unique, places):  # type: ignore[no-untyped-def]
     """Chain the rows `chosen`, that stay; writes their places. With `unique` it stops at a row whose key has one
     already; returns how many were added."""
+    meta[NEWEST] = max(meta[NEWEST], time)
     for i in range(len(chosen)):
         slot = slots[chosen[i]]
-        if unique and heads[slot] >= 0:
+        if unique and heads[slot] != NO_ROW:
             return i
         place = take_place(free, meta)
-        links[place, NEXT], links[place, TIME] = heads[slot], time
-        heads[slot] = place
+        links[place, NEXT], links[place, TIME] = heads[slot] - HAS_ROW, time
+        heads[slot] = HAS_ROW + place
         places[i] = place
     return len(chosen)
 
 
-@kernel(void(WORDS, TABLE, WORDS, WORDS, TABLE, COLUMN, COLUMN, COLUMN, COLUMN, COLUMN, int64, WORDS))
-def add_bounded(heads, links, free, meta, heap, slots, starts, ends, dues, matched, time, places):  # type: ignore[no-untyped-def]
-    """Chain all rows, with their extents, until the frontier that decides reaches `dues`; writes their places."""
-    for i in range(len(slots)):
-        slot = slots[i]
+@kernel(int64(WORDS, TABLE, WORDS, WORDS, TABLE, COLUMN, COLUMN, COLUMN, COLUMN, COLUMN, COLUMN, int64, int64, WORDS))
+def add_bounded(heads, links, free, meta, heap, slots, chosen, starts, ends, dues, matched, time, rule, places):  # type: ignore[no-untyped-def]
+    """Chain the rows `chosen`, with their extents, until the frontier that decides reaches `dues`; writes their places.
+    rule: ANY rows; ONE of a key, it stops at another; FIRST of those of one extent that follow each other in a chain,
+    which says all that these do. Returns how many were added or said already."""
+    meta[NEWEST] = max(meta[NEWEST], time)
+    last, last_due = -1, 0
+    for i in range(len(chosen)):
+        row = chosen[i]
+        slot, start, end, due = slots[row], starts[row], ends[row], dues[row]
+        after = heads[slot] - HAS_ROW
+        if after >= 0:
+            if rule == ONE:
+                return i
+            if rule == FIRST and links[after, START] == start and links[after, END] == end:
+                links[after, TIME] = min(links[after, TIME], time)
+                continue
         place = take_place(free, meta)
-        after = heads[slot]
         links[place, NEXT], links[place, TIME] = after, time
-        links[place, START], links[place, END] = starts[i], ends[i]
-        links[place, PREVIOUS], links[place, SLOT], links[place, MATCHED] = -1, slot, matched[i]
+        links[place, START], links[place, END], links[place, FURTHEST] = start, end, end
+        links[place, PREVIOUS], links[place, SLOT], links[place, MATCHED] = -1, slot, matched[row] == MATCHES
         if after >= 0:
             links[after, PREVIOUS] = place
-        heads[slot] = place
+            links[place, FURTHEST] = max(end, links[after, FURTHEST])
+        heads[slot] = HAS_ROW + place
         links[place, TOGETHER] = -1
-        if i > 0 and dues[i] == dues[i - 1]:  # windows' rows mostly are: this spares the heap
-            links[places[i - 1], TOGETHER] = place
+        if last >= 0 and due == last_due:  # windows' rows mostly are: this spares the heap
+            links[last, TOGETHER] = place
         else:
-            push(heap, meta[EXPIRING], dues[i], place)
+            push(heap, meta[EXPIRING], due, place)
             meta[EXPIRING] += 1
-        places[i] = place
+        places[i] = last = place
+        last_due = due
+    return len(chosen)
 
 
 @kernel(int64(WORDS, TABLE, WORDS, WORDS, COLUMN, WORDS))
 def take_chains(heads, links, free, meta, slots, places):  # type: ignore[no-untyped-def]
-    """Remove all rows of these keys; writes their places, and returns how many."""
+    """Remove all rows of these keys; writes their places, as many as there is room for, and returns how many."""
     taken = 0
     for slot in slots:
-        place = heads[slot]
-        heads[slot] = -1
+        place = heads[slot] - HAS_ROW
+        heads[slot] = NO_ROW
         while place >= 0:
             give_place(free, meta, place)
-            places[taken] = place
+            if taken < len(places):
+                places[taken] = place
             taken += 1
             place = links[place, NEXT]
     return taken
@@ -119,16 +196,12 @@ def expire(heads, others, links, free, meta, heap, horizon, places, dues, emptie
         else:
             pop(heap, meta[EXPIRING])
             meta[EXPIRING] -= 1
-        slot, before, after = links[place, SLOT], links[place, PREVIOUS], links[place, NEXT]
-        if before >= 0:
-            links[before, NEXT] = after
-        else:
-            heads[slot] = after
-        if after >= 0:
-            links[after, PREVIOUS] = before
-        if heads[slot] < 0 and others[slot] < 0:
-            emptied[sizes[0]] = slot
-            sizes[0] += 1
+        slot = links[place, SLOT]
+        if slot != LOOSE:
+            _unchain(heads, links, place)
+            if heads[slot] == NO_ROW and others[slot] == NO_ROW:
+                emptied[sizes[0]] = slot
+                sizes[0] += 1
         give_place(free, meta, place)
         places[found], dues[found] = place, due
         found += 1

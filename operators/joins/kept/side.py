@@ -3,7 +3,17 @@
 import numpy as np
 
 from tokenring.engine import COMPLETE, Batch, Time
-from tokenring.operators.joins.kept.kernels import EXPIRING, add, add_bounded, expire, take_chains
+from tokenring.operators.joins.kept.kernels import (
+    BOUNDED_WORDS,
+    EXPIRING,
+    SIDE_META,
+    UNBOUNDED_WORDS,
+    add,
+    add_bounded,
+    bar,
+    expire,
+    take_chains,
+)
 from tokenring.operators.state import FREE, LIMIT, RowStore, grown
 
 _FIRST_PLACES = 256
@@ -13,7 +23,7 @@ AT_ONCE = 16_384
 
 class Side:
     """Rows by place: links between those of a key, and the columns that results need. Memory: 16 bytes a row and 8 for
-    each column, and texts; 80 where rows expire. Places of rows that went are used again.
+    each column, and texts; 88 where rows expire. Places of rows that went are used again.
     """
 
     __slots__ = ("_expiring", "_free", "_meta", "_sizes", "bounded", "heads", "links", "store")
@@ -21,11 +31,11 @@ class Side:
     def __init__(self, store: RowStore | None, bounded: bool) -> None:
         self.store = store
         self.bounded = bounded
-        self.heads = np.full(_FIRST_PLACES, -1, np.int64)
-        self.links = np.empty((_FIRST_PLACES, 8 if bounded else 2), np.int64)
+        self.heads = np.zeros(_FIRST_PLACES, np.int64)
+        self.links = np.empty((_FIRST_PLACES, BOUNDED_WORDS if bounded else UNBOUNDED_WORDS), np.int64)
         self._free = np.empty(_FIRST_PLACES, np.int64)
         self._expiring = np.empty((_FIRST_PLACES if bounded else 0, 2), np.int64)
-        self._meta = np.zeros(3, np.int64)
+        self._meta = np.zeros(SIDE_META, np.int64)
         self._sizes = np.zeros(1, np.int64)
 
     def reserve(self, rows: int) -> None:
@@ -47,14 +57,30 @@ class Side:
         return done
 
     def add_bounded(
-        self, batch: Batch, slots: np.ndarray, extent: tuple[np.ndarray, ...], matched: np.ndarray, time: Time
-    ) -> None:
-        """Keep all rows. extent: (starts, ends, dues), each int64 (rows,)."""
-        self.reserve(batch.rows)
-        places = np.empty(batch.rows, np.int64)
+        self,
+        batch: Batch,
+        slots: np.ndarray,
+        chosen: np.ndarray,
+        extent: tuple[np.ndarray, ...],
+        matched: np.ndarray,
+        time: Time,
+        rule: int,
+    ) -> int:
+        """Keep the rows `chosen` until they are due. extent: (starts, ends, dues), each int64 (rows,). rule: see the
+        kernel. Returns how many were."""
+        self.reserve(len(chosen))
+        places = np.empty(len(chosen), np.int64)
         meta, heap = self._meta, self._expiring
-        add_bounded(self.heads, self.links, self._free, meta, heap, slots, *extent, matched, time, places)
-        self._put(places, batch, np.arange(batch.rows))
+        state = self.heads, self.links, self._free, meta, heap
+        done: int = add_bounded(*state, slots, chosen, *extent, matched, time, rule, places)
+        if done == len(chosen):
+            self._put(places, batch, chosen)
+        return done
+
+    def bar(self, slots: np.ndarray, chosen: np.ndarray) -> int:
+        """Let the keys of rows that can match nothing have none; returns of how many: fewer if a key has a row."""
+        barred: int = bar(self.heads, slots, chosen)
+        return barred
 
     def _put(self, places: np.ndarray, batch: Batch, rows: np.ndarray) -> None:
         if self.store is not None:
@@ -65,10 +91,9 @@ class Side:
         places = np.empty(len(self), np.int64)
         return places[: take_chains(self.heads, self.links, self._free, self._meta, slots, places)]
 
-    def forget(self, slots: np.ndarray, count: int) -> None:
-        """Drop all rows of these keys, `count` in all."""
-        places = np.empty(count, np.int64)
-        take_chains(self.heads, self.links, self._free, self._meta, slots, places)
+    def forget(self, slots: np.ndarray) -> None:
+        """Drop all rows of these keys."""
+        places = self.taken(slots)
         if self.store is not None:
             self.store.drop(places)
 

@@ -1,7 +1,7 @@
 """The kernels of joins with versions: for each key a chain of versions, the latest first.
 
-`heads`, int64 (slots,): the place of each key's latest version, -1 if it has none. `links`, int64 (places, 2). `free`,
-`meta`: the free list of places.
+`heads`, int64 (slots,): the place of each key's latest version and 1, 0 if it has none. `links`, int64 (places, 2).
+`free`, `meta`: the free list of places.
 """
 
 from tokenring.engine import COLUMN, TABLE, WORDS, int64, kernel, void
@@ -21,16 +21,16 @@ def add_versions(heads, links, free, meta, slots, times, horizon, places, droppe
     for i in range(len(slots)):
         slot, time = slots[i], times[i]
         place = take_place(free, meta)
-        before, at = -1, heads[slot]
+        before, at = -1, heads[slot] - 1
         while at >= 0 and links[at, TIME] > time:
             before, at = at, links[at, NEXT]
         links[place, NEXT], links[place, TIME] = at, time
         if before >= 0:
             links[before, NEXT] = place
         else:
-            heads[slot] = place
+            heads[slot] = place + 1
         places[i] = place
-        at = heads[slot]
+        at = heads[slot] - 1
         while at >= 0 and links[at, TIME] > horizon:
             at = links[at, NEXT]
         if at >= 0:  # what rows at the horizon see: none before it is ever seen again
@@ -49,7 +49,7 @@ def add_versions(heads, links, free, meta, slots, times, horizon, places, droppe
 def find_versions(heads, links, slots, times, places):  # type: ignore[no-untyped-def]
     """Write the place of the version that is valid at each row's time, -1 if there is none; slots may be -1."""
     for i in range(len(slots)):
-        at = heads[slots[i]] if slots[i] >= 0 else -1
+        at = heads[slots[i]] - 1 if slots[i] >= 0 else -1
         while at >= 0 and links[at, TIME] > times[i]:
             at = links[at, NEXT]
         places[i] = at

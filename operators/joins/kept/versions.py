@@ -22,7 +22,7 @@ class Versions:
     def __init__(self, columns: JoinedColumns) -> None:
         self._columns = columns
         self._keys = Keys(columns.sides[RIGHT], columns.on[RIGHT])
-        self._heads = np.full(_FIRST_PLACES, -1, np.int64)
+        self._heads = np.zeros(_FIRST_PLACES, np.int64)
         self._links = np.empty((_FIRST_PLACES, 2), np.int64)
         self._free = np.empty(_FIRST_PLACES, np.int64)
         self._meta = np.zeros(2, np.int64)
@@ -37,7 +37,7 @@ class Versions:
                 whole &= ~batch.nulls(name)
             times = times[whole]
         slots = self._keys.slots(kept)
-        self._heads = grown(self._heads, self._keys.limit, -1)
+        self._heads = grown(self._heads, self._keys.limit)
         needed = int(self._meta[LIMIT]) + max(0, kept.rows - int(self._meta[FREE]))
         if needed > len(self._free):
             self._free = grown(self._free, needed)

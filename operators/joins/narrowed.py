@@ -1,0 +1,56 @@
+"""What users say of the sides of a join: which is unique, and which of their rows are wanted."""
+
+from tokenring.engine import SchemaError, Stream
+from tokenring.operators.expressions import Expression
+from tokenring.operators.joins.kept import SIDES, JoinedColumns
+from tokenring.operators.rows import filter, with_columns
+
+_CAN_MATCH = "can match"
+
+
+def require_unique(name: str, unique: str | None) -> None:
+    """SchemaError for what is no side."""
+    if unique not in (None, *SIDES):
+        raise SchemaError(f"operator {name!r}: unique is 'left', 'right' or None, not {unique!r}")
+
+
+def refuse_once(plan: JoinedColumns, how: str, unique: str | None) -> None:
+    """SchemaError where a side is said to be unique of which one row a key is looked at anyway."""
+    if unique is not None and plan.how.once:
+        raise SchemaError(
+            f"operator {plan.operator!r}: how={how!r} keeps one row a key of the right side anyway; leave unique= out"
+        )
+
+
+def number_of(unique: str | None) -> int:
+    """The side's number, -1 for none."""
+    return -1 if unique is None else SIDES.index(unique)
+
+
+def narrowed(
+    name: str,
+    sides: tuple[Stream, Stream],
+    conditions: tuple[Expression | None, Expression | None],
+    unique: str | None,
+) -> tuple[tuple[Stream, Stream], tuple[str | None, str | None]]:
+    """The sides with only the rows that are wanted; of the unique side all rows, for the keys of the others are to be
+    known: with a column more, which is named beside, that says whether a row can match."""
+    streams: list[Stream] = []
+    columns: list[str | None] = []
+    for side, stream, condition in zip(SIDES, sides, conditions, strict=True):
+        column = None
+        if condition is not None and side != unique:
+            stream = filter(stream, condition, name=f"{name}.{side}_where")
+        elif condition is not None:
+            column = _CAN_MATCH
+            while column in stream.schema.positions:
+                column += "_"
+            stream = with_columns(stream, **{column: condition})
+            if stream.schema.kind(column).name != "bool":
+                raise SchemaError(
+                    f"operator {name!r}: {side}_where={condition!r} is {stream.schema.kind(column)}, not bool; "
+                    f"compare it with something"
+                )
+        streams.append(stream)
+        columns.append(column)
+    return (streams[0], streams[1]), (columns[0], columns[1])
