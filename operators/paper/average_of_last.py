@@ -25,7 +25,7 @@ from tokenring.operators.state import LEAST, Keys, grown, overflows, require_row
 _COUNT, _TOTAL, _VALUES = range(3)  # words of a slot: how many values it has seen, their sum, then the last ones
 
 
-@kernel(int64(TABLE, WORDS, WORDS, TABLE, COLUMN, COLUMN, int64, WORDS, WORDS))
+@kernel(int64(WORDS, WORDS, WORDS, TABLE, COLUMN, COLUMN, int64, WORDS, WORDS))
 def _roll(cells, tags, meta, rings, keys, values, start, averages, counts):  # type: ignore[no-untyped-def]
     """Put values from `start` on into the rings of their keys, int64 (slots, 2 + length). Returns the row at which
     there was no room for its key, len(keys) if all are done; -1 if a sum left the range of int64."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tokenring.engine import COLUMN, TABLE, WORDS, Schema, boolean, int64, kernel
+from tokenring.engine import COLUMN, WORDS, Schema, boolean, int64, kernel
 from tokenring.operators.state import Keys, grown, slot_of
 
 _FIRST_ROOM = 4096
@@ -40,7 +40,7 @@ def merge(kept_times, kept_words, bounds, times, words):  # type: ignore[no-unty
     return True
 
 
-@kernel(int64(TABLE, WORDS, WORDS, WORDS, COLUMN, int64, WORDS))
+@kernel(int64(WORDS, WORDS, WORDS, WORDS, COLUMN, int64, WORDS))
 def count(cells, tags, meta, totals, words, start, counts):  # type: ignore[no-untyped-def]
     """Count rows from `start` on into `totals`, int64 (slots,); write what each one's word has come to. Returns the row
     at which there was no room for its word, len(words) if all are done."""

@@ -34,7 +34,7 @@ from tokenring.operators.state import (
 from tokenring.operators.time import require_total_order
 
 
-@kernel(int64(TABLE, WORDS, WORDS, TABLE, COLUMN, COLUMN, int64, WORDS, WORDS))
+@kernel(int64(WORDS, WORDS, WORDS, TABLE, COLUMN, COLUMN, int64, WORDS, WORDS))
 def _accumulate(cells, tags, meta, totals, keys, values, start, averages, counts):  # type: ignore[no-untyped-def]
     """Add rows from `start` on to `totals`, int64 (slots, 2) of (sum, count). Returns the row at which there was no
     room for its key, len(keys) if all are done; -1 if a sum left the range of int64."""

@@ -6,12 +6,33 @@ chains      the members of each slot
 free_list   places to be used again
 heap        what is due first
 tables      arrays that double
+reserved    addresses for arrays that grow where they are
 arithmetic  whether a sum stays in range
 updates     streams of updates, marked and refused
 """
 
 from tokenring.operators.state.arithmetic import LEAST, MOST, overflows
-from tokenring.operators.state.cells import mixed, slot_of
+from tokenring.operators.state.cells import (
+    AHEAD,
+    CELLS_META,
+    DENSE_AT,
+    DENSE_ROOM,
+    FLAG_BITS,
+    FULL,
+    FULL_OF,
+    HALF,
+    LIVE,
+    SETTLED_AT_ONCE,
+    SPLIT,
+    begin_settling,
+    first_homes,
+    mark_of,
+    mixed,
+    put,
+    settle,
+    settle_all,
+    slot_of,
+)
 from tokenring.operators.state.chains import chain, members_of
 from tokenring.operators.state.compiled_keys import CAPACITY, KEYS_WORDS, cells_of, counts_of, link_keys, tags_of
 from tokenring.operators.state.compiled_numbers import (
@@ -37,6 +58,23 @@ from tokenring.operators.state.tables import GrowingTable, grown
 from tokenring.operators.state.updates import as_rows, require_newest, require_rows, updates_by
 
 __all__ = [
+    "AHEAD",
+    "CELLS_META",
+    "DENSE_AT",
+    "DENSE_ROOM",
+    "FLAG_BITS",
+    "FULL",
+    "FULL_OF",
+    "HALF",
+    "LIVE",
+    "SETTLED_AT_ONCE",
+    "SPLIT",
+    "begin_settling",
+    "first_homes",
+    "mark_of",
+    "put",
+    "settle",
+    "settle_all",
     "CAPACITY",
     "FREE",
     "GrowingTable",

@@ -3,18 +3,18 @@
 import numpy as np
 
 from tokenring.engine import kernel
-from tokenring.engine.compiled import address_of, table_at, words_at
+from tokenring.engine.compiled import address_of, words_at
 from tokenring.operators.state.keys import Keys
 from tokenring.operators.state.keys_kernels import META_WORDS
 
-CELLS, CELLS_ROWS, TAGS, CAPACITY, META = range(5)
+CELLS, CELL_COUNT, TAGS, CAPACITY, META = range(5)
 KEYS_WORDS = 5
 
 
 @kernel
 def cells_of(own, at):  # type: ignore[no-untyped-def]
     """What `slot_of` takes first; `at`: the first of the words that `link_keys` wrote."""
-    return table_at(own[at + CELLS], own[at + CELLS_ROWS], 2)
+    return words_at(own[at + CELLS], own[at + CELL_COUNT])
 
 
 @kernel

@@ -8,7 +8,7 @@ from tokenring.operators.state.cells import LIVE, drop_slot
 from tokenring.operators.state.keys import Keys
 from tokenring.operators.state.keys_kernels import FRESH, META_WORDS, number
 
-CELLS, CELLS_ROWS, STORED, KEY_COLUMNS, PLACES, TAGS, FREE_LIST, META = range(8)
+CELLS, CELL_COUNT, STORED, KEY_COLUMNS, PLACES, TAGS, FREE_LIST, META = range(8)
 NUMBERS_WORDS = 8
 SOURCE_WORDS = 3
 """The words for each key column that `number_rows` is given."""
@@ -29,7 +29,7 @@ def live_of(own, at):  # type: ignore[no-untyped-def]
 @kernel
 def key_column(own, at, column):  # type: ignore[no-untyped-def]
     """One key column's words, by slot."""
-    return words_at(own[at + STORED] + 8 * column * own[at + PLACES], own[at + PLACES])
+    return table_at(own[at + STORED], own[at + PLACES], own[at + KEY_COLUMNS])[:, column]
 
 
 @kernel
@@ -53,8 +53,8 @@ def number_rows(own, at, sources, wanted, slots, fresh, fresh_rows):  # type: ig
 def _number(own, at, sources, wanted, add, slots, fresh, fresh_rows):  # type: ignore[no-untyped-def]
     capacity = own[at + PLACES]
     return number(
-        table_at(own[at + CELLS], own[at + CELLS_ROWS], 2),
-        table_at(own[at + STORED], own[at + KEY_COLUMNS], capacity),
+        words_at(own[at + CELLS], own[at + CELL_COUNT]),
+        table_at(own[at + STORED], capacity, own[at + KEY_COLUMNS]),
         words_at(own[at + TAGS], capacity), words_at(own[at + FREE_LIST], capacity), meta_of(own, at),
         sources, 0, 0, wanted, wanted, 0, add, slots, fresh, fresh_rows,
     )  # fmt: skip
@@ -93,7 +93,7 @@ def find_by(own, at, by_at, message, wanted, slots):  # type: ignore[no-untyped-
 def forget_slots(own, at, slots):  # type: ignore[no-untyped-def]
     """Forget live keys, each named once."""
     capacity = own[at + PLACES]
-    cells, meta = table_at(own[at + CELLS], own[at + CELLS_ROWS], 2), meta_of(own, at)
+    cells, meta = words_at(own[at + CELLS], own[at + CELL_COUNT]), meta_of(own, at)
     tags, free = words_at(own[at + TAGS], capacity), words_at(own[at + FREE_LIST], capacity)
     for slot in slots:
         drop_slot(cells, tags, free, meta, slot)
@@ -104,6 +104,6 @@ def link_numbers(words: np.ndarray, at: int, keys: Keys) -> None:
     when they have grown."""
     cells, stored, tags, free, meta = keys.tables
     words[at : at + NUMBERS_WORDS] = (
-        *(address_of(cells), len(cells), address_of(stored), len(stored), len(tags), address_of(tags)),
+        *(address_of(cells), len(cells), address_of(stored), stored.shape[1], len(tags), address_of(tags)),
         *(address_of(free), address_of(meta)),
     )

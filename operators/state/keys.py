@@ -6,15 +6,27 @@ import numpy as np
 
 from tokenring.engine import Batch, Schema, SchemaError
 from tokenring.engine.raw import address_of
+from tokenring.operators.state.arithmetic import LEAST as LEAST_WORD
+from tokenring.operators.state.arithmetic import MOST as MOST_WORD
 from tokenring.operators.state.cells import (
     DENSE_AT,
     DENSE_BASE,
     DENSE_LIVE,
     DENSE_ROOM,
+    EXTENDS,
+    FULL,
+    FULL_OF,
+    GREATEST_TAG,
+    HALF,
+    LEAST_TAG,
     LIVE,
-    fill_cells,
-    fill_dense,
-    number_tags,
+    MOST_SLOTS,
+    SLOT,
+    SPLIT,
+    SPREAD,
+    begin_settling,
+    fill,
+    settle_all,
 )
 from tokenring.operators.state.free_list import FREE, LIMIT
 from tokenring.operators.state.keys_kernels import DEAD, FRESH, META_WORDS, NEEDED, TEXT, move_texts, number, remove
@@ -25,9 +37,9 @@ _FIRST_SLOTS = 64
 _FIRST_BYTES = 1024
 _LEAST_DENSE = 1 << 10  # fewer keys are quick to find in any form
 _MOST_DENSE = 1 << 30  # slots, which are int32 there
-_SPREAD = 4  # keys among so many times as many numbers have the dense form, which then takes no more than cells do
 _NONE = np.zeros(0, np.int64)
 _NO_SOURCES = np.zeros((0, 3), np.int64)
+_NO_DENSE = np.zeros(0, np.int32)
 
 
 def as_words(column: np.ndarray) -> np.ndarray:
@@ -40,9 +52,10 @@ def as_words(column: np.ndarray) -> np.ndarray:
 class Keys:
     """Keys seen so far and not removed, each with a slot: an int64 below `limit`, dense from 0 while none are removed.
 
-    Values are equal where their words are: null is equal to null. Memory: 16 to 32 bytes a key, 16 more and 8 for each
-    column beyond one, and each text once; what removed keys leave is used again. Where keys are one number, and close
-    together, the number says where the slot is, without a hash.
+    Values are equal where their words are: null is equal to null. Memory: 20 to 32 bytes a key of one number, 12 to 24
+    where they lie close together; 8 more for each column of several, and each text once; what removed keys leave is
+    used again. Numbers close together say where the slot is, without a hash, and so does what columns are packed to.
+    However many there are, one more takes no longer than another, but for the pages that it is the first to write to.
     """
 
     __slots__ = (
@@ -69,15 +82,16 @@ class Keys:
     def clear(self) -> None:
         """Forget all keys, and give back the memory."""
         self._meta[:] = 0
-        self._cells = np.zeros((2 * _FIRST_SLOTS, 2), np.int64)
+        self._cells = np.zeros(2 * _FIRST_SLOTS, np.int64)
         self._dense = np.zeros(0, np.int32)
         self._packing = np.zeros((len(self._by), PACKING_WORDS), np.int64)
         if len(self._by) > 1 and not len(self._texts):
             self._meta[PACKING_AT] = address_of(self._packing)
-        self._stored = np.empty((len(self._by), _FIRST_SLOTS), np.int64)
-        self._tags = self._stored[0] if self._exact else np.empty(_FIRST_SLOTS, np.int64)
+        self._stored = np.empty((_FIRST_SLOTS, len(self._by)), np.int64)
+        self._tags = self._stored.reshape(-1) if self._exact else np.empty(_FIRST_SLOTS, np.int64)
         self._free = np.empty(_FIRST_SLOTS, np.int64)
         self._heap = np.empty(_FIRST_BYTES if len(self._texts) else 0, np.uint8)
+        self._forget_range()
 
     def slots(self, batch: Batch, names: Sequence[str] | None = None) -> np.ndarray:
         """The slot of each row's key, int64 (rows,); keys that are new get one.
@@ -92,11 +106,9 @@ class Keys:
         """
         if not self._exact:
             raise SchemaError(f"slots_of takes keys of one column that is no text, not {self.schema!r}: use slots")
-        slots = np.empty(len(words), np.int64)
-        done = number_tags(self._cells, self._tags, self._free, self._meta, words, 0, slots)
-        while done < len(words):
-            self.grow()
-            done = number_tags(self._cells, self._tags, self._free, self._meta, words, done, slots)
+        slots, fresh, fresh_rows = (np.empty(len(words), np.int64) for _ in range(3))
+        self._counts[FRESH] = 0
+        self._number_words(words, _NONE, _NO_SOURCES, True, slots, fresh, fresh_rows)
         return slots
 
     @property
@@ -138,20 +150,31 @@ class Keys:
             for at, (name, kind, words) in enumerate(zip(names, self.schema.kinds, columns, strict=True)):
                 heap = _address(batch.heaps[positions[name]]) if kind.is_text else 0
                 sources[at] = address_of(words), heap, kind.is_text
-        counts = self._counts
-        counts[FRESH] = 0
+        self._counts[FRESH] = 0
+        self._number_words(wanted, made, sources, add, slots, fresh, fresh_rows)
+        added = self._counts[FRESH]
+        self.fresh, self.fresh_rows = fresh[:added], fresh_rows[:added]
+        return slots
+
+    def _number_words(
+        self,
+        wanted: np.ndarray,
+        made: np.ndarray,
+        sources: np.ndarray,
+        add: bool,
+        slots: np.ndarray,
+        fresh: np.ndarray,
+        fresh_rows: np.ndarray,
+    ) -> None:
         done = 0
         while True:
             done = number(
                 *(self._cells, self._stored, self._tags, self._free, self._meta),
                 *(sources, _address(self._heap), len(self._heap), wanted, made, done, add, slots, fresh, fresh_rows),
             )
-            if done == rows:
-                break
+            if done == len(wanted):
+                return
             self.grow()
-        added = counts[FRESH]
-        self.fresh, self.fresh_rows = fresh[:added], fresh_rows[:added]
-        return slots
 
     def grow(self) -> None:
         """Make room for one more key, at least."""
@@ -159,11 +182,16 @@ class Keys:
         if counts[MISFIT]:
             self._fit()
             return
-        if 2 * (counts[LIVE] - counts[DENSE_LIVE]) >= len(self._cells):
-            self._arrange()
-        if counts[FREE] == 0 and counts[LIMIT] == self._stored.shape[1]:
-            self._stored = grown(self._stored, counts[LIMIT] + 1, None)
-            self._tags = self._stored[0] if self._exact else grown(self._tags, counts[LIMIT] + 1, None)
+        if counts[EXTENDS]:
+            counts[EXTENDS] = 0
+            self._extend(2 * counts[DENSE_ROOM])
+        elif FULL_OF * (counts[LIVE] - counts[DENSE_LIVE]) >= FULL * len(self._cells):
+            self._more_cells()
+        if counts[FREE] == 0 and counts[LIMIT] == len(self._tags):
+            if counts[LIMIT] >= MOST_SLOTS:
+                raise MemoryError(f"more than {MOST_SLOTS} keys in one worker; have more workers")
+            self._stored = grown(self._stored, counts[LIMIT] + 1, None, axis=0)
+            self._tags = self._stored.reshape(-1) if self._exact else grown(self._tags, counts[LIMIT] + 1, None)
             self._free = grown(self._free, counts[LIMIT] + 1, None)
         if counts[TEXT] + counts[NEEDED] > len(self._heap):
             self._heap = grown(self._heap, counts[TEXT] + counts[NEEDED], None)
@@ -171,39 +199,66 @@ class Keys:
     def _fit(self) -> None:
         """Pack keys of several columns so that those that came fit as well, or hash them if that cannot be."""
         live = self.live()
-        stored = np.ascontiguousarray(self._stored[:, live])
+        words = np.ascontiguousarray(self._stored[live].T)
         least, greatest = self._packing[:, LEAST].copy(), self._packing[:, GREATEST].copy()
         if len(live):
-            least, greatest = np.minimum(least, stored.min(axis=1)), np.maximum(greatest, stored.max(axis=1))
+            least, greatest = np.minimum(least, words.min(axis=1)), np.maximum(greatest, words.max(axis=1))
         fit(self._packing, self._meta, least, greatest)
         self._counts[MISFIT] = 0
         tags = np.empty(len(live), np.int64)
-        tag_keys(stored, self._meta, tags)
+        tag_keys(words, self._meta, tags)
         self._tags[live] = tags
-        self._cells[:] = 0
-        fill_cells(self._cells, self._tags, live)
+        self._forget_range()
+        if len(live):
+            self._counts[LEAST_TAG], self._counts[GREATEST_TAG] = int(tags.min()), int(tags.max())
+        self._arrange(live, 0, 0)
 
-    def _arrange(self) -> None:
-        """Make room for more keys: in an array by key if they lie close together, in twice as many cells otherwise."""
-        counts, live = self._counts, self.live()
-        low = high = 0
-        if self._exact and len(live) >= _LEAST_DENSE:
-            low, high = int(self._tags[live].min()), int(self._tags[live].max())
-        is_dense = 0 < high - low < _SPREAD * len(live) and counts[LIMIT] < _MOST_DENSE
-        in_cells = len(live) // 8 if is_dense else len(live)
-        rows = 2 * _FIRST_SLOTS
-        while rows <= 2 * in_cells:
+    def _more_cells(self) -> None:
+        """Have room for more: in an array by key if they lie close together, in twice as many cells otherwise."""
+        counts = self._counts
+        if (self._exact or counts[PACKING_AT]) and counts[LIVE] >= _LEAST_DENSE and counts[LIMIT] < _MOST_DENSE:
+            live = None
+            if counts[LIMIT] > counts[LIVE]:  # keys have left
+                live = self.live()
+                tags = self._tags[live]
+                counts[LEAST_TAG], counts[GREATEST_TAG] = int(tags.min()), int(tags.max())
+            span = counts[GREATEST_TAG] - counts[LEAST_TAG]
+            if span < SPREAD * counts[LIVE]:
+                # Keys that come are greater, most often.
+                self._arrange(self.live() if live is None else live, counts[LEAST_TAG], 2 * (span + 1))
+                return
+        if counts[DENSE_ROOM] > 8 * SPREAD * counts[DENSE_LIVE]:  # it is of no use any more
+            self._arrange(self.live(), 0, 0)
+            return
+        settle_all(self._cells, self._meta)
+        self._cells = grown(self._cells, len(self._cells) + 1)
+        begin_settling(self._cells, self._meta)
+
+    def _arrange(self, live: np.ndarray, base: int, room: int) -> None:
+        """Enter all live slots anew. room: of the dense form; 0 for none."""
+        counts = self._counts
+        rows, few = 2 * _FIRST_SLOTS, len(live) // 8 if room else len(live)
+        while FULL * rows <= FULL_OF * few:
             rows *= 2
-        self._cells = np.zeros((rows, 2), np.int64)
-        room = 2 * (high - low + 1) if is_dense else 0  # keys that come are greater, most often
-        self._dense = np.zeros(room, np.int32)
-        counts[DENSE_AT], counts[DENSE_BASE], counts[DENSE_ROOM], counts[DENSE_LIVE] = (
-            self._dense.ctypes.data, low, room, 0
-        )  # fmt: skip
-        if is_dense:
-            fill_dense(self._meta, self._tags, live)
-        else:
-            fill_cells(self._cells, self._tags, live)
+        self._cells = np.zeros(rows, np.int64)
+        counts[HALF] = counts[SPLIT] = counts[DENSE_LIVE] = 0
+        self._dense = grown(_NO_DENSE, room)
+        counts[DENSE_AT], counts[DENSE_BASE], counts[DENSE_ROOM] = self._dense.ctypes.data, base, room
+        fill(self._cells, self._meta, self._tags, live)
+
+    def _extend(self, room: int) -> None:
+        """Have a longer dense form, with what cells have of it."""
+        counts = self._counts
+        self._dense = grown(self._dense, room)
+        counts[DENSE_AT], counts[DENSE_ROOM] = self._dense.ctypes.data, room
+        if counts[LIVE] > counts[DENSE_LIVE]:
+            slots = (self._cells[self._cells != 0] & SLOT) - 1
+            self._cells[:] = 0
+            counts[HALF] = counts[SPLIT] = 0
+            fill(self._cells, self._meta, self._tags, slots)
+
+    def _forget_range(self) -> None:
+        self._counts[LEAST_TAG], self._counts[GREATEST_TAG] = MOST_WORD, LEAST_WORD
 
     def remove(self, slots: np.ndarray) -> None:
         """Forget live keys, each named once: int64 (keys,). Their slots are handed out again."""
@@ -219,15 +274,14 @@ class Keys:
         heap, at = np.empty(counts[TEXT] - counts[DEAD] + _FIRST_BYTES, np.uint8), 0
         live = self.live()
         for column in self._texts.tolist():
-            at = move_texts(self._stored[column], live, _address(self._heap), _address(heap), at)
+            at = move_texts(self._stored, column, live, _address(self._heap), _address(heap), at)
         self._heap = heap
         counts[TEXT], counts[DEAD] = at, 0
 
     def live(self) -> np.ndarray:
         """The slots of all live keys, in no order: int64 (len,)."""
-        cells = self._cells[:, 1]
         dense = self._dense[self._dense != 0].astype(np.int64)
-        return np.concatenate((dense, cells[cells != 0])) - 1
+        return np.concatenate((dense, self._cells[self._cells != 0] & SLOT)) - 1
 
     @property
     def limit(self) -> int:
@@ -239,11 +293,11 @@ class Keys:
 
     def words(self, position: int) -> np.ndarray:
         """One key column's words by slot, int64 (limit,); what stands at slots that are not live means nothing."""
-        return self._stored[position, : self.limit]
+        return self._stored[: self.limit, position]
 
     def columns(self, slots: np.ndarray) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray | None, ...]]:
         """The keys of live slots, as `Batch.wrap` takes them: columns of shape (len(slots),), and heaps."""
-        columns = tuple([self._stored[at][slots].view(dtype) for at, dtype in enumerate(self.schema.dtypes)])
+        columns = tuple([self._stored[slots, at].view(dtype) for at, dtype in enumerate(self.schema.dtypes)])
         heaps = tuple([self._heap if kind.is_text else None for kind in self.schema.kinds])
         return columns, heaps
 

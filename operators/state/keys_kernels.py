@@ -1,7 +1,7 @@
 """The kernels of Keys: a hash table from tuples of words and texts to slots, with removal.
 
 `cells`, `tags`, `free`: see cells.py. A tag is the key itself where that is one word, and of several columns what
-tags.py makes. `stored`, int64 (key columns, capacity): each slot's words, texts among them pointing into one heap.
+tags.py makes. `stored`, int64 (capacity, key columns): each slot's words, texts among them pointing into one heap.
 `meta`: the counts below, behind those of cells.py and tags.py. `sources`: see tags.py.
 """
 
@@ -9,7 +9,21 @@ import numpy as np
 
 from tokenring.engine import COLUMN, TABLE, WORDS, boolean, int64, kernel, text_equal, void
 from tokenring.engine.raw import LENGTH_MASK, copy_text, words_at
-from tokenring.operators.state.cells import AHEAD, DENSE_BASE, DENSE_ROOM, ask_for, dense_of, drop_slot, mixed, new_slot
+from tokenring.operators.state.cells import (
+    AHEAD,
+    DENSE_BASE,
+    DENSE_LIVE,
+    DENSE_ROOM,
+    LIVE,
+    MARK,
+    SLOT,
+    ask_for,
+    dense_of,
+    drop_slot,
+    first_homes,
+    mixed,
+    new_slot,
+)
 from tokenring.operators.state.tags import ADDRESS, HEAP, IS_TEXT, PACKING_AT, TAGS_META, fits, note_ranges, tag_rows
 
 FRESH, TEXT, DEAD, NEEDED, META_WORDS = range(TAGS_META, TAGS_META + 5)
@@ -19,24 +33,24 @@ a new key lacks; and how many words all are."""
 
 @kernel
 def _same(stored, slot, sources, row, rows, heap):  # type: ignore[no-untyped-def]
-    for j in range(stored.shape[0]):
+    for j in range(stored.shape[1]):
         word = words_at(sources[j, ADDRESS], rows)[row]
         if sources[j, IS_TEXT] != 0:
-            if not text_equal(stored[j, slot], heap, word, sources[j, HEAP]):
+            if not text_equal(stored[slot, j], heap, word, sources[j, HEAP]):
                 return False
-        elif stored[j, slot] != word:
+        elif stored[slot, j] != word:
             return False
     return True
 
 
 @kernel
 def _store(stored, slot, sources, row, rows, heap, meta):  # type: ignore[no-untyped-def]
-    for j in range(stored.shape[0]):
+    for j in range(stored.shape[1]):
         word = words_at(sources[j, ADDRESS], rows)[row]
         if sources[j, IS_TEXT] != 0 and word >= 0:
             word = copy_text(word, sources[j, HEAP], heap, meta[TEXT])
             meta[TEXT] += word & LENGTH_MASK
-        stored[j, slot] = word
+        stored[slot, j] = word
 
 
 @kernel
@@ -52,7 +66,7 @@ def _text_of(sources, row, rows):  # type: ignore[no-untyped-def]
 
 @kernel(
     int64(
-        TABLE, TABLE, WORDS, WORDS, WORDS, TABLE, int64, int64, COLUMN, WORDS, int64, boolean, WORDS, WORDS, WORDS
+        WORDS, TABLE, WORDS, WORDS, WORDS, TABLE, int64, int64, COLUMN, WORDS, int64, boolean, WORDS, WORDS, WORDS
     )
 )  # fmt: skip
 def number(cells, stored, tags, free, meta, sources, heap, room, wanted, made, start, add, slots, fresh, fresh_rows):  # type: ignore[no-untyped-def]
@@ -68,26 +82,33 @@ def number(cells, stored, tags, free, meta, sources, heap, room, wanted, made, s
     if add and not all_fit:
         note_ranges(sources, meta, start, rows)
         return start
-    mask = cells.shape[0] - 1
+    mask = len(cells) - 1
+    half, split = first_homes(cells, meta)
     base, room_in_dense, dense = np.uint64(meta[DENSE_BASE]), np.uint64(meta[DENSE_ROOM]), dense_of(meta)
     for first in range(start, rows, AHEAD):
         last = min(first + AHEAD, rows)
-        ask_for(cells, wanted, first, last)
+        if meta[LIVE] > meta[DENSE_LIVE]:
+            ask_for(cells, meta, wanted, first, last)
         for i in range(first, last):
             if not all_fit and not fits(sources, meta, i, rows):
                 slots[i] = -1
                 continue
-            # As in `number_tags`; in a function of its own it would be called for each row, for 20 ns.
+            # As in `slot_of`; in a function of its own it would be called for each row, for 20 ns.
             tag = wanted[i]
             place = np.uint64(tag) - base
             if place < room_in_dense:
                 slot, at = np.int64(dense[place]) - 1, -1 - np.int64(place)
             else:
-                slot, at = np.int64(-1), np.int64(mixed(tag)) & mask
-                while cells[at, 1] != 0:
-                    if cells[at, 0] == tag and (exact or _same(stored, cells[at, 1] - 1, sources, i, rows, heap)):
-                        slot = cells[at, 1] - 1
-                        break
+                mark = np.int64(mixed(tag) >> MARK)
+                at = mark & half
+                at = at if at >= split else mark & mask
+                slot = np.int64(-1)
+                while cells[at] != 0:
+                    if np.int64(np.uint64(cells[at]) >> MARK) == mark:
+                        found = (cells[at] & SLOT) - 1
+                        if tags[found] == tag and (exact or _same(stored, found, sources, i, rows, heap)):
+                            slot = found
+                            break
                     at = (at + 1) & mask
             if slot < 0 and add:
                 meta[NEEDED] = _text_of(sources, i, rows)
@@ -96,9 +117,8 @@ def number(cells, stored, tags, free, meta, sources, heap, room, wanted, made, s
                 slot = new_slot(cells, tags, free, meta, tag, at)
                 if slot < 0:
                     return i
-                if sources.shape[0] == 0:
-                    stored[0, slot] = wanted[i]
-                else:
+                half, split = first_homes(cells, meta)
+                if sources.shape[0] > 0:
                     _store(stored, slot, sources, i, rows, heap, meta)
                 fresh[meta[FRESH]], fresh_rows[meta[FRESH]] = slot, i
                 meta[FRESH] += 1
@@ -106,20 +126,21 @@ def number(cells, stored, tags, free, meta, sources, heap, room, wanted, made, s
     return rows
 
 
-@kernel(void(TABLE, TABLE, WORDS, WORDS, WORDS, COLUMN, COLUMN))
+@kernel(void(WORDS, TABLE, WORDS, WORDS, WORDS, COLUMN, COLUMN))
 def remove(cells, stored, tags, free, meta, text_columns, slots):  # type: ignore[no-untyped-def]
     """Forget live slots, each named once."""
     for slot in slots:
         drop_slot(cells, tags, free, meta, slot)
         for j in text_columns:
-            meta[DEAD] += stored[j, slot] & LENGTH_MASK if stored[j, slot] >= 0 else 0
+            meta[DEAD] += stored[slot, j] & LENGTH_MASK if stored[slot, j] >= 0 else 0
 
 
-@kernel(int64(WORDS, COLUMN, int64, int64, int64))
-def move_texts(words, slots, heap, target, at):  # type: ignore[no-untyped-def]
-    """Copy the texts of these slots into another heap, from its byte `at` on; returns the first byte behind them."""
-    for slot in slots:
-        if words[slot] >= 0:
-            words[slot] = copy_text(words[slot], heap, target, at)
-            at += words[slot] & LENGTH_MASK
+@kernel(int64(TABLE, int64, COLUMN, int64, int64, int64))
+def move_texts(table, column, rows, heap, target, at):  # type: ignore[no-untyped-def]
+    """Copy the texts of a column's rows into another heap, from its byte `at` on; returns the first byte behind."""
+    for row in rows:
+        word = table[row, column]
+        if word >= 0:
+            table[row, column] = word = copy_text(word, heap, target, at)
+            at += word & LENGTH_MASK
     return at

@@ -73,7 +73,7 @@ class RowStore:
         for stored, is_text in zip(self._columns, self._texts, strict=True):
             if is_text:
                 places = np.flatnonzero(stored >= 0)
-                at = move_texts(stored, places, address_of(self._heap), address_of(heap), at)
+                at = move_texts(stored.reshape(-1, 1), 0, places, address_of(self._heap), address_of(heap), at)
         self._used = at
         self._limit = 2 * (at + length) + _FIRST_BYTES
         self._heap = grown(heap, self._limit, None)

@@ -1,23 +1,29 @@
 """Tables that become longer: the arrays in which operators keep state by slot, as slots are handed out."""
 
 import mmap
-from typing import Any
 
 import numpy as np
+
+from tokenring.operators.state.reserved import in_place
 
 _HUGE = 4 << 20  # bytes from which memory is asked for in huge pages
 
 
 def grown(array: np.ndarray, length: int, fill: int | None = 0, axis: int = -1) -> np.ndarray:
-    """`array` if `axis` (its last) is `length` long or more; otherwise a copy at least twice as long, new places `fill`
-    (None: anything, which leaves memory untouched that is not used yet; so does 0).
+    """`array` if `axis` (its last) is `length` long or more; otherwise at least twice as long, new places `fill`
+    (None: anything, which leaves memory untouched that is not used yet; so does 0). The array given is not to be grown
+    again.
     """
     before = array.shape[axis]
     if before >= length:
         return array
     shape = list(array.shape)
     shape[axis] = max(length, 2 * before)
-    longer: np.ndarray[Any, Any]
+    longer = in_place(array, shape) if axis == 0 or array.ndim == 1 else None
+    if longer is not None:
+        if fill:
+            longer[before:] = fill
+        return longer
     if fill is None:
         longer = np.empty(shape, array.dtype)
     else:

@@ -79,11 +79,11 @@ def note_ranges(sources, meta, start, rows):  # type: ignore[no-untyped-def]
 
 
 @kernel(void(TABLE, WORDS, WORDS))
-def tag_keys(stored, meta, tags):  # type: ignore[no-untyped-def]
-    """Write the tags of keys without text, which fit. stored: int64 (key columns, keys)."""
-    sources = np.zeros((stored.shape[0], 3), np.int64)
-    for j in range(stored.shape[0]):
-        sources[j, ADDRESS] = stored[j].ctypes.data
+def tag_keys(words, meta, tags):  # type: ignore[no-untyped-def]
+    """Write the tags of keys without text, which fit. words: int64 (key columns, keys)."""
+    sources = np.zeros((words.shape[0], 3), np.int64)
+    for j in range(words.shape[0]):
+        sources[j, ADDRESS] = words[j].ctypes.data
     tag_rows(sources, meta, tags, 0)
 
 
@@ -104,10 +104,13 @@ def fit(packing, meta, least, greatest):  # type: ignore[no-untyped-def]
     if spare < 2:  # keys would soon not fit again
         meta[PACKING_AT] = 0
         return
-    shift = 0
+    for j in range(columns):
+        # Lowest is what differs most, so that keys of one window, or day, lie close together.
+        packing[j, SHIFT] = 0
+        for other in range(columns):
+            wider = packing[other, BITS] > packing[j, BITS] or (packing[other, BITS] == packing[j, BITS] and other < j)
+            packing[j, SHIFT] += packing[other, BITS] + spare if wider else 0
     for j in range(columns):
         packing[j, BITS] += spare
-        packing[j, SHIFT] = shift
-        shift += packing[j, BITS]
         room = np.int64(1) << (packing[j, BITS] - 2)  # a quarter of it below: most often, keys that come are greater
         packing[j, BASE] = least[j] - room if least[j] >= -(2**62) else least[j]
