@@ -241,7 +241,7 @@ def take_runs(world, me):  # type: ignore[no-untyped-def]
         values = times if folds[0, COLUMN] < 0 else column_of(message, folds[0, COLUMN])
         end = own[RUN_END]
         at = fold_inside(
-            times, end - own[STEP], end, folds[0, OPERATION], values, accumulated(own, FOLDED)[0], own[RUN_SLOT]
+            times, end - own[STEP], end, folds[0, OPERATION], values, accumulated(own, FOLDED), own[RUN_SLOT]
         )
         if at < 0:
             return overflow(world, me, 0)

@@ -210,8 +210,8 @@ class _State:
         assert self._keys is not None
         self._keys.grow()
         self._stamps = grown(self._stamps, self._keys.capacity)
-        if self._state is not None:
-            self._state.make_room(self._keys.capacity)
+        if self._tables is not None:
+            self._tables.make_room(self._keys.capacity)
         self._link()
 
     def _explain(self, _: int, operands: tuple[int, int, int]) -> Exception:

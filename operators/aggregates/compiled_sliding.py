@@ -282,7 +282,7 @@ class _Sliding:
         self._behind = grown(self._behind, panes.open.capacity)
         if self._groups is not None:
             self._groups.grow()
-            self._state.make_room(self._groups.capacity)
+            self._tables.make_room(self._groups.capacity)
             self._uses = grown(self._uses, self._groups.capacity)
         self._link()
 

@@ -180,7 +180,7 @@ class CompiledPanes:
         """Make room for another pane, and another key."""
         self.keys.grow()
         self.open.grow()
-        self.state.make_room(self.keys.capacity)
+        self._tables.make_room(self.keys.capacity)
         self._following = grown(self._following, self.keys.capacity)
         open_panes = self.open.capacity
         self._first, self._last = grown(self._first, open_panes), grown(self._last, open_panes)

@@ -29,15 +29,17 @@ _FLOATS = (SUM_FLOAT, MIN_FLOAT, MAX_FLOAT)
 
 
 class Accumulators:
-    """State int64 (folds, slots). `reset` fresh slots, then `take` rows; `results` and `partials` read."""
+    """State int64 (slots, words), a word for each fold: a slot's are 1, 2, 4 or 8 words, or lines of 8. `reset` fresh
+    slots, then `take` rows; `results` and `partials` read."""
 
     __slots__ = ("_arrived", "_held", "_initial", "_kept", "_kinds", "_plan", "_quick", "_sets", "_state")
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         folds = plan.folds
-        self._initial = np.array([[fold.initial] for fold in folds], np.int64).reshape(len(folds), 1)
-        self._state = np.empty((len(folds), 64), np.int64)
+        self._initial = np.zeros(_width(len(folds)), np.int64)
+        self._initial[: len(folds)] = [fold.initial for fold in folds]
+        self._state = np.empty((64, len(self._initial)), np.int64)
         self._kinds: list[Kind | None] = [
             None if fold.column is None else plan.schema.kind(fold.column) for fold in folds
         ]
@@ -59,36 +61,24 @@ class Accumulators:
     def reset(self, slots: np.ndarray, limit: int) -> None:
         """Slots start anew: int64 (n,), all below `limit`."""
         self.reserve(limit)
-        self._state[:, slots] = self._initial
+        self._state[slots] = self._initial
 
     def reserve(self, limit: int) -> None:
         """Make room for slots below `limit`."""
-        if self._state.shape[1] < limit:
-            self._state = grown(self._state, limit, None)
+        if len(self._state) < limit:
+            self._state = grown(self._state, limit, None, axis=0)
             self._held = grown(self._held, limit) if len(self._held) else self._held
 
     @property
     def table(self) -> np.ndarray:
-        """The words of state, int64 (folds, slots), until the next `reserve`."""
+        """The words of state, int64 (slots, words), until the next `reserve`."""
         return self._state
 
     @property
     def kept(self) -> dict[int, np.ndarray]:
         """By the number of a fold that keeps values, of words: those by slot, int64, until the next call."""
-        limit = self._state.shape[1]
+        limit = len(self._state)
         return {at: store.reserve(limit)[0] for at, store in enumerate(self._kept) if store is not None}
-
-    @property
-    def sets(self) -> list[tuple[DistinctValues, str, list[int]]]:
-        """For the folds that count different values: the sets of a column that several share, the column, their
-        numbers."""
-        return self._sets
-
-    def make_room(self, limit: int) -> None:
-        """For kernels: room for slots below `limit`, and for one more value in each set."""
-        self.reserve(limit)
-        for values, _, _ in self._sets:
-            values.grow()
 
     def drop(self, slots: np.ndarray) -> None:
         """Slots whose state is not needed any more."""
@@ -119,17 +109,17 @@ class Accumulators:
     def _count(self, numbers: list[int], new: list[np.ndarray]) -> None:
         """Values that are new to sets: the slots of each fold's."""
         for at, slots in zip(numbers, new, strict=True):
-            fold_words(COUNT, slots, _NO_WORDS, self._state[at])
+            fold_words(COUNT, slots, _NO_WORDS, self._state, at)
 
     def _fold(self, at: int, fold: Fold, batch: Batch, slots: np.ndarray, mask: np.ndarray | None) -> None:
-        state = self._state[at]
+        state = self._state
         if fold.keeps_rows:
             self._keep(at, fold, batch, slots, mask)
             return
         if mask is not None:
             slots = slots[mask]
         if fold.operation == COUNT:
-            fold_words(COUNT, slots, _NO_WORDS, state)
+            fold_words(COUNT, slots, _NO_WORDS, state, at)
             return
         assert fold.column is not None
         position = batch.schema.positions[fold.column]
@@ -137,10 +127,10 @@ class Accumulators:
         if mask is not None:
             values = values[mask]
         if fold.operation in _FLOATS:
-            fold_floats(fold.operation, slots, values.view(np.float64), state.view(np.float64))
+            fold_floats(fold.operation, slots, values.view(np.float64), state.view(np.float64), at)
         else:
             values = values.view(np.int64)
-            if not fold_words(fold.operation, slots, values ^ LEAST if fold.flip else values, state):
+            if not fold_words(fold.operation, slots, values ^ LEAST if fold.flip else values, state, at):
                 raise self.overflow(at)
 
     def _keep(self, at: int, fold: Fold, batch: Batch, slots: np.ndarray, mask: np.ndarray | None) -> None:
@@ -154,7 +144,7 @@ class Accumulators:
         if rows is not None:
             slots, orders = slots[rows], orders[rows]
         winners = np.empty(2 * len(slots), np.int64)
-        found = fold_order(fold.operation, slots, orders, self._state[at], self._held, winners)
+        found = fold_order(fold.operation, slots, orders, self._state, at, self._held, winners)
         taken = winners[len(slots) : len(slots) + found]
         store.put(winners[:found], batch.select(store.schema), taken if rows is None else rows[taken])
 
@@ -169,7 +159,7 @@ class Accumulators:
         columns, positions = batch.columns, batch.schema.positions
         for at, fold in enumerate(self._plan.folds):
             values = _NO_WORDS if fold.column is None else columns[positions[fold.column]]
-            if not fold_runs(fold.operation, runs, starts, slots, values, self._state[at]):
+            if not fold_runs(fold.operation, runs, starts, slots, values, self._state, at):
                 raise self.overflow(at)
 
     def take_inside(self, batch: Batch, times: np.ndarray, start: int, end: int, slot: int) -> int:
@@ -180,12 +170,12 @@ class Accumulators:
         for at, fold in enumerate(self._plan.folds):
             values = _NO_WORDS if fold.column is None else columns[positions[fold.column]]
             if at == 0:
-                folded = fold_inside(times, start, end, fold.operation, values, self._state[0], slot)
+                folded = fold_inside(times, start, end, fold.operation, values, self._state, slot)
                 ok = folded >= 0
                 if folded == 0:
                     break
             else:
-                ok = fold_runs(fold.operation, 1, np.array([0, folded]), np.array([slot]), values, self._state[at])
+                ok = fold_runs(fold.operation, 1, np.array([0, folded]), np.array([slot]), values, self._state, at)
             if not ok:
                 raise self.overflow(at)
         return folded
@@ -193,21 +183,21 @@ class Accumulators:
     def merge(self, other: "Accumulators", source: np.ndarray, target: np.ndarray) -> None:
         """Fold slots of another one of the same plan into slots of this one: both int64 (n,)."""
         for at, fold in enumerate(self._plan.folds):
-            state, words = self._state[at], other._state[at][source]
+            state, words = self._state, other._state[source, at]
             if fold.keeps_rows:
                 mine, theirs = self._kept[at], other._kept[at]
                 assert mine is not None
                 assert theirs is not None
                 some = np.flatnonzero(words != fold.initial)  # slots that have a row
                 winners = np.empty(2 * len(some), np.int64)
-                found = fold_order(fold.operation, target[some], words[some], state, self._held, winners)
+                found = fold_order(fold.operation, target[some], words[some], state, at, self._held, winners)
                 taken = theirs.batch(source[some][winners[len(some) : len(some) + found]])
                 mine.put(winners[:found], taken, np.arange(found))
             elif fold.operation == DISTINCT:
                 continue  # below
             elif fold.operation in _FLOATS:
-                fold_floats(fold.operation, target, words.view(np.float64), state.view(np.float64))
-            elif not fold_words(SUM if fold.operation == COUNT else fold.operation, target, words, state):
+                fold_floats(fold.operation, target, words.view(np.float64), state.view(np.float64), at)
+            elif not fold_words(SUM if fold.operation == COUNT else fold.operation, target, words, state, at):
                 raise self.overflow(at)
         for (mine_set, _, numbers), (their_set, _, _) in zip(self._sets, other._sets, strict=True):
             self._count(numbers, mine_set.add_from(their_set, source, target))
@@ -219,15 +209,14 @@ class Accumulators:
 
     def take_away(self, other: "Accumulators", source: np.ndarray, target: np.ndarray) -> None:
         """Undo a merge; all of `target` are different."""
-        for state, words in zip(self._state, other._state, strict=True):
-            state[target] -= words[source]
+        self._state[target] -= other._state[source]
 
     def results(self, slots: np.ndarray) -> HeapedColumns:
         """The results' columns and heaps for slots, int64 (n,)."""
         columns, heaps = [], []
 
         def words(number: int) -> np.ndarray:
-            return self._state[number][slots]
+            return self._state[slots, number]
 
         for result in self._plan.results:
             column, heap = self._value(result.fold, slots) if result.how == KEPT else (result.words(words), None)
@@ -249,7 +238,7 @@ class Accumulators:
         columns: list[np.ndarray] = []
         heaps: list[np.ndarray | None] = []
         for at, fold in enumerate(self._plan.folds):
-            columns.append(self._state[at][slots])
+            columns.append(self._state[slots, at])
             heaps.append(None)
             if fold.keeps_rows:
                 column, heap = self._value(at, slots)
@@ -262,7 +251,7 @@ class Accumulators:
         store, fold, kind = self._kept[at], self._plan.folds[at], self._kinds[at]
         assert store is not None
         assert kind is not None
-        empty = self._state[at][slots] == fold.initial
+        empty = self._state[slots, at] == fold.initial
         words, heap = store.column(0, np.where(empty, 0, slots) if empty.any() else slots)
         if empty.any():
             words = words.view(np.int64).copy()
@@ -278,6 +267,11 @@ class Accumulators:
             f"operator {self._plan.operator!r}: a sum of {column!r} left the range of 64 bits; "
             f"make the column float64, or divide it first"
         )
+
+
+def _width(folds: int) -> int:
+    """How many words a slot has: it is in no more cache lines than it needs."""
+    return -(-folds // 8) * 8 if folds > 4 else (1, 1, 2, 4, 4)[folds]
 
 
 def _sets_of(plan: Plan) -> list[tuple[DistinctValues, str, list[int]]]:

@@ -4,6 +4,7 @@ import numpy as np
 
 from tokenring.engine import kernel
 from tokenring.engine.compiled import column_of, table_at
+from tokenring.engine.raw import prefetch
 from tokenring.operators.folds.compiled_sets import fold_sets
 from tokenring.operators.folds.compiled_tables import (
     ARRIVED,
@@ -11,9 +12,11 @@ from tokenring.operators.folds.compiled_tables import (
     COUNTED,
     FLIP,
     FOLD,
+    FOLD_COUNT,
     HOW,
     INITIAL,
     KEEPS,
+    NEUTRAL,
     NULL,
     NULLABLE,
     OPERATION,
@@ -24,6 +27,9 @@ from tokenring.operators.folds.compiled_tables import (
     RESULT_WORDS,
     RESULTS,
     SET_COUNT,
+    STATE,
+    STATE_SLOTS,
+    STATE_WIDTH,
     WHERE,
     accumulated,
     folds_of,
@@ -45,26 +51,26 @@ from tokenring.operators.folds.kernels import (
 from tokenring.operators.state import LEAST
 
 _FLOATS = (SUM_FLOAT, MIN_FLOAT, MAX_FLOAT)
+_FEW = 256  # rows, the state of whose slots stays in the innermost cache while one fold after the other is made
+_SMALL_STATE = 1 << 12  # slots, of which the state stays in a core's cache
 NO_ROOM = -2
 """What `fold_block` says where there is no room for a value: it is to be called again then, with the same rows."""
 
 
 @kernel
-def _choose(fold, message, start, slots, values, chosen, picked):  # type: ignore[no-untyped-def]
-    """The rows that a fold is about, as it wants their values: slots and values. Returns how many."""
-    found = 0
-    conditions = values
+def _choose(fold, message, start, words, picked):  # type: ignore[no-untyped-def]
+    """The words of rows from `start` on; in the place of those that a fold is not about what changes nothing."""
+    neutral, flip = fold[NEUTRAL], LEAST if fold[FLIP] else 0
+    for i in range(len(words)):
+        picked[i] = words[i] ^ flip
     if fold[WHERE] >= 0:
-        conditions = column_of(message, fold[WHERE])[start : start + len(slots)]
-    flip = LEAST if fold[FLIP] else 0
-    for i in range(len(slots)):
-        if fold[WHERE] >= 0 and conditions[i] != 1:
-            continue
-        if fold[NULLABLE] and values[i] == fold[NULL]:
-            continue
-        chosen[found], picked[found] = slots[i], values[i] ^ flip
-        found += 1
-    return found
+        conditions = column_of(message, fold[WHERE])[start : start + len(words)]
+        for i in range(len(words)):
+            picked[i] = picked[i] if conditions[i] == 1 else neutral
+    if fold[NULLABLE]:
+        values = column_of(message, fold[COLUMN])[start : start + len(words)]
+        for i in range(len(words)):
+            picked[i] = picked[i] if values[i] != fold[NULL] else neutral
 
 
 @kernel
@@ -74,20 +80,50 @@ def _comes_first(operation, order, before):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _keep(fold, message, start, slots, arrived, state, kept):  # type: ignore[no-untyped-def]
-    """Fold rows from `start` on for FIRST or LAST; arrived: the order of the first of them, if they have no other."""
-    values = column_of(message, fold[COLUMN])[start : start + len(slots)]
-    conditions, orders = values, values
-    if fold[WHERE] >= 0:
-        conditions = column_of(message, fold[WHERE])[start : start + len(slots)]
-    if fold[ORDER] >= 0:
-        orders = column_of(message, fold[ORDER])[start : start + len(slots)]
+def _keep(fold, values, orders, slots, state, number, kept):  # type: ignore[no-untyped-def]
+    """Fold rows for FIRST or LAST."""
     for i in range(len(slots)):
-        if (fold[WHERE] >= 0 and conditions[i] != 1) or (fold[NULLABLE] and values[i] == fold[NULL]):
+        if _comes_first(fold[OPERATION], orders[i], state[slots[i], number]):
+            state[slots[i], number], kept[slots[i]] = orders[i], values[i]
+
+
+@kernel
+def _fold_rows(own, at, message, start, slots, words, picked):  # type: ignore[no-untyped-def]
+    """`fold_block` of so few rows that their slots' state stays in the innermost cache."""
+    folds, state = folds_of(own, at), accumulated(own, at)
+    arrived, stop = own[at + ARRIVED], start + len(slots)
+    own[at + ARRIVED] += len(slots)
+    for number in range(len(folds)):
+        fold, values = folds[number], slots
+        operation = fold[OPERATION]
+        if operation == DISTINCT:
             continue
-        order = orders[i] if fold[ORDER] >= 0 else arrived + i
-        if _comes_first(fold[OPERATION], order, state[slots[i]]):
-            state[slots[i]], kept[slots[i]] = order, values[i]
+        is_chosen = fold[WHERE] >= 0 or fold[NULLABLE]
+        if fold[COLUMN] >= 0 and operation != COUNT:
+            values = column_of(message, fold[COLUMN])[start:stop]
+        if fold[KEEPS]:
+            orders = words
+            if fold[ORDER] >= 0:
+                orders = column_of(message, fold[ORDER])[start:stop]
+            else:
+                for i in range(len(slots)):
+                    words[i] = arrived + i
+            if is_chosen:
+                _choose(fold, message, start, orders, picked)
+                orders = picked
+            _keep(fold, values, orders, slots, state, number, kept_by(own, at, number))
+            continue
+        if operation == COUNT and is_chosen:
+            words[:] = 1
+            values, operation = words, SUM
+        if is_chosen or fold[FLIP]:
+            _choose(fold, message, start, values, picked)
+            values = picked
+        if operation in _FLOATS:
+            fold_floats(operation, slots, values.view(np.float64), state.view(np.float64), number)
+        elif not fold_words(operation, slots, values, state, number):
+            return number
+    return -1
 
 
 @kernel
@@ -96,27 +132,24 @@ def fold_block(own, at, message, start, slots, chosen, picked):  # type: ignore[
     whose sum left its range; NO_ROOM, with nothing folded but what may be folded again, or -1."""
     if own[at + SET_COUNT] > 0 and not fold_sets(own, at, message, start, slots):
         return NO_ROOM
-    folds, state = folds_of(own, at), accumulated(own, at)
-    own[at + ARRIVED] += len(slots)
-    for number in range(len(folds)):
-        fold, where, values = folds[number], slots, slots
-        if fold[OPERATION] == DISTINCT:
-            continue
-        if fold[KEEPS]:
-            arrived = own[at + ARRIVED] - len(slots)
-            _keep(fold, message, start, slots, arrived, state[number], kept_by(own, at, number))
-            continue
-        if fold[COLUMN] >= 0:
-            values = column_of(message, fold[COLUMN])[start : start + len(slots)]
-        if fold[WHERE] >= 0 or fold[NULLABLE] or fold[FLIP]:
-            found = _choose(fold, message, start, slots, values, chosen, picked)
-            where, values = chosen[:found], picked[:found]
-        operation = fold[OPERATION]
-        if operation in _FLOATS:
-            fold_floats(operation, where, values.view(np.float64), state[number].view(np.float64))
-        elif not fold_words(operation, where, values, state[number]):
-            return number
+    ask_for_state(own, at, slots[:_FEW])
+    for first in range(0, len(slots), _FEW):
+        stop = min(first + _FEW, len(slots))
+        ask_for_state(own, at, slots[stop : stop + _FEW])
+        some = stop - first
+        wrong = _fold_rows(own, at, message, start + first, slots[first:stop], chosen[:some], picked[:some])
+        if wrong >= 0:
+            return wrong
     return -1
+
+
+@kernel
+def ask_for_state(own, at, slots):  # type: ignore[no-untyped-def]
+    """Have the state of slots on its way from memory before it is looked at, if there is much of it."""
+    if own[at + STATE_SLOTS] > _SMALL_STATE:
+        width, state = 8 * own[at + STATE_WIDTH], own[at + STATE]
+        for slot in slots:
+            prefetch(state + slot * width)
 
 
 @kernel
@@ -128,7 +161,7 @@ def fold_stretches(own, at, message, first, runs, starts, slots):  # type: ignor
         values = slots
         if folds[number, COLUMN] >= 0:
             values = column_of(message, folds[number, COLUMN])
-        if not fold_runs(folds[number, OPERATION], runs, starts, slots, values, state[number]):
+        if not fold_runs(folds[number, OPERATION], runs, starts, slots, values, state, number):
             return number
     return -1
 
@@ -144,14 +177,14 @@ def merge_slots(own, at, target_at, source, target, words):  # type: ignore[no-u
         if folds[number, KEEPS]:
             kept, others = kept_by(own, target_at, number), kept_by(own, at, number)
             for i in range(len(source)):
-                order = state[number, source[i]]
-                if order != folds[number, INITIAL] and _comes_first(operation, order, merged[number, target[i]]):
-                    merged[number, target[i]], kept[target[i]] = order, others[source[i]]
+                order = state[source[i], number]
+                if order != folds[number, INITIAL] and _comes_first(operation, order, merged[target[i], number]):
+                    merged[target[i], number], kept[target[i]] = order, others[source[i]]
             continue
-        gather(state[number], source, words)
+        gather(state[:, number], source, words)
         if operation in _FLOATS:
-            fold_floats(operation, target, words.view(np.float64), merged[number].view(np.float64))
-        elif not fold_words(SUM if operation == COUNT else operation, target, words, merged[number]):
+            fold_floats(operation, target, words.view(np.float64), merged.view(np.float64), number)
+        elif not fold_words(SUM if operation == COUNT else operation, target, words, merged, number):
             return number
     return -1
 
@@ -160,9 +193,9 @@ def merge_slots(own, at, target_at, source, target, words):  # type: ignore[no-u
 def take_away_slots(own, at, target_at, source, target):  # type: ignore[no-untyped-def]
     """Undo `merge_slots` of counts and sums of integers; all of `target` are different."""
     state, merged = accumulated(own, at), accumulated(own, target_at)
-    for number in range(len(state)):
-        for i in range(len(source)):
-            merged[number, target[i]] -= state[number, source[i]]
+    for i in range(len(source)):
+        for number in range(own[at + FOLD_COUNT]):
+            merged[target[i], number] -= state[source[i], number]
 
 
 @kernel
@@ -175,7 +208,7 @@ def gather(words, slots, column):  # type: ignore[no-untyped-def]
 @kernel
 def _write_kept(own, at, fold, slots, column):  # type: ignore[no-untyped-def]
     """Write what a fold keeps at slots; null where that is nothing."""
-    row, orders, kept = folds_of(own, at)[fold], accumulated(own, at)[fold], kept_by(own, at, fold)
+    row, orders, kept = folds_of(own, at)[fold], accumulated(own, at)[:, fold], kept_by(own, at, fold)
     for i in range(len(slots)):
         column[i] = row[NULL] if orders[slots[i]] == row[INITIAL] else kept[slots[i]]
 
@@ -186,7 +219,7 @@ def write_partials(own, at, slots, message, position):  # type: ignore[no-untype
     one."""
     folds, state = folds_of(own, at), accumulated(own, at)
     for fold in range(len(folds)):
-        gather(state[fold], slots, column_of(message, position))
+        gather(state[:, fold], slots, column_of(message, position))
         position += 1
         if folds[fold, KEEPS]:
             _write_kept(own, at, fold, slots, column_of(message, position))
@@ -195,29 +228,37 @@ def write_partials(own, at, slots, message, position):  # type: ignore[no-untype
 
 
 @kernel
-def _divide(how, totals, counts, slots, column):  # type: ignore[no-untyped-def]
-    means = column.view(np.float64)
-    floats = totals.view(np.float64)
+def _divide(how, state, fold, counted, slots, column):  # type: ignore[no-untyped-def]
+    means, floats = column.view(np.float64), state.view(np.float64)
     for i in range(len(slots)):
         slot = slots[i]
-        count = np.float64(counts[slot])
+        count = np.float64(state[slot, counted])
         if how == MEAN:
-            total = np.float64(totals[slot])
+            total = np.float64(state[slot, fold])
         elif how == MEAN_UNSIGNED:
-            total = np.float64(np.uint64(totals[slot]))
+            total = np.float64(np.uint64(state[slot, fold]))
         else:
-            total = floats[slot]
+            total = floats[slot, fold]
         means[i] = total / count if count > 0 else np.nan
 
 
 @kernel
 def write_results(own, at, slots, message, first):  # type: ignore[no-untyped-def]
     """Write the results for slots to a message's columns from number `first` on."""
+    ask_for_state(own, at, slots[:_FEW])
+    for start in range(0, len(slots), _FEW):
+        stop = min(start + _FEW, len(slots))
+        ask_for_state(own, at, slots[stop : stop + _FEW])
+        _write_some(own, at, slots[start:stop], message, first, start)
+
+
+@kernel
+def _write_some(own, at, slots, message, first, start):  # type: ignore[no-untyped-def]
     state = accumulated(own, at)
     results = table_at(own[at + RESULTS], own[at + RESULT_COUNT], RESULT_WORDS)
     for number in range(len(results)):
-        result, column = results[number], column_of(message, first + number)
-        words = state[result[FOLD]]
+        result, column = results[number], column_of(message, first + number)[start : start + len(slots)]
+        words = state[:, result[FOLD]]
         if result[HOW] == KEPT:
             _write_kept(own, at, result[FOLD], slots, column)
         elif result[HOW] == AS_IT_IS:
@@ -226,9 +267,8 @@ def write_results(own, at, slots, message, first):  # type: ignore[no-untyped-de
             for i in range(len(slots)):
                 column[i] = words[slots[i]] ^ LEAST
         else:
-            _divide(result[HOW], words, state[result[COUNTED]], slots, column)
+            _divide(result[HOW], state, result[FOLD], result[COUNTED], slots, column)
         if result[PRESENT] >= 0:
-            present = state[result[PRESENT]]
             for i in range(len(slots)):
-                if present[slots[i]] == 0:
+                if state[slots[i], result[PRESENT]] == 0:
                     column[i] = result[RESULT_NULL]

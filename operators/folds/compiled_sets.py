@@ -1,18 +1,15 @@
-"""Sets of different values in compiled operators: what `DistinctValues` does, by the same tables."""
+"""Sets of different values in compiled operators: what is new for which condition, in one pass."""
+
+import numpy as np
 
 from tokenring.engine import kernel
 from tokenring.engine.compiled import column_of, table_at, words_at
+from tokenring.engine.raw import bytes_at, prefetch
 from tokenring.operators.folds.compiled_tables import (
-    CHAIN_NEXT,
-    CHAINED,
-    CHAINED_LENGTH,
     FLAG,
-    FLAGS,
     NULL,
     NULLABLE,
-    PAIR_SOURCES,
     SET,
-    SET_COLUMN,
     SET_SCRATCH,
     SET_SCRATCH_ROWS,
     WHERE,
@@ -21,9 +18,47 @@ from tokenring.operators.folds.compiled_tables import (
     sets_of,
 )
 from tokenring.operators.folds.kernels import BLOCK
-from tokenring.operators.state import PLACES, SOURCE_WORDS, chain, forget_slots, have_column, number_rows
+from tokenring.operators.folds.value_sets import (
+    CELL_COUNT,
+    CELLS,
+    DEAD,
+    FREE_OWNERS,
+    GONE,
+    GREATEST_VALUE,
+    IS_NUMBERED,
+    LEAST_VALUE,
+    MISFIT,
+    OWNERS,
+    OWNERS_LENGTH,
+    OWNERS_ROOM,
+    PAIRS,
+    SET_COLUMN,
+    SET_FOLDS,
+    VALUE_BASE,
+    VALUE_BITS,
+    VALUES,
+)
+from tokenring.operators.state import (
+    AHEAD,
+    DENSE_AT,
+    DENSE_ROOM,
+    FLAG_BITS,
+    FREE,
+    FULL,
+    FULL_OF,
+    HALF,
+    LIMIT,
+    LIVE,
+    SETTLED_AT_ONCE,
+    SOURCE_WORDS,
+    first_homes,
+    mixed,
+    number_rows,
+    settle,
+    take_place,
+)
 
-_SLOTS, _VALUES, _ASKED, _PAIRS, _WANTED, _FRESH, _FRESH_ROWS = range(SET_SCRATCH_ROWS)
+_ASKED, _TAGS, _OWNERS, _VALUES, _FRESH, _FRESH_ROWS = range(SET_SCRATCH_ROWS)
 
 
 @kernel
@@ -34,29 +69,140 @@ def _ask(folds, number, message, start, values, asked):  # type: ignore[no-untyp
         row = folds[fold]
         if row[SET] != number:
             continue
-        conditions = values
+        flag = row[FLAG]
         if row[WHERE] >= 0:
             conditions = column_of(message, row[WHERE])[start : start + len(values)]
-        for i in range(len(values)):
-            if (row[WHERE] < 0 or conditions[i] == 1) and not (row[NULLABLE] and values[i] == row[NULL]):
-                asked[i] |= row[FLAG]
+            for i in range(len(values)):
+                asked[i] |= flag if conditions[i] == 1 else 0
+        else:
+            for i in range(len(values)):
+                asked[i] |= flag
+        if row[NULLABLE]:  # of all folds, as they share the column
+            for i in range(len(values)):
+                asked[i] = asked[i] if values[i] != row[NULL] else 0
 
 
 @kernel
-def _number_pairs(row, slots, values, scratch):  # type: ignore[no-untyped-def]
-    """Number pairs of slot and value; returns for how many there was room."""
-    count = len(slots)
-    sources, wanted, fresh = table_at(row[PAIR_SOURCES], 2, SOURCE_WORDS), scratch[_WANTED][:count], scratch[_FRESH]
-    have_column(sources, 0, slots)
-    have_column(sources, 1, values)
-    owners = scratch[_FRESH_ROWS]
-    done, added = number_rows(row, 0, sources, wanted, scratch[_PAIRS][:count], fresh, owners)
-    flags, following = words_at(row[FLAGS], row[PLACES]), words_at(row[CHAIN_NEXT], row[PLACES])
-    for i in range(added):
-        owners[i] = slots[owners[i]]
-        flags[fresh[i]] = 0
-    chain(fresh[:added], owners[:added], words_at(row[CHAINED], row[CHAINED_LENGTH]), following)
-    return done
+def _number_values(row, values, asked, scratch):  # type: ignore[no-untyped-def]
+    """Write the numbers of the values that are asked for; False if there was no room."""
+    numbers, wanted = scratch[_VALUES], scratch[_TAGS]
+    found = 0
+    for i in range(len(values)):
+        if asked[i] != 0:
+            wanted[found] = values[i]
+            found += 1
+    none = table_at(0, 0, SOURCE_WORDS)
+    done, _ = number_rows(
+        row, VALUES, none, wanted[:found], scratch[_OWNERS][:found], scratch[_FRESH], scratch[_FRESH_ROWS]
+    )
+    if done < found:
+        return False
+    found = 0
+    for i in range(len(values)):
+        if asked[i] != 0:
+            numbers[i] = scratch[_OWNERS, found]
+            found += 1
+    return True
+
+
+@kernel
+def _own(row, slots, asked, owners):  # type: ignore[no-untyped-def]
+    """Write the slots' owners, of rows that are asked for; False if there was no room."""
+    owner_of, pairs = words_at(row[OWNERS], row[OWNERS_LENGTH]), words_at(row[PAIRS], row[OWNERS_ROOM])
+    for i in range(len(slots)):
+        owner = owner_of[slots[i]] - 1
+        if owner < 0 and asked[i] != 0:
+            if row[FREE] == 0 and row[LIMIT] == row[OWNERS_ROOM]:
+                return False
+            owner = take_place(words_at(row[FREE_OWNERS], row[OWNERS_ROOM]), row)
+            owner_of[slots[i]], pairs[owner] = owner + 1, 0
+        owners[i] = owner
+    return True
+
+
+@kernel
+def _pack(row, values, asked, owners, tags):  # type: ignore[no-untyped-def]
+    """Write pairs as words; False if a value that is asked for does not fit."""
+    base, bits = np.uint64(row[VALUE_BASE]), np.uint64(row[VALUE_BITS])
+    beyond = np.uint64(0)
+    for i in range(len(values)):
+        part = np.uint64(values[i]) - base
+        beyond |= part >> bits if asked[i] != 0 else np.uint64(0)
+        tags[i] = np.int64(np.uint64(owners[i]) << bits | part)
+    least, greatest = row[LEAST_VALUE], row[GREATEST_VALUE]
+    for i in range(len(values)):
+        least = min(least, values[i] if asked[i] != 0 else least)
+        greatest = max(greatest, values[i] if asked[i] != 0 else greatest)
+    row[LEAST_VALUE], row[GREATEST_VALUE] = least, greatest
+    return beyond == np.uint64(0)
+
+
+@kernel
+def _count(row, state, slot, fresh):  # type: ignore[no-untyped-def]
+    """A value is new to the folds of these flags."""
+    folds = words_at(row[SET_FOLDS], row[FLAG_BITS])
+    for flag in range(len(folds)):
+        state[slot, folds[flag]] += (fresh >> flag) & 1
+
+
+@kernel
+def _mark_dense(row, tags, asked, owners, slots, state):  # type: ignore[no-untyped-def]
+    """Flag pairs in the dense form; False if there was no room."""
+    dense, room = bytes_at(row[DENSE_AT], row[DENSE_ROOM]), row[DENSE_ROOM]
+    pairs = words_at(row[PAIRS], row[OWNERS_ROOM])
+    for i in range(len(tags)):
+        if asked[i] != 0 and tags[i] < room:
+            prefetch(row[DENSE_AT] + tags[i])
+    for i in range(len(tags)):
+        if asked[i] == 0:
+            continue
+        if tags[i] >= room:
+            return False
+        before = np.int64(dense[tags[i]])
+        fresh = asked[i] & ~before
+        if fresh != 0:
+            dense[tags[i]] = before | fresh
+            if before == 0:
+                row[LIVE] += 1
+                pairs[owners[i]] += 1
+            _count(row, state, slots[i], fresh)
+    return True
+
+
+@kernel
+def _mark_cells(row, tags, asked, owners, slots, state, marks):  # type: ignore[no-untyped-def]
+    """Flag pairs in cells; False if there was no room. marks: room for as many words."""
+    cells, mask, flag_bits = words_at(row[CELLS], row[CELL_COUNT]), row[CELL_COUNT] - 1, row[FLAG_BITS]
+    half, split = first_homes(cells, row)
+    pairs = words_at(row[PAIRS], row[OWNERS_ROOM])
+    for first in range(0, len(tags), AHEAD):
+        last = min(first + AHEAD, len(tags))
+        for i in range(first, last):
+            marks[i] = np.int64(mixed(tags[i]) >> np.uint64(32))
+            low = marks[i] & half
+            prefetch(row[CELLS] + ((low if low >= split else marks[i] & mask) << 3))
+        for i in range(first, last):
+            if asked[i] == 0:
+                continue
+            at = marks[i] & half
+            at = at if at >= split else marks[i] & mask
+            while cells[at] != 0 and cells[at] >> flag_bits != tags[i]:
+                at = (at + 1) & mask
+            fresh = asked[i] & ~cells[at]
+            if cells[at] == 0:
+                if FULL_OF * row[LIVE] >= FULL * len(cells):
+                    return False
+                cells[at] = tags[i] << flag_bits | asked[i]
+                row[LIVE] += 1
+                pairs[owners[i]] += 1
+                _count(row, state, slots[i], fresh)
+                if row[HALF] != 0:
+                    settle(cells, row, SETTLED_AT_ONCE)
+                    half, split = first_homes(cells, row)
+            elif fresh != 0:
+                cells[at] |= fresh
+                _count(row, state, slots[i], fresh)
+    return True
 
 
 @kernel
@@ -65,35 +211,27 @@ def fold_sets(own, at, message, start, slots):  # type: ignore[no-untyped-def]
     False if there was no room: what was added then is not new the next time."""
     folds, state, sets = folds_of(own, at), accumulated(own, at), sets_of(own, at)
     scratch = table_at(own[at + SET_SCRATCH], SET_SCRATCH_ROWS, BLOCK)
+    rows = len(slots)
+    asked, tags, owners = scratch[_ASKED][:rows], scratch[_TAGS][:rows], scratch[_OWNERS][:rows]
     for number in range(len(sets)):
         row = sets[number]
-        values = column_of(message, row[SET_COLUMN])[start : start + len(slots)]
-        asked = scratch[_ASKED][: len(slots)]
+        values = column_of(message, row[SET_COLUMN])[start : start + rows]
         _ask(folds, number, message, start, values, asked)
-        found = 0
-        for i in range(len(slots)):
-            if asked[i] != 0:
-                scratch[_SLOTS, found], scratch[_VALUES, found], asked[found] = slots[i], values[i], asked[i]
-                found += 1
-        done = _number_pairs(row, scratch[_SLOTS][:found], scratch[_VALUES][:found], scratch)
-        flags = words_at(row[FLAGS], row[PLACES])
-        for i in range(done):
-            pair = scratch[_PAIRS, i]
-            fresh = asked[i] & ~flags[pair]
-            if fresh != 0:
-                flags[pair] |= fresh
-                _count(folds, number, fresh, state, scratch[_SLOTS, i])
-        if done < found:
+        if row[IS_NUMBERED]:
+            if not _number_values(row, values, asked, scratch):
+                return False
+            values = scratch[_VALUES][:rows]
+        if not _own(row, slots, asked, owners):
+            return False
+        if not _pack(row, values, asked, owners, tags):
+            row[MISFIT] = 1
+            return False
+        if row[DENSE_ROOM] > 0:
+            if not _mark_dense(row, tags, asked, owners, slots, state):
+                return False
+        elif not _mark_cells(row, tags, asked, owners, slots, state, scratch[_FRESH]):
             return False
     return True
-
-
-@kernel
-def _count(folds, number, fresh, state, slot):  # type: ignore[no-untyped-def]
-    """A value is new to the folds of these flags."""
-    for fold in range(len(folds)):
-        if folds[fold, SET] == number and folds[fold, FLAG] & fresh != 0:
-            state[fold, slot] += 1
 
 
 @kernel
@@ -102,12 +240,9 @@ def drop_sets(own, at, slots):  # type: ignore[no-untyped-def]
     sets = sets_of(own, at)
     for number in range(len(sets)):
         row = sets[number]
-        first, following = words_at(row[CHAINED], row[CHAINED_LENGTH]), words_at(row[CHAIN_NEXT], row[PLACES])
-        pair = words_at(own[at + SET_SCRATCH], 1)
+        owner_of, pairs = words_at(row[OWNERS], row[OWNERS_LENGTH]), words_at(row[PAIRS], row[OWNERS_ROOM])
         for slot in slots:
-            following_one = first[slot]
-            while following_one != 0:
-                pair[0] = following_one - 1
-                following_one = following[pair[0]]
-                forget_slots(row, 0, pair)
-            first[slot] = 0
+            owner = owner_of[slot] - 1
+            if owner >= 0:
+                row[DEAD] += pairs[owner]
+                pairs[owner], owner_of[slot] = GONE, 0

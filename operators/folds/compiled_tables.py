@@ -6,24 +6,26 @@ from tokenring.engine import Schema, kernel
 from tokenring.engine.compiled import address_of, table_at, words_at
 from tokenring.operators.folds.accumulators import Accumulators
 from tokenring.operators.folds.functions import Fold
-from tokenring.operators.folds.kernels import BLOCK, DISTINCT
+from tokenring.operators.folds.kernels import BLOCK, DISTINCT, FIRST, LAST, MAX, MAX_FLOAT, MIN, MIN_FLOAT
 from tokenring.operators.folds.plan import Plan
-from tokenring.operators.state import NUMBERS_WORDS, link_numbers
+from tokenring.operators.folds.value_sets import MOST_FLAGS, SET_WORDS, ValueSets
+from tokenring.operators.state import LEAST, MOST
 
 # Words of an operator's state. KEPT: by fold the address of the values that it keeps, by slot. ARRIVED: rows so far, by
 # which those are chosen that have no order of their own.
-FOLDS, FOLD_COUNT, STATE, STATE_WIDTH, RESULTS, RESULT_COUNT, KEPT, ARRIVED, SETS, SET_COUNT, SET_SCRATCH = range(11)
-FOLDS_WORDS = 11
-# Of a fold. SET, FLAG: where it counts different values, which set it shares with others, and what marks its own.
-OPERATION, COLUMN, WHERE, FLIP, NULLABLE, NULL, INITIAL, KEEPS, ORDER, SET, FLAG = range(11)
-FOLD_WORDS = 11
+FOLDS, FOLD_COUNT, STATE, STATE_SLOTS, STATE_WIDTH, RESULTS, RESULT_COUNT, KEPT, ARRIVED, SETS, SET_COUNT, \
+    SET_SCRATCH = range(12)  # fmt: skip
+FOLDS_WORDS = 12
+# Of a fold. NEUTRAL: what it takes in the place of a row that it is not about. SET, FLAG: where it counts different
+# values, which set it shares with others, and what marks its own.
+OPERATION, COLUMN, WHERE, FLIP, NULLABLE, NULL, INITIAL, NEUTRAL, KEEPS, ORDER, SET, FLAG = range(12)
+FOLD_WORDS = 12
 # Of a result.
 HOW, FOLD, COUNTED, PRESENT, RESULT_NULL = range(5)
 RESULT_WORDS = 5
-# Of a set: the keys that number its pairs of slot and value; their flags; the pairs of each slot, chained.
-SET_COLUMN, FLAGS, CHAINED, CHAINED_LENGTH, CHAIN_NEXT, PAIR_SOURCES = range(NUMBERS_WORDS, NUMBERS_WORDS + 6)
-SET_WORDS = PAIR_SOURCES + 1
-SET_SCRATCH_ROWS = 7
+SET_SCRATCH_ROWS = 6
+_NAN = int(np.array([np.nan]).view(np.int64)[0])
+_NEUTRAL = {MIN: MOST, MAX: LEAST, FIRST: MOST, LAST: LEAST, MIN_FLOAT: _NAN, MAX_FLOAT: _NAN}
 
 
 def can_fold(plan: Plan) -> bool:
@@ -47,14 +49,14 @@ def folds_of(own, at):  # type: ignore[no-untyped-def]
 
 @kernel
 def accumulated(own, at):  # type: ignore[no-untyped-def]
-    """The words of state: (folds, slots)."""
-    return table_at(own[at + STATE], own[at + FOLD_COUNT], own[at + STATE_WIDTH])
+    """The words of state: (slots, words)."""
+    return table_at(own[at + STATE], own[at + STATE_SLOTS], own[at + STATE_WIDTH])
 
 
 @kernel
 def kept_by(own, at, fold):  # type: ignore[no-untyped-def]
     """The values that a fold keeps, by slot."""
-    return words_at(words_at(own[at + KEPT], own[at + FOLD_COUNT])[fold], own[at + STATE_WIDTH])
+    return words_at(words_at(own[at + KEPT], own[at + FOLD_COUNT])[fold], own[at + STATE_SLOTS])
 
 
 @kernel
@@ -68,7 +70,7 @@ def start_slot(own, at, slot):  # type: ignore[no-untyped-def]
     """A slot starts anew."""
     folds, state = folds_of(own, at), accumulated(own, at)
     for fold in range(len(folds)):
-        state[fold, slot] = folds[fold, INITIAL]
+        state[slot, fold] = folds[fold, INITIAL]
 
 
 def _fold_row(fold: Fold, schema: Schema, sets: dict[int, tuple[int, int]], number: int) -> tuple[int, ...]:
@@ -79,44 +81,54 @@ def _fold_row(fold: Fold, schema: Schema, sets: dict[int, tuple[int, int]], numb
     nullable = kind is not None and kind.nullable
     null = 0 if kind is None else kind.null
     return (
-        *(fold.operation, column, where, fold.flip, nullable, null, fold.initial, fold.keeps_rows, order),
+        *(fold.operation, column, where, fold.flip, nullable, null, fold.initial),
+        *(_NEUTRAL.get(fold.operation, 0), fold.keeps_rows, order),
         *sets.get(number, (-1, 0)),
     )
 
 
 class FoldTables:
-    """What a plan for which `can_fold` holds is to kernels."""
+    """What a plan for which `can_fold` holds is to kernels; and the sets of different values."""
 
     def __init__(self, plan: Plan, state: Accumulators) -> None:
-        self._state, self._schema = state, plan.schema
-        sets = {
-            number: (at, 1 << flag)
-            for at, (_, _, numbers) in enumerate(state.sets)
-            for flag, number in enumerate(numbers)
+        self._state = state
+        columns: dict[int, list[int]] = {}
+        for number, fold in enumerate(plan.folds):
+            if fold.operation == DISTINCT and fold.column is not None:
+                columns.setdefault(plan.schema.position(fold.column), []).append(number)
+        pieces = [
+            (column, numbers[at : at + MOST_FLAGS])
+            for column, numbers in columns.items()
+            for at in range(0, len(numbers), MOST_FLAGS)
+        ]
+        flags = {
+            number: (at, 1 << flag) for at, (_, numbers) in enumerate(pieces) for flag, number in enumerate(numbers)
         }
-        rows = [_fold_row(fold, plan.schema, sets, number) for number, fold in enumerate(plan.folds)]
+        rows = [_fold_row(fold, plan.schema, flags, number) for number, fold in enumerate(plan.folds)]
         self.folds = np.array(rows, np.int64).reshape(len(rows), FOLD_WORDS)
         results = [(each.how, each.fold, each.count, each.present, each.kind.null) for each in plan.results]
         self.results = np.array(results, np.int64).reshape(len(results), RESULT_WORDS)
         self._kept = np.zeros(len(rows), np.int64)
-        self._sets = np.zeros((len(state.sets), SET_WORDS), np.int64)
-        self._sources = np.zeros((2, 3), np.int64)
-        self._scratch = np.zeros((SET_SCRATCH_ROWS if state.sets else 0, BLOCK), np.int64)
+        self._sets = np.zeros((len(pieces), SET_WORDS), np.int64)
+        self._values = [
+            ValueSets(words, column, numbers) for words, (column, numbers) in zip(self._sets, pieces, strict=True)
+        ]
+        self._scratch = np.zeros((SET_SCRATCH_ROWS if pieces else 0, BLOCK), np.int64)
+
+    def make_room(self, limit: int) -> None:
+        """Room for slots below `limit`, and for one more value in each set."""
+        self._state.reserve(limit)
+        for values in self._values:
+            values.grow(limit)
 
     def link(self, words: np.ndarray, at: int) -> None:
         """Write down where they are, and the state is now, in FOLDS_WORDS words from `at` on. To be repeated when that
         has grown."""
         table, kept = self._state.table, self._state.kept
         self._kept[list(kept)] = [address_of(values) for values in kept.values()]
-        for row, (values, column, _) in zip(self._sets, self._state.sets, strict=True):
-            keys, flags, first, following = values.tables(table.shape[1])
-            link_numbers(row, 0, keys)
-            row[SET_COLUMN], row[PAIR_SOURCES] = self._schema.position(column), address_of(self._sources)
-            row[FLAGS], row[CHAINED], row[CHAINED_LENGTH] = address_of(flags), address_of(first), len(first)
-            row[CHAIN_NEXT] = address_of(following)
         arrived = words[at + ARRIVED]
         words[at : at + FOLDS_WORDS] = (
-            *(address_of(self.folds), len(self.folds), address_of(table), table.shape[1]),
+            *(address_of(self.folds), len(self.folds), address_of(table), *table.shape),
             *(address_of(self.results), len(self.results), address_of(self._kept), arrived),
             *(address_of(self._sets), len(self._sets), address_of(self._scratch)),
         )

@@ -81,18 +81,6 @@ class DistinctValues:
         chosen = [flags & (1 << number) != 0 for number in range(self._sets)]
         return self.add(target[which], columns[1], heaps[1], chosen)
 
-    def tables(self, limit: int) -> tuple[Keys, np.ndarray, np.ndarray, np.ndarray]:
-        """For kernels, of slots below `limit` and values that are words: the keys of pairs (slot, value); the pairs'
-        flags, by set; and their chains by slot, as `chain` takes them."""
-        self._first = grown(self._first, limit)
-        self._following = grown(self._following, self._keys.capacity, None)
-        self._flags = grown(self._flags, self._keys.capacity, None)
-        return self._keys, self._flags, self._first, self._following
-
-    def grow(self) -> None:
-        """Make room for one more value."""
-        self._keys.grow()
-
     def drop(self, slots: np.ndarray) -> None:
         """Forget all values of slots, each named once."""
         self._keys.remove(self._pairs(slots)[0])

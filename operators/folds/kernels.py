@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tokenring.engine import COLUMN, WORDS, boolean, float64, int64, kernel, readonly, void
+from tokenring.engine import COLUMN, TABLE, WORDS, boolean, float64, int64, kernel, readonly, void
 from tokenring.operators.state import overflows
 
 COUNT, SUM, SUM_UNSIGNED, SUM_FLOAT, MIN, MAX, MIN_FLOAT, MAX_FLOAT, FIRST, LAST, DISTINCT = range(11)
@@ -13,63 +13,68 @@ _SMALL = 2**52  # sums of a block of numbers below this stay in range
 _FLOATS = readonly(float64)
 
 
-@kernel(boolean(int64, COLUMN, COLUMN, WORDS))
-def fold_words(operation, slots, values, state):  # type: ignore[no-untyped-def]
-    """Fold int64 values (uint64 bits for SUM_UNSIGNED) into state[slots]; False if a sum left its range."""
+@kernel(boolean(int64, COLUMN, COLUMN, TABLE, int64))
+def fold_words(operation, slots, values, state, number):  # type: ignore[no-untyped-def]
+    """Fold int64 values (uint64 bits for SUM_UNSIGNED) into state[slots, number]; False if a sum left its range, and
+    the state means nothing then. COUNT looks at no values."""
+    wrong = np.uint64(0)
     if operation == SUM:
         for i in range(len(slots)):
-            before = state[slots[i]]
-            if overflows(before, values[i]):
-                return False
-            state[slots[i]] = before + values[i]
-    elif operation == SUM_UNSIGNED:
+            before, value = np.uint64(state[slots[i], number]), np.uint64(values[i])
+            total = before + value  # unsigned numbers are defined to wrap
+            wrong |= (before ^ total) & (value ^ total)
+            state[slots[i], number] = np.int64(total)
+        return wrong >> np.uint64(63) == np.uint64(0)
+    if operation == SUM_UNSIGNED:
         for i in range(len(slots)):
-            before = np.uint64(state[slots[i]])
-            total = before + np.uint64(values[i])  # unsigned numbers are defined to wrap
-            if total < before:
-                return False
-            state[slots[i]] = np.int64(total)
-    elif operation == MIN:
+            before, value = np.uint64(state[slots[i], number]), np.uint64(values[i])
+            total = before + value
+            wrong |= np.uint64(total < before)
+            state[slots[i], number] = np.int64(total)
+        return wrong == np.uint64(0)
+    if operation == MIN:
         for i in range(len(slots)):
-            state[slots[i]] = min(state[slots[i]], values[i])
+            state[slots[i], number] = min(state[slots[i], number], values[i])
     elif operation == MAX:
         for i in range(len(slots)):
-            state[slots[i]] = max(state[slots[i]], values[i])
+            state[slots[i], number] = max(state[slots[i], number], values[i])
     else:
         for i in range(len(slots)):
-            state[slots[i]] += 1
+            state[slots[i], number] += 1
     return True
 
 
-@kernel(void(int64, COLUMN, _FLOATS, float64[::1]))
-def fold_floats(operation, slots, values, state):  # type: ignore[no-untyped-def]
-    """Fold float64 values into state[slots]. The least and greatest pass over NaN; NaN is what they start with."""
+@kernel(void(int64, COLUMN, _FLOATS, float64[:, ::1], int64))
+def fold_floats(operation, slots, values, state, number):  # type: ignore[no-untyped-def]
+    """Fold float64 values into state[slots, number]. The least and greatest pass over NaN, which is what they start
+    with."""
     if operation == SUM_FLOAT:
         for i in range(len(slots)):
-            state[slots[i]] += values[i]
+            state[slots[i], number] += values[i]
     elif operation == MIN_FLOAT:
         for i in range(len(slots)):
-            before = state[slots[i]]
+            before = state[slots[i], number]
             if values[i] < before or before != before:
-                state[slots[i]] = values[i]
+                state[slots[i], number] = values[i]
     else:
         for i in range(len(slots)):
-            before = state[slots[i]]
+            before = state[slots[i], number]
             if values[i] > before or before != before:
-                state[slots[i]] = values[i]
+                state[slots[i], number] = values[i]
 
 
-@kernel(int64(int64, COLUMN, COLUMN, WORDS, WORDS, WORDS))
-def fold_order(operation, slots, orders, state, held, winners):  # type: ignore[no-untyped-def]
-    """For FIRST and LAST: which slots get a new row. state[slots]: the order of the row that is kept; held, int64
-    (slots,): 0 outside of calls. winners, int64 (2, rows) as one array: slots, then their rows. Returns how many slots.
-    """
+@kernel(int64(int64, COLUMN, COLUMN, TABLE, int64, WORDS, WORDS))
+def fold_order(operation, slots, orders, state, number, held, winners):  # type: ignore[no-untyped-def]
+    """For FIRST and LAST: which slots get a new row. state[slots, number]: the order of the row that is kept; held,
+    int64 (slots,): 0 outside of calls. winners, int64 (2, rows) as one array: slots, then their rows. Returns how many
+    slots."""
     rows = len(slots)
     found = 0
     for i in range(rows):
         slot, order = slots[i], orders[i]
-        if (order < state[slot]) if operation == FIRST else (order >= state[slot]):
-            state[slot] = order
+        before = state[slot, number]
+        if (order < before) if operation == FIRST else (order >= before):
+            state[slot, number] = order
             if held[slot] == 0:
                 winners[found] = slot
                 found += 1
@@ -105,38 +110,38 @@ def _total(values):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _fold_stretch(operation, values, start, stop, state, slot):  # type: ignore[no-untyped-def]
+def _fold_stretch(operation, values, start, stop, state, slot, number):  # type: ignore[no-untyped-def]
     """Fold rows start .. stop - 1 into one slot, for COUNT, SUM, MIN and MAX: loops over whole arrays, so that LLVM
     vectorises them. False if a sum left its range."""
     if operation == COUNT:
-        state[slot] += stop - start
+        state[slot, number] += stop - start
     elif operation == MIN:
-        state[slot] = min(state[slot], _least(values[start:stop]))
+        state[slot, number] = min(state[slot, number], _least(values[start:stop]))
     elif operation == MAX:
-        state[slot] = max(state[slot], _greatest(values[start:stop]))
+        state[slot, number] = max(state[slot, number], _greatest(values[start:stop]))
     else:
         while start < stop:
             block = values[start : min(start + BLOCK, stop)]
             start += len(block)
             if _least(block) > -_SMALL and _greatest(block) < _SMALL:
                 total = _total(block)
-                if overflows(state[slot], total):
+                if overflows(state[slot, number], total):
                     return False
-                state[slot] += total
+                state[slot, number] += total
                 continue
             for value in block:
-                if overflows(state[slot], value):
+                if overflows(state[slot, number], value):
                     return False
-                state[slot] += value
+                state[slot, number] += value
     return True
 
 
-@kernel(boolean(int64, int64, WORDS, WORDS, COLUMN, WORDS))
-def fold_runs(operation, runs, starts, slots, values, state):  # type: ignore[no-untyped-def]
-    """Fold rows starts[r] .. starts[r + 1] - 1 into state[slots[r]], for COUNT, SUM, MIN and MAX. False if a sum left
-    its range."""
+@kernel(boolean(int64, int64, WORDS, WORDS, COLUMN, TABLE, int64))
+def fold_runs(operation, runs, starts, slots, values, state, number):  # type: ignore[no-untyped-def]
+    """Fold rows starts[r] .. starts[r + 1] - 1 into state[slots[r], number], for COUNT, SUM, MIN and MAX. False if a
+    sum left its range."""
     for r in range(runs):
-        if not _fold_stretch(operation, values, starts[r], starts[r + 1], state, slots[r]):
+        if not _fold_stretch(operation, values, starts[r], starts[r + 1], state, slots[r], number):
             return False
     return True
 
@@ -151,17 +156,17 @@ def bounds(values):  # type: ignore[no-untyped-def]
     return low, high
 
 
-@kernel(int64(COLUMN, int64, int64, int64, COLUMN, WORDS, int64))
+@kernel(int64(COLUMN, int64, int64, int64, COLUMN, TABLE, int64))
 def fold_inside(times, start, end, operation, values, state, slot):  # type: ignore[no-untyped-def]
-    """Fold blocks of rows into one slot, as `fold_runs` does, as long as all times of a block are in start .. end - 1.
-    Returns how many rows were folded; -1 if a sum left its range."""
+    """Fold blocks of rows into one slot by the first fold, as `fold_runs` does, as long as all times of a block are in
+    start .. end - 1. Returns how many rows were folded; -1 if a sum left its range."""
     at = 0
     while at < len(times):
         stop = min(at + BLOCK, len(times))
         low, high = bounds(times[at:stop])
         if low < start or high >= end:
             break
-        if not _fold_stretch(operation, values, at, stop, state, slot):
+        if not _fold_stretch(operation, values, at, stop, state, slot, 0):
             return -1
         at = stop
     return at

@@ -224,7 +224,7 @@ class _Sessions:
             length = 2 * len(self._free)
             self._table, self._timers = grown(self._table, length, axis=0), grown(self._timers, length, axis=0)
             self._free = grown(self._free, length, None)
-            self._state.make_room(length)
+            self._folds.make_room(length)
         self._link()
 
     def explain(self, error: int, operands: tuple[int, int, int]) -> Exception:
