@@ -48,7 +48,7 @@ from tokenring.engine.native import (
     world_at,
 )
 from tokenring.shm.kernels import Entry, address_of, entry, table_at, words_at
-from tokenring.shm.memory import call_at, monotonic_now_ns
+from tokenring.shm.memory import call_at, monotonic_now_ns, wall_now_ns
 
 __all__ = [
     "AGAIN",
@@ -99,6 +99,7 @@ __all__ = [
     "time_of",
     "time_of_token",
     "wake_at",
+    "wall_now_ns",
     "words_at",
     "world_at",
 ]

@@ -10,6 +10,7 @@ no_op             passes rows on, for chains of idle operators
 arrange           an index of what updates add up to; net updates once a time is finished
 filter            rows for which a condition is true; a thousand of them are one call
 with_columns, select, rename, drop_columns  other columns, by expressions: col, lit, when, least, greatest
+with_arrival      the instant at which rows came
 union             several streams as one
 branch, partition  one stream as several
 exchange, broadcast  rows to the worker of their key, or to all
@@ -82,6 +83,7 @@ from tokenring.operators.rows import (
     rename,
     select,
     union,
+    with_arrival,
     with_columns,
 )
 from tokenring.operators.sinks import (
@@ -203,6 +205,7 @@ __all__ = [
     "tumbling_average",
     "when",
     "filter",
+    "with_arrival",
     "with_columns",
     "word_count",
 ]

@@ -9,14 +9,13 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tokenring.engine import Batch, Schema, Stream
+from tokenring.engine import Schema, Stream
 from tokenring.nexmark.queries.query import Query
-from tokenring.operators import SECOND, Count, aggregate, map_batches
+from tokenring.operators import SECOND, Count, aggregate, col, select, with_arrival
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ARRIVED = Schema("bidder window_start")
 _WIDTH_NS = 10 * SECOND
 
 
@@ -26,15 +25,10 @@ def whole_counts(rows: "pa.Table") -> "pa.Table":
 
 
 def build(bids: Stream, clock: Callable[[], int] = time.time_ns) -> Stream:
-    """The counts so far of the bidders in each message. clock: ns since 1970."""
-
-    def arrive(message: Batch) -> dict[str, object]:
-        """Bids of one message come at one instant."""
-        start = clock() // _WIDTH_NS * _WIDTH_NS
-        return {"bidder": message["bidder"], "window_start": message["bidder"] * 0 + start}
-
-    arrived = map_batches(bids, ARRIVED, arrive, name="arrive")
-    return aggregate(arrived, "bidder window_start", bids=Count(), name="by_wall_clock")
+    """The counts so far of the bidders in each message; its bids come at one instant. clock: ns since 1970."""
+    arrived = with_arrival(bids, "arrived", clock)
+    windowed = select(arrived, "bidder", window_start=col("arrived") // _WIDTH_NS * _WIDTH_NS)
+    return aggregate(windowed, "bidder window_start", bids=Count(), name="by_wall_clock")
 
 
 Q12 = Query(

@@ -41,6 +41,7 @@ class Stream(engine.Stream):
     # Of each row by itself
     filter = rows.filter
     with_columns = rows.with_columns
+    with_arrival = rows.with_arrival
     select = rows.select
     rename = rows.rename
     drop_columns = rows.drop_columns

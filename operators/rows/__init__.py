@@ -1,5 +1,6 @@
 """Operators that look at each row by itself, and that spread rows over streams and workers."""
 
+from tokenring.operators.rows.arrival import with_arrival
 from tokenring.operators.rows.batches import filter_batches, map_batches, mask_of
 from tokenring.operators.rows.branch import branch, partition
 from tokenring.operators.rows.exchange import broadcast, exchange
@@ -49,6 +50,7 @@ __all__ = [
     "rows_of",
     "select",
     "filter",
+    "with_arrival",
     "with_columns",
     "with_key",
     "without_unnamed",

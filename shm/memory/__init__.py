@@ -22,6 +22,7 @@ from tokenring.shm.memory.calls import (
     pack_eight,
     pack_rest,
     prefetch,
+    wall_now_ns,
 )
 from tokenring.shm.memory.cleanup import owner_of, reclaim
 from tokenring.shm.memory.from_outside import line_in
@@ -91,4 +92,5 @@ __all__ = [
     "store_word",
     "text_space",
     "untouched_zeros",
+    "wall_now_ns",
 ]

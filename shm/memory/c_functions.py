@@ -76,7 +76,17 @@ def prefetch(typing: Any, address: Any) -> Any:
     return types.void(types.int64), emit
 
 
-_MONOTONIC = 1  # CLOCK_MONOTONIC, which is Python's time.monotonic_ns as well
+_REALTIME, _MONOTONIC = 0, 1  # CLOCK_REALTIME, CLOCK_MONOTONIC: Python's time.time_ns and time.monotonic_ns
+
+
+def _clock_ns(context: Any, builder: Any, clock: int) -> Any:
+    """What a clock says, in ns."""
+    word = ir.IntType(64)
+    both = cgutils.alloca_once(builder, ir.ArrayType(word, 2))
+    function = _libc(builder, "clock_gettime", ir.IntType(32), [ir.IntType(32), ir.IntType(8).as_pointer()])
+    builder.call(function, [ir.Constant(ir.IntType(32), clock), builder.bitcast(both, ir.IntType(8).as_pointer())])
+    seconds, rest = builder.extract_value(builder.load(both), 0), builder.extract_value(builder.load(both), 1)
+    return builder.add(builder.mul(seconds, ir.Constant(word, 1_000_000_000)), rest)
 
 
 @intrinsic
@@ -84,13 +94,16 @@ def monotonic_now_ns(typing: Any) -> Any:
     """The monotonic clock in ns: what time.monotonic_ns says. Some 20 ns."""
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        word = ir.IntType(64)
-        both = cgutils.alloca_once(builder, ir.ArrayType(word, 2))
-        function = _libc(builder, "clock_gettime", ir.IntType(32), [ir.IntType(32), ir.IntType(8).as_pointer()])
-        builder.call(
-            function, [ir.Constant(ir.IntType(32), _MONOTONIC), builder.bitcast(both, ir.IntType(8).as_pointer())]
-        )
-        seconds, rest = builder.extract_value(builder.load(both), 0), builder.extract_value(builder.load(both), 1)
-        return builder.add(builder.mul(seconds, ir.Constant(word, 1_000_000_000)), rest)
+        return _clock_ns(context, builder, _MONOTONIC)
+
+    return types.int64(), emit
+
+
+@intrinsic
+def wall_now_ns(typing: Any) -> Any:
+    """The clock on the wall, in ns since 1970: what time.time_ns says. Some 20 ns."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return _clock_ns(context, builder, _REALTIME)
 
     return types.int64(), emit

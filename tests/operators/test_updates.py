@@ -66,6 +66,7 @@ HANDS_ON: dict[str, tuple[Declare, tuple[str, ...] | None]] = {
     "select without the key": (lambda s: select(s, "value"), None),
     "with_columns": (lambda s: operators.with_columns(s, x=col("value") + 1), ("key",)),
     "with_columns for the key": (lambda s: operators.with_columns(s, key=col("key") // 2), None),
+    "with_arrival": (lambda s: operators.with_arrival(s, "came"), ("key",)),
     "rename": (lambda s: operators.rename(s, key="k"), ("k",)),
     "drop_columns": (lambda s: operators.drop_columns(s, "key"), None),
     "exchange": (lambda s: operators.exchange(s, "value"), ("key",)),
