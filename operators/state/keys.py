@@ -6,8 +6,7 @@ import numpy as np
 
 from tokenring.engine import Batch, Schema, SchemaError
 from tokenring.engine.raw import address_of
-from tokenring.operators.state.arithmetic import LEAST as LEAST_WORD
-from tokenring.operators.state.arithmetic import MOST as MOST_WORD
+from tokenring.operators.state.arithmetic import MOST
 from tokenring.operators.state.cells import (
     DENSE_AT,
     DENSE_BASE,
@@ -42,7 +41,7 @@ _NO_SOURCES = np.zeros((0, 3), np.int64)
 _NO_DENSE = np.zeros(0, np.int32)
 
 
-def as_words(column: np.ndarray) -> np.ndarray:
+def _as_words(column: np.ndarray) -> np.ndarray:
     """A physical column as the int64 words that stand for its values as keys: equal values, equal words."""
     if column.dtype == np.float64:
         column = column + 0.0  # makes -0.0 the same as 0.0
@@ -91,7 +90,7 @@ class Keys:
         self._tags = self._stored.reshape(-1) if self._exact else np.empty(_FIRST_SLOTS, np.int64)
         self._free = np.empty(_FIRST_SLOTS, np.int64)
         self._heap = np.empty(_FIRST_BYTES if len(self._texts) else 0, np.uint8)
-        self._forget_range()
+        self._counts[LEAST_TAG], self._counts[GREATEST_TAG] = MOST, ~MOST
 
     def slots(self, batch: Batch, names: Sequence[str] | None = None) -> np.ndarray:
         """The slot of each row's key, int64 (rows,); keys that are new get one.
@@ -136,19 +135,15 @@ class Keys:
         rows = batch.rows
         slots = np.empty(rows, np.int64)
         fresh, fresh_rows = (np.empty(rows, np.int64), np.empty(rows, np.int64)) if add else (_NONE, _NONE)
-        positions = batch.schema.positions
-        try:
-            columns = [as_words(batch.columns[positions[name]]) for name in names]
-        except KeyError as error:
-            batch.schema.position(error.args[0])
-            raise
+        positions = [batch.schema.position(name) for name in names]
+        columns = [_as_words(batch.columns[position]) for position in positions]
         if self._exact:
             wanted, made, sources = columns[0], _NONE, _NO_SOURCES
         else:
             wanted = made = np.empty(rows, np.int64)
             sources = np.zeros((len(names), 3), np.int64)
-            for at, (name, kind, words) in enumerate(zip(names, self.schema.kinds, columns, strict=True)):
-                heap = _address(batch.heaps[positions[name]]) if kind.is_text else 0
+            for at, (position, kind, words) in enumerate(zip(positions, self.schema.kinds, columns, strict=True)):
+                heap = _address(batch.heaps[position]) if kind.is_text else 0
                 sources[at] = address_of(words), heap, kind.is_text
         self._counts[FRESH] = 0
         self._number_words(wanted, made, sources, add, slots, fresh, fresh_rows)
@@ -157,20 +152,14 @@ class Keys:
         return slots
 
     def _number_words(
-        self,
-        wanted: np.ndarray,
-        made: np.ndarray,
-        sources: np.ndarray,
-        add: bool,
-        slots: np.ndarray,
-        fresh: np.ndarray,
-        fresh_rows: np.ndarray,
+        self, wanted: np.ndarray, made: np.ndarray, sources: np.ndarray, add: bool, *found: np.ndarray
     ) -> None:
+        """found: what `number` writes to: slots, fresh and fresh_rows."""
         done = 0
         while True:
             done = number(
                 *(self._cells, self._stored, self._tags, self._free, self._meta),
-                *(sources, _address(self._heap), len(self._heap), wanted, made, done, add, slots, fresh, fresh_rows),
+                *(sources, _address(self._heap), len(self._heap), wanted, made, done, add, *found),
             )
             if done == len(wanted):
                 return
@@ -208,31 +197,31 @@ class Keys:
         tags = np.empty(len(live), np.int64)
         tag_keys(words, self._meta, tags)
         self._tags[live] = tags
-        self._forget_range()
-        if len(live):
-            self._counts[LEAST_TAG], self._counts[GREATEST_TAG] = int(tags.min()), int(tags.max())
+        for tag, word in (LEAST_TAG, tags.min(initial=MOST)), (GREATEST_TAG, tags.max(initial=~MOST)):
+            self._counts[tag] = int(word)
         self._arrange(live, 0, 0)
 
     def _more_cells(self) -> None:
         """Have room for more: in an array by key if they lie close together, in twice as many cells otherwise."""
         counts = self._counts
-        if (self._exact or counts[PACKING_AT]) and counts[LIVE] >= _LEAST_DENSE and counts[LIMIT] < _MOST_DENSE:
-            live = None
-            if counts[LIMIT] > counts[LIVE]:  # keys have left
-                live = self.live()
-                tags = self._tags[live]
-                counts[LEAST_TAG], counts[GREATEST_TAG] = int(tags.min()), int(tags.max())
-            span = counts[GREATEST_TAG] - counts[LEAST_TAG]
-            if span < SPREAD * counts[LIVE]:
-                # Keys that come are greater, most often.
-                self._arrange(self.live() if live is None else live, counts[LEAST_TAG], 2 * (span + 1))
-                return
-        if counts[DENSE_ROOM] > 8 * SPREAD * counts[DENSE_LIVE]:  # it is of no use any more
+        if self._are_close():
+            room = 2 * (counts[GREATEST_TAG] - counts[LEAST_TAG] + 1)  # keys that come are greater, most often
+            self._arrange(self.live(), counts[LEAST_TAG], room)
+        elif counts[DENSE_ROOM] > 8 * SPREAD * counts[DENSE_LIVE]:  # it is of no use any more
             self._arrange(self.live(), 0, 0)
-            return
-        settle_all(self._cells, self._meta)
-        self._cells = grown(self._cells, len(self._cells) + 1)
-        begin_settling(self._cells, self._meta)
+        else:
+            settle_all(self._cells, self._meta)
+            self._cells = grown(self._cells, len(self._cells) + 1)
+            begin_settling(self._cells, self._meta)
+
+    def _are_close(self) -> bool:
+        counts = self._counts
+        if not (self._exact or counts[PACKING_AT]) or counts[LIVE] < _LEAST_DENSE or counts[LIMIT] >= _MOST_DENSE:
+            return False
+        if counts[LIMIT] > counts[LIVE]:  # keys have left
+            tags = self._tags[self.live()]
+            counts[LEAST_TAG], counts[GREATEST_TAG] = int(tags.min()), int(tags.max())
+        return bool(counts[GREATEST_TAG] - counts[LEAST_TAG] < SPREAD * counts[LIVE])
 
     def _arrange(self, live: np.ndarray, base: int, room: int) -> None:
         """Enter all live slots anew. room: of the dense form; 0 for none."""
@@ -256,9 +245,6 @@ class Keys:
             self._cells[:] = 0
             counts[HALF] = counts[SPLIT] = 0
             fill(self._cells, self._meta, self._tags, slots)
-
-    def _forget_range(self) -> None:
-        self._counts[LEAST_TAG], self._counts[GREATEST_TAG] = MOST_WORD, LEAST_WORD
 
     def remove(self, slots: np.ndarray) -> None:
         """Forget live keys, each named once: int64 (keys,). Their slots are handed out again."""

@@ -80,7 +80,7 @@ ANSWERS: dict[str, Callable[[Stream], Stream]] = {
     "filter": lambda s: filter(s, "left", ">", 1),
     "with_columns": lambda s: with_columns(s, x=col("left") * 2),
     "select": lambda s: select(s, "left"),
-    "with_arrival": lambda s: operators.with_arrival(s, "came"),
+    "with_arrival": lambda s: operators.with_arrival(s, "came", lambda: 7),
     "rename": lambda s: operators.rename(s, node="key"),
     "drop_columns": lambda s: operators.drop_columns(s, "left"),
     "inspect": lambda s: operators.inspect(s, lambda batch, time: None),
