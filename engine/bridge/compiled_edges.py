@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tokenring.engine.columns import Batch, Schema
+from tokenring.engine.columns import Batch, Heaps, Schema
 from tokenring.engine.data import Burst, Edge
 from tokenring.engine.native import (
     AT_ONE_TIME,
@@ -19,6 +19,7 @@ from tokenring.engine.native import (
     was_handed_on,
 )
 from tokenring.engine.progress import ChangeLog
+from tokenring.engine.texts import heap_of_words
 
 
 class CompiledEdges:
@@ -31,11 +32,12 @@ class CompiledEdges:
         self._lent = lent
         self._told = np.zeros(HEADER_WORDS, np.int64)
         self._view = self._told.data
-        self._edges: dict[int, tuple[Edge, Schema]] = {}
+        self._edges: dict[int, tuple[Edge, Schema, Heaps]] = {}
 
     def add(self, number: int, edge: Edge, schema: Schema) -> None:
         """Let messages of an edge of the world's tables go on to `edge`."""
-        self._edges[number] = edge, schema
+        heap = heap_of_words()
+        self._edges[number] = edge, schema, tuple([heap if kind.is_text else None for kind in schema.kinds])
         if HEADER_WORDS + len(schema) > len(self._told):
             self._told = np.zeros(HEADER_WORDS + len(schema), np.int64)
             self._view = self._told.data
@@ -49,14 +51,14 @@ class CompiledEdges:
         address = self._world.address
         while next_for_python(address, self._told):
             told = self._view
-            edge, schema = self._edges[told[EDGE_NUMBER]]
+            edge, schema, heaps = self._edges[told[EDGE_NUMBER]]
             rows = told[ROWS]
             columns = []
             for position in range(told[WIDTH]):
                 words = array_at(told[HEADER_WORDS + position], rows)
                 words.flags.writeable = False
                 columns.append(words if schema.all_int64 else words.view(schema.dtypes[position]))
-            batch = Batch.wrap(schema, tuple(columns), rows)
+            batch = Batch.wrap(schema, tuple(columns), rows, heaps if schema.has_text else ())
             batch.lend(self._lent)
             if told[KEYS]:
                 keys = array_at(told[KEYS], rows).copy()

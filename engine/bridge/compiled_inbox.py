@@ -5,22 +5,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tokenring.engine.columns import Batch
+from tokenring.engine.columns import Batch, heap_address
 from tokenring.engine.data import Burst
-from tokenring.engine.native import OWN_TIMES, ROUND, World, hand_over, waiting_at
+from tokenring.engine.native import OWN_TIMES, ROUND, World, bring_texts, hand_over, waiting_at
 from tokenring.shm.kernels import address_of
 
 
 class CompiledInbox:
     """What stands in place of a deque as the queue of a compiled operator's input."""
 
-    __slots__ = ("_addresses", "_kept", "_world", "port")
+    __slots__ = ("_addresses", "_heaps", "_kept", "_world", "port")
 
     def __init__(self, world: World, port: int, width: int, kept: "KeptColumns") -> None:
         """port: the row of the input in the world's tables, of so many columns."""
         self._world = world
         self.port = port
         self._addresses = np.zeros(width, np.int64)
+        self._heaps = np.zeros(width, np.int64)
         self._kept = kept
 
     def append(self, message: tuple[Any, Batch, bool]) -> None:
@@ -37,6 +38,10 @@ class CompiledInbox:
             keys, at_one_time, time = address_of(time.keys), time.time != OWN_TIMES, time.least
         self._kept.until_round_ends(kept)
         try:
+            if batch.heaps:
+                for position, heap in enumerate(batch.heaps):
+                    self._heaps[position] = 0 if heap is None else heap_address(heap)
+                bring_texts(self._world.address, addresses, self._heaps, batch.rows)
             hand_over(self._world.address, self.port, time, batch.rows, addresses, keys, at_one_time)
         except MemoryError:
             raise self._world.lacked() from None

@@ -4,40 +4,21 @@ import os
 from collections.abc import Sequence
 from typing import NoReturn
 
-import numpy as np
-
 from tokenring.engine.bridge.compiled_edges import CompiledEdges
 from tokenring.engine.bridge.compiled_inbox import CompiledInbox, KeptColumns
+from tokenring.engine.bridge.edge_rows import EdgeRows
 from tokenring.engine.bridge.labels import Labels
-from tokenring.engine.columns import Schema
-from tokenring.engine.data import (
-    BurstEnd,
-    Channel,
-    DataPlane,
-    Edge,
-    Inbox,
-    OutputPort,
-    Receiver,
-    RemoteChannel,
-    SelectChannel,
-    StageRun,
-    WordRows,
-)
+from tokenring.engine.data import BurstEnd, DataPlane, Inbox, Receiver, RemoteChannel
 from tokenring.engine.errors import OperatorError, TokenError, TokenRingError
-from tokenring.engine.graph import Compiled, CompiledStage, OperatorSpec, stage_of
+from tokenring.engine.graph import Compiled, OperatorSpec
 from tokenring.engine.native import (
-    BROADCAST,
     BURSTS,
     DONE,
-    EXCHANGE,
     EXCHANGES,
     EXCHANGING_NS,
-    LOCAL,
     NEEDS_ROOM,
-    OUTSIDE,
     SPILLED,
     SPILLED_COUNT,
-    STAGE,
     STAGE_FAILED,
     STOPPED_AT,
     TIMED,
@@ -67,10 +48,8 @@ class CompiledPart:
         self._plane = plane
         self._tracker = tracker
         self._operators: dict[int, tuple[RunningOperator, Compiled]] = {}
-        self._edges_of: dict[int, list[tuple[int, int]]] = {}  # an operator's: (first, how many) each
-        self._stages: dict[int, tuple[CompiledStage, str]] = {}  # by edge, each with its operator's name
+        self._rows = EdgeRows(world, plane, self.edges)
         self._spent: dict[str, tuple[int, int]] = {}  # by operators that are gone
-        self._chosen: dict[int, np.ndarray] = {}  # the positions of columns that cross an edge
 
     def attach(self, segment: Segment, me: int, progress: ProgressChannel, observed: int) -> None:
         """Tell the kernels where the rest of the worker is. observed: bits of CHECKED and NOTED."""
@@ -113,8 +92,11 @@ class CompiledPart:
         for at, (inbox, port) in enumerate(zip(inboxes, spec.inputs, strict=True), first):
             here = world.inputs[at]
             here["operator"], here["location"], here["width"] = row, inbox.location, len(port.schema)
+            here["texts"] = self._rows.texts_of(port.schema)
             inbox.queue = CompiledInbox(world, at, len(port.schema), self.kept)
         world.name(operator.number, row)
+        if any(schema.has_text for schema in spec.outputs):
+            self._rows.have_texts()
 
     def compile_paths(self, operator: RunningOperator) -> None:
         """Let the loop find out its inputs' frontiers."""
@@ -130,60 +112,7 @@ class CompiledPart:
         for at, port in enumerate(operator.outputs, first):
             here = world.outputs[at]
             here["location"], here["width"] = port.location, len(port.schema)
-            self._make_edges(operator.compiled, port, at)
-
-    def _make_edges(self, row: int, port: OutputPort, output: int) -> None:
-        """Rows for an output's edges, and for those behind its stages."""
-        world = self.world
-        to_do = [(port.channels, port.schema, -1)]
-        while to_do:
-            channels, schema, stage = to_do.pop()
-            first = world.rows("edges", len(channels))
-            self._edges_of.setdefault(row, []).append((first, len(channels)))
-            here = world.outputs[output] if stage < 0 else world.edges[stage]
-            here["first_edge"], here["edges"] = first, len(channels)
-            for number, channel in enumerate(channels, first):
-                world.edges["origin"][number], world.edges["output"][number] = port.location, output
-                if isinstance(channel, StageRun) and self._make_stage(number, channel):
-                    to_do.append((channel.behind_first(), channel.first[1], number))
-                else:
-                    self._make_edge(number, channel, schema)
-
-    def _make_stage(self, number: int, run: StageRun) -> bool:
-        """Let an edge lead through a run's first step, if that is compiled and what it makes is words."""
-        function, after, label = run.first
-        stage = None if after.has_text else stage_of(function)
-        if stage is None:
-            return False
-        self._stages[number] = stage, label
-        edge = self.world.edges[number]
-        edge["kind"], edge["logic"], edge["state"] = STAGE, stage.logic.address, address_of(stage.state)
-        return True
-
-    def _make_edge(self, number: int, channel: Edge, schema: Schema) -> None:
-        edge = self.world.edges[number]
-        local = channel.onward if isinstance(channel, SelectChannel) else channel
-        if isinstance(local, Channel) and isinstance(local.inbox.queue, CompiledInbox):
-            edge["kind"], edge["target"], edge["location"] = LOCAL, local.inbox.queue.port, local.inbox.location
-            edge["width"] = len(schema)
-            if isinstance(channel, SelectChannel):
-                self._select(number, [schema.position(name) for name in channel.schema.names])
-        elif isinstance(channel, RemoteChannel) and isinstance(channel.carrier, WordRows):
-            carrier = channel.carrier
-            self._select(number, carrier.select)
-            edge["kind"], edge["key"] = BROADCAST if carrier.is_broadcast else EXCHANGE, carrier.key
-            edge["location"], edge["channel"] = channel.inbox.location, channel.number
-            edge["most_rows"] = carrier.whole_rows
-            edge["burst_channel"], edge["burst_rows"] = channel.bursts.number, channel.bursts.rows_limit
-        else:
-            edge["kind"] = OUTSIDE
-            self.edges.add(number, channel, schema)
-
-    def _select(self, number: int, positions: Sequence[int]) -> None:
-        """Let these columns cross an edge."""
-        chosen = np.array(positions, np.int64)
-        self._chosen[number] = chosen
-        self.world.edges["columns"][number], self.world.edges["width"][number] = address_of(chosen), len(chosen)
+            self._rows.make(operator.compiled, port, at)
 
     def deliver(self, number: int, receiver: Receiver) -> None:
         """Let a channel's messages, or its bursts, be delivered by the loop if they are for a compiled input."""
@@ -233,12 +162,7 @@ class CompiledPart:
         words = world.operators[row]
         self._add_spent(self._spent, operator)
         first, count = int(words["first_output"]), int(words["outputs"])
-        for edges, many in self._edges_of.pop(row, ()):
-            for number in range(edges, edges + many):
-                self.edges.forget(number)
-                self._chosen.pop(number, None)
-                self._stages.pop(number, None)
-            world.give_back("edges", edges, many)
+        self._rows.forget(row)
         world.give_back("outputs", first, count)
         world.give_back("inputs", int(words["first_input"]), int(words["inputs"]))
         world.give_back("operators", row, 1)
@@ -278,7 +202,7 @@ class CompiledPart:
         error, operands = int(row["error"]), (int(row["operand"]), int(row["operand_too"]), int(row["operand_three"]))
         index = operator.runtime.index
         if error == STAGE_FAILED:
-            stage, label = self._stages[operands[0]]
+            stage, label = self._rows.stages[operands[0]]
             found = what_is_wrong(error, operands) if stage.explain is None else stage.explain(*operands[1:])
             raise OperatorError(f"operator {label!r} on worker {index}: {type(found).__name__}: {found}") from found
         where = f"operator {operator.name!r} on worker {index}"

@@ -12,6 +12,7 @@ from tokenring.engine.columns.text_kernels import (
     heap_address,
     shift,
     shift_below,
+    text_bytes,
     text_equal,
     text_hash,
 )
@@ -33,6 +34,7 @@ __all__ = [
     "shift",
     "shift_below",
     "table_of",
+    "text_bytes",
     "text_equal",
     "text_hash",
 ]

@@ -67,8 +67,8 @@ class TextRows:
     """
 
     __slots__ = (
-        *("_describe", "_floats", "_is_broadcast", "_is_hashed", "_keys", "_keys_of_workers", "_most_rows", "_plane"),
-        *("_route", "_schema", "key", "whole_rows"),
+        *("_describe", "_floats", "_keys", "_keys_of_workers", "_plane", "_route", "is_broadcast", "is_hashed"),
+        *("is_routed", "key", "keys", "most_rows", "schema", "whole_rows"),
     )
 
     def __init__(
@@ -76,28 +76,30 @@ class TextRows:
     ) -> None:
         """schema: of what crosses. Errors begin with `describe()`; ConfigError if a queue is too small."""
         self._plane = plane
-        self._schema = schema
+        self.schema = schema
         self._describe = describe
-        keys = pact.keys if isinstance(pact, Exchange) else ()
-        self._keys = [schema.position(key) for key in keys]
+        self.keys = pact.keys if isinstance(pact, Exchange) else ()
+        """The names of the key's columns."""
+        self._keys = [schema.position(key) for key in self.keys]
         kinds = [schema.kinds[position] for position in self._keys]
         self._floats = np.array([kind.name == "float64" for kind in kinds], np.int64)
-        self._is_hashed = _is_hashed(kinds)
-        self._is_broadcast = isinstance(pact, Broadcast)
+        self.is_hashed = _is_hashed(kinds)
+        self.is_broadcast = isinstance(pact, Broadcast)
         self._route = pact if isinstance(pact, Route) else None
+        self.is_routed = self._route is not None
         self._keys_of_workers = np.array([key_of_worker(peer, peers) for peer in range(peers)], np.int64)
-        self._most_rows = most_rows(plane, schema, describe)
+        self.most_rows = most_rows(plane, schema, describe)
         self.key = -1
         self.whole_rows = -1
         """No number of rows always fits into a message."""
 
     def prepared(self, batch: Batch) -> _Rows:
         """What is to be written of a batch. SchemaError, UsageError for what says no worker's number."""
-        selected = batch.select(self._schema)
+        selected = batch.select(self.schema)
         if not all([column.flags.c_contiguous for column in selected.columns]):
             selected = selected.copy()
         rows = _Rows(selected)
-        if self._is_hashed:
+        if self.is_hashed:
             rows.keys = np.empty(batch.rows, np.int64)
             heaps = _heaps_of(rows.batch)
             hash_keys(rows.columns[self._keys], heaps[self._keys], self._floats, rows.keys)
@@ -110,7 +112,7 @@ class TextRows:
 
     def piece(self, columns: _Rows, start: int, rows: int) -> int:
         """Where a piece of rows from `start` on ends that is one message; ConfigError if not one fits."""
-        stop = min(rows, start + self._most_rows)
+        stop = min(rows, start + self.most_rows)
         limit_words = self._plane.message_limit_words
         fitting = int(rows_that_fit(columns.columns, columns.heaps, start, stop, limit_words))
         if fitting == start:
@@ -123,7 +125,7 @@ class TextRows:
     def write(self, columns: _Rows, start: int, stop: int, number: int, stamp: int) -> int:
         """Write rows into the queues of those that get them; returns the number of messages, -1 if one lacks room."""
         plane = self._plane
-        if not self._is_broadcast:
+        if not self.is_broadcast:
             return int(
                 partition_texts(
                     columns.columns, columns.heaps, columns.keys, start, stop,
@@ -142,7 +144,7 @@ class TextRows:
         batch = columns.batch.slice(start, stop)
         if columns.is_common:
             own = tuple([words.copy() for words in batch.columns])
-            batch = Batch.wrap(self._schema, own, batch.rows, batch.heaps)
+            batch = Batch.wrap(self.schema, own, batch.rows, batch.heaps)
         else:
             batch = batch.copy()
         return _Rows(batch, columns.keys[start:stop].copy())

@@ -18,6 +18,7 @@ from tokenring.engine.graph import (
     Source,
     arriving_schema,
 )
+from tokenring.engine.texts import can_have_texts
 from tokenring.engine.times import PathSummary
 
 if TYPE_CHECKING:
@@ -89,13 +90,23 @@ class OperatorBuilder(Generic[Made_co]):
     @property
     def can_be_compiled(self) -> bool:
         """Whether `build_compiled` would do with the ports declared so far."""
-        schemas = [*[port.schema for port in self._spec.inputs], *self._spec.outputs]
-        return self._spec.depth == 1 and not any([schema.has_text for schema in schemas])
+        return self._spec.depth == 1 and not self._has_text
 
-    def build_compiled(self, constructor: Callable[..., Compiled]) -> None:
+    @property
+    def can_be_compiled_with_texts(self) -> bool:
+        """Whether it would with `texts`."""
+        return self._spec.depth == 1 and (can_have_texts() or not self._has_text)
+
+    @property
+    def _has_text(self) -> bool:
+        schemas = [*[port.schema for port in self._spec.inputs], *self._spec.outputs]
+        return any([schema.has_text for schema in schemas])
+
+    def build_compiled(self, constructor: Callable[..., Compiled], texts: bool = False) -> None:
         """Give the operator compiled code: `constructor(context)` returns a Compiled, whose logic the worker's inner
-        loop calls. GraphError in a loop, where outputs have summaries, and where text would pass: compiled operators
-        read words, and answer at the time of what came.
+        loop calls. GraphError in a loop, where outputs have summaries, and where text would pass to one that does not
+        say that it knows words of `texts` (docs/compiled_operators.md): compiled operators read words, and answer at
+        the time of what came.
         """
         spec = self._spec
         if spec.summaries or spec.closed:
@@ -109,7 +120,7 @@ class OperatorBuilder(Generic[Made_co]):
                 f"build() with a Python logic there"
             )
         for schema in (*[port.schema for port in spec.inputs], *spec.outputs):
-            if schema.has_text:
+            if schema.has_text and not (texts and can_have_texts()):
                 raise GraphError(
                     f"operator {spec.name!r}: a compiled operator reads words, and {schema!r} has text; use build() "
                     f"with a Python logic"

@@ -5,6 +5,7 @@ from tokenring.engine.native.edges import send_at
 from tokenring.engine.native.hand_over import (
     HEADER_WORDS,
     array_at,
+    bring_texts,
     hand_over,
     next_for_python,
     postponed_at,
@@ -86,6 +87,7 @@ from tokenring.engine.native.logic import (
     is_congested,
     is_ending,
     new_message,
+    round_of,
     send,
     send_each,
     state_of,
@@ -111,6 +113,7 @@ from tokenring.engine.native.messages import (
 )
 from tokenring.engine.native.rights import NO_TOKEN, downgrade, drop, retain, time_of_token
 from tokenring.engine.native.runs import run_once
+from tokenring.engine.native.text_crossing import HASHED_WORDS, shifted_texts
 from tokenring.engine.native.world import World, attach_world
 from tokenring.engine.native.wrongs import STAGE_FAILED, fail, what_is_wrong
 
@@ -133,6 +136,7 @@ __all__ = [
     "EXCHANGING_NS",
     "FAILED",
     "HANDED_OVER",
+    "HASHED_WORDS",
     "HAS_RUN",
     "HEADER_WORDS",
     "IN_EXCHANGE",
@@ -190,6 +194,7 @@ __all__ = [
     "array_at",
     "attach_world",
     "bare_message",
+    "bring_texts",
     "claim",
     "column_of",
     "discard",
@@ -211,11 +216,13 @@ __all__ = [
     "point_to",
     "postponed_at",
     "retain",
+    "round_of",
     "rows_of",
     "run_once",
     "send",
     "send_at",
     "send_each",
+    "shifted_texts",
     "shorten",
     "state_of",
     "take",

@@ -1,5 +1,6 @@
 """Messages from peers: those of compiled inputs are delivered here, the others are left to Python."""
 
+from tokenring.engine.columns import shift
 from tokenring.engine.native.layout import (
     ARRIVED,
     ARRIVED_FOR_PYTHON,
@@ -11,17 +12,23 @@ from tokenring.engine.native.layout import (
     INCOMING,
     KEYS,
     LENT,
+    ROWS,
     STOPPED_AT,
     TAKEN,
+    TEXT_BASE,
     TIME,
+    WIDTH,
     inputs_at,
     queues_at,
 )
+from tokenring.engine.native.memory import claim, claim_text
 from tokenring.engine.native.messages import bare_message, enqueue
-from tokenring.shm.kernels import kernel, words_at
+from tokenring.shm.kernels import LENGTH_BITS, kernel, words_at
+from tokenring.shm.memory import copy_bytes
 from tokenring.shm.queues import (
     DATA_ADDRESS,
     INBOX_CHANNEL,
+    INBOX_END,
     INBOX_OFFSET,
     INBOX_QUEUE,
     INBOX_ROWS,
@@ -33,6 +40,20 @@ from tokenring.shm.queues import (
 
 BURSTS = 1 << 40
 """Added to the input in `channels` where it is bursts that come under the number."""
+
+
+@kernel
+def _take_texts(words, message, texts, bytes_address, size_bytes):  # type: ignore[no-untyped-def]
+    """Have texts that came behind their columns in the text space, and words that say so."""
+    header = words_at(message, COLUMNS + words_at(message, COLUMNS)[WIDTH])
+    is_text = words_at(texts, header[WIDTH])
+    offset = claim_text(words, size_bytes)
+    copy_bytes(words[TEXT_BASE] + offset, bytes_address, size_bytes)
+    for column in range(header[WIDTH]):
+        if is_text[column] != 0:
+            came, shifted = header[COLUMNS + column], claim(words, 8 * header[ROWS])
+            shift(words_at(came, header[ROWS]), offset << LENGTH_BITS, words_at(shifted, header[ROWS]))
+            header[COLUMNS + column] = shifted
 
 
 @kernel
@@ -66,6 +87,9 @@ def take_in(words):  # type: ignore[no-untyped-def]
         for column in range(width):
             header[COLUMNS + column] = at
             at += stride
+        end = incoming[arrived[entry + INBOX_QUEUE], DATA_ADDRESS] + 8 * arrived[entry + INBOX_END]
+        if inputs_at(words)[port].texts != 0 and end > at:
+            _take_texts(words, message, inputs_at(words)[port].texts, at, end - at)
         if target >= BURSTS:
             header[KEYS] = at
             header[AT_ONE_TIME] = header[TIME] >= 0

@@ -1,6 +1,5 @@
 """Messages on their way to peers: exchanged by a key, or copied to all, straight into the data queues."""
 
-from tokenring.engine.native.changes import log_change
 from tokenring.engine.native.layout import (
     AT_ONE_TIME,
     COLUMNS,
@@ -19,7 +18,9 @@ from tokenring.engine.native.layout import (
     WORKERS,
     queues_at,
 )
+from tokenring.engine.native.memory import log_change
 from tokenring.engine.native.messages import end_of_message
+from tokenring.engine.native.text_crossing import has_private_texts, routing_keys, write_texts
 from tokenring.shm.kernels import kernel, table_at, words_at
 from tokenring.shm.memory import can_pack, copy_bytes, load_word, store_word
 from tokenring.shm.queues import FEW_WORKERS, PAD, begin, deal, has_room, message_words, pack, route
@@ -61,10 +62,10 @@ def _sort_out(keys, start, stop, orders, counts):  # type: ignore[no-untyped-def
 
 
 @kernel
-def partition(words, message, edge, start, stop, time, in_burst):  # type: ignore[no-untyped-def]
-    """Exchange rows start..stop of a message by their key, straight into the queues of their owners, their keys
-    with them where they travel as a burst; the number of messages written, or -1 (nothing written) if a queue lacks
-    room."""
+def partition(words, message, edge, keys, start, stop, time, in_burst):  # type: ignore[no-untyped-def]
+    """Exchange rows start..stop of a message by the column at address `keys`, straight into the queues of their owners,
+    the burst's keys with them where they travel as one; the number of messages written, or -1 (nothing written) if a
+    queue lacks room."""
     outgoing = queues_at(words, OUTGOING)
     workers = words[WORKERS]
     header = words_at(message, COLUMNS + words_at(message, COLUMNS)[WIDTH])
@@ -73,7 +74,6 @@ def partition(words, message, edge, start, stop, time, in_burst):  # type: ignor
     channel = edge.burst_channel if in_burst else edge.channel
     counts = table_at(words[COUNTS], words[COUNTS_ROWS], workers)
     orders = words_at(words[ROUTES], words[ROUTES_WORDS])
-    keys = header[COLUMNS + chosen[edge.key]]
     packs = can_pack() and workers <= FEW_WORKERS and not in_burst  # a burst's messages are counted by rows' numbers
     if packs:
         deal(keys, start, stop, words[ROUTES], counts)
@@ -144,12 +144,13 @@ def _log_routed(words, message, location, start):  # type: ignore[no-untyped-def
 
 
 @kernel
-def _write_burst(words, message, edge, start):  # type: ignore[no-untyped-def]
+def _write_burst(words, message, edge, keys, start):  # type: ignore[no-untyped-def]
     """Send and count pieces of a burst as such, as far as there is room; where it ends."""
     header = words_at(message, COLUMNS)
     while start < header[ROWS]:
         stop = min(header[ROWS], start + edge.burst_rows)
-        if partition(words, message, edge, start, stop, header[TIME] if header[AT_ONE_TIME] else OWN_TIMES, True) < 0:
+        time = header[TIME] if header[AT_ONE_TIME] else OWN_TIMES
+        if partition(words, message, edge, keys, start, stop, time, True) < 0:
             break
         words[UNPUBLISHED] = 1
         _log_routed(words, message, edge.location, start)
@@ -162,15 +163,19 @@ def write_pieces(words, message, edge, start):  # type: ignore[no-untyped-def]
     """Send and count pieces of a message from row `start` on, as far as there is room; where it ends."""
     header = words_at(message, COLUMNS)
     rows, time = header[ROWS], header[TIME]
+    keys = routing_keys(words, message, edge) if edge.kind == EXCHANGE else 0
+    copies = edge.texts != 0 and has_private_texts(words, message, edge)
     if header[KEYS] != 0 and edge.burst_rows > 0 and edge.kind == EXCHANGE:
-        start = _write_burst(words, message, edge, start)
+        start = _write_burst(words, message, edge, keys, start)
     while start < rows:
         stop = min(rows, start + edge.most_rows)
         if header[KEYS] != 0:  # each message of a burst is one there as well
             stop = min(stop, end_of_message(message, start))
             time = header[TIME] if header[AT_ONE_TIME] else words_at(header[KEYS], rows)[start]
-        if edge.kind == EXCHANGE:
-            sent = partition(words, message, edge, start, stop, time, False)
+        if copies:
+            stop, sent = write_texts(words, message, edge, keys, start, stop, time)
+        elif edge.kind == EXCHANGE:
+            sent = partition(words, message, edge, keys, start, stop, time, False)
         else:
             sent = broadcast(words, message, edge, start, stop, time)
         if sent < 0:

@@ -4,7 +4,6 @@ What a full queue does not take waits in its edge with a token of its own at the
 channels of Python's operators, and for the same reason (docs/concurrency.md, A7).
 """
 
-from tokenring.engine.native.changes import log_change
 from tokenring.engine.native.crossing import write_pieces
 from tokenring.engine.native.layout import (
     AT_ONE_TIME,
@@ -27,6 +26,8 @@ from tokenring.engine.native.layout import (
     ME,
     NEXT,
     ON_ITS_WAY,
+    OPERATORS_USED,
+    OTHER_TEXT,
     PENDING_EDGES,
     ROWS,
     STAGE,
@@ -34,18 +35,26 @@ from tokenring.engine.native.layout import (
     STAGE_ROW,
     STAGE_WORDS,
     STANDING,
+    TEXT_BASE,
     TIME,
+    WAITING,
+    WAITING_TEXT,
+    WAITING_TEXT_AT,
+    WAITING_TEXT_END,
+    WAITING_TEXT_LIMIT,
     WIDTH,
     edges_at,
+    inputs_at,
     operators_at,
     outputs_at,
     world_at,
 )
-from tokenring.engine.native.memory import claim, let_go, owned_copy, refuse
+from tokenring.engine.native.memory import MOST_KEPT_BYTES, claim, keep_texts, let_go, log_change, owned_copy, refuse
 from tokenring.engine.native.messages import alias_of, enqueue, log_messages
-from tokenring.engine.native.wrongs import EXPIRED_BURST, NO_SUCH_OUTPUT, STAGE_FAILED, WRONG_WIDTH, fail
+from tokenring.engine.native.text_crossing import has_private_texts, largest_row_fits
+from tokenring.engine.native.wrongs import EXPIRED_BURST, NO_SUCH_OUTPUT, STAGE_FAILED, TEXT_TOO_LONG, WRONG_WIDTH, fail
 from tokenring.shm.kernels import RAISED, kernel, words_at
-from tokenring.shm.memory import call_at
+from tokenring.shm.memory import call_at, forget_bytes
 from tokenring.shm.queues import clear_flag, set_flag
 
 _NOTE_WORDS = 4
@@ -63,7 +72,7 @@ def _congest(words, is_so):  # type: ignore[no-untyped-def]
 @kernel
 def _postpone(words, message, edge, start):  # type: ignore[no-untyped-def]
     """Keep a message of which rows from `start` on did not fit, with a token of its own."""
-    kept = owned_copy(words, message)
+    kept = owned_copy(words, message, edge.texts)
     header = words_at(kept, COLUMNS)
     if edge.pending == 0:
         edge.pending, edge.pending_at = kept, start
@@ -76,6 +85,42 @@ def _postpone(words, message, edge, start):  # type: ignore[no-untyped-def]
     words[BACKLOG_BYTES] += 8 * header[ROWS] * header[WIDTH]
     if words[BACKLOG_BYTES] > words[BACKLOG_LIMIT_BYTES]:
         _congest(words, True)
+
+
+@kernel
+def _keep_texts_of(words, message, texts):  # type: ignore[no-untyped-def]
+    """Move the texts of messages that wait, from this one on, to where room is now."""
+    while message != 0 and texts != 0:
+        header = words_at(message, COLUMNS + words_at(message, COLUMNS)[WIDTH])
+        is_text = words_at(texts, header[WIDTH])
+        for column in range(header[WIDTH]):
+            if is_text[column] != 0:
+                keep_texts(words, words_at(header[COLUMNS + column], header[ROWS]))
+        message = header[NEXT]
+
+
+@kernel
+def settle_texts(words):  # type: ignore[no-untyped-def]
+    """The round is over: texts of messages that waited go if none waits any more, else once they may be mostly of
+    messages that do not: those of the others move together then."""
+    first, used = words[WAITING_TEXT], words[WAITING_TEXT_AT] - words[WAITING_TEXT]
+    if words[WAITING] == 0 and words[PENDING_EDGES] == 0:
+        words[WAITING_TEXT_AT], words[WAITING_TEXT_LIMIT] = first, MOST_KEPT_BYTES
+    elif used > words[WAITING_TEXT_LIMIT]:
+        words[WAITING_TEXT] = words[WAITING_TEXT_AT] = words[OTHER_TEXT]
+        words[WAITING_TEXT_END] += words[OTHER_TEXT] - first
+        words[OTHER_TEXT] = first
+        for operator in range(words[OPERATORS_USED]):
+            here = operators_at(words)[operator]
+            for port in range(here.first_input, here.first_input + here.inputs):
+                _keep_texts_of(words, inputs_at(words)[port].first, inputs_at(words)[port].texts)
+        for number in range(words[EDGES_USED]):
+            _keep_texts_of(words, edges_at(words)[number].pending, edges_at(words)[number].texts)
+        words[WAITING_TEXT_LIMIT] = max(MOST_KEPT_BYTES, 2 * (words[WAITING_TEXT_AT] - words[WAITING_TEXT]))
+    else:
+        return
+    if used > MOST_KEPT_BYTES // 4:
+        forget_bytes(words[TEXT_BASE] + first, used)
 
 
 @kernel
@@ -196,6 +241,10 @@ def send_at(world, me, output, message, time):  # type: ignore[no-untyped-def]
                 enqueue(words, edge.target, onward)
             elif edge.kind == EXCHANGE or edge.kind == BROADCAST:
                 at = 0
+                if edge.texts != 0 and has_private_texts(words, message, edge):
+                    if not largest_row_fits(words, message, edge):
+                        fail(world, me, TEXT_TOO_LONG, edge.limit_words, 0, 0)
+                        return
                 if edge.pending == 0:
                     at = write_pieces(words, message, edge, 0)
                 if at < header[ROWS]:

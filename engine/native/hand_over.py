@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tokenring.engine.columns import gather, shift, text_bytes
 from tokenring.engine.native.layout import (
     AT_ONE_TIME,
     COLUMNS,
@@ -9,6 +10,7 @@ from tokenring.engine.native.layout import (
     KEYS,
     NEXT,
     ROWS,
+    TEXT_BASE,
     TIME,
     WIDTH,
     edges_at,
@@ -16,8 +18,10 @@ from tokenring.engine.native.layout import (
     outputs_at,
     world_at,
 )
+from tokenring.engine.native.memory import claim, claim_text
 from tokenring.engine.native.messages import bare_message, end_of_message, enqueue
-from tokenring.shm.kernels import WORDS, int64, kernel, void, words_at
+from tokenring.shm.kernels import LENGTH_BITS, WORDS, int64, kernel, void, words_at
+from tokenring.shm.memory import SPACE_BYTES
 
 HEADER_WORDS = COLUMNS
 """Of what `next_for_python` tells, before the columns' addresses."""
@@ -35,6 +39,26 @@ def hand_over(world, port, time, rows, addresses, keys, at_one_time):  # type: i
     for column in range(width):
         header[COLUMNS + column] = addresses[column]
     enqueue(words, port, message)
+
+
+@kernel(void(int64, WORDS, WORDS, int64))
+def bring_texts(world, addresses, heaps, rows):  # type: ignore[no-untyped-def]
+    """Have the texts of Python's columns in the text space: words that point into heaps elsewhere are copied with their
+    bytes, and the copies' addresses written down; good until the round's end. heaps: their addresses, 0 where a column
+    is none of text."""
+    words = world_at(world)
+    for column in range(len(addresses)):
+        offset = heaps[column] - words[TEXT_BASE]
+        if heaps[column] == 0 or offset == 0:
+            continue
+        source, address = words_at(addresses[column], rows), claim(words, 8 * rows)
+        target = words_at(address, rows)
+        addresses[column] = address
+        if 0 < offset < SPACE_BYTES:
+            shift(source, offset << LENGTH_BITS, target)
+        else:
+            size_bytes = text_bytes(source)
+            gather(source, heaps[column], target, words[TEXT_BASE], claim_text(words, size_bytes))
 
 
 @kernel(int64(int64, WORDS))

@@ -101,8 +101,18 @@ from tokenring.shm.queues import QUEUE_STATE
     RUN_ROWS,
     LACKED,
     LACKED_EACH,
-) = range(83)
-WORLD_WORDS = 88
+    TEXT_BASE,
+    TEXT_COMMON,
+    ROUND_TEXT,
+    ROUND_TEXT_AT,
+    ROUND_TEXT_END,
+    WAITING_TEXT,
+    WAITING_TEXT_AT,
+    WAITING_TEXT_END,
+    OTHER_TEXT,
+    WAITING_TEXT_LIMIT,
+) = range(93)
+WORLD_WORDS = 96
 
 # `number`: the tracker's. `due`: the key under which it waits to run, 0 if it does not. `error` and the operands behind
 # it: what went wrong in its call. `depends`: whether it asks what time it is. `wake_ns`: when it is to run (monotonic),
@@ -113,17 +123,20 @@ OPERATOR = record(
     *("counts_tokens", "error", "operand", "operand_too", "operand_three", "held", "runs", "wake_ns", "spent_ns"),
 )
 # `peeked`: the message that `peek` showed, which `take` is then to take.
-INPUT = record("operator", "location", "first", "last", "waiting", "at_hand", "width", "peeked")
+# `texts`: the address of a word for each column, 1 where it is text; 0 where none is.
+INPUT = record("operator", "location", "first", "last", "waiting", "at_hand", "width", "peeked", "texts")
 OUTPUT = record("operator", "location", "first_edge", "edges", "width", "held")
 # `target`: the input it leads to, here or in Python; `location`: that input's; `origin`: the output's. `columns`: the
 # address of the positions of those `width` columns that cross, 0 if all do. `pending`: messages that wait for room.
 # `burst_rows`: so many rows of a burst are one message of the queue, under the number `burst_channel`; 0: none are.
 # `logic`: of a stage, what makes one message of another, with its own words at `state`; `first_edge`, `edges`: what is
-# behind it.
+# behind it. `texts`: as at an input, of the messages that come to the edge. `hashed`: the address of (position, whether
+# it is text, whether it is float64) of each of `hashed_columns`, by whose hash rows go; 0: they go by the column `key`.
+# `limit_words`: what a message of the queue may have, texts with it.
 EDGE = record(
     *("kind", "target", "location", "origin", "channel", "key", "columns", "width", "most_rows"),
     *("pending", "last_pending", "pending_at", "output", "logic", "state", "first_edge", "edges"),
-    *("burst_channel", "burst_rows"),
+    *("burst_channel", "burst_rows", "texts", "hashed", "hashed_columns", "limit_words"),
 )
 LOCAL, EXCHANGE, BROADCAST, OUTSIDE, STAGE = range(5)
 """Kinds of edges. OUTSIDE: to what is Python's; STAGE: through a function, to other edges."""

@@ -14,6 +14,7 @@ from tokenring.engine.native.layout import (
     KEYS,
     PENDING_CHANNELS,
     PENDING_EDGES,
+    ROUND,
     ROWS,
     WAKE_NS,
     WORKERS,
@@ -38,6 +39,12 @@ _ANY_WIDTH = 16  # of a message that no output takes
 def state_of(world, me, count):  # type: ignore[no-untyped-def]
     """The first `count` words of the operator's state."""
     return words_at(operators_at(world_at(world))[me].state, count)
+
+
+@kernel
+def round_of(world):  # type: ignore[no-untyped-def]
+    """The number of the round, another one than the one before: what messages point to lasts as long as one."""
+    return world_at(world)[ROUND]
 
 
 @kernel

@@ -6,7 +6,7 @@ once before anything runs twice (engine/native/due.py).
 
 from tokenring.engine.native.arrivals import take_in
 from tokenring.engine.native.due import next_due
-from tokenring.engine.native.edges import retry
+from tokenring.engine.native.edges import retry, settle_texts
 from tokenring.engine.native.exchanging import asks_for_time, exchange_now, is_to_exchange
 from tokenring.engine.native.layout import (
     ARRIVALS,
@@ -44,6 +44,8 @@ from tokenring.engine.native.layout import (
     TROUBLED,
     UNPUBLISHED,
     WAITING,
+    WAITING_TEXT,
+    WAITING_TEXT_AT,
     WAKE_NS,
     WAS_ACTIVE,
     WOKEN,
@@ -77,6 +79,8 @@ def _keep_all_waiting(words):  # type: ignore[no-untyped-def]
 def _end_round(words, python_key):  # type: ignore[no-untyped-def]
     """What was sent and taken in this round is done with."""
     free_round(words)
+    if words[WAITING_TEXT_AT] > words[WAITING_TEXT]:
+        settle_texts(words)
     if words[TAKEN]:
         words[TAKEN] = 0
         release_all(queues_at(words, INCOMING))

@@ -1,7 +1,10 @@
-"""Memory of messages: chunks that are filled in a round of runs and are free again when it ends.
+"""Memory of messages, and the log of what they change: chunks that are filled in a round of runs, free when it ends.
 
 Whatever a message points to stays until the round's end: a column that is passed on needs no count of who reads it. Who
 still waits then gets a block of its own, which is freed at the end of the round in which its message is taken.
+
+Texts that are not common to all workers are in the text space: those made in a round until it ends; those of messages
+that wait longer (`keep_texts`) until none waits, or until they are moved together (engine/native/edges.py).
 
 Where the system has no more, MemoryError is raised, through compiled operators too, and that ends the run: LACKED times
 LACKED_EACH bytes were asked for.
@@ -19,16 +22,33 @@ from tokenring.engine.native.layout import (
     LACKED,
     LACKED_EACH,
     LET_GO,
+    LOG,
+    LOG_CAPACITY,
+    LOG_COUNT,
+    LOG_SCRATCH,
+    LOG_SCRATCH_WORDS,
     NEXT,
+    OBSERVED,
     OWN_BLOCK,
+    RING_IS_FULL,
+    ROUND_TEXT,
+    ROUND_TEXT_AT,
+    ROUND_TEXT_END,
     ROWS,
     SPILLED,
+    SPILLED_COUNT,
     STANDING,
+    TEXT_BASE,
+    TEXT_COMMON,
+    WAITING_TEXT_AT,
+    WAITING_TEXT_END,
     WIDTH,
     WORLD_WORDS,
 )
+from tokenring.engine.progress import CHANGE_WORDS, net_what_is_left
+from tokenring.engine.texts import move_private, private_bytes
 from tokenring.shm.kernels import int64, kernel, void, words_at
-from tokenring.shm.memory import allocate, copy_bytes, deallocate
+from tokenring.shm.memory import allocate, copy_bytes, deallocate, forget_bytes
 
 LINE_BYTES = 64
 FIRST_CHUNK_BYTES = 1 << 18
@@ -92,6 +112,25 @@ def claim(words, size_bytes):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def claim_text(words, size_bytes):  # type: ignore[no-untyped-def]
+    """The offset in the text space of so many bytes, good until the round's end."""
+    at = words[ROUND_TEXT_AT]
+    if at + size_bytes > words[ROUND_TEXT_END]:
+        refuse(words, size_bytes, 1)
+    words[ROUND_TEXT_AT] = at + size_bytes
+    return at
+
+
+@kernel
+def keep_texts(words, column):  # type: ignore[no-untyped-def]
+    """Let the texts of a column, which is written to, stay for as long as a message waits."""
+    lacking = private_bytes(column, words[TEXT_COMMON])
+    if words[WAITING_TEXT_AT] + lacking > words[WAITING_TEXT_END]:
+        refuse(words, lacking, 1)
+    words[WAITING_TEXT_AT] = move_private(column, words[TEXT_BASE], words[TEXT_COMMON], words[WAITING_TEXT_AT])
+
+
+@kernel
 def _free_list(words, first):  # type: ignore[no-untyped-def]
     """Free the blocks of the list that begins in the world's word `first`: each has the next one's address in front."""
     block = words[first]
@@ -106,6 +145,9 @@ def _free_list(words, first):  # type: ignore[no-untyped-def]
 def free_round(words):  # type: ignore[no-untyped-def]
     """The round is over: its memory is free. Several chunks become one, so that the next round finds room in that."""
     _free_list(words, FREED)
+    if words[ROUND_TEXT_AT] - words[ROUND_TEXT] > MOST_KEPT_BYTES:
+        forget_bytes(words[TEXT_BASE] + words[ROUND_TEXT], words[ROUND_TEXT_AT] - words[ROUND_TEXT])
+    words[ROUND_TEXT_AT] = words[ROUND_TEXT]
     chunk = words[CHUNK]
     if chunk == 0:
         return
@@ -137,8 +179,38 @@ def append(words, table, first, second, third):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def owned_copy(words, message):  # type: ignore[no-untyped-def]
-    """The same message in a block of its own."""
+def log_change(words, location, delta, time):  # type: ignore[no-untyped-def]
+    """Log one change. Where the log is full, what is in it is netted; what finds no room even so is spilled, and goes
+    into a larger log before anything is published (`CompiledPart.after`).
+
+    What takes the last change back, as taking a message does that was just sent, leaves neither in the log: they are
+    published together or not at all. Not while a ring without room lets a part of the log out.
+    """
+    count = words[LOG_COUNT]
+    if count > 0 and words[SPILLED_COUNT] == 0 and words[RING_IS_FULL] == 0 and words[OBSERVED] == 0:
+        last = words_at(words[LOG] + 8 * CHANGE_WORDS * (count - 1), CHANGE_WORDS)
+        if last[0] == location and last[1] + delta == 0 and last[2] == time:
+            words[LOG_COUNT] = count - 1
+            return
+    if words[SPILLED_COUNT] == 0 and count >= words[LOG_CAPACITY]:
+        log = words_at(words[LOG], words[LOG_CAPACITY] * CHANGE_WORDS)
+        scratch = words_at(words[LOG_SCRATCH], words[LOG_SCRATCH_WORDS])
+        words[LOG_COUNT] = net_what_is_left(log, words[LOG_COUNT], scratch)
+        if 2 * words[LOG_COUNT] > words[LOG_CAPACITY]:  # to net again and again would take long
+            append(words, SPILLED, location, delta, time)
+            return
+    if words[SPILLED_COUNT] > 0:
+        append(words, SPILLED, location, delta, time)
+        return
+    count = words[LOG_COUNT]
+    change = words_at(words[LOG] + 8 * CHANGE_WORDS * count, CHANGE_WORDS)
+    change[0], change[1], change[2], change[3], change[4], change[5] = location, delta, time, 0, 0, 0
+    words[LOG_COUNT] = count + 1
+
+
+@kernel
+def owned_copy(words, message, texts):  # type: ignore[no-untyped-def]
+    """The same message in a block of its own. texts: where it is told which columns are text, 0 if none is."""
     header = words_at(message, COLUMNS)
     rows, width = header[ROWS], header[WIDTH]
     columns = width + (header[KEYS] != 0)
@@ -151,6 +223,8 @@ def owned_copy(words, message):  # type: ignore[no-untyped-def]
     for column in range(width):
         copy_bytes(at, origin[COLUMNS + column], 8 * rows)
         target[COLUMNS + column] = at
+        if texts != 0 and words_at(texts, width)[column] != 0:
+            keep_texts(words, words_at(at, rows))
         at += 8 * rows
     if header[KEYS] != 0:
         copy_bytes(at, header[KEYS], 8 * rows)

@@ -1,6 +1,5 @@
 """Messages between compiled operators: made in the round's memory, sent on, taken; each counted in the log."""
 
-from tokenring.engine.native.changes import log_change
 from tokenring.engine.native.due import make_due
 from tokenring.engine.native.layout import (
     ARRIVED_HERE,
@@ -28,7 +27,7 @@ from tokenring.engine.native.layout import (
     operators_at,
     world_at,
 )
-from tokenring.engine.native.memory import append, claim, let_go, owned_copy, refuse
+from tokenring.engine.native.memory import append, claim, let_go, log_change, owned_copy, refuse
 from tokenring.engine.native.wrongs import NO_SUCH_INPUT, fail
 from tokenring.shm.kernels import kernel, words_at
 
@@ -259,7 +258,7 @@ def keep_waiting(words, port):  # type: ignore[no-untyped-def]
         following = header[NEXT]
         if header[STANDING] != OWN_BLOCK:
             words[STOPPED_AT] = here.operator  # for the error, should there be no memory
-            kept = owned_copy(words, message)
+            kept = owned_copy(words, message, here.texts)
             words_at(kept, COLUMNS)[NEXT] = following
             if before == 0:
                 here.first = kept

@@ -6,7 +6,6 @@ who looks at counts can tell them apart. Misuse is noted in the operator's `erro
 call is over.
 """
 
-from tokenring.engine.native.changes import log_change
 from tokenring.engine.native.layout import (
     COLUMNS,
     FREE_TOKEN,
@@ -20,6 +19,7 @@ from tokenring.engine.native.layout import (
     tokens_at,
     world_at,
 )
+from tokenring.engine.native.memory import log_change
 from tokenring.engine.native.messages import input_of
 from tokenring.engine.native.wrongs import (
     ANOTHERS_TOKEN,

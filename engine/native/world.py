@@ -1,5 +1,7 @@
 """The compiled part of a worker's running graph: its tables, how they come to be, and how they grow."""
 
+import gc
+
 import numpy as np
 
 from tokenring.engine.errors import TokenError
@@ -7,16 +9,18 @@ from tokenring.engine.native import layout
 from tokenring.engine.native.due import let_run
 from tokenring.engine.native.hand_over import array_at
 from tokenring.engine.native.layout import EDGE, INPUT, OPERATOR, OUTPUT, TOKEN, WORLD_WORDS
-from tokenring.engine.native.memory import free_all
+from tokenring.engine.native.memory import MOST_KEPT_BYTES, free_all
 from tokenring.engine.native.rights import NO_TOKEN, cancel_token, grant
 from tokenring.engine.native.wrongs import no_memory
 from tokenring.engine.progress import CHANGE_BYTES, CHANGE_WORDS, ChangeLog
 from tokenring.engine.times import Intervals
 from tokenring.shm.kernels import address_of
-from tokenring.shm.memory import untouched_zeros
+from tokenring.shm.memory import TextSpace, untouched_zeros
 
 MOST_TOKENS = 1 << 20
 """That compiled operators of one worker hold at once; their memory is there once it is used."""
+TEXTS_BYTES = 1 << 31
+"""Of texts that are made in a round, and as many of messages that wait; of these twice, so that they can be moved."""
 _FIRST = 16
 
 
@@ -39,12 +43,33 @@ class World:
         self._channels = np.zeros(0, np.int64)
         self._numbers = {name: Intervals() for name in ("operators", "inputs", "outputs", "edges")}
         self._log: np.ndarray | None = None
+        self._texts: tuple[TextSpace, int] | None = None
         self.view[layout.POSITION] = -1
         self.view[layout.EXCHANGE_EVERY_NS] = 5_000  # of a round that takes longer, peers wait for a part only
         self.link()
 
     def __del__(self) -> None:
         free_all(self.address)
+        if self._texts is not None:
+            space, first = self._texts
+            space.give_back(first, 3 * TEXTS_BYTES)
+
+    def have_texts(self, space: TextSpace) -> None:
+        """Let texts pass: have room in the text space for those of a round, and of messages that wait."""
+        if self._texts is None:
+            try:
+                first = space.claim(3 * TEXTS_BYTES)
+            except MemoryError:
+                gc.collect()  # worlds of groups that are gone, in tests
+                first = space.claim(3 * TEXTS_BYTES)
+            self._texts = space, first
+            words = self.words
+            words[layout.TEXT_BASE], words[layout.TEXT_COMMON] = space.address, space.common_words
+            words[layout.ROUND_TEXT] = words[layout.ROUND_TEXT_AT] = first
+            words[layout.ROUND_TEXT_END] = words[layout.WAITING_TEXT] = first + TEXTS_BYTES
+            words[layout.WAITING_TEXT_AT] = words[layout.WAITING_TEXT]
+            words[layout.WAITING_TEXT_END] = words[layout.OTHER_TEXT] = first + 2 * TEXTS_BYTES
+            words[layout.WAITING_TEXT_LIMIT] = MOST_KEPT_BYTES
 
     def link(self) -> None:
         """Tell the kernels where the tables are now."""

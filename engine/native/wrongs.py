@@ -2,6 +2,7 @@
 errors that Python's operators raise for it."""
 
 from tokenring.engine.errors import (
+    ConfigError,
     DroppedTokenError,
     ExpiredReferenceError,
     SchemaError,
@@ -29,7 +30,8 @@ from tokenring.shm.kernels import kernel
     EXPIRED_BURST,
     STAGE_FAILED,
     NO_MEMORY,
-) = range(13)
+    TEXT_TOO_LONG,
+) = range(14)
 
 
 @kernel
@@ -73,6 +75,11 @@ def what_is_wrong(error: int, operands: tuple[int, int, int]) -> TokenRingError 
     if error == WRONG_WIDTH:
         return SchemaError(
             f"output {first} carries {second} column(s), and the message has {third}; make it with new_message()"
+        )
+    if error == TEXT_TOO_LONG:
+        return ConfigError(
+            f"a row's text does not fit queues of {8 * 4 * first} bytes, of which a message may take a quarter; use "
+            f"larger ones (Config.queue_bytes)"
         )
     if error == EXPIRED_BURST:
         return TimeRegressionError(

@@ -25,6 +25,12 @@ def as_common(batch: Batch) -> Batch | None:
     return Batch.wrap(batch.schema, tuple(columns), batch.rows, heaps, batch)
 
 
+def can_have_texts() -> bool:
+    """Whether texts may be where compiled operators see them: not where the system lets so many addresses not be
+    reserved."""
+    return text_space() is not None
+
+
 def heap_of_words() -> np.ndarray:
     """What words point into that came without bytes: uint8 (bytes,); none are there to point to where it is empty."""
     space = text_space()

@@ -19,6 +19,7 @@ from tokenring.engine.compiled import (
     monotonic_now_ns,
     point_to,
     send,
+    shifted_texts,
     state_of,
     time_of_token,
     wake_at,
@@ -26,7 +27,7 @@ from tokenring.engine.compiled import (
     world_at,
 )
 from tokenring.nexmark.measure import LOOKS_WORDS, NEXT_LOOK_NS, Looks, has_looked, look
-from tokenring.nexmark.run.cursors import AT, COLUMNS, TAKEN, WIDTH
+from tokenring.nexmark.run.cursors import AT, COLUMNS, SHIFTS, TAKEN, WIDTH
 from tokenring.nexmark.run.feed import (
     CLOSES,
     EVENT,
@@ -86,8 +87,12 @@ def _send_rows(world, me, state):  # type: ignore[no-untyped-def]
         if rows > 0:
             message = bare_message(world_at(world), width, rows)
             columns = words_at(cursors[stream, COLUMNS], width)
+            shifts = words_at(cursors[stream, SHIFTS], width)
             for column in range(width):
-                point_to(message, column, columns[column] + 8 * start)
+                address = columns[column] + 8 * start
+                if shifts[column] != 0:
+                    address = shifted_texts(world_at(world), address, rows, shifts[column])
+                point_to(message, column, address)
             send(world, me, state[stream], message, time_of_token(world, state[stream]))
 
 

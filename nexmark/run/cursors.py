@@ -18,9 +18,10 @@ _MADV_POPULATE_READ = 22  # of Linux 5.14; mmap names it from Python 3.14 on
 _MAPPED_SHARE = 4  # what is mapped ahead is at most one part of so many of this machine's memory
 
 # Words of a stream's row in the kernels' table. TAKEN: the row up to which its rows were sent. COLUMNS: the address of
-# the addresses of its WIDTH columns. RELEASE_AT: the row from which on pages are to be given back.
-ROWS, AT, EVENTS, FLOORS, TIMES, IS_SORTED, TAKEN, COLUMNS, WIDTH, RELEASE_AT = range(10)
-CURSOR_WORDS = 10
+# the addresses of its WIDTH columns; SHIFTS: that of what makes their words of text count from the text space's start.
+# RELEASE_AT: the row from which on pages are to be given back.
+ROWS, AT, EVENTS, FLOORS, TIMES, IS_SORTED, TAKEN, COLUMNS, WIDTH, RELEASE_AT, SHIFTS = range(11)
+CURSOR_WORDS = 11
 GREATEST, LEAST = range(2)  # of a position, behind which the streams' rows follow
 NONE = -1
 NEVER = 2**62  # beyond every event and row
@@ -98,6 +99,8 @@ class _File:
         self._mapping: mmap.mmap | None = None
         self._released = 0
         self.octets: np.ndarray = np.empty(0, np.uint8)
+        self.offset = -1 if size > 0 else 0
+        """Where it is in the text space; -1: not there."""
         if size > 0:
             with open(path, "rb") as file:
                 self._mapping = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
@@ -129,6 +132,7 @@ class _TextFile(_File):
         self._mapped = mapped
         self._released = 0
         self.octets = mapped.octets
+        self.offset = mapped.offset
 
     def map_ahead(self, size: int) -> None:
         if size > 0:
@@ -151,6 +155,11 @@ class _Column:
         self._heap = _heap_of(stream, name) if stream.is_text(name) else None
         self.heap = None if self._heap is None else self._heap.octets
         self._row = 0
+        self.shift = 0
+        """What is to be added to words of text so that they count from the text space's start; -1: they are not there.
+        """
+        if self._heap is not None:
+            self.shift = self._heap.offset << LENGTH_BITS if self._heap.offset >= 0 else -1
 
     def needed_before(self, row: int) -> list[tuple[_File, int]]:
         """The files that rows before `row` are in, their texts included, and how many bytes of each."""
@@ -195,6 +204,10 @@ class Cursor:
         self._heaps = tuple(mapped[column].heap for column in columns) if self.schema.has_text else ()
         self._addresses = np.array([address_of(words) for words in self._columns], np.int64)
         self.row[COLUMNS], self.row[WIDTH] = address_of(self._addresses), len(columns)
+        self._shifts = np.array([mapped[column].shift for column in columns], np.int64)
+        self.row[SHIFTS] = address_of(self._shifts)
+        self.is_in_space = bool((self._shifts >= 0).all())
+        """Whether all texts are in the text space."""
 
     def take(self, start: int, stop: int) -> Batch:
         """Rows start..stop; text by reference to the whole heap."""

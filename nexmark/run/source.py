@@ -64,7 +64,8 @@ def nexmark_source(
 
     schemas = tuple(cursor.schema for cursor in cursors)
     times = ("date_time",) * len(schemas)
-    in_loop = compiled if len(schemas) <= MOST_STREAMS and not pace.each_time else None
+    in_space = all(cursor.is_in_space for cursor in cursors)
+    in_loop = compiled if len(schemas) <= MOST_STREAMS and in_space and not pace.each_time else None
     return way.source(scope, "nexmark", schemas, construct, times, pace.each_time, in_loop), probes.append
 
 

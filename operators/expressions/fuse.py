@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine import Batch, BatchFunction, Schema, SchemaError, UsageError
-from tokenring.engine.compiled import CompiledStage
+from tokenring.engine.compiled import CompiledStage, heap_of_words
 from tokenring.engine.raw import address_of
 from tokenring.operators.expressions.blocks import REAL_TO_INT
 from tokenring.operators.expressions.compiled import computing, projecting
@@ -204,11 +204,14 @@ class _Machine:
                 heaps.append(None if literal is None else self._literals)
         return Batch.wrap(self._schema, tuple(final), found, tuple(heaps) if self._schema.has_text else (), batch)
 
-    def compiled_stage(self) -> CompiledStage:
-        """The same in the worker's inner loop, over the same registers."""
-        compiled = self._compiled
+    def compiled_stage(self) -> CompiledStage | None:
+        """The same in the worker's inner loop, over the same registers; None where it makes text."""
+        compiled, heaps = self._compiled, self._heaps.copy()
+        if any([literal is not None for _, _, literal in compiled.sources]):
+            return None  # constant texts have a heap of their own
+        heaps[self._text_loads] = address_of(heap_of_words())
         return computing(
-            compiled.program, compiled.registers, self._scratch, self._pool, self._heaps, self._fault, self._outputs,
+            compiled.program, compiled.registers, self._scratch, self._pool, heaps, self._fault, self._outputs,
             [(came_in, at) for came_in, at, _ in compiled.sources], self._filters, self._error,
         )  # fmt: skip
 

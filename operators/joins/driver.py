@@ -83,8 +83,8 @@ def declare(
 
         return logic
 
-    if builder.can_be_compiled:
-        builder.build_compiled(lambda context: compiled_join(columns, arriving, extents, unique))
+    if builder.can_be_compiled_with_texts and not columns.has_text_key:
+        builder.build_compiled(lambda context: compiled_join(columns, arriving, extents, unique), texts=True)
     else:
         builder.build(construct)
     return made

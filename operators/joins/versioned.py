@@ -63,8 +63,8 @@ def declare_versioned(
 
         return logic
 
-    if builder.can_be_compiled:
-        builder.build_compiled(lambda context: compiled_versioned(columns, arriving, times, outer))
+    if builder.can_be_compiled_with_texts and not columns.has_text_key:
+        builder.build_compiled(lambda context: compiled_versioned(columns, arriving, times, outer), texts=True)
     else:
         builder.build(construct)
     made.updates = answered(columns, sides[LEFT], outer)

@@ -18,6 +18,7 @@ from tokenring.engine.compiled import (
     address_of,
     answer,
     call_at,
+    can_have_texts,
     downgrade,
     drop,
     end_of_message,
@@ -191,9 +192,10 @@ class CompiledLogic:
         self.keeps_rows = keeps_rows
 
 
-def can_be_compiled(scope: Scope, *schemas: Schema) -> bool:
-    """Whether the inner loop can run an operator there: in the root scope, where no text passes."""
-    return scope.depth == 1 and not any(schema.has_text for schema in schemas)
+def can_be_compiled(scope: Scope, *schemas: Schema, texts: bool = False) -> bool:
+    """Whether the inner loop can run an operator there: in the root scope, where no text passes, unless the operator
+    knows words of `texts`."""
+    return scope.depth == 1 and ((texts and can_have_texts()) or not any(schema.has_text for schema in schemas))
 
 
 def compile_with(

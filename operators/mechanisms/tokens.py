@@ -103,10 +103,10 @@ class Tokens(Mechanism):
         """See Mechanism. Where one time is let in after another, the rows at hand have one time, and are one message.
         """
 
-        if compiled is not None and not self.one_at_a_time and can_be_compiled(scope, *schemas):
+        if compiled is not None and not self.one_at_a_time and can_be_compiled(scope, *schemas, texts=True):
             builder = scope.operator(name, Notify.NEVER)
             streams = tuple([builder.output(schema) for schema in schemas])
-            builder.build_compiled(compiled)
+            builder.build_compiled(compiled, texts=True)
             return streams
 
         def construct(context: OperatorContext, *tokens: Token) -> Callable[..., None]:

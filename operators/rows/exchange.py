@@ -36,8 +36,8 @@ def _passed_on(stream: AnyStream, pact: Pact, name: str) -> AnyStream:
     builder = stream.operator(name, Notify.NEVER)
     builder.input(stream, pact)
     passed = builder.output(stream.schema)
-    if builder.can_be_compiled:
-        builder.build_compiled(lambda context: passing_on())
+    if builder.can_be_compiled_with_texts:
+        builder.build_compiled(lambda context: passing_on(), texts=True)
     else:
         builder.build(construct)
     passed.updates = stream.updates

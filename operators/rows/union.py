@@ -40,8 +40,8 @@ def union(first: AnyStream, *others: Stream, name: str = "union") -> AnyStream:
 
         return logic
 
-    if builder.can_be_compiled:
-        builder.build_compiled(lambda context: passing_on(len(everything)))
+    if builder.can_be_compiled_with_texts:
+        builder.build_compiled(lambda context: passing_on(len(everything)), texts=True)
     else:
         builder.build(construct)
     return output

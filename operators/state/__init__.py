@@ -2,6 +2,7 @@
 
 keys        any key to a slot, with removal; cells, keys_kernels: its kernels
 row_store   rows by place
+kept_texts  texts that compiled operators keep
 chains      the members of each slot
 free_list   places to be used again
 heap        what is due first
@@ -52,6 +53,7 @@ from tokenring.operators.state.compiled_numbers import (
 from tokenring.operators.state.free_list import FREE, LIMIT, give_place, take_place
 from tokenring.operators.state.heap import pop, push
 from tokenring.operators.state.heaped_columns import HeapedColumns, joined, wrapped
+from tokenring.operators.state.kept_texts import KeptTexts, bytes_to_keep, has_room_for_texts, keep_text, kept_texts
 from tokenring.operators.state.keys import Keys
 from tokenring.operators.state.row_store import RowStore
 from tokenring.operators.state.tables import GrowingTable, grown
@@ -81,6 +83,7 @@ __all__ = [
     "HeapedColumns",
     "KEYS_WORDS",
     "KEY_COLUMNS",
+    "KeptTexts",
     "Keys",
     "LEAST",
     "LIMIT",
@@ -90,6 +93,7 @@ __all__ = [
     "RowStore",
     "SOURCE_WORDS",
     "as_rows",
+    "bytes_to_keep",
     "cells_of",
     "chain",
     "counts_of",
@@ -97,8 +101,11 @@ __all__ = [
     "forget_slots",
     "give_place",
     "grown",
+    "has_room_for_texts",
     "have_column",
     "joined",
+    "keep_text",
+    "kept_texts",
     "key_column",
     "link_keys",
     "link_numbers",

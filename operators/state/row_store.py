@@ -62,7 +62,8 @@ class RowStore:
                 stored[places] = words.view(np.int64)[rows]
 
     def reserve(self, limit: int) -> list[np.ndarray]:
-        """Make room for places below `limit`, of rows without text; the columns' words, until the next `put`."""
+        """Make room for places below `limit`, of rows whose text, if any, is somebody else's to keep (KeptTexts); the
+        columns' words, until the next `put`."""
         self._columns = [grown(stored, limit, None) for stored in self._columns]
         return self._columns
 

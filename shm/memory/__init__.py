@@ -18,6 +18,7 @@ from tokenring.shm.memory.calls import (
     can_pack,
     copy_bytes,
     deallocate,
+    forget_bytes,
     monotonic_now_ns,
     pack_eight,
     pack_rest,
@@ -43,7 +44,7 @@ from tokenring.shm.memory.layout import (
     fitting_queue_words,
 )
 from tokenring.shm.memory.segment import NAME_PREFIX, SHM_FOLDER, Segment, new_name, process_start_ticks
-from tokenring.shm.memory.text_space import MappedFile, TextSpace, text_space
+from tokenring.shm.memory.text_space import SPACE_BYTES, MappedFile, TextSpace, text_space
 from tokenring.shm.memory.untouched import untouched_zeros
 
 __all__ = [
@@ -54,6 +55,7 @@ __all__ = [
     "NAME_PREFIX",
     "RECORD_WORDS",
     "SHM_FOLDER",
+    "SPACE_BYTES",
     "Segment",
     "TextSpace",
     "WORKER_BARRIERS",
@@ -75,6 +77,7 @@ __all__ = [
     "fetch_and",
     "fetch_or",
     "fitting_queue_words",
+    "forget_bytes",
     "line_in",
     "load_acquire",
     "load_word",

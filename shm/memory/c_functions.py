@@ -61,6 +61,25 @@ def copy_bytes(typing: Any, target: Any, origin: Any, size_bytes: Any) -> Any:
     return types.void(types.int64, types.int64, types.int64), emit
 
 
+_MADV_DONTNEED = 4
+
+
+@intrinsic
+def forget_bytes(typing: Any, address: Any, size_bytes: Any) -> Any:
+    """Give back the memory of bytes from an address on, the first of a page's, which are zeros when they are read next.
+    """
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = ir.IntType(8).as_pointer()
+        function = _libc(builder, "madvise", ir.IntType(32), [pointer, ir.IntType(64), ir.IntType(32)])
+        builder.call(
+            function, [builder.inttoptr(args[0], pointer), args[1], ir.Constant(ir.IntType(32), _MADV_DONTNEED)]
+        )
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), emit
+
+
 @intrinsic
 def prefetch(typing: Any, address: Any) -> Any:
     """Have the cache line at `address` on its way from memory; whatever the address, nothing else happens."""

@@ -17,6 +17,7 @@ from tokenring.shm.kernels import LENGTH_BITS
 
 SPACE_BYTES = 1 << 63 - LENGTH_BITS
 _COMMON_BYTES = SPACE_BYTES // 2
+_LEAST_BYTES = 1 << 36  # that are to be had without memory: a system that counts them has no use for the space
 _NO_ACCESS, _MAP_NORESERVE, _MAP_FIXED = 0, 0x4000, 0x10  # of Linux
 _ANONYMOUS = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
 _FAILED = ctypes.c_void_p(-1).value
@@ -44,6 +45,7 @@ class MappedFile:
 
     def __init__(self, space: "TextSpace", offset: int, size: int) -> None:
         self._address = space.address + offset
+        self.offset = offset
         self.octets = space.heap[offset : offset + size]
 
     def advise(self, advice: int, start: int, stop: int) -> None:
@@ -155,7 +157,9 @@ def text_space() -> TextSpace | None:
     then not for compiled operators."""
     if not _space:
         try:
-            _space.append(TextSpace())
+            space = TextSpace()
+            space.give_back(space.claim(_LEAST_BYTES), _LEAST_BYTES)
+            _space.append(space)
         except (OSError, MemoryError):
             _space.append(None)
     return _space[0]

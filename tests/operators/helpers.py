@@ -5,12 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 from tests.engine.helpers import build, settle, simulated
 from tokenring.engine import InputHandle, InputPort, OperatorContext, Schema, Scope, Stream, Worker
 from tokenring.operators.mechanisms import use
 from tokenring.operators.mechanisms.interface import Progress
+
+
+@contextmanager
+def no_text_space(is_so: bool = True) -> Iterator[None]:
+    """Within the block, if `is_so`, the process has no text space: operators with text are Python's."""
+    spaces = import_module("tokenring.shm.memory.text_space")._space  # the function of that name hides the module
+    before = list(spaces)
+    if is_so:
+        spaces[:] = [None]
+    try:
+        yield
+    finally:
+        spaces[:] = before
+
 
 Rows = Mapping[str, Sequence[Any]]
 

@@ -5,12 +5,13 @@ import numpy as np
 from tokenring.engine import COMPLETE, kernel
 from tokenring.engine.compiled import address_of, column_of, table_at, words_at
 from tokenring.operators.joins.kept import EXPIRING, SIDE_META, Side
-from tokenring.operators.state import FREE, LIMIT
+from tokenring.operators.state import FREE, LIMIT, KeptTexts, bytes_to_keep, has_room_for_texts, keep_text, kept_texts
 
 # HEADS, SLOTS: the heads, and how many. LINKS, PLACES, LINK_WORDS: the links, and their shape. STORED: the addresses
-# of the columns that are kept; POSITIONS: where these are in messages; COLUMNS: how many.
-HEADS, SLOTS, LINKS, PLACES, LINK_WORDS, FREE_LIST, META, HEAP, STORED, POSITIONS, COLUMNS = range(11)
-SIDE_WORDS = 11
+# of the columns that are kept; POSITIONS: where these are in messages; COLUMNS: how many. TEXTS: where KeptTexts has
+# its words, 0 where no column is text; IS_TEXT: where there is a word for each column, 1 where it is.
+HEADS, SLOTS, LINKS, PLACES, LINK_WORDS, FREE_LIST, META, HEAP, STORED, POSITIONS, COLUMNS, TEXTS, IS_TEXT = range(13)
+SIDE_WORDS = 13
 
 
 @kernel
@@ -51,9 +52,19 @@ def rows_kept(own, at):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def has_room(own, at, rows):  # type: ignore[no-untyped-def]
-    """Whether there are places for so many rows more."""
-    return rows_kept(own, at) + rows <= own[at + PLACES]
+def has_room(world, own, at, message, rows):  # type: ignore[no-untyped-def]
+    """Whether there are places for so many rows of a message more, and room for its texts."""
+    if rows_kept(own, at) + rows > own[at + PLACES]:
+        return False
+    if own[at + TEXTS] == 0 or rows == 0:
+        return True
+    texts, needed = kept_texts(own[at + TEXTS]), 0
+    positions = words_at(own[at + POSITIONS], own[at + COLUMNS])
+    is_text = words_at(own[at + IS_TEXT], own[at + COLUMNS])
+    for column in range(len(positions)):
+        if is_text[column] != 0:
+            needed += bytes_to_keep(texts, column_of(message, positions[column]))
+    return has_room_for_texts(world, texts, needed)
 
 
 @kernel
@@ -74,8 +85,13 @@ def keep_rows(own, at, message, rows, places):  # type: ignore[no-untyped-def]
     positions = words_at(own[at + POSITIONS], own[at + COLUMNS])
     for column in range(len(positions)):
         words, stored = column_of(message, positions[column]), kept_column(own, at, column)
-        for i in range(len(rows)):
-            stored[places[i]] = words[rows[i]]
+        if own[at + TEXTS] != 0 and words_at(own[at + IS_TEXT], own[at + COLUMNS])[column] != 0:
+            texts = kept_texts(own[at + TEXTS])
+            for i in range(len(rows)):
+                stored[places[i]] = keep_text(texts, words[rows[i]])
+        else:
+            for i in range(len(rows)):
+                stored[places[i]] = words[rows[i]]
 
 
 class LinkedSide:
@@ -85,14 +101,22 @@ class LinkedSide:
         self.side = side
         self._positions = np.array(positions, np.int64)
         self._stored = np.zeros(len(positions), np.int64)
+        kinds = () if side.store is None else side.store.schema.kinds
+        self._is_text = np.array([kind.is_text for kind in kinds], np.int64)
+        self._texts = KeptTexts() if self._is_text.any() else None
 
     def link(self, words: np.ndarray, at: int) -> None:
         """Write down where the tables are now, in SIDE_WORDS words from `at` on. To be repeated when they have grown.
         """
         heads, links, free, meta, heap = self.side.tables
         if self.side.store is not None:
-            self._stored[:] = [address_of(column) for column in self.side.store.reserve(len(links))]
+            columns = self.side.store.reserve(len(links))
+            self._stored[:] = [address_of(column) for column in columns]
+            if self._texts is not None and self._texts.lacks_room:
+                used = int(meta[LIMIT])
+                self._texts.make_room([columns[at][:used] for at in np.flatnonzero(self._is_text)])
         words[at : at + SIDE_WORDS] = (
             *(address_of(heads), len(heads), address_of(links), *links.shape, address_of(free), address_of(meta)),
             *(address_of(heap), address_of(self._stored), address_of(self._positions), len(self._positions)),
+            *(0 if self._texts is None else address_of(self._texts.words), address_of(self._is_text)),
         )

@@ -149,7 +149,8 @@ def looking_up(world, me):  # type: ignore[no-untyped-def]
                 break
             rows = rows_of(message)
             of_times = 1 if end_of_message(message, 0) == rows else rows
-            if not has_room(state, _SIDES + side * SIDE_WORDS, rows) or state[_COUNT] + of_times > state[_ROOM]:
+            fits = has_room(world, state, _SIDES + side * SIDE_WORDS, message, rows)
+            if not fits or state[_COUNT] + of_times > state[_ROOM]:
                 state[_WANTED], state[_WANTED_TIMES], state[_WANTED_SIDE] = rows, of_times, side
                 return NEEDS_ROOM
             take(world, me, side)

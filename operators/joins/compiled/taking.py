@@ -90,7 +90,7 @@ def take_rows(world, me, state, side, message):  # type: ignore[no-untyped-def]
     many rows were taken): with AGAIN not all, where there are more pairs than are sent at a time; AT_HAND is `side`
     then. Where there is no room nothing was sent."""
     rows, goes_on = rows_of(message), state[AT_HAND] == side
-    if not has_room(state, side_at(JOINED, side), rows):
+    if not has_room(world, state, side_at(JOINED, side), message, rows):
         state[WANTED], state[WANTED_SIDE] = rows, side
         return NEEDS_ROOM, 0
     whole, without = message, rows_without_key(world, state, KEYS, side, message)

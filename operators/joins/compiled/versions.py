@@ -75,9 +75,9 @@ def _own_times(world, me, state, side, message):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _has_room(state, side, at, rows):  # type: ignore[no-untyped-def]
+def _has_room(world, state, side, at, message, rows):  # type: ignore[no-untyped-def]
     """Whether there are places for so many rows more; else that is noted."""
-    if not has_room(state, at, rows):
+    if not has_room(world, state, at, message, rows):
         state[_WANTED], state[_WANTED_SIDE] = rows, side
         return False
     return True
@@ -87,7 +87,7 @@ def _has_room(state, side, at, rows):  # type: ignore[no-untyped-def]
 def _add(world, me, state, message, horizon):  # type: ignore[no-untyped-def]
     """Take versions. Nobody asks for times before `horizon` any more."""
     at = side_at(_JOINED, RIGHT)
-    if not _has_room(state, RIGHT, at, rows_of(message)):
+    if not _has_room(world, state, RIGHT, at, message, rows_of(message)):
         return NEEDS_ROOM
     times, in_time = _own_times(world, me, state, RIGHT, message)
     if not in_time:
@@ -138,7 +138,7 @@ def _ask(world, me, state, message, certain):  # type: ignore[no-untyped-def]
             count += 1
         else:
             others[row - count] = row
-    if not _has_room(state, LEFT, _WAITING, len(times) - count):
+    if not _has_room(world, state, LEFT, _WAITING, message, len(times) - count):
         return NEEDS_ROOM
     if count == len(times):
         send_at(world, me, 0, _answer(world, me, state, message, times), time_of(message))

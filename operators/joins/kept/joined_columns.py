@@ -113,6 +113,11 @@ class JoinedColumns:
         """What to exchange one side by."""
         return self.on[side][0] if len(self.on[side]) == 1 else self.on[side]
 
+    @property
+    def has_text_key(self) -> bool:
+        """Whether a column of the key is text."""
+        return any([self.sides[LEFT].kind(name).is_text for name in self.on[LEFT]])
+
     def store(self, side: int) -> RowStore | None:
         """Room for one side's rows; None where the result has none of its columns."""
         names = self.kept(side)

@@ -10,13 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.operators.helpers import bench
+from tests.operators.helpers import bench, no_text_space
 from tests.operators.joins.reference import kept
 from tokenring.engine import InputPort, OperatorContext, OperatorError, OutputPort, Schema, Stream, Token
 from tokenring.operators import Sliding, Tumbling, enrich, interval_join, join, temporal_join, union
 
-LEFT = {"at": "int64", "key": "int64?", "share": "float64", "flag": "bool?", "a": "int64", "until": "int64"}
-RIGHT = {"at": "int64", "code": "int64?", "part": "float64", "mark": "bool?", "b": "timestamp?"}
+LEFT = {"at": "int64", "key": "int64?", "share": "float64", "flag": "bool?", "a": "int64", "until": "int64"} | {
+    "text": "string?"
+}
+RIGHT = {"at": "int64", "code": "int64?", "part": "float64", "mark": "bool?", "b": "timestamp?", "note": "string?"}
+NAMES = ["", "Zoë", None, "a text that is longer than others " * 9]
 ON = {"key": "code", "share": "part"}
 HOWS = ["inner", "left", "right", "full", "semi", "anti"]
 
@@ -33,8 +36,10 @@ Made = Callable[..., Stream]
 
 
 def columns(schema: Schema, rows: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
-    given = {name: [row[at] for row in rows] for at, name in enumerate(schema.names) if name != "text"}
-    return given | ({"text": ["x"] * len(rows)} if "text" in schema.names else {})
+    """The rows' columns, and a text for each."""
+    texts = [NAMES[(row[0] * 7 + (row[4] or 0)) % len(NAMES)] for row in rows]
+    given = {name: [row[at] for row in rows] for at, name in enumerate(schema.names[:-1])}
+    return given | {schema.names[-1]: texts}
 
 
 def in_bursts(stream: Stream) -> Stream:
@@ -57,22 +62,22 @@ def sent_both_ways(
     make: Made, sent: Sent, size: int, workers: int, first: int | None, in_time: bool, bursts: bool = False
 ) -> tuple[list[Any], list[Any]]:
     """What a join sends of messages of `size` rows, by worker in order, what it keeps then, and where its probes are:
-    compiled, and in Python, because of a text that is in its result. first: the side that is finished before the other
+    compiled, and in Python, because there is no text space. first: the side that is finished before the other
     starts. in_time: messages' times are those of the earliest row yet to come; otherwise of their number."""
     found = []
 
     def declare(*streams: Stream) -> Stream:
         return make(*[in_bursts(stream) for stream in streams] if bursts else streams)
 
-    for more in ({}, {"text": "string"}):
-        schemas = [Schema.of(LEFT | more), Schema.of(RIGHT)]
+    for in_python in (False, True):
+        schemas = [Schema.of(LEFT), Schema.of(RIGHT)]
         seen: list[Any] = []
         sides = (0, 1) if first is None else (first, 1 - first)
         phases = [sent] if first is None else [[each for each in sent if each[0] == side] for side in sides]
         more_of_it: Any = {"way": "tokens", "times": ("at", "at"), "queue_bytes": 1 << 18, "checks": "exhaustive"}
-        with bench(schemas, declare, workers, **more_of_it) as made:
+        with no_text_space(in_python), bench(schemas, declare, workers, **more_of_it) as made:
             compiled = [o.compiled >= 0 for o in made.group.workers[0].inspection.operators if o.name == "joined"]
-            assert compiled == [not more]
+            assert compiled == [not in_python]
             for side, phase in zip(sides, phases, strict=False):
                 left_over = [[row[0] for of, row in phase if of == at] for at in (0, 1)]
                 for number, start in enumerate(range(0, len(phase), size)):
@@ -93,18 +98,15 @@ def sent_both_ways(
             made.close()
             seen.append(kept(made, "joined"))
             by_worker = sorted(made.rows, key=lambda row: row[0])  # among each other they have no order
-            seen += [repr(row[: len(row) - len(more)]) for row in by_worker]  # repr: a null float64 is not itself
+            seen += [repr(row) for row in by_worker]  # repr: a null float64 is not itself
         found.append(seen)
     return found[0], found[1]
 
 
-def with_text(left: Stream, chosen: dict[str, str]) -> dict[str, str]:
-    return chosen | ({"text": "left.text"} if "text" in left.schema.names else {})
-
-
 def chosen_columns(how: str) -> dict[str, str]:
-    of_left = {"at": "left.at", "key": "left.key", "share": "left.share", "flag": "flag", "a": "a"}
-    return of_left if how in ("semi", "anti") else of_left | {"then": "right.at", "mark": "mark", "b": "b"}
+    of_left = {"at": "left.at", "key": "left.key", "share": "left.share", "flag": "flag", "a": "a", "text": "text"}
+    of_right = {"then": "right.at", "mark": "mark", "b": "b", "note": "note"}
+    return of_left if how in ("semi", "anti") else of_left | of_right
 
 
 @settings(max_examples=60)
@@ -122,7 +124,7 @@ def test_at_any_times(
     sent: Sent, size: int, workers: int, how: str, on: dict[str, str], first: int | None, in_time: bool, bursts: bool
 ) -> None:
     def declare(left: Stream, right: Stream) -> Stream:
-        return join(left, right, on=on, columns=with_text(left, chosen_columns(how)), how=how, name="joined")
+        return join(left, right, on=on, columns=chosen_columns(how), how=how, name="joined")
 
     compiled, python = sent_both_ways(declare, sent, size, workers, first, in_time or bursts, bursts)
     assert compiled == python
@@ -145,7 +147,7 @@ def test_beside_a_side_that_is_unique(
         once.setdefault(row[1] if side == unique else (at,), (side, row))
 
     def declare(left: Stream, right: Stream) -> Stream:
-        chosen = with_text(left, chosen_columns(how))
+        chosen = chosen_columns(how)
         only = ("left", "right")[unique]
         return join(left, right, on={"key": "code"}, columns=chosen, how=how, unique=only, name="joined")
 
@@ -167,7 +169,7 @@ def test_by_window(
     sent: Sent, size: int, workers: int, window: Any, how: str, first: int | None, bursts: bool
 ) -> None:
     def declare(left: Stream, right: Stream) -> Stream:
-        chosen = with_text(left, chosen_columns(how))
+        chosen = chosen_columns(how)
         left, right = union(left), union(right)  # compiled, so that what gives rows their windows is, too
         return join(left, right, on=ON, columns=chosen, how=how, window=window, name="joined")
 
@@ -189,7 +191,7 @@ def test_within_bounds(
     sent: Sent, size: int, workers: int, bounds: tuple[int, Any], how: str, first: int | None, bursts: bool
 ) -> None:
     def declare(left: Stream, right: Stream) -> Stream:
-        more = {"lower": bounds[0], "upper": bounds[1], "columns": with_text(left, chosen_columns(how)), "how": how}
+        more = {"lower": bounds[0], "upper": bounds[1], "columns": chosen_columns(how), "how": how}
         return interval_join(
             left, right, on={"key": "code"}, left_time="at", right_time="at", **more, name="joined"
         )
@@ -213,7 +215,7 @@ def test_with_versions(
     sent: Sent, size: int, workers: int, how: str, on: dict[str, str], first: int | None, bursts: bool, by_time: bool
 ) -> None:
     def declare(left: Stream, right: Stream) -> Stream:
-        more: Any = {"on": on, "columns": with_text(left, chosen_columns(how)), "how": how, "name": "joined"}
+        more: Any = {"on": on, "columns": chosen_columns(how), "how": how, "name": "joined"}
         if by_time:
             return temporal_join(left, right, time="at", version_time="at", **more)
         return enrich(left, right, **more)
@@ -228,7 +230,7 @@ def test_many_rows_that_wait() -> None:
     sent += [(1, (key % 89, key % 4_000, -0.0, True, key)) for key in range(20_000)]
 
     def declare(left: Stream, right: Stream) -> Stream:
-        chosen = with_text(left, chosen_columns("left"))
+        chosen = chosen_columns("left")
         return temporal_join(
             left, right, on=ON, time="at", version_time="at", columns=chosen, how="left", name="joined"
         )
@@ -243,14 +245,19 @@ def test_many_rows_and_keys() -> None:
     sent += [(1, (0, key, -0.0, True, None)) for key in [*range(29_990, 60_000), *[7] * 20_000]]
 
     def declare(left: Stream, right: Stream) -> Stream:
-        return join(left, right, on=ON, columns=with_text(left, chosen_columns("full")), how="full", name="joined")
+        return join(left, right, on=ON, columns=chosen_columns("full"), how="full", name="joined")
 
     compiled, python = sent_both_ways(declare, sent, 40_000, 1, None, False)
     assert compiled == python and len(compiled) > 80_000
 
 
-@pytest.mark.parametrize("text", [(), ("text",)])
-def test_what_goes_wrong_is_said(text: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("in_python", [False, True])
+def test_what_goes_wrong_is_said(in_python: bool) -> None:
+    with no_text_space(in_python):
+        wrong_rows(("text",))
+
+
+def wrong_rows(text: tuple[str, ...]) -> None:
     a, b = Schema.of({"at": "int64", "k": "int64", "c": "float64"} | dict.fromkeys(text, "string")), Schema("at k b")
     rows = {"at": [5, 5], "k": [1, 2], "c": [0.5, 1.5]} | {name: ["x", "y"] for name in text}
     with bench([a, b], lambda left, right: join(left, right, on="k", columns=("c", *text), unique="left")) as made:
@@ -276,10 +283,11 @@ def test_what_goes_wrong_is_said(text: tuple[str, ...]) -> None:
             made.settle()
 
 
-@pytest.mark.parametrize("text", [{}, {"text": "string"}])
-def test_what_waits_is_explained(text: dict[str, str]) -> None:
-    a, b = Schema("k a"), Schema.of({"k": "int64", "b": "int64"} | text)
-    with bench([a, b], lambda left, right: join(left, right, on="k", how="left"), queue_bytes=1 << 16) as made:
+@pytest.mark.parametrize("in_python", [False, True])
+def test_what_waits_is_explained(in_python: bool) -> None:
+    a, b = Schema("k a"), Schema("k b", text="string")
+    limits = {"queue_bytes": 1 << 16}
+    with no_text_space(in_python), bench([a, b], lambda *sides: join(*sides, on="k", how="left"), **limits) as made:
         made.send({"k": [1, 2], "a": [10, 20]}, time=3)
         made.inputs[0][0].close()
         made.inputs[0][1].advance_to(7)

@@ -31,7 +31,7 @@ def run(
 ) -> tuple[list[list[tuple[Any, ...]]], set[int]]:
     """Feed averages into what `declare(stream)` makes of them; the rows of each of its streams, of all workers, and
     the kinds of edges there were."""
-    monkeypatch.setattr(tokens, "can_be_compiled", lambda scope, *schemas: is_compiled)
+    monkeypatch.setattr(tokens, "can_be_compiled", lambda scope, *schemas, **_: is_compiled)
 
     def on_worker(worker: Worker, scope: Scope) -> Any:
         handle, stream = scope.new_input(PAIR)

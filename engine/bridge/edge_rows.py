@@ -1,0 +1,140 @@
+"""The edges of compiled operators, as rows of the world's tables: where messages go from an output, and how."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tokenring.engine.bridge.compiled_edges import CompiledEdges
+from tokenring.engine.bridge.compiled_inbox import CompiledInbox
+from tokenring.engine.columns import Schema
+from tokenring.engine.data import (
+    Channel,
+    DataPlane,
+    Edge,
+    OutputPort,
+    RemoteChannel,
+    SelectChannel,
+    StageRun,
+    TextRows,
+    WordRows,
+)
+from tokenring.engine.graph import CompiledStage, stage_of
+from tokenring.engine.native import BROADCAST, EXCHANGE, HASHED_WORDS, LOCAL, OUTSIDE, STAGE, World
+from tokenring.shm.kernels import address_of
+from tokenring.shm.memory import text_space
+
+
+class EdgeRows:
+    """Makes rows of channels, and owns what they point to."""
+
+    def __init__(self, world: World, plane: DataPlane, edges: CompiledEdges) -> None:
+        """edges: those that lead to what is Python's."""
+        self._world = world
+        self._plane = plane
+        self._edges = edges
+        self._edges_of: dict[int, list[tuple[int, int]]] = {}  # an operator's: (first, how many) each
+        self.stages: dict[int, tuple[CompiledStage, str]] = {}
+        """By edge, each with its operator's name."""
+        self._chosen: dict[int, np.ndarray] = {}  # the positions of columns that cross an edge
+        self._hashed: dict[int, np.ndarray] = {}  # the columns whose hash rows go by there
+        self._flags: dict[Schema, np.ndarray] = {}
+
+    def forget(self, row: int) -> None:
+        """The operator of this row is gone."""
+        for first, count in self._edges_of.pop(row, ()):
+            for number in range(first, first + count):
+                self._edges.forget(number)
+                self._chosen.pop(number, None)
+                self._hashed.pop(number, None)
+                self.stages.pop(number, None)
+            self._world.give_back("edges", first, count)
+
+    def have_texts(self) -> None:
+        """Let texts pass."""
+        space = text_space()
+        assert space is not None, "without one, no operator that is compiled has text"
+        self._world.have_texts(space)
+
+    def texts_of(self, schema: Schema) -> int:
+        """The address of what tells kernels which columns of a schema are text; 0 if none is."""
+        if not schema.has_text:
+            return 0
+        self.have_texts()
+        if schema not in self._flags:
+            self._flags[schema] = np.array([kind.is_text for kind in schema.kinds], np.int64)
+        return address_of(self._flags[schema])
+
+    def make(self, row: int, port: OutputPort, output: int) -> None:
+        """Rows for an output's edges, and for those behind its stages."""
+        world = self._world
+        to_do = [(port.channels, port.schema, -1)]
+        while to_do:
+            channels, schema, stage = to_do.pop()
+            first = world.rows("edges", len(channels))
+            self._edges_of.setdefault(row, []).append((first, len(channels)))
+            here = world.outputs[output] if stage < 0 else world.edges[stage]
+            here["first_edge"], here["edges"] = first, len(channels)
+            for number, channel in enumerate(channels, first):
+                world.edges["origin"][number], world.edges["output"][number] = port.location, output
+                if isinstance(channel, StageRun) and self._make_stage(number, channel):
+                    to_do.append((channel.behind_first(), channel.first[1], number))
+                else:
+                    self._make_edge(number, channel, schema)
+
+    def _make_stage(self, number: int, run: StageRun) -> bool:
+        """Let an edge lead through a run's first step, if that is compiled and what it makes is words."""
+        function, _, label = run.first
+        stage = stage_of(function)
+        if stage is None:
+            return False
+        self.stages[number] = stage, label
+        edge = self._world.edges[number]
+        edge["kind"], edge["logic"], edge["state"] = STAGE, stage.logic.address, address_of(stage.state)
+        return True
+
+    def _make_edge(self, number: int, channel: Edge, schema: Schema) -> None:
+        edge = self._world.edges[number]
+        local = channel.onward if isinstance(channel, SelectChannel) else channel
+        if isinstance(local, Channel) and isinstance(local.inbox.queue, CompiledInbox):
+            edge["kind"], edge["target"], edge["location"] = LOCAL, local.inbox.queue.port, local.inbox.location
+            edge["width"] = len(schema)
+            if isinstance(channel, SelectChannel):
+                self._select(number, [schema.position(name) for name in channel.schema.names])
+        elif isinstance(channel, RemoteChannel) and isinstance(channel.carrier, WordRows):
+            carrier = channel.carrier
+            self._select(number, carrier.select)
+            edge["kind"], edge["key"] = BROADCAST if carrier.is_broadcast else EXCHANGE, carrier.key
+            edge["location"], edge["channel"] = channel.inbox.location, channel.number
+            edge["most_rows"] = carrier.whole_rows
+            edge["burst_channel"], edge["burst_rows"] = channel.bursts.number, channel.bursts.rows_limit
+        elif isinstance(channel, RemoteChannel) and isinstance(channel.carrier, TextRows):
+            self._make_text_edge(number, channel, channel.carrier, schema)
+        else:
+            edge["kind"] = OUTSIDE
+            self._edges.add(number, channel, schema)
+
+    def _make_text_edge(self, number: int, channel: RemoteChannel, carrier: TextRows, schema: Schema) -> None:
+        edge = self._world.edges[number]
+        if carrier.is_routed:
+            edge["kind"] = OUTSIDE
+            self._edges.add(number, channel, schema)
+            return
+        self._select(number, [schema.position(name) for name in carrier.schema.names])
+        edge["kind"] = BROADCAST if carrier.is_broadcast else EXCHANGE
+        edge["location"], edge["channel"] = channel.inbox.location, channel.number
+        edge["most_rows"], edge["limit_words"] = carrier.most_rows, self._plane.message_limit_words
+        edge["texts"] = self.texts_of(schema)
+        if carrier.is_hashed:
+            kinds = [(schema.position(name), schema.kind(name)) for name in carrier.keys]
+            self._hashed[number] = hashed = np.array(
+                [(position, kind.is_text, kind.name == "float64") for position, kind in kinds], np.int64
+            ).reshape(len(kinds), HASHED_WORDS)
+            edge["hashed"], edge["hashed_columns"] = address_of(hashed), len(hashed)
+        elif carrier.keys:
+            edge["key"] = carrier.schema.position(carrier.keys[0])
+
+    def _select(self, number: int, positions: Sequence[int]) -> None:
+        """Let these columns cross an edge."""
+        chosen = np.array(positions, np.int64)
+        self._chosen[number] = chosen
+        self._world.edges["columns"][number], self._world.edges["width"][number] = address_of(chosen), len(chosen)
