@@ -30,7 +30,7 @@ def totals(table: Any, workers: int) -> pa.Table:
     columns = pa.table(table)
 
     def pipeline(scope: tr.Scope) -> tr.Collected:
-        return scope.read_arrow(columns).aggregate("city", emit="end", sold=tr.Sum("sold")).collect()
+        return scope.read_arrow(columns).aggregate("city", emit="final", sold=tr.Sum("sold")).collect()
 
     return tr.run(pipeline, workers=workers).sort_by("city")
 

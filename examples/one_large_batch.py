@@ -26,7 +26,7 @@ def main() -> None:
     def program(worker: tr.Worker) -> tr.Collected:
         with worker.dataflow("large") as scope:
             given, rows = scope.new_input(tr.Schema("group value"))
-            sums = rows.aggregate("group", emit="end", rows=tr.Count(), total=tr.Sum("value"))
+            sums = rows.aggregate("group", emit="final", rows=tr.Count(), total=tr.Sum("value"))
             collected = sums.collect()
         if worker.index == 0:
             number = np.arange(options.rows)

@@ -16,7 +16,7 @@ def build(auctions: Stream, bids: Stream) -> tuple[Stream, Latest]:
         offer_key="auction", offer_time="date_time", offer_value="price", name="winning_bids",
     )  # fmt: skip
     final = Latest(("category", "average", "count"))
-    return running_average(winners, "category", "price", name="average_by_category", final=final), final
+    return running_average(winners, "category", "price", name="average_by_category", latest=final), final
 
 
 Q4 = Query(

@@ -14,7 +14,7 @@ from tokenring.operators.aggregates.window_results import Windows
 from tokenring.operators.durations import Span
 from tokenring.operators.expressions import Alias, with_aliased
 from tokenring.operators.folds import ALL, Accumulators, Aggregate, Plan, can_fold, to_owners, with_conditions
-from tokenring.operators.mechanisms import CompiledLogic, mechanism_of
+from tokenring.operators.mechanisms import EACH, FINAL, CompiledLogic, emission, mechanism_of
 from tokenring.operators.rows import Columns, exchanged_by, with_key
 from tokenring.operators.sessions import Sessions, compiled_sessions
 from tokenring.operators.state import require_rows, updates_by
@@ -34,14 +34,14 @@ from tokenring.operators.time import (
 
 @overload
 def aggregate(
-    stream: AnyStream, /, by: Columns = ..., *aliased: Alias, window: Window | None = ..., emit: str = ...,
+    stream: AnyStream, /, by: Columns = ..., *aliased: Alias, window: Window | None = ..., emit: str | None = ...,
     late: Literal[False] = ..., lateness: Span = ..., name: str = ..., **aggregates: Aggregate,
 ) -> AnyStream: ...  # fmt: skip
 
 
 @overload
 def aggregate(
-    stream: AnyStream, /, by: Columns = ..., *aliased: Alias, window: Window, emit: str = ...,
+    stream: AnyStream, /, by: Columns = ..., *aliased: Alias, window: Window, emit: str | None = ...,
     late: Literal[True], lateness: Span = ..., name: str = ..., **aggregates: Aggregate,
 ) -> tuple[AnyStream, AnyStream]: ...  # fmt: skip
 
@@ -52,7 +52,7 @@ def aggregate(
     by: Columns = (),
     *aliased: Alias,
     window: Window | None = None,
-    emit: str = "changes",
+    emit: str | None = None,
     late: bool = False,
     lateness: Span = 0,
     name: str = "aggregate",
@@ -65,9 +65,10 @@ def aggregate(
     and so may those of `by`, by a name: `by=(col("at") // 60).alias("minute")`; a name that is a parameter, or no word,
     is said behind: `Count().alias("late")`.
 
-    Without a window, emit="changes": for each message the values so far of the keys in it, at its time; emit="end":
-    each key once, when the input has ended. Memory: each key, 24 bytes and 8 for each aggregate. In a loop "changes"
-    are by epoch and finished round, and everything else is refused by GraphError.
+    Without a window, emit="batch": for each message the values so far of the keys in it, at its time; emit="each": for
+    each row those of its key, in the order in which rows come; emit="final": each key once, when the input has ended.
+    Memory: each key, 24 bytes and 8 for each aggregate. In a loop "batch" is by epoch and finished round, and
+    everything else is refused by GraphError.
 
     With a window (Tumbling, Sliding, Session), rows start with (window_start, window_end), of the kind of the window's
     time. A window's rows are sent when no more can come for it, `lateness` after its end, at that time (sessions that
@@ -91,8 +92,7 @@ def aggregate(
     aggregates = with_aliased(name, aliased, aggregates)
     if not aggregates:
         raise SchemaError(f"operator {name!r}: nothing to aggregate; give it n=Count() or the like")
-    if emit not in ("changes", "end"):
-        raise SchemaError(f"operator {name!r}: emit is 'changes' or 'end', not {emit!r}")
+    mode = emission(name, stream, emit, window is not None)
     require_rows(name, stream)
     if window is None:
         stream, names = with_key(stream, name, by, shown=True)
@@ -101,9 +101,9 @@ def aggregate(
         if late or lateness:
             raise SchemaError(f"operator {name!r}: rows are late for windows only; give it a window")
         schema = Schema.of(plan.keys | plan.result_kinds)
-        if emit == "end":
+        if mode == FINAL:
             return _by_panes(stream, plan, FOREVER, schema)
-        return updates_by(running(stream, plan, schema), name, names)
+        return updates_by(running(stream, plan, schema, mode == EACH), name, names)
     window = checked_window(name, window, stream.schema)
     lateness = checked_lateness(name, lateness, window, stream.schema)
     panes = None if isinstance(window, Session) else panes_of(window, lateness)

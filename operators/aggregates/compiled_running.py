@@ -10,6 +10,7 @@ from tokenring.engine.compiled import (
     FAILED,
     NEEDS_ROOM,
     address_of,
+    addresses_of,
     alias_of,
     column_of,
     entry,
@@ -111,6 +112,44 @@ def _answer_changes(world, me):  # type: ignore[no-untyped-def]
     for column in range(own[_BY_COUNT]):
         gather(key_column(own, _KEYS, column), changed, column_of(reply, column))
     write_results(own, _FOLDED, changed, reply, own[_BY_COUNT])
+    state[REPLY] = reply
+    return DONE
+
+
+@entry
+def _answer_each(world, me):  # type: ignore[no-untyped-def]
+    """Fold a message's rows, one by one; of each the values so far of its key."""
+    state, own = driven(world, me), own_words(world, me, _OWN_WORDS)
+    message = state[MESSAGE]
+    rows, at, by = rows_of(message), own[_ROW], own[_BY_COUNT]
+    scratch = table_at(own[_SCRATCH], _SCRATCH_ROWS, BLOCK)
+    if own[_LISTED] == 0:
+        own[_LISTED] = new_message(world, me, 0, rows)
+    reply, one = own[_LISTED], new_message(world, me, 0, 1)
+    while at < rows:
+        some = min(BLOCK, rows - at)
+        done, added = _number(own, message, at, some, scratch)
+        for i in range(added):
+            start_slot(own, _FOLDED, scratch[_FRESH, i])
+        if done < some:
+            own[_ROW] = at
+            return NEEDS_ROOM
+        slots = scratch[_SLOTS][:some]
+        for column in range(by):
+            gather(key_column(own, _KEYS, column), slots, column_of(reply, column)[at:])
+        for i in range(some):
+            slot = slots[i : i + 1]
+            wrong = fold_block(own, _FOLDED, message, at + i, slot, scratch[_CHOSEN], scratch[_PICKED])
+            if wrong == NO_ROOM:
+                own[_ROW] = at + i
+                return NEEDS_ROOM
+            if wrong >= 0:
+                return _overflow(world, me, wrong)
+            write_results(own, _FOLDED, slot, one, by)
+            for column in range(by, len(addresses_of(one))):
+                column_of(reply, column)[at + i] = column_of(one, column)[0]
+        at += some
+    own[_ROW] = own[_LISTED] = 0
     state[REPLY] = reply
     return DONE
 
@@ -219,16 +258,16 @@ class _State:
         return self._state.overflow(operands[0])
 
     def logic(self, kind: str) -> CompiledLogic:
-        """What a driver calls: for "changes", "all" or "firsts"."""
-        entries = {"changes": _answer_changes, "all": _answer_all, "firsts": _answer_firsts}
+        """What a driver calls: for "changes", "each", "all" or "firsts"."""
+        entries = {"changes": _answer_changes, "each": _answer_each, "all": _answer_all, "firsts": _answer_firsts}
         return CompiledLogic(
             self.words, entries[kind], owners=(self,), make_room=self._grow, explain=self._explain
         )
 
 
-def compiled_changes(plan: Plan) -> CompiledLogic:
-    """Running aggregates by key, of a plan for which `can_fold` holds."""
-    return _State(plan.schema, plan.by, plan).logic("changes")
+def compiled_changes(plan: Plan, each: bool) -> CompiledLogic:
+    """Running aggregates by key, of a plan for which `can_fold` holds; each: after each row, not each message."""
+    return _State(plan.schema, plan.by, plan).logic("each" if each else "changes")
 
 
 def compiled_all(plan: Plan, partial: bool) -> CompiledLogic:

@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
-from tokenring.engine import AnyStream, Batch, Exchange
+from tokenring.engine import AnyStream, Batch, Exchange, Schema
 from tokenring.operators.aggregates.aggregate import aggregate
 from tokenring.operators.aggregates.compiled_running import compiled_firsts
-from tokenring.operators.folds import Best, Count, Plan, can_fold, compiled_best
-from tokenring.operators.mechanisms import mechanism_of
-from tokenring.operators.rows import Column, Columns, exchanged_by, with_key, without_unnamed
+from tokenring.operators.aggregates.owner_panes import windowed
+from tokenring.operators.folds import Best, Count, Plan, TopState, can_fold, compiled_best
+from tokenring.operators.mechanisms import EACH, FINAL, emission, mechanism_of
+from tokenring.operators.rows import Column, Columns, exchanged_by, unnamed, with_key, without_unnamed
 from tokenring.operators.state import Keys, require_newest, require_rows, updates_by
 from tokenring.operators.time import check_order
 
@@ -44,28 +45,35 @@ def distinct(
 
 
 def last_by(
-    stream: AnyStream, by: Columns, *, order: Column, name: str = "last_by"
+    stream: AnyStream, by: Columns, *, order: Column, emit: str | None = None, name: str = "last_by"
 ) -> AnyStream:
-    """The rows that are the last of their key so far, by the column `order`: for each message, at its time, those that
-    replace an earlier one. The latest of each key is its last row: what deduplication keeps.
+    """The rows that are the last of their key so far, by the column `order`. emit="batch": for each message, at its
+    time, those that replace an earlier one; "each": all that were the last when they came; "final": the last row of
+    each key once, when the input has ended. The latest of each key is its last row: what deduplication keeps.
 
     Of rows with equal `order` the last to arrive counts (`top` with k=1 has other ties); those where it is null or NaN
-    are left out. In a loop: of each epoch, once its round is finished. Rows are exchanged by key. Memory: each key, 32
-    bytes, not the rows. Raises SchemaError, naming the operator, for columns that are not there or have no order.
+    are left out. In a loop "batch" alone: of each epoch, once its round is finished. Rows are exchanged by key. Memory:
+    each key, 32 bytes, not the rows, if not "final". Raises SchemaError, naming the operator, for columns that are not
+    there or have no order.
     """
     before = stream
+    mode = emission(name, stream, emit, False)
     stream, names = with_key(stream, name, by)
     require_newest(name, before, names)
     stream, (last,) = with_key(stream, name, (order,))
     plan = Plan.of(name, stream.schema, names, {})
     check_order(name, stream.schema, (last,))
 
+    schema = stream.schema
+    if mode == FINAL:
+        ranked = Schema.of(schema.spec() | {unnamed("rank"): "int64"})
+        rows = windowed(stream, plan, None, ranked, lambda _: TopState(schema, last, (), 1, True, equal_wins=True))
+        return without_unnamed(rows, name)
     edge = stream, Exchange(exchanged_by(names))
     way = mechanism_of(stream.scope)
-    schema = stream.schema
     newest = way.respond(
-        name, edge, schema, lambda: Best(schema, names, last, (), True, True).winners,
-        compiled=(lambda: compiled_best(schema, names, (last,), True, True, False, len(schema)))
+        name, edge, schema, lambda: Best(schema, names, last, (), True, True, mode == EACH).winners,
+        compiled=(lambda: compiled_best(schema, names, (last,), True, True, mode == EACH, False, len(schema)))
         if can_fold(plan) else None,
     )  # fmt: skip
     return without_unnamed(updates_by(newest, name, names), name)

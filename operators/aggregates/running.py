@@ -1,6 +1,5 @@
-"""Running aggregates: what each message changed, at the message's time."""
+"""Running aggregates: what each message changed, or each row, at the message's time."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -8,25 +7,36 @@ import numpy as np
 from tokenring.engine import AnyStream, Batch, Exchange, Notify, Pipeline, Schema, SchemaError
 from tokenring.operators.aggregates.compiled_running import compiled_all, compiled_changes
 from tokenring.operators.folds import ALL, Accumulators, Plan, can_fold, distinct_slots
-from tokenring.operators.mechanisms import mechanism_of
+from tokenring.operators.mechanisms import Answer, answer_each, mechanism_of
 from tokenring.operators.rows import exchanged_by
 from tokenring.operators.state import Keys, grown, joined, wrapped
 
 _NOTHING: tuple[tuple[np.ndarray, ...], tuple[np.ndarray | None, ...]] = ((), ())
 
 
-def running(stream: AnyStream, plan: Plan, schema: Schema) -> AnyStream:
-    """Rows (keys, results), of `schema`, for each message one for each key in it, at its time."""
+def running(stream: AnyStream, plan: Plan, schema: Schema, each: bool) -> AnyStream:
+    """Rows (keys, results), of `schema`, for each message one for each key in it, at its time; with `each`, one for
+    each row."""
     name, way = plan.operator, mechanism_of(stream.scope)
     if plan.by:
         pact = Exchange(exchanged_by(plan.by), plan.needs())
         if pact.columns is not None:
             plan = replace(plan, schema=stream.schema.select(pact.columns))
-        in_kernels = (lambda: compiled_changes(plan)) if can_fold(plan) else None
-        return way.respond(name, (stream, pact), schema, lambda: _changes(plan, schema), compiled=in_kernels)
+
+        def make() -> Answer:
+            answer = _changes(plan, schema)
+            return answer_each(answer, plan.schema, plan.by) if each else answer
+
+        in_kernels = (lambda: compiled_changes(plan, each)) if can_fold(plan) else None
+        return way.respond(name, (stream, pact), schema, make, compiled=in_kernels)
+    if each:
+        raise SchemaError(
+            f"operator {name!r}: emit='each' of all rows would have one worker see each of them, as workers add up "
+            f"their own first; give by=, or leave emit='each' out"
+        )
     if not plan.merges:
         raise SchemaError(
-            f"operator {name!r}: CountDistinct of all rows has no running form; give by= or a window, or emit='end'"
+            f"operator {name!r}: CountDistinct of all rows has no running form; give by= or a window, or emit='final'"
         )
     if any(fold.keeps_rows and fold.order is None for fold in plan.folds):
         raise SchemaError(
@@ -46,7 +56,7 @@ def running(stream: AnyStream, plan: Plan, schema: Schema) -> AnyStream:
     )  # fmt: skip
 
 
-def _changes(plan: Plan, schema: Schema) -> Callable[[Batch], Batch]:
+def _changes(plan: Plan, schema: Schema) -> Answer:
     keys = Keys(plan.schema, plan.by)
     state = Accumulators(plan)
     stamps = np.full(64, -1, np.int64)
@@ -68,7 +78,7 @@ def _changes(plan: Plan, schema: Schema) -> Callable[[Batch], Batch]:
     return answer
 
 
-def _one_row(plan: Plan, schema: Schema) -> Callable[[Batch], Batch]:
+def _one_row(plan: Plan, schema: Schema) -> Answer:
     state = Accumulators(plan)
     only = np.zeros(1, np.int64)
 
@@ -83,7 +93,7 @@ def _one_row(plan: Plan, schema: Schema) -> Callable[[Batch], Batch]:
     return answer
 
 
-def _all_so_far(plan: Plan, schema: Schema) -> Callable[[Batch], Batch]:
+def _all_so_far(plan: Plan, schema: Schema) -> Answer:
     state = Accumulators(plan)
     only = np.zeros(1, np.int64)
     state.reset(only, 1)

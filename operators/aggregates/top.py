@@ -1,13 +1,11 @@
 """top: the k best rows of each key, running or by window."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Pipeline, Schema, SchemaError
 from tokenring.operators.aggregates.owner_panes import windowed
 from tokenring.operators.folds import Best, Plan, TopState, can_fold, compiled_best, compiled_top, to_owners
-from tokenring.operators.mechanisms import mechanism_of
+from tokenring.operators.mechanisms import EACH, FINAL, Answer, answer_each, emission, mechanism_of
 from tokenring.operators.rows import Column, Columns, columns_of, with_key, without_unnamed
 from tokenring.operators.state import Keys, require_rows, updates_by, wrapped
 from tokenring.operators.time import Sliding, Tumbling, check_order
@@ -23,6 +21,7 @@ def top(
     ties: Columns = (),
     rank: str = "rank",
     window: Tumbling | Sliding | None = None,
+    emit: str | None = None,
     name: str = "top",
 ) -> AnyStream:
     """The input's rows with a column `rank` more (int64, from 1): the k of each key with the largest (or smallest)
@@ -30,15 +29,18 @@ def top(
     of the result.
 
     Of equal values, the one with the least values in the columns `ties` goes first, then the one that came first. Rows
-    whose `order` is null or NaN are left out. Without a window: for each message, at its time, what has changed: of
-    each key the ranks from the first on that has another row than before; the latest row of each (key, rank) is the
-    ranking. Memory: k rows a key; with k=1 not the rows. In a loop: by epoch, for each round once it is finished.
+    whose `order` is null or NaN are left out. Without a window, emit="batch": for each message, at its time, what has
+    changed: of each key the ranks from the first on that has another row than before; the latest row of each (key,
+    rank) is the ranking. emit="each": the same for each row that changes the ranking, in the order in which they come.
+    emit="final": each key's ranking once, when the input has ended. Memory: k rows a key; with k=1 not the rows, if not
+    "final". In a loop "batch" alone: by epoch, for each round once it is finished.
 
     With a window, rows start with (window_start, window_end) and are sent when the window has ended, as by `aggregate`;
     late rows raise as they do there. Memory: k rows for each key of each open window (pane).
     Raises SchemaError, naming the operator, for columns that are not there or do not fit.
     """
     require_rows(name, stream)
+    mode = emission(name, stream, emit, window is not None)
     stream, key = with_key(stream, name, by)
     stream, (best, *others) = with_key(stream, name, (order, *columns_of(ties)))
     plan = Plan.of(name, stream.schema, key, {})
@@ -53,7 +55,7 @@ def top(
     def state() -> TopState:
         return TopState(rows, best, tuple(others), k, largest)
 
-    if window is not None:
+    if mode == FINAL:
         return without_unnamed(windowed(stream, plan, window, schema, lambda _: state()), name)
     way = mechanism_of(stream.scope)
     if not plan.by:
@@ -61,22 +63,27 @@ def top(
     edge, plan, names = to_owners(stream, plan, "", whole=True)
     ranked = best, *others
     if k == 1:
-        one = (plan.schema, names, best, tuple(others), largest, False)
+        one = (plan.schema, names, best, tuple(others), largest, False, mode == EACH)
         firsts = way.respond(
             name, edge, schema, lambda: _first(Best(*one), rows, schema),
-            compiled=(lambda: compiled_best(plan.schema, names, ranked, largest, False, True, len(rows)))
+            compiled=(lambda: compiled_best(plan.schema, names, ranked, largest, False, mode == EACH, True, len(rows)))
             if can_fold(plan) else None,
         )  # fmt: skip
         return without_unnamed(updates_by(firsts, name, key), name)
+
+    def make() -> Answer:
+        answer = _changes(Keys(plan.schema, names), state(), schema)
+        return answer_each(answer, plan.schema, names) if mode == EACH else answer
+
     changes = way.respond(
-        name, edge, schema, lambda: _changes(Keys(plan.schema, names), state(), schema),
-        compiled=(lambda: compiled_top(plan.schema, names, ranked, k, largest, False, len(rows)))
+        name, edge, schema, make,
+        compiled=(lambda: compiled_top(plan.schema, names, ranked, k, largest, mode == EACH, len(rows)))
         if can_fold(plan) else None,
     )  # fmt: skip
     return without_unnamed(updates_by(changes, name, (*key, rank)), name)
 
 
-def _first(best: Best, rows: Schema, schema: Schema) -> Callable[[Batch], Batch]:
+def _first(best: Best, rows: Schema, schema: Schema) -> Answer:
     """The rows that are first now, with their rank: nothing else changes, so rows need not be kept."""
 
     def answer(batch: Batch) -> Batch:
@@ -87,13 +94,13 @@ def _first(best: Best, rows: Schema, schema: Schema) -> Callable[[Batch], Batch]
     return answer
 
 
-def _best(state: TopState) -> Callable[[Batch], Batch]:
+def _best(state: TopState) -> Answer:
     """A worker's own rows that can be among the best of all."""
     state.reset(np.zeros(1, np.int64), 1)
     return lambda batch: state.enter(batch, np.zeros(batch.rows, np.int64))[1]
 
 
-def _changes(keys: Keys, state: TopState, schema: Schema) -> Callable[[Batch], Batch]:
+def _changes(keys: Keys, state: TopState, schema: Schema) -> Answer:
     def answer(batch: Batch) -> Batch:
         slots = keys.slots(batch)
         if len(keys.fresh):

@@ -51,18 +51,21 @@ def end_wins(won, kept):  # type: ignore[no-untyped-def]
 
 class Best:
     """The best so far by key: that with the least `ties` of those with the largest (or smallest) `order`; of equal ones
-    the first to arrive, or the last with equal_wins. Memory: each key, 8 bytes, and 8 for `order` and each of the ties.
+    the first to arrive, or the last with equal_wins. each: whether all that are the best when they come are told, or of
+    each key and batch the last alone. Memory: each key, 8 bytes, and 8 for `order` and each of the ties.
     """
 
     def __init__(
-        self, schema: Schema, by: Sequence[str], order: str, ties: tuple[str, ...], largest: bool, equal_wins: bool
-    ) -> None:
+        self, schema: Schema, by: Sequence[str], order: str, ties: tuple[str, ...], largest: bool, equal_wins: bool,
+        each: bool,
+    ) -> None:  # fmt: skip
         self._keys = Keys(schema, by)
-        self._order, self._ties, self._largest, self._equal_wins = order, ties, largest, equal_wins
+        self._order, self._ties, self._largest = order, ties, largest
+        self._equal_wins, self._each = int(equal_wins), int(each)
         self._kept = GrowingTable(2 + len(ties))
 
     def winners(self, batch: Batch) -> Batch:
-        """The rows of a batch that are their keys' best now, one a key, in no order between keys."""
+        """The rows of a batch that are their keys' best now, in no order between keys."""
         chosen = ranked(batch, self._order)
         if chosen is not None:
             batch = batch.filter(chosen)
@@ -72,6 +75,6 @@ class Best:
         winners, won = np.empty(batch.rows, np.int64), np.empty(batch.rows, np.int64)
         orders = order_words(batch, self._order, self._ties, self._largest)
         kept, rows = self._kept.table, np.arange(batch.rows)
-        found = win(orders, slots, rows, kept, int(self._equal_wins), 0, winners, won, 0)
+        found = win(orders, slots, rows, kept, self._equal_wins, self._each, winners, won, 0)
         end_wins(won[:found], kept)
         return batch.take(winners[:found])

@@ -153,11 +153,12 @@ class _State:
 
 
 def compiled_best(
-    schema: Schema, by: Sequence[str], orders: Sequence[str], largest: bool, equal_wins: bool, rank: bool, width: int
-) -> CompiledLogic:
+    schema: Schema, by: Sequence[str], orders: Sequence[str], largest: bool, equal_wins: bool, each: bool, rank: bool,
+    width: int,
+) -> CompiledLogic:  # fmt: skip
     """The rows that are `Best`, of keys of words, without float64. orders: the column that counts, then the ties.
     width: how many of the columns are sent; rank: whether one more is, that is 1."""
     state = _State(schema, by, orders, largest)
     words = state.words
-    words[_EQUAL_WINS], words[_WITH_RANK], words[_WIDTH] = equal_wins, rank, width
+    words[_EQUAL_WINS], words[_EACH], words[_WITH_RANK], words[_WIDTH] = equal_wins, each, rank, width
     return CompiledLogic(words, _answer_best, owners=(state,), make_room=state.grow)

@@ -17,6 +17,7 @@ from tokenring.operators.mechanisms.compiled import (
     give,
     own_words,
 )
+from tokenring.operators.mechanisms.emit import EACH, FINAL, answer_each, emission
 from tokenring.operators.mechanisms.interface import Edge, Mechanism, Outlet, Progress
 from tokenring.operators.mechanisms.logic import Answer, Give, TimedLogic, distinct
 from tokenring.operators.mechanisms.tokens import TOKENS, late_rows
@@ -25,7 +26,9 @@ from tokenring.operators.mechanisms.used import MECHANISMS, mechanism, mechanism
 __all__ = [
     "Answer",
     "CompiledLogic",
+    "EACH",
     "Edge",
+    "FINAL",
     "Give",
     "MADE",
     "MECHANISMS",
@@ -37,9 +40,11 @@ __all__ = [
     "TOKENS",
     "TimedLogic",
     "UPTO",
+    "answer_each",
     "can_be_compiled",
     "distinct",
     "driven",
+    "emission",
     "give",
     "late_rows",
     "mechanism",

@@ -1,5 +1,7 @@
 """running_average: for every row, the average so far of its key's values (integer division, rounded down)."""
 
+from typing import Never
+
 import numpy as np
 
 from tokenring.engine import COLUMN, TABLE, WORDS, AnyStream, Batch, Exchange, Schema, SchemaError, int64, kernel
@@ -120,21 +122,25 @@ def running_average(
     key: str,
     value: str,
     name: str = "running_average",
-    final: Latest | None = None,
+    latest: Latest | None = None,
+    **former: Never,
 ) -> AnyStream:
-    """Rows (key, average, count), all int64, one for each input row, at the input's time, in the order of arrival.
+    """Rows (key, average, count), all int64, one for each input row, as `aggregate` with emit="each" sends them: at the
+    input's time, in the order of arrival.
 
     `average` is the sum of the key's values so far divided by their count, rounded down. Exchanged by `key`. Rows are
     not held back for order: where several times are under way at once, intermediate averages depend on arrival, the
-    last one does not. `final`, a Latest of the output's columns, is kept as the sink `latest` behind this stream would
+    last one does not. `latest`, a Latest of the output's columns, is kept as the sink `latest` behind this stream would
     keep it, without an operator of its own. In a loop averages are by epoch, in the order of rounds. Raises
     OverflowError (as OperatorError) if a sum leaves the range of int64.
     """
+    if former:
+        raise TypeError(f"running_average() has no argument {next(iter(former))!r}; what was final= is latest= now")
     if key == value:
         raise SchemaError(f"{name}: key and value are the same column {key!r}")
     require_rows(name, stream)
-    if final is not None:
-        require_total_order(f"{name}, final=", stream.scope)
+    if latest is not None:
+        require_total_order(f"{name}, latest=", stream.scope)
     schema = Schema.of(dict.fromkeys((key, "average", "count"), "int64"))
 
     def make() -> Answer:
@@ -151,14 +157,14 @@ def running_average(
                 raise state.overflow(-1, (0, 0, 0))
             return Batch.wrap(schema, (keys, averages, counts), batch.rows, of=batch)
 
-        if final is not None:
-            final.follow(state.columns)
+        if latest is not None:
+            latest.follow(state.columns)
         return answer
 
     def compiled() -> CompiledLogic:
         state = _Averages(schema, key, value)
-        if final is not None:
-            final.follow(state.columns)
+        if latest is not None:
+            latest.follow(state.columns)
         return CompiledLogic(
             state.words, _answer, owners=(state,), make_room=state.grow, explain=state.overflow
         )

@@ -7,7 +7,15 @@ from tokenring.operators.rows.exchange import broadcast, exchange
 from tokenring.operators.rows.filter import filter
 from tokenring.operators.rows.inspect import inspect
 from tokenring.operators.rows.iterate import iterate
-from tokenring.operators.rows.key_columns import Column, Columns, columns_of, exchanged_by, with_key, without_unnamed
+from tokenring.operators.rows.key_columns import (
+    Column,
+    Columns,
+    columns_of,
+    exchanged_by,
+    unnamed,
+    with_key,
+    without_unnamed,
+)
 from tokenring.operators.rows.passed_on import passing_on
 from tokenring.operators.rows.projection import all_columns, computed, drop_columns, rename, select, with_columns
 from tokenring.operators.rows.rowwise import (
@@ -53,5 +61,6 @@ __all__ = [
     "with_arrival",
     "with_columns",
     "with_key",
+    "unnamed",
     "without_unnamed",
 ]

@@ -50,12 +50,17 @@ def with_key(
                 f"behind it, in parentheses"
             )
         else:
-            name = f"{_UNNAMED}{value!r}"
+            name = unnamed(repr(value))
         made[name] = value
         names.append(name)
     if made:
         stream = computed(stream, f"{operator}.key", {**all_columns(stream.schema), **made})
     return stream, tuple(names)
+
+
+def unnamed(what: str) -> str:
+    """The name of a column that `without_unnamed` takes away."""
+    return f"{_UNNAMED}{what}"
 
 
 def without_unnamed(stream: AnyStream, operator: str) -> AnyStream:

@@ -108,7 +108,7 @@ TYPOS: dict[str, tuple[Pipeline, str]] = {
     ),
     # A value
     "how=": (lambda s, b, p: b.join(p, on={"auction": "id"}, how="lefft"), "left"),
-    "emit=": (lambda s, b, p: b.aggregate("auction", n=tr.Count(), emit="last"), "end"),
+    "emit=": (lambda s, b, p: b.aggregate("auction", n=tr.Count(), emit="last"), "final"),
     "an aggregate without parentheses": (lambda s, b, p: b.aggregate("auction", n=tr.Count), "Count\\(\\)"),
     "an aggregate that is a text": (lambda s, b, p: b.aggregate("auction", n="count"), "Count"),
     "no aggregate": (lambda s, b, p: b.aggregate("auction"), "Count"),
@@ -121,5 +121,5 @@ TYPOS: dict[str, tuple[Pipeline, str]] = {
     "a mechanism": (lambda s, b, p: tr.run(lambda scope: None, workers=1, mechanism="watermark"), "watermarks-X"),
     "no workers": (lambda s, b, p: tr.run(lambda scope: None, workers=-1), "workers"),
     "no sink": (lambda s, b, p: tr.run(lambda scope: scope.new_input(BID)[1], workers=1), "collect"),
-    "an order of counts": (lambda s, b, p: b.count("auction").aggregate(n=tr.Sum("count")), "emit=\"end\"|as_rows"),
+    "an order of counts": (lambda s, b, p: b.count("auction").aggregate(n=tr.Sum("count")), "emit=\"final\"|as_rows"),
 }

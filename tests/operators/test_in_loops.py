@@ -117,7 +117,13 @@ SINKS = {"collect", "for_each"}
 """They keep or show rows of any times as they come: test_sinks_in_a_loop."""
 
 REFUSED: dict[str, Callable[[Stream], Any]] = {
-    "aggregate of all": lambda s: aggregate(s, n=Count(), emit="end"),
+    "aggregate of all": lambda s: aggregate(s, n=Count(), emit="final"),
+    "aggregate of each": lambda s: aggregate(s, "node", n=Count(), emit="each"),
+    "count at the end": lambda s: operators.count(s, "node", emit="final"),
+    "last_by of each": lambda s: operators.last_by(s, "node", order="at", emit="each"),
+    "last_by at the end": lambda s: operators.last_by(s, "node", order="at", emit="final"),
+    "top of each": lambda s: operators.top(s, "node", order="left", k=2, emit="each"),
+    "top of one at the end": lambda s: operators.top(s, "node", order="left", k=1, emit="final"),
     "aggregate by window": lambda s: aggregate(s, "node", window=Sliding("at", 4, 2), n=Count()),
     "aggregate by session": lambda s: aggregate(s, "node", window=Session("at", 4), n=Count(), late=True),
     "top by window": lambda s: operators.top(s, "node", order="left", k=2, window=Tumbling("at", 4)),
@@ -141,8 +147,8 @@ REFUSED: dict[str, Callable[[Stream], Any]] = {
     ),
     "no_op under watermarks": lambda s: operators.no_op(s, "node"),
     "latest": lambda s: operators.latest(s, "node"),
-    "running_average with final": lambda s: operators.running_average(
-        s, "node", "left", final=Latest(("node", "average", "count"))
+    "running_average with latest": lambda s: operators.running_average(
+        s, "node", "left", latest=Latest(("node", "average", "count"))
     ),
     "tumbling_average": lambda s: operators.tumbling_average(s, "at", "left", 5),
     "word_count": lambda s: operators.word_count(s, "node", "at"),

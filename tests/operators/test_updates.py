@@ -41,13 +41,18 @@ MAKES: dict[str, tuple[Declare, tuple[str, ...]]] = {
     "count": (lambda s: count(s, "key"), ("key",)),
     "top": (lambda s: operators.top(s, "key", order="value", k=2), ("key", "rank")),
     "top of one": (lambda s: operators.top(s, "key", order="value", k=1), ("key",)),
+    "top of each": (lambda s: operators.top(s, "key", order="value", k=2, emit="each"), ("key", "rank")),
     "last_by": (lambda s: last_by(s, "key", order="value"), ("key",)),
+    "last_by of each": (lambda s: last_by(s, "key", order="value", emit="each"), ("key",)),
+    "count of each": (lambda s: count(s, "key", emit="each"), ("key",)),
     "running_average": (lambda s: operators.running_average(s, "key", "value"), ("key",)),
 }
 
 SAYS_ONCE: dict[str, Declare] = {
-    "aggregate at the end": lambda s: aggregate(s, "key", n=Count(), emit="end"),
+    "aggregate at the end": lambda s: aggregate(s, "key", n=Count(), emit="final"),
     "aggregate by window": lambda s: aggregate(s, "key", n=Count(), window=Tumbling("value", 5)),
+    "top at the end": lambda s: operators.top(s, "key", order="value", k=2, emit="final"),
+    "last_by at the end": lambda s: last_by(s, "key", order="value", emit="final"),
     "top by window": lambda s: operators.top(s, "key", order="value", k=2, window=Tumbling("value", 5)),
     "distinct": lambda s: distinct(s, "key"),
     "as_rows": lambda s: as_rows(count(s, "key")),
@@ -218,7 +223,7 @@ def test_counts_of_counts() -> None:
         with pytest.raises(GraphError, match=r"operator 'aggregate' .*'count' takes the place of .* same key"):
             aggregate(counts, "count", times=Count())
         made.append(latest(counts, "key"))
-        return aggregate(count(stream, "key", emit="end"), "count", times=Count(), emit="end")
+        return aggregate(count(stream, "key", emit="final"), "count", times=Count(), emit="final")
 
     with bench([ROW], declare) as run:
         run.send({name: rows[name][:1] for name in ROW.names})

@@ -70,7 +70,7 @@ def declare_all(scope: Scope, folder: Path, ended: list[int]) -> Any:
         head = union(loop.enter(fed), back.stream)
         back.connect(with_columns(head).unary("round", VALUE, _pass_on, Exchange("value"), Notify.NEVER))
         inside = head.probe()
-    to_parquet(aggregate(numbers, "value", n=Count(), emit="end"), folder)
+    to_parquet(aggregate(numbers, "value", n=Count(), emit="final"), folder)
     return handle, inside
 
 

@@ -62,7 +62,7 @@ NAMED: dict[str, Declare] = {
     "aggregate": lambda s, by, order: aggregate(
         s, by, n=Count(), top=Max("v"), first=First("name", order=order), last=Last("k", order=order)
     ),
-    "aggregate at the end": lambda s, by, order: aggregate(s, by, n=Count(), emit="end"),
+    "aggregate at the end": lambda s, by, order: aggregate(s, by, n=Count(), emit="final"),
     "aggregate by window": lambda s, by, order: aggregate(s, by, n=Count(), window=Tumbling("v", 10), lateness=99),
     "count": lambda s, by, order: count(s, by),
     "reduce": lambda s, by, order: reduce(s, by, sizes, Schema("n first")),

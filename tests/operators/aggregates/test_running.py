@@ -65,7 +65,7 @@ def test_at_the_end(by: str, workers: int) -> None:
     rows: Rows = [(at, "a", at % 3 == 0, at, 0.5, at, "x") for at in range(20)]
 
     def declare(stream: Stream) -> Stream:
-        return aggregate(stream, by, emit="end", **aggregates(merging=bool(by)))
+        return aggregate(stream, by, emit="final", **aggregates(merging=bool(by)))
 
     with bench([ROWS], declare, workers, queue_bytes=1 << 16) as made:
         for worker in range(workers):
@@ -111,7 +111,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"by": "at", "at": Count()}, "'at' is a column to group by"),
     ({"total": sum}, "is no aggregate; give total=Count"),
     ({}, "nothing to aggregate"),
-    ({"n": Count(), "emit": "sometimes"}, "emit is 'changes' or 'end', not 'sometimes'"),
+    ({"n": Count(), "emit": "sometimes"}, "emit is 'each', 'batch' or 'final', not 'sometimes'"),
     ({"n": Count(), "late": True}, "rows are late for windows only"),
     ({"n": Count(where=col("at") + 1)}, "where=.* is int64; a condition is bool"),
     ({"n": Count(where=col("nowhere") > 1)}, "operator 'aggregate.columns': no column 'nowhere'"),

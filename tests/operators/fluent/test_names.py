@@ -25,7 +25,7 @@ def test_columns_may_be_called_what_parameters_are() -> None:
         lambda scope: scope.read_arrow(ROWS)
         .with_columns((col("price") * 2).alias("stream"), names=col("name"))
         .rename(names="name_too")
-        .aggregate("name", Max("stream").alias("window"), Count().alias("late"), Max("price").alias("by"), emit="end")
+        .aggregate("name", Max("stream").alias("window"), Count().alias("late"), Max("price").alias("by"), emit="final")
         .select("late", col("by"), col("window"), name=col("name"))
         .collect(),
         workers=2,
@@ -43,7 +43,7 @@ def test_aggregates_take_expressions() -> None:
         lambda scope: scope.read_arrow(ROWS)
         .aggregate(
             "name",
-            emit="end",
+            emit="final",
             top=Max(col("price") * 89),
             plain=Sum(col("price")),
             other=Sum(col("price") + 1, where=col("paid")),

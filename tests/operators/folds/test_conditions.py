@@ -19,7 +19,7 @@ def test_columns_orders_and_conditions_are_computed_together() -> None:
             n=Count(where=large),
             least=First(col("value"), order=-col("at")),
             plain=Sum(col("value"), where=col("wanted")),
-            emit="end",
+            emit="final",
         )
         computed.extend(stage.name for stage in stream.scope.graph.stages)
         return made

@@ -70,7 +70,7 @@ def written(scope):
 
 def counted(worker):
     with worker.dataflow() as scope:
-        return scope.read_csv("sold.csv", SOLD).aggregate(n=tr.Count(), emit="end").collect()
+        return scope.read_csv("sold.csv", SOLD).aggregate(n=tr.Count(), emit="final").collect()
 """
 
 

@@ -1,0 +1,52 @@
+"""emit=: how often an operator whose results change says them: each change, once a message, or once, at the end."""
+
+import numpy as np
+
+from tokenring.engine import AnyStream, Batch, GraphError, Schema, SchemaError, did_you_mean
+from tokenring.operators.mechanisms.logic import Answer
+from tokenring.operators.state import Keys
+
+EACH, BATCH, FINAL = MODES = ("each", "batch", "final")
+"""each: what each row changes. batch: what each message changes, of a key (and rank) the last change alone. final: each
+key (and rank) once, when the input has ended, or its window."""
+_FORMER = {"changes": BATCH, "end": FINAL}
+
+
+def emission(operator: str, stream: AnyStream, emit: str | None, windowed: bool) -> str:
+    """The mode that is asked for, or where none is: final by windows, else batch. SchemaError, or GraphError in loops,
+    naming the operator, where it means nothing."""
+    if emit is None:
+        return FINAL if windowed else BATCH
+    if emit not in MODES:
+        cure = f"; it is {_FORMER[emit]!r} now" if emit in _FORMER else did_you_mean(emit, MODES)
+        raise SchemaError(f"operator {operator!r}: emit is 'each', 'batch' or 'final', not {emit!r}{cure}")
+    if windowed and emit != FINAL:
+        raise SchemaError(
+            f"operator {operator!r}: the results of a window are sent once, when it has ended: they do not change; "
+            f"leave emit={emit!r} out, or window="
+        )
+    if emit == EACH and stream.scope.depth > 1:
+        raise GraphError(
+            f"operator {operator!r}: in {stream.scope.describe()} rows of one round come in no order, so that there is "
+            f"no saying what each changes; leave emit='each' out, or let its stream leave first"
+        )
+    return emit
+
+
+def answer_each(answer: Answer, schema: Schema, by: tuple[str, ...]) -> Answer:
+    """What `answer` makes of rows of `schema` if it is given them in turns, none of which has two rows of one key: so
+    it says what each row changes. As many calls a message as the key that comes most often has rows there."""
+
+    def in_turns(batch: Batch) -> Batch:
+        slots = Keys(schema, by).slots(batch)
+        order = np.argsort(slots, kind="stable")
+        first = np.flatnonzero(np.diff(slots[order], prepend=-1))
+        turns = np.empty(batch.rows, np.int64)
+        turns[order] = np.arange(batch.rows) - np.repeat(first, np.diff(first, append=batch.rows))
+        ends = np.cumsum(np.bincount(turns))
+        if len(ends) < 2:
+            return answer(batch)
+        rows = np.argsort(turns, kind="stable")
+        return Batch.concatenate([answer(batch.take(some)) for some in np.split(rows, ends[:-1])])
+
+    return in_turns
