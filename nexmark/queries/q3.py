@@ -2,7 +2,7 @@
 
 from tokenring.engine import Schema, Stream
 from tokenring.nexmark.queries.query import Query
-from tokenring.operators import col, filter, join
+from tokenring.operators import col, join
 
 CATEGORY = 10
 STATES = ("OR", "ID", "CA")
@@ -10,9 +10,10 @@ STATES = ("OR", "ID", "CA")
 
 def build(auctions: Stream, people: Stream) -> Stream:
     """Auctions of the category joined with people of the states, whoever comes first."""
-    chosen = filter(auctions, col("category") == CATEGORY)
-    sellers = filter(people, col("state").is_in(STATES))
-    return join(chosen, sellers, on={"seller": "id"}, columns="name city state left.id")
+    return join(
+        auctions, people, on={"seller": "id"}, columns="name city state left.id", unique="right",
+        left_where=col("category") == CATEGORY, right_where=col("state").is_in(STATES),
+    )  # fmt: skip
 
 
 Q3 = Query(

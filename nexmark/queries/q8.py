@@ -9,7 +9,8 @@ def build(people: Stream, auctions: Stream) -> Stream:
     """People joined with what they sell soon enough."""
     return interval_join(
         people, auctions, on={"id": "seller"}, left_time="date_time", right_time="date_time",
-        upper=12 * HOUR - 1, columns={"person": "left.id", "auction": "right.id", "date_time": "right.date_time"},
+        upper=12 * HOUR - 1, unique="left",
+        columns={"person": "left.id", "auction": "right.id", "date_time": "right.date_time"},
     )  # fmt: skip
 
 

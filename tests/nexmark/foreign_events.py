@@ -27,8 +27,8 @@ def seal_foreign(folder: Path, texts: Sequence[str] = ("channel", "url", "extra"
     rows: dict[str, list[dict[str, Any]]] = {"person": [], "auction": [], "bid": []}
     for number in range(60):
         lives_in = {"city": dice.choice(["Kent", None]), "state": dice.choice(["OR", "WA", None])}
-        person = {"id": dice.randrange(-5, 40), "date_time": dice.choice(moments), "name": f"n {number}"}
-        rows["person"].append(person | lives_in)  # some ids twice: only auctions' are promised to be unique
+        person = {"id": number - 5, "date_time": dice.choice(moments), "name": f"n {number}"}
+        rows["person"].append(person | lives_in)
     for number in range(200):
         begin, least = dice.choice(moments), dice.randrange(10**6)
         span = {"date_time": begin, "expires": begin + dice.choice([0, 1, SECOND_NS, 3_600 * SECOND_NS])}

@@ -56,9 +56,10 @@ def check_rows(path: Path, stream: Stream, columns: dict[str, Any], where: Where
 
 
 @dataclass
-class AuctionIds:
-    """Every auction id seen, and where: finds the two rows of a duplicate."""
+class Ids:
+    """Every id of one stream seen, and where: finds the two rows of a duplicate. whose: what the rows are called."""
 
+    whose: str
     _ids: list[I64] = field(default_factory=list)
     _places: list[tuple[int, Path, Where]] = field(default_factory=list)
     _rows: int = 0
@@ -70,7 +71,7 @@ class AuctionIds:
         self._rows += len(ids)
 
     def check(self) -> None:
-        """Raises when two auctions have one id, naming both."""
+        """Raises when two rows have one id, naming both."""
         if not self._rows:
             return
         ids = np.concatenate(self._ids)
@@ -84,7 +85,7 @@ class AuctionIds:
         (path, place), (other_path, other_place) = self._place(first), self._place(second)
         both = f"{place} and {other_place}" if path == other_path else f"{place} and {other_path} {other_place}"
         raise ForeignDataError(
-            f"{path}: column id, {both}: two auctions have the id {int(ids[first])}; ids must be unique"
+            f"{path}: column id, {both}: two {self.whose} have the id {int(ids[first])}; ids must be unique"
         )
 
     def _place(self, row: int) -> tuple[Path, str]:
@@ -98,18 +99,19 @@ class Intake:
 
     def __init__(self, folder: Path) -> None:
         self.streams = {name: RawRows(folder, stream) for name, stream in STREAMS.items()}
-        self.auction_ids = AuctionIds()
+        self.ids = {"auction": Ids("auctions"), "person": Ids("people")}
 
     def take(self, path: Path, stream: Stream, columns: dict[str, Any], where: Where) -> None:
         """Takes a batch whose times are in ns already."""
         check_rows(path, stream, columns, where)
-        if stream.name == "auction":
-            self.auction_ids.add(path, np.asarray(columns["id"]), where)
+        if stream.name in self.ids:
+            self.ids[stream.name].add(path, np.asarray(columns["id"]), where)
         self.streams[stream.name].append(columns)
 
     def finish(self) -> list[RawRows]:
         """What was taken is all; returns the streams by rank."""
-        self.auction_ids.check()
+        for ids in self.ids.values():
+            ids.check()
         return sorted(self.streams.values(), key=lambda raw: raw.stream.rank)
 
     def close(self) -> None:

@@ -112,6 +112,9 @@ def test_a_wrong_auction_column(
 def test_a_wrong_person_column(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     error = refused(capsys, tmp_path, write(tmp_path / "src", person=pa.table({"id": [1], "name": ["Ann"]})))
     assert f"{tmp_path}/src/person.parquet: column date_time is missing" in error
+    twice = pa.table({"id": [4, 7, 4], "date_time": [1, 2, 3]})
+    error = refused(capsys, tmp_path, write(tmp_path / "other", person=twice))
+    assert "column id, row 0 (counted from 0) and row 2 (counted from 0): two people have the id 4" in error
 
 
 @pytest.mark.parametrize("unit", ["us", "ms"])
