@@ -19,6 +19,7 @@ _VERBS = {
     "open": "All queries in an open loop at one rate.",
     "step": "The budget of a step: what each part of it costs.",
     "memory": "A worker's memory over a long run, more workers than cores, an idle group.",
+    "state": "Bytes of state an event for each query, a long run, keys that never come again.",
     "workers": "What a step and memory cost by the number of workers, and a model for many more.",
     "roundtrip": "A row to another worker and its progress back, by how long workers spin.",
     "hops": "What a message costs at each operator that it passes, in the inner loop and in Python.",

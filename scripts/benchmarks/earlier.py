@@ -76,7 +76,7 @@ def command(
         asked += [(query, "2 workers, fewer events") for query in _OTHERS]
     with tempfile.TemporaryDirectory(prefix="tokenring-earlier-") as scratch:
         trees = (Path(scratch), ROOT)
-        number = _unpack(commit, trees[0])
+        number = unpack_commit(commit, trees[0])
         cases = [(query, pace, tree) for query, pace in asked for tree in trees]
         outcomes = take_turns(
             f"against {number}", cases, rounds, lambda case: _run(case[2], case[0], folder, paces[case[1]])
@@ -90,7 +90,7 @@ def command(
     click.echo(render(write_json(json_file, "earlier", parameters, {"figures": figures, "kernels": kernels})))
 
 
-def _unpack(commit: str, folder: Path) -> str:
+def unpack_commit(commit: str, folder: Path) -> str:
     """The commit's files in `folder`; returns its short number."""
     git = ["git", "-C", str(ROOT)]
     found = subprocess.run([*git, "rev-parse", "--short", f"{commit}^{{commit}}"], capture_output=True, text=True)

@@ -12,6 +12,7 @@ from scripts.benchmarks.open_tables import render_open
 from scripts.benchmarks.queries_tables import ranged, render_queries
 from scripts.benchmarks.roundtrip_tables import render_roundtrip
 from scripts.benchmarks.scale_tables import render_scale
+from scripts.benchmarks.state_tables import render_state
 from scripts.benchmarks.workers_tables import render_workers
 from tokenring.nexmark.bench.rendering import RENDERERS as EXPERIMENT_RENDERERS
 from tokenring.nexmark.bench.rendering import figure, machine_text, rate_text, table
@@ -271,4 +272,5 @@ RENDERERS: dict[str, Callable[[dict[str, Any]], list[str]]] = {
     "workers": render_workers,
     "roundtrip": render_roundtrip,
     "hops": render_hops,
+    "state": render_state,
 }
