@@ -27,12 +27,12 @@ def _packing(meta, columns):  # type: ignore[no-untyped-def]
 
 @kernel
 def _hash_rows(sources, tags, start):  # type: ignore[no-untyped-def]
-    rows = len(tags)
+    rows, here = len(tags), tags[start:]
     for j in range(sources.shape[0]):
-        words = words_at(sources[j, ADDRESS], rows)
-        for i in range(start, rows):
+        words = words_at(sources[j, ADDRESS], rows)[start:]
+        for i in range(len(here)):
             word = text_hash(words[i], sources[j, HEAP]) if sources[j, IS_TEXT] != 0 else words[i]
-            tags[i] = np.int64(mixed(word if j == 0 else tags[i] ^ word))
+            here[i] = np.int64(mixed(word if j == 0 else here[i] ^ word))
 
 
 @kernel
@@ -41,16 +41,17 @@ def tag_rows(sources, meta, tags, start):  # type: ignore[no-untyped-def]
     if meta[PACKING_AT] == 0:
         _hash_rows(sources, tags, start)
         return True
-    rows = len(tags)
+    rows, here = len(tags), tags[start:]
     packing = _packing(meta, sources.shape[0])
     beyond = np.uint64(0)
+    here[:] = 0
     for j in range(sources.shape[0]):
-        words = words_at(sources[j, ADDRESS], rows)
+        words = words_at(sources[j, ADDRESS], rows)[start:]
         base, shift, bits = np.uint64(packing[j, BASE]), np.uint64(packing[j, SHIFT]), np.uint64(packing[j, BITS])
-        for i in range(start, rows):
+        for i in range(len(here)):  # from 0 on, so that LLVM vectorises it
             part = np.uint64(words[i]) - base
             beyond |= part >> bits
-            tags[i] = np.int64((part << shift) | (np.uint64(tags[i]) if j > 0 else np.uint64(0)))
+            here[i] |= np.int64(part << shift)
     return beyond == np.uint64(0)
 
 
@@ -70,11 +71,11 @@ def note_ranges(sources, meta, start, rows):  # type: ignore[no-untyped-def]
     """Write down between which words each column's are, of rows from `start` on, since some do not fit."""
     packing = _packing(meta, sources.shape[0])
     for j in range(sources.shape[0]):
-        words = words_at(sources[j, ADDRESS], rows)
-        packing[j, LEAST] = packing[j, GREATEST] = words[start]
-        for i in range(start, rows):
-            packing[j, LEAST] = min(packing[j, LEAST], words[i])
-            packing[j, GREATEST] = max(packing[j, GREATEST], words[i])
+        words = words_at(sources[j, ADDRESS], rows)[start:]
+        least = greatest = words[0]
+        for word in words:
+            least, greatest = min(least, word), max(greatest, word)
+        packing[j, LEAST], packing[j, GREATEST] = least, greatest
     meta[MISFIT] = 1
 
 
