@@ -1,0 +1,94 @@
+"""CountDistinct under several conditions: as sets of Python say, in whatever form pairs are kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tokenring as tr
+from tokenring.operators.folds import value_sets
+
+FAR = 2**63 - 1
+VALUES = {
+    "close together": st.integers(0, 30),
+    "apart": st.integers(-(10**9), 10**9),
+    "anywhere": st.sampled_from((-FAR - 1 + 1, -3, 0, 5, 2**40, FAR)) | st.integers(-FAR, FAR),
+}
+LIMITS = (0, 1, 3, 5, 8, 13, 21, 34, 55, 89, 144)
+
+
+def aggregates(conditions: int) -> dict[str, Any]:
+    """Without a condition, and under some: more than one set has flags for, if there are many."""
+    found: dict[str, Any] = {"all": tr.CountDistinct("value")}
+    for limit in LIMITS[:conditions]:
+        found[f"from_{limit}"] = tr.CountDistinct("value", where=tr.col("price") >= limit)
+    return found
+
+
+def reference(rows: list[tuple[int, ...]], conditions: int, by: Any) -> set[tuple[int, ...]]:
+    seen: dict[Any, list[set[int]]] = {}
+    for row in rows:
+        _, _, value, price = row
+        sets = seen.setdefault(by(row), [set() for _ in range(1 + conditions)])
+        if value is not None:
+            for at, limit in enumerate((-1, *LIMITS[:conditions])):
+                if price >= limit:
+                    sets[at].add(value)
+    return {(*key, *(len(each) for each in sets)) for key, sets in seen.items()}
+
+
+def found(table: Any, names: tuple[str, ...], conditions: int) -> set[tuple[int, ...]]:
+    columns = [table[name].to_pylist() for name in (*names, *aggregates(conditions))]
+    return set(zip(*columns, strict=True))
+
+
+@pytest.mark.parametrize("values", list(VALUES))
+@settings(max_examples=5)
+@given(data=st.data(), conditions=st.sampled_from((0, 2, 7, 11)), workers=st.integers(1, 3))
+def test_as_sets_say(data: st.DataObject, values: str, conditions: int, workers: int) -> None:
+    row = st.tuples(st.integers(0, 60), st.integers(0, 4), st.none() | VALUES[values], st.integers(0, 200))
+    rows = data.draw(st.lists(row, min_size=1, max_size=150))
+    columns = list(zip(*rows, strict=True))
+    schema = pa.schema([(name, pa.int64()) for name in ("at", "key", "value", "price")])
+    table = pa.table([pa.array(column, pa.int64()) for column in columns], schema=schema)
+
+    def windowed(scope: tr.Scope) -> Any:
+        made = scope.read_arrow(table).aggregate("key", window=tr.Tumbling("at", 10), **aggregates(conditions))
+        return made.collect()
+
+    def at_the_end(scope: tr.Scope) -> Any:
+        return scope.read_arrow(table).aggregate("key", emit="end", **aggregates(conditions)).collect()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(value_sets, "_LEAST_DENSE", data.draw(st.sampled_from((4, 1 << 10))))
+        in_windows = tr.run(windowed, workers=workers)
+        in_all = tr.run(at_the_end, workers=workers)
+    assert found(in_windows, ("window_start", "key"), conditions) == reference(
+        rows, conditions, lambda row: (row[0] // 10 * 10, row[1])
+    )
+    assert found(in_all, ("key",), conditions) == reference(rows, conditions, lambda row: (row[1],))
+
+
+@pytest.mark.parametrize("step", [1, 10**6, 2**45 + 1])
+@pytest.mark.parametrize("keys", [1, 3, 700])
+def test_many_values(step: int, keys: int) -> None:
+    """So many that tables are rearranged in each way, as `changes`."""
+    count = 20_000
+    numbers = list(range(count))
+    table = pa.table({"key": [n % keys for n in numbers], "value": [n // 2 * step - 7 for n in numbers]})
+
+    def program(scope: tr.Scope) -> Any:
+        rows = scope.read_arrow(table)
+        return rows.aggregate(
+            "key", all=tr.CountDistinct("value"), some=tr.CountDistinct("value", where=tr.col("value") % 3 == 0)
+        ).latest("key")
+
+    got = tr.run(program, workers=2).sort_by("key").to_pydict()
+    sets = [{n // 2 * step - 7 for n in range(key, count, keys)} for key in range(keys)]
+    assert got["key"] == list(range(keys))
+    assert got["all"] == [len(each) for each in sets]
+    assert got["some"] == [len({value for value in each if value % 3 == 0}) for each in sets]
