@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tokenring.engine import COLUMN, TABLE, WORDS, Batch, Schema, int64, kernel, void
-from tokenring.operators.state import GrowingTable, Keys
+from tokenring.operators.state import Keys, grown
 from tokenring.operators.time import order_words, ranked
 
 STATE = 0
@@ -62,7 +62,7 @@ class Best:
         self._keys = Keys(schema, by)
         self._order, self._ties, self._largest = order, ties, largest
         self._equal_wins, self._each = int(equal_wins), int(each)
-        self._kept = GrowingTable(2 + len(ties))
+        self._kept = np.zeros((64, 2 + len(ties)), np.int64)
 
     def winners(self, batch: Batch) -> Batch:
         """The rows of a batch that are their keys' best now, in no order between keys."""
@@ -70,11 +70,10 @@ class Best:
         if chosen is not None:
             batch = batch.filter(chosen)
         slots = self._keys.slots(batch)
-        if self._keys.limit > self._kept.rows:
-            self._kept.reserve(max(self._keys.limit, 2 * self._kept.rows))
+        self._kept = kept = grown(self._kept, self._keys.limit, axis=0)
         winners, won = np.empty(batch.rows, np.int64), np.empty(batch.rows, np.int64)
         orders = order_words(batch, self._order, self._ties, self._largest)
-        kept, rows = self._kept.table, np.arange(batch.rows)
+        rows = np.arange(batch.rows)
         found = win(orders, slots, rows, kept, self._equal_wins, self._each, winners, won, 0)
         end_wins(won[:found], kept)
         return batch.take(winners[:found])

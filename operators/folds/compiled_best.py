@@ -16,8 +16,8 @@ from tokenring.operators.state import (
     NUMBERS_WORDS,
     PLACES,
     SOURCE_WORDS,
-    GrowingTable,
     Keys,
+    grown,
     link_numbers,
     number_by,
 )
@@ -129,7 +129,7 @@ class _State:
 
     def __init__(self, schema: Schema, by: Sequence[str], orders: Sequence[str], largest: bool) -> None:
         self._keys = Keys(schema, by)
-        self._kept = GrowingTable(1 + len(orders))
+        self._kept = np.zeros((64, 1 + len(orders)), np.int64)
         self._by = np.array([schema.position(name) for name in by], np.int64)
         self._sources = np.zeros((len(by), SOURCE_WORDS), np.int64)
         self._scratch = np.zeros((_SCRATCH_ROWS, BLOCK), np.int64)
@@ -142,9 +142,9 @@ class _State:
         self._link()
 
     def _link(self) -> None:
-        self._kept.reserve(self._keys.capacity)
+        self._kept = grown(self._kept, self._keys.capacity, axis=0)
         link_numbers(self.words, _KEYS, self._keys)
-        self.words[_KEPT] = self._kept.address
+        self.words[_KEPT] = address_of(self._kept)
 
     def grow(self) -> None:
         """Make room for another key."""

@@ -21,16 +21,7 @@ from tokenring.operators.folds.compiled_best import ORDER_WORDS, order_table, ra
 from tokenring.operators.folds.kernels import BLOCK
 from tokenring.operators.folds.top_state import CHANGED, COUNT, HEADER, note_change, place_row
 from tokenring.operators.mechanisms import MESSAGE, REPLY, CompiledLogic, driven, own_words
-from tokenring.operators.state import (
-    LEAST,
-    NUMBERS_WORDS,
-    PLACES,
-    SOURCE_WORDS,
-    GrowingTable,
-    Keys,
-    link_numbers,
-    number_by,
-)
+from tokenring.operators.state import LEAST, NUMBERS_WORDS, PLACES, SOURCE_WORDS, Keys, grown, link_numbers, number_by
 
 # Words of its own: where keys are. BY, ORDERS: the columns of the key, and of the order, among those that arrive.
 # BLOCKS, of BLOCK_WORDS each: of every slot the words of its key behind HEADER, then MOST rows of ROW_WORDS each: the
@@ -159,13 +150,13 @@ class _State:
         words[_SHOWN], words[_WIDTH] = address_of(self._shown), width
         words[_ROW_WORDS] = row_words = len(orders) + len(self._kept)
         words[_BLOCK_WORDS] = HEADER + len(by) + most * row_words
-        self._blocks = GrowingTable(int(words[_BLOCK_WORDS]))
+        self._blocks = np.zeros((64, int(words[_BLOCK_WORDS])), np.int64)
         self._link()
 
     def _link(self) -> None:
-        self._blocks.reserve(self._keys.capacity)
+        self._blocks = grown(self._blocks, self._keys.capacity, axis=0)
         link_numbers(self.words, _KEYS, self._keys)
-        self.words[_BLOCKS] = self._blocks.address
+        self.words[_BLOCKS] = address_of(self._blocks)
 
     def grow(self) -> None:
         """Make room for another key."""

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tokenring.engine import COLUMN, TABLE, WORDS, Batch, Schema, int64, kernel
-from tokenring.operators.state import GrowingTable, HeapedColumns, Keys, RowStore, joined
+from tokenring.operators.state import HeapedColumns, Keys, RowStore, grown, joined
 from tokenring.operators.time import order_words, ranked
 
 COUNT, CHANGED = range(2)
@@ -102,14 +102,13 @@ class TopState:
         self._order, self._ties, self._largest, self._most = order, ties, largest, most
         self._equal_wins = int(equal_wins)
         self._width = 2 + len(ties)
-        self._blocks = GrowingTable(HEADER + most * self._width)
+        self._blocks = np.zeros((64, HEADER + most * self._width), np.int64)
         self._rows = RowStore(schema)
 
     def reset(self, slots: np.ndarray, limit: int) -> None:
         """See State."""
-        if limit > self._blocks.rows:
-            self._blocks.reserve(max(limit, 2 * self._blocks.rows))
-        self._blocks.table[slots, :HEADER] = 0
+        self._blocks = grown(self._blocks, limit, axis=0)
+        self._blocks[slots, :HEADER] = 0
 
     def take(self, batch: Batch, slots: np.ndarray) -> None:
         """See State."""
@@ -126,7 +125,7 @@ class TopState:
             batch, slots = batch.filter(chosen), slots[chosen]
         put, touched = np.empty(batch.rows, np.int64), np.empty(batch.rows, np.int64)
         orders = order_words(batch, self._order, self._ties, self._largest)
-        found = insert(orders, slots, self._most, self._equal_wins, self._blocks.table, put, touched)
+        found = insert(orders, slots, self._most, self._equal_wins, self._blocks, put, touched)
         rows = np.flatnonzero(put >= 0)
         if len(rows):
             self._rows.put(put[rows], batch.select(self._rows.schema), rows)
@@ -134,7 +133,7 @@ class TopState:
 
     def merge(self, other: "TopState", source: np.ndarray, target: np.ndarray) -> None:
         """See State."""
-        counts = other._blocks.table[source, COUNT]
+        counts = other._blocks[source, COUNT]
         places, _ = other._listed(source)
         self.take(other._rows.batch(places), np.repeat(target, counts))
 
@@ -143,12 +142,12 @@ class TopState:
         self._rows.drop((slots[:, None] * self._most + np.arange(self._most)).ravel())
 
     def _listed(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        self._blocks.table[slots, CHANGED] = 1
+        self._blocks[slots, CHANGED] = 1
         return self.changed_rows(slots)
 
     def changed_rows(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Places and ranks, int64, of the rows of slots from the first rank on that has changed since the last call."""
-        blocks = self._blocks.table
+        blocks = self._blocks
         room = int(blocks[slots, COUNT].sum())
         places, ranks = np.empty(room, np.int64), np.empty(room, np.int64)
         total = list_changed(slots, self._most, self._width, blocks, places, ranks)

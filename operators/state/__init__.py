@@ -56,7 +56,7 @@ from tokenring.operators.state.heaped_columns import HeapedColumns, joined, wrap
 from tokenring.operators.state.kept_texts import KeptTexts, bytes_to_keep, has_room_for_texts, keep_text, kept_texts
 from tokenring.operators.state.keys import Keys
 from tokenring.operators.state.row_store import RowStore
-from tokenring.operators.state.tables import GrowingTable, grown
+from tokenring.operators.state.tables import grown
 from tokenring.operators.state.updates import as_rows, require_newest, require_rows, updates_by
 
 __all__ = [
@@ -79,7 +79,6 @@ __all__ = [
     "settle_all",
     "CAPACITY",
     "FREE",
-    "GrowingTable",
     "HeapedColumns",
     "KEYS_WORDS",
     "KEY_COLUMNS",

@@ -119,7 +119,7 @@ def _columns(rows: list[tuple[Any, ...]]) -> dict[str, Any]:
     different=st.booleans(),
 )
 def test_all_aggregates(rows: Any, window: Any, by: str, workers: int, size: int, different: bool) -> None:
-    how: Any = {"emit": "end"} if window is None else {"window": window}
+    how: Any = {"emit": "final"} if window is None else {"window": window}
     asked = _different() if different else _aggregates()
     compiled, python = sent_both_ways(
         lambda stream: aggregate(stream, by, **how, **asked), _columns(rows), size, workers
