@@ -67,7 +67,7 @@ def aggregate(
 
     Without a window, emit="batch": for each message the values so far of the keys in it, at its time; emit="each": for
     each row those of its key, in the order in which rows come; emit="final": each key once, when the input has ended.
-    Memory: each key, 24 bytes and 8 for each aggregate. In a loop "batch" is by epoch and finished round, and
+    Memory: each key, 20 to 32 bytes and 8 a word of state. In a loop "batch" is by epoch and finished round, and
     everything else is refused by GraphError.
 
     With a window (Tumbling, Sliding, Session), rows start with (window_start, window_end), of the kind of the window's

@@ -176,7 +176,7 @@ class Count(Aggregate):
 
 
 class CountDistinct(Aggregate):
-    """How many different values there are, int64: exact. Memory: each value of each group."""
+    """How many different values there are, int64: exact. Memory: each value of each group, once for all conditions."""
 
     def plan(self, schema: Schema, name: str, ask: Ask) -> Result:
         """See Aggregate."""

@@ -61,7 +61,7 @@ def test_as_sets_say(data: st.DataObject, values: str, conditions: int, workers:
         return made.collect()
 
     def at_the_end(scope: tr.Scope) -> Any:
-        return scope.read_arrow(table).aggregate("key", emit="end", **aggregates(conditions)).collect()
+        return scope.read_arrow(table).aggregate("key", emit="final", **aggregates(conditions)).collect()
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(value_sets, "_LEAST_DENSE", data.draw(st.sampled_from((4, 1 << 10))))
