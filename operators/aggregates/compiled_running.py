@@ -21,6 +21,7 @@ from tokenring.engine.compiled import (
     words_at,
     world_at,
 )
+from tokenring.operators.aggregates.text_keys import TextKeys, by_numbers, texts_of
 from tokenring.operators.folds import (
     BLOCK,
     FOLDS_WORDS,
@@ -51,13 +52,12 @@ from tokenring.operators.state import (
 # Words of its own: where keys and folds are. BY: the columns of the key among those that arrive. STAMPS: by slot the
 # call that has listed it. ROW, FOUND, LISTED: the row to go on with after there was no room, what was found before it,
 # and the message in whose first column that is, 0 outside of calls. PARTIAL: whether the words of state are sent, which
-# start anew with each message. QUICK: whether stretches can be folded.
+# start anew with each message. QUICK: whether stretches can be folded. TEXT_KEYS: where TextKeys are.
 _KEYS = 0
 _FOLDED = NUMBERS_WORDS
-_BY, _BY_COUNT, _SOURCES, _SCRATCH, _STAMPS, _CALLS, _ROW, _FOUND, _LISTED, _PARTIAL, _QUICK, _WIDTH = range(
-    _FOLDED + FOLDS_WORDS, _FOLDED + FOLDS_WORDS + 12
-)
-_OWN_WORDS = _WIDTH + 1
+_BY, _BY_COUNT, _SOURCES, _SCRATCH, _STAMPS, _CALLS, _ROW, _FOUND, _LISTED, _PARTIAL, _QUICK, _WIDTH, _TEXT_KEYS = \
+    range(_FOLDED + FOLDS_WORDS, _FOLDED + FOLDS_WORDS + 13)  # fmt: skip
+_OWN_WORDS = _TEXT_KEYS + 1
 _WANTED, _SLOTS, _FRESH, _FRESH_ROWS, _CHOSEN, _PICKED = range(6)
 _SCRATCH_ROWS = 6
 
@@ -88,9 +88,12 @@ def _answer_changes(world, me):  # type: ignore[no-untyped-def]
         own[_CALLS] += 1
     changed = column_of(own[_LISTED], 0)
     stamps = words_at(own[_STAMPS], own[_KEYS + PLACES])
+    keyed = by_numbers(world, own[_TEXT_KEYS], message, own[_WIDTH], words_at(own[_BY], own[_BY_COUNT]))
+    if keyed == 0:
+        return NEEDS_ROOM
     while at < rows:
         some = min(BLOCK, rows - at)
-        done, added = _number(own, message, at, some, scratch)
+        done, added = _number(own, keyed, at, some, scratch)
         for i in range(added):
             start_slot(own, _FOLDED, scratch[_FRESH, i])
             stamps[scratch[_FRESH, i]] = -1
@@ -111,6 +114,7 @@ def _answer_changes(world, me):  # type: ignore[no-untyped-def]
     reply = new_message(world, me, 0, len(changed))
     for column in range(own[_BY_COUNT]):
         gather(key_column(own, _KEYS, column), changed, column_of(reply, column))
+        texts_of(own[_TEXT_KEYS], column, column_of(reply, column))
     write_results(own, _FOLDED, changed, reply, own[_BY_COUNT])
     state[REPLY] = reply
     return DONE
@@ -197,9 +201,12 @@ def _answer_firsts(world, me):  # type: ignore[no-untyped-def]
     if own[_LISTED] == 0:
         own[_LISTED], own[_FOUND] = new_message(world, me, 0, rows), 0
     found = column_of(own[_LISTED], 0)
+    keyed = by_numbers(world, own[_TEXT_KEYS], message, own[_WIDTH], words_at(own[_BY], own[_BY_COUNT]))
+    if keyed == 0:
+        return NEEDS_ROOM
     while at < rows:
         some = min(BLOCK, rows - at)
-        done, added = _number(own, message, at, some, scratch)
+        done, added = _number(own, keyed, at, some, scratch)
         for i in range(added):
             found[own[_FOUND] + i] = at + scratch[_FRESH_ROWS, i]
         own[_FOUND] += added
@@ -223,7 +230,8 @@ class _State:
     """One worker's keys and what is kept of them. by: the key's columns; none for one group of all rows."""
 
     def __init__(self, schema: Schema, by: Sequence[str], plan: Plan | None) -> None:
-        self._keys = Keys(schema, by) if by else None
+        self._texts = TextKeys(schema, by)
+        self._keys = Keys(self._texts.schema, by) if by else None
         self._state = None if plan is None else Accumulators(plan)
         self._tables = None if plan is None or self._state is None else FoldTables(plan, self._state)
         self._stamps = np.zeros(64, np.int64)
@@ -233,6 +241,7 @@ class _State:
         self.words = words = np.zeros(_OWN_WORDS, np.int64)
         words[_BY], words[_BY_COUNT], words[_SOURCES] = address_of(self._by), len(by), address_of(self._sources)
         words[_SCRATCH], words[_WIDTH] = address_of(self._scratch), len(schema)
+        words[_TEXT_KEYS] = self._texts.address
         if self._state is not None and not by:
             words[_QUICK] = self._state.quick
             self._state.reset(np.zeros(1, np.int64), 1)
@@ -247,6 +256,7 @@ class _State:
 
     def _grow(self) -> None:
         assert self._keys is not None
+        self._texts.grow()
         self._keys.grow()
         self._stamps = grown(self._stamps, self._keys.capacity)
         if self._tables is not None:

@@ -39,7 +39,7 @@ def distinct(
 
     edge = stream, Exchange(exchanged_by(names))
     schema = stream.schema
-    in_kernels = (lambda: compiled_firsts(schema, names)) if can_fold(plan) else None
+    in_kernels = (lambda: compiled_firsts(schema, names)) if can_fold(plan, text_keys=True) else None
     firsts = mechanism_of(stream.scope).respond(name, edge, schema, make, compiled=in_kernels)
     return without_unnamed(firsts, name)
 
@@ -74,7 +74,7 @@ def last_by(
     newest = way.respond(
         name, edge, schema, lambda: Best(schema, names, last, (), True, True, mode == EACH).winners,
         compiled=(lambda: compiled_best(schema, names, (last,), True, True, mode == EACH, False, len(schema)))
-        if can_fold(plan) else None,
+        if can_fold(plan, beside=True) and not schema.kind(last).is_text else None,
     )  # fmt: skip
     return without_unnamed(updates_by(newest, name, names), name)
 

@@ -27,7 +27,7 @@ def running(stream: AnyStream, plan: Plan, schema: Schema, each: bool) -> AnyStr
             answer = _changes(plan, schema)
             return answer_each(answer, plan.schema, plan.by) if each else answer
 
-        in_kernels = (lambda: compiled_changes(plan, each)) if can_fold(plan) else None
+        in_kernels = (lambda: compiled_changes(plan, each)) if can_fold(plan, text_keys=not each) else None
         return way.respond(name, (stream, pact), schema, make, compiled=in_kernels)
     if each:
         raise SchemaError(

@@ -62,12 +62,13 @@ def top(
         stream = way.respond(f"{name}.local", (stream, Pipeline()), rows, lambda: _best(state()))
     edge, plan, names = to_owners(stream, plan, "", whole=True)
     ranked = best, *others
+    passes = can_fold(plan, beside=True) and not any(rows.kind(column).is_text for column in ranked)
     if k == 1:
         one = (plan.schema, names, best, tuple(others), largest, False, mode == EACH)
         firsts = way.respond(
             name, edge, schema, lambda: _first(Best(*one), rows, schema),
             compiled=(lambda: compiled_best(plan.schema, names, ranked, largest, False, mode == EACH, True, len(rows)))
-            if can_fold(plan) else None,
+            if passes else None,
         )  # fmt: skip
         return without_unnamed(updates_by(firsts, name, key), name)
 

@@ -204,11 +204,11 @@ class Tokens(Mechanism):
     ) -> AnyStream:
         """See Mechanism."""
         stream, pact = edge
-        if compiled is not None and can_be_compiled(stream.scope, schema, stream.schema):
+        if compiled is not None and can_be_compiled(stream.scope, schema, stream.schema, texts=True):
             builder = stream.operator(name, notify)
             builder.input(stream, pact)
             output = builder.output(schema)
-            builder.build_compiled(lambda context: compile_with(respond, compiled()))
+            builder.build_compiled(lambda context: compile_with(respond, compiled()), texts=True)
             return output
         if remembers and stream.scope.depth > 1:
             return stream.unary(name, schema, by_rounds(make), pact, Notify.ALWAYS)  # to let an epoch's state go

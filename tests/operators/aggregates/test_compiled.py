@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.operators.helpers import bench
+from tests.operators.helpers import bench, no_text_space
 from tokenring.engine import OperatorError, Schema, Stream
 from tokenring.operators import (
     Count,
@@ -86,13 +86,14 @@ Made = Callable[[Stream], Stream]
 def sent_both_ways(
     make: Made, columns: dict[str, Any], size: int, workers: int = 1, on: str = ""
 ) -> tuple[list[Any], list[Any]]:
-    """What an operator sends of rows, in order: in compiled code, and, for a text column that is beside them, in
-    Python. on: a column that ascends; time moves on to it."""
+    """What an operator sends of rows, in order: in compiled code, and, for a text column that is beside them, without
+    a text space, in Python. on: a column that ascends; time moves on to it."""
     found = []
     for schema in (WORDS, WORDS | {"text": "string"}):
         rows = len(columns["at"])
         given = columns | {"text": ["x"] * rows} if "text" in schema else columns
-        with bench([Schema.of(schema)], make, workers, queue_bytes=1 << 20) as made:
+        in_python = no_text_space("text" in schema)
+        with in_python, bench([Schema.of(schema)], make, workers, queue_bytes=1 << 20) as made:
             for number, start in enumerate(range(0, rows, size)):
                 some = {name: values[start : start + size] for name, values in given.items()}
                 if on:
