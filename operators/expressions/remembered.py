@@ -10,16 +10,47 @@ from weakref import ref
 
 import numpy as np
 
-from tokenring.engine import COLUMN, TABLE, Batch, Schema, Strings, kernel, void
+from tokenring.engine import COLUMN, TABLE, WORDS, Batch, Schema, Strings, int64, kernel, void
 from tokenring.engine.raw import LENGTH_BITS
-from tokenring.operators.state import Keys, grown
+from tokenring.operators.state import grown
 
 MOST = 1 << 15
 """Distinct words that are remembered; then all are forgotten."""
 _LEAST_USES = 4  # of a word on average, for remembering to go on
+_ROWS = 1 << 14  # that are numbered at once
+_CELLS = 1 << 17  # at least twice MOST and _ROWS together
 _FIRST = 64
 _NO_TEXT, _OWN = -2, -1  # where a column of what was made has its text, if not in the heap of the key's column
 _FIRST_BYTES = 1 << 12
+
+
+@kernel(int64(TABLE, COLUMN, COLUMN, int64, WORDS, WORDS))
+def number_words(cells, first, second, known, slots, fresh):  # type: ignore[no-untyped-def]
+    """Write to `slots` the number of each row's two words, and to `fresh` the rows whose words are new, which get the
+    next numbers after `known`; returns how many. cells: (two words, their number + 1), 0 where there are none; at most
+    half of them are taken afterwards. Unlike `Keys`, nothing leaves, grows or is more than words: so it is quicker.
+    """
+    mask, added = np.uint64(cells.shape[0] - 1), 0
+    slot, before, before_second = np.int64(-1), np.int64(0), np.int64(0)
+    for row in range(len(first)):
+        one, other = first[row], second[row]
+        if slot < 0 or one != before or other != before_second:
+            mixed = np.uint64(one) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(other) * np.uint64(0xC2B2AE3D27D4EB4F)
+            at = (mixed ^ (mixed >> np.uint64(32)) ^ (mixed >> np.uint64(47))) & mask
+            while True:
+                slot = cells[at, 2] - 1
+                if slot < 0:
+                    slot = known + added
+                    cells[at, 0], cells[at, 1], cells[at, 2] = one, other, slot + 1
+                    fresh[added] = row
+                    added += 1
+                    break
+                if cells[at, 0] == one and cells[at, 1] == other:
+                    break
+                at = (at + np.uint64(1)) & mask
+            before, before_second = one, other
+        slots[row] = slot
+    return added
 
 
 @kernel(void(TABLE, COLUMN, TABLE))
@@ -39,8 +70,8 @@ class Remembered:
     """
 
     __slots__ = (
-        *("_after", "_before", "_function", "_heap", "_heaps", "_is_off", "_keys", "_made", "_positions", "_shown"),
-        *("_sources", "_used", "_uses", "_width", "_words"),
+        *("_after", "_before", "_cells", "_function", "_heap", "_heaps", "_is_off", "_known", "_made", "_positions"),
+        *("_shown", "_sources", "_used", "_uses", "_width"),
     )
 
     def __init__(
@@ -51,13 +82,13 @@ class Remembered:
         self._after = after
         self._width = len(after) - len(before)
         self._positions = [before.position(name) for name in columns]
-        self._words = Schema(" ".join([f"word{at}" for at in range(len(columns))]))
         self._is_off = False
         self._forget(())
 
     def _forget(self, heaps: Sequence[np.ndarray | None]) -> None:
         self._heaps = [None if heap is None else ref(heap) for heap in heaps]  # received ones go when a message does
-        self._keys = Keys(self._words, self._words.names)
+        self._cells = np.zeros((_CELLS if heaps else 0, 3), np.int64)  # takes memory where it is used
+        self._known = 0
         self._made: np.ndarray = np.empty((0, self._width), np.int64)
         self._sources: list[int] | None = None
         self._heap: np.ndarray = np.empty(0, np.uint8)
@@ -70,18 +101,25 @@ class Remembered:
         if not batch.rows:
             return None
         heaps = [batch.heaps[at] if batch.heaps else None for at in self._positions]
-        while not self._is_off and not any([heap is not None and heap.flags.writeable for heap in heaps]):
+        if not self._is_off and not any([heap is not None and heap.flags.writeable for heap in heaps]):
             known = [None if heap is None else heap() for heap in self._heaps]
             is_same = len(known) == len(heaps) and all([one is heap for one, heap in zip(known, heaps, strict=True)])
-            slots = self._slots(batch) if is_same and len(self._keys) <= MOST else None
+            if not is_same or self._known > MOST:
+                self._give_up_or_begin(heaps)
+            slots = None if self._is_off else self._slots(batch)
             if slots is not None and self._sources is not None:
                 found = np.empty((self._width, batch.rows), np.int64)
                 look_up(self._made, slots, found)
                 return self._joined(batch, list(found), [self._heap_of(source, heaps) for source in self._sources])
-            self._is_off = self._uses < _LEAST_USES * len(self._keys)
-            self._forget(() if self._is_off else heaps)
+            if not self._is_off:
+                self._give_up_or_begin(())
         made = self._compute(batch.select(self._before))
         return self._joined(batch, list(made.columns), list(made.heaps or (None,) * len(made.columns)))
+
+    def _give_up_or_begin(self, heaps: Sequence[np.ndarray | None]) -> None:
+        """Forget everything; for ever, if it was of no use."""
+        self._is_off = self._uses < _LEAST_USES * self._known
+        self._forget(() if self._is_off else heaps)
 
     def _compute(self, rows: Batch) -> Batch:
         made = self._function(rows)
@@ -104,24 +142,23 @@ class Remembered:
     def _slots(self, batch: Batch) -> np.ndarray | None:
         """The slot of each row's words, whose results are there; None if they cannot be kept."""
         words = [batch.columns[at].view(np.int64) for at in self._positions]
-        known = len(self._keys)
-        if len(words) == 1:
-            slots = self._keys.slots_of(words[0])
-        else:
-            slots = self._keys.slots(Batch.wrap(self._words, tuple(words), batch.rows))
-        self._uses += batch.rows
-        new = len(self._keys) - known
-        if new:
-            rows = np.flatnonzero(slots >= known)
-            first = np.empty(new, np.int64)
-            first[slots[rows[::-1]] - known] = rows[::-1]
-            try:
-                made = self._compute(batch.select(self._before).take(first))
-            except BaseException:
-                self._forget(())  # there are keys without results
-                raise
-            if not self._add(known, made):
+        first, second = words[0], words[-1]
+        slots, fresh = np.empty(batch.rows, np.int64), np.empty(batch.rows, np.int64)
+        for start in range(0, batch.rows, _ROWS):
+            if start and self._known > MOST:
                 return None
+            part = slice(start, start + _ROWS)
+            added = number_words(self._cells, first[part], second[part], self._known, slots[part], fresh)
+            self._uses += len(slots[part])
+            if added:
+                try:
+                    made = self._compute(batch.select(self._before).take(fresh[:added] + start))
+                except BaseException:
+                    self._forget(())  # there are words without results
+                    raise
+                if not self._add(self._known, made):
+                    return None
+                self._known += added
         return slots
 
     def _add(self, known: int, made: Batch) -> bool:
