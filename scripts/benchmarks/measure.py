@@ -11,6 +11,7 @@ import click
 import orjson
 
 from tokenring.nexmark.bench.rendering import machine
+from tokenring.nexmark.queries import QUERIES
 from tokenring.nexmark.staging.staged import StagedEvents
 from tokenring.tools.system.files import PathOption, replace
 from tokenring.tools.system.progress import progress_line
@@ -52,6 +53,15 @@ json_option = click.option(
     metavar="FILE",
     type=PathOption(),
     help="Where the figures go.",
+)
+queries_option = click.option(
+    "--query",
+    "queries",
+    multiple=True,
+    type=click.Choice(tuple(QUERIES)),
+    default=tuple(QUERIES),
+    metavar="QUERY...",
+    help="[default: all]",
 )
 
 

@@ -14,6 +14,7 @@ from scripts.benchmarks.measure import (
     input_option,
     json_option,
     median_of,
+    queries_option,
     rounds_option,
     take_turns,
     write_json,
@@ -22,7 +23,6 @@ from scripts.benchmarks.render import render
 from tokenring.nexmark.bench.experiments import require_events
 from tokenring.nexmark.bench.sweeps import ListCommand
 from tokenring.nexmark.measure.verdict import LONGEST, until_decided
-from tokenring.nexmark.queries import QUERIES
 from tokenring.nexmark.run.runner import Plan, run_query
 from tokenring.nexmark.staging.staged import StagedEvents
 from tokenring.tools.system.files import require_writable
@@ -45,10 +45,7 @@ _HICCUPS = ("p999", "max")
 @rounds_option
 @events_option
 @json_option
-@click.option(
-    "--query", "queries", multiple=True, type=click.Choice(tuple(QUERIES)), default=tuple(QUERIES), metavar="QUERY...",
-    help="[default: all]",
-)  # fmt: skip
+@queries_option
 def command(
     input_folder: Path,
     rate: float,

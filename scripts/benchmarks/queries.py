@@ -15,6 +15,7 @@ from scripts.benchmarks.measure import (
     input_option,
     json_option,
     of_events,
+    queries_option,
     rounds_option,
     spread,
     take_turns,
@@ -42,10 +43,7 @@ REFERENCES = ("duckdb", "polars")
 @rounds_option
 @events_option
 @json_option
-@click.option(
-    "--query", "queries", multiple=True, type=click.Choice(tuple(QUERIES)), default=tuple(QUERIES), metavar="QUERY...",
-    help="[default: all]",
-)  # fmt: skip
+@queries_option
 def command(
     input_folder: Path,
     workers: tuple[int, ...],

@@ -15,13 +15,21 @@ import click
 import numpy as np
 
 from scripts.benchmarks.earlier import unpack_commit
-from scripts.benchmarks.measure import ROOT, input_option, json_option, rounds_option, spread, take_turns, write_json
+from scripts.benchmarks.measure import (
+    ROOT,
+    input_option,
+    json_option,
+    queries_option,
+    rounds_option,
+    spread,
+    take_turns,
+    write_json,
+)
 from scripts.benchmarks.memory import anonymous_mb
 from scripts.benchmarks.render import render
 from tokenring.engine import Config, InputPort, Notify, Schema, Worker, execute
 from tokenring.nexmark.bench.sweeps import ListCommand
 from tokenring.nexmark.measure import anonymous_mb as own_mb
-from tokenring.nexmark.queries import QUERIES
 from tokenring.nexmark.staging.staged import StagedEvents
 from tokenring.operators import Count, Throttle, Tumbling, aggregate, from_generator
 from tokenring.tools.errors import CommandError, OptionError
@@ -42,10 +50,7 @@ _BATCHES_A_WINDOW = 8
     "--events", "sizes", type=click.IntRange(1), nargs=2, default=(2_000_000, 10_000_000), show_default=True,
     help="The fewer and the more events, between which memory grows by the state of those that are more.",
 )  # fmt: skip
-@click.option(
-    "--query", "queries", multiple=True, type=click.Choice(tuple(QUERIES)), default=tuple(QUERIES), metavar="QUERY...",
-    help="[default: all]",
-)  # fmt: skip
+@queries_option
 @click.option("--commit", metavar="REV", help="Measure this earlier commit beside.")
 @click.option(
     "--long", "long_events", type=click.IntRange(1), metavar="N",
