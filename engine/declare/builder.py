@@ -105,8 +105,7 @@ class OperatorBuilder(Generic[Made_co]):
     def build_compiled(self, constructor: Callable[..., Compiled], texts: bool = False) -> None:
         """Give the operator compiled code: `constructor(context)` returns a Compiled, whose logic the worker's inner
         loop calls. GraphError in a loop, where outputs have summaries, and where text would pass to one that does not
-        say that it knows words of `texts` (docs/compiled_operators.md): compiled operators read words, and answer at
-        the time of what came.
+        say that it knows words of `texts`: compiled operators read words, and answer at the time of what came.
         """
         spec = self._spec
         if spec.summaries or spec.closed:
