@@ -201,7 +201,7 @@ def test_tables_are_put_between_the_markers(figures: Path, tmp_path: Path, capsy
     assert main(["tables", *options, "--check"]) == 0
     text = document.read_text()
     unmeasured = re.findall(r"Not measured yet: `\./scripts/benchmark (\w+)", text)
-    assert unmeasured == ["all", "workers", "roundtrip", "hops", "earlier"]
+    assert unmeasured == ["all", "workers", "roundtrip", "hops", "earlier", "state"]
     assert "| Q4 | TokenRing | 2 |" in text
     assert "operator winning_bids" in text
     document.write_text(text.replace("| Q4 | TokenRing | 2 |", "| Q4 | TokenRing | 3 |"))

@@ -80,7 +80,7 @@ def chain(group: SimulatedGroup, what: str, count: int, is_compiled: bool) -> In
     """So many operators behind a manual input, which is returned."""
     worker = group.workers[0]
     with (
-        patch.object(tokens, "can_be_compiled", lambda scope, *schemas: is_compiled),
+        patch.object(tokens, "can_be_compiled", lambda scope, *schemas, **how: is_compiled),
         group.building(worker),
         worker.dataflow("hops") as scope,
     ):

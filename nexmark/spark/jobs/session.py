@@ -121,7 +121,8 @@ def spark_job(main: Callable[[SparkSession, dict[str, Any], ProgressReporter], A
         traceback.print_exc()
         # When the JVM has been killed, what fails here is some connection: say what happened.
         with suppress(subprocess.TimeoutExpired):
-            print(f"Spark's JVM ended with status {jvm.wait(1)}; is the machine short of memory?", file=sys.stderr)
+            said = f"Spark's JVM ended with status {jvm.wait(1)}; is the machine short of memory?"
+            print(f"driver ERROR {said}", file=sys.stderr)  # as Spark marks them: threads may fail and print after it
         sys.exit(1)
     _stop(session, jvm)
     emit({"result": result})

@@ -98,7 +98,7 @@ def test_other_partitions_a_machine_without_java_and_an_odd_path(
 
 
 def history() -> dict[str, list[dict[str, Any]]]:
-    """Ties and gaps in time, huge and negative ids, bids without auction, equal rows; all times whole milliseconds."""
+    """Ties and gaps in time, huge and negative ids, bids without auction, equal bids; all times whole milliseconds."""
     dice = random.Random(5)
     moments = [dice.randrange(40) * MS_NS for _ in range(20)] + [10 * SECOND_NS, 10 * SECOND_NS, 3_600 * SECOND_NS]
     ids = [-(2**63), 2**63 - 1, 0, -1, *(dice.randrange(-(2**62), 2**62) for _ in range(200))]
@@ -114,7 +114,8 @@ def history() -> dict[str, list[dict[str, Any]]]:
         for n in range(3_000)
     ]
     bids += bids[:50]
-    persons = [{"id": dice.randrange(9), "date_time": dice.choice(moments), "city": f"c{n % 3}"} for n in range(40)]
+    people = dice.sample(range(-9, 40), 40)
+    persons = [{"id": people[n], "date_time": dice.choice(moments), "city": f"c{n % 3}"} for n in range(40)]
     return {"person": persons, "auction": auctions, "bid": bids}
 
 
