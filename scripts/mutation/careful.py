@@ -56,7 +56,7 @@ _QUERIES = (
     ("q19", 'ties="date_time event"', 'ties="date_time"', "equal times by arrival"),
     ("q19", 'ties="date_time event"', 'ties="event"', "equal prices by event alone"),
     ("q19", "k=10", "k=11", "eleven bids"),
-    ("q20", '"=="', '">="', "higher categories too"),
+    ("q20", 'col("category") == CATEGORY', 'col("category") >= CATEGORY', "higher categories too"),
     ("q21", "(?:&|^)", "(?:[&?]|^)", "behind a question mark too"),
     ("q21", "(?:&|^)", "(?:&)", "not at the start"),
     ("q21", "([^&]*)", "([^&]+)", "empty numbers are none"),
