@@ -51,6 +51,7 @@ _LEAST_DENSE = 1 << 10  # fewer are quick to find in any form
 _SPREAD = 16  # pairs among so many times as many are dense, which takes no more than cells do
 _MOST_DENSE = 1 << 32  # bytes, of which only some are written to
 _SPARE_BITS, _OWNER_BITS = 4, 16
+_MOST_MOVED = 1 << 24  # bytes of flags
 
 
 @kernel(void(WORDS, COLUMN, COLUMN))
@@ -160,6 +161,8 @@ class ValueSets:
 
     def _arrange(self) -> None:
         """Enter all pairs anew, without those of owners that are gone, packed so that all that came fit."""
+        if self._widened():
+            return
         row = self._row
         owners, parts, flags = self._live()
         values = parts + row[VALUE_BASE]
@@ -186,6 +189,28 @@ class ValueSets:
             self._dense = grown(self._dense, len(self._pairs) << int(row[VALUE_BITS]))
         self._link()
         _enter(row, owners << row[VALUE_BITS] | (values - row[VALUE_BASE]), flags)
+
+    def _widened(self) -> bool:
+        """Let values that are greater than any before fit into the dense form, if that is all there is to do: all
+        flags but the first owner's move as they are. Whether it was."""
+        row, limit = self._row, int(self._row[LIMIT])
+        bits, base, least = int(row[VALUE_BITS]), int(row[VALUE_BASE]), int(row[LEAST_VALUE])
+        wanted = (int(row[GREATEST_VALUE]) - base).bit_length()
+        room = 63 - int(row[FLAG_BITS]) - max(_OWNER_BITS, len(self._pairs).bit_length())
+        if not len(self._dense) or row[DEAD] or least < base or not bits < wanted <= room:
+            return False
+        row[VALUE_BITS] = min(wanted + _SPARE_BITS, room)
+        if (limit - 1) << bits > _MOST_MOVED or not self._is_dense(int(row[LIVE])):
+            row[VALUE_BITS] = bits
+            return False
+        self._dense = grown(self._dense, len(self._pairs) << int(row[VALUE_BITS]))
+        for owner in range(limit - 1, 0, -1):  # the last one first, into bytes that nobody has
+            origin = self._dense[owner << bits : owner + 1 << bits][least - base :]
+            target = owner << int(row[VALUE_BITS])
+            self._dense[target + least - base :][: len(origin)] = origin
+            origin[:] = 0
+        self._link()
+        return True
 
     def _fit(self, owners: int) -> bool:
         """Choose how values are packed, with room for others; False if bits are few."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -92,3 +94,33 @@ def test_many_values(step: int, keys: int) -> None:
     assert got["key"] == list(range(keys))
     assert got["all"] == [len(each) for each in sets]
     assert got["some"] == [len({value for value in each if value % 3 == 0}) for each in sets]
+
+
+@pytest.mark.parametrize(("keys", "is_widened"), [(1, True), (3, True), (40, False)])
+def test_values_that_become_greater(keys: int, is_widened: bool, tmp_path: Path) -> None:
+    """The dense form of few keys is widened as it is: flags of every key move, and none is lost or there twice."""
+    widened, note = value_sets.ValueSets._widened, tmp_path / "widened"
+
+    def noted(self: value_sets.ValueSets) -> bool:
+        done = widened(self)
+        if done:
+            note.touch()
+        return done
+
+    numbers = np.arange(400_000)
+    values = np.where(numbers % 5 == 0, numbers // 2, numbers) + 1_000  # every fifth comes again
+    table = pa.table({"key": numbers % keys, "value": values})
+
+    def program(scope: tr.Scope) -> Any:
+        rows = scope.read_arrow(table)
+        return rows.aggregate(
+            "key", all=tr.CountDistinct("value"), some=tr.CountDistinct("value", where=tr.col("value") % 3 == 0)
+        ).latest("key")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(value_sets.ValueSets, "_widened", noted)
+        got = tr.run(program, workers=1).sort_by("key").to_pydict()
+    of_keys = [np.unique(values[numbers % keys == key]) for key in range(keys)]
+    assert got["all"] == [len(each) for each in of_keys]
+    assert got["some"] == [int((each % 3 == 0).sum()) for each in of_keys]
+    assert note.exists() == is_widened
