@@ -37,7 +37,7 @@ def _names(document: dict[str, Any], profile: int) -> list[list[str]]:
 # With real workers
 
 
-@pytest.mark.parametrize("pace", [[], ["--rate", "400000"]], ids=["closed loop", "open loop"])
+@pytest.mark.parametrize("pace", [[], ["--rate", "4000000"]], ids=["closed loop", "open loop"])
 def test_files_for_every_worker_and_merged(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, staged: Path, pace: list[str]
 ) -> None:
@@ -59,6 +59,7 @@ def test_files_for_every_worker_and_merged(
     merged = orjson.loads((out / "merged.speedscope.json").read_bytes())
     assert [profile["name"] for profile in merged["profiles"]] == ["all workers", "worker 0", "worker 1"]
     assert {stack[0] for stack in _names(merged, 0)} == {"worker 0", "worker 1"}
+    seen: set[str] = set()
     for worker in (0, 1):
         one = orjson.loads((out / f"worker-{worker}.speedscope.json").read_bytes())
         stacks = _names(one, 0)
@@ -74,9 +75,11 @@ def test_files_for_every_worker_and_merged(
         assert total == pytest.approx(one["profiles"][0]["endValue"]) == pytest.approx(len(stacks) / 100)
         labels = {box.get("data-n", "") for box in _boxes((out / f"worker-{worker}.svg").read_text())}
         assert any(label.startswith("Worker.run (engine/worker/worker.py:") for label in labels)
-        assert any(label.startswith("operator 'winning_bids' of dataflow 'q4' (operators/") for label in labels)
+        seen |= labels
         operators = [stack for stack in stacks if stack and stack[-1].startswith("operator ")]
         assert {stack[-2] for stack in operators} <= {"kernel turn", "kernel run_once"}
+    # In an open loop a worker mostly waits: of so few samples one may have none of an operator.
+    assert any(label.startswith("operator 'winning_bids' of dataflow 'q4' (operators/") for label in seen)
     assert {"worker 0", "worker 1"} <= {box.get("data-n") for box in _boxes((out / "merged.svg").read_text())}
 
 
