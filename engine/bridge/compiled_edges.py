@@ -36,8 +36,10 @@ class CompiledEdges:
 
     def add(self, number: int, edge: Edge, schema: Schema) -> None:
         """Let messages of an edge of the world's tables go on to `edge`."""
-        heap = heap_of_words()
-        self._edges[number] = edge, schema, tuple([heap if kind.is_text else None for kind in schema.kinds])
+        heaps: Heaps = ()
+        if schema.has_text:
+            heaps = tuple([heap_of_words() if kind.is_text else None for kind in schema.kinds])
+        self._edges[number] = edge, schema, heaps
         if HEADER_WORDS + len(schema) > len(self._told):
             self._told = np.zeros(HEADER_WORDS + len(schema), np.int64)
             self._view = self._told.data
@@ -58,7 +60,7 @@ class CompiledEdges:
                 words = array_at(told[HEADER_WORDS + position], rows)
                 words.flags.writeable = False
                 columns.append(words if schema.all_int64 else words.view(schema.dtypes[position]))
-            batch = Batch.wrap(schema, tuple(columns), rows, heaps if schema.has_text else ())
+            batch = Batch.wrap(schema, tuple(columns), rows, heaps)
             batch.lend(self._lent)
             if told[KEYS]:
                 keys = array_at(told[KEYS], rows).copy()

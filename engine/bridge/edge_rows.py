@@ -107,7 +107,11 @@ class EdgeRows:
             edge["location"], edge["channel"] = channel.inbox.location, channel.number
             edge["most_rows"] = carrier.whole_rows
             edge["burst_channel"], edge["burst_rows"] = channel.bursts.number, channel.bursts.rows_limit
-        elif isinstance(channel, RemoteChannel) and isinstance(channel.carrier, TextRows):
+        elif (
+            isinstance(channel, RemoteChannel)
+            and isinstance(channel.carrier, TextRows)
+            and not channel.carrier.is_routed
+        ):
             self._make_text_edge(number, channel, channel.carrier, schema)
         else:
             edge["kind"] = OUTSIDE
@@ -115,10 +119,6 @@ class EdgeRows:
 
     def _make_text_edge(self, number: int, channel: RemoteChannel, carrier: TextRows, schema: Schema) -> None:
         edge = self._world.edges[number]
-        if carrier.is_routed:
-            edge["kind"] = OUTSIDE
-            self._edges.add(number, channel, schema)
-            return
         self._select(number, [schema.position(name) for name in carrier.schema.names])
         edge["kind"] = BROADCAST if carrier.is_broadcast else EXCHANGE
         edge["location"], edge["channel"] = channel.inbox.location, channel.number

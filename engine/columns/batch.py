@@ -207,14 +207,18 @@ class Batch:
         return Batch.wrap(schema, columns, self.rows, heaps, self)
 
     def copy(self) -> "Batch":
-        """A batch that owns its columns, and no more text than it needs."""
+        """A batch that owns its columns, and no more text than it needs; none where that lasts anyway."""
         if not self.heaps:
             return Batch.wrap(self.schema, tuple([column.copy() for column in self.columns]), self.rows)
         columns, heaps = [], []
         for words, heap in zip(self.columns, self.heaps, strict=True):
-            own = None if heap is None else Strings(words, heap).compact()
-            columns.append(words.copy() if own is None else own.words)
-            heaps.append(None if own is None else own.heap)
+            if heap is None or lasts(words, heap):
+                columns.append(words.copy())
+                heaps.append(heap)
+            else:
+                own = Strings(words, heap).compact()
+                columns.append(own.words)
+                heaps.append(own.heap)
         return Batch.wrap(self.schema, tuple(columns), self.rows, tuple(heaps))
 
     @classmethod

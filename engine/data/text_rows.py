@@ -141,13 +141,7 @@ class TextRows:
 
     def copied(self, columns: _Rows, start: int, stop: int) -> _Rows:
         """The same rows in memory of their own."""
-        batch = columns.batch.slice(start, stop)
-        if columns.is_common:
-            own = tuple([words.copy() for words in batch.columns])
-            batch = Batch.wrap(self.schema, own, batch.rows, batch.heaps)
-        else:
-            batch = batch.copy()
-        return _Rows(batch, columns.keys[start:stop].copy())
+        return _Rows(columns.batch.slice(start, stop).copy(), columns.keys[start:stop].copy())
 
     def size_bytes(self, columns: _Rows) -> int:
         """How much they are."""

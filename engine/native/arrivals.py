@@ -1,6 +1,5 @@
 """Messages from peers: those of compiled inputs are delivered here, the others are left to Python."""
 
-from tokenring.engine.columns import shift
 from tokenring.engine.native.layout import (
     ARRIVED,
     ARRIVED_FOR_PYTHON,
@@ -21,8 +20,9 @@ from tokenring.engine.native.layout import (
     inputs_at,
     queues_at,
 )
-from tokenring.engine.native.memory import claim, claim_text
+from tokenring.engine.native.memory import claim_text
 from tokenring.engine.native.messages import bare_message, enqueue
+from tokenring.engine.native.text_crossing import shifted_texts
 from tokenring.shm.kernels import LENGTH_BITS, kernel, words_at
 from tokenring.shm.memory import copy_bytes
 from tokenring.shm.queues import (
@@ -51,9 +51,8 @@ def _take_texts(words, message, texts, bytes_address, size_bytes):  # type: igno
     copy_bytes(words[TEXT_BASE] + offset, bytes_address, size_bytes)
     for column in range(header[WIDTH]):
         if is_text[column] != 0:
-            came, shifted = header[COLUMNS + column], claim(words, 8 * header[ROWS])
-            shift(words_at(came, header[ROWS]), offset << LENGTH_BITS, words_at(shifted, header[ROWS]))
-            header[COLUMNS + column] = shifted
+            came = header[COLUMNS + column]
+            header[COLUMNS + column] = shifted_texts(words, came, header[ROWS], offset << LENGTH_BITS)
 
 
 @kernel

@@ -20,7 +20,7 @@ from tokenring.engine.native.layout import (
 )
 from tokenring.engine.native.memory import log_change
 from tokenring.engine.native.messages import end_of_message
-from tokenring.engine.native.text_crossing import has_private_texts, routing_keys, write_texts
+from tokenring.engine.native.text_crossing import routing_keys, write_texts
 from tokenring.shm.kernels import kernel, table_at, words_at
 from tokenring.shm.memory import can_pack, copy_bytes, load_word, store_word
 from tokenring.shm.queues import FEW_WORKERS, PAD, begin, deal, has_room, message_words, pack, route
@@ -159,12 +159,12 @@ def _write_burst(words, message, edge, keys, start):  # type: ignore[no-untyped-
 
 
 @kernel
-def write_pieces(words, message, edge, start):  # type: ignore[no-untyped-def]
-    """Send and count pieces of a message from row `start` on, as far as there is room; where it ends."""
+def write_pieces(words, message, edge, start, copies):  # type: ignore[no-untyped-def]
+    """Send and count pieces of a message from row `start` on, as far as there is room; where it ends. copies: whether
+    bytes of texts are to be copied (`has_private_texts`)."""
     header = words_at(message, COLUMNS)
     rows, time = header[ROWS], header[TIME]
     keys = routing_keys(words, message, edge) if edge.kind == EXCHANGE else 0
-    copies = edge.texts != 0 and has_private_texts(words, message, edge)
     if header[KEYS] != 0 and edge.burst_rows > 0 and edge.kind == EXCHANGE:
         start = _write_burst(words, message, edge, keys, start)
     while start < rows:

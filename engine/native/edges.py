@@ -135,7 +135,7 @@ def retry(words):  # type: ignore[no-untyped-def]
         while edge.pending != 0:
             message = edge.pending
             header = words_at(message, COLUMNS)
-            at = write_pieces(words, message, edge, edge.pending_at)
+            at = write_pieces(words, message, edge, edge.pending_at, has_private_texts(words, message, edge))
             sent |= at > edge.pending_at
             edge.pending_at = at
             if at < header[ROWS]:
@@ -241,12 +241,12 @@ def send_at(world, me, output, message, time):  # type: ignore[no-untyped-def]
                 enqueue(words, edge.target, onward)
             elif edge.kind == EXCHANGE or edge.kind == BROADCAST:
                 at = 0
-                if edge.texts != 0 and has_private_texts(words, message, edge):
-                    if not largest_row_fits(words, message, edge):
-                        fail(world, me, TEXT_TOO_LONG, edge.limit_words, 0, 0)
-                        return
+                copies = has_private_texts(words, message, edge)
+                if copies and not largest_row_fits(words, message, edge):
+                    fail(world, me, TEXT_TOO_LONG, edge.limit_words, 0, 0)
+                    return
                 if edge.pending == 0:
-                    at = write_pieces(words, message, edge, 0)
+                    at = write_pieces(words, message, edge, 0, copies)
                 if at < header[ROWS]:
                     _postpone(words, message, edge, at)
             elif edge.kind == STAGE:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tokenring.engine.columns import gather, shift, text_bytes
+from tokenring.engine.columns import gather, text_bytes
 from tokenring.engine.native.layout import (
     AT_ONE_TIME,
     COLUMNS,
@@ -20,6 +20,7 @@ from tokenring.engine.native.layout import (
 )
 from tokenring.engine.native.memory import claim, claim_text
 from tokenring.engine.native.messages import bare_message, end_of_message, enqueue
+from tokenring.engine.native.text_crossing import shifted_texts
 from tokenring.shm.kernels import LENGTH_BITS, WORDS, int64, kernel, void, words_at
 from tokenring.shm.memory import SPACE_BYTES
 
@@ -51,14 +52,13 @@ def bring_texts(world, addresses, heaps, rows):  # type: ignore[no-untyped-def]
         offset = heaps[column] - words[TEXT_BASE]
         if heaps[column] == 0 or offset == 0:
             continue
-        source, address = words_at(addresses[column], rows), claim(words, 8 * rows)
-        target = words_at(address, rows)
-        addresses[column] = address
         if 0 < offset < SPACE_BYTES:
-            shift(source, offset << LENGTH_BITS, target)
-        else:
-            size_bytes = text_bytes(source)
-            gather(source, heaps[column], target, words[TEXT_BASE], claim_text(words, size_bytes))
+            addresses[column] = shifted_texts(words, addresses[column], rows, offset << LENGTH_BITS)
+            continue
+        source, address = words_at(addresses[column], rows), claim(words, 8 * rows)
+        at = claim_text(words, text_bytes(source))
+        gather(source, heaps[column], words_at(address, rows), words[TEXT_BASE], at)
+        addresses[column] = address
 
 
 @kernel(int64(int64, WORDS))

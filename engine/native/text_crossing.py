@@ -55,11 +55,18 @@ def shifted_texts(words, address, rows, by):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def _crossing(message, edge):  # type: ignore[no-untyped-def]
+    """A message's words; of its columns, which are text; the positions of those that cross."""
+    header = words_at(message, COLUMNS + words_at(message, COLUMNS)[WIDTH])
+    return header, words_at(edge.texts, header[WIDTH]), words_at(edge.columns, edge.width)
+
+
+@kernel
 def has_private_texts(words, message, edge):  # type: ignore[no-untyped-def]
     """Whether bytes are to be copied, of texts of the columns that cross."""
-    header = words_at(message, COLUMNS + words_at(message, COLUMNS)[WIDTH])
-    is_text = words_at(edge.texts, header[WIDTH])
-    chosen = words_at(edge.columns, edge.width)
+    if edge.texts == 0:
+        return False
+    header, is_text, chosen = _crossing(message, edge)
     for at in range(edge.width):
         if is_text[chosen[at]] != 0:
             if not is_all_common(words_at(header[COLUMNS + chosen[at]], header[ROWS]), words[TEXT_COMMON]):
@@ -70,9 +77,7 @@ def has_private_texts(words, message, edge):  # type: ignore[no-untyped-def]
 @kernel
 def _with_heaps(words, message, edge):  # type: ignore[no-untyped-def]
     """The addresses of the columns that cross, and of what their words of text point into, 0 for others."""
-    header = words_at(message, COLUMNS + words_at(message, COLUMNS)[WIDTH])
-    is_text = words_at(edge.texts, header[WIDTH])
-    chosen = words_at(edge.columns, edge.width)
+    header, is_text, chosen = _crossing(message, edge)
     room = claim(words, 16 * edge.width)
     columns, heaps = words_at(room, edge.width), words_at(room + 8 * edge.width, edge.width)
     for at in range(edge.width):
@@ -84,9 +89,7 @@ def _with_heaps(words, message, edge):  # type: ignore[no-untyped-def]
 @kernel
 def largest_row_fits(words, message, edge):  # type: ignore[no-untyped-def]
     """Whether each row of a message, its texts with it, fits into a message of the queue."""
-    header = words_at(message, COLUMNS + words_at(message, COLUMNS)[WIDTH])
-    is_text = words_at(edge.texts, header[WIDTH])
-    chosen = words_at(edge.columns, edge.width)
+    header, is_text, chosen = _crossing(message, edge)
     room = 8 * (edge.limit_words - message_words(1, edge.width))
     for row in range(header[ROWS]):
         octets = 0

@@ -106,22 +106,25 @@ class _File:
                 self._mapping = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
             self.octets = np.frombuffer(self._mapping, np.uint8)
 
+    def _advise(self, advice: int, start: int, stop: int) -> None:
+        if self._mapping is not None:
+            self._mapping.madvise(advice, start, stop - start)
+
     def read_ahead(self) -> None:
         """Tell the system that the file is read from its start to its end."""
-        if self._mapping is not None:
-            self._mapping.madvise(mmap.MADV_SEQUENTIAL)
+        self._advise(mmap.MADV_SEQUENTIAL, 0, len(self.octets))
 
     def map_ahead(self, size: int) -> None:
         """Have the first `size` bytes mapped now: reading them is no page fault then."""
-        if self._mapping is not None and size > 0:
+        if size > 0:
             with contextlib.suppress(OSError):  # an older kernel: pages are mapped as they are read
-                self._mapping.madvise(_MADV_POPULATE_READ, 0, size)
+                self._advise(_MADV_POPULATE_READ, 0, size)
 
     def release_before(self, byte: int) -> None:
         """Give back whole pages before `byte`; who looks there once more gets them from the page cache."""
         done = byte // mmap.PAGESIZE * mmap.PAGESIZE
-        if self._mapping is not None and done > self._released:
-            self._mapping.madvise(mmap.MADV_DONTNEED, self._released, done - self._released)
+        if done > self._released:
+            self._advise(mmap.MADV_DONTNEED, self._released, done)
             self._released = done
 
 
@@ -134,15 +137,8 @@ class _TextFile(_File):
         self.octets = mapped.octets
         self.offset = mapped.offset
 
-    def map_ahead(self, size: int) -> None:
-        if size > 0:
-            self._mapped.advise(_MADV_POPULATE_READ, 0, size)
-
-    def release_before(self, byte: int) -> None:
-        done = byte // mmap.PAGESIZE * mmap.PAGESIZE
-        if done > self._released:
-            self._mapped.advise(mmap.MADV_DONTNEED, self._released, done)
-            self._released = done
+    def _advise(self, advice: int, start: int, stop: int) -> None:
+        self._mapped.advise(advice, start, stop)
 
 
 class _Column:

@@ -20,7 +20,7 @@ from tokenring.engine.compiled import (
     words_at,
     world_at,
 )
-from tokenring.engine.raw import LENGTH_MASK
+from tokenring.engine.raw import LENGTH_BITS, LENGTH_MASK
 from tokenring.operators.state import BASE, COMMON, KeptTexts, grown, has_room_for_texts, keep_text, kept_texts
 
 # Words: where KeptTexts has its words; cells with a number + 1 each; by number the text's word and its hash; room for
@@ -33,6 +33,12 @@ _NO_NUMBER, _NO_WORD, _NULL = -2, -2, -1
 
 
 @kernel
+def _home(hashed, mask):  # type: ignore[no-untyped-def]
+    """Where probing for a text of this hash begins."""
+    return (hashed ^ (hashed >> 17)) & mask
+
+
+@kernel
 def _number(world, own, word):  # type: ignore[no-untyped-def]
     """A text's number; where it is new and there is no room, _NO_NUMBER."""
     texts = kept_texts(own[_TEXTS])
@@ -40,7 +46,7 @@ def _number(world, own, word):  # type: ignore[no-untyped-def]
     cells, hashes = words_at(own[_CELLS], mask + 1), words_at(own[_HASHES], own[_CAPACITY])
     stored = words_at(own[_STORED], own[_CAPACITY])
     mixed = text_hash(word, texts[BASE])
-    at = (mixed ^ (mixed >> 17)) & mask
+    at = _home(mixed, mask)
     while cells[at] != 0:
         number = cells[at] - 1
         if hashes[number] == mixed and text_equal(stored[number], texts[BASE], word, texts[BASE]):
@@ -61,7 +67,7 @@ def _fill(cells, hashes):  # type: ignore[no-untyped-def]
     """Enter all numbers into cells that are empty."""
     mask = len(cells) - 1
     for number in range(len(hashes)):
-        at = (hashes[number] ^ (hashes[number] >> 17)) & mask
+        at = _home(hashes[number], mask)
         while cells[at] != 0:
             at = (at + 1) & mask
         cells[at] = number + 1
@@ -84,7 +90,7 @@ def _number_texts(world, address, column, numbers):  # type: ignore[no-untyped-d
             elif word >= common:  # where its bytes are, others are when the round is over
                 number = _number(world, own, word)
             else:
-                pair = lately[((word >> 24) ^ (word >> 33)) & (_LATELY_PAIRS - 1)]
+                pair = lately[((word >> LENGTH_BITS) ^ (word >> (LENGTH_BITS + 9))) & (_LATELY_PAIRS - 1)]
                 if pair[0] != word:
                     number = _number(world, own, word)
                     if number != _NO_NUMBER:
@@ -148,9 +154,9 @@ class _TextNumbers:
             self._texts.make_room([self._stored[:count]])
         if count < len(self._stored):
             return
-        self._stored = grown(self._stored, max(_FIRST_TEXTS, count + 1))
+        self._stored = grown(self._stored, max(_FIRST_TEXTS, count + 1))  # a power of two: it doubles
         self._hashes = grown(self._hashes, len(self._stored))
-        self._cells = np.zeros(2 * _power_of_two_from(len(self._stored)), np.int64)
+        self._cells = np.zeros(2 * len(self._stored), np.int64)
         _fill(self._cells, self._hashes[:count])
         words[_CELLS], words[_CELL_COUNT] = address_of(self._cells), len(self._cells)
         words[_STORED], words[_HASHES] = address_of(self._stored), address_of(self._hashes)
@@ -174,7 +180,3 @@ class TextKeys:
         """Make room for another text in each column, where there is none."""
         for numbers in self._numbers.values():
             numbers.grow()
-
-
-def _power_of_two_from(value: int) -> int:
-    return 1 << (value - 1).bit_length()

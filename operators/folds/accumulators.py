@@ -274,12 +274,19 @@ def _width(folds: int) -> int:
     return -(-folds // 8) * 8 if folds > 4 else (1, 1, 2, 4, 4)[folds]
 
 
-def _sets_of(plan: Plan) -> list[tuple[DistinctValues, str, list[int]]]:
-    """For the folds that count different values: the sets of a column that several share, the column, their numbers."""
+def counted_columns(plan: Plan, most: int) -> list[tuple[str, list[int]]]:
+    """The columns of which folds count different values, each with the numbers of these folds: at most so many, others
+    under the same column again."""
     numbers: dict[str, list[int]] = {}
     for at, fold in enumerate(plan.folds):
         if fold.operation == DISTINCT and fold.column is not None:
             numbers.setdefault(fold.column, []).append(at)
-    pieces = [(column, found[at : at + MOST_SETS]) for column, found in numbers.items()
-              for at in range(0, len(found), MOST_SETS)]  # fmt: skip
-    return [(DistinctValues(plan.schema.kind(column), len(piece)), column, piece) for column, piece in pieces]
+    return [(column, found[at : at + most]) for column, found in numbers.items() for at in range(0, len(found), most)]
+
+
+def _sets_of(plan: Plan) -> list[tuple[DistinctValues, str, list[int]]]:
+    """For the folds that count different values: the sets of a column that several share, the column, their numbers."""
+    return [
+        (DistinctValues(plan.schema.kind(column), len(numbers)), column, numbers)
+        for column, numbers in counted_columns(plan, MOST_SETS)
+    ]

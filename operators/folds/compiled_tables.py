@@ -4,7 +4,7 @@ import numpy as np
 
 from tokenring.engine import Schema, kernel
 from tokenring.engine.compiled import address_of, table_at, words_at
-from tokenring.operators.folds.accumulators import Accumulators
+from tokenring.operators.folds.accumulators import Accumulators, counted_columns
 from tokenring.operators.folds.functions import Fold
 from tokenring.operators.folds.kernels import BLOCK, DISTINCT, FIRST, LAST, MAX, MAX_FLOAT, MIN, MIN_FLOAT
 from tokenring.operators.folds.plan import Plan
@@ -95,15 +95,7 @@ class FoldTables:
 
     def __init__(self, plan: Plan, state: Accumulators) -> None:
         self._state = state
-        columns: dict[int, list[int]] = {}
-        for number, fold in enumerate(plan.folds):
-            if fold.operation == DISTINCT and fold.column is not None:
-                columns.setdefault(plan.schema.position(fold.column), []).append(number)
-        pieces = [
-            (column, numbers[at : at + MOST_FLAGS])
-            for column, numbers in columns.items()
-            for at in range(0, len(numbers), MOST_FLAGS)
-        ]
+        pieces = counted_columns(plan, MOST_FLAGS)
         flags = {
             number: (at, 1 << flag) for at, (_, numbers) in enumerate(pieces) for flag, number in enumerate(numbers)
         }
@@ -114,7 +106,8 @@ class FoldTables:
         self._kept = np.zeros(len(rows), np.int64)
         self._sets = np.zeros((len(pieces), SET_WORDS), np.int64)
         self._values = [
-            ValueSets(words, column, numbers) for words, (column, numbers) in zip(self._sets, pieces, strict=True)
+            ValueSets(words, plan.schema.position(column), numbers)
+            for words, (column, numbers) in zip(self._sets, pieces, strict=True)
         ]
         self._scratch = np.zeros((SET_SCRATCH_ROWS if pieces else 0, BLOCK), np.int64)
 

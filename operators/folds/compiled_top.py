@@ -190,8 +190,8 @@ def compiled_top(
 ) -> CompiledLogic:
     """What changes in the `most` best rows of each key, by keys of words, without float64. orders: the column that
     counts, then the ties. each: whether it is said of each row, or of each message. width: how many of the columns are
-    sent, before the rank. Memory: for each key, most rows of
-    the columns that are not of the key (8 bytes more for each order of float64), the key and 16 bytes."""
+    sent, before the rank. Memory: for each key, most rows of the columns that are not of the key (8 bytes more for each
+    order of float64), the key and 16 bytes."""
     state = _State(schema, by, orders, most, largest, width)
     state.words[_EACH] = each
     return CompiledLogic(state.words, _answer_changes, owners=(state,), make_room=state.grow)

@@ -167,13 +167,13 @@ class ValueSets:
         owners, parts, flags = self._live()
         values = parts + row[VALUE_BASE]
         _free_owners(row)
-        if not self._fit(len(self._pairs)):
+        if not self._fit():
             if self._values is not None:
                 raise MemoryError("too many values of too many keys to count in one worker; have more workers")
             self._values = Keys(Schema("value"), ("value",))
             values = self._values.slots_of(values)
             row[LEAST_VALUE], row[GREATEST_VALUE] = 0, max(self._values.limit, 1)
-            self._fit(len(self._pairs))
+            self._fit()
         elif self._values is not None:
             known = self._values.live()
             self._values.remove(known[~np.isin(known, values)])
@@ -196,7 +196,7 @@ class ValueSets:
         row, limit = self._row, int(self._row[LIMIT])
         bits, base, least = int(row[VALUE_BITS]), int(row[VALUE_BASE]), int(row[LEAST_VALUE])
         wanted = (int(row[GREATEST_VALUE]) - base).bit_length()
-        room = 63 - int(row[FLAG_BITS]) - max(_OWNER_BITS, len(self._pairs).bit_length())
+        room = self._bits_of_values()
         if not len(self._dense) or row[DEAD] or least < base or not bits < wanted <= room:
             return False
         row[VALUE_BITS] = min(wanted + _SPARE_BITS, room)
@@ -212,14 +212,18 @@ class ValueSets:
         self._link()
         return True
 
-    def _fit(self, owners: int) -> bool:
+    def _bits_of_values(self) -> int:
+        """How many bits values can have, above flags and below as many owners as there is room for."""
+        return 63 - int(self._row[FLAG_BITS]) - max(_OWNER_BITS, len(self._pairs).bit_length())
+
+    def _fit(self) -> bool:
         """Choose how values are packed, with room for others; False if bits are few."""
         row = self._row
         least, greatest = int(row[LEAST_VALUE]), int(row[GREATEST_VALUE])
         if least > greatest:
             return True
         bits = (greatest - least).bit_length()
-        room = 63 - int(row[FLAG_BITS]) - max(_OWNER_BITS, owners.bit_length())
+        room = self._bits_of_values()
         if bits + 2 > room:
             return False
         bits = min(bits + _SPARE_BITS, room)

@@ -34,6 +34,7 @@ from tokenring.tools.system.files import require_writable
 
 RATES = (1e5, 1e6, 4e6, 8e6, 16e6, 24e6, 32e6, 48e6)
 FLOOR_ROWS = 4_000_000
+LATENCIES, HICCUPS = ("p50", "p99", "p999", "max"), ("p999", "max")
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,6 @@ def command(
             outcome = measure_floor(keys, values, case.workers, plan, available) | {"hiccups_ms": hiccups}
         else:
             outcome = run_query(plan)
-        meters = outcome["hiccups_ms"]
         return {
             "dnf": outcome["dnf"],
             "verdict": outcome["verdict"],
@@ -116,7 +116,7 @@ def command(
             "seconds": outcome["seconds"],
             "events_per_second": outcome["events_per_second"],
             "latency_ms": outcome["latency_ms"],
-            "hiccup_ms": {name: max(meter[name] for meter in meters) for name in ("p999", "max")},
+            "hiccup_ms": hiccups_of(outcome),
             "active_step_us": outcome.get("active_step_us"),
         }
 
@@ -125,6 +125,11 @@ def command(
     figures = list(summarise(cases, outcomes))
     data = write_json(json_file, "latency", parameters, {"figures": figures, "held": held(figures)})
     click.echo(render(data))
+
+
+def hiccups_of(outcome: dict[str, Any]) -> dict[str, float]:
+    """The worst of what the meters on a run's cores saw."""
+    return {name: max(meter[name] for meter in outcome["hiccups_ms"]) for name in HICCUPS}
 
 
 def holds(run: dict[str, Any]) -> bool:
@@ -148,9 +153,9 @@ def summarise(cases: list[Case], outcomes: list[list[dict[str, Any]]]) -> Iterat
             "rounds": len(of_case),
             "held": len(held_runs),
             "latency_ms": {
-                name: median_of(run["latency_ms"][name] for run in held_runs) for name in ("p50", "p99", "p999", "max")
+                name: median_of(run["latency_ms"][name] for run in held_runs) for name in LATENCIES
             },
-            "hiccup_ms": {name: median_of(run["hiccup_ms"][name] for run in held_runs) for name in ("p999", "max")},
+            "hiccup_ms": {name: median_of(run["hiccup_ms"][name] for run in held_runs) for name in HICCUPS},
             "p50_over_floor": own / floor if own is not None and floor else None,
             "runs": of_case,
         }

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from scripts.benchmarks.latency import holds
+from scripts.benchmarks.latency import HICCUPS, LATENCIES, hiccups_of, holds
 from scripts.benchmarks.measure import (
     events_option,
     input_option,
@@ -26,9 +26,6 @@ from tokenring.nexmark.measure.verdict import LONGEST, until_decided
 from tokenring.nexmark.run.runner import Plan, run_query
 from tokenring.nexmark.staging.staged import StagedEvents
 from tokenring.tools.system.files import require_writable
-
-_LATENCIES = ("p50", "p99", "p999", "max")
-_HICCUPS = ("p999", "max")
 
 
 @click.command(cls=ListCommand)
@@ -86,9 +83,7 @@ def summarise(query: str, runs: list[dict[str, Any]]) -> dict[str, Any]:
         "rounds": len(runs),
         "held": len(held),
         "verdicts": [run["verdict"] for run in runs],
-        "latency_ms": {name: median_of(run["latency_ms"][name] for run in held) for name in _LATENCIES},
-        "hiccup_ms": {
-            name: median_of(max(meter[name] for meter in run["hiccups_ms"]) for run in held) for name in _HICCUPS
-        },
+        "latency_ms": {name: median_of(run["latency_ms"][name] for run in held) for name in LATENCIES},
+        "hiccup_ms": {name: median_of(hiccups_of(run)[name] for run in held) for name in HICCUPS},
         "runs": [{name: run[name] for name in ("latency_ms", "hiccups_ms", "slope", "anonymous_mb")} for run in runs],
     }

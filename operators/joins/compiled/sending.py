@@ -45,19 +45,26 @@ def send_alone(world, me, state, side, message, rows, time):  # type: ignore[no-
 
 
 @kernel
+def _of_next_time(rows, times, last, some):  # type: ignore[no-untyped-def]
+    """Write down the rows of the least time behind `last`: how many, and that time."""
+    at, count = COMPLETE, 0
+    for time in times:
+        if last < time < at:
+            at = time
+    for i in range(len(rows)):
+        if times[i] == at:
+            some[count] = rows[i]
+            count += 1
+    return count, at
+
+
+@kernel
 def send_alone_at(world, me, state, side, places, times):  # type: ignore[no-untyped-def]
     """Rows of one side that are kept, each at its time, by the right of the message at hand of the other."""
     some = scratch(world, len(places))
     sent, last = 0, -1
     while sent < len(places):
-        at, count = COMPLETE, 0
-        for time in times:
-            if last < time < at:
-                at = time
-        for i in range(len(places)):
-            if times[i] == at:
-                some[count] = places[i]
-                count += 1
+        count, at = _of_next_time(places, times, last, some)
         send_at(world, me, 0, alone_of(world, me, state, JOINED, side, 0, some[:count]), at)
         sent, last = sent + count, at
 
@@ -68,16 +75,9 @@ def send_due(world, me, state, side, message, rows, dues):  # type: ignore[no-un
     some = scratch(world, len(rows))
     sent, last = 0, -1
     while sent < len(rows):
-        at, count = COMPLETE, 0
-        for due in dues:
-            if last < due < at:
-                at = due
+        count, at = _of_next_time(rows, dues, last, some)
         if not state[EXACT]:
             send_alone(world, me, state, side, message, rows, at)
             return
-        for i in range(len(rows)):
-            if dues[i] == at:
-                some[count] = rows[i]
-                count += 1
         send_alone(world, me, state, side, message, some[:count], at)
         sent, last = sent + count, at
