@@ -90,3 +90,17 @@ def test_a_token_lost_in_a_cycle_is_told_of_and_time_goes_on(
     said = capfd.readouterr().err
     assert "a token of operator 'loser' output 0 on worker 0 at time 0 was lost without drop()" in said
     assert "nothing has moved" not in said
+
+
+def test_what_building_made_is_looked_at_before_the_run() -> None:
+    """Else the first quiet moment of the run would last as long as that takes."""
+
+    def program(worker: Worker) -> tuple[int, int]:
+        with worker.dataflow() as scope:
+            scope.new_input(VALUE)
+            made = [[] for _ in range(20_000)]
+        return len(made), gc.get_count()[0]
+
+    for made, young in execute(program, workers=2):
+        assert made == 20_000
+        assert young < 1_000
