@@ -16,8 +16,10 @@ from tokenring.engine.graph import (
     Pipeline,
     Signal,
     Source,
+    Target,
     arriving_schema,
 )
+from tokenring.engine.running import Probe
 from tokenring.engine.texts import can_have_texts
 from tokenring.engine.times import PathSummary
 
@@ -82,6 +84,10 @@ class OperatorBuilder(Generic[Made_co]):
             self._spec.summaries[input_port, port] = summary
         made: Made_co = self._scope.stream_class(self._scope, Source(self.number, port), schema)
         return made
+
+    def probe(self, port: int) -> Probe:
+        """A handle to watch what this input, on any worker, has still to take."""
+        return self._scope.watch(Target(self.number, port))
 
     def build(self, constructor: Constructor) -> None:
         """Give the operator its code: `constructor(context, *tokens)` returns `logic(*inputs, *outputs)`."""

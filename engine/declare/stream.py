@@ -5,18 +5,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from tokenring.engine.columns import Schema
 from tokenring.engine.errors import NoSuchMethodError
-from tokenring.engine.graph import (
-    BatchFunction,
-    Constructor,
-    Fusable,
-    InputSpec,
-    Notify,
-    Pact,
-    Source,
-    Stage,
-    Target,
-    Updates,
-)
+from tokenring.engine.graph import BatchFunction, Constructor, Fusable, InputSpec, Notify, Pact, Source, Stage, Updates
 from tokenring.engine.running import Probe
 
 if TYPE_CHECKING:
@@ -133,7 +122,7 @@ class Stream:
         builder = self.operator(name, notify)
         port = builder.input(self, pact)
         builder.build(constructor)
-        return self.scope.watch(Target(builder.number, port))
+        return builder.probe(port)
 
     def probe(self) -> Probe:
         """A handle to watch this stream's frontier from outside the dataflow.

@@ -10,10 +10,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tokenring.engine import InputPort, Notify, OperatorContext, Probe, Stream
+from tokenring.engine.compiled import DONE, Compiled, entry, peek, rows_of, state_of, take
 from tokenring.nexmark.queries import Query
 
 if TYPE_CHECKING:
     import pyarrow as pa  # imported when it is needed: most runs count
+
+
+@entry
+def _count(world, me):  # type: ignore[no-untyped-def]
+    """Count the rows that came."""
+    own = state_of(world, me, 1)
+    while True:
+        message = peek(world, me, 0)
+        if message == 0:
+            return DONE
+        own[0] += rows_of(message)
+        take(world, me, 0)
 
 
 class Rows:
@@ -22,23 +35,29 @@ class Rows:
     def __init__(self, query: Query, file: Path | None) -> None:
         self._query = query
         self._file = file
-        self._count = 0
+        self._count = np.zeros(1, np.int64)
         self._writer: Any = None if file is None else _writer(file, query.result.to_arrow())
 
     def sink(self, stream: Stream) -> Probe:
         """Take a stream's rows; the probe tells which have been taken on all workers."""
         writer = self._writer
+        builder = stream.operator("result", Notify.NEVER)
+        port = builder.input(stream)
 
         def construct(context: OperatorContext) -> Callable[[InputPort], None]:
             def logic(rows: InputPort) -> None:
                 for _, batch in rows:
-                    self._count += batch.rows
+                    self._count[0] += batch.rows
                     if writer is not None:
                         writer.write_batch(batch.to_arrow())
 
             return logic
 
-        return stream.sink("result", construct, notify=Notify.NEVER)
+        if writer is None and builder.can_be_compiled_with_texts:
+            builder.build_compiled(lambda context: Compiled(_count, self._count), texts=True)
+        else:
+            builder.build(construct)
+        return builder.probe(port)
 
     def close(self) -> int:
         """Finish the file, with the last row of each key where a result changes; returns the number of rows."""
@@ -46,7 +65,7 @@ class Rows:
             self._writer.close()
             if self._query.key:
                 self._keep(last_rows(_mapped(self._file), self._query.key))
-        return self._count
+        return int(self._count[0])
 
     def _keep(self, table: pa.Table) -> None:
         """Put other rows in the file's place."""
@@ -55,7 +74,7 @@ class Rows:
         with _writer(another, table.schema) as writer:
             writer.write_table(table)
         os.replace(another, self._file)
-        self._count = table.num_rows
+        self._count[0] = table.num_rows
 
 
 def file_of(folder: Path, worker: int) -> Path:
