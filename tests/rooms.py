@@ -13,7 +13,7 @@ ROOMS = {
         *("declare", "cores", "worker", "ask", "group"),
     ),
     "operators": (
-        *("state", "expressions", "rows", "time", "mechanisms", "folds", "sessions", "aggregates"),
+        *("state", "expressions", "rows", "time", "mechanisms", "folds", "running", "sessions", "aggregates"),
         *("joins.kept", "joins.compiled", "joins", "sources", "sinks", "capture", "graphs", "paper", "fluent"),
     ),
     "tools": ("system", "profile", "programs", "commands"),

@@ -9,13 +9,13 @@ from tokenring.operators.aggregates.compiled_sliding import compiled_sliding
 from tokenring.operators.aggregates.compiled_windows import compiled_local, compiled_windows
 from tokenring.operators.aggregates.local_panes import LocalPanes
 from tokenring.operators.aggregates.pane_state import PANE
-from tokenring.operators.aggregates.running import running
 from tokenring.operators.aggregates.window_results import Windows
 from tokenring.operators.durations import Span
 from tokenring.operators.expressions import Alias, with_aliased
 from tokenring.operators.folds import ALL, Accumulators, Aggregate, Plan, can_fold, to_owners, with_conditions
 from tokenring.operators.mechanisms import EACH, FINAL, CompiledLogic, emission, mechanism_of
 from tokenring.operators.rows import Columns, exchanged_by, with_key
+from tokenring.operators.running import running
 from tokenring.operators.sessions import Sessions, compiled_sessions
 from tokenring.operators.state import require_rows, updates_by
 from tokenring.operators.time import (
@@ -68,7 +68,8 @@ def aggregate(
     Without a window, emit="batch": for each message the values so far of the keys in it, at its time; emit="each": for
     each row those of its key, in the order in which rows come; emit="final": each key once, when the input has ended.
     Memory: each key, 20 to 32 bytes and 8 a word of state. In a loop "batch" is by epoch and finished round, and
-    everything else is refused by GraphError.
+    everything else is refused by GraphError. Under "batch", where keys come often, each worker first makes the rows of
+    a key in a message one, which crosses, if all it takes is counts, sums of integers, least and greatest ones.
 
     With a window (Tumbling, Sliding, Session), rows start with (window_start, window_end), of the kind of the window's
     time. A window's rows are sent when no more can come for it, `lateness` after its end, at that time (sessions that

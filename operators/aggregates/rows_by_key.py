@@ -5,11 +5,11 @@ from typing import Any
 
 from tokenring.engine import AnyStream, Batch, Exchange, Schema
 from tokenring.operators.aggregates.aggregate import aggregate
-from tokenring.operators.aggregates.compiled_running import compiled_firsts
 from tokenring.operators.aggregates.owner_panes import windowed
 from tokenring.operators.folds import Best, Count, Plan, TopState, can_fold, compiled_best
 from tokenring.operators.mechanisms import EACH, FINAL, emission, mechanism_of
 from tokenring.operators.rows import Column, Columns, exchanged_by, unnamed, with_key, without_unnamed
+from tokenring.operators.running import compiled_firsts
 from tokenring.operators.state import Keys, require_newest, require_rows, updates_by
 from tokenring.operators.time import check_order
 

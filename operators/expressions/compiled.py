@@ -23,7 +23,8 @@ from tokenring.engine.compiled import (
     words_at,
     world_at,
 )
-from tokenring.operators.expressions.machine import BLOCK, run
+from tokenring.operators.expressions.machine import BLOCK, LOAD, run
+from tokenring.operators.state import all_equal
 
 # Words of a stage that computes, with the engine's before them: addresses and sizes of what the machine takes; the
 # addresses and number of (whether it came in, its number) of the columns that come out.
@@ -46,6 +47,16 @@ def _gathered(words, column, chosen):  # type: ignore[no-untyped-def]
     return made
 
 
+@kernel
+def _is_same_everywhere(own, columns, rows):  # type: ignore[no-untyped-def]
+    """Whether each column that the program looks at is one word throughout, such as what `with_arrival` writes."""
+    program = table_at(own[_PROGRAM], own[_LINES], _LINE_WORDS)
+    for line in range(len(program)):
+        if program[line, 0] == LOAD and not all_equal(words_at(columns[program[line, 4]], rows)):
+            return False
+    return True
+
+
 @entry
 def compute(world, state):  # type: ignore[no-untyped-def]
     """Run the program over a message."""
@@ -62,16 +73,23 @@ def compute(world, state):  # type: ignore[no-untyped-def]
     if own[_FILTERS]:
         chosen = words_at(claim(words, stride), rows)
     fault = words_at(own[_FAULT], 1)
+    looked_at = rows
+    if rows > 1 and _is_same_everywhere(own, columns, rows):
+        looked_at = 1
     found = run(
         table_at(own[_PROGRAM], own[_LINES], _LINE_WORDS), columns, words_at(own[_HEAPS], own[_HEAPS_USED]), outputs,
         table_at(own[_REGISTERS], own[_REGISTERS_USED], BLOCK), table_at(own[_SCRATCH], 3, own[_SCRATCH_WORDS]),
-        words_at(own[_POOL], own[_POOL_WORDS]), chosen, fault, rows,
+        words_at(own[_POOL], own[_POOL_WORDS]), chosen, fault, looked_at,
     )  # fmt: skip
     if found < 0:
         own[STAGE_ROW] = fault[0]
         return found
     if found == 0:
         return 0
+    if looked_at < rows:  # of one row, and so of all
+        found = rows
+        for at in range(own[_OUTPUTS_USED]):
+            words_at(outputs[at], rows)[1:] = words_at(outputs[at], 1)[0]
     result = bare_message(words, own[_WIDTH], found)
     target, sources = addresses_of(result), table_at(own[_SOURCES], own[_WIDTH], 2)
     for column in range(own[_WIDTH]):

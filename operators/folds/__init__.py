@@ -12,10 +12,12 @@ from tokenring.operators.folds.compiled_folds import (
     take_away_slots,
     write_partials,
     write_results,
+    write_rows,
 )
 from tokenring.operators.folds.compiled_sets import drop_sets
 from tokenring.operators.folds.compiled_tables import (
     COLUMN,
+    FOLD_COUNT,
     FOLDS_WORDS,
     OPERATION,
     FoldTables,
@@ -28,7 +30,7 @@ from tokenring.operators.folds.compiled_top import compiled_top
 from tokenring.operators.folds.conditions import with_conditions
 from tokenring.operators.folds.functions import Aggregate, Count, CountDistinct, First, Last, Max, Mean, Min, Sum
 from tokenring.operators.folds.groups import Groups, leave_groups
-from tokenring.operators.folds.kernels import BLOCK, bounds, distinct_slots, fold_inside
+from tokenring.operators.folds.kernels import BLOCK, COUNT, bounds, distinct_slots, fold_inside
 from tokenring.operators.folds.owners import to_owners
 from tokenring.operators.folds.plan import ALL, Plan
 from tokenring.operators.folds.top_state import TopState
@@ -43,9 +45,11 @@ __all__ = [
     "BLOCK",
     "Best",
     "COLUMN",
+    "COUNT",
     "Count",
     "CountDistinct",
     "FOLDS_WORDS",
+    "FOLD_COUNT",
     "First",
     "FoldTables",
     "Groups",
@@ -75,4 +79,5 @@ __all__ = [
     "to_owners",
     "with_conditions",
     "write_results",
+    "write_rows",
 ]

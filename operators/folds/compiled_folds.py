@@ -3,7 +3,7 @@
 import numpy as np
 
 from tokenring.engine import kernel
-from tokenring.engine.compiled import column_of, table_at
+from tokenring.engine.compiled import claim, column_of, point_to, rows_of, table_at, words_at, world_at
 from tokenring.engine.raw import prefetch
 from tokenring.operators.folds.compiled_sets import fold_sets
 from tokenring.operators.folds.compiled_tables import (
@@ -225,6 +225,27 @@ def write_partials(own, at, slots, message, position):  # type: ignore[no-untype
             _write_kept(own, at, fold, slots, column_of(message, position))
             position += 1
     return position
+
+
+@kernel
+def write_rows(world, own, at, message, reply, position):  # type: ignore[no-untyped-def]
+    """Let columns of a bare message from `position` on be what `write_partials` writes of each row alone, of folds that
+    keep no values; what is a column that came is passed on."""
+    folds, rows = folds_of(own, at), rows_of(message)
+    for number in range(len(folds)):
+        fold = folds[number]
+        is_chosen = fold[WHERE] >= 0 or fold[NULLABLE]
+        if fold[OPERATION] != COUNT and not is_chosen and not fold[FLIP]:
+            point_to(reply, position + number, column_of(message, fold[COLUMN]).ctypes.data)
+            continue
+        made = words_at(claim(world_at(world), 8 * rows), rows)
+        point_to(reply, position + number, made.ctypes.data)
+        if fold[OPERATION] != COUNT:
+            _choose(fold, message, 0, column_of(message, fold[COLUMN]), made)
+            continue
+        made[:] = 1
+        if is_chosen:
+            _choose(fold, message, 0, made, made)
 
 
 @kernel

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from tokenring.engine import Schema, SchemaError, did_you_mean
 from tokenring.operators.folds.functions import Aggregate, Fold, Result, maybe_null
-from tokenring.operators.folds.kernels import COUNT, DISTINCT, SUM
+from tokenring.operators.folds.kernels import COUNT, DISTINCT, MAX, MIN, SUM, SUM_UNSIGNED
 
 ALL = "#all"
 """A column that is 0 in every row: what a group of all rows is exchanged by."""
@@ -66,6 +66,11 @@ class Plan:
     def merges(self) -> bool:
         """Whether workers may fold their own rows first, and merge: not for sets of distinct values."""
         return all(fold.operation != DISTINCT for fold in self.folds)
+
+    @property
+    def combines(self) -> bool:
+        """Whether rows of one key may become one before anything else is done, of which nothing can be told later."""
+        return all(fold.operation in (COUNT, SUM, SUM_UNSIGNED, MIN, MAX) for fold in self.folds)
 
     def partial_kinds(self) -> dict[str, str]:
         """The columns of state that cross between workers: a word a fold, and the value it keeps."""

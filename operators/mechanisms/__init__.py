@@ -13,9 +13,11 @@ from tokenring.operators.mechanisms.compiled import (
     UPTO,
     CompiledLogic,
     can_be_compiled,
+    compile_with,
     driven,
     give,
     own_words,
+    respond,
 )
 from tokenring.operators.mechanisms.emit import EACH, FINAL, answer_each, emission
 from tokenring.operators.mechanisms.interface import Edge, Mechanism, Outlet, Progress
@@ -42,6 +44,7 @@ __all__ = [
     "UPTO",
     "answer_each",
     "can_be_compiled",
+    "compile_with",
     "distinct",
     "driven",
     "emission",
@@ -50,5 +53,6 @@ __all__ = [
     "mechanism",
     "mechanism_of",
     "own_words",
+    "respond",
     "use",
 ]

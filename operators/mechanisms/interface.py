@@ -70,6 +70,8 @@ class Mechanism(ABC):
     name: str
     one_at_a_time = False
     """Whether a source must see each of its times pass the probe before it starts the next."""
+    compiles = False
+    """Whether operators that can run in the worker's inner loop do."""
 
     @abstractmethod
     def source(

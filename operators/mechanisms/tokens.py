@@ -89,6 +89,7 @@ class Tokens(Mechanism):
     """Tokens, as the paper proposes them."""
 
     name = "tokens"
+    compiles = True
 
     def source(
         self,

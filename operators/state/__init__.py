@@ -8,11 +8,11 @@ free_list   places to be used again
 heap        what is due first
 tables      arrays that double
 reserved    addresses for arrays that grow where they are
-arithmetic  whether a sum stays in range
+arithmetic  whether a sum stays in range, and words are the same
 updates     streams of updates, marked and refused
 """
 
-from tokenring.operators.state.arithmetic import LEAST, MOST, overflows
+from tokenring.operators.state.arithmetic import LEAST, MOST, all_equal, overflows
 from tokenring.operators.state.cells import (
     AHEAD,
     CELLS_META,
@@ -95,6 +95,7 @@ __all__ = [
     "SETTLED_AT_ONCE",
     "SOURCE_WORDS",
     "SPLIT",
+    "all_equal",
     "as_rows",
     "begin_settling",
     "bytes_to_keep",

@@ -1,15 +1,33 @@
-"""Arithmetic of int64 in kernels: whether a sum stays in range.
+"""Arithmetic of int64 in kernels: whether a sum stays in range, and whether words are all the same.
 
-Looked at beforehand: LLVM takes a sum never to overflow, and would optimise a look at it afterwards away.
+Sums are looked at beforehand: LLVM takes a sum never to overflow, and would optimise a look at it afterwards away.
 """
+
+import numpy as np
 
 from tokenring.engine import kernel
 
 MOST, LEAST = 2**63 - 1, -(2**63)
 """The range of int64."""
+_AT_ONCE = 1 << 10
 
 
 @kernel
 def overflows(before, value):  # type: ignore[no-untyped-def]
     """Whether the sum of two int64 leaves their range."""
     return (value > 0 and before > MOST - value) or (value < 0 and before < LEAST - value)
+
+
+@kernel
+def all_equal(words):  # type: ignore[no-untyped-def]
+    """Whether there are words, and all are the same; what is not is mostly seen at once."""
+    rows = len(words)
+    if rows == 0 or words[0] != words[rows - 1] or words[0] != words[rows >> 1]:
+        return False
+    first, differing = words[0], np.int64(0)
+    for start in range(0, rows, _AT_ONCE):
+        for i in range(start, min(start + _AT_ONCE, rows)):  # without a way out, so that LLVM vectorises it
+            differing |= words[i] ^ first
+        if differing != 0:
+            return False
+    return True

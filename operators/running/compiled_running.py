@@ -21,7 +21,6 @@ from tokenring.engine.compiled import (
     words_at,
     world_at,
 )
-from tokenring.operators.aggregates.text_keys import TextKeys, by_numbers, texts_of
 from tokenring.operators.folds import (
     BLOCK,
     FOLDS_WORDS,
@@ -38,6 +37,7 @@ from tokenring.operators.folds import (
     write_results,
 )
 from tokenring.operators.mechanisms import MESSAGE, REPLY, CompiledLogic, driven, own_words
+from tokenring.operators.running.text_keys import TextKeys, by_numbers, texts_of
 from tokenring.operators.state import (
     NUMBERS_WORDS,
     PLACES,

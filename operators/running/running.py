@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Exchange, Notify, Pipeline, Schema, SchemaError
-from tokenring.operators.aggregates.compiled_running import compiled_all, compiled_changes
 from tokenring.operators.folds import ALL, Accumulators, Plan, can_fold, distinct_slots
-from tokenring.operators.mechanisms import Answer, answer_each, mechanism_of
+from tokenring.operators.mechanisms import Answer, answer_each, can_be_compiled, compile_with, mechanism_of, respond
 from tokenring.operators.rows import exchanged_by
+from tokenring.operators.running.combining import combined, combined_schema
+from tokenring.operators.running.compiled_running import compiled_all, compiled_changes
 from tokenring.operators.state import Keys, grown, joined, wrapped
 
 _NOTHING: tuple[tuple[np.ndarray, ...], tuple[np.ndarray | None, ...]] = ((), ())
@@ -19,6 +20,9 @@ def running(stream: AnyStream, plan: Plan, schema: Schema, each: bool) -> AnyStr
     each row."""
     name, way = plan.operator, mechanism_of(stream.scope)
     if plan.by:
+        combines = not each and plan.combines and can_fold(plan, beside=True) and way.compiles
+        if combines and can_be_compiled(stream.scope, stream.schema, schema, texts=True):
+            stream, plan = combined_rows(stream, plan)
         pact = Exchange(exchanged_by(plan.by), plan.needs())
         if pact.columns is not None:
             plan = replace(plan, schema=stream.schema.select(pact.columns))
@@ -54,6 +58,16 @@ def running(stream: AnyStream, plan: Plan, schema: Schema, each: bool) -> AnyStr
         name, (local, Exchange(ALL)), schema, lambda: _all_so_far(merging, schema), Notify.NEVER,
         compiled=(lambda: compiled_all(merging, False)) if foldable else None,
     )  # fmt: skip
+
+
+def combined_rows(stream: AnyStream, plan: Plan) -> tuple[AnyStream, Plan]:
+    """Rows of which those of one key in a message are one already, and the plan over them."""
+    partial = combined_schema(plan)
+    builder = stream.operator(f"{plan.operator}.local", Notify.NEVER)
+    builder.input(stream, Pipeline())
+    made = builder.output(partial)
+    builder.build_compiled(lambda context: compile_with(respond, combined(plan)), texts=True)
+    return made, plan.merging(partial)
 
 
 def _changes(plan: Plan, schema: Schema) -> Answer:

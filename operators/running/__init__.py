@@ -1,0 +1,6 @@
+"""Running aggregates: the values so far of the keys in each message, in Python and in the worker's inner loop."""
+
+from tokenring.operators.running.compiled_running import compiled_firsts
+from tokenring.operators.running.running import running
+
+__all__ = ["compiled_firsts", "running"]

@@ -1,0 +1,264 @@
+"""Combining: rows of one key in a message become one before they cross, where keys come often enough.
+
+A small table says where a key's row may be; where another has taken its cell, the key gets a second row, and whoever
+owns the key adds them up. Messages whose keys hardly repeat pass on, each row as what one row comes to; now and then
+one is looked at again.
+"""
+
+import numpy as np
+
+from tokenring.engine import Schema, kernel
+from tokenring.engine.compiled import (
+    DONE,
+    NEEDS_ROOM,
+    address_of,
+    addresses_of,
+    bare_message,
+    column_of,
+    entry,
+    new_message,
+    rows_of,
+    words_at,
+    world_at,
+)
+from tokenring.engine.raw import halves_at
+from tokenring.operators.folds import (
+    BLOCK,
+    COUNT,
+    FOLD_COUNT,
+    FOLDS_WORDS,
+    Accumulators,
+    FoldTables,
+    Plan,
+    fold_block,
+    gather,
+    start_slot,
+    write_partials,
+    write_rows,
+)
+from tokenring.operators.mechanisms import MESSAGE, REPLY, CompiledLogic, driven, own_words
+from tokenring.operators.state import all_equal, grown
+
+# Words of its own. VARYING: of the key's columns those that are not the same in all rows at hand, VARIES of them.
+# CELLS: by hash the row to be sent that may be the key's. ROWS: words by row to be sent, as many as CAPACITY each: its
+# number, the first row of its key, the key, or its hash, and its counts. ROW, MADE: where to go on after there was no
+# room, and how many rows there are by then. RESTS: messages to pass on before one is looked at again. ONLY_COUNTS:
+# whether all that is asked for is how many rows there are.
+_FOLDED = 0
+_BY, _BY_COUNT, _VARYING, _VARIES, _CELLS, _ROWS, _CAPACITY, _SCRATCH, _ROW, _MADE, _RESTS, _ONLY_COUNTS = \
+    range(FOLDS_WORDS, FOLDS_WORDS + 12)  # fmt: skip
+_OWN_WORDS = _ONLY_COUNTS + 1
+_SLOTS, _CHOSEN, _PICKED, _TAGS, _SCRATCH_ROWS = range(5)
+_NUMBERS, _FIRSTS, _KEPT, _COUNTS, _ROWS_WORDS = range(5)
+_CELL_BITS = 12  # with what is kept of the rows it stays in a core's innermost cache
+_LEAST_ROWS = 64  # of fewer, it is not worth the while
+_RESTED = 31
+_MIXED = np.uint64(0x9E3779B97F4A7C15)
+
+
+@kernel
+def _rows_words(own, which):  # type: ignore[no-untyped-def]
+    """Words by row to be sent."""
+    return words_at(own[_ROWS] + 8 * which * own[_CAPACITY], own[_CAPACITY])
+
+
+@kernel
+def _home(tag):  # type: ignore[no-untyped-def]
+    return np.int64(np.uint64(tag) * _MIXED >> np.uint64(64 - _CELL_BITS))
+
+
+@kernel
+def _number(own, words, row, slots):  # type: ignore[no-untyped-def]
+    """Write which row to be sent each row belongs to, of a key of one word, in rows from `row` on. What cells say of
+    messages before is seen to be of another key, or right."""
+    cells = halves_at(own[_CELLS], 1 << _CELL_BITS)
+    kept, firsts, made = _rows_words(own, _KEPT), _rows_words(own, _FIRSTS), own[_MADE]
+    for i in range(len(words)):
+        word = words[i]
+        home = _home(word)
+        slot = np.int64(cells[home])
+        if slot >= made or kept[slot] != word:
+            slot = made
+            kept[slot], firsts[slot], cells[home] = word, row + i, slot
+            made += 1
+        slots[i] = slot
+    own[_MADE] = made
+
+
+@kernel
+def _count(own, words, row):  # type: ignore[no-untyped-def]
+    """`_number` and the fold of nothing but a count of rows in one. Each row to be sent has two counts, of every second
+    row: most rows may be of one key, and each addition to its count would wait for the one before."""
+    cells = halves_at(own[_CELLS], 1 << _CELL_BITS)
+    counts = halves_at(_rows_words(own, _COUNTS).ctypes.data, 2 * own[_CAPACITY])
+    kept, firsts, made = _rows_words(own, _KEPT), _rows_words(own, _FIRSTS), np.uint64(own[_MADE])
+    one, shift = np.uint64(1), np.uint64(64 - _CELL_BITS)
+    for i in range(len(words)):
+        word = words[i]
+        home = np.uint64(word) * _MIXED >> shift  # unsigned, as numbers below are: no index is below 0
+        slot = np.uint64(cells[home])
+        if slot >= made or kept[slot] != word:
+            slot = made
+            kept[slot], firsts[slot], cells[home] = word, row + i, slot
+            counts[slot << one] = counts[slot << one | one] = 0
+            made += one
+        counts[slot << one | np.uint64(i) & one] += 1
+    own[_MADE] = np.int64(made)
+
+
+@kernel
+def _is_row(message, varying, row, other):  # type: ignore[no-untyped-def]
+    """Whether two rows are of one key."""
+    for column in varying:
+        words = column_of(message, column)
+        if words[row] != words[other]:
+            return False
+    return True
+
+
+@kernel
+def _number_by_several(own, message, row, tags, slots):  # type: ignore[no-untyped-def]
+    """`_number`, of a key of several words, or of none that vary. tags: room for hashes."""
+    varying = words_at(own[_VARYING], own[_VARIES])
+    tags[:] = 0
+    for column in varying:
+        words = column_of(message, column)[row : row + len(tags)]
+        for i in range(len(tags)):
+            mixed = (np.uint64(tags[i]) ^ np.uint64(words[i])) * _MIXED
+            tags[i] = np.int64(mixed ^ (mixed >> np.uint64(32)))
+    cells = halves_at(own[_CELLS], 1 << _CELL_BITS)
+    kept, firsts, made = _rows_words(own, _KEPT), _rows_words(own, _FIRSTS), own[_MADE]
+    for i in range(len(tags)):
+        home = _home(tags[i])
+        slot = np.int64(cells[home])
+        if slot >= made or kept[slot] != tags[i] or not _is_row(message, varying, row + i, firsts[slot]):
+            slot = made
+            kept[slot], firsts[slot], cells[home] = tags[i], row + i, slot
+            made += 1
+        slots[i] = slot
+    own[_MADE] = made
+
+
+@kernel
+def _begin(own, message):  # type: ignore[no-untyped-def]
+    """Before a message's first row: which columns of its key vary."""
+    by, varying = words_at(own[_BY], own[_BY_COUNT]), words_at(own[_VARYING], own[_BY_COUNT])
+    own[_MADE] = own[_VARIES] = 0
+    for column in by:
+        if not all_equal(column_of(message, column)):
+            varying[own[_VARIES]] = column
+            own[_VARIES] += 1
+
+
+@kernel
+def _combine(own, message, at, some):  # type: ignore[no-untyped-def]
+    """Fold rows from `at` on into rows to be sent; whether all sums stayed in range."""
+    scratch = words_at(own[_SCRATCH], _SCRATCH_ROWS * BLOCK).reshape(_SCRATCH_ROWS, BLOCK)
+    slots, before = scratch[_SLOTS][:some], own[_MADE]
+    if own[_ONLY_COUNTS] and own[_VARIES] == 1:
+        _count(own, column_of(message, words_at(own[_VARYING], 1)[0])[at : at + some], at)
+        return True
+    if own[_VARIES] == 1:
+        words = column_of(message, words_at(own[_VARYING], 1)[0])
+        _number(own, words[at : at + some], at, slots)
+    else:
+        _number_by_several(own, message, at, scratch[_TAGS][:some], slots)
+    for slot in range(before, own[_MADE]):
+        start_slot(own, _FOLDED, slot)
+    return fold_block(own, _FOLDED, message, at, slots, scratch[_CHOSEN], scratch[_PICKED]) < 0
+
+
+@kernel
+def _as_they_are(world, own, message):  # type: ignore[no-untyped-def]
+    """A message with each row as what it alone comes to."""
+    by, rows = words_at(own[_BY], own[_BY_COUNT]), rows_of(message)
+    reply = bare_message(world_at(world), len(by) + own[_FOLDED + FOLD_COUNT], rows)
+    for each in range(len(by)):
+        addresses_of(reply)[each] = addresses_of(message)[by[each]]
+    write_rows(world, own, _FOLDED, message, reply, len(by))
+    return reply
+
+
+@entry
+def _answer_combined(world, me):  # type: ignore[no-untyped-def]
+    """What each key's rows in a message come to, in the order in which keys appear."""
+    state, own = driven(world, me), own_words(world, me, _OWN_WORDS)
+    message = state[MESSAGE]
+    rows, at = rows_of(message), own[_ROW]
+    if rows < _LEAST_ROWS or own[_RESTS] > 0:
+        own[_RESTS] -= own[_RESTS] > 0
+        state[REPLY] = _as_they_are(world, own, message)
+        return DONE
+    if at == 0:
+        _begin(own, message)
+    while at < rows:
+        some = min(BLOCK, rows - at)
+        if own[_MADE] + some > own[_CAPACITY]:
+            own[_ROW] = at
+            return NEEDS_ROOM
+        is_in_range = _combine(own, message, at, some)
+        at += some
+        is_worth_it = 2 * own[_MADE] <= at
+        if not is_in_range or not is_worth_it:
+            own[_ROW], own[_RESTS] = 0, 0 if is_worth_it else _RESTED
+            state[REPLY] = _as_they_are(world, own, message)
+            return DONE
+    own[_ROW] = 0
+    by, made = words_at(own[_BY], own[_BY_COUNT]), own[_MADE]
+    reply = new_message(world, me, 0, made)
+    firsts, numbers = _rows_words(own, _FIRSTS)[:made], _rows_words(own, _NUMBERS)[:made]
+    for each in range(len(by)):
+        gather(column_of(message, by[each]), firsts, column_of(reply, each))
+    if own[_ONLY_COUNTS] and own[_VARIES] == 1:
+        counts, column = _rows_words(own, _COUNTS), column_of(reply, len(by))
+        for row in range(made):
+            column[row] = (counts[row] >> 32) + (counts[row] & 0xFFFFFFFF)
+    else:
+        write_partials(own, _FOLDED, numbers, reply, len(by))
+    state[REPLY] = reply
+    return DONE
+
+
+class _Combined:
+    """One worker's tables."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._state = Accumulators(plan)
+        self._tables = FoldTables(plan, self._state)
+        self._by = np.array([plan.schema.position(name) for name in plan.by], np.int64)
+        self._varying = np.zeros(len(plan.by), np.int64)
+        self._cells = np.zeros(1 << _CELL_BITS, np.int32)
+        self._scratch = np.zeros((_SCRATCH_ROWS, BLOCK), np.int64)
+        self.words = words = np.zeros(_OWN_WORDS, np.int64)
+        words[_BY], words[_BY_COUNT], words[_VARYING] = address_of(self._by), len(plan.by), address_of(self._varying)
+        words[_CELLS], words[_SCRATCH] = address_of(self._cells), address_of(self._scratch)
+        folds = [(fold.operation, fold.column, fold.where) for fold in plan.folds]
+        words[_ONLY_COUNTS] = folds == [(COUNT, None, None)]
+        self._rows = np.zeros((_ROWS_WORDS, 2 * BLOCK), np.int64)
+        self._link()
+
+    def _link(self) -> None:
+        capacity = self._rows.shape[1]
+        self._rows[_NUMBERS] = np.arange(capacity)
+        self._tables.make_room(capacity)
+        self._tables.link(self.words, _FOLDED)
+        self.words[_ROWS], self.words[_CAPACITY] = address_of(self._rows), capacity
+
+    def _grow(self) -> None:
+        self._rows = grown(self._rows, self._rows.shape[1] + 1)
+        self._link()
+
+    def logic(self) -> CompiledLogic:
+        """What a driver calls."""
+        return CompiledLogic(self.words, _answer_combined, owners=(self,), make_room=self._grow)
+
+
+def combined(plan: Plan) -> CompiledLogic:
+    """Rows of `combined_schema`, for each message one for each key in it, or more; of a plan that combines, for which
+    `can_fold` holds."""
+    return _Combined(plan).logic()
+
+
+def combined_schema(plan: Plan) -> Schema:
+    """The columns of the key, and the words of state."""
+    return Schema.of(plan.keys | plan.partial_kinds())

@@ -1,0 +1,1 @@
+"""Running aggregates, against plain references and one another."""
