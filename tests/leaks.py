@@ -8,7 +8,6 @@ import os
 import sys
 import time
 import uuid
-from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
@@ -115,16 +114,17 @@ def belongs_to_others(segment: Path, family: dict[int, Process]) -> bool:
 
 def _descendants() -> dict[int, Process]:
     """Return every process of this run by pid, adopted ones included, but for multiprocessing's own two helpers."""
-    me = psutil.Process()
+    me = os.getpid()
     helpers = {
         _helper(resource_tracker, "_resource_tracker", "_pid"),
         _helper(forkserver, "_forkserver", "_forkserver_pid"),
     }
-    pids = {child.pid for child in me.children(recursive=True)}
-    my_command = _read_proc(me.pid, "cmdline")
-    pids.update(pid for pid in psutil.pids() if pid != me.pid and pid not in pids and _is_adopted(pid, my_command))
+    parents = _parents()
+    pids = _below({me}, parents)
+    my_command = _read_proc(me, "cmdline")
+    pids.update(pid for pid in parents if pid != me and pid not in pids and _is_adopted(pid, my_command))
     family: dict[int, Process] = {}
-    for pid in pids - helpers - _kept():
+    for pid in pids - helpers - KEPT - _below(KEPT, parents):
         try:
             family[pid] = (pid, psutil.Process(pid).create_time())
         except psutil.NoSuchProcess:
@@ -132,13 +132,26 @@ def _descendants() -> dict[int, Process]:
     return family
 
 
-def _kept() -> set[int]:
-    """What a fixture of the session keeps and will end itself."""
-    pids = set(KEPT)
-    for pid in KEPT:
-        with suppress(psutil.NoSuchProcess):
-            pids |= {child.pid for child in psutil.Process(pid).children(recursive=True)}
-    return pids
+def _parents() -> dict[int, int]:
+    """Who started whom, but for the kernel's threads: this is asked twice a test, so it reads one file a process."""
+    stats = {int(name): _read_proc(int(name), "stat") for name in os.listdir("/proc") if name.isdigit()}
+    found = {pid: int(stat.rpartition(b")")[2].split()[1]) for pid, stat in stats.items() if stat}
+    kernel = [pid for pid, stat in stats.items() if b"(kthreadd)" in stat and found[pid] == 0]
+    return {pid: parent for pid, parent in found.items() if pid not in kernel and parent not in kernel}
+
+
+def _below(roots: set[int], parents: dict[int, int]) -> set[int]:
+    """All that descend from them."""
+    children: dict[int, list[int]] = {}
+    for pid, parent in parents.items():
+        children.setdefault(parent, []).append(pid)
+    found: set[int] = set()
+    following = list(roots)
+    while following:
+        new = set(children.get(following.pop(), ())) - found
+        found |= new
+        following += new
+    return found
 
 
 def _is_adopted(pid: int, my_command: bytes) -> bool:
@@ -191,6 +204,7 @@ def _describe(pid: int) -> str:
 
 def _read_proc(pid: int, name: str) -> bytes:
     try:
-        return Path(f"/proc/{pid}/{name}").read_bytes()
+        with open(f"/proc/{pid}/{name}", "rb", buffering=0) as file:
+            return file.read()
     except OSError:
         return b""  # ended meanwhile, a kernel thread, or another user's

@@ -20,8 +20,14 @@ from tokenring.shm.memory import new_name
 
 REPOSITORY = Path(__file__).parents[1]
 CONFTEST = """
+import pytest
 from tests import leaks
-from tests.conftest import leaves_nothing_behind, pytest_runtest_makereport, warm_numba
+from tests.conftest import leaves_nothing_behind, pytest_runtest_makereport
+
+@pytest.fixture(scope="session")
+def warm_numba():  # no kernel runs here
+    pass
+
 leaks.GRACE_S = 0.3
 leaks.SEGMENT_PREFIXES = tuple("selftest-" + prefix for prefix in leaks.SEGMENT_PREFIXES)
 """

@@ -36,6 +36,7 @@ from tokenring.engine.native.layout import (
     STAGE_WORDS,
     STANDING,
     TEXT_BASE,
+    TEXT_COMMON,
     TIME,
     WAITING,
     WAITING_TEXT,
@@ -53,6 +54,7 @@ from tokenring.engine.native.memory import MOST_KEPT_BYTES, claim, keep_texts, l
 from tokenring.engine.native.messages import alias_of, enqueue, log_messages
 from tokenring.engine.native.text_crossing import has_private_texts, largest_row_fits
 from tokenring.engine.native.wrongs import EXPIRED_BURST, NO_SUCH_OUTPUT, STAGE_FAILED, TEXT_TOO_LONG, WRONG_WIDTH, fail
+from tokenring.engine.texts import moved_bytes
 from tokenring.shm.kernels import RAISED, kernel, words_at
 from tokenring.shm.memory import call_at, forget_bytes
 from tokenring.shm.queues import clear_flag, set_flag
@@ -70,6 +72,20 @@ def _congest(words, is_so):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def _kept_bytes(words, message, texts):  # type: ignore[no-untyped-def]
+    """What a message that waits for room takes, the bytes of its texts with it. texts: as in `owned_copy`."""
+    header = words_at(message, COLUMNS + words_at(message, COLUMNS)[WIDTH])
+    rows, width = header[ROWS], header[WIDTH]
+    size_bytes = 8 * rows * width
+    if texts != 0:
+        is_text = words_at(texts, width)
+        for column in range(width):
+            if is_text[column] != 0:
+                size_bytes += moved_bytes(words_at(header[COLUMNS + column], rows), words[TEXT_COMMON])
+    return size_bytes
+
+
+@kernel
 def _postpone(words, message, edge, start):  # type: ignore[no-untyped-def]
     """Keep a message of which rows from `start` on did not fit, with a token of its own."""
     kept = owned_copy(words, message, edge.texts)
@@ -82,7 +98,7 @@ def _postpone(words, message, edge, start):  # type: ignore[no-untyped-def]
     edge.last_pending = kept
     log_change(words, edge.origin, 1, header[TIME])
     outputs_at(words)[edge.output].held += 1
-    words[BACKLOG_BYTES] += 8 * header[ROWS] * header[WIDTH]
+    words[BACKLOG_BYTES] += _kept_bytes(words, kept, edge.texts)
     if words[BACKLOG_BYTES] > words[BACKLOG_LIMIT_BYTES]:
         _congest(words, True)
 
@@ -143,7 +159,7 @@ def retry(words):  # type: ignore[no-untyped-def]
             edge.pending, edge.pending_at = header[NEXT], 0
             log_change(words, edge.origin, -1, header[TIME])
             outputs_at(words)[edge.output].held -= 1
-            words[BACKLOG_BYTES] -= 8 * header[ROWS] * header[WIDTH]
+            words[BACKLOG_BYTES] -= _kept_bytes(words, message, edge.texts)
             let_go(words, message)
             if edge.pending == 0:
                 words[PENDING_EDGES] -= 1

@@ -46,7 +46,7 @@ from tokenring.engine.native.layout import (
     WORLD_WORDS,
 )
 from tokenring.engine.progress import CHANGE_WORDS, net_what_is_left
-from tokenring.engine.texts import move_private, private_bytes
+from tokenring.engine.texts import move_private, moved_bytes
 from tokenring.shm.kernels import int64, kernel, void, words_at
 from tokenring.shm.memory import allocate, copy_bytes, deallocate, forget_bytes
 
@@ -124,7 +124,7 @@ def claim_text(words, size_bytes):  # type: ignore[no-untyped-def]
 @kernel
 def keep_texts(words, column):  # type: ignore[no-untyped-def]
     """Let the texts of a column, which is written to, stay for as long as a message waits."""
-    lacking = private_bytes(column, words[TEXT_COMMON])
+    lacking = moved_bytes(column, words[TEXT_COMMON])
     if words[WAITING_TEXT_AT] + lacking > words[WAITING_TEXT_END]:
         refuse(words, lacking, 1)
     words[WAITING_TEXT_AT] = move_private(column, words[TEXT_BASE], words[TEXT_COMMON], words[WAITING_TEXT_AT])

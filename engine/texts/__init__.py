@@ -1,7 +1,7 @@
 """Texts and the text space: which have their bytes in it, where all workers see them, and which are to be copied."""
 
 from tokenring.engine.texts.common import as_common, can_have_texts, heap_of_words
-from tokenring.engine.texts.private import is_all_common, move_private, move_text, private_bytes
+from tokenring.engine.texts.private import is_all_common, move_private, move_text, moved_bytes, private_bytes
 
 __all__ = [
     "as_common",
@@ -10,5 +10,6 @@ __all__ = [
     "is_all_common",
     "move_private",
     "move_text",
+    "moved_bytes",
     "private_bytes",
 ]

@@ -26,6 +26,19 @@ def private_bytes(column, common):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def moved_bytes(column, common):  # type: ignore[no-untyped-def]
+    """The bytes that `move_private` copies of a column, whether or not it has been moved before."""
+    before, total = -1, 0
+    for i in range(len(column)):
+        word = column[i]
+        if word >= common:
+            if word != before:
+                before = word
+                total += word & LENGTH_MASK
+    return total
+
+
+@kernel
 def move_text(word, base, at):  # type: ignore[no-untyped-def]
     """Copy a text to offset `at`; returns its word there."""
     length = word & LENGTH_MASK

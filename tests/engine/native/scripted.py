@@ -122,6 +122,7 @@ def operate(
     notify: Notify = Notify.ALWAYS,
     schema: Schema | None = None,
     states: list[np.ndarray] | None = None,
+    texts: bool = False,
 ) -> list[Stream]:
     """An operator behind `stream` that runs the script; its state is appended to `states`."""
     builder = stream.scope.operator(name, notify)
@@ -134,7 +135,7 @@ def operate(
             states.append(state)
         return Compiled(scripted, state)
 
-    builder.build_compiled(construct)
+    builder.build_compiled(construct, texts=texts)
     return made
 
 

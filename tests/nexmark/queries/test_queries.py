@@ -13,12 +13,13 @@ from tests.nexmark.answers import ANSWERS, write_answer
 from tests.nexmark.foreign_events import seal_edges, seal_foreign
 from tests.nexmark.helpers import seal_generated
 from tokenring.nexmark.events.generator import GeneratorConfig
-from tokenring.nexmark.measure.verdict import Backlog
 from tokenring.nexmark.oracle.compare import differences
 from tokenring.nexmark.queries import QUERIES
 from tokenring.nexmark.run import runner
 from tokenring.nexmark.run.on_behalf import executed
 from tokenring.nexmark.run.runner import Plan
+
+pytestmark = pytest.mark.usefixtures("answers_alone_count")
 
 EVENTS = 40_003
 NAMES = tuple(QUERIES)
@@ -54,13 +55,6 @@ def edges_by_time(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def edges_in_any_order(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return seal_edges(tmp_path_factory.mktemp("queries") / "edges", by_time=False)
-
-
-@pytest.fixture(autouse=True)
-def answers_alone_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the machine's hiccups are, and whether it keeps up while other tests run, is not what these tests ask."""
-    monkeypatch.setattr(runner, "HICCUP_S", 0.02)
-    monkeypatch.setattr(Backlog, "note", lambda *_: False)
 
 
 def _check(tmp_path: Path, folder: Path, query: str, may_be_empty: bool = False, **plan: Any) -> None:

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from tests.nexmark.helpers import seal_generated
 from tests.nexmark.run_helpers import expected, hand_made, run, simulate
 from tokenring.nexmark.events.generator import GeneratorConfig
-from tokenring.nexmark.run import runner
+
+pytestmark = pytest.mark.usefixtures("answers_alone_count")
 
 EVENTS = 200_003
 FEW = 3_000
@@ -48,12 +49,6 @@ def _check(folder: Path, query: str, **plan: Any) -> dict[str, Any]:
 def test_closed_loop(staged: Path, query: str, workers: int) -> None:
     outcome = _check(staged, query, workers=workers)
     assert (outcome["events"], outcome["workers"]) == (EVENTS, workers)
-
-
-@pytest.fixture(autouse=True)
-def short_hiccup_meter(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the machine's hiccups are is not what these tests ask."""
-    monkeypatch.setattr(runner, "HICCUP_S", 0.02)
 
 
 @pytest.mark.parametrize(("query", "workers"), [("q4", 1), ("q4", 2), ("q4", 3), ("q7", 2), ("q7", 4)])

@@ -15,7 +15,7 @@ from tests.nexmark.run.test_source import EVENTS, READS, Seen
 from tests.nexmark.run_helpers import expected, run
 from tokenring.nexmark.events.generator import GeneratorConfig
 from tokenring.nexmark.measure.verdict import BEHIND_NS, LOOK_EVERY_NS, Backlog
-from tokenring.nexmark.run import compiled_source, cursors, runner
+from tokenring.nexmark.run import compiled_source, cursors
 from tokenring.nexmark.run.feed import UNDER_WAY, Feed
 from tokenring.nexmark.run.pace import Measurements, Pace
 from tokenring.nexmark.run.source import nexmark_source
@@ -142,11 +142,9 @@ def test_pages_are_given_back_and_offers_reported(folder: Path, monkeypatch: pyt
 
 @pytest.mark.parametrize("query", ["q4", "q7"])
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_low_rate_sleeps_and_answers(
-    folder: Path, query: str, workers: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("answers_alone_count")
+def test_a_low_rate_sleeps_and_answers(folder: Path, query: str, workers: int) -> None:
     """Two milliseconds lie between events: the source sleeps, and is awake in time."""
-    monkeypatch.setattr(runner, "HICCUP_S", 0.02)
     outcome = run(folder, query, workers=workers, rate=500, events=200)
     assert outcome["result"] == expected(query, folder, 200)
     assert (outcome["events"], outcome["dnf"]) == (200, False)

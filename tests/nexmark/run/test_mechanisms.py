@@ -20,7 +20,6 @@ from tokenring.nexmark.commands.run import MECHANISMS as OFFERED
 from tokenring.nexmark.commands.run import QUERIES as OFFERED_QUERIES
 from tokenring.nexmark.events.generator import GeneratorConfig
 from tokenring.nexmark.queries import QUERIES
-from tokenring.nexmark.run import runner
 from tokenring.nexmark.run.cursors import NEVER, Cursor, Cursors
 from tokenring.nexmark.run.pace import Measurements, Pace
 from tokenring.nexmark.run.runner import Plan, prepare
@@ -28,6 +27,8 @@ from tokenring.nexmark.run.source import nexmark_source
 from tokenring.nexmark.staging.staged import StagedEvents
 from tokenring.operators.mechanisms import MECHANISMS, use
 from tokenring.tools.errors import OptionError
+
+pytestmark = pytest.mark.usefixtures("answers_alone_count")
 
 EVENTS = 20_003
 OTHERS = [name for name in QUERIES["q4"].mechanisms if name != "tokens"]  # test_run_answers.py has tokens
@@ -45,12 +46,6 @@ def disordered(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return seal_generated(tmp_path_factory.mktemp("run") / "disordered", config)
 
 
-@pytest.fixture(autouse=True)
-def short_hiccup_meter(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the machine's hiccups are is not what these tests ask."""
-    monkeypatch.setattr(runner, "HICCUP_S", 0.02)
-
-
 def test_the_command_offers_what_there_is() -> None:
     assert OFFERED == MECHANISMS
     assert tuple(QUERIES) == OFFERED_QUERIES
@@ -60,7 +55,7 @@ def test_the_command_offers_what_there_is() -> None:
 @pytest.mark.parametrize("query", ["q4", "q7"])
 @pytest.mark.parametrize("way", OTHERS)
 @pytest.mark.parametrize("workers", [1, 3])
-@pytest.mark.parametrize("pace", [{}, {"rate": 20_000}], ids=str)  # so little that a busy machine keeps up
+@pytest.mark.parametrize("pace", [{}, {"rate": 100_000}], ids=str)
 def test_real_workers(staged: Path, query: str, way: str, workers: int, pace: dict[str, Any]) -> None:
     outcome = run(staged, query, mechanism=way, workers=workers, micro_batch_ns=10**8, **pace)
     assert outcome["result"] == expected(query, staged)
