@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-_IN_PLACE_BYTES = 1 << 20  # smaller tables are copied
+_IN_PLACE_BYTES = 1 << 17  # smaller tables are copied
 _RESERVED_BYTES = min(1 << 36, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
 _NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)  # Python 3.13 names it
 

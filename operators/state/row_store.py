@@ -64,7 +64,7 @@ class RowStore:
     def reserve(self, limit: int) -> list[np.ndarray]:
         """Make room for places below `limit`, of rows whose text, if any, is somebody else's to keep (KeptTexts); the
         columns' words, until the next `put`."""
-        self._columns = [grown(stored, limit, None) for stored in self._columns]
+        self._columns = [grown(stored, limit) for stored in self._columns]
         return self._columns
 
     def _reserve(self, length: int) -> None:
