@@ -76,10 +76,12 @@ def interval_join(
     ever; rows of the other side are then not kept where that row is here, whether it matches or not, unless they are to
     be sent alone. A second row raises UsageError (as OperatorError) while the first is kept.
 
-    Memory: 88 bytes and 8 for each column a row, texts, and the keys; a row of the left side goes when the right side's
-    frontier has passed its upper bound, one of the right side when the left side's has passed right_time - lower (a
-    message's rows together, but where upper is a column or rows that match nothing are sent). So it is bounded by what
-    lies between the bounds, and by how far one side is ahead of the other.
+    Memory: 88 bytes and 8 for each column a row, texts, and the keys; where the join is compiled (no text in its key)
+    24 for 88 of a side that is unique, or 32 where `upper` is a column or a condition is said of it, and no columns of
+    the key unless rows of that side may be sent alone. A row of the left side goes when the right side's frontier has
+    passed its upper bound, one of the right side when the left side's has passed right_time - lower (a message's rows
+    together, but where upper is a column or rows that match nothing are sent). So it is bounded by what lies between
+    the bounds, and by how far one side is ahead of the other.
 
     A row is late if its own time is before its message's. late=True gives three streams: the pairs, the left side's
     late rows, the right side's. Otherwise a late row raises TimeRegressionError (as OperatorError). Raises SchemaError

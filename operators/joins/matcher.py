@@ -82,7 +82,7 @@ class Matcher:
         extent = self._extent(side, batch, time)
         slots = self._keys.slots(batch, self._columns.on[side])
         for each in self.sides:
-            each.heads = grown(each.heads, self._keys.limit)
+            each.have_slots(self._keys.limit)
         if extents is None and self._how.once and side == RIGHT:
             batch, slots = self._first_of_keys(batch, slots, time)
         matched = np.zeros(batch.rows, np.int64)
@@ -142,6 +142,8 @@ class Matcher:
             rule = ONE
         elif self._how.once and side == RIGHT:
             rule = FIRST
+        elif self._how.once:
+            rows = np.flatnonzero(matched != MATCHES)  # those have been sent, or never will be
         self._require_one(
             side, batch, rows, self.sides[side].add_bounded(batch, slots, rows, extent, matched, time, rule)
         )

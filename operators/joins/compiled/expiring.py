@@ -9,6 +9,8 @@ from tokenring.operators.joins.compiled.kept_rows import (
     free_of,
     heads_of,
     heap_of,
+    here_of,
+    is_by_slot,
     least_due,
     links_of,
     meta_of,
@@ -30,7 +32,17 @@ from tokenring.operators.joins.compiled.words import (
     UNIQUE,
     capacity_of,
 )
-from tokenring.operators.joins.kept import AT_ONCE, BARRED, HAS_ROW, MATCHED, TIME, expire, take_chains
+from tokenring.operators.joins.kept import (
+    AT_ONCE,
+    BARRED,
+    HAS_ROW,
+    MATCHED,
+    TIME,
+    expire,
+    expire_at_slots,
+    has_matched,
+    take_chains,
+)
 from tokenring.operators.state import forget_slots
 
 
@@ -68,29 +80,43 @@ def _send_never_seen(world, me, state, side):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def _some_due(state, at, other, horizon, places, dues, emptied, sizes):  # type: ignore[no-untyped-def]
+    """Remove rows that are due, as many as there is room for: how many, and how many keys have none then."""
+    links, meta, heap, others = links_of(state, at), meta_of(state, at), heap_of(state, at), here_of(state, other)
+    if is_by_slot(state, at):
+        return expire_at_slots(links, others, heap, meta, horizon, places, dues, emptied)
+    heads, free = heads_of(state, at), free_of(state, at)
+    found = expire(heads, others, links, free, meta, heap, horizon, places, dues, emptied, sizes)
+    return found, sizes[0]
+
+
+@kernel
+def _matched(state, at, place):  # type: ignore[no-untyped-def]
+    links = links_of(state, at)
+    return has_matched(links, place) if is_by_slot(state, at) else links[place, MATCHED] != 0
+
+
+@kernel
 def _expire(world, me, state, side, horizon):  # type: ignore[no-untyped-def]
     """Drop rows that are due by `horizon`, and keys that have none then; whether these were all."""
     at, other = side_at(JOINED, side), side_at(JOINED, 1 - side)
     room, sizes = table_at(state[ROOM], ROOM_ROWS, AT_ONCE), scratch(world, 1)
     places, dues, emptied = room[0], room[1], room[2]
-    links, gone = links_of(state, at), 0
+    gone = 0
     while least_due(state, at) <= horizon:
         if gone >= AT_MOST:
             return False
-        found = expire(
-            heads_of(state, at), heads_of(state, other), links, free_of(state, at), meta_of(state, at),
-            heap_of(state, at), horizon, places, dues, emptied, sizes,
-        )  # fmt: skip
+        found, left = _some_due(state, at, other, horizon, places, dues, emptied, sizes)
         gone += found
         if state[ALONE + side]:
             count = 0
             for i in range(found):
-                if links[places[i], MATCHED] == 0:
+                if not _matched(state, at, places[i]):
                     places[count], dues[count] = places[i], dues[i]
                     count += 1
             if count > 0:
                 send_due(world, me, state, side, 0, places[:count], dues[:count])
-        forget_slots(state, KEYS, emptied[: sizes[0]])
+        forget_slots(state, KEYS, emptied[:left])
     return True
 
 

@@ -52,7 +52,7 @@ from tokenring.operators.joins.compiled.words import (
     WHERE,
     least_alone,
 )
-from tokenring.operators.joins.kept import AT_ONCE, LEFT, RIGHT, SIDES, Extents, JoinedColumns, Side
+from tokenring.operators.joins.kept import AT_ONCE, LEFT, RIGHT, SIDES, Extents, JoinedColumns, Side, UniqueSide
 from tokenring.operators.mechanisms import late_rows
 from tokenring.operators.state import grown
 
@@ -109,9 +109,10 @@ class _State:
     ) -> None:
         self._columns, how = columns, columns.how
         bounded = extents is not None
-        self.sides = Side(columns.store(LEFT), bounded), Side(columns.store(RIGHT), bounded)
+        kept = columns.kept_beside(LEFT), columns.kept_beside(RIGHT)
+        self.sides = self._side(LEFT, kept[LEFT], extents, unique), self._side(RIGHT, kept[RIGHT], extents, unique)
         self._keys = LinkedKeys(columns, arriving)
-        self._results = LinkedResults(columns, arriving, self.sides)
+        self._results = LinkedResults(columns, arriving, self.sides, kept)
         self._room = np.zeros((ROOM_ROWS, AT_ONCE), np.int64)
         self._seen = [np.zeros(0, np.int64) for _ in SIDES]  # by slot, where the other side's rows are sent alone
         self.words = words = np.zeros(STATE_WORDS, np.int64)
@@ -135,10 +136,19 @@ class _State:
                 )
         self._link()
 
+    def _side(
+        self, side: int, kept: tuple[str, ...], extents: Extents | None, unique: int
+    ) -> Side | UniqueSide:
+        store = self._columns.store(side, kept)
+        if extents is None or side != unique:
+            return Side(store, extents is not None)
+        reach = extents.left if side == LEFT else extents.right
+        return UniqueSide(store, reach.until is not None or self._columns.where[side] is not None)
+
     def _link(self) -> None:
         capacity = self._keys.keys.capacity
         for side, mine in enumerate(self.sides):
-            mine.heads = grown(mine.heads, capacity)
+            mine.have_slots(capacity)
             if self._columns.how.alone[1 - side]:
                 self._seen[side] = grown(self._seen[side], capacity)
                 self.words[SEEN + side] = address_of(self._seen[side])
@@ -148,7 +158,9 @@ class _State:
     def grow(self) -> None:
         """Make room for the rows of a message, or for another key."""
         if wanted := int(self.words[WANTED]):
-            self.sides[self.words[WANTED_SIDE]].reserve(wanted)
+            side = self.sides[self.words[WANTED_SIDE]]
+            if isinstance(side, Side):  # another has room for all keys
+                side.reserve(wanted)
         else:
             self._keys.keys.grow()
         self._link()

@@ -4,12 +4,12 @@ import numpy as np
 
 from tokenring.engine import COMPLETE, kernel
 from tokenring.engine.compiled import address_of, column_of, table_at, words_at
-from tokenring.operators.joins.kept import EXPIRING, SIDE_META, Side
+from tokenring.operators.joins.kept import EXPIRING, SIDE_META, TIME, Side, UniqueSide, time_at
 from tokenring.operators.state import FREE, LIMIT, KeptTexts, bytes_to_keep, has_room_for_texts, keep_text, kept_texts
 
-# HEADS, SLOTS: the heads, and how many. LINKS, PLACES, LINK_WORDS: the links, and their shape. STORED: the addresses
-# of the columns that are kept; POSITIONS: where these are in messages; COLUMNS: how many. TEXTS: where KeptTexts has
-# its words, 0 where no column is text; IS_TEXT: where there is a word for each column, 1 where it is.
+# HEADS, SLOTS: the heads, and how many, 0 of a `UniqueSide`. LINKS, PLACES, LINK_WORDS: the links, and their shape.
+# STORED: the addresses of the columns that are kept; POSITIONS: where these are in messages; COLUMNS: how many. TEXTS:
+# where KeptTexts has its words, 0 where no column is text; IS_TEXT: where each column has a word, 1 where it is.
 HEADS, SLOTS, LINKS, PLACES, LINK_WORDS, FREE_LIST, META, HEAP, STORED, POSITIONS, COLUMNS, TEXTS, IS_TEXT = range(13)
 SIDE_WORDS = 13
 
@@ -22,8 +22,26 @@ def heads_of(own, at):  # type: ignore[no-untyped-def]
 
 @kernel
 def links_of(own, at):  # type: ignore[no-untyped-def]
-    """The rows' links."""
+    """The rows' links; of a `UniqueSide` its rows."""
     return table_at(own[at + LINKS], own[at + PLACES], own[at + LINK_WORDS])
+
+
+@kernel
+def is_by_slot(own, at):  # type: ignore[no-untyped-def]
+    """Whether a key's row is at the key's slot."""
+    return own[at + SLOTS] == 0
+
+
+@kernel
+def here_of(own, at):  # type: ignore[no-untyped-def]
+    """By slot, words of which the first is 0 where the key has no row."""
+    return links_of(own, at) if is_by_slot(own, at) else table_at(own[at + HEADS], own[at + SLOTS], 1)
+
+
+@kernel
+def message_time(own, at, place):  # type: ignore[no-untyped-def]
+    """The time of the message that brought a row."""
+    return time_at(links_of(own, at), place) if is_by_slot(own, at) else links_of(own, at)[place, TIME]
 
 
 @kernel
@@ -54,7 +72,7 @@ def rows_kept(own, at):  # type: ignore[no-untyped-def]
 @kernel
 def has_room(world, own, at, message, rows):  # type: ignore[no-untyped-def]
     """Whether there are places for so many rows of a message more, and room for its texts."""
-    if rows_kept(own, at) + rows > own[at + PLACES]:
+    if not is_by_slot(own, at) and rows_kept(own, at) + rows > own[at + PLACES]:
         return False
     if own[at + TEXTS] == 0 or rows == 0:
         return True
@@ -81,23 +99,23 @@ def kept_column(own, at, column):  # type: ignore[no-untyped-def]
 
 @kernel
 def keep_rows(own, at, message, rows, places):  # type: ignore[no-untyped-def]
-    """Keep rows of a message at their places."""
+    """Keep rows of a message at their places; its first ones if `rows` has no length."""
     positions = words_at(own[at + POSITIONS], own[at + COLUMNS])
     for column in range(len(positions)):
         words, stored = column_of(message, positions[column]), kept_column(own, at, column)
         if own[at + TEXTS] != 0 and words_at(own[at + IS_TEXT], own[at + COLUMNS])[column] != 0:
             texts = kept_texts(own[at + TEXTS])
-            for i in range(len(rows)):
-                stored[places[i]] = keep_text(texts, words[rows[i]])
+            for i in range(len(places)):
+                stored[places[i]] = keep_text(texts, words[rows[i] if len(rows) > 0 else i])
         else:
-            for i in range(len(rows)):
-                stored[places[i]] = words[rows[i]]
+            for i in range(len(places)):
+                stored[places[i]] = words[rows[i] if len(rows) > 0 else i]
 
 
 class LinkedSide:
     """A side, and the words that say where it is. positions, int64: of the columns that are kept in messages."""
 
-    def __init__(self, side: Side, positions: np.ndarray) -> None:
+    def __init__(self, side: Side | UniqueSide, positions: np.ndarray) -> None:
         self.side = side
         self._positions = np.array(positions, np.int64)
         self._stored = np.zeros(len(positions), np.int64)

@@ -1,15 +1,19 @@
 """Pairs of a compiled join: found by the kernels of joins, sent as they are, so many at a time."""
 
+import numpy as np
+
 from tokenring.engine import MAX_TIME, kernel
-from tokenring.engine.compiled import column_of, fail, table_at, time_of
+from tokenring.engine.compiled import column_of, fail, rows_of, table_at, time_of
 from tokenring.operators.joins.compiled.kept_rows import heads_of, links_of, meta_of
 from tokenring.operators.joins.compiled.results import scratch, side_at
 from tokenring.operators.joins.compiled.sending import send_pairs
 from tokenring.operators.joins.compiled.words import (
+    ALONE,
     AT_MOST,
     BOUNDED,
     DUE_AFTER,
     END_AFTER,
+    ENDED,
     FIRST_AFTER,
     GO_ON,
     JOINED,
@@ -31,40 +35,62 @@ from tokenring.operators.joins.kept import (
     A_PLACE,
     A_ROW,
     AT_ONCE,
+    BARRED,
     EVERY,
-    FAR,
+    HAS_ROW,
     LATEST,
     LEFT,
     MATCHES,
+    NEWEST,
     PLACE,
     ROW,
-    meet,
+    TIME,
+    due_of,
+    meet_at_slots,
     probe,
 )
 
 
 @kernel
-def extents_of(world, me, state, side, message):  # type: ignore[no-untyped-def]
-    """(starts, ends, dues) of a message's rows; whether none is late, else that is noted."""
-    reach = state[REACH + side * REACH_WORDS : REACH + (side + 1) * REACH_WORDS]
-    time, times = time_of(message), column_of(message, reach[TIME_COLUMN])
-    rows = len(times)
-    starts, ends, dues = scratch(world, rows), scratch(world, rows), scratch(world, rows)
-    least, last = MAX_TIME, 0
-    for i in range(rows):
-        least = min(least, times[i])
-        starts[i], ends[i] = times[i] + reach[START_AFTER], times[i] + reach[END_AFTER]
+def reach_of(state, side):  # type: ignore[no-untyped-def]
+    """How rows of a side match in time."""
+    return state[REACH + side * REACH_WORDS : REACH + (side + 1) * REACH_WORDS]
+
+
+@kernel
+def ends_of(reach, message):  # type: ignore[no-untyped-def]
+    """The column that says where the rows' extents end, and how long after it."""
     if reach[UNTIL_COLUMN] >= 0:
-        ends[:] = column_of(message, reach[UNTIL_COLUMN])
-    for i in range(rows):
-        dues[i] = min(max(min(ends[i], FAR) + reach[DUE_AFTER], time), MAX_TIME)
-        last = max(last, dues[i])
-    if reach[TOGETHER]:
-        dues[:] = last
+        return column_of(message, reach[UNTIL_COLUMN]), np.int64(0)
+    return column_of(message, reach[TIME_COLUMN]), reach[END_AFTER]
+
+
+@kernel
+def due_together(world, me, state, side, message):  # type: ignore[no-untyped-def]
+    """When a message's rows are due together, -1 if each is on its own; whether none is late, else that is noted."""
+    reach, time = reach_of(state, side), time_of(message)
+    least, most = MAX_TIME, -MAX_TIME
+    for own in column_of(message, reach[TIME_COLUMN]):
+        least, most = min(least, own), max(most, own)
+    due = due_of(most + reach[END_AFTER], reach[DUE_AFTER], time) if reach[TOGETHER] else -1
     if least < time + reach[FIRST_AFTER]:
         fail(world, me, TOO_LATE, time, least, 0)
-        return starts, ends, dues, False
-    return starts, ends, dues, True
+        return due, False
+    return due, True
+
+
+@kernel
+def extents_of(world, state, side, message, rows, together):  # type: ignore[no-untyped-def]
+    """(starts, ends, dues) of rows of a message, all of them if `rows` has no length. together: of `due_together`."""
+    reach, time = reach_of(state, side), time_of(message)
+    times, (until, end_after) = column_of(message, reach[TIME_COLUMN]), ends_of(reach, message)
+    count = len(rows) if len(rows) > 0 else len(times)
+    starts, ends, dues = scratch(world, count), scratch(world, count), scratch(world, count)
+    for i in range(count):
+        row = rows[i] if len(rows) > 0 else i
+        starts[i], ends[i] = times[row] + reach[START_AFTER], until[row] + end_after
+        dues[i] = together if together >= 0 else due_of(ends[i], reach[DUE_AFTER], time)
+    return starts, ends, dues
 
 
 @kernel
@@ -105,14 +131,53 @@ def match_any(world, me, state, side, message, slots, starts, ends, matched):  #
 
 
 @kernel
-def match_one(world, me, state, side, message, slots, starts, ends, fates):  # type: ignore[no-untyped-def]
-    """Send the pairs that these rows make with the rows of the side that is unique."""
-    other = side_at(JOINED, 1 - side)
-    cursor, rows, places = scratch(world, 3), scratch(world, len(slots)), scratch(world, len(slots))
-    found = meet(
-        cursor, slots, heads_of(state, other), links_of(state, other), meta_of(state, other), state[BOUNDED] != 0,
-        starts, ends, time_of(message), fates, rows, places,
+def _send_found(world, me, state, side, message, rows, places, latest):  # type: ignore[no-untyped-def]
+    """Send pairs of rows that have one each, in order."""
+    if len(rows) > 0 and state[PAIRS]:
+        state[SENT] += len(rows)
+        all_have = len(rows) == rows_of(message) and latest <= time_of(message)
+        some = rows[:0] if all_have else rows
+        send_pairs(world, me, state, side, message, some, places, latest, time_of(message))
+
+
+@kernel
+def match_one_in_time(world, me, state, side, message, slots):  # type: ignore[no-untyped-def]
+    """Send the pairs that these rows make with the rows of the side that is unique, which expire. Returns the rows that
+    are to be kept: their match may still come, or they are sent alone when they are due."""
+    other, reach, theirs = side_at(JOINED, 1 - side), reach_of(state, side), reach_of(state, 1 - side)
+    rows, places, kept = scratch(world, len(slots)), scratch(world, len(slots)), scratch(world, len(slots))
+    ends, end_after = ends_of(reach, message)
+    found, waiting, latest = meet_at_slots(
+        slots, links_of(state, other), theirs[END_AFTER] - theirs[START_AFTER],
+        column_of(message, reach[TIME_COLUMN]), reach[START_AFTER], ends, end_after,
+        state[ALONE + 1 - side] != 0, state[ALONE + side] != 0, rows, places, kept,
     )  # fmt: skip
-    if found > 0 and state[PAIRS]:
-        state[SENT] += found
-        send_pairs(world, me, state, side, message, rows[:found], places[:found], cursor[LATEST], time_of(message))
+    _send_found(world, me, state, side, message, rows[:found], places[:found], latest)
+    return kept[:waiting]
+
+
+@kernel
+def match_one(world, me, state, side, message, slots):  # type: ignore[no-untyped-def]
+    """Send the pairs that these rows make with the rows of the side that is unique. Returns the rows whose match may
+    still come, and those that will have none."""
+    other = side_at(JOINED, 1 - side)
+    rows, places, waiting = scratch(world, len(slots)), scratch(world, len(slots)), scratch(world, len(slots))
+    never = scratch(world, len(slots))
+    heads, links = heads_of(state, other), links_of(state, other)
+    ended, ahead = state[ENDED + 1 - side] != 0, meta_of(state, other)[NEWEST] > time_of(message)
+    found, waits, nevers, latest = 0, 0, 0, -1
+    for row in range(len(slots)):
+        place = heads[slots[row]] - HAS_ROW
+        if place >= 0:
+            rows[found], places[found] = row, place
+            found += 1
+            if ahead:
+                latest = max(latest, links[place, TIME])
+        elif ended or place + HAS_ROW == BARRED:
+            never[nevers] = row
+            nevers += 1
+        else:
+            waiting[waits] = row
+            waits += 1
+    _send_found(world, me, state, side, message, rows[:found], places[:found], latest)
+    return waiting[:waits], never[:nevers]

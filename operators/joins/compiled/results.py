@@ -3,18 +3,19 @@
 import numpy as np
 
 from tokenring.engine import Schema, kernel
-from tokenring.engine.compiled import address_of, claim, column_of, new_message, table_at, words_at, world_at
+from tokenring.engine.compiled import address_of, claim, column_of, new_message, point_to, table_at, words_at, world_at
 from tokenring.operators.folds import gather
 from tokenring.operators.joins.compiled.kept_rows import SIDE_WORDS, LinkedSide, kept_column
-from tokenring.operators.joins.kept import LEFT, RIGHT, JoinedColumns, Side
+from tokenring.operators.joins.kept import LEFT, RIGHT, JoinedColumns, Side, UniqueSide
 
 # Words: where the table of columns is, how many there are, then the words of both sides.
 _TABLE, _WIDTH, _SIDES = range(3)
 JOINED_WORDS = _SIDES + 2 * SIDE_WORDS
 # Words of a column: the side that has it, its position in that side's messages and in what is kept of it; the same of
-# where it is in rows of the right side alone; the word that stands for null.
-_SIDE, _POSITION, _KEPT, _INSTEAD, _INSTEAD_POSITION, _INSTEAD_KEPT, _NULL = range(7)
-_COLUMN_WORDS = 7
+# where it is in rows of the right side alone; the word that stands for null; where _KEPT is -1, the position in the
+# other side's messages of what is the same in pairs.
+_SIDE, _POSITION, _KEPT, _INSTEAD, _INSTEAD_POSITION, _INSTEAD_KEPT, _NULL, _TWIN = range(8)
+_COLUMN_WORDS = 8
 
 
 @kernel
@@ -42,14 +43,20 @@ def _gather_found(words, places, null, column):  # type: ignore[no-untyped-def]
 
 @kernel
 def pairs_of(world, me, own, at, side, message, rows, places):  # type: ignore[no-untyped-def]
-    """A message of rows of one side's message, each beside what the other side keeps at a place; nulls where that is
-    -1."""
-    made = new_message(world, me, 0, len(rows))
+    """A message of rows of one side's message, all of them if `rows` has no length, each beside what the other side
+    keeps at a place; nulls where that is -1."""
+    made = new_message(world, me, 0, len(places))
     columns = _columns(own, at)
     for number in range(len(columns)):
-        target = column_of(made, number)
+        target, position = column_of(made, number), -1
         if columns[number, _SIDE] == side:
-            gather(column_of(message, columns[number, _POSITION]), rows, target)
+            position = columns[number, _POSITION]
+        elif columns[number, _KEPT] < 0:
+            position = columns[number, _TWIN]
+        if position >= 0 and len(rows) == 0:
+            point_to(made, number, column_of(message, position).ctypes.data)
+        elif position >= 0:
+            gather(column_of(message, position), rows, target)
         else:
             kept = kept_column(own, side_at(at, 1 - side), columns[number, _KEPT])
             _gather_found(kept, places, columns[number, _NULL], target)
@@ -75,21 +82,27 @@ def alone_of(world, me, own, at, side, message, rows):  # type: ignore[no-untype
 
 class LinkedResults:
     """Both sides and the columns of the result, and the words that say where they are. arriving: the schemas of both
-    sides' messages. sides: None for one of which nothing is kept."""
+    sides' messages. sides: None for one of which nothing is kept. kept: the names of the columns that are kept of each;
+    those that are not have a twin."""
 
     def __init__(
-        self, columns: JoinedColumns, arriving: tuple[Schema, Schema], sides: tuple[Side | None, Side]
+        self,
+        columns: JoinedColumns,
+        arriving: tuple[Schema, Schema],
+        sides: tuple[Side | UniqueSide | None, Side | UniqueSide],
+        kept: tuple[tuple[str, ...], tuple[str, ...]],
     ) -> None:
-        kept = columns.kept(LEFT), columns.kept(RIGHT)
         self._table = np.zeros((len(columns.sources), _COLUMN_WORDS), np.int64)
         for row, (side, name), other, kind in zip(
             self._table, columns.sources, columns.instead, columns.schema.kinds, strict=True
         ):
-            source = side, arriving[side].position(name), kept[side].index(name)
+            at, twin = kept[side].index(name) if name in kept[side] else -1, columns.twin(side, name)
+            source = side, arriving[side].position(name), at
             instead = source
             if other is not None:
                 instead = RIGHT, arriving[RIGHT].position(other), kept[RIGHT].index(other)
-            row[:] = *source, *instead, kind.null
+            beside = -1 if twin is None else arriving[1 - side].position(twin)
+            row[:] = *source, *instead, kind.null, beside
         self._sides = [
             None if side is None else LinkedSide(side, np.array([schema.position(name) for name in names], np.int64))
             for side, schema, names in zip(sides, arriving, kept, strict=True)

@@ -3,30 +3,29 @@
 from tokenring.engine import COMPLETE, kernel
 from tokenring.engine.compiled import send, send_at
 from tokenring.operators.joins.compiled.holding import HELD
-from tokenring.operators.joins.compiled.kept_rows import links_of
+from tokenring.operators.joins.compiled.kept_rows import message_time
 from tokenring.operators.joins.compiled.results import alone_of, pairs_of, scratch, side_at
 from tokenring.operators.joins.compiled.words import EXACT, JOINED
-from tokenring.operators.joins.kept import TIME
 
 
 @kernel
 def send_pairs(world, me, state, side, message, rows, places, latest, time):  # type: ignore[no-untyped-def]
     """Pairs of rows of a message with the other side's, at the later of their messages' times. latest: of the other
-    side's."""
+    side's. rows: of no length if all have one, in order, and `latest` is not after `time`."""
     if latest <= time:
         send_at(world, me, 0, pairs_of(world, me, state, JOINED, side, message, rows, places), time)
         return
-    links = links_of(state, side_at(JOINED, 1 - side))
+    other = side_at(JOINED, 1 - side)
     some, there = scratch(world, len(rows)), scratch(world, len(rows))
     sent, last = 0, -1
     while sent < len(rows):  # times of messages that are ahead of this one: few
         at, count = COMPLETE, 0
         for place in places:
-            later = max(time, links[place, TIME])
+            later = max(time, message_time(state, other, place))
             if last < later < at:
                 at = later
         for i in range(len(rows)):
-            if max(time, links[places[i], TIME]) == at:
+            if max(time, message_time(state, other, places[i])) == at:
                 some[count], there[count] = rows[i], places[i]
                 count += 1
         send_at(world, me, 0, pairs_of(world, me, state, JOINED, side, message, some[:count], there[:count]), at)

@@ -3,10 +3,26 @@
 from tokenring.engine import kernel
 from tokenring.engine.compiled import AGAIN, DONE, FAILED, NEEDS_ROOM, column_of, part_of, rows_of, time_of, world_at
 from tokenring.operators.folds import gather
-from tokenring.operators.joins.compiled.keeping import bar_keys, first_of_keys, keep_bounded, keep_for_ever
-from tokenring.operators.joins.compiled.kept_rows import has_room
+from tokenring.operators.joins.compiled.keeping import (
+    first_of_keys,
+    keep_bounded,
+    keep_for_ever,
+    keep_unique,
+    keep_unique_in_time,
+    keep_waiting,
+    keep_waiting_in_time,
+    split_keys,
+)
+from tokenring.operators.joins.compiled.kept_rows import has_room, rows_kept
 from tokenring.operators.joins.compiled.keyed import chosen_rows, number_keys, rows_but, rows_with, rows_without_key
-from tokenring.operators.joins.compiled.matching import empty_extents, extents_of, match_any, match_one
+from tokenring.operators.joins.compiled.matching import (
+    due_together,
+    empty_extents,
+    extents_of,
+    match_any,
+    match_one,
+    match_one_in_time,
+)
 from tokenring.operators.joins.compiled.results import scratch, side_at
 from tokenring.operators.joins.compiled.sending import send_alone, send_due
 from tokenring.operators.joins.compiled.words import (
@@ -35,9 +51,10 @@ def _send_without_key(world, me, state, side, message, rows):  # type: ignore[no
         if len(rows) > 0:
             send_alone(world, me, state, side, message, rows, time_of(message))
         return True
-    _, _, dues, in_time = extents_of(world, me, state, side, message)
+    due, in_time = due_together(world, me, state, side, message)
     if in_time and len(rows) > 0:
-        send_due(world, me, state, side, message, rows, dues[rows])
+        _, _, dues = extents_of(world, state, side, message, rows, due)
+        send_due(world, me, state, side, message, rows, dues)
     return in_time
 
 
@@ -45,43 +62,81 @@ def _send_without_key(world, me, state, side, message, rows):  # type: ignore[no
 def _take_beside(world, me, state, side, message, slots):  # type: ignore[no-untyped-def]
     """Take rows beside the side that is unique: they are kept if their match may still come. Returns how many there
     are, below 0 if something is wrong."""
-    starts, ends, dues = slots[:0], slots[:0], slots[:0]
     if state[BOUNDED]:
-        starts, ends, dues, in_time = extents_of(world, me, state, side, message)
+        due, in_time = due_together(world, me, state, side, message)
         if not in_time:
             return -1
-    fates = scratch(world, len(slots))
-    match_one(world, me, state, side, message, slots, starts, ends, fates)
-    if state[BOUNDED]:
-        keep_bounded(world, me, state, side, message, slots, starts, ends, dues, fates)
+        kept = match_one_in_time(world, me, state, side, message, slots)
+        keep_waiting_in_time(world, state, side, message, slots, kept, due)
     else:
-        keep_for_ever(world, me, state, side, message, slots, fates)
+        waiting, never = match_one(world, me, state, side, message, slots)
+        keep_waiting(world, me, state, side, message, slots, waiting, never)
     return len(slots)
 
 
 @kernel
+def _take_unique(world, me, state, side, message, slots):  # type: ignore[no-untyped-def]
+    """Take rows of the side that is unique, as far as pairs are sent at a time: returns how many were taken, below 0 if
+    something is wrong."""
+    wanted, met, good = split_keys(world, me, state, side, message, slots, state[AT_HAND] == side)
+    if not good:
+        return -1
+    taken = len(slots)
+    if len(met) > 0:  # few: most matches come later
+        own, fates = scratch(world, len(met)), scratch(world, len(met))
+        gather(slots, met, own)
+        some = chosen_rows(world, message, met)
+        matched = match_any(world, me, state, side, some, own, own[:0], own[:0], fates)
+        if matched < len(met):
+            taken = met[matched]
+            met = met[:matched]
+            count = 0
+            while count < len(wanted) and wanted[count] < taken:
+                count += 1
+            wanted = wanted[:count]
+    return taken if keep_unique(world, me, state, side, message, slots, wanted, met) else -1
+
+
+@kernel
+def _take_unique_in_time(world, me, state, side, message, slots):  # type: ignore[no-untyped-def]
+    """As `_take_unique`, of rows that expire."""
+    due, in_time = due_together(world, me, state, side, message)
+    if not in_time:
+        return -1
+    taken, fates = len(slots), slots[:0]
+    if rows_kept(state, side_at(JOINED, 1 - side)) > 0:
+        starts, ends, _ = extents_of(world, state, side, message, slots[:0], due)
+        fates = scratch(world, len(slots))
+        fates[:] = WAITS
+        if state[WHERE + side] >= 0:
+            empty_extents(world, state, side, message, starts, ends, fates)
+        taken = match_any(world, me, state, side, message, slots, starts, ends, fates)
+        fates = fates[:taken]
+    return taken if keep_unique_in_time(world, me, state, side, message, slots[:taken], fates, due) else -1
+
+
+@kernel
 def _take_others(world, me, state, side, message, slots):  # type: ignore[no-untyped-def]
-    """Take rows that may match any number, as far as pairs are sent at a time: returns how many were taken, below 0 if
+    """Take rows where no side is unique, as far as pairs are sent at a time: returns how many were taken, below 0 if
     something is wrong."""
     starts, ends, dues = slots[:0], slots[:0], slots[:0]
     fates = scratch(world, len(slots))
     fates[:] = WAITS
     if state[BOUNDED]:
-        starts, ends, dues, in_time = extents_of(world, me, state, side, message)
+        due, in_time = due_together(world, me, state, side, message)
         if not in_time:
             return -1
-        if state[WHERE + side] >= 0:
-            empty_extents(world, state, side, message, starts, ends, fates)
+        starts, ends, dues = extents_of(world, state, side, message, slots[:0], due)
     taken = match_any(world, me, state, side, message, slots, starts, ends, fates)
     if taken < len(slots):
         message = part_of(world_at(world), message, 0, taken)
     if state[BOUNDED]:
-        kept = keep_bounded(
+        keep_bounded(
             world, me, state, side, message, slots[:taken], starts[:taken], ends[:taken], dues[:taken], fates[:taken]
         )
     else:
-        kept = keep_for_ever(world, me, state, side, message, slots[:taken], fates[:taken])
-    return taken if kept else -1
+        keep_for_ever(world, me, state, side, message, slots[:taken], fates[:taken])
+    return taken
 
 
 @kernel
@@ -105,20 +160,20 @@ def take_rows(world, me, state, side, message):  # type: ignore[no-untyped-def]
     if len(without) > 0 and state[ALONE + side] and not goes_on:
         if not _send_without_key(world, me, state, side, whole, without):
             return FAILED, 0
-    if not state[BOUNDED] and (state[WHERE + side] >= 0 or (state[ONCE] and side == RIGHT)):
-        if state[ONCE]:
-            chosen = first_of_keys(world, state, slots, time_of(message))
-        else:
-            if not goes_on and not bar_keys(world, me, state, side, message, slots):
-                return FAILED, 0
-            chosen = rows_with(world, column_of(message, state[WHERE + side]), 1)
+    if not state[BOUNDED] and state[ONCE] and side == RIGHT:
+        chosen = first_of_keys(world, state, slots, time_of(message))
         message, slots = chosen_rows(world, message, chosen), slots[chosen]
         origin = origin[chosen] if len(origin) > 0 else chosen
     taken = 0
-    if state[UNIQUE] == 1 - side:
-        taken = _take_beside(world, me, state, side, message, slots)
-    elif len(slots) > 0:
-        taken = _take_others(world, me, state, side, message, slots)
+    if len(slots) > 0:
+        if state[UNIQUE] == 1 - side:
+            taken = _take_beside(world, me, state, side, message, slots)
+        elif state[UNIQUE] != side:
+            taken = _take_others(world, me, state, side, message, slots)
+        elif state[BOUNDED]:
+            taken = _take_unique_in_time(world, me, state, side, message, slots)
+        else:
+            taken = _take_unique(world, me, state, side, message, slots)
     if taken < 0:
         return FAILED, 0
     if taken < len(slots):

@@ -206,7 +206,9 @@ class _State:
         self.versions = Side(columns.store(RIGHT), False)
         self.waiting = LinkedWaiting(arriving[LEFT])
         self._keys = LinkedKeys(columns, arriving)
-        self._results = LinkedResults(columns, arriving, (None, self.versions))
+        self._results = LinkedResults(
+            columns, arriving, (None, self.versions), (columns.kept(LEFT), columns.kept(RIGHT))
+        )
         self.words = words = np.zeros(_STATE_WORDS, np.int64)
         words[HELD], words[PENDING], words[_OUTER] = -1, COMPLETE, outer
         for side, column in enumerate(times):
@@ -222,7 +224,7 @@ class _State:
     def grow(self) -> None:
         """Make room for the rows of a message, or for another key."""
         if wanted := int(self.words[_WANTED]):
-            (self.waiting.rows.side if self.words[_WANTED_SIDE] == LEFT else self.versions).reserve(wanted)
+            (self.waiting.side if self.words[_WANTED_SIDE] == LEFT else self.versions).reserve(wanted)
         else:
             self._keys.keys.grow()
         self._link()
@@ -236,5 +238,5 @@ def compiled_versioned(
     return Compiled(
         versioned, state.words, (state,), state.grow,
         lambda _, operands: late_rows(columns.operator, operands[0], operands[1]),
-        lambda: {"left": len(state.waiting.rows.side), "right": len(state.versions)},
+        lambda: {"left": len(state.waiting.side), "right": len(state.versions)},
     )  # fmt: skip

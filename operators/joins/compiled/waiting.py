@@ -156,7 +156,8 @@ class LinkedWaiting:
     """Rows of messages of a schema that wait, and the words that say where they are."""
 
     def __init__(self, schema: Schema) -> None:
-        self.rows = LinkedSide(Side(RowStore(schema), False), np.arange(len(schema)))
+        self.side = Side(RowStore(schema), False)
+        self.rows = LinkedSide(self.side, np.arange(len(schema)))
         self._heap = np.zeros((0, _PIECE_WORDS), np.int64)
 
     def link(self, words: np.ndarray, at: int) -> None:

@@ -3,6 +3,8 @@
 joined_columns  what a join takes and makes
 extents         how rows match in time
 side, kernels   rows by key, chained
+unique_side, unique_kernels
+                rows by key, of a side that has one a key, where they expire
 versions, version_kernels
                 rows by key and the time from which they are valid
 results         rows of both sides, side by side
@@ -37,6 +39,7 @@ from tokenring.operators.joins.kept.kernels import (
     MATCHED,
     MATCHES,
     NEVER,
+    NEWEST,
     NO_ROW,
     ONE,
     PLACE,
@@ -54,6 +57,15 @@ from tokenring.operators.joins.kept.kernels import (
 )
 from tokenring.operators.joins.kept.results import Results, both, with_found
 from tokenring.operators.joins.kept.side import AT_ONCE, Side
+from tokenring.operators.joins.kept.unique_kernels import (
+    add_at_slots,
+    due_of,
+    expire_at_slots,
+    has_matched,
+    meet_at_slots,
+    time_at,
+)
+from tokenring.operators.joins.kept.unique_side import UniqueSide
 from tokenring.operators.joins.kept.version_kernels import add_versions, find_versions
 from tokenring.operators.joins.kept.versions import Versions, known
 
@@ -78,6 +90,7 @@ __all__ = [
     "MATCHED",
     "MATCHES",
     "NEVER",
+    "NEWEST",
     "NO_ROW",
     "Names",
     "ONE",
@@ -91,24 +104,31 @@ __all__ = [
     "SIDE_META",
     "Side",
     "TIME",
+    "UniqueSide",
     "Versions",
     "WAITS",
     "add",
+    "add_at_slots",
     "add_bounded",
     "add_versions",
     "bar",
     "both",
     "can_match",
+    "due_of",
     "expire",
+    "expire_at_slots",
     "find_versions",
+    "has_matched",
     "in_time",
     "joined_on",
     "known",
     "meet",
+    "meet_at_slots",
     "present",
     "probe",
     "require_how",
     "require_time",
     "take_chains",
+    "time_at",
     "with_found",
 ]

@@ -118,9 +118,20 @@ class JoinedColumns:
         """Whether a column of the key is text."""
         return any([self.sides[LEFT].kind(name).is_text for name in self.on[LEFT]])
 
-    def store(self, side: int) -> RowStore | None:
-        """Room for one side's rows; None where the result has none of its columns."""
-        names = self.kept(side)
+    def kept_beside(self, side: int) -> tuple[str, ...]:
+        """As `kept`, but for what the other side's row says in every pair, where rows of this side are in pairs only.
+        """
+        return tuple([name for name in self.kept(side) if self.how.alone[side] or self.twin(side, name) is None])
+
+    def twin(self, side: int, name: str) -> str | None:
+        """The other side's column that has the same word wherever the keys are equal; None if there is none."""
+        if name not in self.on[side] or self.sides[side].kind(name).name == "float64":  # 0.0 is equal to -0.0
+            return None
+        return self.on[1 - side][self.on[side].index(name)]
+
+    def store(self, side: int, names: tuple[str, ...] | None = None) -> RowStore | None:
+        """Room for these columns of one side's rows, by default all that are kept; None if there are none."""
+        names = self.kept(side) if names is None else names
         return RowStore(self.sides[side].select(names)) if names else None
 
 

@@ -182,11 +182,12 @@ def take_chains(heads, links, free, meta, slots, places):  # type: ignore[no-unt
     return taken
 
 
-@kernel(int64(WORDS, COLUMN, TABLE, WORDS, WORDS, TABLE, int64, WORDS, WORDS, WORDS, WORDS))
+@kernel(int64(WORDS, TABLE, TABLE, WORDS, WORDS, TABLE, int64, WORDS, WORDS, WORDS, WORDS))
 def expire(heads, others, links, free, meta, heap, horizon, places, dues, emptied, sizes):  # type: ignore[no-untyped-def]
     """Remove rows due by `horizon`, in order, as many as `places` has room for; returns how many.
 
-    `places` and `dues` get all of them; sizes[0] of `emptied`, the slots that now have no rows, here nor in `others`.
+    `places` and `dues` get all of them; sizes[0] of `emptied`, the slots that now have no rows, here nor in `others`:
+    its first word is 0 there.
     """
     found, sizes[0] = 0, 0
     while meta[EXPIRING] > 0 and heap[0, 0] <= horizon and found < len(places):
@@ -199,7 +200,7 @@ def expire(heads, others, links, free, meta, heap, horizon, places, dues, emptie
         slot = links[place, SLOT]
         if slot != LOOSE:
             _unchain(heads, links, place)
-            if heads[slot] == NO_ROW and others[slot] == NO_ROW:
+            if heads[slot] == NO_ROW and others[slot, 0] == NO_ROW:
                 emptied[sizes[0]] = slot
                 sizes[0] += 1
         give_place(free, meta, place)

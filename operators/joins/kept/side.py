@@ -38,6 +38,10 @@ class Side:
         self._meta = np.zeros(SIDE_META, np.int64)
         self._sizes = np.zeros(1, np.int64)
 
+    def have_slots(self, slots: int) -> None:
+        """Room for the heads of so many slots."""
+        self.heads = grown(self.heads, slots)
+
     def reserve(self, rows: int) -> None:
         """Room for so many more rows."""
         needed = int(self._meta[LIMIT]) + max(0, rows - int(self._meta[FREE]))
@@ -113,7 +117,7 @@ class Side:
         room = min(AT_ONCE, len(self))
         places, dues, emptied = np.empty((3, room), np.int64)
         found = expire(
-            *(self.heads, other.heads, self.links, self._free, self._meta, self._expiring),
+            *(self.heads, other.heads.reshape(-1, 1), self.links, self._free, self._meta, self._expiring),
             *(horizon, places, dues, emptied, self._sizes),
         )
         return places[:found], dues[:found], emptied[: self._sizes[0]]

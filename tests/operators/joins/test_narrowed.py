@@ -129,6 +129,25 @@ def test_within_bounds(
     assert rows_of(compiled, how) == reference(sent, how, wheres, bounds)
 
 
+@pytest.mark.parametrize("kind", ["by window", "within bounds"])
+@pytest.mark.parametrize("text", [(), ("text",)])
+def test_a_row_that_has_a_match_is_sent_once_whatever_matches_it_later(kind: str, text: tuple[str, ...]) -> None:
+    a = Schema.of({"at": "int64", "k": "int64", "a": "int64"} | dict.fromkeys(text, "string"))
+    more: dict[str, Any] = {name: ["x"] for name in text}
+
+    def declare(left: Stream, right: Stream) -> Stream:
+        if kind == "by window":
+            return join(left, right, on="k", how="semi", window=Tumbling("at", 10), name="joined")
+        return interval_join(left, right, on="k", left_time="at", right_time="at", upper=5, how="semi", name="joined")
+
+    with bench([a, B], declare) as made:
+        for at in range(3):
+            made.send({"at": [at], "k": [1], "b": [at]}, to=1)
+            made.send({"at": [0], "k": [1], "a": [at]} | more)
+            made.settle()
+        assert len(made.rows) == 3 and kept(made, "joined")[0] == 0
+
+
 @pytest.mark.parametrize("text", [(), ("text",)])
 def test_a_row_goes_when_its_only_match_is_not_wanted(text: tuple[str, ...]) -> None:
     a, b = Schema("k a"), Schema.of({"k": "int64", "b": "int64"} | dict.fromkeys(text, "string"))

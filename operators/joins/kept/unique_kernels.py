@@ -1,0 +1,124 @@
+"""The kernels of a unique side whose rows expire: each is at its key's slot, and linked to what goes with it at most.
+
+`rows`, int64 (slots, words): the words below. `heap`: the first slots of rows that go together, by when. `meta`: as in
+kernels.py; here LIMIT is behind the last slot that ever had a row, and FREE says how many below it have none.
+"""
+
+from tokenring.engine import MAX_TIME, kernel
+from tokenring.operators.joins.kept.extents import FAR
+from tokenring.operators.joins.kept.kernels import EXPIRING, MATCHES, NEWEST
+from tokenring.operators.state import FREE, LIMIT, pop, push
+
+HERE, SINCE, AFTER, LAST = range(4)
+"""Words of `rows`: the complement of the message's time, 0 where there is no row; the first time that matches; of those
+that came together and go together, twice the next slot + 1, 0 at the last, and 1 more if the row ever matched; the last
+time that matches, where that is not as long after the first in all rows."""
+LEAST_WORDS, MOST_WORDS = 3, 4
+
+
+@kernel
+def _last_of(rows, slot, span):  # type: ignore[no-untyped-def]
+    return rows[slot, LAST] if rows.shape[1] > LAST else rows[slot, SINCE] + span
+
+
+@kernel
+def time_at(rows, slot):  # type: ignore[no-untyped-def]
+    """The time of the message that brought a slot's row."""
+    return ~rows[slot, HERE]
+
+
+@kernel
+def has_matched(rows, slot):  # type: ignore[no-untyped-def]
+    """Whether a slot's row ever matched, also where it has just gone."""
+    return rows[slot, AFTER] & 1 != 0
+
+
+@kernel
+def due_of(end, after, time):  # type: ignore[no-untyped-def]
+    """When a row goes that matches up to `end`: `after` later, not before its message's time."""
+    return min(max(min(end, FAR) + after, time), MAX_TIME)
+
+
+@kernel
+def meet_at_slots(slots, rows, span, times, start_after, ends, end_after, flagged, every, found, places, kept):  # type: ignore[no-untyped-def]
+    """Find the matches of rows, whose extents are from `times` to `ends` and so much after, beside the unique side.
+    flagged: whether its rows are to know that they matched. Writes the rows that match to `found`, and their slots;
+    to `kept` those whose match may still come, or where `every` all that have none. Returns how many of both, and the
+    latest time of a message of what was found."""
+    count, waiting, latest = 0, 0, -1
+    for i in range(len(slots)):
+        slot = slots[i]
+        here = rows[slot, HERE]
+        meets = (
+            here != 0
+            and rows[slot, SINCE] <= ends[i] + end_after
+            and times[i] + start_after <= _last_of(rows, slot, span)
+        )
+        if meets:
+            found[count], places[count] = i, slot
+            count += 1
+            latest = max(latest, ~here)
+            if flagged:
+                rows[slot, AFTER] |= 1
+        elif every or here == 0:
+            kept[waiting] = i
+            waiting += 1
+    return count, waiting, latest
+
+
+@kernel
+def add_at_slots(rows, heap, meta, slots, times, start_after, ends, end_after, due_after, together, able, fates, time):  # type: ignore[no-untyped-def]
+    """Put rows at their slots until they are due: all at `together`, or each on its own where that is below 0. able:
+    whether each can match, of no length if all can; those that cannot have an empty extent, and are as those that did.
+    fates: whether each matched already, of no length if none did. Stops at a row whose key has one; returns how many
+    were put."""
+    count, limit = meta[LIMIT] - meta[FREE], meta[LIMIT]
+    previous, previous_due = -1, 0
+    added = 0
+    for i in range(len(slots)):
+        slot = slots[i]
+        if rows[slot, HERE] != 0:
+            break
+        since, last = times[i] + start_after, ends[i] + end_after
+        due = together if together >= 0 else due_of(last, due_after, time)
+        matched = len(fates) > 0 and fates[i] == MATCHES
+        if len(able) > 0 and able[i] != 1:
+            since, last, matched = MAX_TIME, -MAX_TIME, True
+        rows[slot, HERE], rows[slot, SINCE], rows[slot, AFTER] = ~time, since, matched
+        if rows.shape[1] > LAST:
+            rows[slot, LAST] = last
+        if previous >= 0 and due == previous_due:
+            rows[previous, AFTER] |= (slot + 1) << 1
+        else:
+            push(heap, meta[EXPIRING], due, slot)
+            meta[EXPIRING] += 1
+        previous, previous_due = slot, due
+        limit = max(limit, slot + 1)
+        added += 1
+    meta[LIMIT], meta[FREE] = limit, limit - count - added
+    meta[NEWEST] = max(meta[NEWEST], time)
+    return added
+
+
+@kernel
+def expire_at_slots(rows, others, heap, meta, horizon, places, dues, emptied):  # type: ignore[no-untyped-def]
+    """Remove rows due by `horizon`, in order, as many as `places` has room for. `places` and `dues` get all of them,
+    `emptied` the slots of which `others` has none, either; returns how many of both."""
+    found, left = 0, 0
+    while meta[EXPIRING] > 0 and heap[0, 0] <= horizon and found < len(places):
+        due, slot = heap[0, 0], heap[0, 1]
+        following = rows[slot, AFTER] >> 1
+        if following != 0:
+            heap[0, 1] = following - 1
+        else:
+            pop(heap, meta[EXPIRING])
+            meta[EXPIRING] -= 1
+        rows[slot, HERE] = 0
+        if others[slot, 0] == 0:
+            emptied[left] = slot
+            left += 1
+        places[found], dues[found] = slot, due
+        found += 1
+    meta[FREE] += found
+    return found, left
+
