@@ -2,7 +2,7 @@
 
 from typing import Any, Literal, overload
 
-from tokenring.engine import AnyStream, Stream
+from tokenring.engine import AnyStream, SchemaError, Stream
 from tokenring.operators.joins.kept import (
     LEFT,
     RIGHT,
@@ -44,6 +44,7 @@ def temporal_join(
     columns: Chosen = None,
     how: str = "inner",
     late: bool = False,
+    unique: str | None = None,
     name: str = "temporal_join",
 ) -> Any:
     """Each row with the version of its key that was valid at its time: the one with the greatest version_time that is
@@ -59,8 +60,13 @@ def temporal_join(
 
     A row or version is late if its own time is before its message's. late=True gives three streams: the results, late
     rows, late versions. Otherwise a late one raises TimeRegressionError (as OperatorError). Raises SchemaError for
-    columns that are not there or do not fit, GraphError in loops.
+    columns that are not there or do not fit, and for unique=, which other joins have; GraphError in loops.
     """
+    if unique is not None:
+        raise SchemaError(
+            f"operator {name!r}: unique= is for join and interval_join; here a key has versions, of which a row's time "
+            f"chooses one; leave unique= out"
+        )
     require_how(name, how)
     on = joined_on(name, on, left_on, right_on)
     require_time(name, rows.schema, time, "for the rows' time")

@@ -75,6 +75,59 @@ def test_as_sets_say(data: st.DataObject, values: str, conditions: int, workers:
     assert found(in_all, ("key",), conditions) == reference(rows, conditions, lambda row: (row[1],))
 
 
+def sliding_of(at: int) -> list[tuple[int, int]]:
+    """The windows of 12, one every 5, in which a time is."""
+    return [(start, start + 12) for start in range((at - 12) // 5 * 5 + 5, at + 1, 5) if start <= at < start + 12]
+
+
+def sessions_of(rows: list[tuple[Any, ...]], gap: int) -> dict[tuple[Any, ...], tuple[int, int]]:
+    """The session in which each row of one key is."""
+    found: dict[tuple[Any, ...], tuple[int, int]] = {}
+    some: list[tuple[Any, ...]] = []
+    for row in sorted(rows, key=lambda row: row[0]):
+        if some and row[0] - some[-1][0] >= gap:
+            some = []
+        some.append(row)
+        found |= dict.fromkeys(some, (some[0][0], row[0] + gap))
+    return found
+
+
+@settings(max_examples=25)
+@given(data=st.data(), kind=st.sampled_from(["sliding", "session"]), workers=st.integers(1, 3))
+def test_windows_that_overlap_or_grow(data: st.DataObject, kind: str, workers: int) -> None:
+    """A value that is in two panes of a window, or in both sessions that a late row joins, is one."""
+    value, name = st.none() | st.integers(0, 6), st.none() | st.sampled_from(["", "a", "a longer one than eight"])
+    row = st.tuples(st.integers(0, 60), st.sampled_from(["x", "yy", None]), value, name, st.integers(0, 9))
+    rows = data.draw(st.lists(row, min_size=1, max_size=60))
+    names = ("at", "key", "value", "name", "price")
+    kinds = (pa.int64(), pa.string(), pa.int64(), pa.string(), pa.int64())
+    columns = [pa.array(column, of) for column, of in zip(zip(*rows, strict=True), kinds, strict=True)]
+    table = pa.table(columns, names=list(names))
+    window = tr.Sliding("at", 12, 5) if kind == "sliding" else tr.Session("at", 5)
+
+    def program(scope: tr.Scope) -> Any:
+        return scope.read_arrow(table).aggregate(
+            "key", window=window, values=tr.CountDistinct("value"), names=tr.CountDistinct("name"),
+            dear=tr.CountDistinct("value", where=tr.col("price") >= 5),
+        ).collect()  # fmt: skip
+
+    sets: dict[tuple[Any, ...], list[set[Any]]] = {}
+    for key in {row[1] for row in rows}:
+        of_key = [row for row in rows if row[1] == key]
+        sessions = sessions_of(of_key, 5)
+        for row in of_key:
+            for bounds in sliding_of(row[0]) if kind == "sliding" else [sessions[row]]:
+                values, texts, dear = sets.setdefault((*bounds, key), [set(), set(), set()])
+                values.add(row[2])
+                texts.add(row[3])
+                dear |= {row[2]} if row[4] >= 5 else set()
+    got = tr.run(program, workers=workers).to_pylist()
+    assert len(got) == len(sets)
+    assert {tuple(row.values()) for row in got} == {
+        (*at, *(len(each - {None}) for each in of_window)) for at, of_window in sets.items()
+    }
+
+
 @pytest.mark.parametrize("step", [1, 10**6, 2**45 + 1])
 @pytest.mark.parametrize("keys", [1, 3, 700])
 def test_many_values(step: int, keys: int) -> None:

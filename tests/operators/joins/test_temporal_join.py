@@ -23,7 +23,7 @@ from tests.operators.joins.reference import (
     kept,
     messages,
 )
-from tokenring.engine import GraphError, OperatorError, Schema, Stream
+from tokenring.engine import GraphError, OperatorError, Schema, SchemaError, Stream
 from tokenring.operators import enrich, temporal_join
 
 OURS = COLUMNS | {"code": "left.key"}
@@ -148,6 +148,19 @@ def test_late_rows_and_versions() -> None:
         made.send({"since": [3], "k": [1], "b": [1], "name": ["x"]}, to=1, time=4)
         with pytest.raises(OperatorError, match=r"'temporal_join' on worker 0: .* at time 4 .* at 3\. .*late=True"):
             made.settle()
+
+
+@pytest.mark.parametrize("unique", ["left", "right", "neither"])
+def test_keys_are_not_said_to_come_once(unique: str) -> None:
+    def refused(left: Stream, right: Stream) -> Stream:
+        with pytest.raises(SchemaError, match=r"operator 'rates': unique= is for join and .*leave unique= out"):
+            temporal_join(  # type: ignore[call-overload]
+                left, right, on="k", time="at", version_time="since", unique=unique, name="rates"
+            )
+        return left
+
+    with bench([A, B], refused):
+        pass
 
 
 def test_not_in_loops() -> None:
