@@ -18,7 +18,7 @@ from tokenring.operators.folds.compiled_tables import (
     sets_of,
 )
 from tokenring.operators.folds.kernels import BLOCK
-from tokenring.operators.folds.value_sets import (
+from tokenring.operators.folds.sets import (
     CELL_COUNT,
     CELLS,
     DEAD,
@@ -28,6 +28,7 @@ from tokenring.operators.folds.value_sets import (
     IS_NUMBERED,
     LEAST_VALUE,
     MISFIT,
+    OLD,
     OWNERS,
     OWNERS_LENGTH,
     OWNERS_ROOM,
@@ -37,6 +38,8 @@ from tokenring.operators.folds.value_sets import (
     VALUE_BASE,
     VALUE_BITS,
     VALUES,
+    flags_before,
+    move_some,
 )
 from tokenring.operators.state import (
     AHEAD,
@@ -146,7 +149,7 @@ def _count(row, state, slot, fresh):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _mark_dense(row, tags, asked, owners, slots, state):  # type: ignore[no-untyped-def]
+def _mark_dense(row, tags, asked, owners, slots, state, values):  # type: ignore[no-untyped-def]
     """Flag pairs in the dense form; False if there was no room."""
     dense, room = bytes_at(row[DENSE_AT], row[DENSE_ROOM]), row[DENSE_ROOM]
     pairs = words_at(row[PAIRS], row[OWNERS_ROOM])
@@ -158,19 +161,19 @@ def _mark_dense(row, tags, asked, owners, slots, state):  # type: ignore[no-unty
             continue
         if tags[i] >= room:
             return False
-        before = np.int64(dense[tags[i]])
+        here = np.int64(dense[tags[i]])
+        before = here | flags_before(row, owners[i], values[i]) if row[OLD] != 0 else here
         fresh = asked[i] & ~before
         if fresh != 0:
             dense[tags[i]] = before | fresh
-            if before == 0:
-                row[LIVE] += 1
-                pairs[owners[i]] += 1
+            row[LIVE] += here == 0
+            pairs[owners[i]] += before == 0
             _count(row, state, slots[i], fresh)
     return True
 
 
 @kernel
-def _mark_cells(row, tags, asked, owners, slots, state, marks):  # type: ignore[no-untyped-def]
+def _mark_cells(row, tags, asked, owners, slots, state, marks, values):  # type: ignore[no-untyped-def]
     """Flag pairs in cells; False if there was no room. marks: room for as many words."""
     cells, mask, flag_bits = words_at(row[CELLS], row[CELL_COUNT]), row[CELL_COUNT] - 1, row[FLAG_BITS]
     half, split = first_homes(cells, row)
@@ -188,19 +191,20 @@ def _mark_cells(row, tags, asked, owners, slots, state, marks):  # type: ignore[
             at = at if at >= split else marks[i] & mask
             while cells[at] != 0 and cells[at] >> flag_bits != tags[i]:
                 at = (at + 1) & mask
-            fresh = asked[i] & ~cells[at]
+            before = flags_before(row, owners[i], values[i]) if row[OLD] != 0 else np.int64(0)
+            fresh = asked[i] & ~(cells[at] | before)
             if cells[at] == 0:
                 if FULL_OF * row[LIVE] >= FULL * len(cells):
                     return False
-                cells[at] = tags[i] << flag_bits | asked[i]
+                cells[at] = tags[i] << flag_bits | asked[i] | before
                 row[LIVE] += 1
-                pairs[owners[i]] += 1
+                pairs[owners[i]] += before == 0
                 _count(row, state, slots[i], fresh)
                 if row[HALF] != 0:
                     settle(cells, row, SETTLED_AT_ONCE)
                     half, split = first_homes(cells, row)
             elif fresh != 0:
-                cells[at] |= fresh
+                cells[at] |= fresh | before
                 _count(row, state, slots[i], fresh)
     return True
 
@@ -215,6 +219,8 @@ def fold_sets(own, at, message, start, slots):  # type: ignore[no-untyped-def]
     asked, tags, owners = scratch[_ASKED][:rows], scratch[_TAGS][:rows], scratch[_OWNERS][:rows]
     for number in range(len(sets)):
         row = sets[number]
+        if row[OLD] != 0 and not move_some(row, rows):
+            return False
         values = column_of(message, row[SET_COLUMN])[start : start + rows]
         _ask(folds, number, message, start, values, asked)
         if row[IS_NUMBERED]:
@@ -227,9 +233,9 @@ def fold_sets(own, at, message, start, slots):  # type: ignore[no-untyped-def]
             row[MISFIT] = 1
             return False
         if row[DENSE_ROOM] > 0:
-            if not _mark_dense(row, tags, asked, owners, slots, state):
+            if not _mark_dense(row, tags, asked, owners, slots, state, values):
                 return False
-        elif not _mark_cells(row, tags, asked, owners, slots, state, scratch[_FRESH]):
+        elif not _mark_cells(row, tags, asked, owners, slots, state, scratch[_FRESH], values):
             return False
     return True
 

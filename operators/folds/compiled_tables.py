@@ -8,7 +8,7 @@ from tokenring.operators.folds.accumulators import Accumulators, counted_columns
 from tokenring.operators.folds.functions import Fold
 from tokenring.operators.folds.kernels import BLOCK, DISTINCT, FIRST, LAST, MAX, MAX_FLOAT, MIN, MIN_FLOAT
 from tokenring.operators.folds.plan import Plan
-from tokenring.operators.folds.value_sets import MOST_FLAGS, SET_WORDS, ValueSets
+from tokenring.operators.folds.sets import MOST_FLAGS, SET_WORDS, ValueSets
 from tokenring.operators.state import LEAST, MOST
 
 # Words of an operator's state. KEPT: by fold the address of the values that it keeps, by slot. ARRIVED: rows so far, by

@@ -43,6 +43,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "engine/running/probe_group": ("tests/engine/running/test_input_and_probe_groups.py",),
     "engine/": ("tests/engine",),
     "operators/folds": ("tests/operators/aggregates", "tests/operators/folds"),
+    "operators/running": ("tests/operators/running", "tests/operators/aggregates"),
     "operators/aggregates": ("tests/operators/aggregates", "tests/operators/paper/test_arrange.py"),
     "operators/expressions": (
         "tests/operators/expressions/test_expression_blocks.py", "tests/operators/expressions/test_text_blocks.py",

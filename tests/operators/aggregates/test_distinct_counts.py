@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tokenring as tr
-from tokenring.operators.folds import value_sets
+from tokenring.operators.folds.sets import value_sets
+from tokenring.operators.folds.sets.words import SCAN, VALUE_BITS
+from tokenring.operators.state import LIMIT, LIVE
 
 FAR = 2**63 - 1
 VALUES = {
@@ -67,6 +70,7 @@ def test_as_sets_say(data: st.DataObject, values: str, conditions: int, workers:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(value_sets, "_LEAST_DENSE", data.draw(st.sampled_from((4, 1 << 10))))
+        patch.setattr(value_sets, "_FEW", data.draw(st.sampled_from((-1, 1 << 12))))
         in_windows = tr.run(windowed, workers=workers)
         in_all = tr.run(at_the_end, workers=workers)
     assert found(in_windows, ("window_start", "key"), conditions) == reference(
@@ -149,17 +153,34 @@ def test_many_values(step: int, keys: int) -> None:
     assert got["some"] == [len({value for value in each if value % 3 == 0}) for each in sets]
 
 
-@pytest.mark.parametrize(("keys", "is_widened"), [(1, True), (3, True), (40, False)])
-def test_values_that_become_greater(keys: int, is_widened: bool, tmp_path: Path) -> None:
-    """The dense form of few keys is widened as it is: flags of every key move, and none is lost or there twice."""
-    widened, note = value_sets.ValueSets._widened, tmp_path / "widened"
+@pytest.fixture
+def moved_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[], tuple[int, int]]:
+    """How often pairs moved to another form, and of how many places each most were left when that was ended at once."""
+    finish, note = value_sets.ValueSets._finish, tmp_path / "moved"
+    note.touch()
 
-    def noted(self: value_sets.ValueSets) -> bool:
-        done = widened(self)
-        if done:
-            note.touch()
-        return done
+    def noted(self: value_sets.ValueSets) -> None:
+        if self._old is not None:
+            row, (old, cells, dense) = self._row, self._old
+            end = min(int(old[LIMIT]) << int(old[VALUE_BITS]), len(dense)) if len(dense) else len(cells)
+            left = 0 if old[LIVE] <= value_sets._FEW else max(end - int(row[SCAN]), 0)
+            with note.open("a") as lines:
+                lines.write(f"{left}\n")
+        finish(self)
 
+    monkeypatch.setattr(value_sets.ValueSets, "_finish", noted)
+
+    def told() -> tuple[int, int]:
+        left = [int(line) for line in note.read_text().split()]
+        return len(left), max(left, default=0)
+
+    return told
+
+
+@pytest.mark.parametrize("keys", [1, 3, 40, 3_000])
+def test_values_that_become_greater(keys: int, moved_at_once: Callable[[], tuple[int, int]]) -> None:
+    """The form of pairs changes while they come, again and again: none is lost or there twice, and but for the first
+    thousands none moves but a few with each row."""
     numbers = np.arange(400_000)
     values = np.where(numbers % 5 == 0, numbers // 2, numbers) + 1_000  # every fifth comes again
     table = pa.table({"key": numbers % keys, "value": values})
@@ -170,10 +191,29 @@ def test_values_that_become_greater(keys: int, is_widened: bool, tmp_path: Path)
             "key", all=tr.CountDistinct("value"), some=tr.CountDistinct("value", where=tr.col("value") % 3 == 0)
         ).latest("key")
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(value_sets.ValueSets, "_widened", noted)
-        got = tr.run(program, workers=1).sort_by("key").to_pydict()
+    got = tr.run(program, workers=1).sort_by("key").to_pydict()
     of_keys = [np.unique(values[numbers % keys == key]) for key in range(keys)]
     assert got["all"] == [len(each) for each in of_keys]
     assert got["some"] == [int((each % 3 == 0).sum()) for each in of_keys]
-    assert note.exists() == is_widened
+    times, at_once = moved_at_once()
+    assert times >= 2
+    assert at_once == 0
+
+
+@pytest.mark.parametrize("spread", [1, 50, 10**6])
+def test_owners_that_leave_while_pairs_move(spread: int) -> None:
+    """Windows end, and their keys' owners go, in the middle of a move; others come, and use the same numbers."""
+    rng = np.random.default_rng(2)
+    at = np.sort(rng.integers(0, 120_000, 300_000))
+    key, value = rng.integers(0, 50, len(at)), rng.integers(0, 4_000, len(at)) * spread
+    table = pa.table({"at": at, "key": key, "value": value})
+
+    def program(scope: tr.Scope) -> Any:
+        rows = scope.read_arrow(table, time="at")
+        return rows.aggregate("key", window=tr.Tumbling("at", 10_000), n=tr.CountDistinct("value")).collect()
+
+    got = tr.run(program, workers=2).to_pydict()
+    found = dict(zip(zip(got["window_start"], got["key"], strict=True), got["n"], strict=True))
+    pairs = np.unique(np.stack([at // 10_000 * 10_000, key, value]), axis=1)
+    windows, counts = np.unique(pairs[:2], axis=1, return_counts=True)
+    assert found == dict(zip(zip(*windows.tolist(), strict=True), counts.tolist(), strict=True))

@@ -10,7 +10,7 @@ import pytest
 
 import tokenring as tr
 from tokenring.operators.folds import Accumulators
-from tokenring.operators.folds.value_sets import ValueSets
+from tokenring.operators.folds.sets import ValueSets
 from tokenring.operators.state import Keys
 
 EACH = 400  # keys a window, none of which ever was before

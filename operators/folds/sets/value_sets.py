@@ -4,14 +4,40 @@ A pair of slot and value is one word, and a cell: the pair packed, and below it 
 seen under. A slot's pairs go by its `owner`, a number of its own, so that those of a slot that is forgotten can stay
 until there are enough of them to be swept out. Where pairs lie close together, the dense form has a byte of flags for
 each that there could be. Values that are too far apart to be packed are numbered by Keys before.
+
+Where pairs are to be in another form, or packed otherwise, they move there a few with each row (moving.py). Only where
+values begin to be numbered, and where numbers are to be packed otherwise, all pairs are entered at once.
 """
 
 import numpy as np
 
 from tokenring.engine import COLUMN, WORDS, Schema, kernel, void
 from tokenring.engine.raw import address_of, bytes_at, words_at
+from tokenring.operators.folds.sets.moving import begin_to_leave, free_owners, move_some
+from tokenring.operators.folds.sets.words import (
+    CELL_COUNT,
+    CELLS,
+    DEAD,
+    FIRST_PART,
+    FREE_OWNERS,
+    GREATEST_VALUE,
+    IS_NUMBERED,
+    LAST_PART,
+    LEAST_VALUE,
+    MISFIT,
+    OLD,
+    OWNERS,
+    OWNERS_LENGTH,
+    OWNERS_ROOM,
+    PAIRS,
+    SCAN,
+    SET_COLUMN,
+    SET_FOLDS,
+    VALUE_BASE,
+    VALUE_BITS,
+    VALUES,
+)
 from tokenring.operators.state import (
-    CELLS_META,
     DENSE_AT,
     DENSE_ROOM,
     FLAG_BITS,
@@ -23,11 +49,9 @@ from tokenring.operators.state import (
     LIMIT,
     LIVE,
     MOST,
-    NUMBERS_WORDS,
     SPLIT,
     Keys,
     begin_settling,
-    give_place,
     grown,
     link_numbers,
     mark_of,
@@ -37,21 +61,13 @@ from tokenring.operators.state import (
 
 MOST_FLAGS = 8
 """Conditions that one set has: more are in another."""
-CELLS, CELL_COUNT, SET_COLUMN, SET_FOLDS, VALUE_BASE, VALUE_BITS, LEAST_VALUE, GREATEST_VALUE, MISFIT, OWNERS, \
-    OWNERS_LENGTH, PAIRS, FREE_OWNERS, OWNERS_ROOM, DEAD, IS_NUMBERED, VALUES, SET_WORDS \
-    = (*range(CELLS_META, CELLS_META + 17), CELLS_META + 16 + NUMBERS_WORDS)  # fmt: skip
-"""Words of a set, behind those of cells.py, of which LIMIT and FREE are about owners, LIVE about pairs. The folds that
-count what is new for each flag. What values are packed above, in how many bits; between what they were, ever; whether
-one did not fit. The owner of each slot, plus one, 0 for none yet; how many pairs each owner has, GONE if it is none;
-the owners to be used again; for how many there is room. Pairs of owners that are gone. Whether values are numbered, and
-where their keys are then."""
-GONE = -1
 _FIRST = 64
 _LEAST_DENSE = 1 << 10  # fewer are quick to find in any form
 _SPREAD = 16  # pairs among so many times as many are dense, which takes no more than cells do
 _MOST_DENSE = 1 << 32  # bytes, of which only some are written to
 _SPARE_BITS, _OWNER_BITS = 4, 16
-_MOST_MOVED = 1 << 24  # bytes of flags
+_ALL = 1 << 40  # rows, with which all pairs move
+_FEW = 1 << 12  # pairs that move at once
 
 
 @kernel(void(WORDS, COLUMN, COLUMN))
@@ -66,16 +82,6 @@ def _enter(row, tags, flags):  # type: ignore[no-untyped-def]
             put(cells, tags[i] << row[FLAG_BITS] | flags[i], mark_of(tags[i]) & mask, mask)
 
 
-@kernel(void(WORDS))
-def _free_owners(row):  # type: ignore[no-untyped-def]
-    """Owners that are gone may be used again."""
-    pairs, free = words_at(row[PAIRS], row[OWNERS_ROOM]), words_at(row[FREE_OWNERS], row[OWNERS_ROOM])
-    for owner in range(row[LIMIT]):
-        if pairs[owner] == GONE:
-            pairs[owner] = 0
-            give_place(free, row, owner)
-
-
 class ValueSets:
     """Sets of values, words of one column, by slot. Memory: 12 to 24 bytes a pair of slot and value, 1 to 16 where they
     lie close together."""
@@ -87,6 +93,7 @@ class ValueSets:
         self._cells, self._dense = np.zeros(_FIRST, np.int64), np.zeros(0, np.uint8)
         self._owners, self._pairs, self._free = (np.zeros(_FIRST, np.int64) for _ in range(3))
         self._values: Keys | None = None
+        self._old: tuple[np.ndarray, ...] | None = None  # the words and arrays of the form that pairs move from
         row[SET_COLUMN], row[SET_FOLDS], row[FLAG_BITS] = column, address_of(self._folds), len(folds)
         row[LEAST_VALUE], row[GREATEST_VALUE] = MOST, LEAST
         self._link()
@@ -109,22 +116,27 @@ class ValueSets:
         self._owners = grown(self._owners, limit)
         if self._values is not None:
             self._values.grow()
+        if row[OLD] and (row[MISFIT] or not move_some(row, 0)):
+            self._finish()
         if row[FREE] == 0 and row[LIMIT] == len(self._pairs):
-            if 2 * row[DEAD] >= row[LIVE] > 0:
+            self._pairs, self._free = (grown(each, len(each) + 1) for each in (self._pairs, self._free))
+            self._link()
+            if 2 * row[DEAD] >= row[LIVE] > 0 and not row[OLD]:
                 self._arrange()
-            else:
-                self._pairs, self._free = (grown(each, len(each) + 1) for each in (self._pairs, self._free))
         self._link()
+        is_settled = not row[OLD]
         if row[MISFIT] or (len(self._pairs) - 1) >> (63 - int(row[FLAG_BITS]) - int(row[VALUE_BITS])) > 0:
+            self._finish()
             row[MISFIT] = 0
             self._arrange()
         elif len(self._dense):
             room = len(self._pairs) << int(row[VALUE_BITS])
-            if len(self._dense) < room and self._is_dense(int(row[LIVE] - row[DEAD])):
+            if len(self._dense) < room and not (is_settled and not self._is_dense(int(row[LIVE] - row[DEAD]))):
                 self._dense = grown(self._dense, room)
             elif len(self._dense) < room:
                 self._arrange()
         elif FULL_OF * row[LIVE] >= FULL * len(self._cells):
+            self._finish()
             if 2 * row[DEAD] >= row[LIVE] or self._is_dense(int(row[LIVE] - row[DEAD])):
                 self._arrange()
             else:
@@ -142,75 +154,78 @@ class ValueSets:
             and len(self._pairs) << int(row[VALUE_BITS]) <= _MOST_DENSE
         )
 
-    def _live(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of all pairs whose owner is not gone: owner, value as it is packed, and flags."""
-        row = self._row
-        if len(self._dense):
-            limit, bits = int(row[LIMIT]), int(row[VALUE_BITS])
-            first, last = (int(row[each]) - int(row[VALUE_BASE]) for each in (LEAST_VALUE, GREATEST_VALUE))
-            used = self._dense[: limit << bits].reshape(limit, -1)[:, max(first, 0) : last + 1]
-            owners, parts = np.nonzero(used)
-            flags = used[owners, parts].astype(np.int64)
-            tags = owners << bits | (parts + max(first, 0))
-        else:
-            cells = self._cells[self._cells != 0]
-            tags, flags = cells >> row[FLAG_BITS], cells & ((1 << int(row[FLAG_BITS])) - 1)
-        owners, values = tags >> row[VALUE_BITS], tags & ((1 << int(row[VALUE_BITS])) - 1)
-        there = self._pairs[owners] != GONE
-        return owners[there], values[there], flags[there]
-
     def _arrange(self) -> None:
-        """Enter all pairs anew, without those of owners that are gone, packed so that all that came fit."""
-        if self._widened():
+        """Have another form for all pairs without those of owners that are gone, packed so that all that came fit, to
+        which they begin to move."""
+        row, before = self._row, self._row.copy()
+        if self._values is not None or not self._fit():
+            row[:] = before
+            self._enter_numbers()
             return
+        self._old = before, self._cells, self._dense
+        if len(self._dense):
+            least, greatest, base = (int(before[each]) for each in (LEAST_VALUE, GREATEST_VALUE, VALUE_BASE))
+            row[FIRST_PART] = max(least - base, 0)
+            row[LAST_PART] = min(greatest - base, (1 << int(before[VALUE_BITS])) - 1)
+        row[OLD], row[SCAN] = address_of(before), row[FIRST_PART] if len(self._dense) else 0
+        begin_to_leave(row)
+        self._begin_form(int(row[LIVE] - row[DEAD]))
+        row[LIVE] = 0
+        if before[LIVE] <= _FEW:
+            self._finish()
+
+    def _begin_form(self, pairs: int) -> None:
+        """Have an empty form with room for so many pairs, and half as many more."""
         row = self._row
-        owners, parts, flags = self._live()
-        values = parts + row[VALUE_BASE]
-        _free_owners(row)
-        if not self._fit():
-            if self._values is not None:
-                raise MemoryError("too many values of too many keys to count in one worker; have more workers")
-            self._values = Keys(Schema("value"), ("value",))
-            values = self._values.slots_of(values)
-            row[LEAST_VALUE], row[GREATEST_VALUE] = 0, max(self._values.limit, 1)
-            self._fit()
-        elif self._values is not None:
-            known = self._values.live()
-            self._values.remove(known[~np.isin(known, values)])
-        row[LIVE], row[DEAD] = len(values), 0
-        row[HALF] = row[SPLIT] = 0
-        is_dense = self._is_dense(len(values))
+        is_dense = self._is_dense(pairs)
         cells = _FIRST
-        while not is_dense and FULL * cells <= FULL_OF * len(values):
+        while not is_dense and 2 * FULL * cells <= 3 * FULL_OF * pairs:
             cells *= 2
         self._cells = np.zeros(cells, np.int64)
         self._dense = np.zeros(0, np.uint8)
         if is_dense:
             self._dense = grown(self._dense, len(self._pairs) << int(row[VALUE_BITS]))
+        row[DEAD] = row[HALF] = row[SPLIT] = 0
         self._link()
-        _enter(row, owners << row[VALUE_BITS] | (values - row[VALUE_BASE]), flags)
 
-    def _widened(self) -> bool:
-        """Let values that are greater than any before fit into the dense form, if that is all there is to do: all
-        flags but the first owner's move as they are. Whether it was."""
-        row, limit = self._row, int(self._row[LIMIT])
-        bits, base, least = int(row[VALUE_BITS]), int(row[VALUE_BASE]), int(row[LEAST_VALUE])
-        wanted = (int(row[GREATEST_VALUE]) - base).bit_length()
-        room = self._bits_of_values()
-        if not len(self._dense) or row[DEAD] or least < base or not bits < wanted <= room:
-            return False
-        row[VALUE_BITS] = min(wanted + _SPARE_BITS, room)
-        if (limit - 1) << bits > _MOST_MOVED or not self._is_dense(int(row[LIVE])):
-            row[VALUE_BITS] = bits
-            return False
-        self._dense = grown(self._dense, len(self._pairs) << int(row[VALUE_BITS]))
-        for owner in range(limit - 1, 0, -1):  # the last one first, into bytes that nobody has
-            origin = self._dense[owner << bits : owner + 1 << bits][least - base :]
-            target = owner << int(row[VALUE_BITS])
-            self._dense[target + least - base :][: len(origin)] = origin
-            origin[:] = 0
-        self._link()
-        return True
+    def _finish(self) -> None:
+        """Have what is left of the pairs that move there at once."""
+        row = self._row
+        if row[OLD]:
+            move_some(row, _ALL)
+            row[OLD], self._old = 0, None
+            free_owners(row)
+
+    def _enter_numbers(self) -> None:
+        """Enter all pairs anew, their values numbered."""
+        row = self._row
+        cells = self._cells[self._cells != 0]
+        tags, flags = cells >> row[FLAG_BITS], cells & ((1 << int(row[FLAG_BITS])) - 1)
+        owners, values = tags >> row[VALUE_BITS], tags & ((1 << int(row[VALUE_BITS])) - 1)
+        if len(self._dense):
+            limit = int(row[LIMIT])
+            first, last = (int(row[each]) - int(row[VALUE_BASE]) for each in (LEAST_VALUE, GREATEST_VALUE))
+            first = max(first, 0)
+            used = self._dense[: limit << int(row[VALUE_BITS])].reshape(limit, -1)[:, first : last + 1]
+            owners, values = np.nonzero(used)
+            values, flags = values + first, used[owners, values].astype(np.int64)
+        there = self._pairs[owners] >= 0
+        owners, values, flags = owners[there], values[there] + row[VALUE_BASE], flags[there]
+        begin_to_leave(row)
+        free_owners(row)
+        if self._values is None:
+            self._values = Keys(Schema("value"), ("value",))
+            values = self._values.slots_of(values)
+            row[LEAST_VALUE] = 0
+        else:
+            known = self._values.live()
+            self._values.remove(known[~np.isin(known, values)])
+        row[GREATEST_VALUE] = max(self._values.limit, 1, row[GREATEST_VALUE] if row[IS_NUMBERED] else 0)
+        if not self._fit():
+            raise MemoryError("too many values of too many keys to count in one worker; have more workers")
+        self._begin_form(len(values))
+        row[LIVE] = len(values)
+        _enter(row, owners << row[VALUE_BITS] | (values - row[VALUE_BASE]), flags)
 
     def _bits_of_values(self) -> int:
         """How many bits values can have, above flags and below as many owners as there is room for."""
