@@ -17,6 +17,7 @@ from tokenring.engine.compiled import (
     state_of,
     table_at,
     take,
+    words_at,
 )
 from tokenring.operators.state import (
     CAPACITY,
@@ -30,8 +31,9 @@ from tokenring.operators.state import (
     tags_of,
 )
 
-# Words of the state of one: the table's address, its rows, how many are used, how many more were to be, its columns.
-_TABLE, _ROOM, _USED, _WANTED, _WIDTH = range(5)
+# Words of the state of one: where the columns' addresses are, their rows, how many are used, how many more were to be,
+# how many columns there are.
+_ADDRESSES, _ROOM, _USED, _WANTED, _WIDTH = range(5)
 # Of the other, behind where its keys are: the table's address, its columns, that of the key, the row to go on with.
 _ROWS, _COLUMNS, _KEY, _START = range(KEYS_WORDS, KEYS_WORDS + 4)
 _FIRST_ROWS = 1024
@@ -41,7 +43,7 @@ _FIRST_ROWS = 1024
 def _keep(world, me):  # type: ignore[no-untyped-def]
     """Append the rows that came."""
     own = state_of(world, me, _WIDTH + 1)
-    table = table_at(own[_TABLE], own[_WIDTH], own[_ROOM])
+    addresses = words_at(own[_ADDRESSES], own[_WIDTH])
     while True:
         message = peek(world, me, 0)
         if message == 0:
@@ -51,7 +53,7 @@ def _keep(world, me):  # type: ignore[no-untyped-def]
             own[_WANTED] = rows
             return NEEDS_ROOM
         for column in range(own[_WIDTH]):
-            table[column, used : used + rows] = column_of(message, column)
+            words_at(addresses[column], own[_ROOM])[used : used + rows] = column_of(message, column)
         own[_USED] += rows
         take(world, me, 0)
 
@@ -80,25 +82,27 @@ def _put(world, me):  # type: ignore[no-untyped-def]
 
 def compiled_rows(schema: Schema) -> tuple[Compiled, Callable[[], Batch]]:
     """A sink of all rows; and what reads those that have come, as one batch."""
-    table = np.empty((len(schema), _FIRST_ROWS), np.int64)
+    columns = [np.empty(_FIRST_ROWS, np.int64) for _ in schema.names]  # by themselves, so that they grow in place
+    addresses = np.zeros(len(columns), np.int64)
     words = np.zeros(_WIDTH + 1, np.int64)
-    words[_WIDTH] = len(schema)
+    words[_ADDRESSES], words[_WIDTH] = address_of(addresses), len(columns)
 
     def link() -> None:
-        words[_TABLE], words[_ROOM] = address_of(table), table.shape[1]
+        addresses[:] = [address_of(column) for column in columns]
+        words[_ROOM] = len(columns[0])
 
     def make_room() -> None:
-        nonlocal table
-        table = grown(table, int(words[_USED] + words[_WANTED]), None)
+        wanted = int(words[_USED] + words[_WANTED])
+        columns[:] = [grown(column, wanted, None) for column in columns]
         link()
 
     def read() -> Batch:
         rows = int(words[_USED])
-        columns = [column[:rows].view(dtype) for column, dtype in zip(table, schema.dtypes, strict=True)]
-        return Batch.wrap(schema, tuple(columns), rows)
+        kept = [column[:rows].view(dtype) for column, dtype in zip(columns, schema.dtypes, strict=True)]
+        return Batch.wrap(schema, tuple(kept), rows)
 
     link()
-    return Compiled(_keep, words, (read,), make_room), read
+    return Compiled(_keep, words, (read, addresses), make_room), read
 
 
 def compiled_latest(width: int, key: int) -> tuple[Compiled, Callable[[], tuple[np.ndarray, ...]]]:

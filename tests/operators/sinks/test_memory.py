@@ -9,6 +9,7 @@ import pytest
 from tests.engine.helpers import build, settle, simulated
 from tokenring.engine import GraphError, Schema, Scope, Worker
 from tokenring.operators import collect, for_each
+from tokenring.operators.sinks.compiled_collect import compiled_rows
 
 SCHEMA = Schema("value", name="string?")
 
@@ -62,3 +63,20 @@ def test_collected_rows_become_tables() -> None:
         assert rows.columns()["name"].tolist() == ["a", None]
         assert rows.to_arrow().to_pylist() == [{"value": 1, "name": "a"}, {"value": 2, "name": None}]
         assert rows.to_pandas()["value"].tolist() == [1, 2]
+
+
+def test_what_is_kept_is_not_copied_as_it_grows() -> None:
+    """Once a column is large: to copy a table of many is what everything else would wait for."""
+    schema = Schema("a b c")
+    compiled, read = compiled_rows(schema)
+    places = []
+    for _ in range(12):
+        compiled.state[2] = compiled.state[1]  # all rows are used
+        compiled.state[3] = 1
+        compiled.make_room()
+        batch = read()
+        batch.columns[1][-1] = batch.rows
+        places.append([column.ctypes.data for column in batch.columns])
+    assert batch.rows == 2**21
+    assert places[-1] == places[-2] == places[-3]
+    assert [batch["b"][2**power - 1] for power in (18, 19, 20)] == [2**18, 2**19, 2**20]
