@@ -17,7 +17,9 @@ from tokenring.engine.native import (
     addresses_of,
     alias_of,
     answer,
+    array_at,
     bare_message,
+    bring_texts,
     claim,
     column_of,
     downgrade,
@@ -49,8 +51,17 @@ from tokenring.engine.native import (
     wake_at,
     world_at,
 )
-from tokenring.engine.texts import can_have_texts, heap_of_words, is_all_common, move_private, move_text, private_bytes
-from tokenring.shm.kernels import Entry, address_of, entry, table_at, words_at
+from tokenring.engine.texts import (
+    can_have_texts,
+    constant_text,
+    first_private_word,
+    heap_of_words,
+    is_all_common,
+    move_private,
+    move_text,
+    private_bytes,
+)
+from tokenring.shm.kernels import RAISED, Entry, address_of, entry, table_at, words_at
 from tokenring.shm.memory import call_at, monotonic_now_ns, wall_now_ns
 
 __all__ = [
@@ -62,6 +73,7 @@ __all__ = [
     "FAILED",
     "NEEDS_ROOM",
     "NO_TOKEN",
+    "RAISED",
     "STAGE_MESSAGE",
     "STAGE_ROW",
     "STAGE_WORDS",
@@ -69,16 +81,20 @@ __all__ = [
     "addresses_of",
     "alias_of",
     "answer",
+    "array_at",
     "bare_message",
+    "bring_texts",
     "call_at",
     "can_have_texts",
     "claim",
     "column_of",
+    "constant_text",
     "downgrade",
     "drop",
     "end_of_message",
     "entry",
     "fail",
+    "first_private_word",
     "frontier_at",
     "frontier_of",
     "is_congested",

@@ -20,6 +20,7 @@ from hypothesis import settings
 from tests import leaks
 from tests.imports import ROOT
 from tokenring.engine.group.warm_up import warm_up as make_kernels_ready
+from tokenring.shm.memory import text_space
 
 # A deadline would measure this machine's load. On CI the examples are the same each time.
 settings.register_profile("tokenring", deadline=None, derandomize="CI" in os.environ, print_blob=True)
@@ -67,10 +68,11 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 @pytest.fixture(scope="session")
 def warm_numba() -> None:
     """Compile all kernels that are not (no test is to measure that, nor to hear of it), and run one here, so that
-    whatever numba and LLVM open at first use is there before we count.
+    whatever numba and LLVM open at first use is there before we count, and the file of the text space's constants, too.
     """
     subprocess.run([sys.executable, "-m", "tokenring", "warm-up"], cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
     make_kernels_ready()  # those that tests declare
+    text_space()
 
     @numba.njit
     def total(values: np.ndarray) -> int:

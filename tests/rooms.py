@@ -13,9 +13,9 @@ ROOMS = {
         *("declare", "cores", "worker", "ask", "group"),
     ),
     "operators": (
-        *("state", "expressions", "rows", "time", "mechanisms", "folds.sets", "folds", "running", "sessions"),
-        *("aggregates", "joins.kept", "joins.compiled", "joins", "sources", "sinks", "capture", "graphs", "paper"),
-        "fluent",
+        *("state", "expressions.machine", "expressions.stages", "expressions", "rows", "time", "mechanisms"),
+        *("folds.sets", "folds", "running", "sessions", "aggregates", "joins.kept", "joins.compiled", "joins"),
+        *("sources", "sinks", "capture", "graphs", "paper", "fluent"),
     ),
     "tools": ("system", "profile", "programs", "commands"),
     "nexmark": (

@@ -87,6 +87,8 @@ class EdgeRows:
         stage = stage_of(function)
         if stage is None:
             return False
+        if stage.has_texts:
+            self.have_texts()
         self.stages[number] = stage, label
         edge = self._world.edges[number]
         edge["kind"], edge["logic"], edge["state"] = STAGE, stage.logic.address, address_of(stage.state)

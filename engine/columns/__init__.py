@@ -5,7 +5,7 @@ from tokenring.engine.columns.instants import instant_of, instants_of
 from tokenring.engine.columns.kinds import Kind
 from tokenring.engine.columns.offered import columns_of, table_of
 from tokenring.engine.columns.schema import Schema, did_you_mean
-from tokenring.engine.columns.strings import Strings, let_last
+from tokenring.engine.columns.strings import Strings, lasts, let_last
 from tokenring.engine.columns.text_kernels import (
     gather,
     hash_keys,
@@ -30,6 +30,7 @@ __all__ = [
     "heap_address",
     "instant_of",
     "instants_of",
+    "lasts",
     "let_last",
     "shift",
     "shift_below",

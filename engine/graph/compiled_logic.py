@@ -47,9 +47,10 @@ class CompiledStage:
     state: its words, the engine's first: STAGE_MESSAGE, what is to go through it; its own begin at STAGE_WORDS.
     owners: what addresses in these point to, and must stay.
     explain: the exception for error n at a row of the message.
+    has_texts: whether texts come out, or are made on the way.
     """
 
-    __slots__ = ("explain", "logic", "owners", "state")
+    __slots__ = ("explain", "has_texts", "logic", "owners", "state")
 
     def __init__(
         self,
@@ -57,11 +58,13 @@ class CompiledStage:
         state: np.ndarray,
         owners: Sequence[Any] = (),
         explain: Callable[[int, int], Exception] | None = None,
+        has_texts: bool = False,
     ) -> None:
         self.logic = logic
         self.state = state
         self.owners = owners
         self.explain = explain
+        self.has_texts = has_texts
 
 
 def stage_of(function: Any) -> CompiledStage | None:

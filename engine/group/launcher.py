@@ -24,6 +24,7 @@ from tokenring.engine.group.processes import Process, fork, starting
 from tokenring.engine.group.starts import Server, require_no_start_within, spawn_all
 from tokenring.engine.group.threads import warn_of_threads
 from tokenring.engine.group.warm_up import warm_up
+from tokenring.engine.texts import can_have_texts
 from tokenring.engine.worker import FORK, FORKSERVER, SPAWN, Config, Worker, usable_cores
 from tokenring.shm.memory import Segment, reclaim
 from tokenring.shm.queues import ParkingLot
@@ -116,6 +117,7 @@ def _fork(
 ) -> None:
     """Add a process for each worker."""
     launcher = os.getpid()
+    can_have_texts()  # workers share what there is of the text space before they are forked
 
     def body(index: int, pipe: int) -> NoReturn:
         interrupts.forked()

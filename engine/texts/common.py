@@ -16,8 +16,10 @@ def as_common(batch: Batch) -> Batch | None:
     for words, heap in zip(batch.columns, batch.heaps, strict=True):
         if heap is not None:
             offset = space.offset_of(heap_address(heap))
+            if offset < 0:
+                return None
             shifted = np.empty(len(words), np.int64)
-            if offset < 0 or not shift_below(words, offset << LENGTH_BITS, space.common_words, shifted):
+            if not shift_below(words, offset << LENGTH_BITS, space.common_words, shifted):
                 return None
             words = shifted
         columns.append(words)
@@ -29,6 +31,20 @@ def can_have_texts() -> bool:
     """Whether texts may be where compiled operators see them: not where the system lets so many addresses not be
     reserved."""
     return text_space() is not None
+
+
+def constant_text(text: bytes) -> int:
+    """The word of a constant text in the text space, of which there must be one (`can_have_texts`); it stays for as
+    long as the process lives."""
+    space = text_space()
+    assert space is not None, "without one, no operator that is compiled has text"
+    return space.constant(text)
+
+
+def first_private_word() -> int:
+    """Words that are less, null among them, mean the same texts in all workers, for as long as the process lives."""
+    space = text_space()
+    return 0 if space is None else space.common_words
 
 
 def heap_of_words() -> np.ndarray:

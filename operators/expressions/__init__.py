@@ -3,10 +3,11 @@
 tree          what `col`, `lit` and `when` make
 typed         the same with kinds, over a schema; the mistakes
 program       values and instructions of adjacent steps
-machine       the kernel that runs them; blocks and text_blocks are its operations
+machine/      the kernel that runs them, and its operations
+stages/       the same in the inner loop, over all messages
 hoist         functions of text taken out of steps, between runs of the machine; texts are these functions
 remembered    results that are made once for each word
-fuse          neighbouring operators as one function
+fuse          neighbouring operators as one function: batch_runs, and stages of the inner loop: compiled_runs
 """
 
 from tokenring.operators.expressions.fuse import Computation, Part

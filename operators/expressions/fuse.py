@@ -1,25 +1,23 @@
-"""Neighbouring stateless operators as one function of a batch: runs of the machine, and text made between them."""
+"""Neighbouring stateless operators as one function of a batch, or one stage: runs of the machine, and text made between
+them.
+"""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from tokenring.engine import Batch, BatchFunction, Schema, SchemaError, UsageError
-from tokenring.engine.compiled import CompiledStage, heap_of_words
-from tokenring.engine.raw import address_of
-from tokenring.operators.expressions.blocks import REAL_TO_INT
-from tokenring.operators.expressions.compiled import computing, projecting
-from tokenring.operators.expressions.hoist import MOST_COLUMNS, Remember, without_text
-from tokenring.operators.expressions.machine import BLOCK, OPERATIONS, run, words_address
+from tokenring.engine import Batch, BatchFunction, Schema, SchemaError
+from tokenring.engine.compiled import CompiledStage, can_have_texts
+from tokenring.operators.expressions.batch_runs import Chain, Form, Machine, Projection
+from tokenring.operators.expressions.compiled_runs import compiled_run
+from tokenring.operators.expressions.hoist import MOST_COLUMNS, MakeText, Remember, without_text
 from tokenring.operators.expressions.node import Node
-from tokenring.operators.expressions.program import Compiled, Program, Step
+from tokenring.operators.expressions.program import Program, Step
 from tokenring.operators.expressions.remembered import Remembered
+from tokenring.operators.expressions.stages import MadeColumns, chained
 from tokenring.operators.expressions.typed import typed
-
-_DIVISIONS = {OPERATIONS[family + sign] for family in ("int", "uint") for sign in ("//", "%")}
-_WORD = np.dtype(np.int64)
-_NO_ROWS = np.empty(0, np.int64)
 
 
 class Part:
@@ -73,161 +71,71 @@ def together(parts: Sequence[Part]) -> BatchFunction:
     return _joined(parts[0].before(), [part.step() for part in parts], MOST_COLUMNS)
 
 
-def _joined(schema: Schema, steps: Sequence[Step], most_columns: int) -> BatchFunction:
-    """Steps as one function; most_columns: see `without_text`."""
-    functions: list[BatchFunction] = []
+def _runs(
+    schema: Schema, steps: Sequence[Step], most_columns: int, has_one_heap: bool
+) -> Iterator[tuple[Schema, list[Step] | MakeText | Remember]]:
+    """Runs of steps for the machine, and what is done between them, each with the schema before it; arguments: see
+    `without_text`."""
     waiting: list[Step] = []
-
-    def compile_waiting() -> None:
-        nonlocal schema
-        if waiting:
-            functions.append(_compiled(schema, waiting))
-            schema = waiting[-1].schema
-            waiting.clear()
-
     for step in steps:
-        for plain in without_text(step, waiting[-1].schema if waiting else schema, most_columns):
+        for plain in without_text(step, waiting[-1].schema if waiting else schema, most_columns, has_one_heap):
             if isinstance(plain, Step):
                 waiting.append(plain)
                 continue
-            compile_waiting()
-            if isinstance(plain, Remember):
-                few = _joined(schema.select(plain.columns), [plain.step], len(plain.columns) - 1)
-                functions.append(Remembered(few, schema, plain.columns, plain.schema))
-            else:
-                functions.append(plain.function)
+            if waiting:
+                yield schema, waiting
+                schema, waiting = waiting[-1].schema, []
+            yield schema, plain
             schema = plain.schema
-    compile_waiting()
-    return functions[0] if len(functions) == 1 else _chain(functions)
+    if waiting:
+        yield schema, waiting
 
 
-def _chain(functions: Sequence[BatchFunction]) -> BatchFunction:
-    def all_of_them(batch: Batch) -> Batch | None:
-        rows: Batch | None = batch
-        for function in functions:
-            if rows is None or not rows.rows:
-                return None
-            rows = function(rows)
-        return rows
-
-    return all_of_them
+def _few(schema: Schema, made: Remember) -> BatchFunction:
+    """What makes the columns that are remembered."""
+    return _joined(schema.select(made.columns), [made.step], len(made.columns) - 1)
 
 
-def _compiled(before: Schema, steps: Sequence[Step]) -> BatchFunction:
-    """Steps without functions of text as one function of a batch."""
+def _joined(schema: Schema, steps: Sequence[Step], most_columns: int) -> BatchFunction:
+    """Steps as one function."""
+    form = partial(_stage, schema, steps)
+    functions: list[BatchFunction] = []
+    for before, made in _runs(schema, steps, most_columns, has_one_heap=False):
+        if isinstance(made, Remember):
+            functions.append(Remembered(_few(before, made), before, made.columns, made.schema))
+        elif isinstance(made, MakeText):
+            functions.append(made.function)
+        else:
+            functions.append(_machine(before, made, form))
+    return functions[0] if len(functions) == 1 else Chain(functions, form)
+
+
+def _machine(before: Schema, steps: Sequence[Step], form: Form) -> Projection | Machine:
+    """Steps without functions of text as one function."""
     program = Program(before)
     for step in steps:
         program.add(step)
     compiled = program.finish()
     after = steps[-1].schema
     if not program.has_filters and not compiled.outputs:
-        return _Projection(compiled, after)
-    return _Machine(before, after, program, compiled)
+        return Projection(compiled, after, form)
+    return Machine(before, after, program, compiled, form)
 
 
-class _Projection:
-    """Columns by reference."""
-
-    def __init__(self, compiled: Compiled, schema: Schema) -> None:
-        self._positions = [at for _, at, _ in compiled.sources]
-        self._schema = schema
-
-    def __call__(self, batch: Batch) -> Batch:
-        schema, positions = self._schema, self._positions
-        heaps = tuple([batch.heaps[at] for at in positions]) if schema.has_text else ()
-        return Batch.wrap(schema, tuple([batch.columns[at] for at in positions]), batch.rows, heaps, batch)
-
-    def compiled_stage(self) -> CompiledStage:
-        """The same in the worker's inner loop."""
-        return projecting(self._positions)
-
-
-class _Machine:
-    """Runs a program on batches; registers and addresses are kept from batch to batch."""
-
-    def __init__(self, before: Schema, after: Schema, program: Program, compiled: Compiled) -> None:
-        self._schema = after
-        self._compiled = compiled
-        self._loads = compiled.loads
-        self._text_loads = [at for at in compiled.loads if before.kinds[at].is_text]
-        self._literals = np.frombuffer(bytes(program.literals) or b"\0", np.uint8)
-        self._columns = np.zeros(len(before) + 1, np.int64)
-        self._heaps = np.zeros(len(before) + 1, np.int64)
-        self._heaps[-1] = address_of(self._literals)
-        self._outputs = np.zeros(max(compiled.outputs, 1), np.int64)[: compiled.outputs]
-        self._scratch = np.zeros((3, max(BLOCK, len(compiled.registers))), np.int64)
-        self._pool = np.array(program.pool or [0], np.int64)
-        self._fault = np.zeros(1, np.int64)
-        self._filters = program.has_filters
-        identity = [(True, at, None) for at in range(len(before))]
-        self._keeps_all = after == before and compiled.sources == identity
-        self._dtypes = [_WORD] * compiled.outputs
-        for (came_in, at, _), dtype in zip(compiled.sources, after.dtypes, strict=True):
-            if not came_in:
-                self._dtypes[at] = dtype
-
-    def __call__(self, batch: Batch) -> Batch | None:
-        rows, columns = batch.rows, batch.columns
-        addresses = self._columns
-        for at in self._loads:
-            words = columns[at]
-            addresses[at] = words_address(words if words.dtype == _WORD else words.view(_WORD))
-        for at in self._text_loads:
-            heap = batch.heaps[at]
-            assert heap is not None
-            self._heaps[at] = address_of(heap)
-        outputs = [np.empty(rows, np.int64) for _ in self._dtypes]
-        for at, made in enumerate(outputs):
-            self._outputs[at] = words_address(made)
-        chosen = np.empty(rows, np.int64) if self._filters else _NO_ROWS
-        compiled = self._compiled
-        found: int = run(
-            *(compiled.program, addresses, self._heaps, self._outputs, compiled.registers, self._scratch, self._pool),
-            *(chosen, self._fault, rows),
-        )
-        if found < 0:
-            raise self._error(-1 - found, int(self._fault[0]))
-        if found == 0:
+def _stage(schema: Schema, steps: Sequence[Step]) -> CompiledStage | None:
+    """Steps in the worker's inner loop, where all text is in the text space; None where there is none."""
+    parts = []
+    for before, made in _runs(schema, steps, MOST_COLUMNS, has_one_heap=True):
+        has_texts = not isinstance(made, list) or before.has_text or any([step.schema.has_text for step in made])
+        if has_texts and not can_have_texts():
             return None
-        if found < rows:
-            chosen = chosen[:found]
-            outputs = [made[:found] for made in outputs]
-        elif self._keeps_all:
-            return batch
-        final, heaps = [], []
-        for came_in, at, literal in compiled.sources:
-            if came_in:
-                final.append(columns[at] if found == rows else columns[at][chosen])
-                heaps.append(batch.heaps[at] if batch.heaps else None)
-            else:
-                final.append(outputs[at].view(self._dtypes[at]))
-                heaps.append(None if literal is None else self._literals)
-        return Batch.wrap(self._schema, tuple(final), found, tuple(heaps) if self._schema.has_text else (), batch)
-
-    def compiled_stage(self) -> CompiledStage | None:
-        """The same in the worker's inner loop, over the same registers; None where it makes text."""
-        compiled, heaps = self._compiled, self._heaps.copy()
-        if any([literal is not None for _, _, literal in compiled.sources]):
-            return None  # constant texts have a heap of their own
-        heaps[self._text_loads] = address_of(heap_of_words())
-        return computing(
-            compiled.program, compiled.registers, self._scratch, self._pool, heaps, self._fault, self._outputs,
-            [(came_in, at) for came_in, at, _ in compiled.sources], self._filters, self._error,
-        )  # fmt: skip
-
-    def _error(self, line: int, row: int) -> UsageError:
-        operation, text = int(self._compiled.program[line, 0]), self._compiled.texts[line]
-        if operation == OPERATIONS["known"]:
-            why = "text that is no such number; say .try_cast for null there, or when(…).then(…) around the cast"
-        elif operation in _DIVISIONS:
-            why = "a division by zero, or beyond 64 bits; say when(… != 0).then(…) around it"
-        elif operation >= REAL_TO_INT:
-            why = "a value that does not fit the kind; say when(…).then(…) around the cast"
+        if isinstance(made, Remember):
+            parts.append(MadeColumns(_few(before, made), before, made.schema, made.columns).stage())
+        elif isinstance(made, MakeText):
+            parts.append(MadeColumns(made.function, before, made.schema).stage())
         else:
-            why = "the result does not fit 64 bits; cast to float64 first"
-        return UsageError(f"{text}, row {row} of the batch: {why}")
-
-
+            parts.append(compiled_run(before, made))
+    return chained(parts)
 
 
 class Masks:

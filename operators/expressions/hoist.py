@@ -11,10 +11,12 @@ from tokenring.operators.expressions.constants import kind_named
 from tokenring.operators.expressions.machine import CHECKED, OPERATIONS
 from tokenring.operators.expressions.program import Step
 from tokenring.operators.expressions.texts import REPEATED, function_of
-from tokenring.operators.expressions.typed import TEXTS, Term, column_term
+from tokenring.operators.expressions.typed import CHOOSE, TEXTS, Term, column_term
 
 MOST_COLUMNS = 2
 """Of which words are remembered together."""
+_DEAR = {"count_of"}
+"""Of the machine's operations, those of text that it looks through, which is dearer than remembering what they gave."""
 _HIDDEN = "·"  # in the names of columns between steps; no user's column is called so
 
 
@@ -36,28 +38,36 @@ class Remember:
 
 
 def without_text(
-    step: Step, before: Schema, most_columns: int = MOST_COLUMNS
+    step: Step, before: Schema, most_columns: int = MOST_COLUMNS, has_one_heap: bool = False
 ) -> Iterator[Step | MakeText | Remember]:
     """The step as several, of which those for the machine have no function of text in them. most_columns: how many
-    columns that depends on which is remembered; 0: nothing is."""
+    columns that depends on which is remembered; 0: nothing is. has_one_heap: whether all text is in one heap, so that
+    the machine itself may choose among texts."""
     terms = [*([] if step.condition is None else [step.condition]), *step.columns.values()]
-    if not any(_has_text(term) for term in terms):
+    if not any(_has_text(term, has_one_heap) for term in terms):
         yield step
         return
     if step.condition is not None:
-        hoist = _Hoist(before, most_columns)
+        hoist = _Hoist(before, most_columns, has_one_heap)
         (condition,) = hoist.plain([step.condition])
         yield from hoist.steps
         kept = {name: column_term(name, kind) for name, kind in zip(before.names, before.kinds, strict=True)}
         yield Step(condition, kept, before)
-    hoist = _Hoist(before, most_columns)
+    hoist = _Hoist(before, most_columns, has_one_heap)
     columns = hoist.plain(list(step.columns.values()))
     yield from hoist.steps
     yield Step(None, dict(zip(step.columns, columns, strict=True)), step.schema)
 
 
-def _has_text(term: Term) -> bool:
-    return term.operation == "text" or any(_has_text(argument) for argument in term.arguments)
+def _has_text(term: Term, has_one_heap: bool) -> bool:
+    """Whether it is not for the machine alone: a function of text is in it, or what is dearer than remembering."""
+    is_one = term.operation in _DEAR or _is_text(term, has_one_heap)
+    return is_one or any(_has_text(argument, has_one_heap) for argument in term.arguments)
+
+
+def _is_text(term: Term, has_one_heap: bool) -> bool:
+    """Whether it is a function of text."""
+    return term.operation == "text" and not (has_one_heap and term.value == CHOOSE)
 
 
 def _columns_of(term: Term) -> dict[str, str]:
@@ -74,11 +84,12 @@ def _may_raise(term: Term) -> bool:
 class _Hoist:
     """Takes functions of text out of terms: each becomes a hidden column, made by a step before."""
 
-    def __init__(self, schema: Schema, most_columns: int) -> None:
+    def __init__(self, schema: Schema, most_columns: int, has_one_heap: bool) -> None:
         self.steps: list[Step | MakeText | Remember] = []
         """What is to be done before the terms can be computed."""
         self._schema = schema
         self._most_columns = most_columns
+        self._has_one_heap = has_one_heap
         self._made: dict[Term, Term] = {}
 
     def plain(self, terms: list[Term]) -> list[Term]:
@@ -102,12 +113,16 @@ class _Hoist:
     ) -> None:
         """Note what is worth remembering: terms of few columns of text, by these columns, and functions of one value,
         by that."""
-        if not self._most_columns or not _has_text(term):
+        if not self._most_columns or not _has_text(term, self._has_one_heap):
             return
         columns = _columns_of(term)
         if 0 < len(columns) <= self._most_columns and not _may_raise(term) and set(columns.values()) <= set(TEXTS):
             alone.setdefault(tuple(columns), []).append(term)
-        elif term.operation == "text" and term.value[0] in REPEATED and not _has_text(term.arguments[0]):
+        elif (
+            term.operation == "text"
+            and term.value[0] in REPEATED
+            and not _has_text(term.arguments[0], self._has_one_heap)
+        ):
             arguments.setdefault(term.arguments[0], []).append(term)
         else:
             for argument in term.arguments:
@@ -133,7 +148,7 @@ class _Hoist:
         if not term.arguments or term in self._made:
             return self._made.get(term, term)
         arguments = tuple([self._plain(argument) for argument in term.arguments])
-        if term.operation != "text":
+        if not _is_text(term, self._has_one_heap):
             return Term(term.operation, term.kind, term.nullable, arguments, term.value, term.text)
         names = self._columns(arguments)
         made = self._longer(term)

@@ -1,12 +1,12 @@
 """Programs for the machine: steps of terms, lowered to values, those nobody needs left out, and given registers."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from tokenring.engine import Schema
 from tokenring.engine.raw import LENGTH_BITS
-from tokenring.operators.expressions.blocks import magic_for
 from tokenring.operators.expressions.constants import null_word
 from tokenring.operators.expressions.machine import (
     AND,
@@ -25,9 +25,10 @@ from tokenring.operators.expressions.machine import (
     SELECT,
     TEXT_LENGTH,
     WIDTH,
+    magic_for,
 )
 from tokenring.operators.expressions.registers import CONSTANT, NOBODY, Registers, Value
-from tokenring.operators.expressions.typed import TEXTS, Term
+from tokenring.operators.expressions.typed import CHOOSE, TEXTS, Term
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +41,16 @@ class Step:
 
 
 class Program:
-    """Adjacent steps as one table of instructions; see operators/expressions/machine.py."""
+    """Adjacent steps as one table of instructions; see operators/expressions/machine/."""
 
-    def __init__(self, schema: Schema) -> None:
-        """schema: of the batches that go in."""
+    def __init__(self, schema: Schema, place: Callable[[bytes], int] | None = None) -> None:
+        """schema: of the batches that go in; place: the word of a constant text in the heap that all text is in; None:
+        each column's is its own, and so is that of the constants, which become `literals`."""
         self.pool: list[int] = []
         self.literals = bytearray()
         self.has_filters = False
         self._columns = len(schema)
+        self._place = place
         self._values: list[Value] = []
         self._numbers: dict[Value, int] = {}
         self._texts: dict[int, str] = {}
@@ -80,6 +83,8 @@ class Program:
             return self._value(Value(CONSTANT, (), word))
         if word is None:
             return self._value(Value(CONSTANT, (), -1, 1))
+        if self._place is not None:
+            return self._value(Value(CONSTANT, (), self._place(word), 1))
         at = len(self.literals)
         self.literals += word
         return self._value(Value(CONSTANT, (), at << LENGTH_BITS | len(word), 1))
@@ -90,7 +95,7 @@ class Program:
             return self._names[term.value]
         if operation == "constant":
             return self._constant(term)
-        if operation == "case":
+        if operation == "case" or (operation == "text" and term.value == CHOOSE):
             return self._case(term, guard)
         values = [self._lower(argument, guard) for argument in term.arguments]
         if operation in ("and", "or"):
@@ -120,7 +125,7 @@ class Program:
             self.pool += term.value
         elif code == TEXT_LENGTH:
             c, d = self._heap(values[0]), term.value
-        elif term.operation in ("text==", "starts_with", "ends_with", "contains"):
+        elif term.operation in ("text==", "starts_with", "ends_with", "contains", "count_of"):
             c, d = self._heap(values[0]), self._heap(values[1])
         elif term.operation == "calendar":
             c = term.value
@@ -140,6 +145,8 @@ class Program:
 
     def _heap(self, value: int) -> int:
         """The number of the heap that a text's words point into."""
+        if self._place is not None:
+            return 0
         return self._columns if self._is_constant_text(value) else self._values[value].c
 
     def _is_constant_text(self, value: int) -> bool:
@@ -181,7 +188,7 @@ class Program:
         sources = []
         for value in final:
             made = values[value]
-            heap = self._columns if self._is_constant_text(value) else None
+            heap = self._columns if self._place is None and self._is_constant_text(value) else None
             sources.append(
                 (True, made.c, None) if made.operation == LOAD else (False, computed.index(value), heap)
             )

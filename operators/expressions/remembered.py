@@ -10,58 +10,18 @@ from weakref import ref
 
 import numpy as np
 
-from tokenring.engine import COLUMN, TABLE, WORDS, Batch, Schema, Strings, int64, kernel, void
+from tokenring.engine import Batch, Schema, Strings
+from tokenring.engine.columns import lasts
+from tokenring.engine.compiled import heap_of_words
 from tokenring.engine.raw import LENGTH_BITS
+from tokenring.operators.expressions.stages import CELLS, LEAST_USES, MOST_KEYS, ROWS_AT_ONCE, look_up, number_words
 from tokenring.operators.state import grown
 
-MOST = 1 << 15
+MOST = MOST_KEYS
 """Distinct words that are remembered; then all are forgotten."""
-_LEAST_USES = 4  # of a word on average, for remembering to go on
-_ROWS = 1 << 14  # that are numbered at once
-_CELLS = 1 << 17  # at least twice MOST and _ROWS together
 _FIRST = 64
 _NO_TEXT, _OWN = -2, -1  # where a column of what was made has its text, if not in the heap of the key's column
 _FIRST_BYTES = 1 << 12
-
-
-@kernel(int64(TABLE, COLUMN, COLUMN, int64, WORDS, WORDS))
-def number_words(cells, first, second, known, slots, fresh):  # type: ignore[no-untyped-def]
-    """Write to `slots` the number of each row's two words, and to `fresh` the rows whose words are new, which get the
-    next numbers after `known`; returns how many. cells: (two words, their number + 1), 0 where there are none; at most
-    half of them are taken afterwards. Unlike `Keys`, nothing leaves, grows or is more than words: so it is quicker.
-    """
-    mask, added = np.uint64(cells.shape[0] - 1), 0
-    slot, before, before_second = np.int64(-1), np.int64(0), np.int64(0)
-    for row in range(len(first)):
-        one, other = first[row], second[row]
-        if slot < 0 or one != before or other != before_second:
-            mixed = np.uint64(one) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(other) * np.uint64(0xC2B2AE3D27D4EB4F)
-            at = (mixed ^ (mixed >> np.uint64(32)) ^ (mixed >> np.uint64(47))) & mask
-            while True:
-                slot = cells[at, 2] - 1
-                if slot < 0:
-                    slot = known + added
-                    cells[at, 0], cells[at, 1], cells[at, 2] = one, other, slot + 1
-                    fresh[added] = row
-                    added += 1
-                    break
-                if cells[at, 0] == one and cells[at, 1] == other:
-                    break
-                at = (at + np.uint64(1)) & mask
-            before, before_second = one, other
-        slots[row] = slot
-    return added
-
-
-@kernel(void(TABLE, COLUMN, TABLE))
-def look_up(made, slots, found):  # type: ignore[no-untyped-def]
-    """Fill a column of `found`, int64 (columns, rows), with what stands in that column of `made`, int64 (slots,
-    columns), for each row's slot.
-    """
-    for column in range(found.shape[0]):
-        target = found[column]
-        for row in range(len(slots)):
-            target[row] = made[slots[row], column]
 
 
 class Remembered:
@@ -87,7 +47,7 @@ class Remembered:
 
     def _forget(self, heaps: Sequence[np.ndarray | None]) -> None:
         self._heaps = [None if heap is None else ref(heap) for heap in heaps]  # received ones go when a message does
-        self._cells = np.zeros((_CELLS if heaps else 0, 3), np.int64)  # takes memory where it is used
+        self._cells = np.zeros((CELLS if heaps else 0, 3), np.int64)  # takes memory where it is used
         self._known = 0
         self._made: np.ndarray = np.empty((0, self._width), np.int64)
         self._sources: list[int] | None = None
@@ -101,7 +61,7 @@ class Remembered:
         if not batch.rows:
             return None
         heaps = [batch.heaps[at] if batch.heaps else None for at in self._positions]
-        if not self._is_off and not any([heap is not None and heap.flags.writeable for heap in heaps]):
+        if not self._is_off and all(map(_stays, heaps, [batch.columns[at] for at in self._positions])):
             known = [None if heap is None else heap() for heap in self._heaps]
             is_same = len(known) == len(heaps) and all([one is heap for one, heap in zip(known, heaps, strict=True)])
             if not is_same or self._known > MOST:
@@ -118,7 +78,7 @@ class Remembered:
 
     def _give_up_or_begin(self, heaps: Sequence[np.ndarray | None]) -> None:
         """Forget everything; for ever, if it was of no use."""
-        self._is_off = self._uses < _LEAST_USES * self._known
+        self._is_off = self._uses < LEAST_USES * self._known
         self._forget(() if self._is_off else heaps)
 
     def _compute(self, rows: Batch) -> Batch:
@@ -144,10 +104,10 @@ class Remembered:
         words = [batch.columns[at].view(np.int64) for at in self._positions]
         first, second = words[0], words[-1]
         slots, fresh = np.empty(batch.rows, np.int64), np.empty(batch.rows, np.int64)
-        for start in range(0, batch.rows, _ROWS):
+        for start in range(0, batch.rows, ROWS_AT_ONCE):
             if start and self._known > MOST:
                 return None
-            part = slice(start, start + _ROWS)
+            part = slice(start, start + ROWS_AT_ONCE)
             added = number_words(self._cells, first[part], second[part], self._known, slots[part], fresh)
             self._uses += len(slots[part])
             if added:
@@ -193,6 +153,13 @@ class Remembered:
         self._heap[self._used : used] = texts.heap
         self._used = used
         return words
+
+
+def _stays(heap: np.ndarray | None, words: np.ndarray) -> bool:
+    """Whether equal words into a heap are equal texts, as long as it is there; in the text space texts come and go."""
+    if heap is None:
+        return True
+    return not heap.flags.writeable and (heap is not heap_of_words() or lasts(words, heap))
 
 
 def _source_of(heap: np.ndarray | None, given: Sequence[np.ndarray | None]) -> int:

@@ -11,9 +11,8 @@ import numpy as np
 from tokenring.engine import Batch, Schema, Strings
 from tokenring.engine.raw import address_of
 from tokenring.operators.expressions.constants import bits, null_word
-from tokenring.operators.expressions.machine import words_address
+from tokenring.operators.expressions.machine import choose, split_part, take_chosen, words_address
 from tokenring.operators.expressions.patterns import named_groups
-from tokenring.operators.expressions.text_blocks import choose, split_part, take_chosen
 
 Made = tuple[np.ndarray, np.ndarray | None]
 """Words, and their heap if they are text."""
@@ -52,12 +51,6 @@ def _matches(batch: Batch, names: list[str], pattern: str) -> np.ndarray:
     import pyarrow.compute as compute
 
     return _words_of(compute.match_substring_regex(batch.arrow(names[0]), pattern), "bool")
-
-
-def _count_of(batch: Batch, names: list[str], text: str) -> np.ndarray:
-    import pyarrow.compute as compute
-
-    return _words_of(compute.count_substring(batch.arrow(names[0]), text), "int64")
 
 
 def _extract(batch: Batch, names: list[str], pattern: str, group: int) -> Strings:
@@ -130,7 +123,6 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "lower": _letters("ascii_lower", str.lower),
     "upper": _letters("ascii_upper", str.upper),
     "matches": _matches,
-    "count_of": _count_of,
     "extract": _extract,
     "split_part": _split_part,
     "concat": _concat,
@@ -142,7 +134,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 REPEATED = {"to_text", "format_time"}
 """Functions of values that are no text, which are dearer than remembering what they gave."""
-_BY_ARROW = {"lower", "upper", "matches", "count_of", "extract", "concat", "to_text", "format_time"}
+_BY_ARROW = {"lower", "upper", "matches", "extract", "concat", "to_text", "format_time"}
 
 
 def function_of(value: tuple[Any, ...]) -> Callable[[Batch, list[str]], Made]:

@@ -1,7 +1,7 @@
 """Expressions with kinds: a tree of terms over one schema, or the SchemaError that says what does not fit."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tokenring.engine import Kind, Schema, SchemaError
@@ -14,6 +14,8 @@ CLASSES = {"int64": "int", "uint64": "uint", "float64": "float", "timestamp": "i
 NUMBERS = ("int64", "uint64", "float64")
 TEXTS = ("string", "bytes")
 FIELDS = ("year", "month", "day", "hour", "minute", "second", "weekday")
+CHOOSE = ("choose",)
+"""The function of text that chooses as a case does, among texts of several heaps."""
 _SWAPPED = {">": "<", ">=": "<="}
 _CASTS = {
     ("int64", "float64"): "int>float",
@@ -28,7 +30,6 @@ _CASTS = {
     ("timestamp", "int64"): "copy",
     ("int64", "timestamp"): "copy",
 }
-_TEXT_RESULTS = {"matches": "bool", "count_of": "int64"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +154,11 @@ class _Typing:
             raise self._refuse(f'{name} is for {wanted}, not {kind}; say .cast("{wanted}")')
         if name in ("matches", "extract") and (fault := fault_of(*tree.value[1:])):
             raise self._refuse(fault)
-        made = self._make(tree, "text", _TEXT_RESULTS.get(name, "string"), (argument,), tree.value)
-        return made if name not in ("extract", "split_part") else _nullable(made)
+        if name == "count_of":
+            counted = Term("constant", kind, False, (), tree.value[1].encode())
+            return self._make(tree, name, "int64", (argument, counted))
+        made = self._make(tree, "text", "bool" if name == "matches" else "string", (argument,), tree.value)
+        return made if name not in ("extract", "split_part") else replace(made, nullable=True)
 
     def _cast(self, tree: Node, argument: Term) -> Term:
         before, after = argument.kind, tree.value
@@ -168,7 +172,7 @@ class _Typing:
             return self._make(tree, "text", "string", (argument,), ("to_text",))
         if before == "string" and after in NUMBERS:
             number = Term("text", after, False, (argument,), ("to_number", after), repr(tree))
-            return _nullable(number) if tree.operation == "try_cast" else self._make(
+            return replace(number, nullable=True) if tree.operation == "try_cast" else self._make(
                 tree, "known", after, (number, argument)
             )
         if tree.operation == "try_cast":
@@ -196,7 +200,7 @@ class _Typing:
         if kind in TEXTS or kind == "bool":
             if operation not in ("==", "!="):
                 raise self._refuse(f"{kind} has no order here; compare it with == or !=")
-            if kind != "bool":
+            if kind in TEXTS:
                 same = self._make(tree, "text==", "bool", (first, second))
                 return same if operation == "==" else self._make(tree, "not", "bool", (same,))
         family = CLASSES[kind]
@@ -251,7 +255,7 @@ class _Typing:
         arguments = [term for pair in zip(conditions, values, strict=False) for term in pair]
         kind, nullable = values[0].kind, any([term.nullable for term in values])
         is_plain = kind not in TEXTS or all([term.operation == "constant" for term in values])  # which have one heap
-        operation, value = ("case", None) if is_plain else ("text", ("choose",))
+        operation, value = ("case", None) if is_plain else ("text", CHOOSE)
         return Term(operation, kind, nullable, (*arguments, values[-1]), value, repr(tree))
 
     def _fill_null(self, tree: Node) -> Term:
@@ -263,7 +267,7 @@ class _Typing:
             return value
         there = Term("not", "bool", False, (Term("is_null", "bool", False, (value,)),))
         made = self._choice(tree, [there], [value, fill])
-        return made if fill.nullable else Term(made.operation, made.kind, False, made.arguments, made.value, made.text)
+        return made if fill.nullable else replace(made, nullable=False)
 
     def _is_in(self, tree: Node) -> Term:
         value, *constants = self._together(tree)
@@ -277,10 +281,6 @@ class _Typing:
                 found = self._logical(tree, "or", found, self._comparison(tree, "==", value, term))
             return found
         return self._make(tree, "in", "bool", (value,), tuple(sorted({term.value for term in constants})))
-
-
-def _nullable(term: Term) -> Term:
-    return Term(term.operation, term.kind, True, term.arguments, term.value, term.text)
 
 
 def _cure(first: Term, second: Term) -> str:

@@ -45,6 +45,8 @@ TESTS: dict[str, tuple[str, ...]] = {
     "operators/folds": ("tests/operators/aggregates", "tests/operators/folds"),
     "operators/running": ("tests/operators/running", "tests/operators/aggregates"),
     "operators/aggregates": ("tests/operators/aggregates", "tests/operators/paper/test_arrange.py"),
+    "operators/expressions/stages": ("tests/operators/rows/test_text_stages.py",
+        "tests/operators/rows/test_compiled_stages.py"),
     "operators/expressions": (
         "tests/operators/expressions/test_expression_blocks.py", "tests/operators/expressions/test_text_blocks.py",
         "tests/operators/expressions/test_expressions.py",

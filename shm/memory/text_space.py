@@ -3,6 +3,7 @@
 A word of text has 39 bits for an offset, so the range has as many bytes as that can say. It is reserved without memory;
 parts of it get some as they are needed. Files that are mapped into it before workers are forked lie at the same offsets
 in all of them, for as long as the process lives: the *common part*. A word into it means the same text in every worker.
+Constants of text are there too, and may be added by workers.
 """
 
 import ctypes
@@ -14,11 +15,13 @@ from pathlib import Path
 import numpy as np
 
 from tokenring.shm.kernels import LENGTH_BITS
+from tokenring.shm.memory.constant_texts import CONSTANT_BYTES, ConstantTexts
 
 SPACE_BYTES = 1 << 63 - LENGTH_BITS
 _COMMON_BYTES = SPACE_BYTES // 2
 _LEAST_BYTES = 1 << 36  # that are to be had without memory: a system that counts them has no use for the space
 _NO_ACCESS, _MAP_NORESERVE, _MAP_FIXED = 0, 0x4000, 0x10  # of Linux
+_READ_WRITE = mmap.PROT_READ | mmap.PROT_WRITE
 _ANONYMOUS = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
 _FAILED = ctypes.c_void_p(-1).value
 
@@ -62,9 +65,15 @@ class TextSpace:
         self.address = _map(None, SPACE_BYTES, _NO_ACCESS, _ANONYMOUS)
         self.heap: np.ndarray = np.ctypeslib.as_array((ctypes.c_uint8 * SPACE_BYTES).from_address(self.address))
         self.heap.flags.writeable = False
-        self.common_bytes = 0
+        self._constants = ConstantTexts()
+        _map(self.address, CONSTANT_BYTES, _READ_WRITE, mmap.MAP_SHARED | _MAP_FIXED, self._constants.file)
+        constants = (ctypes.c_uint8 * CONSTANT_BYTES).from_address(self.address)
+        self._constants.are_at(np.ctypeslib.as_array(constants))
+        self.common_bytes = CONSTANT_BYTES
         """Offsets below are the common part's."""
+        self._maker = os.getpid()
         self._is_sealed = False
+        self._apart: dict[bytes, int] = {}  # constants for which there was no room among the others
         self._files: dict[tuple[int, ...], MappedFile] = {}
         self._gaps = [(_COMMON_BYTES, SPACE_BYTES - _COMMON_BYTES)]  # of the private part: (offset, bytes), ascending
 
@@ -74,8 +83,11 @@ class TextSpace:
         return self.common_bytes << LENGTH_BITS
 
     def seal(self) -> None:
-        """This is a worker: what is mapped from now on, others do not have."""
+        """This is a worker: what is mapped from now on, others do not have. If the space is its own, they have nothing
+        of it."""
         self._is_sealed = True
+        if self._maker == os.getpid():
+            self.common_bytes = 0
 
     def map_file(self, path: Path, size: int) -> MappedFile:
         """A file's first `size` bytes, which are some, mapped here: once, and for as long as the process lives. OSError
@@ -98,6 +110,17 @@ class TextSpace:
         made = self._files[identity] = MappedFile(self, offset, size)
         return made
 
+    def constant(self, text: bytes) -> int:
+        """The word of a text that stays for as long as the process lives: of the common part, as long as there is room
+        among constants, and each time the same."""
+        offset = self._constants.place(text)
+        if offset < 0:
+            offset = self._apart.get(text, -1)
+        if offset < 0:
+            offset = self._apart[text] = self.claim(max(len(text), 1))
+            self.write(offset, np.frombuffer(text, np.uint8))
+        return offset << LENGTH_BITS | len(text)
+
     def offset_of(self, address: int) -> int:
         """How far an address is from the start; -1 if it is none here."""
         offset = address - self.address
@@ -118,11 +141,15 @@ class TextSpace:
         size = _whole_pages(size)
         offset = self._take(size)
         try:
-            _map(self.address + offset, size, mmap.PROT_READ | mmap.PROT_WRITE, _ANONYMOUS | _MAP_FIXED)
+            _map(self.address + offset, size, _READ_WRITE, _ANONYMOUS | _MAP_FIXED)
         except OSError as error:
             insort(self._gaps, (offset, size))
             raise MemoryError(f"no memory for {size:,} bytes of text ({error.strerror})") from None
         return offset
+
+    def write(self, offset: int, octets: np.ndarray) -> None:
+        """Copy bytes, uint8 of any length, to where some were claimed."""
+        ctypes.memmove(self.address + offset, octets.ctypes.data, octets.nbytes)
 
     def give_back(self, offset: int, size: int) -> None:
         """Let what `claim` gave be used again."""

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tokenring.engine.raw import address_of
-from tokenring.operators.expressions import blocks
+from tokenring.operators.expressions.machine import blocks
 
 LEAST, MOST = -(2**63), 2**63 - 1
 CORNERS = [0, 1, -1, 2, -2, 3, 7, 2**31, 2**32, -(2**31), 3037000499, 3037000500, -3037000500, 2**62]

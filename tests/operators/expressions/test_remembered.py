@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tokenring.engine import Batch, Schema, Scope, Strings, UsageError
+from tokenring.engine.raw import text_space
 from tokenring.operators import col, lit, select, when
 from tokenring.operators.expressions import remembered
 from tokenring.operators.expressions.remembered import Remembered
@@ -76,6 +77,22 @@ def test_another_heap_and_one_that_is_written_are_not_mistaken() -> None:
     assert seen(function(rows(texts, [0, 0]))) == ["ABAB", "ABAB"]
     texts.heap[:2] = np.frombuffer(b"xy", np.uint8)
     assert seen(function(rows(texts, [0, 0]))) == ["XYXY", "XYXY"]
+
+
+def test_texts_that_come_and_go_in_the_text_space_are_not_remembered() -> None:
+    space = text_space()
+    assert space is not None
+    upper, offset = Upper(), space.claim(2)
+    function, word = remembering(upper), offset << 24 | 2
+    for text in (b"ab", b"cd"):
+        space.write(offset, np.frombuffer(text, np.uint8))
+        made = function(Batch.wrap(TEXT, (np.array([word, word]),), 2, (space.heap,)))
+        assert seen(made) == [text.decode().upper() * 2] * 2
+    constant = np.array([space.constant(b"ef"), -1])
+    for _ in range(3):
+        assert seen(function(Batch.wrap(TEXT, (constant,), 2, (space.heap,)))) == ["EFEF", None]
+    assert upper.rows == 4 + 2
+    space.give_back(offset, 2)
 
 
 @pytest.mark.parametrize(("uses", "computed"), [(2, 10 + 20 + 20), (6, 10 + 5 + 5)])

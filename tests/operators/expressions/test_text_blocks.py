@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tokenring.engine import Batch, Schema, Strings
 from tokenring.engine.raw import address_of
-from tokenring.operators.expressions.text_blocks import split_part
+from tokenring.operators.expressions.machine import split_part
 from tokenring.operators.expressions.texts import _choose
 
 

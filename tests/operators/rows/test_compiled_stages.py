@@ -107,14 +107,14 @@ def test_an_error_is_the_same(condition: Any, said: str, monkeypatch: pytest.Mon
     assert texts[1].startswith("operator 'wrong' on worker 0: UsageError: (")
 
 
-def test_no_text_is_made_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_is_made_there(monkeypatch: pytest.MonkeyPatch) -> None:
     def declare(stream: Stream) -> list[Stream]:
         return [filter(with_columns(stream, text=col("count").cast("string")), col("text") == "2")]
 
     expected, _ = run(declare, 1, monkeypatch, False)
     found, kinds = run(declare, 1, monkeypatch, True)
     assert found == expected and len(found[0]) == 40
-    assert kinds == {OUTSIDE}
+    assert kinds == {STAGE, OUTSIDE}
 
 
 def test_a_chain_of_many_needs_no_recursion(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tokenring.shm.memory.constant_texts import CONSTANT_BYTES
 from tokenring.shm.memory.text_space import SPACE_BYTES, TextSpace, text_space
 
 
@@ -52,6 +53,35 @@ def test_what_a_worker_maps_others_do_not_have(tmp_path: Path) -> None:
     mapped = space.map_file(file, 4)
     assert bytes(mapped.octets) == b"mine"
     assert space.common_bytes == 0 and not space.lasts(np.array([5]), mapped.octets)
+
+
+def test_a_constant_has_one_word_in_all_processes_that_share_it() -> None:
+    space = TextSpace()
+    texts = [b"apple", b"", "\u00e4\u00f6".encode(), b"x" * 1000]
+    first = space.constant(texts[0])
+    child = os.fork()
+    if child == 0:
+        space.seal()
+        is_so = first == space.constant(texts[0])
+        for text in reversed(texts):
+            is_so &= space.constant(text) < space.common_words
+        os._exit(0 if is_so else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    taken = [space.constant(text) for text in texts]
+    assert len(set(taken)) == len(texts) and space.constant(texts[1]) == taken[1]
+    for word, text in zip(taken, texts, strict=True):
+        assert bytes(space.heap[word >> 24 : (word >> 24) + (word & 0xFFFFFF)]) == text
+        assert space.lasts(np.array([word]), space.heap)
+
+
+def test_constants_without_room_are_apart() -> None:
+    space = TextSpace()
+    large = [bytes([at]) * (CONSTANT_BYTES // 2) for at in range(3)]
+    words = [space.constant(text) for text in large]
+    assert [word < space.common_words for word in words] == [True, False, False]
+    assert words == [space.constant(text) for text in large]
+    for word, text in zip(words, large, strict=True):
+        assert bytes(space.heap[word >> 24 : (word >> 24) + len(text)]) == text
 
 
 def test_claimed_bytes_are_zeros_each_time_and_their_gaps_close() -> None:

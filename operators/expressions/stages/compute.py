@@ -118,9 +118,10 @@ def computing(
     sources: Sequence[tuple[bool, int]],
     filters: bool,
     explain: Callable[[int, int], Exception],
+    has_texts: bool,
 ) -> CompiledStage:
-    """The stage of a program: the arguments of `run`, and of each column that comes out whether it is one that came in,
-    and its number."""
+    """The stage of a program: the arguments of `run`; of each column that comes out whether it is one that came in, and
+    its number; and whether one is text."""
     columns = np.array(sources, np.int64).reshape(-1, 2)
     state = np.zeros(_WORDS, np.int64)
     state[_PROGRAM:_OUTPUTS] = (
@@ -130,7 +131,7 @@ def computing(
     )
     state[_OUTPUTS:] = address_of(outputs), len(outputs), address_of(columns), len(columns), filters
     owners = program, registers, scratch, pool, heaps, fault, outputs, columns
-    return CompiledStage(compute, state, owners, explain)
+    return CompiledStage(compute, state, owners, explain, has_texts)
 
 
 # Words of a stage that only chooses columns: where their positions are, and how many.

@@ -43,6 +43,36 @@ def text_relation(relation, target, first, second, first_heap, second_heap, coun
 
 
 @kernel
+def text_count(target, first, second, first_heap, second_heap, count):  # type: ignore[no-untyped-def]
+    """How often texts of `first` have that of `second` in them, without overlap; an empty one before each byte and at
+    the end.
+    """
+    t, a, b = words_at(target, count), words_at(first, count), words_at(second, count)
+    for i in range(count):
+        word, other = a[i], b[i]
+        found = np.int64(0)
+        if word >= 0 and other >= 0:
+            length, wanted = word & LENGTH_MASK, other & LENGTH_MASK
+            text = bytes_at(first_heap + (word >> LENGTH_BITS), length)
+            part = bytes_at(second_heap + (other >> LENGTH_BITS), wanted)
+            if wanted == 0:
+                found = length + 1
+            elif wanted == 1:
+                octet = part[0]
+                for j in range(length):
+                    found += np.int64(text[j] == octet)
+            else:
+                at = 0
+                while at + wanted <= length:
+                    if text[at] == part[0] and _same(text, at, part, wanted):
+                        found += 1
+                        at += wanted
+                    else:
+                        at += 1
+        t[i] = found
+
+
+@kernel
 def text_length(target, first, heap, is_text, count):  # type: ignore[no-untyped-def]
     """Characters of UTF-8 (bytes that continue none), or bytes if `is_text` is 0."""
     t, a = words_at(target, count), words_at(first, count)

@@ -10,7 +10,7 @@ import numpy as np
 
 from tokenring.engine import COLUMN, TABLE, WORDS, int64, kernel
 from tokenring.engine.raw import words_at
-from tokenring.operators.expressions.blocks import (
+from tokenring.operators.expressions.machine.blocks import (
     INT_ADD,
     INT_EQ,
     INT_GREATEST,
@@ -28,14 +28,21 @@ from tokenring.operators.expressions.blocks import (
     unsigned,
     whole,
 )
-from tokenring.operators.expressions.calendar_blocks import calendar_field
-from tokenring.operators.expressions.text_blocks import first_unknown, known, text_length, text_relation
+from tokenring.operators.expressions.machine.calendar_blocks import calendar_field
+from tokenring.operators.expressions.machine.text_blocks import (
+    first_unknown,
+    known,
+    text_count,
+    text_length,
+    text_relation,
+)
 
 BLOCK = 512
 WIDTH = 8
 """Words of an instruction."""
 LOAD, FILTER, COMPACT, COPY, AND, OR, NOT, AND_NULL, OR_NULL, NOT_NULL, NULLIFY, SELECT = range(38, 50)
-IS_NULL, IN, CALENDAR, KEY_RANGE, TEXT_EQ, TEXT_STARTS, TEXT_ENDS, TEXT_CONTAINS, TEXT_LENGTH, KNOWN = range(50, 60)
+IS_NULL, IN, CALENDAR, KEY_RANGE = range(50, 54)
+TEXT_EQ, TEXT_STARTS, TEXT_ENDS, TEXT_CONTAINS, TEXT_COUNT, TEXT_LENGTH, KNOWN = range(54, 61)
 _SIGN = -(2**63)
 _REST = 2**63 - 1
 
@@ -58,6 +65,7 @@ OPERATIONS = {
     "starts_with": TEXT_STARTS,
     "ends_with": TEXT_ENDS,
     "contains": TEXT_CONTAINS,
+    "count_of": TEXT_COUNT,
     "length": TEXT_LENGTH,
     "known": KNOWN,
 }
@@ -213,6 +221,8 @@ def run(program, columns, heaps, outputs, registers, scratch, pool, chosen, faul
                 bad = known(own_address, first, c, count)
             elif op == TEXT_LENGTH:
                 text_length(own_address, first, heaps[c], d, count)
+            elif op == TEXT_COUNT:
+                text_count(own_address, first, second, heaps[c], heaps[d], count)
             elif op >= TEXT_EQ:
                 text_relation(op - TEXT_EQ, own_address, first, second, heaps[c], heaps[d], count)
             else:

@@ -1,0 +1,258 @@
+"""A stage that adds columns which a function of Python's makes of others: remembered by their words, where few occur.
+
+The inner loop itself looks up what is remembered. It calls Python, back through a C function, for words that it meets
+for the first time; and for all rows of a message where words do not mean the same later on (text that came with its
+bytes), or too few come again.
+"""
+
+import ctypes
+from collections.abc import Callable, Sequence
+from functools import partial
+from weakref import ref
+
+import numpy as np
+
+from tokenring.engine import Batch, Schema, Strings, kernel
+from tokenring.engine.compiled import (
+    STAGE_MESSAGE,
+    STAGE_ROW,
+    STAGE_WORDS,
+    CompiledStage,
+    address_of,
+    addresses_of,
+    array_at,
+    bare_message,
+    bring_texts,
+    call_at,
+    claim,
+    column_of,
+    entry,
+    first_private_word,
+    give_keys,
+    heap_of_words,
+    is_all_common,
+    keys_of,
+    round_of,
+    rows_of,
+    table_at,
+    words_at,
+    world_at,
+)
+from tokenring.operators.expressions.stages.looked_up import (
+    CELLS,
+    LEAST_USES,
+    MOST_KEYS,
+    ROWS_AT_ONCE,
+    look_up,
+    number_words,
+)
+from tokenring.operators.expressions.stages.made_texts import MadeTexts, are_in_space
+from tokenring.operators.state import grown
+
+# Words: the function to be called; how many columns come in, and are made; whether words are remembered, the cells of
+# their numbers, and how many there are; what was made of each, and for how many there is room; the positions of the
+# key's columns, whether they are text, and the first word of text that is not remembered; rows that were looked up; for
+# Python, the rows whose words are new, how many and where they begin, the round, the message's rows and its columns'
+# addresses; where it leaves (address, heap's address or 0) of what it made.
+(
+    _PYTHON, _BEFORE, _MADE, _REMEMBERS, _CELLS, _KNOWN, _KEPT, _ROOM, _FIRST, _SECOND, _IS_TEXT, _PRIVATE, _USES,
+    _FRESH, _FRESH_COUNT, _START, _ROUND, _ROWS, _COLUMNS, _RESULTS,
+) = range(STAGE_WORDS, STAGE_WORDS + 20)  # fmt: skip
+_WORDS = STAGE_WORDS + 20
+_ALL, _NEW, _FULL = range(3)  # what Python is called for: columns of all rows, what is to be remembered of some, room
+_FAILED, _DONE, _NOT_REMEMBERED = -1, 0, 1  # what it answers
+_PAD = 8
+_FIRST_ROOM = 64
+_CALLED = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+
+
+@kernel
+def _look_up_all(world, own, message, found):  # type: ignore[no-untyped-def]
+    """Fill the columns of `found` with what is remembered, or is now; what Python answers."""
+    rows = rows_of(message)
+    first, second = column_of(message, own[_FIRST]), column_of(message, own[_SECOND])
+    if own[_IS_TEXT] and not (is_all_common(first, own[_PRIVATE]) and is_all_common(second, own[_PRIVATE])):
+        return _NOT_REMEMBERED
+    if own[_KNOWN] > MOST_KEYS:
+        answer = call_at(own[_PYTHON], world, _FULL)
+        if answer != _DONE:
+            return answer
+    slots = words_at(claim(world_at(world), 8 * rows), rows)
+    fresh = words_at(claim(world_at(world), 8 * min(rows, ROWS_AT_ONCE)), min(rows, ROWS_AT_ONCE))
+    own[_FRESH] = fresh.ctypes.data
+    cells = table_at(own[_CELLS], CELLS, 3)
+    for start in range(0, rows, ROWS_AT_ONCE):
+        stop = min(rows, start + ROWS_AT_ONCE)
+        if own[_KNOWN] > MOST_KEYS:
+            return _NOT_REMEMBERED
+        added = number_words(cells, first[start:stop], second[start:stop], own[_KNOWN], slots[start:stop], fresh)
+        own[_USES] += stop - start
+        if added > 0:
+            own[_FRESH_COUNT], own[_START] = added, start
+            answer = call_at(own[_PYTHON], world, _NEW)
+            if answer != _DONE:
+                return answer
+    look_up(table_at(own[_KEPT], own[_ROOM], found.shape[0]), slots, found)
+    return _DONE
+
+
+@entry
+def make_columns(world, state):  # type: ignore[no-untyped-def]
+    """The message with more columns."""
+    own, words = words_at(state, _WORDS), world_at(world)
+    message = own[STAGE_MESSAGE]
+    rows, before, width = rows_of(message), own[_BEFORE], own[_MADE]
+    made = bare_message(words, before + width, rows)
+    target, source = addresses_of(made), addresses_of(message)
+    for column in range(before):
+        target[column] = source[column]
+    give_keys(made, keys_of(message))
+    stride = (rows + _PAD - 1) // _PAD * _PAD * 8
+    room = claim(words, stride * width)
+    for column in range(width):
+        target[before + column] = room + column * stride
+    own[_ROUND], own[_ROWS], own[_COLUMNS], own[STAGE_ROW] = round_of(world), rows, source.ctypes.data, 0
+    if own[_REMEMBERS]:
+        answer = _look_up_all(world, own, message, table_at(room, width, stride // 8))
+        if answer == _DONE:
+            return made
+        if answer < 0:
+            return answer
+    answer = call_at(own[_PYTHON], world, _ALL)
+    if answer < 0:
+        return answer
+    results = table_at(own[_RESULTS], width, 2)
+    addresses, heaps = words_at(claim(words, 8 * width), width), words_at(claim(words, 8 * width), width)
+    for column in range(width):
+        addresses[column], heaps[column] = results[column, 0], results[column, 1]
+    bring_texts(world, addresses, heaps, rows)
+    for column in range(width):
+        if addresses[column] != results[column, 0]:
+            target[before + column] = addresses[column]  # texts that were brought have got new words
+        else:
+            copy, found = words_at(target[before + column], rows), words_at(addresses[column], rows)
+            for row in range(rows):
+                copy[row] = found[row]
+    return made
+
+
+class MadeColumns:
+    """What Python does for such a stage. `columns` are remembered by; none: nothing is remembered."""
+
+    def __init__(
+        self, function: Callable[[Batch], Batch | None], before: Schema, after: Schema, columns: Sequence[str] = ()
+    ) -> None:
+        """function: of batches of the schema `before`, or of its `columns` alone if there are some; the last columns of
+        what it returns are those that `after` has besides."""
+        self._function = function
+        self._schema = before.select(tuple(columns)) if columns else before
+        self._positions = [before.position(name) for name in self._schema.names]
+        self._width = len(after) - len(before)
+        self._texts = MadeTexts()
+        self._error: BaseException | None = None
+        self._made: list[np.ndarray] = []  # what the stage copies
+        self._results = np.zeros((max(self._width, 1), 2), np.int64)
+        self._cells: np.ndarray = np.zeros(0, np.int64)
+        self._kept: np.ndarray = np.zeros((0, self._width), np.int64)
+        self._called = _CALLED(partial(_answer, ref(self)))
+        self.state = state = np.zeros(_WORDS, np.int64)
+        state[_PYTHON] = ctypes.cast(self._called, ctypes.c_void_p).value or 0
+        state[_BEFORE], state[_MADE], state[_RESULTS] = len(before), self._width, address_of(self._results)
+        state[_PRIVATE] = first_private_word()
+        if columns:
+            state[_REMEMBERS], state[_FIRST], state[_SECOND] = True, self._positions[0], self._positions[-1]
+            state[_IS_TEXT] = any([kind.is_text for kind in self._schema.kinds])
+            self._forget()
+
+    def stage(self) -> CompiledStage:
+        """The stage."""
+        return CompiledStage(make_columns, self.state, (self,), self._explained, has_texts=True)
+
+    def _explained(self, error: int, row: int) -> Exception:
+        found = self._error
+        assert isinstance(found, Exception), "others were raised where they came from"
+        return found
+
+    def answer(self, wanted: int) -> int:
+        """Do what the stage asks for."""
+        try:
+            self._texts.settle(int(self.state[_ROUND]))
+            return (self._make, self._learn, self._begin_anew)[wanted]()
+        except Exception as error:
+            self._error = error
+            return _FAILED
+        except BaseException as error:  # no exception finds its way through compiled code
+            self._error = RuntimeError(f"{type(error).__name__}: {error}")
+            return _FAILED
+
+    def _rows(self, chosen: np.ndarray | None) -> Batch:
+        """The columns of the message that the function takes: of all rows, or of those chosen."""
+        rows = int(self.state[_ROWS])
+        addresses = array_at(int(self.state[_COLUMNS]), int(self.state[_BEFORE]))
+        columns, heaps = [], []
+        for position, kind, dtype in zip(self._positions, self._schema.kinds, self._schema.dtypes, strict=True):
+            words = array_at(int(addresses[position]), rows)
+            if chosen is not None:
+                words = words[chosen]
+            words.flags.writeable = False
+            columns.append(words.view(dtype))
+            heaps.append(heap_of_words() if kind.is_text else None)
+        count = rows if chosen is None else len(chosen)
+        return Batch.wrap(self._schema, tuple(columns), count, tuple(heaps) if self._schema.has_text else ())
+
+    def _results_of(self, rows: Batch) -> tuple[list[np.ndarray], list[np.ndarray | None]]:
+        """The columns that the function makes, as words, and their heaps."""
+        made = self._function(rows)
+        assert made is not None, "rows are neither left out nor none"
+        columns = [np.ascontiguousarray(words).view(np.int64) for words in made.columns[-self._width :]]
+        heaps = made.heaps[-self._width :] if made.heaps else [None] * self._width
+        return columns, list(heaps)
+
+    def _make(self) -> int:
+        columns, heaps = self._results_of(self._rows(None))
+        self._made = [*columns, *[heap for heap in heaps if heap is not None]]
+        for at, (words, heap) in enumerate(zip(columns, heaps, strict=True)):
+            self._results[at] = address_of(words), 0 if heap is None else address_of(heap)
+        return _DONE
+
+    def _learn(self) -> int:
+        """Keep what is made of the newest words, which the stage has numbered."""
+        state = self.state
+        known, count = int(state[_KNOWN]), int(state[_FRESH_COUNT])
+        try:
+            columns, heaps = self._results_of(self._rows(array_at(int(state[_FRESH]), count) + int(state[_START])))
+        except BaseException:
+            self._forget()  # there are words without results
+            raise
+        if known + count > len(self._kept):
+            self._kept = grown(self._kept, max(known + count, _FIRST_ROOM), None, axis=0)
+            state[_KEPT], state[_ROOM] = address_of(self._kept), len(self._kept)
+        for at, (words, heap) in enumerate(zip(columns, heaps, strict=True)):
+            self._kept[known : known + count, at] = words if heap is None else self._lasting(words, heap)
+        state[_KNOWN] += count
+        return _DONE
+
+    def _lasting(self, words: np.ndarray, heap: np.ndarray) -> np.ndarray:
+        """The words of texts that stay, as long as they are remembered."""
+        if are_in_space(heap) and int(words.max()) < int(self.state[_PRIVATE]):
+            return words
+        return self._texts.keep(Strings(words, heap))
+
+    def _begin_anew(self) -> int:
+        """Forget everything; for ever, if it was of no use."""
+        state = self.state
+        state[_REMEMBERS] = state[_USES] >= LEAST_USES * state[_KNOWN]
+        self._forget()
+        return _DONE if state[_REMEMBERS] else _NOT_REMEMBERED
+
+    def _forget(self) -> None:
+        state = self.state
+        self._texts.forget(int(state[_ROUND]))
+        self._cells = np.zeros((CELLS if state[_REMEMBERS] else 0, 3), np.int64)  # takes memory where it is used
+        state[_CELLS], state[_KNOWN], state[_USES] = address_of(self._cells), 0, 0
+
+
+def _answer(made: Callable[[], MadeColumns | None], world: int, wanted: int) -> int:
+    """What the stage calls; it knows its columns weakly, so that nothing goes round."""
+    columns = made()
+    return _FAILED if columns is None else columns.answer(wanted)
