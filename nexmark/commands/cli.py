@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import signal
 import sys
+from difflib import get_close_matches
 from typing import Final
 
 import click
@@ -38,6 +39,16 @@ class LazyGroup(click.Group):
         command = getattr(importlib.import_module(f"tokenring.{module}"), attribute)
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in _SUBCOMMANDS and not name.startswith("-"):
+            near = get_close_matches(name, _SUBCOMMANDS, 1)
+            cure = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(_SUBCOMMANDS)}"
+            raise click.UsageError(f"no command {name!r}; {cure}", ctx)
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:
         try:

@@ -106,15 +106,17 @@ class QueryOrProgram(click.Command):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        if is_named(first_argument(args, self, run_program)):
+        what = first_argument(args, self, run_program)
+        if is_named(what):
             return run_program.make_context(info_name, args, parent, **extra)
         try:
             return super().make_context(info_name, args, parent, **extra)
         except click.BadParameter as error:
             if not isinstance(error.param, click.Argument):
                 raise
-            cure = "A function of your own goes as my_program.py:FUNCTION"
-            raise click.BadParameter(f"{error.message} {cure}", error.ctx, error.param) from None
+            said = f"{what!r} is no query" if what else "what to run is missing"
+            cure = f"name one of {', '.join(QUERIES)} or all, or a function of your own as my_program.py:FUNCTION"
+            raise click.UsageError(f"{said}; {cure}", error.ctx) from None
 
 
 @click.command(cls=QueryOrProgram)

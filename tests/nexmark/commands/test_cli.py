@@ -84,6 +84,16 @@ def test_an_absurd_option_is_named(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "said"), [("rum", "'rum'; did you mean 'run'?"), ("nexmark", "'nexmark'; there are stage, run, profile, ")]
+)
+def test_a_command_that_is_none(capsys: pytest.CaptureFixture[str], name: str, said: str) -> None:
+    outcome = tokenring(capsys, name, "q4")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert outcome.err.startswith(f"tokenring: error: no command {said}")
+    assert outcome.err.count("\n") == 1
+
+
 def test_out_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
     outcome = tokenring(capsys, "stage", "--events", "10")
     assert (outcome.status, "--out" in outcome.err) == (2, True)

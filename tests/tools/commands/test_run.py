@@ -187,7 +187,9 @@ def test_rows_on_a_terminal_are_a_table(folder: Path) -> None:
         ("my.py:zero", 2, "my.py:zero takes nothing"),
         ("my.py:wrong", 1, "my.py:wrong: worker 0: ZeroDivisionError"),
         ("a-b:c", 2, "'a-b:c' names no program"),
-        ("my", 2, "'my' is not one of 'q0'"),
+        ("my", 2, "'my' is no query; name one of q0, "),
+        ("q99", 2, "'q99' is no query; name one of q0, "),
+        ("--", 2, "what to run is missing; name one of q0, "),
     ],
 )
 def test_what_cannot_be_run_is_one_line(folder: Path, named: str, status: int, said: str) -> None:
