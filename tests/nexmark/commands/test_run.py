@@ -47,6 +47,7 @@ def _is_complaint(outcome: Outcome, status: int, *named: str) -> None:
 
 
 @pytest.mark.parametrize("query", ["q4", "q7"])
+@pytest.mark.usefixtures("answers_alone_count")
 @pytest.mark.parametrize("rate", [None, 100_000])
 def test_the_json_object(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, staged: Path, query: str, rate: int | None
@@ -145,6 +146,7 @@ def test_what_exhaustive_checks_find_is_said(
     _is_complaint(tokenring(capsys, *asked, "--checks", "exhaustive"), 1, "worker 0 is about to drop 1")
 
 
+@pytest.mark.usefixtures("answers_alone_count")
 def test_the_report_for_people(capsys: pytest.CaptureFixture[str], staged: Path) -> None:
     outcome = tokenring(capsys, "run", "q4", "--input", staged, "--rate", "100000", "--workers", "2")
     assert outcome.status == 0

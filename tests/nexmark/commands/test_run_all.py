@@ -35,6 +35,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tokenring.nexmark.commands.run.QUERIES", ("q0", "q7"))
 
 
+@pytest.mark.usefixtures("answers_alone_count")
 def test_the_table(capsys: pytest.CaptureFixture[str], tmp_path: Path, staged: Path) -> None:
     file = tmp_path / "rows.json"
     told = tokenring(capsys, "run", "all", "--input", staged, "--workers", "2", "--rate", "200000", "--json", file)

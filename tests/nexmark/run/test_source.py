@@ -121,6 +121,7 @@ def test_no_more_batches_than_allowed_are_under_way(staged: StagedEvents, outsta
     assert sum(one.offered for one in seen.measurements) == EVENTS
 
 
+@pytest.mark.usefixtures("answers_alone_count")
 def test_an_open_loop_offers_only_what_is_due(staged: StagedEvents) -> None:
     """Started 100 ms ago at 10 000 events a second; the worker gets no time beyond that between two looks."""
     rate = 10_000.0
