@@ -41,6 +41,7 @@ Notificator, Stash  for operators of one's own: tokens, or rows, kept until thei
 Keys, grown       for keyed operators of one's own: a slot for each key, and arrays by slot that grow
 capture, replay   a stream's messages and frontiers to files, and again from there
 
+collections       rows that come and go, and what comes of them kept up to date: joins, totals, loops
 graphs            loops over edges: searches, components, ranks
 mechanisms        ways to coordinate; a dataflow is told one before all else
 """

@@ -1,0 +1,41 @@
+"""The rights of an operator that answers later: tokens at as few times as will do."""
+
+from collections.abc import Iterable
+
+from tokenring.engine import Token, TokenRef
+from tokenring.engine.times import coordinates, from_coordinates, less_equal
+
+Time = tuple[int, ...]
+
+
+class Rights:
+    """Tokens at incomparable times. Times are tuples here, in the root scope of one coordinate."""
+
+    def __init__(self) -> None:
+        self.tokens: list[Token] = []
+
+    def keep(self, reference: TokenRef) -> None:
+        """Be able to answer a message at its time and later."""
+        if any([less_equal(token.time, reference.time) for token in self.tokens]):
+            return
+        for token in [token for token in self.tokens if less_equal(reference.time, token.time)]:
+            self.tokens.remove(token)
+            token.drop()
+        self.tokens.append(reference.retain())
+
+    def keep_only(self, times: Iterable[Time]) -> None:
+        """Give up whatever is not needed to answer at these times, which are incomparable."""
+        kept: list[Token] = []
+        for time in times:
+            wanted = from_coordinates(time)
+            token = next(token for token in self.tokens if less_equal(token.time, wanted)).clone()
+            token.downgrade(wanted)
+            kept.append(token)
+        for token in self.tokens:
+            token.drop()
+        self.tokens = kept
+
+    @property
+    def times(self) -> list[Time]:
+        """Where the tokens stand."""
+        return [coordinates(token.time) for token in self.tokens]

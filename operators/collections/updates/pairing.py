@@ -1,0 +1,50 @@
+"""Pairs of updates with equal keys: at the least upper bound of their times, as often as both together."""
+
+from tokenring.engine import TABLE, WORDS, int64, kernel
+
+# Where a call goes on: the key, the row of it, the row of the other side; how many pairs were made.
+KEY, ROW, OTHER, MADE = range(4)
+PAIR_WORDS = 4
+
+
+@kernel(int64(TABLE, int64, int64, int64, TABLE, WORDS, TABLE, WORDS, int64, WORDS, TABLE))
+def pair_some(asked, number, depth, is_left, mine, bounds, others, other_bounds, most, state, target):  # type: ignore[no-untyped-def]
+    """Write pairs, from where `state` stands on, behind no row, `most` at most; 1 if there may be more.
+
+    asked: (keys, number); mine, others: rows of these keys as `rows_of_keys` gives them. target: (keys, values of the
+    left, values of the right, coordinates, multiplicity; at least most). is_left: whether `mine` are the left ones.
+    """
+    keys = len(asked)
+    values, other_values = len(mine) - depth - 1, len(others) - depth - 1
+    first = keys if is_left else keys + other_values
+    other_first = keys + values if is_left else keys
+    times = keys + values + other_values
+    made, key, row, other = 0, state[KEY], state[ROW], state[OTHER]
+    while key < number:
+        start, stop = other_bounds[key], other_bounds[key + 1]
+        row = max(row, bounds[key])
+        if start == stop:
+            row = bounds[key + 1]
+        while row < bounds[key + 1]:
+            other = max(other, start)
+            while other < stop:
+                if made == most:
+                    state[KEY], state[ROW], state[OTHER], state[MADE] = key, row, other, made
+                    return 1
+                for column in range(keys):
+                    target[column, made] = asked[column, key]
+                for column in range(values):
+                    target[first + column, made] = mine[column, row]
+                for column in range(other_values):
+                    target[other_first + column, made] = others[column, other]
+                for at in range(depth):
+                    target[times + at, made] = max(mine[values + at, row], others[other_values + at, other])
+                target[times + depth, made] = mine[values + depth, row] * others[other_values + depth, other]
+                made += 1
+                other += 1
+            other = 0
+            row += 1
+        row = 0
+        key += 1
+    state[KEY], state[ROW], state[OTHER], state[MADE] = key, 0, 0, made
+    return 0

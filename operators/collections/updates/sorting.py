@@ -1,0 +1,185 @@
+"""Updates in order: by their words, those of one row and time added up.
+
+Updates are an int64 table of shape (columns, rows): data words first, keys before values, then the coordinates of the
+time, the multiplicity last. They are in order when rows rise by their words, column after column, the last one left
+out; they are consolidated when, besides, no two rows have all of these alike and no multiplicity is 0.
+"""
+
+import numpy as np
+
+from tokenring.engine import TABLE, WORDS, int64, kernel, void
+
+_FEW = 24  # rows that are sorted by inserting each
+_DIGIT_BITS = 8
+_DIGITS = 1 << _DIGIT_BITS
+_PART_ROWS = 1 << 12  # of a large table that are sorted at once
+_MOST_BITS = 12  # of the first column by which it is dealt: more parts than that are not written to side by side
+
+
+@kernel
+def precedes(table, row, other_table, other, first, last):  # type: ignore[no-untyped-def]
+    """Below 0, 0 or above: how a row compares with a row of another table, in columns first..last."""
+    for column in range(first, last):
+        mine, theirs = table[column, row], other_table[column, other]
+        if mine != theirs:
+            return -1 if mine < theirs else 1
+    return 0
+
+
+@kernel
+def _insert_each(table, order, start, stop, first, last):  # type: ignore[no-untyped-def]
+    for i in range(start + 1, stop):
+        row, at = order[i], i
+        while at > start and precedes(table, row, table, order[at - 1], first, last) < 0:
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = row
+
+
+@kernel
+def _sort_by_digits(column, order, start, stop, words, places):  # type: ignore[no-untyped-def]
+    """Sort order[start:stop] by the column's words, those that are alike as they were: from the least digit that is not
+    the same in all words to the greatest. words, places: scratch of shape (2, at least stop - start)."""
+    count = stop - start
+    counts = np.zeros(_DIGITS + 1, np.int64)
+    differs, first = np.int64(0), column[order[start]]
+    for i in range(count):
+        place = order[start + i]
+        words[0, i], places[0, i] = column[place] ^ (np.int64(1) << 63), place
+        differs |= column[place] ^ first
+    origin = 0
+    for shift in range(0, 64, _DIGIT_BITS):
+        if (differs >> shift) & (_DIGITS - 1) == 0:
+            continue
+        counts[:] = 0
+        for i in range(count):
+            counts[((words[origin, i] >> shift) & (_DIGITS - 1)) + 1] += 1
+        for digit in range(_DIGITS):
+            counts[digit + 1] += counts[digit]
+        target = 1 - origin
+        for i in range(count):
+            digit = (words[origin, i] >> shift) & (_DIGITS - 1)
+            at = counts[digit]
+            counts[digit] += 1
+            words[target, at], places[target, at] = words[origin, i], places[origin, i]
+        origin = target
+    for i in range(count):
+        order[start + i] = places[origin, i]
+
+
+@kernel(void(TABLE, int64, WORDS))
+def sort_rows(table, last, order):  # type: ignore[no-untyped-def]
+    """Order the numbers of a table's rows by columns 0..last, rows that are alike as they are. order: (rows,), written.
+    """
+    rows = len(order)
+    for row in range(rows):
+        order[row] = row
+    row = 1
+    while row < rows and precedes(table, row - 1, table, row, 0, last) <= 0:
+        row += 1
+    if row >= rows:
+        return
+    if rows <= _FEW:
+        _insert_each(table, order, 0, rows, 0, last)
+        return
+    words, places = np.empty((2, rows), np.int64), np.empty((2, rows), np.int64)
+    begins = np.zeros(rows, np.bool_)  # a run of rows that are alike in the columns before
+    begins[0] = True
+    for column in range(last):
+        longest, start = 0, 0
+        while start < rows:
+            stop = start + 1
+            while stop < rows and not begins[stop]:
+                stop += 1
+            if stop - start > _FEW:
+                _sort_by_digits(table[column], order, start, stop, words, places)
+                longest = stop - start
+            elif stop - start > 1:
+                _insert_each(table, order, start, stop, column, last)
+                for i in range(start + 1, stop):  # in order by all columns: nothing is left to do in it
+                    begins[i] = True
+            for i in range(start + 1, stop):
+                if table[column, order[i]] != table[column, order[i - 1]]:
+                    begins[i] = True
+            start = stop
+        if longest == 0:
+            return
+
+
+@kernel
+def add_up(table, order, target, made):  # type: ignore[no-untyped-def]
+    """Write a table's rows in this order, those that are alike but for the multiplicity as one, none with 0, from row
+    `made` of the target on; returns where they end. target: as many columns as the table, room for all rows."""
+    last, i = len(table) - 1, 0
+    while i < len(order):
+        first = order[i]
+        total = table[last, first] - table[last, first]
+        while i < len(order) and (order[i] == first or precedes(table, order[i], table, first, 0, last) == 0):
+            total += table[last, order[i]]
+            i += 1
+        if total != 0:
+            for column in range(last):
+                target[column, made] = table[column, first]
+            target[last, made] = total
+            made += 1
+    return made
+
+
+@kernel(int64(TABLE, TABLE, int64, WORDS, int64))
+def _deal(table, target, last, bounds, bits):  # type: ignore[no-untyped-def]
+    """Copy the rows of a table in the order of the first `bits` bits in which words of the first column differ from its
+    least, those that are alike as they are. bounds: (1 + 2 ** bits,), where the rows of each value begin, and end;
+    returns how many values there are, 0 if all words are alike: nothing is copied then."""
+    rows = table.shape[1]
+    column = table[0]
+    least, most = column.min(), column.max()
+    spread = np.uint64(most) - np.uint64(least)
+    if spread == 0:
+        return 0
+    shift = np.uint64(0)
+    while (spread >> shift) >> np.uint64(bits) != 0:
+        shift += np.uint64(1)
+    bounds[:] = 0
+    for row in range(rows):
+        bounds[np.int64((np.uint64(column[row]) - np.uint64(least)) >> shift) + 1] += 1
+    for value in range(1, len(bounds)):
+        bounds[value] += bounds[value - 1]
+    for row in range(rows):
+        value = np.int64((np.uint64(column[row]) - np.uint64(least)) >> shift)  # type: ignore[assignment]
+        at = bounds[value]
+        bounds[value] += 1
+        for other in range(last + 1):
+            target[other, at] = table[other, row]
+    for value in range(len(bounds) - 1, 0, -1):
+        bounds[value] = bounds[value - 1]
+    bounds[0] = 0
+    return len(bounds) - 1
+
+
+@kernel(int64(TABLE, TABLE))
+def consolidate(table, target):  # type: ignore[no-untyped-def]
+    """Write the updates in order and added up; returns how many. target: as many columns, room for all rows. A large
+    table is dealt into parts first that a cache holds."""
+    rows, last = table.shape[1], len(table) - 1
+    if rows < 2 * _PART_ROWS:
+        order = np.empty(rows, np.int64)
+        sort_rows(table, last, order)
+        return add_up(table, order, target, 0)
+    bits = 1
+    while bits < _MOST_BITS and rows >> bits > _PART_ROWS:
+        bits += 1
+    bounds = np.zeros(1 + (1 << bits), np.int64)
+    dealt = np.empty_like(table)
+    if _deal(table, dealt, last, bounds, bits) == 0:
+        order = np.empty(rows, np.int64)
+        sort_rows(table, last, order)
+        return add_up(table, order, target, 0)
+    made = 0
+    for part in range(len(bounds) - 1):
+        count = bounds[part + 1] - bounds[part]
+        if count > 0:
+            some = dealt[:, bounds[part] : bounds[part + 1]].copy()
+            order = np.empty(count, np.int64)
+            sort_rows(some, last, order)
+            made = add_up(some, order, target, made)
+    return made

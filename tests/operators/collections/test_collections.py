@@ -1,0 +1,267 @@
+"""Collections beside recomputation from scratch, at every time."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tokenring as tr
+from tokenring.operators.collections import Collection, collection
+
+Rows = Counter[tuple[int, ...]]
+UPDATE = tr.Schema("k v time times")
+TIMES = 8
+
+
+def made_up(seed: int, rows: int, keys: int = 4, values: int = 3, most: int = 1) -> list[tuple[int, int, int, int]]:
+    """Updates of which no row is ever there less than not at all."""
+    random = np.random.default_rng(seed)
+    there: Rows = Counter()
+    updates = []
+    for time in np.sort(random.integers(0, TIMES, rows)).tolist():
+        row = int(random.integers(keys)), int(random.integers(values))
+        if there[row] > 0 and random.integers(2):
+            there[row] -= 1
+            updates.append((*row, time, -1))
+        else:
+            there[row] += 1
+            updates.append((*row, time, 1))
+    return updates
+
+
+def at(updates: list[tuple[int, ...]], time: int) -> Rows:
+    found: Rows = Counter()
+    for *row, when, times in updates:
+        if when <= time:
+            found[tuple(row)] += times
+    return Counter({row: times for row, times in found.items() if times})
+
+
+def run(
+    updates: list[list[tuple[int, int, int, int]]],
+    build: Callable[..., Collection],
+    workers: int,
+    seed: int,
+    early: int = 2,
+) -> list[tuple[int, ...]]:
+    """The changes that a program makes of these inputs' updates, which come shuffled, up to `early` times before they
+    are due."""
+
+    def program(worker: tr.Worker) -> list[tuple[int, ...]]:
+        random = np.random.default_rng(seed + worker.index)
+        with worker.dataflow() as scope:
+            inputs = [scope.new_input(UPDATE, f"input{number}") for number in range(len(updates))]
+            made = build(*[collection(stream, "time", "times") for _, stream in inputs]).changes().collect()
+        due = [[update for at, update in enumerate(each) if at % worker.peers == worker.index] for each in updates]
+        for time in range(TIMES):
+            for (handle, _), each in zip(inputs, due, strict=True):
+                now = [
+                    update
+                    for update in each
+                    if update[2] == time or (time < update[2] <= time + early and random.integers(2))
+                ]
+                for update in now:
+                    each.remove(update)
+                if now:
+                    handle.send(dict(zip(UPDATE.names, np.array(now)[random.permutation(len(now))].T, strict=True)))
+                handle.advance_to(time + 1)
+            if random.integers(2):
+                worker.step()
+        worker.run()
+        return list(zip(*[column.tolist() for column in made.columns().values()], strict=True))
+
+    return [row for part in tr.execute(program, workers=workers) for row in part]
+
+
+def joined(left: Rows, right: Rows) -> Rows:
+    found: Rows = Counter()
+    for (key, value), times in left.items():
+        for (other, w), more in right.items():
+            if key == other:
+                found[key, value, w] += times * more
+    return found
+
+
+def without_values(pairs: Rows) -> Rows:
+    """Keys and the values of the right side."""
+    found: Rows = Counter()
+    for (key, _, value), times in pairs.items():
+        found[key, value] += times
+    return found
+
+
+def totals(rows: Rows) -> Rows:
+    by_key: dict[int, list[int]] = defaultdict(list)
+    for (key, value), times in rows.items():
+        by_key[key] += [value] * times
+    return Counter({(key, len(of), sum(of), min(of), max(of)): 1 for key, of in by_key.items()})
+
+
+def reached(edges: Rows) -> Rows:
+    """The least number of steps from node 0 to each, over edges."""
+    found, last = {0: 0}, [0]
+    while last:
+        last = [v for (k, v), times in edges.items() if k in last and times and v not in found]
+        found |= dict.fromkeys(last, max(found.values()) + 1)
+    return Counter({(node, steps): 1 for node, steps in found.items()})
+
+
+def closed(edges: Rows) -> Rows:
+    """The transitive closure."""
+    found = set(edges)
+    while True:
+        more = found | {(k, w) for k, v in found for other, w in found if v == other}
+        if more == found:
+            return Counter(dict.fromkeys(found, 1))
+        found = more
+
+
+def total(rows: Any) -> Any:
+    return rows.aggregate("k", n=tr.Count(), s=tr.Sum("v"), low=tr.Min("v"), high=tr.Max("v"))
+
+
+def reach(edges: Collection, root: Collection) -> Collection:
+    roots = root.select(k=tr.col("k") * 0, v=tr.col("k") * 0).distinct("roots")
+
+    def body(steps: Collection, loop: Any) -> Collection:
+        nearer = steps.select("k", steps=tr.col("v")).join(edges.enter(loop), "k", "step")
+        found = nearer.select(k=tr.col("v"), v=tr.col("steps") + 1)
+        return found.concat(roots.enter(loop)).arrange("k").first(1).collection()
+
+    return roots.iterate(body)
+
+
+def closure(edges: Collection) -> Collection:
+    def body(paths: Collection, loop: Any) -> Collection:
+        ends = paths.select(begin=tr.col("k"), k=tr.col("v"))
+        further = ends.join(edges.enter(loop), "k").select(k=tr.col("begin"), v=tr.col("v"))
+        return further.concat(edges.enter(loop)).distinct()
+
+    return edges.distinct("edges").iterate(body)
+
+
+def labelled(edges: Collection, nodes: Collection) -> Collection:
+    """Each node with the least node that reaches it over edges."""
+
+    def body(labels: Collection, loop: Any) -> Collection:
+        further = labels.select("k", label=tr.col("v")).join(edges.enter(loop), "k")
+        found = further.select(k=tr.col("v"), v=tr.col("label")).concat(nodes.enter(loop))
+        return found.arrange("k").first(1).collection()
+
+    return nodes.iterate(body, "labels")
+
+
+def trimmed(cycles: Collection, edges: Collection) -> Collection:
+    """The edges whose ends are reached by the same least node over `cycles`, the other way round."""
+    labels = labelled(cycles, edges.select(k=tr.col("v"), v=tr.col("v")).distinct("nodes"))
+    begins = edges.join(labels.select("k", first=tr.col("v")), "k", "begins")
+    turned = begins.select(k=tr.col("v"), begin=tr.col("k"), first=tr.col("first"))
+    both = turned.join(labels.select("k", second=tr.col("v")), "k", "ends")
+    return both.filter(tr.col("first") == tr.col("second")).select(k=tr.col("k"), v=tr.col("begin"))
+
+
+def cycles(edges: Collection) -> Collection:
+    """The edges within strongly connected components: after differential dataflow's example, a loop in a loop."""
+    edges = edges.distinct("edges")
+
+    def body(inner: Collection, loop: Any) -> Collection:
+        entered = edges.enter(loop)
+        return trimmed(trimmed(inner, entered), entered.select(k=tr.col("v"), v=tr.col("k")))
+
+    return edges.iterate(body, "components")
+
+
+def within(edges: Rows) -> Rows:
+    paths = closed(edges)
+    return Counter({(k, v): 1 for k, v in edges if k == v or (v, k) in paths})
+
+
+PROGRAMS: dict[str, tuple[int, Callable[..., Collection], Callable[..., Rows]]] = {
+    "totals": (1, total, totals),
+    "distinct": (1, lambda rows: rows.distinct(), lambda rows: Counter(dict.fromkeys(rows, 1))),
+    "filter": (
+        1,
+        lambda rows: rows.filter(tr.col("v") > 0),
+        lambda rows: Counter({row: n for row, n in rows.items() if row[1]}),
+    ),
+    "join": (2, lambda left, right: left.join(right.select("k", w=tr.col("v")), "k"), joined),
+    "antijoin": (
+        2,
+        lambda left, right: left.antijoin(right, "k"),
+        lambda left, right: Counter({row: n for row, n in left.items() if row[0] not in {k for k, _ in right}}),
+    ),
+    "counts of a join": (
+        2,
+        lambda left, right: total(left.join(right.select("k", w=tr.col("v")), "k").select("k", v=tr.col("w"))),
+        lambda left, right: totals(without_values(joined(left, right))),
+    ),
+    "reach": (2, reach, lambda edges, root: reached(edges) if root else Counter()),
+    "closure": (1, closure, closed),
+    "strong components": (1, cycles, within),
+}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_time_has_what_comes_of_its_rows(name: str, workers: int) -> None:
+    inputs, build, expected = PROGRAMS[name]
+    for seed in range(4):
+        updates = [made_up(10 * seed + number, 40, 5, 5) for number in range(inputs)]
+        found = run(updates, build, workers, seed)
+        for time in range(TIMES):
+            assert at(found, time) == expected(*[at(each, time) for each in updates]), (seed, time)
+
+
+def test_a_loop_without_an_end_says_what_changes_still() -> None:
+    def build(rows: Collection) -> Collection:
+        return rows.iterate(lambda inner, loop: inner.with_columns(v=tr.col("v") + 1), "upwards", rounds=20)
+
+    with pytest.raises(tr.OperatorError, match=r"'upwards'.*after 20 rounds.*'k': 3.*rounds=200"):
+        run([[(3, 0, 0, 1)]], build, 1, 0)
+
+
+def test_a_row_that_is_taken_away_though_it_is_not_there_is_told_of() -> None:
+    with pytest.raises(tr.OperatorError, match=r"'aggregate'.*key \(3,\).*fewer times"):
+        run([[(3, 0, 0, 1), (3, 1, 2, -1)]], total, 1, 0)
+
+
+def test_a_sum_beyond_int64_is_told_of() -> None:
+    with pytest.raises(tr.OperatorError, match=r"key \(3,\) has a sum beyond int64"):
+        run([[(3, 1 << 62, 0, 1), (3, (1 << 62) + 1, 1, 1)]], total, 1, 0)
+
+
+def test_an_update_before_its_message_is_told_of() -> None:
+    def program(worker: tr.Worker) -> None:
+        with worker.dataflow() as scope:
+            handle, stream = scope.new_input(UPDATE)
+            collection(stream, "time", "times").changes().collect()
+        handle.advance_to(5)
+        handle.send({"k": [1], "v": [2], "time": [4], "times": [1]})
+        worker.run()
+
+    with pytest.raises(tr.OperatorError, match="an update at 4 came at time 5"):
+        tr.execute(program, workers=1)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "cure"),
+    [
+        (lambda rows, texts: texts.distinct(), "'t' is string"),
+        (lambda rows, texts: rows.arrange("w"), "no column 'w'"),
+        (lambda rows, texts: rows.concat(texts), "select the same columns"),
+        (lambda rows, texts: rows.join(rows, "k"), "both sides have a column 'v'"),
+        (lambda rows, texts: rows.iterate(lambda inner, loop: inner.select("k")), "must make the same"),
+        (lambda rows, texts: rows.aggregate("k", n=tr.CountDistinct("v")), "Count"),
+    ],
+)
+def test_what_cannot_be_is_refused_when_it_is_built(wrong: Callable[..., Any], cure: str) -> None:
+    def program(worker: tr.Worker) -> None:
+        with worker.dataflow() as scope:
+            _, stream = scope.new_input(tr.Schema("k v"))
+            _, texts = scope.new_input(tr.Schema("k", t="string"), "texts")
+            wrong(collection(stream), collection(texts))
+
+    with pytest.raises(tr.TokenRingError, match=cure):
+        tr.execute(program, workers=1)

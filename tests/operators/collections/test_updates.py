@@ -1,0 +1,101 @@
+"""Sorting, adding up and merging of updates, beside dictionaries."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tokenring.operators.collections.updates import Sealed, Spine, find_rows
+
+SMALL = st.integers(-3, 3)
+ROWS = st.lists(st.tuples(SMALL, SMALL, st.integers(0, 4), st.integers(0, 3), st.integers(-2, 2)), max_size=120)
+
+
+def table_of(rows: Iterable[tuple[int, ...]], columns: int = 5) -> np.ndarray:
+    return np.ascontiguousarray(np.array(list(rows), np.int64).reshape(-1, columns).T)
+
+
+def total(tables: Iterable[np.ndarray]) -> Counter[Any]:
+    """What updates add up to, by all but the multiplicity."""
+    found: Counter[Any] = Counter()
+    for table in tables:
+        for *what, diff in table.T.tolist():
+            found[tuple(what)] += diff
+    return Counter({what: diff for what, diff in found.items() if diff})
+
+
+def at(tables: Iterable[np.ndarray], time: tuple[int, ...], data: int = 2) -> Counter[Any]:
+    """The collection at a time: what has come up to it, in each coordinate."""
+    found: Counter[Any] = Counter()
+    for table in tables:
+        for *what, diff in table.T.tolist():
+            if all(mine <= theirs for mine, theirs in zip(what[data:], time, strict=True)):
+                found[tuple(what[:data])] += diff
+    return Counter({what: diff for what, diff in found.items() if diff})
+
+
+@given(ROWS)
+def test_updates_are_put_in_order_and_added_up(rows: list[tuple[int, ...]]) -> None:
+    table = Sealed.of(table_of(rows)).words
+    expected = sorted([(*what, diff) for what, diff in total([table_of(rows)]).items()])
+    assert [tuple(row) for row in table.T.tolist()] == expected
+
+
+def test_wide_words_are_put_in_order() -> None:
+    """Of all digits, and signs; runs of many that are alike."""
+    random = np.random.default_rng(7)
+    table = np.empty((3, 20_000), np.int64)
+    table[0] = random.choice(random.integers(-(1 << 63), 1 << 62, 50), 20_000)
+    table[1] = random.integers(-(1 << 63), (1 << 63) - 1, 20_000)
+    table[2] = 1
+    order = np.lexsort([table[1], table[0]])
+    assert np.array_equal(Sealed.of(table).words, table[:, order])
+
+
+@settings(max_examples=200)
+@given(st.lists(ROWS, max_size=12), st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=3))
+def test_a_spine_tells_every_later_collection(
+    pieces: list[list[tuple[int, ...]]], elements: list[tuple[int, int]]
+) -> None:
+    """However it was merged and compacted: at all times beyond the frontier."""
+    since = [one for one in elements if not any(other != one and all(np.less_equal(other, one)) for other in elements)]
+    spine = Spine(2, 2)
+    spine.compact(sorted(set(since)))
+    for piece in pieces:
+        spine.add(Sealed.of(table_of(piece)))
+    while spine.work(7):
+        pass
+    for batch in spine.batches():
+        assert np.array_equal(batch.words, Sealed.of(np.ascontiguousarray(batch.words)).words)
+    for first in range(5):
+        for second in range(5):
+            if any(first >= one[0] and second >= one[1] for one in since):
+                expected = at([table_of(piece) for piece in pieces], (first, second))
+                assert at([batch.words for batch in spine.batches()], (first, second)) == expected
+
+
+def test_a_spine_has_few_batches_and_forgets_what_cancels() -> None:
+    random = np.random.default_rng(3)
+    spine = Spine(1, 1)
+    most = 0
+    for time in range(2_000):
+        keys = random.integers(0, 300, 20)
+        spine.compact([(time,)])
+        table = np.stack([keys, np.full(20, time), random.choice([-1, 1], 20)])
+        spine.add(Sealed.of(np.ascontiguousarray(table)))
+        most = max(most, len(spine.batches()))
+    assert most <= 24
+    assert spine.rows < 3_000  # 300 keys, and what merges have not come to
+
+
+@given(ROWS, st.lists(SMALL, max_size=20))
+def test_rows_of_keys_are_found(rows: list[tuple[int, ...]], asked: list[int]) -> None:
+    table, count = Sealed.of(table_of(rows))
+    keys = np.array(sorted(set(asked)), np.int64).reshape(1, -1)
+    starts, stops = np.empty(keys.shape[1], np.int64), np.empty(keys.shape[1], np.int64)
+    find_rows(table, count, 1, keys, keys.shape[1], starts, stops)
+    for key, start, stop in zip(keys[0].tolist(), starts.tolist(), stops.tolist(), strict=True):
+        assert list(range(start, stop)) == np.flatnonzero(table[0, :count] == key).tolist()
