@@ -152,7 +152,7 @@ def _count(row, state, slot, fresh):  # type: ignore[no-untyped-def]
 def _mark_dense(row, tags, asked, owners, slots, state, values):  # type: ignore[no-untyped-def]
     """Flag pairs in the dense form; False if there was no room."""
     dense, room = bytes_at(row[DENSE_AT], row[DENSE_ROOM]), row[DENSE_ROOM]
-    pairs = words_at(row[PAIRS], row[OWNERS_ROOM])
+    pairs, is_moving = words_at(row[PAIRS], row[OWNERS_ROOM]), row[OLD] != 0
     for i in range(len(tags)):
         if asked[i] != 0 and tags[i] < room:
             prefetch(row[DENSE_AT] + tags[i])
@@ -162,7 +162,7 @@ def _mark_dense(row, tags, asked, owners, slots, state, values):  # type: ignore
         if tags[i] >= room:
             return False
         here = np.int64(dense[tags[i]])
-        before = here | flags_before(row, owners[i], values[i]) if row[OLD] != 0 else here
+        before = here | flags_before(row, owners[i], values[i]) if is_moving else here
         fresh = asked[i] & ~before
         if fresh != 0:
             dense[tags[i]] = before | fresh
@@ -177,7 +177,7 @@ def _mark_cells(row, tags, asked, owners, slots, state, marks, values):  # type:
     """Flag pairs in cells; False if there was no room. marks: room for as many words."""
     cells, mask, flag_bits = words_at(row[CELLS], row[CELL_COUNT]), row[CELL_COUNT] - 1, row[FLAG_BITS]
     half, split = first_homes(cells, row)
-    pairs = words_at(row[PAIRS], row[OWNERS_ROOM])
+    pairs, is_moving = words_at(row[PAIRS], row[OWNERS_ROOM]), row[OLD] != 0
     for first in range(0, len(tags), AHEAD):
         last = min(first + AHEAD, len(tags))
         for i in range(first, last):
@@ -191,7 +191,7 @@ def _mark_cells(row, tags, asked, owners, slots, state, marks, values):  # type:
             at = at if at >= split else marks[i] & mask
             while cells[at] != 0 and cells[at] >> flag_bits != tags[i]:
                 at = (at + 1) & mask
-            before = flags_before(row, owners[i], values[i]) if row[OLD] != 0 else np.int64(0)
+            before = flags_before(row, owners[i], values[i]) if is_moving else np.int64(0)
             fresh = asked[i] & ~(cells[at] | before)
             if cells[at] == 0:
                 if FULL_OF * row[LIVE] >= FULL * len(cells):

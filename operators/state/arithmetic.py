@@ -26,8 +26,9 @@ def all_equal(words):  # type: ignore[no-untyped-def]
         return False
     first, differing = words[0], np.int64(0)
     for start in range(0, rows, _AT_ONCE):
-        for i in range(start, min(start + _AT_ONCE, rows)):  # without a way out, so that LLVM vectorises it
-            differing |= words[i] ^ first
+        some = words[start : min(start + _AT_ONCE, rows)]
+        for i in range(len(some)):  # from 0 on and without a way out, so that LLVM vectorises it
+            differing |= some[i] ^ first
         if differing != 0:
             return False
     return True
