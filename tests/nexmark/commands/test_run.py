@@ -47,8 +47,8 @@ def _is_complaint(outcome: Outcome, status: int, *named: str) -> None:
 
 
 @pytest.mark.parametrize("query", ["q4", "q7"])
-@pytest.mark.usefixtures("answers_alone_count")
 @pytest.mark.parametrize("rate", [None, 100_000])
+@pytest.mark.usefixtures("answers_alone_count")
 def test_the_json_object(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, staged: Path, query: str, rate: int | None
 ) -> None:
@@ -146,8 +146,7 @@ def test_what_exhaustive_checks_find_is_said(
     _is_complaint(tokenring(capsys, *asked, "--checks", "exhaustive"), 1, "worker 0 is about to drop 1")
 
 
-@pytest.mark.usefixtures("answers_alone_count")
-def test_the_report_for_people(capsys: pytest.CaptureFixture[str], staged: Path) -> None:
+def test_the_report_for_people(capsys: pytest.CaptureFixture[str], staged: Path, answers_alone_count: None) -> None:
     outcome = tokenring(capsys, "run", "q4", "--input", staged, "--rate", "100000", "--workers", "2")
     assert outcome.status == 0
     assert outcome.err == "", "no progress bar in a pipe"
@@ -167,8 +166,7 @@ def test_falling_behind_ends_the_run_soon(capsys: pytest.CaptureFixture[str], tm
     assert "DNF" in outcome.out
     told = orjson.loads(file.read_bytes())
     assert told["dnf"] is True
-    assert told["events"] < told["planned_events"] == events
-    assert told["events"] / events < 0.5, "it ended soon after it fell behind"
+    assert 2 * told["events"] < told["planned_events"] == events, "it ended soon after it fell behind"
 
 
 @pytest.mark.spark
