@@ -121,9 +121,24 @@ def _expire(world, me, state, side, horizon):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def _are_finished(world, me, state):  # type: ignore[no-untyped-def]
+    """Whether nothing comes any more that looks at rows, and none is to be sent."""
+    return (
+        frontier_at(world, me, 0) == COMPLETE
+        and frontier_at(world, me, 1) == COMPLETE
+        and not state[ALONE]
+        and not state[ALONE + 1]
+    )
+
+
+@kernel
 def expire_rows(world, me, state):  # type: ignore[no-untyped-def]
     """Drop rows that the frontiers of both inputs say cannot match any more; send those that never did. Whether these
     were all; else more go the next time."""
+    if state[BOUNDED] and _are_finished(world, me, state):
+        for side in range(2):  # at once, wherever they are
+            meta_of(state, side_at(JOINED, side))[:] = 0
+        return True
     for side in range(2):
         frontier = frontier_at(world, me, 1 - side)
         if state[BOUNDED]:

@@ -42,6 +42,7 @@ from tokenring.operators.joins.kept import (
     LEFT,
     MATCHES,
     NEWEST,
+    NO_ROW,
     PLACE,
     ROW,
     TIME,
@@ -164,20 +165,16 @@ def match_one(world, me, state, side, message, slots):  # type: ignore[no-untype
     rows, places, waiting = scratch(world, len(slots)), scratch(world, len(slots)), scratch(world, len(slots))
     never = scratch(world, len(slots))
     heads, links = heads_of(state, other), links_of(state, other)
-    ended, ahead = state[ENDED + 1 - side] != 0, meta_of(state, other)[NEWEST] > time_of(message)
-    found, waits, nevers, latest = 0, 0, 0, -1
-    for row in range(len(slots)):
-        place = heads[slots[row]] - HAS_ROW
-        if place >= 0:
-            rows[found], places[found] = row, place
-            found += 1
-            if ahead:
-                latest = max(latest, links[place, TIME])
-        elif ended or place + HAS_ROW == BARRED:
-            never[nevers] = row
-            nevers += 1
-        else:
-            waiting[waits] = row
-            waits += 1
+    ended, found, waits, nevers, latest = state[ENDED + 1 - side] != 0, 0, 0, 0, -1
+    for row in range(len(slots)):  # no step depends on a comparison that a processor could guess wrong
+        head = heads[slots[row]]
+        has_one, has_none = head >= HAS_ROW, (head == BARRED) | ((head == NO_ROW) & ended)
+        rows[found], places[found], never[nevers], waiting[waits] = row, head - HAS_ROW, row, row
+        found += has_one
+        nevers += has_none
+        waits += not (has_one | has_none)
+    if meta_of(state, other)[NEWEST] > time_of(message):
+        for place in places[:found]:
+            latest = max(latest, links[place, TIME])
     _send_found(world, me, state, side, message, rows[:found], places[:found], latest)
     return waiting[:waits], never[:nevers]
