@@ -8,13 +8,16 @@ import numpy as np
 import pytest
 
 from tests.engine.helpers import build, settle, simulated
+from tests.operators.helpers import bench
 from tokenring.engine import Batch, OperatorError, Schema, Scope, Stream, Worker
 from tokenring.engine.native import EXCHANGE, LOCAL, OUTSIDE, STAGE
 from tokenring.operators import (
     as_rows,
     col,
     collect,
+    exchange,
     filter,
+    lit,
     map_batches,
     rename,
     running_average,
@@ -127,3 +130,32 @@ def test_a_chain_of_many_needs_no_recursion(monkeypatch: pytest.MonkeyPatch) -> 
     expected, _ = run(declare, 1, monkeypatch, False)
     found, _ = run(declare, 1, monkeypatch, True)
     assert found == expected
+
+
+@pytest.mark.parametrize("rows", [1, 2, 700, 1_500])
+@pytest.mark.parametrize("differs_at", [None, 0, 1, 699, 1_499])
+def test_columns_of_one_word(rows: int, differs_at: int | None) -> None:
+    """What is computed of columns that are the same in all rows, as it is of others; what passes by is as it came."""
+    word = np.full(rows, 23)
+    if differs_at is not None:
+        word[differs_at : differs_at + 1] = 40
+    given = {"at": np.arange(rows), "word": word}
+
+    def declare(stream: Stream) -> Stream:
+        made = select(exchange(stream, "at"), "at", "word", tens=col("word") // 10 * 10, nine=lit(9))
+        return filter(made, col("tens") < 30)
+
+    with bench([Schema("at word")], declare) as made:
+        made.send(given)
+        made.send(given | {"word": word + 40})  # none passes
+        made.settle()
+        made.close()
+        expected = [(0, int(at), 23, 20, 9) for at in np.arange(rows)[word == 23]]
+        assert [row[1:] for row in made.rows] == expected
+
+
+def test_an_error_in_columns_of_one_word_is_that_of_the_first_row() -> None:
+    with bench([Schema("at word")], lambda rows: select(exchange(rows, "at"), made=col("at") // col("word"))) as made:
+        made.send({"at": np.full(900, 5), "word": np.zeros(900, np.int64)})
+        with pytest.raises(OperatorError, match="row 0 of the batch"):
+            made.settle()
