@@ -9,6 +9,7 @@ from tokenring.operators.collections.frontiers import as_table, elements_of, lea
 from tokenring.operators.collections.rights import Rights
 from tokenring.operators.collections.trace import Trace
 from tokenring.operators.collections.updates import Sealed
+from tokenring.operators.collections.updates.reducing import HALF_BITS, LOWER_HALF
 
 SEALED = Schema("updates")
 """Of the stream of an arrangement: for each batch, which its readers have, how many updates it has."""
@@ -30,9 +31,30 @@ def send_sealed(trace: Trace, updates: np.ndarray, rights: Rights, output: Outpu
                 output.give(token, Batch.wrap(SEALED, (np.array([batch.rows]),), 1))
 
 
-def arranging(trace: Trace, positions: Sequence[int]) -> Callable[[OperatorContext, Token], Callable[..., None]]:
-    """The operator's constructor. positions: where the columns of `trace` are in messages."""
-    first = trace.data
+def as_parts(updates: np.ndarray, keys: int, depth: int, summed: Sequence[int]) -> np.ndarray:
+    """Updates by key and part of its totals, as often as the part changes: part 0 counts rows; two parts for each
+    column of `summed` add up the lower halves of its words, and the upper. So totals stay exact, and a key has few
+    rows."""
+    parts, rows = 1 + 2 * len(summed), updates.shape[1]
+    made = np.empty((keys + 1 + depth + 1, parts, rows), np.int64)
+    made[:keys] = updates[:keys, None]
+    made[keys] = np.arange(parts)[:, None]
+    made[keys + 1 : -1] = updates[len(updates) - depth - 1 : -1, None]
+    made[-1, 0] = updates[-1]
+    for number, column in enumerate(summed):
+        made[-1, 1 + 2 * number] = (updates[column] & LOWER_HALF) * updates[-1]
+        made[-1, 2 + 2 * number] = (updates[column] >> HALF_BITS) * updates[-1]
+    return made.reshape(len(made), parts * rows)
+
+
+def arranging(
+    trace: Trace,
+    positions: Sequence[int],
+    prepare: Callable[[np.ndarray], np.ndarray] | None = None,
+) -> Callable[[OperatorContext, Token], Callable[..., None]]:
+    """The operator's constructor. positions: where data, times and multiplicities are in messages; prepare: what makes
+    of updates with these columns what `trace` keeps."""
+    first = len(positions) - trace.depth - 1
 
     def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
         token.drop()
@@ -58,7 +80,7 @@ def arranging(trace: Trace, positions: Sequence[int]) -> Callable[[OperatorConte
             finished, left = split(whole, first, frontier)
             pending = [left] if left.shape[1] else []
             trace.upper = upper
-            send_sealed(trace, finished, rights, output)
+            send_sealed(trace, finished if prepare is None else prepare(finished), rights, output)
             rights.keep_only(least_times(left, first, trace.depth))
 
         return logic

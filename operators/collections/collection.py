@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tokenring.engine import Exchange, GraphError, Loop, Notify, OutputPort, Pipeline, Schema, SchemaError, Stream
-from tokenring.operators.collections.arranging import SEALED, arranging
+from tokenring.operators.collections.arranging import SEALED, arranging, as_parts
 from tokenring.operators.collections.joining import batch_of, joining
 from tokenring.operators.collections.reduction import Reduction, reducing
 from tokenring.operators.collections.streams import (
@@ -20,7 +21,7 @@ from tokenring.operators.collections.streams import (
     stamped,
 )
 from tokenring.operators.collections.trace import Trace
-from tokenring.operators.collections.updates.reducing import COUNT, EACH, FIRST, GREATEST, LEAST, SUM, TOTALS
+from tokenring.operators.collections.updates.reducing import COUNT, EACH, FIRST, GREATEST, LEAST, PARTS, SUM, TOTALS
 from tokenring.operators.expressions import col, lit
 from tokenring.operators.folds import Count, Max, Min, Sum
 from tokenring.operators.rows import filter as filter_rows
@@ -85,20 +86,32 @@ class Collection:
 
     def arrange(self, key: str | Sequence[str], name: str = "arrange") -> Arranged:
         """The rows kept by key, each worker those of its keys: to be joined and reduced, by several at once."""
+        return self._arranged(self._keys(key, name), name)
+
+    def _keys(self, key: str | Sequence[str], name: str) -> tuple[str, ...]:
         keys = tuple(key.split()) if isinstance(key, str) else tuple(key)
         for column in keys:
             if column not in self.schema.positions:
                 raise SchemaError(f"operator {name!r}: {self.schema.missing(column, 'to arrange by')}")
+        return keys
+
+    def _arranged(self, keys: tuple[str, ...], name: str, summed: Sequence[str] | None = None) -> Arranged:
+        """The rows by key; or, with `summed`, parts of totals in their place."""
         require_words(name, self.schema)
         values = [column for column in self.schema.names if column not in keys]
         kinds = self.schema
         data = Schema.of({column: str(kinds.kind(column)) for column in (*keys, *values)})
-        trace = Trace(len(keys), len(data), self.depth)
         arriving = schema_of_updates(data, self.depth).names
+        trace, prepare = Trace(len(keys), len(data), self.depth), None
+        if summed is not None:
+            columns = [data.position(column) for column in summed]
+            trace = Trace(len(keys), len(keys) + 1, self.depth)
+            prepare = partial(as_parts, keys=len(keys), depth=self.depth, summed=columns)
+            data = Schema.of({column: str(kinds.kind(column)) for column in keys} | {"@part": "int64"})
         builder = self.stream.operator(name, Notify.IF_TOKEN)
         builder.input(self.stream, Exchange(keys if len(keys) > 1 else keys[0], arriving))
         sealed = builder.output(SEALED)
-        builder.build(arranging(trace, range(len(arriving))))
+        builder.build(arranging(trace, range(len(arriving)), prepare))
         return Arranged(sealed, data, keys, trace)
 
     def join(self, other: Collection, on: str | Sequence[str], name: str = "join") -> Collection:
@@ -117,7 +130,17 @@ class Collection:
 
     def aggregate(self, key: str | Sequence[str], name: str = "aggregate", **folds: Any) -> Collection:
         """For each key that is there, one row of it and of totals: Count(), Sum, Min and Max of a column."""
-        return self.arrange(key, f"{name}.arrange").aggregate(name, **folds).collection()
+        keys = self._keys(key, name)
+        if not folds or any(type(fold) not in (Count, Sum) for fold in folds.values()):
+            return self._arranged(keys, f"{name}.arrange").aggregate(name, **folds).collection()
+        summed: list[Any] = list(dict.fromkeys([fold.column for fold in folds.values() if isinstance(fold, Sum)]))
+        parts = [
+            (SUM, 1 + 2 * summed.index(fold.column)) if isinstance(fold, Sum) else (COUNT, 0) for fold in folds.values()
+        ]
+        kept = self.select(*keys, *[column for column in summed if column not in keys])
+        arranged = kept._arranged(keys, f"{name}.arrange", summed)
+        reduction = Reduction(PARTS, 0, np.array(parts, np.int64))
+        return arranged._reduced(name, reduction, dict.fromkeys(folds, "int64")).collection()
 
     def count(self, key: str | Sequence[str], name: str = "count") -> Collection:
         """How many rows there are of each key that is there, in the column `count`."""

@@ -16,8 +16,8 @@ from tokenring.operators.collections.updates.reducing import DONE, KEY, LATER, M
 
 
 class Reduction(NamedTuple):
-    """What is made of a key's rows: TOTALS with `parts`, int64 (parts, 2) of (operation, column of the values), EACH,
-    or FIRST with `most` rows."""
+    """What is made of a key's rows: TOTALS with `parts`, int64 (parts, 2) of (operation, column of the values), PARTS
+    with those of (operation, part), EACH, or FIRST with `most` rows."""
 
     what: int
     most: int

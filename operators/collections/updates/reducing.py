@@ -9,12 +9,14 @@ import numpy as np
 
 from tokenring.engine import TABLE, WORDS, int64, kernel
 from tokenring.operators.collections.updates.sorting import add_up, precedes, sort_rows
-from tokenring.operators.state import overflows
 
-# What is made of the rows of a key: one row of totals; each row that is there, once; its first rows.
-TOTALS, EACH, FIRST = range(3)
+# What is made of the rows of a key: one row of totals; each row that is there, once; its first rows; one row of totals
+# whose parts (see `as_parts`) are what is there.
+TOTALS, EACH, FIRST, PARTS = range(4)
 # Totals: how many rows; the sum, the least, the greatest of a column.
 COUNT, SUM, LEAST, GREATEST = range(4)
+HALF_BITS = 32
+LOWER_HALF = (1 << HALF_BITS) - 1
 
 
 # Why a call came back: all keys are done, there is no room, or a key is not as it may be.
@@ -87,10 +89,19 @@ def _with_bounds(times, count, number, table, start, stop, first):  # type: igno
 
 
 @kernel
+def _whole(lower, upper):  # type: ignore[no-untyped-def]
+    """A sum of words from those of their lower and upper halves, and whether it is an int64."""
+    upper += lower >> HALF_BITS
+    sign = upper >> (HALF_BITS - 1)
+    return (upper << HALF_BITS) | (lower & LOWER_HALF), sign == 0 or sign == -1
+
+
+@kernel
 def _totals(rows, order, start, stop, values, time, parts, target):  # type: ignore[no-untyped-def]
     """One row of totals over what is there of a key's rows at a time: (how many rows are made, DONE or what is wrong).
     """
     last, there, i = len(rows) - 1, np.int64(0), start
+    lower, upper = np.zeros(len(parts), np.int64), np.zeros(len(parts), np.int64)
     for part in range(len(parts)):
         target[part, 0] = 0
     while i < stop:
@@ -108,17 +119,43 @@ def _totals(rows, order, start, stop, values, time, parts, target):  # type: ign
             if what == COUNT:
                 target[part, 0] += count
             elif what == SUM:
-                product = word * count
-                if (word != 0 and product // word != count) or overflows(target[part, 0], product):
-                    return 0, OVERFLOW
-                target[part, 0] += product
+                lower[part] += (word & LOWER_HALF) * count
+                upper[part] += (word >> HALF_BITS) * count
             elif what == LEAST:
                 target[part, 0] = word if there == 0 else min(target[part, 0], word)
             else:
                 target[part, 0] = word if there == 0 else max(target[part, 0], word)
         there += count
+    for part in range(len(parts)):
+        if parts[part, 0] == SUM:
+            target[part, 0], is_in_range = _whole(lower[part], upper[part])
+            if not is_in_range:
+                return 0, OVERFLOW
     target[len(parts), 0] = 1
     return (1 if there > 0 else 0), DONE
+
+
+@kernel
+def _added_parts(rows, time, parts, target):  # type: ignore[no-untyped-def]
+    """One row of totals of which a key's rows are the parts: (how many rows are made, DONE or what is wrong)."""
+    last, most = len(rows) - 1, 0
+    for part in range(len(parts)):
+        most = max(most, parts[part, 1])
+    added = np.zeros(most + 2, np.int64)
+    for row in range(rows.shape[1]):
+        if rows[0, row] < len(added) and _is_before(rows, row, 1, time):
+            added[rows[0, row]] += rows[last, row]
+    if added[0] < 0 or (added[0] == 0 and added.any()):
+        return 0, NEGATIVE
+    for part in range(len(parts)):
+        number = parts[part, 1]
+        target[part, 0] = added[number]
+        if parts[part, 0] == SUM:
+            target[part, 0], is_in_range = _whole(added[number], added[number + 1])
+            if not is_in_range:
+                return 0, OVERFLOW
+    target[len(parts), 0] = 1
+    return (1 if added[0] > 0 else 0), DONE
 
 
 @kernel
@@ -157,8 +194,8 @@ def reduce_keys(  # type: ignore[no-untyped-def]
 
     rows: all updates of the keys (values, time, multiplicity), those of key i at bounds[i]..bounds[i + 1]; before: the
     same of their output so far; times: (times, coordinates), at which each key is to be looked at, rising, those of key
-    i at time_bounds[i]..; what: TOTALS with `parts` (operation, column), EACH, or FIRST with `most` rows, the last
-    where that is less than 0; frontier: (elements, coordinates).
+    i at time_bounds[i]..; what: TOTALS or PARTS with `parts` (operation, column or part), EACH, or FIRST with `most`
+    rows, the last where that is less than 0; frontier: (elements, coordinates).
     """
     depth = times.shape[1]
     values, outputs = len(rows) - depth - 1, len(before) - depth - 1
@@ -197,9 +234,11 @@ def reduce_keys(  # type: ignore[no-untyped-def]
                             some = more
                         count = _insert_time(some, count, bound)
             time = some[number]
-            most_rows = 1 if what == TOTALS else stop - start
+            most_rows = 1 if what in (TOTALS, PARTS) else stop - start
             changes = np.empty((outputs + 1, most_rows + last - first + state[MADE] - begun), np.int64)
-            if what == TOTALS:
+            if what == PARTS:
+                there, wrong = _added_parts(mine, time, parts, changes)
+            elif what == TOTALS:
                 there, wrong = _totals(mine, order, 0, stop - start, values, time, parts, changes)
             else:
                 there, wrong = _rows_there(mine, order, 0, stop - start, values, time, most, changes)

@@ -180,6 +180,11 @@ def within(edges: Rows) -> Rows:
 
 PROGRAMS: dict[str, tuple[int, Callable[..., Collection], Callable[..., Rows]]] = {
     "totals": (1, total, totals),
+    "sums": (
+        1,
+        lambda rows: rows.aggregate("k", n=tr.Count(), s=tr.Sum("v"), t=tr.Sum("k")),
+        lambda rows: Counter({(k, n, s, k * n): 1 for k, n, s, _, _ in totals(rows)}),
+    ),
     "distinct": (1, lambda rows: rows.distinct(), lambda rows: Counter(dict.fromkeys(rows, 1))),
     "filter": (
         1,
@@ -227,9 +232,22 @@ def test_a_row_that_is_taken_away_though_it_is_not_there_is_told_of() -> None:
         run([[(3, 0, 0, 1), (3, 1, 2, -1)]], total, 1, 0)
 
 
-def test_a_sum_beyond_int64_is_told_of() -> None:
+def summed(rows: Collection) -> Collection:
+    return rows.aggregate("k", s=tr.Sum("v"))
+
+
+@pytest.mark.parametrize("build", [total, summed])
+def test_a_sum_beyond_int64_is_told_of(build: Callable[..., Collection]) -> None:
     with pytest.raises(tr.OperatorError, match=r"key \(3,\) has a sum beyond int64"):
-        run([[(3, 1 << 62, 0, 1), (3, (1 << 62) + 1, 1, 1)]], total, 1, 0)
+        run([[(3, 1 << 62, 0, 1), (3, 1 << 62, 1, 1)]], build, 1, 0)
+
+
+def test_sums_are_exact_as_far_as_int64_goes() -> None:
+    high, low = (1 << 63) - 1, -(1 << 63)
+    updates = [(1, high, 0, 1), (2, low, 0, 1), (1, -1, 1, 5), (2, high, 2, 1), (1, high, 3, -1)]
+    found = run([updates], summed, 1, 0)
+    for time, expected in ((0, {(1, high), (2, low)}), (1, {(1, high - 5), (2, low)}), (3, {(1, -5), (2, -1)})):
+        assert at(found, time) == Counter(dict.fromkeys(expected, 1))
 
 
 def test_an_update_before_its_message_is_told_of() -> None:
