@@ -16,6 +16,7 @@ from tokenring.operators.sources.csv_files import read_csv
 from tokenring.operators.sources.engine_events import engine_events
 from tokenring.operators.sources.generated import from_generator
 from tokenring.operators.sources.json_lines import read_json_lines
+from tokenring.operators.sources.json_rows import JsonRows
 from tokenring.operators.sources.live import ARRIVAL, END_OF_STREAM, from_callback
 from tokenring.operators.sources.parquet import read_parquet
 from tokenring.operators.sources.raw_columns import read_columns
@@ -24,6 +25,7 @@ from tokenring.operators.sources.throttle import Throttle
 __all__ = [
     "ARRIVAL",
     "END_OF_STREAM",
+    "JsonRows",
     "Throttle",
     "ZoneWarning",
     "engine_events",

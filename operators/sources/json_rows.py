@@ -60,6 +60,15 @@ class JsonRows:
 
     def _quick(self, data: bytes) -> tuple[Batch, np.ndarray] | None:
         """The same by pyarrow, None where `exact` may come to something else."""
+        found = self.agreed(data)
+        try:
+            return None if found is None else (Batch(self._schema, found[0]), found[1])
+        except (SchemaError, OverflowError):
+            return None
+
+    def agreed(self, data: bytes) -> tuple[dict[str, Any], np.ndarray] | None:
+        """The columns of a block's lines by pyarrow, and which line each row is from; None where a reader of line after
+        line may come to something else."""
         import pyarrow as pa
 
         data = data if data.endswith(b"\n") else data + b"\n"
@@ -70,8 +79,7 @@ class JsonRows:
             table = self._table(data)
             if table.num_rows != len(numbers):
                 return None
-            columns = {name: _values(kind, table.column(name).combine_chunks()) for name, kind in self._kinds}
-            return Batch(self._schema, columns), numbers
+            return {name: _values(kind, table.column(name).combine_chunks()) for name, kind in self._kinds}, numbers
         except (pa.ArrowException, orjson.JSONDecodeError, SchemaError, OverflowError):
             return None
 

@@ -23,11 +23,12 @@ import pyarrow.compute as pc
 from tokenring.nexmark.errors import ForeignDataError
 from tokenring.nexmark.events import I64, STREAMS, TIME_LIMIT_NS, Column, Stream
 from tokenring.nexmark.staging.foreign.checks import TIME_UNITS_NS, Intake, check_texts, refuse, time_to_ns
+from tokenring.nexmark.staging.foreign.quick_lines import TAGS, QuickLines, camel
 
 SUFFIXES: Final = (".jsonl", ".ndjson")
 FLUSH_ROWS: Final = 1 << 16
 FLUSH_BYTES: Final = 1 << 28
-_TAGS: Final = ("event_type", "eventType", "type", "kind", "stream", "event")
+BLOCK_BYTES: Final = 1 << 23
 _OWN_KEYS: Final = STREAMS | {f"new{name}": stream for name, stream in STREAMS.items()}  # Beam says newPerson
 _BY_NUMBER: Final = {stream.rank: stream for stream in STREAMS.values()}
 _ISO: Final = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:[.,](\d{1,9}))?\s*(Z|[+-]\d\d:?\d\d)?", re.I)
@@ -41,13 +42,8 @@ def json_files(path: Path) -> list[Path]:
     return sorted(entry for entry in path.iterdir() if entry.suffix in SUFFIXES and entry.is_file())
 
 
-def _camel(name: str) -> str:
-    head, *rest = name.split("_")
-    return head + "".join(word.capitalize() for word in rest)
-
-
 _FIELDS: Final = {
-    stream.name: [(column, column.name, _camel(column.name)) for column in stream.columns]
+    stream.name: [(column, column.name, camel(column.name)) for column in stream.columns]
     for stream in STREAMS.values()
 }
 
@@ -88,28 +84,58 @@ def read_json_lines(path: Path, unit: str, intake: Intake, advanced: Callable[[i
     """Checks the rows of one file and hands them to the intake; `advanced` is told of bytes."""
     rows = {name: _Rows(stream) for name, stream in STREAMS.items()}
     by_stem = STREAMS.get(path.stem.lower())
-    number, seen_bytes = 0, 0
+    quick, first = QuickLines(by_stem), 1
     with open(path, "rb") as file:
-        for number, line in enumerate(file, 1):
-            seen_bytes += len(line)
-            if line.isspace():
-                continue
-            try:
-                record = orjson.loads(line)
-            except orjson.JSONDecodeError as error:
-                raise ForeignDataError(f"{path}: line {number}: malformed JSON ({error})") from None
-            stream, row = _classify(path, number, record, by_stem)
-            into = rows[stream.name]
-            _append(path, number, stream, row, into.values)
-            into.lines.append(number)
-            into.bytes += len(line)
-            if len(into.lines) >= FLUSH_ROWS or into.bytes >= FLUSH_BYTES:
-                into.flush(path, unit, intake)
-                advanced(seen_bytes)
-                seen_bytes = 0
+        while block := file.read(BLOCK_BYTES) + file.readline():
+            found = quick.read(block)
+            if found is None:
+                _read_each(path, block, first, by_stem, rows, unit, intake)
+            else:
+                for into in rows.values():
+                    into.flush(path, unit, intake)
+                for stream, columns, numbers in found:
+                    _take(path, stream, columns, numbers + first, unit, intake)
+            first += block.count(b"\n")
+            advanced(len(block))
     for into in rows.values():
         into.flush(path, unit, intake)
-    advanced(seen_bytes)
+
+
+def _take(path: Path, stream: Stream, columns: dict[str, Any], lines: I64, unit: str, intake: Intake) -> None:
+    """Check columns of integers and texts, and hand them on."""
+
+    def where(row: int) -> str:
+        return f"line {lines[row]}"
+
+    for column in stream.columns:
+        values = columns[column.name]
+        if column.is_integer:
+            whole = values.to_numpy()
+            is_time = column.kind != "int64"
+            columns[column.name] = time_to_ns(path, column.name, whole, unit, where) if is_time else whole
+        else:
+            check_texts(path, column.name, pc.binary_length(values).fill_null(0).to_numpy(), where)
+    intake.take(path, stream, columns, where)
+
+
+def _read_each(
+    path: Path, block: bytes, first: int, by_stem: Stream | None, rows: dict[str, _Rows], unit: str, intake: Intake
+) -> None:
+    """Add a block's rows to those under way, line after line; `first`: the first line's number."""
+    for number, line in enumerate(block.split(b"\n"), first):
+        if not line or line.isspace():
+            continue
+        try:
+            record = orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            raise ForeignDataError(f"{path}: line {number}: malformed JSON ({error})") from None
+        stream, row = _classify(path, number, record, by_stem)
+        into = rows[stream.name]
+        _append(path, number, stream, row, into.values)
+        into.lines.append(number)
+        into.bytes += len(line) + 1
+        if len(into.lines) >= FLUSH_ROWS or into.bytes >= FLUSH_BYTES:
+            into.flush(path, unit, intake)
 
 
 def _classify(path: Path, line: int, record: Any, by_stem: Stream | None) -> tuple[Stream, dict[str, Any]]:
@@ -119,7 +145,7 @@ def _classify(path: Path, line: int, record: Any, by_stem: Stream | None) -> tup
     own = [
         (stream, row) for key, row in record.items() if isinstance(row, dict) and (stream := _OWN_KEYS.get(key.lower()))
     ]
-    for tag in _TAGS:
+    for tag in TAGS:
         if tag not in record:
             continue
         stream = _tagged(record[tag])
@@ -154,10 +180,10 @@ def _tagged(tag: Any) -> Stream | None:
 
 
 def _append(path: Path, line: int, stream: Stream, row: dict[str, Any], values: dict[str, list[Any]]) -> None:
-    for column, snake, camel in _FIELDS[stream.name]:
+    for column, snake, other in _FIELDS[stream.name]:
         value = row.get(snake)
         if value is None:
-            value = row.get(camel)
+            value = row.get(other)
         if column.kind == "string":
             values[snake].append(value if isinstance(value, str) else None)
             continue
@@ -165,7 +191,7 @@ def _append(path: Path, line: int, stream: Stream, row: dict[str, Any], values: 
             if not _INT64.min <= value <= _INT64.max:
                 refuse(path, snake, f"line {line}", f"{value} overflows a 64-bit signed integer")
         elif not (column.kind == "time" and isinstance(value, str)):
-            present = snake in row or camel in row
+            present = snake in row or other in row
             wanted = "an integer or an ISO 8601 string" if column.kind == "time" else "an integer"
             fault = "the value is null" if present and value is None else f"{_kind(value)}, but must be {wanted}"
             refuse(path, snake, f"line {line}", fault if present else "the column is missing")
