@@ -10,23 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tokenring.engine import InputPort, Notify, OperatorContext, Probe, Stream
-from tokenring.engine.compiled import DONE, Compiled, entry, peek, rows_of, state_of, take
+from tokenring.engine.compiled import Compiled
 from tokenring.nexmark.queries import Query
+from tokenring.nexmark.run.compiled_count import count_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa  # imported when it is needed: most runs count
-
-
-@entry
-def _count(world, me):  # type: ignore[no-untyped-def]
-    """Count the rows that came."""
-    own = state_of(world, me, 1)
-    while True:
-        message = peek(world, me, 0)
-        if message == 0:
-            return DONE
-        own[0] += rows_of(message)
-        take(world, me, 0)
 
 
 class Rows:
@@ -54,7 +43,7 @@ class Rows:
             return logic
 
         if writer is None and builder.can_be_compiled_with_texts:
-            builder.build_compiled(lambda context: Compiled(_count, self._count), texts=True)
+            builder.build_compiled(lambda context: Compiled(count_rows, self._count), texts=True)
         else:
             builder.build(construct)
         return builder.probe(port)

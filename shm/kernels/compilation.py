@@ -21,6 +21,7 @@ from numba.core.registry import cpu_target
 from numba.extending import typeof_impl
 
 from tokenring.shm.errors import KernelCacheWarning
+from tokenring.shm.kernels.loaded_library import LoadedLibrary
 
 OPTIONS = {"error_model": "numpy"}
 """Of every kernel."""
@@ -41,6 +42,15 @@ class KernelFiles(CompileResultCacheImpl):  # type: ignore[misc]
 
     _locator_classes: ClassVar[list[type]] = list(CompileResultCacheImpl._locator_classes)
 
+    def rebuild(self, target_context: Any, payload: Any) -> Any:
+        """What was kept, as numba has it when it has compiled."""
+        codegen = target_context.codegen()
+        before, codegen._library_class = codegen._library_class, LoadedLibrary
+        try:
+            return super().rebuild(target_context, payload)
+        finally:
+            codegen._library_class = before
+
 
 class KernelCache(FunctionCache):  # type: ignore[misc]
     """Numba's cache of a function, but for three things: it notices every change to what is compiled in, not only to
@@ -50,6 +60,8 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
     _impl_class = KernelFiles
     only_load = False
     """Whether to raise NotCached where numba would go on to compile."""
+    is_fresh = False
+    """Whether numba has looked for all that it knows, as it would for each function that it loads."""
     held: Callable[[str], AbstractContextManager[Any]] = nullcontext
     """Holds a folder against other processes: shm/kernels/folder_lock.py says how."""
 
@@ -60,7 +72,12 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled function for a signature, None if it is not there."""
         try:
-            found = super().load_overload(sig, target_context)
+            if KernelCache.is_fresh:
+                with self._guard_against_spurious_io_errors():
+                    found = self._load_overload(sig, target_context)
+            else:
+                found = super().load_overload(sig, target_context)
+                KernelCache.is_fresh = True
         except Exception:  # of an unpickler or of LLVM, whatever they find
             found = None
             with suppress(OSError):
