@@ -15,7 +15,7 @@ ROOMS = {
     "operators": (
         *("state", "expressions.machine", "expressions.stages", "expressions", "rows", "time", "mechanisms"),
         *("folds.sets", "folds", "running", "sessions", "aggregates", "joins.kept", "joins.compiled", "joins"),
-        *("sources", "sinks", "capture", "graphs", "paper", "fluent"),
+        *("collections.updates", "collections", "sources", "sinks", "capture", "graphs", "paper", "fluent"),
     ),
     "tools": ("system", "profile", "programs", "commands"),
     "nexmark": (

@@ -53,6 +53,7 @@ NO_MACHINE = (
 MACHINE_FREE_SHM = (
     "tokenring.shm.kernels",
     *(f"tokenring.shm.kernels.{name}" for name in ("kernel", "signatures", "compilation", "callees", "text_words")),
+    "tokenring.shm.kernels.loaded_library",
     "tokenring.shm.errors",
 )
 # Evidence that would be worth nothing if it shared code with what it is evidence for.

@@ -8,8 +8,7 @@ from tokenring.engine import Batch, InputPort, OperatorContext, OutputPort, Sche
 from tokenring.operators.collections.frontiers import as_table, elements_of, least_times, split
 from tokenring.operators.collections.rights import Rights
 from tokenring.operators.collections.trace import Trace
-from tokenring.operators.collections.updates import Sealed
-from tokenring.operators.collections.updates.reducing import HALF_BITS, LOWER_HALF
+from tokenring.operators.collections.updates import HALF_BITS, LOWER_HALF, Sealed
 
 SEALED = Schema("updates")
 """Of the stream of an arrangement: for each batch, which its readers have, how many updates it has."""

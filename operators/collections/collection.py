@@ -21,7 +21,7 @@ from tokenring.operators.collections.streams import (
     stamped,
 )
 from tokenring.operators.collections.trace import Trace
-from tokenring.operators.collections.updates.reducing import COUNT, EACH, FIRST, GREATEST, LEAST, PARTS, SUM, TOTALS
+from tokenring.operators.collections.updates import COUNT, EACH, FIRST, GREATEST, LEAST, PARTS, SUM, TOTALS
 from tokenring.operators.expressions import col, lit
 from tokenring.operators.folds import Count, Max, Min, Sum
 from tokenring.operators.rows import filter as filter_rows

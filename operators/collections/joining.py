@@ -10,9 +10,7 @@ from tokenring.engine import Batch, InputPort, OperatorContext, OutputPort, Sche
 from tokenring.operators.collections.frontiers import both, elements_of
 from tokenring.operators.collections.reduction import rows_of_keys
 from tokenring.operators.collections.trace import Reader, Trace
-from tokenring.operators.collections.updates import Sealed, Spine
-from tokenring.operators.collections.updates.finding import distinct_keys
-from tokenring.operators.collections.updates.pairing import MADE, PAIR_WORDS, pair_some
+from tokenring.operators.collections.updates import MADE, PAIR_WORDS, Sealed, Spine, distinct_keys, pair_some
 
 _MOST_PAIRS = 1 << 14  # in a message
 _MOST_MESSAGES = 16  # in one run

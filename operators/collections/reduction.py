@@ -10,9 +10,20 @@ from tokenring.operators.collections.arranging import send_sealed
 from tokenring.operators.collections.frontiers import as_table, both, elements_of, least_of, least_times, split
 from tokenring.operators.collections.rights import Rights
 from tokenring.operators.collections.trace import Trace
-from tokenring.operators.collections.updates import Sealed, Spine
-from tokenring.operators.collections.updates.finding import copy_found, distinct_keys, find_all
-from tokenring.operators.collections.updates.reducing import DONE, KEY, LATER, MADE, NEGATIVE, NO_ROOM, reduce_keys
+from tokenring.operators.collections.updates import (
+    DONE,
+    KEY,
+    LATER,
+    MADE,
+    NEGATIVE,
+    NO_ROOM,
+    Sealed,
+    Spine,
+    copy_found,
+    distinct_keys,
+    find_all,
+    reduce_keys,
+)
 
 
 class Reduction(NamedTuple):

@@ -1,10 +1,11 @@
 """Pairs of updates with equal keys: at the least upper bound of their times, as often as both together."""
 
 from tokenring.engine import TABLE, WORDS, int64, kernel
+from tokenring.operators.collections.updates.reducing import KEY, MADE
 
-# Where a call goes on: the key, the row of it, the row of the other side; how many pairs were made.
-KEY, ROW, OTHER, MADE = range(4)
-PAIR_WORDS = 4
+# Where a call goes on, behind the key and how many pairs were made: the row of it, the row of the other side.
+_ROW, _OTHER = range(MADE + 1, MADE + 3)
+PAIR_WORDS = MADE + 3
 
 
 @kernel(int64(TABLE, int64, int64, int64, TABLE, WORDS, TABLE, WORDS, int64, WORDS, TABLE))
@@ -19,7 +20,7 @@ def pair_some(asked, number, depth, is_left, mine, bounds, others, other_bounds,
     first = keys if is_left else keys + other_values
     other_first = keys + values if is_left else keys
     times = keys + values + other_values
-    made, key, row, other = 0, state[KEY], state[ROW], state[OTHER]
+    made, key, row, other = 0, state[KEY], state[_ROW], state[_OTHER]
     while key < number:
         start, stop = other_bounds[key], other_bounds[key + 1]
         row = max(row, bounds[key])
@@ -29,7 +30,7 @@ def pair_some(asked, number, depth, is_left, mine, bounds, others, other_bounds,
             other = max(other, start)
             while other < stop:
                 if made == most:
-                    state[KEY], state[ROW], state[OTHER], state[MADE] = key, row, other, made
+                    state[KEY], state[_ROW], state[_OTHER], state[MADE] = key, row, other, made
                     return 1
                 for column in range(keys):
                     target[column, made] = asked[column, key]
@@ -46,5 +47,5 @@ def pair_some(asked, number, depth, is_left, mine, bounds, others, other_bounds,
             row += 1
         row = 0
         key += 1
-    state[KEY], state[ROW], state[OTHER], state[MADE] = key, 0, 0, made
+    state[KEY], state[_ROW], state[_OTHER], state[MADE] = key, 0, 0, made
     return 0
