@@ -6,6 +6,7 @@ import gc
 from time import monotonic_ns
 
 _QUIET_LIMIT = 1_000  # objects made at which it is worth a look in a quiet moment
+_BUILT_LIMIT = 10_000  # and before a run begins
 _BUSY_LIMIT = 200_000  # and although it is not quiet
 _NS_AN_OBJECT = 200  # what a look at all objects may cost for each that was made since the last
 
@@ -25,6 +26,12 @@ class Garbage:
     def when_quiet(self) -> None:
         """There is nothing to do."""
         if gc.get_count()[0] > _QUIET_LIMIT:
+            self.collect()
+
+    def when_built(self) -> None:
+        """A dataflow was built: where that made very much, as where a library was loaded for it, it is looked at now,
+        and not in the run's first quiet moment."""
+        if gc.get_count()[0] > _BUILT_LIMIT:
             self.collect()
 
     def when_busy(self) -> None:

@@ -98,7 +98,7 @@ class Worker:
         scope = self.scope_class(name)
         yield scope
         begin(self, scope)
-        self._garbage.when_quiet()  # a library that was loaded for it would have its objects looked at in the run
+        self._garbage.when_built()
 
     def barrier(self) -> int:
         """Wait, stepping, until every worker of the group is here; when the last came, alike on all (monotonic_ns)."""

@@ -39,7 +39,7 @@ LONG = ("q4", "q7", "q18", "q20")
 _POLL_S = 0.002
 _LONGEST_RUN_S = 600
 _KEYS_SCHEMA = Schema("at key")
-_BATCH_KEYS = 6000  # a worker has two windows of them at most, three quarters of a table: 8,192 fill it, by chance or not
+_BATCH_KEYS = 6000  # two windows of them are three quarters of a table: of 8,192 they fill it, or not, by chance
 _BATCHES_A_WINDOW = 8
 
 
