@@ -14,15 +14,18 @@ from tokenring.shm.kernels import address_of
 class CompiledInbox:
     """What stands in place of a deque as the queue of a compiled operator's input."""
 
-    __slots__ = ("_addresses", "_heaps", "_kept", "_world", "port")
+    __slots__ = ("_addresses", "_heaps", "_kept", "_nulls", "_reads_texts", "_world", "port")
 
-    def __init__(self, world: World, port: int, width: int, kept: "KeptColumns") -> None:
-        """port: the row of the input in the world's tables, of so many columns."""
+    def __init__(self, world: World, port: int, width: int, kept: "KeptColumns", reads_texts: bool) -> None:
+        """port: the row of the input in the world's tables, of so many columns. reads_texts: whether texts are to be
+        where the operator can read them; nulls come in their place if not."""
         self._world = world
         self.port = port
         self._addresses = np.zeros(width, np.int64)
         self._heaps = np.zeros(width, np.int64)
         self._kept = kept
+        self._reads_texts = reads_texts
+        self._nulls = np.empty(0, np.int64)
 
     def append(self, message: tuple[Any, Batch, bool]) -> None:
         """A message that is counted comes from Python, or from a peer by way of Python."""
@@ -36,9 +39,16 @@ class CompiledInbox:
         if time.__class__ is Burst:
             kept = (*columns, time.keys)
             keys, at_one_time, time = address_of(time.keys), time.time != OWN_TIMES, time.least
+        if batch.heaps and not self._reads_texts:
+            if len(self._nulls) < batch.rows:
+                self._nulls = np.full(2 * batch.rows, -1)
+            kept = (*kept, self._nulls)
+            for position, heap in enumerate(batch.heaps):
+                if heap is not None:
+                    addresses[position] = address_of(self._nulls)
         self._kept.until_round_ends(kept)
         try:
-            if batch.heaps:
+            if batch.heaps and self._reads_texts:
                 for position, heap in enumerate(batch.heaps):
                     self._heaps[position] = 0 if heap is None else heap_address(heap)
                 bring_texts(self._world.address, addresses, self._heaps, batch.rows)

@@ -93,7 +93,7 @@ class CompiledPart:
             here = world.inputs[at]
             here["operator"], here["location"], here["width"] = row, inbox.location, len(port.schema)
             here["texts"] = self._rows.texts_of(port.schema)
-            inbox.queue = CompiledInbox(world, at, len(port.schema), self.kept)
+            inbox.queue = CompiledInbox(world, at, len(port.schema), self.kept, spec.reads_texts)
         world.name(operator.number, row)
         if any(schema.has_text for schema in spec.outputs):
             self._rows.have_texts()

@@ -108,10 +108,14 @@ class OperatorBuilder(Generic[Made_co]):
         schemas = [*[port.schema for port in self._spec.inputs], *self._spec.outputs]
         return any([schema.has_text for schema in schemas])
 
-    def build_compiled(self, constructor: Callable[..., Compiled], texts: bool = False) -> None:
+    def build_compiled(
+        self, constructor: Callable[..., Compiled], texts: bool = False, reads_texts: bool = True
+    ) -> None:
         """Give the operator compiled code: `constructor(context)` returns a Compiled, whose logic the worker's inner
         loop calls. GraphError in a loop, where outputs have summaries, and where text would pass to one that does not
-        say that it knows words of `texts`: compiled operators read words, and answer at the time of what came.
+        say that it knows words of `texts`: compiled operators read words, and answer at the time of what came. With
+        `reads_texts=False`, for one that neither looks at texts nor sends them on, those that Python's operators made
+        come as nulls, which saves bringing them.
         """
         spec = self._spec
         if spec.summaries or spec.closed:
@@ -130,5 +134,5 @@ class OperatorBuilder(Generic[Made_co]):
                     f"operator {spec.name!r}: a compiled operator reads words, and {schema!r} has text; use build() "
                     f"with a Python logic"
                 )
-        spec.is_compiled = True
+        spec.is_compiled, spec.reads_texts = True, reads_texts
         spec.constructor = constructor

@@ -51,6 +51,8 @@ class OperatorSpec:
     """A Constructor; of a compiled operator what returns its compiled logic."""
     is_compiled: bool = False
     """Whether the constructor returns a compiled logic, on every worker."""
+    reads_texts: bool = True
+    """Whether a compiled logic looks at texts; if not, those that Python made come to it as nulls."""
     manual: Any = None
     """The input handle that acts for an operator without logic."""
     relay: PathSummary | None = None

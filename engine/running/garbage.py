@@ -29,10 +29,12 @@ class Garbage:
             self.collect()
 
     def when_built(self) -> None:
-        """A dataflow was built: where that made very much, as where a library was loaded for it, it is looked at now,
-        and not in the run's first quiet moment."""
+        """A dataflow was built: where that made very much, as where a library was loaded for it, what is new is looked
+        at now, and not in the run's first quiet moment."""
         if gc.get_count()[0] > _BUILT_LIMIT:
-            self.collect()
+            begun_ns = monotonic_ns()
+            gc.collect(1)
+            self._made, self._last_ns = 0, monotonic_ns() - begun_ns
 
     def when_busy(self) -> None:
         """There may be much to do."""

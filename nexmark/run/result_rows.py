@@ -43,7 +43,7 @@ class Rows:
             return logic
 
         if writer is None and builder.can_be_compiled_with_texts:
-            builder.build_compiled(lambda context: Compiled(count_rows, self._count), texts=True)
+            builder.build_compiled(lambda context: Compiled(count_rows, self._count), texts=True, reads_texts=False)
         else:
             builder.build(construct)
         return builder.probe(port)

@@ -123,6 +123,7 @@ def operate(
     schema: Schema | None = None,
     states: list[np.ndarray] | None = None,
     texts: bool = False,
+    reads_texts: bool = True,
 ) -> list[Stream]:
     """An operator behind `stream` that runs the script; its state is appended to `states`."""
     builder = stream.scope.operator(name, notify)
@@ -135,7 +136,7 @@ def operate(
             states.append(state)
         return Compiled(scripted, state)
 
-    builder.build_compiled(construct, texts=texts)
+    builder.build_compiled(construct, texts=texts, reads_texts=reads_texts)
     return made
 
 

@@ -168,3 +168,23 @@ def test_the_longest_row_that_fits_is_sent() -> None:
         middle = (shortest + longest) // 2
         shortest, longest = (middle, longest) if ends(middle) else (shortest, middle)
     assert 800 < longest < 1024
+
+
+def test_texts_that_nobody_reads_come_as_nulls() -> None:
+    kept: list[Batch] = []
+
+    def declare(worker: Worker, scope: Scope) -> Any:
+        handle, stream = scope.new_input(TEXTS)
+        (stream,) = operate(stream, forward(), "unread", texts=True, reads_texts=False)
+        stream.sink("keep", keeper(kept))
+        return handle
+
+    with simulated(1) as group:
+        (handle,) = build(group, declare)
+        sent = 0
+        for count in (3, 50, 2_000, 7):  # in one round
+            handle.send({"to": range(sent, sent + count), "name": texts(sent, count, 100)})
+            sent += count
+        handle.close()
+        settle(group)
+    assert sorted(rows_of(kept)) == [(to, None) for to in range(sent)]
