@@ -1,4 +1,4 @@
-"""Tables that grow where they are: the same address, the same values, new places 0, and a huge page soon begins."""
+"""Tables that grow where they are: the same address, the same values, new places 0."""
 
 from __future__ import annotations
 
@@ -23,5 +23,4 @@ def test_a_large_table_grows_where_it_is() -> None:
         if table.nbytes >= 1 << 18:
             addresses.append(table.ctypes.data)
     assert len(set(addresses)) == 1, "it is copied while it is small"
-    assert -addresses[0] % (1 << 21) == 1 << 18, "a huge page begins 256 KB on"
     assert (table.ravel() == np.arange(table.size)).all()
