@@ -1,20 +1,30 @@
-"""Questions to running groups from outside: both sides of `tokenring why` and `tokenring hold`; looks at workers."""
+"""Questions to running groups from outside: both sides of `tokenring why`, `tokenring hold` and other requests."""
 
-from tokenring.engine.ask.answer import answer_questions
-from tokenring.engine.ask.answer_hold import RequestedHolds
+from tokenring.engine.ask.answer import answer_questions, write_whole
+from tokenring.engine.ask.answer_hold import KeptHold
 from tokenring.engine.ask.ask_hold import hold
-from tokenring.engine.ask.asker import ask, running_groups
+from tokenring.engine.ask.asker import Group, ask, group_of, running_groups
+from tokenring.engine.ask.requested import Request, requested
+from tokenring.engine.ask.requests import Requests, Session, tell_asker
 from tokenring.engine.ask.running_now import EXCHANGE, LOOP, WAIT, Doing, RunningNow
 
 __all__ = [
     "Doing",
     "EXCHANGE",
+    "KeptHold",
     "LOOP",
-    "RequestedHolds",
+    "Group",
+    "Request",
+    "Requests",
     "RunningNow",
+    "Session",
     "WAIT",
     "answer_questions",
     "ask",
+    "group_of",
     "hold",
+    "requested",
     "running_groups",
+    "tell_asker",
+    "write_whole",
 ]

@@ -149,13 +149,10 @@ def _command(process: int) -> str:
 def _question(launcher: int) -> Iterator[Path]:
     """A fresh folder for one question, removed in the end."""
     folder = question_folder(launcher)
-    with suppress(FileExistsError):
-        folder.parent.mkdir(mode=0o700)
-    require_private(folder.parent)
     _clear(folder)
     try:
-        folder.mkdir(mode=0o700)
-    except (FileExistsError, FileNotFoundError):  # asking, or just done
+        make_folder(folder)
+    except FileExistsError:
         raise UsageError(f"somebody else is asking the group of process {launcher} just now; try again") from None
     try:
         yield folder
@@ -163,6 +160,18 @@ def _question(launcher: int) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
         with suppress(OSError):  # another question is under way
             private_folder().rmdir()
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder in the private one, which is made if it is not there. Raises FileExistsError if the folder is, and
+    UsageError if the private one is not private."""
+    while True:
+        with suppress(FileExistsError):
+            private_folder().mkdir(mode=0o700)
+        with suppress(FileNotFoundError):  # another asker, who is done, has just removed the private one
+            require_private(private_folder())
+            folder.mkdir(mode=0o700)
+            return
 
 
 def _clear(folder: Path) -> None:

@@ -1,5 +1,41 @@
 """Collections: rows with times and multiplicities, and what is kept of them."""
 
-from tokenring.operators.collections.collection import Arranged, Collection, collection
+from tokenring.operators.collections.arranged import Arranged
+from tokenring.operators.collections.collection import Collection
+from tokenring.operators.collections.graphs import (
+    SURFERS,
+    closure,
+    connected_components,
+    distances,
+    least_labels,
+    page_rank,
+    strong_edges,
+)
+from tokenring.operators.collections.imported import import_arrangement
+from tokenring.operators.collections.inputs import CollectionInput, UpsertInput, collection, new_collection
+from tokenring.operators.collections.sharing import Answer, Listing, Query, Shared, View, Views, query, views_of
 
-__all__ = ["Arranged", "Collection", "collection"]
+__all__ = [
+    "Answer",
+    "Listing",
+    "Query",
+    "Shared",
+    "query",
+    "views_of",
+    "Arranged",
+    "Collection",
+    "CollectionInput",
+    "SURFERS",
+    "UpsertInput",
+    "View",
+    "Views",
+    "closure",
+    "collection",
+    "connected_components",
+    "distances",
+    "import_arrangement",
+    "least_labels",
+    "new_collection",
+    "page_rank",
+    "strong_edges",
+]

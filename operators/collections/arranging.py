@@ -1,21 +1,43 @@
 """The operator that arranges: it gathers updates, and seals those of finished times as a batch."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
-from tokenring.engine import Batch, InputPort, OperatorContext, OutputPort, Schema, Token
-from tokenring.operators.collections.frontiers import as_table, elements_of, least_times, split
+from tokenring.engine import (
+    Exchange,
+    GraphError,
+    InputPort,
+    OperatorBuilder,
+    OperatorContext,
+    OutputPort,
+    Schema,
+    Stream,
+    Token,
+)
+from tokenring.operators.collections import compiled
 from tokenring.operators.collections.rights import Rights
-from tokenring.operators.collections.trace import Trace
-from tokenring.operators.collections.updates import HALF_BITS, LOWER_HALF, Sealed
-
-SEALED = Schema("updates")
-"""Of the stream of an arrangement: for each batch, which its readers have, how many updates it has."""
+from tokenring.operators.collections.trace import Trace, batch_of
+from tokenring.operators.collections.updates import Parts, Sealed, as_table, elements_of, least_times, split
+from tokenring.operators.collections.words import Entering
 
 
-def send_sealed(trace: Trace, updates: np.ndarray, rights: Rights, output: OutputPort) -> None:
-    """Seal finished updates, of shape (columns, rows), and tell of them: a batch for each right that is needed."""
+def spread_by_key(
+    builder: OperatorBuilder[Stream], name: str, rows: Stream, keys: tuple[str, ...], arriving: Schema
+) -> None:
+    """Give an operator the input by which a collection's rows go to their keys' workers. GraphError where keyed state
+    moves: others read what is kept here, and keep more by the same keys, so that all of it would have to go at once.
+    """
+    if hasattr(builder, "state_moves"):
+        raise GraphError(
+            f"operator {name!r} keeps a collection by key, which other operators of its worker read and keep more by: "
+            f"such state does not move; have the collections in a dataflow of their own that is declared without bins="
+        )
+    builder.input(rows, Exchange(keys if len(keys) > 1 else keys[0], arriving.names))
+
+
+def send_sealed(trace: Trace, schema: Schema, updates: np.ndarray, rights: Rights, output: OutputPort) -> None:
+    """Seal finished updates, of shape (columns, rows), and send them: a batch for each right that is needed."""
     for token, time in zip(rights.tokens, rights.times, strict=True):
         if updates.shape[1] == 0:
             return
@@ -27,33 +49,24 @@ def send_sealed(trace: Trace, updates: np.ndarray, rights: Rights, output: Outpu
             batch = Sealed.of(mine)
             if batch.rows:
                 trace.seal(batch)
-                output.give(token, Batch.wrap(SEALED, (np.array([batch.rows]),), 1))
+                output.give(token, batch_of(schema, batch.words))
 
 
-def as_parts(updates: np.ndarray, keys: int, depth: int, summed: Sequence[int]) -> np.ndarray:
-    """Updates by key and part of its totals, as often as the part changes: part 0 counts rows; two parts for each
-    column of `summed` add up the lower halves of its words, and the upper. So totals stay exact, and a key has few
-    rows."""
-    parts, rows = 1 + 2 * len(summed), updates.shape[1]
-    made = np.empty((keys + 1 + depth + 1, parts, rows), np.int64)
-    made[:keys] = updates[:keys, None]
-    made[keys] = np.arange(parts)[:, None]
-    made[keys + 1 : -1] = updates[len(updates) - depth - 1 : -1, None]
-    made[-1, 0] = updates[-1]
-    for number, column in enumerate(summed):
-        made[-1, 1 + 2 * number] = (updates[column] & LOWER_HALF) * updates[-1]
-        made[-1, 2 + 2 * number] = (updates[column] >> HALF_BITS) * updates[-1]
-    return made.reshape(len(made), parts * rows)
+def build_arranging(
+    builder: OperatorBuilder[Stream], trace: Trace, entering: Entering, schema: Schema, parts: Parts | None
+) -> None:
+    """Give an operator its code: it seals in `trace` what comes. entering: makes tables of messages, of data, times and
+    multiplicities; schema: of what it sends, keys first; parts: of totals, where these are kept in place of rows."""
+    if builder.can_be_compiled_with_texts:
+        builder.build_compiled(lambda context: compiled.arranging(trace.spine, entering, parts), texts=True)
+    else:
+        builder.build(arranging(trace, entering, schema, parts))
 
 
 def arranging(
-    trace: Trace,
-    positions: Sequence[int],
-    prepare: Callable[[np.ndarray], np.ndarray] | None = None,
+    trace: Trace, entering: Entering, schema: Schema, prepare: Callable[[np.ndarray], np.ndarray] | None
 ) -> Callable[[OperatorContext, Token], Callable[..., None]]:
-    """The operator's constructor. positions: where data, times and multiplicities are in messages; prepare: what makes
-    of updates with these columns what `trace` keeps."""
-    first = len(positions) - trace.depth - 1
+    """The constructor of the operator in Python. prepare: what makes of updates that come what `trace` keeps."""
 
     def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
         token.drop()
@@ -64,10 +77,7 @@ def arranging(
             nonlocal pending
             for reference, batch in rows:
                 if batch.rows:
-                    table = np.empty((len(positions), batch.rows), np.int64)
-                    for column, position in zip(table, positions, strict=True):
-                        column[:] = batch.columns[position].view(np.int64)
-                    pending.append(table)
+                    pending.append(entering.table_of(batch))
                     rights.keep(reference)
             if not pending:
                 return
@@ -76,10 +86,11 @@ def arranging(
                 return
             frontier = as_table(upper, trace.depth)
             whole = pending[0] if len(pending) == 1 else np.concatenate(pending, axis=1)
+            first = len(whole) - trace.depth - 1
             finished, left = split(whole, first, frontier)
             pending = [left] if left.shape[1] else []
             trace.upper = upper
-            send_sealed(trace, finished if prepare is None else prepare(finished), rights, output)
+            send_sealed(trace, schema, finished if prepare is None else prepare(finished), rights, output)
             rights.keep_only(least_times(left, first, trace.depth))
 
         return logic

@@ -2,145 +2,194 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+import os
+from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from tokenring.engine import Exchange, GraphError, Loop, Notify, OutputPort, Pipeline, Schema, SchemaError, Stream
-from tokenring.operators.collections.arranging import SEALED, arranging, as_parts
-from tokenring.operators.collections.joining import batch_of, joining
-from tokenring.operators.collections.reduction import Reduction, reducing
+from tokenring.engine import GraphError, Loop, Notify, Schema, SchemaError, Stream, UsageError
+from tokenring.operators.collections.arranged import Arranged
+from tokenring.operators.collections.arranging import build_arranging, spread_by_key
+from tokenring.operators.collections.functions import Function
+from tokenring.operators.collections.joins import Columns, Meeting, On, names_of
+from tokenring.operators.collections.row_operators import Rows
 from tokenring.operators.collections.streams import (
     TIMES,
     TIMES_ADDED,
+    as_often,
     next_round,
-    require_words,
     schema_of_updates,
-    stamped,
+    schema_of_words,
 )
-from tokenring.operators.collections.trace import Trace
-from tokenring.operators.collections.updates import COUNT, EACH, FIRST, GREATEST, LEAST, PARTS, SUM, TOTALS
+from tokenring.operators.collections.totaling import totaled
+from tokenring.operators.collections.totals import (
+    columns_folded,
+    in_order,
+    means_of,
+    tables_of_parts,
+    totals_of,
+    without_means,
+)
+from tokenring.operators.collections.trace import Trace, folder_of_batches
+from tokenring.operators.collections.updates import PARTS, Parts
+from tokenring.operators.collections.upserts import to_upserts
+from tokenring.operators.collections.words import Entering, kinds_table
 from tokenring.operators.expressions import col, lit
-from tokenring.operators.folds import Count, Max, Min, Sum
-from tokenring.operators.rows import filter as filter_rows
-from tokenring.operators.rows import select, union
+from tokenring.operators.folds import Count, CountDistinct
+from tokenring.operators.rows import select
 
-_OPERATIONS = {Count: COUNT, Sum: SUM, Min: LEAST, Max: GREATEST}
-_NO_PARTS = np.zeros((0, 2), np.int64)
+_ALL = "@all"
+"""A key that all rows share."""
+_TIMES_THERE = "@there"
 
 
-class Collection:
-    """Rows of a schema, as a stream of updates: (columns, time, multiplicity)."""
+class Collection(Rows):
+    """Rows that come and go: each is there so often at each time. Every operator says how its own result changes, so
+    what stands behind it is kept up to date at the cost of what changes.
 
-    def __init__(self, stream: Stream, schema: Schema) -> None:
-        self.stream, self.schema = stream, schema
-        self.depth: int = stream.scope.depth
-
-    # Of each row by itself
-
-    def filter(self, condition: Any) -> Collection:
-        """The rows for which an expression is true."""
-        return Collection(filter_rows(self.stream, condition), self.schema)
-
-    def select(self, *kept: Any, **columns: Any) -> Collection:
-        """These columns alone, as `select` of a stream."""
-        return self._of(select(self.stream, *kept, *self._hidden, **columns))
-
-    def with_columns(self, **columns: Any) -> Collection:
-        """These columns besides, or in place of others, by expressions."""
-        kept = {name: columns.pop(name, col(name)) for name in self.schema.names} | columns
-        return self.select(**kept)
-
-    def negate(self) -> Collection:
-        """The same rows, each taken away as often as it is there."""
-        return Collection(self._with(TIMES_ADDED, -col(TIMES_ADDED)), self.schema)
-
-    def concat(self, *others: Collection) -> Collection:
-        """The rows of all."""
-        for other in others:
-            if other.schema != self.schema:
-                raise SchemaError(f"concat: {other.schema!r} is not {self.schema!r}; select the same columns of both")
-        return Collection(union(self.stream, *[other.stream for other in others]), self.schema)
-
-    @property
-    def _hidden(self) -> tuple[str, ...]:
-        return (*TIMES[: self.depth], TIMES_ADDED)
-
-    def _of(self, stream: Stream) -> Collection:
-        """A stream that has the hidden columns somewhere, as a collection."""
-        kinds = zip(stream.schema.names, stream.schema.kinds, strict=True)
-        data = Schema.of({name: str(kind) for name, kind in kinds if name not in self._hidden})
-        wanted = schema_of_updates(data, self.depth)
-        if stream.schema != wanted:
-            stream = select(stream, *wanted.names)
-        return Collection(stream, data)
-
-    def _with(self, name: str, value: Any) -> Stream:
-        """The stream with another value in a column."""
-        names = self.stream.schema.names
-        return select(self.stream, **{each: value if each == name else col(each) for each in names})
+    schema: of the rows; stream: their updates, whose last columns are times and multiplicities.
+    """
 
     # By key
 
-    def arrange(self, key: str | Sequence[str], name: str = "arrange") -> Arranged:
-        """The rows kept by key, each worker those of its keys: to be joined and reduced, by several at once."""
-        return self._arranged(self._keys(key, name), name)
+    kept: Arranged | None = None
+    """The arrangement that they are the rows of, if there is one."""
+
+    def arrange(
+        self, key: str | Sequence[str], name: str = "arrange", *, folder: str | os.PathLike[str] | None = None
+    ) -> Arranged:
+        """The rows kept by key, each worker those of its keys: to be joined and reduced, by several at once. What is
+        kept by this key already, as first rows are, is not kept twice.
+
+        folder: where batches of a MiB and more are to lie, in a file without a name that is mapped: the system writes
+        them out when memory is short, and nothing is left of them at the end. ConfigError if no file can be made there.
+        """
+        keys = self._keys(key, name)
+        if folder is not None:
+            return self._arranged(keys, name, folder=folder_of_batches(name, folder))
+        return self._arranged(keys, name) if self.kept is None or self.kept.keys != keys else self.kept
 
     def _keys(self, key: str | Sequence[str], name: str) -> tuple[str, ...]:
-        keys = tuple(key.split()) if isinstance(key, str) else tuple(key)
+        keys = names_of(key)
         for column in keys:
             if column not in self.schema.positions:
                 raise SchemaError(f"operator {name!r}: {self.schema.missing(column, 'to arrange by')}")
         return keys
 
-    def _arranged(self, keys: tuple[str, ...], name: str, summed: Sequence[str] | None = None) -> Arranged:
-        """The rows by key; or, with `summed`, parts of totals in their place."""
-        require_words(name, self.schema)
-        values = [column for column in self.schema.names if column not in keys]
-        kinds = self.schema
-        data = Schema.of({column: str(kinds.kind(column)) for column in (*keys, *values)})
-        arriving = schema_of_updates(data, self.depth).names
-        trace, prepare = Trace(len(keys), len(data), self.depth), None
+    def _by(self, keys: tuple[str, ...]) -> Schema:
+        """The columns of the rows, the key's first."""
+        return self.schema.select([*keys, *[column for column in self.schema.names if column not in keys]])
+
+    def _arranged(
+        self, keys: tuple[str, ...], name: str, summed: np.ndarray | None = None, folder: str | None = None
+    ) -> Arranged:
+        """The rows by key; or, with `summed` (see `to_parts`), parts of totals in their place."""
+        data = self._by(keys)
+        arriving, made, prepare = schema_of_updates(data, self.depth), data, None
         if summed is not None:
-            columns = [data.position(column) for column in summed]
-            trace = Trace(len(keys), len(keys) + 1, self.depth)
-            prepare = partial(as_parts, keys=len(keys), depth=self.depth, summed=columns)
-            data = Schema.of({column: str(kinds.kind(column)) for column in keys} | {"@part": "int64"})
+            made = Schema.of({column: data.kind(column) for column in keys} | {"@part": "int64"})
+            prepare = Parts(len(keys), len(data), summed, kinds_table(data.kinds))
+        trace = Trace(len(keys), len(made), self.depth, folder)
         builder = self.stream.operator(name, Notify.IF_TOKEN)
-        builder.input(self.stream, Exchange(keys if len(keys) > 1 else keys[0], arriving))
-        sealed = builder.output(SEALED)
-        builder.build(arranging(trace, range(len(arriving)), prepare))
-        return Arranged(sealed, data, keys, trace)
+        spread_by_key(builder, name, self.stream, keys, arriving)
+        schema = schema_of_words(made, self.depth)
+        sealed = builder.output(schema)
+        build_arranging(builder, trace, Entering(name, arriving), schema, prepare)
+        return Arranged(sealed, made, keys, trace, Collection)
 
-    def join(self, other: Collection, on: str | Sequence[str], name: str = "join") -> Collection:
-        """Pairs of rows that are alike in the columns `on`: these, then the others of the left, then of the right."""
-        return self.arrange(on, f"{name}.left").join(other.arrange(on, f"{name}.right"), name)
+    def join(
+        self, other: Collection, on: On | None = None, name: str = "join", *, left_on: Columns | None = None,
+        right_on: Columns | None = None, suffix: str = "",
+    ) -> Collection:  # fmt: skip
+        """Pairs of rows that are alike in columns: these, then the others of the left, then of the right.
 
-    def semijoin(self, other: Collection, on: str | Sequence[str], name: str = "semijoin") -> Collection:
-        """The rows whose columns `on` some row of the other has."""
-        keys = on.split() if isinstance(on, str) else list(on)
-        there = other.select(*keys).distinct(f"{name}.keys")
-        return self.join(there, keys, name).select(*self.schema.names)
+        on: columns that both have, or a mapping of the left's to the right's, which left_on and right_on say, too: they
+        are called as on the left. suffix: of the names of the right's other columns, where the left has such a column.
+        Null is equal to nothing.
+        """
+        left, right = Meeting(name, self, other, on, left_on, right_on, suffix).arranged()
+        return left.join(right, name)
 
-    def antijoin(self, other: Collection, on: str | Sequence[str], name: str = "antijoin") -> Collection:
-        """The rows whose columns `on` no row of the other has."""
-        return self.concat(self.semijoin(other, on, name).negate())
+    def left_join(
+        self, other: Collection, on: On | None = None, name: str = "left_join", *, left_on: Columns | None = None,
+        right_on: Columns | None = None, suffix: str = "",
+    ) -> Collection:  # fmt: skip
+        """The pairs of `join`, and the left's rows that meet none, with null for the right's columns."""
+        return Meeting(name, self, other, on, left_on, right_on, suffix).outer(True, False)
+
+    def right_join(
+        self, other: Collection, on: On | None = None, name: str = "right_join", *, left_on: Columns | None = None,
+        right_on: Columns | None = None, suffix: str = "",
+    ) -> Collection:  # fmt: skip
+        """The pairs of `join`, and the right's rows that meet none, with null for the left's columns but the key."""
+        return Meeting(name, self, other, on, left_on, right_on, suffix).outer(False, True)
+
+    def full_join(
+        self, other: Collection, on: On | None = None, name: str = "full_join", *, left_on: Columns | None = None,
+        right_on: Columns | None = None, suffix: str = "",
+    ) -> Collection:  # fmt: skip
+        """The pairs of `join`, and the rows of either that meet none, with null for the other's columns."""
+        return Meeting(name, self, other, on, left_on, right_on, suffix).outer(True, True)
+
+    def semijoin(
+        self, other: Collection, on: On | None = None, name: str = "semijoin", *, left_on: Columns | None = None,
+        right_on: Columns | None = None,
+    ) -> Collection:  # fmt: skip
+        """The rows whose columns `on` some row of the other has; said as for `join`."""
+        return Meeting(name, self, other, on, left_on, right_on).met()
+
+    def antijoin(
+        self, other: Collection, on: On | None = None, name: str = "antijoin", *, left_on: Columns | None = None,
+        right_on: Columns | None = None,
+    ) -> Collection:  # fmt: skip
+        """The rows whose columns `on` no row of the other has, those with null in them among them; said as for `join`.
+        """
+        return self.concat(Meeting(name, self, other, on, left_on, right_on).met().negate())
 
     def aggregate(self, key: str | Sequence[str], name: str = "aggregate", **folds: Any) -> Collection:
-        """For each key that is there, one row of it and of totals: Count(), Sum, Min and Max of a column."""
+        """For each key that is there, one row of it and of totals: Count(), CountDistinct, Sum, Mean, Min and Max of a
+        column or an expression, of all rows or of some (where=). With "" for a key, of all rows, if there are any."""
+        if not names_of(key):
+            of_all = self.with_columns(**{_ALL: lit(0)}).aggregate(_ALL, name, **folds)
+            return of_all.drop_columns(_ALL)
         keys = self._keys(key, name)
-        if not folds or any(type(fold) not in (Count, Sum) for fold in folds.values()):
-            return self._arranged(keys, f"{name}.arrange").aggregate(name, **folds).collection()
-        summed: list[Any] = list(dict.fromkeys([fold.column for fold in folds.values() if isinstance(fold, Sum)]))
-        parts = [
-            (SUM, 1 + 2 * summed.index(fold.column)) if isinstance(fold, Sum) else (COUNT, 0) for fold in folds.values()
-        ]
-        kept = self.select(*keys, *[column for column in summed if column not in keys])
-        arranged = kept._arranged(keys, f"{name}.arrange", summed)
-        reduction = Reduction(PARTS, 0, np.array(parts, np.int64))
-        return arranged._reduced(name, reduction, dict.fromkeys(folds, "int64")).collection()
+        if any(isinstance(fold, CountDistinct) for fold in folds.values()):
+            return self._with_distinct(keys, name, folds)
+        parted = without_means(folds)
+        if len(parted) != len(folds):
+            return self.aggregate(key, name, **parted).select(**means_of(keys, folds))
+        columns, folds = columns_folded(name, self.schema, keys, folds)
+        rows = self.select(**columns)
+        totals = totals_of(name, rows.schema, folds)
+        if any(total.is_extreme for total in totals.values()):
+            made = rows._arranged(keys, f"{name}.arrange").aggregate(name, **folds)
+        else:
+            parts, table = tables_of_parts(rows.schema, totals)
+            kinds = {each: str(total.kind) for each, total in totals.items()}
+            found = totaled(rows.stream, rows._by(keys), keys, name, parts, table, kinds)
+            if found is not None:
+                return Collection(*found)
+            made = rows._arranged(keys, f"{name}.arrange", parts)._reduced(name, PARTS, kinds, totals=table)
+        return made.collection()
+
+    def _with_distinct(self, keys: tuple[str, ...], name: str, folds: dict[str, Any]) -> Collection:
+        """The same where different values are counted: of rows of which each is there once."""
+        others = {each: fold for each, fold in folds.items() if not isinstance(fold, CountDistinct)}
+        parts = [self.aggregate(keys, f"{name}.totals", **others)] if others else []
+        for result, fold in folds.items():
+            if result not in others:
+                columns, made = columns_folded(name, self.schema, keys, {result: fold})
+                different = self.select(**columns).distinct(f"{name}.{result}.distinct")
+                parts.append(different.aggregate(keys, f"{name}.{result}", **{result: Count(made[result].column)}))
+        if len(parts) > 1 and any(self.schema.kind(key).nullable for key in keys):
+            raise SchemaError(
+                f"operator {name!r}: CountDistinct beside other totals is joined with them by the key, which may be "
+                f"null here: say .fill_null(...) of it, or count different values alone"
+            )
+        whole = reduce(lambda one, other: one.join(other, keys, f"{name}.joined"), parts)
+        return whole.select(*keys, *folds)
 
     def count(self, key: str | Sequence[str], name: str = "count") -> Collection:
         """How many rows there are of each key that is there, in the column `count`."""
@@ -150,17 +199,51 @@ class Collection:
         """Each row that is there, once."""
         return self.arrange(self.schema.names, f"{name}.arrange").each(name).collection()
 
+    def threshold(self, most: int | Callable[[np.ndarray], np.ndarray], name: str = "threshold") -> Collection:
+        """Each row that is there, `most` times at most; or as often as a function says of how often it is there, an
+        array of counts, where what is not there is not asked for."""
+        if callable(most):
+            counted = self.aggregate(self.schema.names, name, **{_TIMES_THERE: Count()})
+            often = as_often(counted.stream, self.schema, _TIMES_THERE, self.depth, most, f"{name}.function")
+            return Collection(often, self.schema)
+        if most < 1:
+            raise UsageError(f"operator {name!r}: rows are there once at least, not {most} times: keep none by filter")
+        return self.arrange(self.schema.names, f"{name}.arrange").first(most, name).collection()
+
+    def top(
+        self, key: str | Sequence[str], order: str | Sequence[str], k: int = 1,
+        largest: bool | Sequence[bool] = True, name: str = "top",
+    ) -> Collection:  # fmt: skip
+        """The k rows of each key with the largest values in the columns of `order`, the first one first; with the
+        smallest, or as `largest` says of each. Among equals, those go first whose other columns are so. With "" for a
+        key, of all rows. NaN, and behind it null, come last."""
+        if k < 1:
+            raise UsageError(f"operator {name!r}: k must be 1 or more, not {k}")
+        columns, downwards = in_order(name, self.schema, names_of(order), largest)
+        rows = self.with_columns(**{_ALL: lit(0)}) if not names_of(key) else self
+        keys = rows._keys(names_of(key) or (_ALL,), name)
+        first = {**{each: col(each) for each in keys}, **columns}
+        ordered = rows.select(**first, **{each: col(each) for each in rows.schema.names if each not in first})
+        kept = ordered._arranged(keys, f"{name}.arrange").first(-k if downwards else k, name).collection()
+        return kept.select(*self.schema.names) if kept.schema != self.schema else kept
+
+    def reduce(
+        self, key: str | Sequence[str], function: Function, schema: Schema, name: str = "reduce"
+    ) -> Collection:
+        """For each key that is there, the rows that `function(rows, times)` makes of its rows: see Arranged.reduce."""
+        return self.arrange(key, f"{name}.arrange").reduce(function, schema, name).collection()
+
     def consolidate(self, name: str = "consolidate") -> Collection:
         """The same rows, updates of one time added up."""
         return self.arrange(self.schema.names, name).collection()
 
     # Loops
 
-    def enter(self, loop: Loop) -> Collection:
-        """The rows in a loop, from its first round on."""
+    def enter(self, loop: Loop, at_round: Any = 0) -> Collection:
+        """The rows in a loop, from its first round on, or from one that an expression says of each row."""
         entered = loop.enter(self.stream)
         columns = {name: col(name) for name in (*self.schema.names, *TIMES[: self.depth])}
-        columns |= {TIMES[self.depth]: lit(0), TIMES_ADDED: col(TIMES_ADDED)}
+        columns |= {TIMES[self.depth]: lit(at_round), TIMES_ADDED: col(TIMES_ADDED)}
         return Collection(select(entered, **columns), self.schema)
 
     def leave(self, loop: Loop) -> Collection:
@@ -172,7 +255,7 @@ class Collection:
         self, body: Callable[[Collection, Loop], Collection], name: str = "iterate", rounds: int = 100_000
     ) -> Collection:
         """What comes of `body(rows, loop)`, applied again and again until nothing changes; collections from outside are
-        brought in by `enter(loop)`. An update costs what it changes, round by round. ValueError (as OperatorError) if
+        brought in by `enter(loop)`. An update costs what it changes, round by round. UsageError (as OperatorError) if
         something changes still after so many rounds.
         """
         with self.stream.scope.loop(name) as loop:
@@ -194,94 +277,11 @@ class Collection:
         named = {TIMES[0]: time, TIMES_ADDED: times}
         return select(self.stream, **{named.get(each, each): col(each) for each in self.stream.schema.names})
 
-
-class Arranged:
-    """Rows kept by key. schema: the key's columns first."""
-
-    def __init__(self, sealed: Stream, schema: Schema, keys: tuple[str, ...], trace: Trace) -> None:
-        self.sealed, self.schema, self.keys, self.trace = sealed, schema, keys, trace
-
-    def collection(self, name: str = "rows") -> Collection:
-        """The rows as a collection again, their updates added up."""
-        schema = schema_of_updates(self.schema, self.trace.depth)
-        reader, chosen = self.trace.read(), np.arange(len(schema))
-
-        def construct(context: Any, token: Any) -> Callable[..., None]:
-            token.drop()
-
-            def logic(sealed: Any, output: OutputPort) -> None:
-                for number, (reference, _) in enumerate(sealed):
-                    batch = reader.waiting[number]
-                    output.give(reference, batch_of(schema, batch.table[:, : batch.rows], chosen))
-                reader.take()
-                if self.trace.upper:
-                    reader.since = self.trace.upper
-
-            return logic
-
-        stream = self.sealed.unary(name, schema, construct, notify=Notify.NEVER)
-        return Collection(stream, self.schema)
-
-    def join(self, other: Arranged, name: str = "join") -> Collection:
-        """Pairs of rows with equal keys: the key, then the left's values, then the right's."""
-        kinds = [self.schema.kind(each) for each in self.keys]
-        if kinds != [other.schema.kind(each) for each in other.keys]:
-            raise SchemaError(f"operator {name!r}: the keys {self.keys} and {other.keys} are of different kinds")
-        values = {each: str(self.schema.kind(each)) for each in self.schema.names}
-        for each in other.schema.names[len(other.keys) :]:
-            if each in values:
-                raise SchemaError(f"operator {name!r}: both sides have a column {each!r}; select another name for one")
-            values[each] = str(other.schema.kind(each))
-        data = Schema.of(values)
-        schema = schema_of_updates(data, self.trace.depth)
-        builder = self.sealed.operator(name, Notify.ALWAYS)
-        builder.input(self.sealed, Pipeline())
-        builder.input(other.sealed, Pipeline())
-        pairs = builder.output(schema)
-        builder.build(joining(self.trace, other.trace, schema, np.arange(len(schema))))
-        return Collection(pairs, data)
-
-    def aggregate(self, name: str = "aggregate", **folds: Any) -> Arranged:
-        """For each key that is there, one row of it and of totals."""
-        parts = np.zeros((len(folds), 2), np.int64)
-        for part, (column, fold) in zip(parts, folds.items(), strict=True):
-            if type(fold) not in _OPERATIONS:
-                raise SchemaError(f"operator {name!r}: {column} is to be Count(), or Sum, Min or Max of a column")
-            part[0] = _OPERATIONS[type(fold)]
-            if not isinstance(fold, Count):
-                part[1] = self.schema.position(fold.column) - len(self.keys)
-        return self._reduced(name, Reduction(TOTALS, 0, parts), dict.fromkeys(folds, "int64"))
-
-    def each(self, name: str = "distinct") -> Arranged:
-        """Each row that is there, once."""
-        return self._reduced(name, Reduction(EACH, 0, _NO_PARTS), self._values)
-
-    def first(self, rows: int, name: str = "first") -> Arranged:
-        """The first rows of each key, in the order of its values, column after column; the last if `rows` is below 0.
-        """
-        return self._reduced(name, Reduction(FIRST, rows, _NO_PARTS), self._values)
-
-    @property
-    def _values(self) -> dict[str, str]:
-        return {each: str(self.schema.kind(each)) for each in self.schema.names[len(self.keys) :]}
-
-    def _reduced(self, name: str, reduction: Reduction, values: Mapping[str, str]) -> Arranged:
-        kinds = {each: str(self.schema.kind(each)) for each in self.keys}
-        data = Schema.of(kinds | dict(values))
-        trace = Trace(len(self.keys), len(data), self.trace.depth)
-        builder = self.sealed.operator(name, Notify.IF_TOKEN)
-        builder.input(self.sealed, Pipeline())
-        sealed = builder.output(SEALED)
-        builder.build(reducing(name, self.trace, trace, reduction))
-        return Arranged(sealed, data, self.keys, trace)
-
-
-def collection(
-    stream: Stream, time: str | None = None, times: str | None = None, name: str = "updates"
-) -> Collection:
-    """A stream's rows as a collection: each is added once, at its message's time; or, with `time`, at what that column
-    says, and with `times` as often as that one does, below 0 taken away."""
-    hidden = {time, times} - {None}
-    kinds = zip(stream.schema.names, stream.schema.kinds, strict=True)
-    data = Schema.of({each: str(kind) for each, kind in kinds if each not in hidden})
-    return Collection(stamped(stream, data, time, times, name), data)
+    def to_upserts(
+        self, key: str | Sequence[str], time: str = "time", deleted: str = "deleted", name: str = "to_upserts"
+    ) -> Stream:
+        """For each time at which the row of a key changes, the new one; or the key and nulls, where there is none any
+        more, which the column `deleted` says. UsageError (as OperatorError) for a key of several rows, naming it."""
+        if self.depth > 1:
+            raise GraphError("upserts are told outside of loops: leave() the loop first")
+        return to_upserts(self.arrange(key, f"{name}.arrange"), time, deleted, name)

@@ -1,15 +1,27 @@
 """The operator that reduces: of each key's rows it makes others, and says how they change."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from tokenring.engine import InputPort, OperatorContext, OutputPort, Token
+from tokenring.engine import (
+    InputPort,
+    NegativeMultiplicityError,
+    OperatorBuilder,
+    OperatorContext,
+    OutputPort,
+    Schema,
+    Stream,
+    Token,
+)
+from tokenring.engine.compiled import Compiled
+from tokenring.operators.collections import compiled
 from tokenring.operators.collections.arranging import send_sealed
-from tokenring.operators.collections.frontiers import as_table, both, elements_of, least_of, least_times, split
 from tokenring.operators.collections.rights import Rights
-from tokenring.operators.collections.trace import Trace
+from tokenring.operators.collections.streams import schema_of_words
+from tokenring.operators.collections.trace import Reader, Trace
 from tokenring.operators.collections.updates import (
     DONE,
     KEY,
@@ -17,45 +29,95 @@ from tokenring.operators.collections.updates import (
     MADE,
     NEGATIVE,
     NO_ROOM,
+    TIME,
+    TOTAL_WORDS,
     Sealed,
-    Spine,
-    copy_found,
+    as_table,
+    both,
     distinct_keys,
-    find_all,
+    elements_of,
+    least_times,
     reduce_keys,
+    split,
 )
+from tokenring.operators.collections.words import key_in_words
+
+NO_TOTALS = np.zeros((0, TOTAL_WORDS), np.int64)
 
 
 class Reduction(NamedTuple):
-    """What is made of a key's rows: TOTALS with `parts`, int64 (parts, 2) of (operation, column of the values), PARTS
-    with those of (operation, part), EACH, or FIRST with `most` rows."""
+    """What is made of a key's rows: TOTALS or PARTS with `totals`, int64 (totals, TOTAL_WORDS), EACH, or FIRST with
+    `most` rows; kinds: of the values, as `kinds_table` has them."""
 
     what: int
     most: int
-    parts: np.ndarray
+    totals: np.ndarray
+    kinds: np.ndarray
 
 
-def rows_of_keys(
-    spine: Spine, keys: int, asked: np.ndarray, before: int | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """The updates of different keys, which rise, in int64 (keys, n): without them, key by key, int64 (values,
-    coordinates, multiplicity; rows); and where those of each key begin, and all end, int64 (n + 1,)."""
-    table, batches = spine.table(before)
-    number, count, columns = asked.shape[1], len(batches), spine.columns
-    places = np.empty((2 * count, number), np.int64)
-    starts, stops = places[:count], places[count:]
-    found = find_all(table, count, columns, keys, asked, number, starts, stops)
-    target, bounds = np.empty((columns - keys, found), np.int64), np.empty(number + 1, np.int64)
-    copy_found(table, count, columns, keys, number, starts, stops, target, bounds)
-    return target, bounds
+class Asked(NamedTuple):
+    """Different keys, int64 (keys, n), all updates of their rows (values, coordinates, multiplicity), those of key i at
+    bounds[i]..bounds[i + 1]; the same of what was made of them; the times, int64 (times, coordinates), at which each is
+    to be looked at, rising, those of key i at time_bounds[i]..; and what is not finished, as a table of elements."""
+
+    keys: np.ndarray
+    rows: np.ndarray
+    bounds: np.ndarray
+    before: np.ndarray
+    before_bounds: np.ndarray
+    times: np.ndarray
+    time_bounds: np.ndarray
+    frontier: np.ndarray
 
 
-def reducing(
-    name: str, source: Trace, target: Trace, reduction: Reduction
+Changes = Callable[[Asked], tuple[np.ndarray, np.ndarray]]
+"""Returns how what is made changes (key, values, coordinates, multiplicity), and the times that are not finished (key,
+coordinates, 1)."""
+
+
+def wrong_key(name: str, schema: Schema, status: int, words: np.ndarray, time: Sequence[int]) -> Exception:
+    """The error for a key, of this schema and these words, whose rows are not as they may be at a time."""
+    at = f"operator {name!r}: at {time[0] if len(time) == 1 else tuple(time)} {key_in_words(schema, words)} has"
+    if status == NEGATIVE:
+        return NegativeMultiplicityError(
+            f"{at} a row fewer times than not at all: more of it was taken away than was there; rows are taken away as "
+            f"they were added, at the same time or later"
+        )
+    return ValueError(f"{at} a sum beyond what its kind holds")
+
+
+def build_reducing(
+    builder: OperatorBuilder[Stream], name: str, source: Trace, target: Trace, data: Schema, reduction: Reduction
+) -> None:
+    """Give an operator its code: it reads `source` and seals what it makes in `target`, of the same keys. data: the
+    schema of that."""
+    reader, own = source.read(), target.read_all()
+    if builder.can_be_compiled:
+        wrong = partial(wrong_key, name, data.select(data.names[: source.keys]))
+
+        def construct(context: OperatorContext) -> Compiled:
+            readers = reader.number, own.number
+            return compiled.reducing(source.spine, target.spine, readers, source.keys, reduction, wrong)
+
+        builder.build_compiled(construct)
+    else:
+        changes = partial(_by_kernel, name, data.select(data.names[: source.keys]), reduction)
+        builder.build(_reducing(source, target, reader, own, data, changes))
+
+
+def build_reducing_by(
+    builder: OperatorBuilder[Stream], source: Trace, target: Trace, data: Schema, changes: Changes
+) -> None:
+    """The same by Python code that says what changes."""
+    builder.build(_reducing(source, target, source.read(), target.read_all(), data, changes))
+
+
+def _reducing(
+    source: Trace, target: Trace, reader: Reader, own: Reader, data: Schema, changes: Changes
 ) -> Callable[[OperatorContext, Token], Callable[..., None]]:
-    """The operator's constructor: it reads `source` and seals what it makes in `target`, of the same keys."""
+    """The operator's constructor."""
     keys, depth = source.keys, source.depth
-    reader, own = source.read(), target.read()
+    schema = schema_of_words(data, depth)
     timed = [*range(keys), *range(source.data, source.data + depth)]  # a key, and a time at which it is looked at
 
     def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
@@ -65,30 +127,26 @@ def reducing(
 
         def logic(sealed: InputPort, output: OutputPort) -> None:
             nonlocal pending
-            for reference, _ in sealed:
+            taken = []
+            for reference, batch in reader.take(sealed):
                 rights.keep(reference)
-            taken = reader.take()
+                taken.append(batch[timed])
             if not taken and not pending.shape[1]:
                 return
             upper = both(source.upper, elements_of(sealed.frontier)) if source.upper else []
             frontier = as_table(upper, depth)
             due, waiting = split(pending, keys, frontier)
-            asked_at = np.ones((keys + depth + 1, sum([batch.rows for batch in taken]) + due.shape[1]), np.int64)
-            at = 0
-            for batch in taken:
-                asked_at[:-1, at : at + batch.rows] = batch.table[timed, : batch.rows]
-                at += batch.rows
-            asked_at[:-1, at:] = due[:-1]
+            asked_at = np.ones((keys + depth + 1, sum([part.shape[1] for part in taken]) + due.shape[1]), np.int64)
+            np.concatenate([*taken, due[:-1]], axis=1, out=asked_at[:-1])
             if asked_at.shape[1]:
                 made, later = _changes(asked_at, frontier)
                 if later.shape[1]:
                     waiting = Sealed.of(np.concatenate([waiting, later], axis=1)).words
                 pending = np.ascontiguousarray(waiting)
                 target.upper = upper
-                send_sealed(target, made, rights, output)
+                send_sealed(target, schema, made, rights, output)
             reader.since = own.since = upper
-            own.take()
-            rights.keep_only(least_of(least_times(pending, keys, depth)))
+            rights.keep_only(least_times(pending, keys, depth))
 
         def _changes(asked_at: np.ndarray, frontier: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             """What changes at these times of keys, as rows of `target`; and the times that are put off."""
@@ -97,30 +155,33 @@ def reducing(
             count = int(distinct_keys(table, rows, keys, asked, time_bounds))
             asked, time_bounds = np.ascontiguousarray(asked[:, :count]), time_bounds[: count + 1]
             times = np.ascontiguousarray(table[keys:-1, :rows].T)
-            rows_now, bounds = rows_of_keys(source.spine, keys, asked)
-            before, before_bounds = rows_of_keys(target.spine, keys, asked)
-            outputs = target.data - keys
-            made = np.empty((1 + outputs + depth + 1, 4 * rows + 64), np.int64)
-            later = np.empty((1 + depth, 4 * rows + 64), np.int64)
-            state = np.zeros(3, np.int64)
-            while True:
-                status = reduce_keys(
-                    rows_now, bounds, before, before_bounds, times, time_bounds, *reduction, frontier, made, later,
-                    state,
-                )  # fmt: skip
-                if status == DONE:
-                    break
-                if status != NO_ROOM:
-                    key = tuple(asked[:, state[KEY]].tolist())
-                    what = "a row fewer times than not at all" if status == NEGATIVE else "a sum beyond int64"
-                    raise ValueError(f"operator {name!r}: key {key} has {what}")
-                made = np.concatenate([made, np.empty_like(made)], axis=1)
-                later = np.concatenate([later, np.empty_like(later)], axis=1)
-            made, later = made[:, : state[MADE]], later[:, : state[LATER]]
-            changes = np.concatenate([asked[:, made[0]], made[1:]])
-            put_off = np.concatenate([asked[:, later[0]], later[1:], np.ones((1, later.shape[1]), np.int64)])
-            return np.ascontiguousarray(changes), np.ascontiguousarray(put_off)
+            rows_now, bounds = source.spine.rows_of_keys(keys, asked)
+            before, before_bounds = target.spine.rows_of_keys(keys, asked)
+            return changes(Asked(asked, rows_now, bounds, before, before_bounds, times, time_bounds, frontier))
 
         return logic
 
     return construct
+
+
+def _by_kernel(name: str, key: Schema, reduction: Reduction, asked: Asked) -> tuple[np.ndarray, np.ndarray]:
+    """What changes by one of the reductions that kernels know. key: the schema of the key."""
+    depth, rows = asked.times.shape[1], len(asked.times)
+    made = np.empty((1 + len(asked.before), 4 * rows + 64), np.int64)
+    later = np.empty((1 + depth, 4 * rows + 64), np.int64)
+    state = np.zeros(TIME + depth, np.int64)
+    while True:
+        status = reduce_keys(
+            asked.rows, asked.bounds, asked.before, asked.before_bounds, asked.times, asked.time_bounds, *reduction,
+            asked.frontier, made, later, state,
+        )  # fmt: skip
+        if status == DONE:
+            break
+        if status != NO_ROOM:
+            raise wrong_key(name, key, status, asked.keys[:, state[KEY]], state[TIME : TIME + depth].tolist())
+        made = np.concatenate([made, np.empty_like(made)], axis=1)
+        later = np.concatenate([later, np.empty_like(later)], axis=1)
+    made, later = made[:, : state[MADE]], later[:, : state[LATER]]
+    changes = np.concatenate([asked.keys[:, made[0]], made[1:]])
+    put_off = np.concatenate([asked.keys[:, later[0]], later[1:], np.ones((1, later.shape[1]), np.int64)])
+    return np.ascontiguousarray(changes), np.ascontiguousarray(put_off)

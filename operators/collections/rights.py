@@ -3,9 +3,7 @@
 from collections.abc import Iterable
 
 from tokenring.engine import Token, TokenRef
-from tokenring.engine.times import coordinates, from_coordinates, less_equal
-
-Time = tuple[int, ...]
+from tokenring.engine.times import NestedTime, coordinates, from_coordinates, less_equal
 
 
 class Rights:
@@ -23,19 +21,25 @@ class Rights:
             token.drop()
         self.tokens.append(reference.retain())
 
-    def keep_only(self, times: Iterable[Time]) -> None:
+    def keep_only(self, times: Iterable[NestedTime]) -> None:
         """Give up whatever is not needed to answer at these times, which are incomparable."""
+        wanted = [from_coordinates(time) for time in times]
+        there = {token.time: token for token in self.tokens}
+        if wanted == list(there):
+            return
         kept: list[Token] = []
-        for time in times:
-            wanted = from_coordinates(time)
-            token = next(token for token in self.tokens if less_equal(token.time, wanted)).clone()
-            token.downgrade(wanted)
+        for time in wanted:
+            token = there.get(time)
+            if token is None:
+                token = next(token for token in self.tokens if less_equal(token.time, time)).clone()
+                token.downgrade(time)
             kept.append(token)
         for token in self.tokens:
-            token.drop()
+            if token not in kept:
+                token.drop()
         self.tokens = kept
 
     @property
-    def times(self) -> list[Time]:
+    def times(self) -> list[NestedTime]:
         """Where the tokens stand."""
         return [coordinates(token.time) for token in self.tokens]

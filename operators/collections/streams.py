@@ -1,16 +1,38 @@
 """Streams of updates: the columns that they have besides data, and how they come to have them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
-from tokenring.engine import Batch, InputPort, Notify, OperatorContext, OutputPort, Schema, SchemaError, Stream, Token
+from tokenring.engine import (
+    Batch,
+    InputPort,
+    Notify,
+    OperatorContext,
+    OutputPort,
+    Schema,
+    SchemaError,
+    Stream,
+    TimeRegressionError,
+    Token,
+    UsageError,
+)
+from tokenring.engine.compiled import Compiled
 from tokenring.engine.times import coordinates
+from tokenring.operators.collections.compiled import stamping
+from tokenring.operators.collections.words import heaps_of
+from tokenring.operators.expressions import Expression
+from tokenring.operators.rows import passing_on, select
 
 TIMES = tuple([f"@{at}" for at in range(4)])
 """A row's own time, a column for each coordinate; a message's is less than or equal to those of its rows."""
 TIMES_ADDED = "@times"
 """How many times a row is added; below 0, taken away."""
+ORDER = "@order"
+"""Where rows of one time have an order: by worker, then as they came."""
+_WORKER_SHIFT = 48
+_FEW = 3  # rows that an error shows
 
 
 def schema_of_updates(data: Schema, depth: int) -> Schema:
@@ -19,43 +41,89 @@ def schema_of_updates(data: Schema, depth: int) -> Schema:
     return Schema.of(kinds | dict.fromkeys((*TIMES[:depth], TIMES_ADDED), "int64"))
 
 
-def stamped(stream: Stream, data: Schema, time: str | None, times: str | None, name: str) -> Stream:
-    """Rows of a root scope's stream as updates: at their message's time, or that of the column `time`, each once, or as
-    often as `times` says."""
-    depth = stream.scope.depth
+def schema_of_words(data: Schema, depth: int) -> Schema:
+    """The same as an arrangement sends it: texts are numbers there, the words that stand for them, which nobody is to
+    replace by others for as good texts."""
+    kinds = {name: "int64" if kind.is_text else str(kind) for name, kind in zip(data.names, data.kinds, strict=True)}
+    return schema_of_updates(Schema.of(kinds), depth)
+
+
+def with_texts(words: Stream, data: Schema, depth: int) -> Stream:
+    """What an arrangement sends, with the texts that words stand for."""
     schema = schema_of_updates(data, depth)
+    if depth > 1:
+        heaps = heaps_of(schema)
+        return words.apply(
+            "texts", schema, lambda batch: Batch.wrap(schema, batch.columns, batch.rows, heaps, batch)
+        )
+    builder = words.operator("texts", Notify.NEVER)
+    builder.input(words)
+    made = builder.output(schema)
+    builder.build_compiled(lambda context: passing_on(), texts=True)
+    return made
+
+
+def stamped(
+    stream: Stream, data: Schema, time: str | None, times: str | None, name: str, is_numbered: bool = False
+) -> Stream:
+    """Rows of a stream as updates: at their message's time, or that of the column `time`, each once, or as often as
+    `times` says; with the column ORDER behind data where they are numbered."""
+    depth = stream.scope.depth
+    schema = schema_of_updates(Schema.of(data.spec() | {ORDER: "int64"}) if is_numbered else data, depth)
     positions = [stream.schema.position(column) for column in data.names]
     at = None if time is None else stream.schema.position(time)
     often = None if times is None else stream.schema.position(times)
 
+    def early(found: int, begins: int) -> TimeRegressionError:
+        return TimeRegressionError(
+            f"operator {name!r}: an update at {found} came at time {begins}: no update is earlier than its message; "
+            f"send it before the input advances"
+        )
+
     def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
         token.drop()
+        number = context.worker_index << _WORKER_SHIFT
 
         def logic(rows: InputPort, output: OutputPort) -> None:
+            nonlocal number
             for reference, batch in rows:
                 if not batch.rows:
                     continue
                 own = [np.full(batch.rows, coordinate) for coordinate in coordinates(reference.time)]
                 if at is not None:
-                    early = batch.columns[at] < reference.time
-                    if early.any():
-                        raise ValueError(
-                            f"operator {name!r}: an update at {batch.columns[at][early][0]} came at time "
-                            f"{reference.time}: no update is earlier than its message; send it before the input "
-                            f"advances"
-                        )
+                    is_early = batch.columns[at] < reference.time
+                    if is_early.any():
+                        raise early(batch.columns[at][is_early][0], reference.time)
                     own = [batch.columns[at]]
                 diff = np.ones(batch.rows, np.int64) if often is None else batch.columns[often]
-                columns = (*[batch.columns[position] for position in positions], *own, diff)
-                output.give(reference, Batch.wrap(schema, columns, batch.rows, of=batch))
+                order = [np.arange(number, number + batch.rows)] if is_numbered else []
+                number += batch.rows
+                columns = (*[batch.columns[position] for position in positions], *order, *own, diff)
+                heaps: tuple[Any, ...] = ()
+                if schema.has_text:
+                    heaps = tuple([batch.heaps[position] for position in positions])
+                    heaps += (None,) * (len(columns) - len(heaps))
+                output.give(reference, Batch.wrap(schema, columns, batch.rows, heaps, batch))
 
         return logic
 
-    return stream.unary(name, schema, construct, notify=Notify.NEVER)
+    builder = stream.operator(name, Notify.NEVER)
+    builder.input(stream)
+    updates = builder.output(schema)
+    if builder.can_be_compiled_with_texts:
+
+        def compiled(context: OperatorContext) -> Compiled:
+            first = context.worker_index << _WORKER_SHIFT if is_numbered else None
+            return stamping(positions, at, often, early, first)
+
+        builder.build_compiled(compiled, texts=True)
+    else:
+        builder.build(construct)
+    return updates
 
 
 def next_round(stream: Stream, data: Schema, most: int, name: str) -> Stream:
-    """Updates of a loop, each a round later. ValueError for those beyond round `most`."""
+    """Updates of a loop, each a round later. UsageError for those beyond round `most`."""
     depth = stream.scope.depth
     at = stream.schema.position(TIMES[depth - 1])
 
@@ -66,25 +134,110 @@ def next_round(stream: Stream, data: Schema, most: int, name: str) -> Stream:
             for reference, batch in rows:
                 later = batch.columns[at] + 1
                 if batch.rows and later.max() > most:
-                    row = int(later.argmax())
-                    found = {column: batch[column][row].item() for column in data.names}
-                    raise ValueError(
-                        f"operator {name!r}: after {most:,} rounds rows change still, {found} for one; if the loop "
-                        f"comes to an end, give it more: rounds={10 * most:_}"
+                    last = batch.take(np.flatnonzero(later > most))
+                    columns_then = [last[column].tolist()[:_FEW] for column in data.names]
+                    found = [dict(zip(data.names, row, strict=True)) for row in zip(*columns_then, strict=True)]
+                    raise UsageError(
+                        f"operator {name!r}: after {most:,} rounds {last.rows:,} rows of a batch change still, such as "
+                        f"{', '.join(map(str, found))}; if the loop comes to an end, give it more: rounds={10 * most:_}"
                     )
                 columns = (*batch.columns[:at], later, *batch.columns[at + 1 :])
-                output.give(reference, Batch.wrap(stream.schema, columns, batch.rows, of=batch))
+                output.give(reference, Batch.wrap(stream.schema, columns, batch.rows, batch.heaps, batch))
 
         return logic
 
     return stream.unary(name, stream.schema, construct, notify=Notify.NEVER)
 
 
-def require_words(name: str, schema: Schema) -> None:
-    """SchemaError for columns that cannot be compared by their words."""
-    for column, kind in zip(schema.names, schema.kinds, strict=True):
-        if kind.is_text or str(kind).startswith("float64"):
+def mapped(
+    stream: Stream,
+    data: Schema,
+    made: Schema,
+    depth: int,
+    function: Callable[[Batch], tuple[np.ndarray, Mapping[str, Any] | Batch]],
+    name: str,
+) -> Stream:
+    """Updates of other rows, which a function makes of batches of these, each of one of them."""
+    schema, count = schema_of_updates(made, depth), len(data)
+
+    def apply(batch: Batch) -> Batch:
+        heaps = batch.heaps[:count] if data.has_text else ()
+        rows = Batch.wrap(data, batch.columns[:count], batch.rows, heaps, batch)
+        of, columns = function(rows)
+        found = columns if isinstance(columns, Batch) and columns.schema == made else Batch(made, columns)
+        of = np.asarray(of)
+        if of.shape != (found.rows,) or (of.dtype.kind not in "iu" and of.size):
             raise SchemaError(
-                f"operator {name!r}: column {column!r} is {kind}; a collection is arranged by numbers that are whole, "
-                f"timestamps and booleans"
+                f"operator {name!r}: {found.rows} rows are made of {of.dtype} {of.shape}; say of each row that is made "
+                f"the number of the one that it is made of"
             )
+        if of.size and not 0 <= of.min() <= of.max() < batch.rows:
+            raise SchemaError(f"operator {name!r}: rows are made of row {of.max()} of a batch of {batch.rows}")
+        of = of.astype(np.int64)
+        hidden = [column[of] for column in batch.columns[count:]]
+        made_heaps = (*found.heaps, *[None] * len(hidden)) if made.has_text else ()
+        return Batch.wrap(schema, (*found.columns, *hidden), found.rows, made_heaps, found)
+
+    return stream.apply(name, schema, apply)
+
+
+def as_often(
+    stream: Stream, data: Schema, count: str, depth: int, function: Callable[[np.ndarray], np.ndarray], name: str
+) -> Stream:
+    """Updates of rows with a column that counts something, each as often as a function says of this count."""
+    schema = schema_of_updates(data, depth)
+    at, kept = stream.schema.position(count), [stream.schema.position(each) for each in schema.names]
+
+    def apply(batch: Batch) -> Batch:
+        times = np.asarray(function(batch.columns[at].copy()))
+        if times.shape != (batch.rows,) or times.dtype.kind not in "iu":
+            raise SchemaError(
+                f"operator {name!r}: the function returned {times.dtype} of shape {times.shape}; it must return a "
+                f"whole number for each of {batch.rows} counts"
+            )
+        columns = [batch.columns[position] for position in kept]
+        columns[-1] = columns[-1] * times.astype(np.int64)
+        heaps = tuple([batch.heaps[position] for position in kept]) if data.has_text else ()
+        return Batch.wrap(schema, tuple(columns), batch.rows, heaps, batch).filter(times != 0)
+
+    return stream.apply(name, schema, apply)
+
+
+def later_by(stream: Stream, by: Expression, name: str) -> Stream:
+    """Updates of the root scope, each later by what an expression says of its row."""
+    schema, at, span = stream.schema, stream.schema.position(TIMES[0]), "@by"
+    asked = select(stream, *schema.names, **{span: by})
+    if str(asked.schema.kind(span)) != "int64":
+        raise SchemaError(f"operator {name!r}: by is {asked.schema.kind(span)}; a number of units of time is int64")
+
+    def apply(batch: Batch) -> Batch:
+        spans = batch.columns[-1]
+        if batch.rows and spans.min() < 0:
+            raise UsageError(
+                f"operator {name!r}: a row cannot be there {-spans.min()} before its time, {batch.columns[at][0]} for "
+                f"one; by must be 0 or more"
+            )
+        columns = (*batch.columns[:at], batch.columns[at] + spans, *batch.columns[at + 1 : -1])
+        return Batch.wrap(schema, columns, batch.rows, batch.heaps[:-1], batch)
+
+    return asked.apply(name, schema, apply)
+
+
+def with_nulls(stream: Stream, data: Schema, depth: int, name: str) -> Stream:
+    """Updates with the columns of `data`: the stream's words as they are, null where it has no such column."""
+    schema = schema_of_updates(data, depth)
+    found = [stream.schema.positions.get(column) for column in schema.names]
+
+    def apply(batch: Batch) -> Batch:
+        columns = [
+            np.repeat(kind.null_word(), batch.rows) if at is None else batch.columns[at]
+            for at, kind in zip(found, schema.kinds, strict=True)
+        ]
+        heaps: list[np.ndarray | None] = []
+        if schema.has_text:
+            for at, kind in zip(found, schema.kinds, strict=True):
+                is_there = kind.is_text and at is not None
+                heaps.append(batch.heaps[at or 0] if is_there else np.zeros(0, np.uint8) if kind.is_text else None)
+        return Batch.wrap(schema, tuple(columns), batch.rows, tuple(heaps), of=batch)
+
+    return stream.apply(name, schema, apply)

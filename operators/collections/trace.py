@@ -1,50 +1,136 @@
 """An arrangement on one worker: what its operator seals, and who reads it."""
 
-from tokenring.operators.collections.frontiers import least_of
-from tokenring.operators.collections.updates import Sealed, Spine
+import os
+from collections.abc import Iterator, Sequence
+from tempfile import TemporaryFile
+from typing import Any
 
-Time = tuple[int, ...]
+import numpy as np
+
+from tokenring.engine import Batch, ConfigError, InputPort, Schema, TokenRef
+from tokenring.engine.times import COMPLETE, NestedTime
+from tokenring.operators.collections.updates import ALL, READ_SINCE, TAKEN, Sealed, Spine, least_of
+from tokenring.operators.collections.words import heaps_of
 
 
 class Reader:
-    """One who reads a trace: the batches that it has not taken yet, the number of those that it has, and `since`, what
-    it will ask for at the earliest (an antichain)."""
+    """One who looks up what a trace has: how many of its batches it has taken, and `since`, what it will ask for at the
+    earliest (an antichain)."""
 
-    def __init__(self, depth: int) -> None:
-        self.waiting: list[Sealed] = []
-        self.taken = 0
-        self.since: list[Time] = [(0,) * depth]
+    def __init__(self, spine: Spine, number: int) -> None:
+        self._spine, self.number = spine, number
+        self._since: list[NestedTime] = [(0,) * spine.depth]
 
-    def take(self) -> list[Sealed]:
-        """The batches that have come since the last time."""
-        taken, self.waiting = self.waiting, []
-        self.taken += len(taken)
-        return taken
+    @property
+    def taken(self) -> int:
+        """How many batches it has taken: what it sees of the trace are those before."""
+        return int(self._spine.readers[self.number, TAKEN])
+
+    @property
+    def since(self) -> list[NestedTime]:
+        """The times that it may ask for at the earliest; none: it asks no more."""
+        return self._since
+
+    @since.setter
+    def since(self, since: list[NestedTime]) -> None:
+        self._since = since
+        if self._spine.depth == 1:
+            self._spine.readers[self.number, READ_SINCE] = since[0][0] if since else COMPLETE
+
+    def take(self, port: InputPort) -> Iterator[tuple[TokenRef, np.ndarray]]:
+        """The batches that have come on the arrangement's stream, each with its reference: int64 (columns, rows)."""
+        for reference, batch in self.take_batches(port):
+            yield reference, table_of(batch)
+
+    def take_batches(self, port: InputPort) -> Iterator[tuple[TokenRef, Batch]]:
+        """The same, as they came."""
+        for reference, batch in port:
+            self._spine.readers[self.number, TAKEN] += 1
+            yield reference, batch
+
+    def leave(self) -> None:
+        """It reads no more."""
+        self._spine.leave(self.number)
 
 
 class Trace:
     """The batches of one arrangement on this worker. keys, data: how many columns are the key, the first ones, and data
-    at all; upper: what is finished in it, an antichain."""
+    at all; folder: where large batches are to lie in a file."""
 
-    def __init__(self, keys: int, data: int, depth: int) -> None:
+    def __init__(self, keys: int, data: int, depth: int, folder: str | None = None) -> None:
         self.keys, self.data, self.depth = keys, data, depth
-        self.spine = Spine(data, depth)
-        self.upper: list[Time] = [(0,) * depth]
+        self.spine = Spine(data, depth, folder)
         self.readers: list[Reader] = []
+        self._upper: list[NestedTime] = [(0,) * depth]
+
+    @property
+    def upper(self) -> list[NestedTime]:
+        """What is finished, an antichain; none: all."""
+        if self.depth > 1:
+            return self._upper
+        upper = self.spine.upper
+        return [(upper,)] if upper != COMPLETE else []
+
+    @upper.setter
+    def upper(self, upper: list[NestedTime]) -> None:
+        self._upper = upper
+        if self.depth == 1:
+            self.spine.upper = upper[0][0] if upper else COMPLETE
 
     def read(self) -> Reader:
-        """Begin to read, before anything is sealed."""
-        reader = Reader(self.depth)
+        """Begin to look up what is there, and to take the batches that come from now on."""
+        return self._reader(self.spine.added)
+
+    def read_all(self) -> Reader:
+        """Look up what is there, always all of it."""
+        return self._reader(ALL)
+
+    def hold(self, since: int) -> Reader:
+        """Look up what is there, all of it, as of this time of the root scope and later."""
+        reader = self.read_all()
+        reader.since = [(since,)]
+        return reader
+
+    def leave(self, reader: Reader) -> None:
+        """Somebody reads no more."""
+        self.readers.remove(reader)
+        reader.leave()
+
+    def _reader(self, taken: int) -> Reader:
+        reader = Reader(self.spine, self.spine.new_reader(taken))
         self.readers.append(reader)
         return reader
 
     def seal(self, batch: Sealed) -> None:
         """Add a batch, which all readers see next."""
-        spine = self.spine
-        spine.keep_apart(min([reader.taken for reader in self.readers], default=spine.added))
-        since = least_of([time for reader in self.readers for time in reader.since])
-        if since:  # else nobody asks any more
-            spine.compact(since)
-        spine.add(batch)
-        for reader in self.readers:
-            reader.waiting.append(batch)
+        if self.depth > 1:
+            since = least_of([time for reader in self.readers for time in reader.since])
+            if since:  # else nobody asks any more
+                self.spine.compact(since)
+        self.spine.add(batch.words)
+
+
+def folder_of_batches(name: str, folder: str | os.PathLike[str]) -> str:
+    """The folder as a path; ConfigError if no file can be made in it."""
+    try:
+        with TemporaryFile(dir=folder):
+            return os.fspath(folder)
+    except OSError as error:
+        raise ConfigError(
+            f"operator {name!r}: batches cannot lie in {os.fspath(folder)!r}: {error.strerror}; name a folder that is "
+            f"there, on a disk, and may be written to"
+        ) from None
+
+
+def table_of(batch: Batch) -> np.ndarray:
+    """A batch's columns as an int64 table (columns, rows)."""
+    table = np.empty((len(batch.columns), batch.rows), np.int64)
+    for column, words in zip(table, batch.columns, strict=True):
+        column[:] = words.view(np.int64)
+    return table
+
+
+def batch_of(schema: Schema, table: np.ndarray) -> Batch:
+    """Columns of a table of canonical words as a batch."""
+    columns: Sequence[Any] = [column.view(dtype) for column, dtype in zip(table, schema.dtypes, strict=True)]
+    return Batch.wrap(schema, tuple(columns), table.shape[1], heaps_of(schema))

@@ -1,45 +1,77 @@
-"""Updates of keys, found in all batches of a spine by one call."""
+"""What a spine has: updates of keys, found in all batches by one call; batches copied; how much there is."""
 
+import numpy as np
 
 from tokenring.engine import TABLE, WORDS, int64, kernel, void
-from tokenring.engine.compiled import table_at
-from tokenring.operators.collections.updates.merging import find_rows
+from tokenring.operators.collections.updates.directory import directory_words, find_by_directory, find_rows
+from tokenring.operators.collections.updates.parts import (
+    COUNT,
+    DIRECTORY,
+    END,
+    PART_ROOM,
+    ROWS,
+    TARGET,
+    TARGET_ROOM,
+    columns_of,
+    directory_at,
+    part_table,
+    parts_of,
+)
 
-# A row of a spine's table of batches: where a batch's words are, how many rows there is room for, how many there are.
-ADDRESS, ROOM, ROWS = range(3)
-BATCH_WORDS = 3
 
-
-@kernel(int64(TABLE, int64, int64, int64, TABLE, int64, TABLE, TABLE))
-def find_all(batches, count, columns, keys, asked, number, starts, stops):  # type: ignore[no-untyped-def]
-    """Where each batch has the rows of each of `number` keys; how many these are in all. columns: of each batch; keys:
-    of how many columns a key is; asked: int64 (keys, at least number), in order; starts, stops: int64 (batches, at
-    least number), written."""
-    total = 0
-    for batch in range(count):
-        table = table_at(batches[batch, ADDRESS], columns, batches[batch, ROOM])
-        find_rows(table, batches[batch, ROWS], keys, asked, number, starts[batch], stops[batch])
+@kernel(int64(WORDS, int64, int64, TABLE, int64, TABLE, TABLE))
+def find_all(spine, before, keys, asked, number, starts, stops):  # type: ignore[no-untyped-def]
+    """Where each part has the rows of each of `number` keys, none in those of addition number `before` and later; how
+    many these are in all. keys: of how many columns a key is; asked: int64 (keys, at least number), in order; starts,
+    stops: int64 (at least as many as there are parts, at least number), written."""
+    total, parts = 0, parts_of(spine)
+    for at in range(spine[COUNT]):
+        if parts[at, END] > before:
+            starts[at, :number] = 0
+            stops[at, :number] = 0
+            continue
+        table, rows = part_table(spine, parts, at), parts[at, ROWS]
+        if parts[at, DIRECTORY] != 0:
+            directory = directory_at(parts[at, DIRECTORY], parts[at, PART_ROOM])
+            find_by_directory(directory, table, rows, keys, asked, number, starts[at], stops[at])
+        else:
+            find_rows(table, rows, keys, asked, number, starts[at], stops[at])
         for key in range(number):
-            total += stops[batch, key] - starts[batch, key]
+            total += stops[at, key] - starts[at, key]
     return total
 
 
-@kernel(void(TABLE, int64, int64, int64, int64, TABLE, TABLE, TABLE, WORDS))
-def copy_found(batches, count, columns, keys, number, starts, stops, target, bounds):  # type: ignore[no-untyped-def]
+@kernel(void(WORDS, int64, int64, TABLE, TABLE, TABLE, WORDS))
+def copy_found(spine, keys, number, starts, stops, target, bounds):  # type: ignore[no-untyped-def]
     """Copy the rows that were found, key by key, without their keys. target: (columns - keys, rows found); bounds:
     (at least number + 1,): where those of each key begin."""
-    at = 0
+    at, parts, columns = 0, parts_of(spine), columns_of(spine)
     for key in range(number):
         bounds[key] = at
-        for batch in range(count):
-            first, last = starts[batch, key], stops[batch, key]
+        for part in range(spine[COUNT]):
+            first, last = starts[part, key], stops[part, key]
             if first < last:
-                table = table_at(batches[batch, ADDRESS], columns, batches[batch, ROOM])
+                table = part_table(spine, parts, part)
                 for column in range(keys, columns):
                     for row in range(first, last):
                         target[column - keys, at + row - first] = table[column, row]
                 at += last - first
     bounds[number] = at
+
+
+@kernel
+def rows_of_keys(spine, least, before, keys, asked, number):  # type: ignore[no-untyped-def]
+    """The updates of keys in the additions before one: without the keys, key by key, int64 (columns - keys, rows), and
+    where those of each key begin, and all end, int64 (number + 1,). least: where times have one coordinate, what was
+    earlier came then."""
+    count = spine[COUNT]
+    starts, stops = np.empty((count, number), np.int64), np.empty((count, number), np.int64)
+    found = find_all(spine, before, keys, asked, number, starts, stops)
+    target, bounds = np.empty((columns_of(spine) - keys, found), np.int64), np.empty(number + 1, np.int64)
+    copy_found(spine, keys, number, starts, stops, target, bounds)
+    if least > 0:
+        target[-2] = np.maximum(target[-2], least)
+    return target, bounds
 
 
 @kernel(int64(TABLE, int64, int64, TABLE, WORDS))
@@ -58,3 +90,37 @@ def distinct_keys(table, rows, keys, target, bounds):  # type: ignore[no-untyped
             made += 1
     bounds[made] = rows
     return made
+
+
+@kernel(void(WORDS, int64, WORDS))
+def sizes_of(spine, before, sizes):  # type: ignore[no-untyped-def]
+    """Write how many rows are kept in how many bytes, of the additions before this one, to sizes (2,)."""
+    sizes[:] = 0
+    parts = parts_of(spine)
+    for at in range(spine[COUNT]):
+        if parts[at, END] <= before:
+            sizes[0] += parts[at, ROWS]
+        room = parts[at, PART_ROOM] + (parts[at, TARGET] != 0) * parts[at, TARGET_ROOM]
+        sizes[1] += 8 * columns_of(spine) * room + 8 * directory_words(room)
+
+
+@kernel(int64(WORDS, int64))
+def parts_before(spine, before):  # type: ignore[no-untyped-def]
+    """How many parts there are of the additions before this one."""
+    parts, count = parts_of(spine), spine[COUNT]
+    while count > 0 and parts[count - 1, END] > before:
+        count -= 1
+    return count
+
+
+@kernel(int64(WORDS, int64, TABLE, int64))
+def copy_part(spine, at, target, room):  # type: ignore[no-untyped-def]
+    """Copy a part's updates; how many there are, and if there are more than `room`, nothing is copied."""
+    parts = parts_of(spine)
+    rows = parts[at, ROWS]
+    if rows <= room:
+        table = part_table(spine, parts, at)
+        for column in range(len(table)):
+            for row in range(rows):
+                target[column, row] = table[column, row]
+    return rows

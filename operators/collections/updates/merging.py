@@ -4,11 +4,11 @@ apart.
 
 import numpy as np
 
-from tokenring.engine import TABLE, WORDS, int64, kernel, void
+from tokenring.engine import TABLE, WORDS, int64, kernel
 from tokenring.operators.collections.updates.sorting import add_up, precedes, sort_rows
 
 # Words of a merge under way: the next row of either, the rows made.
-LEFT, RIGHT, MADE = range(3)
+LEFT, RIGHT, MERGE_MADE = range(3)
 MERGE_WORDS = 3
 
 
@@ -77,10 +77,10 @@ def merge_some(left, rows, right, others, target, state, data, frontier, fuel): 
     """Go on merging the first rows of two consolidated tables, for some `fuel` of them, in whole groups of rows with
     the same data; returns what is left of the fuel, which is more than 0 when all are done.
 
-    target: room for all rows of both; the rows made are rows 0..state[MADE] of it. state: MERGE_WORDS words. data: how
+    target: room for all rows of both; its first state[MERGE_MADE] rows are made. state: MERGE_WORDS words. data: how
     many columns of data. frontier: as `move_up` has it.
     """
-    i, j, made = state[LEFT], state[RIGHT], state[MADE]
+    i, j, made = state[LEFT], state[RIGHT], state[MERGE_MADE]
     while (i < rows or j < others) and fuel > 0:
         side = -1 if j >= others else 1 if i >= rows else precedes(left, i, right, j, 0, data)
         stop = _end_of_group(left, i, rows, data) if side <= 0 else i
@@ -99,41 +99,5 @@ def merge_some(left, rows, right, others, target, state, data, frontier, fuel): 
             made += 1
         if made - begun > 1:
             made = _settle(target, begun, made, data)
-    state[LEFT], state[RIGHT], state[MADE] = i, j, made
+    state[LEFT], state[RIGHT], state[MERGE_MADE] = i, j, made
     return fuel
-
-
-@kernel(void(TABLE, int64, int64, TABLE, int64, WORDS, WORDS))
-def find_rows(table, rows, keys, asked, count, starts, stops):  # type: ignore[no-untyped-def]
-    """Where, among the first rows of a table, those of each of `count` keys are: starts..stops, alike where there are
-    none. asked: int64 (keys, at least count), in order; keys: of how many columns a key is, the first of both."""
-    at = np.int64(0)
-    for number in range(count):
-        step = np.int64(1)  # gallop from where the last one was
-        low, high = at, at
-        while high < rows and precedes(table, high, asked, number, 0, keys) < 0:
-            low = high + 1
-            high += step
-            step += step
-        high = min(high, rows)
-        while low < high:
-            middle = (low + high) >> 1
-            if precedes(table, middle, asked, number, 0, keys) < 0:
-                low = middle + 1
-            else:
-                high = middle
-        starts[number] = low
-        step, high = np.int64(1), low
-        while high < rows and precedes(table, high, asked, number, 0, keys) == 0:
-            low = high + 1
-            high += step
-            step += step
-        high = min(high, rows)
-        while low < high:
-            middle = (low + high) >> 1
-            if precedes(table, middle, asked, number, 0, keys) <= 0:
-                low = middle + 1
-            else:
-                high = middle
-        stops[number] = low
-        at = low

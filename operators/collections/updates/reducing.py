@@ -8,197 +8,76 @@ where times are partially ordered, at the least upper bounds of these with times
 import numpy as np
 
 from tokenring.engine import TABLE, WORDS, int64, kernel
+from tokenring.operators.collections.updates.folding import (
+    DONE,
+    NO_ROOM,
+    is_before,
+    rows_there,
+    totals_of_parts,
+    totals_of_rows,
+)
+from tokenring.operators.collections.updates.moments import may_come, with_bounds, with_bounds_of_earlier
 from tokenring.operators.collections.updates.sorting import add_up, precedes, sort_rows
+from tokenring.operators.collections.words import by_value
 
 # What is made of the rows of a key: one row of totals; each row that is there, once; its first rows; one row of totals
-# whose parts (see `as_parts`) are what is there.
+# whose parts (see `to_parts`) are what is there.
 TOTALS, EACH, FIRST, PARTS = range(4)
-# Totals: how many rows; the sum, the least, the greatest of a column.
-COUNT, SUM, LEAST, GREATEST = range(4)
-HALF_BITS = 32
-LOWER_HALF = (1 << HALF_BITS) - 1
-
-
-# Why a call came back: all keys are done, there is no room, or a key is not as it may be.
-DONE, NO_ROOM, NEGATIVE, OVERFLOW = range(4)
-# Words that a call leaves behind: the key it goes on with, the rows made, the times put off.
-KEY, MADE, LATER = range(3)
+# Words that a call leaves behind: the key it goes on with, the rows made, the times put off; the time at which a key is
+# not as it may be.
+KEY, MADE, LATER, TIME = range(4)
 
 
 @kernel
-def _is_before(table, row, first, time):  # type: ignore[no-untyped-def]
-    """Whether the time of a row, in columns from `first` on, is less than or equal to `time`."""
-    for at in range(len(time)):
-        if table[first + at, row] > time[at]:
-            return False
-    return True
-
-
-@kernel
-def _may_come(frontier, time):  # type: ignore[no-untyped-def]
-    """Whether the time is not finished."""
-    for element in range(len(frontier)):
-        is_less = True
-        for at in range(len(time)):
-            is_less &= frontier[element, at] <= time[at]
-        if is_less:
-            return True
-    return False
-
-
-@kernel
-def _insert_time(times, count, time):  # type: ignore[no-untyped-def]
-    """Put a time among the first `count`, which rise, unless it is there; how many there are then."""
-    depth, at = len(time), count
-    while at > 0:
-        order = 0
-        for coordinate in range(depth):
-            if times[at - 1, coordinate] != time[coordinate]:
-                order = -1 if times[at - 1, coordinate] < time[coordinate] else 1
-                break
-        if order == 0:
-            return count
-        if order < 0:
-            break
-        at -= 1
-    for row in range(count, at, -1):
-        for coordinate in range(depth):
-            times[row, coordinate] = times[row - 1, coordinate]
-    for coordinate in range(depth):
-        times[at, coordinate] = time[coordinate]
-    return count + 1
-
-
-@kernel
-def _with_bounds(times, count, number, table, start, stop, first):  # type: ignore[no-untyped-def]
-    """Add the least upper bounds of time `number` and those of rows start..stop of a table: (times, how many)."""
-    depth = times.shape[1]
-    bound = np.empty(depth, np.int64)
+def _take_back(table, start, stop, first, outputs, time, changes, there):  # type: ignore[no-untyped-def]
+    """Write what was said up to a time, rows start..stop of a table with outputs from column `first` on, as taken away;
+    how many changes there are then."""
+    last = len(table) - 1
     for row in range(start, stop):
-        differs = False
-        for at in range(depth):
-            bound[at] = max(times[number, at], table[first + at, row])
-            differs |= bound[at] != times[number, at]
-        if differs:
-            if count == len(times):
-                more = np.empty((2 * count, depth), np.int64)
-                more[:count] = times
-                times = more
-            count = _insert_time(times, count, bound)
-    return times, count
+        if is_before(table, row, first + outputs, time):
+            for column in range(outputs):
+                changes[column, there] = table[first + column, row]
+            changes[outputs, there] = -table[last, row]
+            there += 1
+    return there
 
 
 @kernel
-def _whole(lower, upper):  # type: ignore[no-untyped-def]
-    """A sum of words from those of their lower and upper halves, and whether it is an int64."""
-    upper += lower >> HALF_BITS
-    sign = upper >> (HALF_BITS - 1)
-    return (upper << HALF_BITS) | (lower & LOWER_HALF), sign == 0 or sign == -1
+def _added_up(changes, there, outputs, net):  # type: ignore[no-untyped-def]
+    """Write the first changes in order and added up; how many are left."""
+    if there <= 2:  # what is there and what was, most of the time: alike, or two changes
+        order = -1 if there == 1 else precedes(changes, 0, changes, 1, 0, outputs)
+        first, second = (0, 1) if order < 0 else (1, 0)
+        for column in range(outputs + 1):
+            net[column, 0], net[column, 1] = changes[column, first], changes[column, second]
+        if order != 0:
+            return there
+        net[outputs, 0] += net[outputs, 1]
+        return 1 if net[outputs, 0] != 0 else 0
+    some, ranks = changes[:, :there].copy(), np.empty(there, np.int64)
+    sort_rows(some, outputs, ranks)
+    return add_up(some, ranks, net, 0)
 
 
-@kernel
-def _totals(rows, order, start, stop, values, time, parts, target):  # type: ignore[no-untyped-def]
-    """One row of totals over what is there of a key's rows at a time: (how many rows are made, DONE or what is wrong).
-    """
-    last, there, i = len(rows) - 1, np.int64(0), start
-    lower, upper = np.zeros(len(parts), np.int64), np.zeros(len(parts), np.int64)
-    for part in range(len(parts)):
-        target[part, 0] = 0
-    while i < stop:
-        first, count = order[i], np.int64(0)
-        while i < stop and precedes(rows, order[i], rows, first, 0, values) == 0:
-            if _is_before(rows, order[i], values, time):
-                count += rows[last, order[i]]
-            i += 1
-        if count < 0:
-            return 0, NEGATIVE
-        if count == 0:
-            continue
-        for part in range(len(parts)):
-            what, word = parts[part, 0], rows[parts[part, 1], first]
-            if what == COUNT:
-                target[part, 0] += count
-            elif what == SUM:
-                lower[part] += (word & LOWER_HALF) * count
-                upper[part] += (word >> HALF_BITS) * count
-            elif what == LEAST:
-                target[part, 0] = word if there == 0 else min(target[part, 0], word)
-            else:
-                target[part, 0] = word if there == 0 else max(target[part, 0], word)
-        there += count
-    for part in range(len(parts)):
-        if parts[part, 0] == SUM:
-            target[part, 0], is_in_range = _whole(lower[part], upper[part])
-            if not is_in_range:
-                return 0, OVERFLOW
-    target[len(parts), 0] = 1
-    return (1 if there > 0 else 0), DONE
-
-
-@kernel
-def _added_parts(rows, time, parts, target):  # type: ignore[no-untyped-def]
-    """One row of totals of which a key's rows are the parts: (how many rows are made, DONE or what is wrong)."""
-    last, most = len(rows) - 1, 0
-    for part in range(len(parts)):
-        most = max(most, parts[part, 1])
-    added = np.zeros(most + 2, np.int64)
-    for row in range(rows.shape[1]):
-        if rows[0, row] < len(added) and _is_before(rows, row, 1, time):
-            added[rows[0, row]] += rows[last, row]
-    if added[0] < 0 or (added[0] == 0 and added.any()):
-        return 0, NEGATIVE
-    for part in range(len(parts)):
-        number = parts[part, 1]
-        target[part, 0] = added[number]
-        if parts[part, 0] == SUM:
-            target[part, 0], is_in_range = _whole(added[number], added[number + 1])
-            if not is_in_range:
-                return 0, OVERFLOW
-    target[len(parts), 0] = 1
-    return (1 if added[0] > 0 else 0), DONE
-
-
-@kernel
-def _rows_there(rows, order, start, stop, values, time, most, target):  # type: ignore[no-untyped-def]
-    """The rows that are there of a key's at a time, each once; where `most` is more than 0, the first so many, as often
-    as they are there, where it is less, the last: (how many rows are made, DONE or what is wrong)."""
-    last, made, left, i = len(rows) - 1, 0, abs(most), start
-    while i < stop and (most == 0 or left > 0):
-        at = i if most >= 0 else start + stop - 1 - i
-        first, count = order[at], np.int64(0)
-        while i < stop:
-            at = i if most >= 0 else start + stop - 1 - i
-            if precedes(rows, order[at], rows, first, 0, values) != 0:
-                break
-            if _is_before(rows, order[at], values, time):
-                count += rows[last, order[at]]
-            i += 1
-        if count < 0:
-            return 0, NEGATIVE
-        if count > 0:
-            for column in range(values):
-                target[column, made] = rows[column, first]
-            target[values, made] = 1 if most == 0 else min(count, left)
-            left -= count
-            made += 1
-    return made, DONE
-
-
-@kernel(int64(TABLE, WORDS, TABLE, WORDS, TABLE, WORDS, int64, int64, TABLE, TABLE, TABLE, TABLE, WORDS))
+@kernel(int64(TABLE, WORDS, TABLE, WORDS, TABLE, WORDS, int64, int64, TABLE, TABLE, TABLE, TABLE, TABLE, WORDS))
 def reduce_keys(  # type: ignore[no-untyped-def]
-    rows, bounds, before, before_bounds, times, time_bounds, what, most, parts, frontier, made, later, state
+    rows, bounds, before, before_bounds, times, time_bounds, what, most, totals, kinds, frontier, made, later, state
 ):
     """For each key, from key state[KEY] on, the changes of its output: written behind state[MADE] rows of `made`
     (number of the key, output words, time, multiplicity); and the times that are not finished, behind state[LATER] rows
-    of `later` (number of the key, time). Returns DONE, or why it stopped at key state[KEY].
+    of `later` (number of the key, time). Returns DONE, or why it stopped at key state[KEY]; if it is not as it may be,
+    at the time that stands from state[TIME] on.
 
     rows: all updates of the keys (values, time, multiplicity), those of key i at bounds[i]..bounds[i + 1]; before: the
     same of their output so far; times: (times, coordinates), at which each key is to be looked at, rising, those of key
-    i at time_bounds[i]..; what: TOTALS or PARTS with `parts` (operation, column or part), EACH, or FIRST with `most`
-    rows, the last where that is less than 0; frontier: (elements, coordinates).
+    i at time_bounds[i]..; what: TOTALS or PARTS with `totals`, (totals, TOTAL_WORDS), EACH, or FIRST with `most` rows,
+    the last where that is less than 0; kinds: of the values, as `kinds_table` has them; frontier: (elements,
+    coordinates).
     """
     depth = times.shape[1]
     values, outputs = len(rows) - depth - 1, len(before) - depth - 1
+    changes = np.empty((outputs + 1, 16), np.int64)
+    net = np.empty_like(changes)
     for key in range(state[KEY], len(bounds) - 1):
         state[KEY] = key
         start, stop = bounds[key], bounds[key + 1]
@@ -208,11 +87,11 @@ def reduce_keys(  # type: ignore[no-untyped-def]
         some[:count] = times[time_bounds[key] : time_bounds[key + 1]]
         mine = rows[:, start:stop].copy()
         order = np.empty(stop - start, np.int64)
-        sort_rows(mine, values, order)
+        sort_rows(by_value(mine, values, kinds, most < 0) if what == FIRST else mine, values, order)
         begun, put_off = state[MADE], state[LATER]
         number = 0
         while number < count:
-            if _may_come(frontier, some[number]):
+            if may_come(frontier, some[number]):
                 if put_off == later.shape[1]:
                     state[MADE] = begun
                     return NO_ROOM
@@ -223,44 +102,28 @@ def reduce_keys(  # type: ignore[no-untyped-def]
                 number += 1
                 continue
             if depth > 1:
-                some, count = _with_bounds(some, count, number, rows, start, stop, values)
-                some, count = _with_bounds(some, count, number, before, first, last, outputs)
-                for other in range(number):
-                    bound = np.maximum(some[number], some[other])
-                    if (bound != some[number]).any():
-                        if count == len(some):
-                            more = np.empty((2 * count, depth), np.int64)
-                            more[:count] = some
-                            some = more
-                        count = _insert_time(some, count, bound)
+                some, count = with_bounds(some, count, number, rows, start, stop, values)
+                some, count = with_bounds(some, count, number, before, first, last, outputs)
+                some, count = with_bounds_of_earlier(some, count, number)
             time = some[number]
             most_rows = 1 if what in (TOTALS, PARTS) else stop - start
-            changes = np.empty((outputs + 1, most_rows + last - first + state[MADE] - begun), np.int64)
+            most_changes = most_rows + last - first + state[MADE] - begun
+            if most_changes > changes.shape[1]:
+                changes = np.empty((outputs + 1, 2 * most_changes), np.int64)
+                net = np.empty_like(changes)
             if what == PARTS:
-                there, wrong = _added_parts(mine, time, parts, changes)
+                there, wrong = totals_of_parts(mine, time, totals, changes)
             elif what == TOTALS:
-                there, wrong = _totals(mine, order, 0, stop - start, values, time, parts, changes)
+                there, wrong = totals_of_rows(mine, order, values, time, totals, kinds, changes)
             else:
-                there, wrong = _rows_there(mine, order, 0, stop - start, values, time, most, changes)
+                there, wrong = rows_there(mine, order, values, time, most, changes)
             if wrong != DONE:
+                for at in range(depth):
+                    state[TIME + at] = time[at]
                 return wrong
-            for row in range(first, last):
-                if _is_before(before, row, outputs, time):
-                    for column in range(outputs):
-                        changes[column, there] = before[column, row]
-                    changes[outputs, there] = -before[outputs + depth, row]
-                    there += 1
-            for row in range(begun, state[MADE]):
-                if _is_before(made, row, 1 + outputs, time):
-                    for column in range(outputs):
-                        changes[column, there] = made[1 + column, row]
-                    changes[outputs, there] = -made[1 + outputs + depth, row]
-                    there += 1
-            changes = changes[:, :there].copy()
-            net = np.empty_like(changes)
-            ranks = np.empty(there, np.int64)
-            sort_rows(changes, outputs, ranks)
-            there = add_up(changes, ranks, net, 0)
+            there = _take_back(before, first, last, 0, outputs, time, changes, there)
+            there = _take_back(made, begun, state[MADE], 1, outputs, time, changes, there)
+            there = _added_up(changes, there, outputs, net) if there > 0 else 0
             if state[MADE] + there > made.shape[1]:
                 state[MADE] = begun
                 return NO_ROOM

@@ -13,6 +13,7 @@ _FEW = 24  # rows that are sorted by inserting each
 _DIGIT_BITS = 8
 _DIGITS = 1 << _DIGIT_BITS
 _PART_ROWS = 1 << 12  # of a large table that are sorted at once
+LARGE = 2 * _PART_ROWS
 _MOST_BITS = 12  # of the first column by which it is dealt: more parts than that are not written to side by side
 
 
@@ -125,18 +126,14 @@ def add_up(table, order, target, made):  # type: ignore[no-untyped-def]
     return made
 
 
-@kernel(int64(TABLE, TABLE, int64, WORDS, int64))
-def _deal(table, target, last, bounds, bits):  # type: ignore[no-untyped-def]
-    """Copy the rows of a table in the order of the first `bits` bits in which words of the first column differ from its
-    least, those that are alike as they are. bounds: (1 + 2 ** bits,), where the rows of each value begin, and end;
-    returns how many values there are, 0 if all words are alike: nothing is copied then."""
-    rows = table.shape[1]
-    column = table[0]
+@kernel
+def _deal(table, rows, target, bounds, bits):  # type: ignore[no-untyped-def]
+    """Copy the first rows of a table in the order of the first `bits` bits in which words of the first column differ
+    from its least, those that are alike as they are. bounds: (1 + 2 ** bits,), where the rows of each value begin, and
+    end."""
+    column = table[0][:rows]
     least, most = column.min(), column.max()
-    spread = np.uint64(most) - np.uint64(least)
-    if spread == 0:
-        return 0
-    shift = np.uint64(0)
+    spread, shift = np.uint64(most) - np.uint64(least), np.uint64(0)
     while (spread >> shift) >> np.uint64(bits) != 0:
         shift += np.uint64(1)
     bounds[:] = 0
@@ -148,38 +145,49 @@ def _deal(table, target, last, bounds, bits):  # type: ignore[no-untyped-def]
         value = np.int64((np.uint64(column[row]) - np.uint64(least)) >> shift)  # type: ignore[assignment]
         at = bounds[value]
         bounds[value] += 1
-        for other in range(last + 1):
+        for other in range(len(table)):
             target[other, at] = table[other, row]
     for value in range(len(bounds) - 1, 0, -1):
         bounds[value] = bounds[value - 1]
     bounds[0] = 0
-    return len(bounds) - 1
+
+
+@kernel
+def deal(table, rows, target):  # type: ignore[no-untyped-def]
+    """Copy the first rows of a table to parts that a cache holds, in order of each other: where each begins, and all
+    end. target: int64 (columns, rows)."""
+    bits = 0
+    while bits < _MOST_BITS and rows >> bits > _PART_ROWS:
+        bits += 1
+    bounds = np.zeros(1 + (1 << bits), np.int64)
+    _deal(table, rows, target, bounds, bits)
+    return bounds
+
+
+@kernel
+def _put_in_order(table, target, made):  # type: ignore[no-untyped-def]
+    """Write a table's updates in order and added up, from row `made` of the target on; where they end."""
+    order = np.empty(table.shape[1], np.int64)
+    sort_rows(table, len(table) - 1, order)
+    return add_up(table, order, target, made)
+
+
+@kernel
+def consolidate_dealt(dealt, bounds, target):  # type: ignore[no-untyped-def]
+    """Write dealt updates in order and added up; returns how many."""
+    made = 0
+    for part in range(len(bounds) - 1):
+        if bounds[part + 1] > bounds[part]:
+            made = _put_in_order(dealt[:, bounds[part] : bounds[part + 1]].copy(), target, made)
+    return made
 
 
 @kernel(int64(TABLE, TABLE))
 def consolidate(table, target):  # type: ignore[no-untyped-def]
-    """Write the updates in order and added up; returns how many. target: as many columns, room for all rows. A large
-    table is dealt into parts first that a cache holds."""
-    rows, last = table.shape[1], len(table) - 1
-    if rows < 2 * _PART_ROWS:
-        order = np.empty(rows, np.int64)
-        sort_rows(table, last, order)
-        return add_up(table, order, target, 0)
-    bits = 1
-    while bits < _MOST_BITS and rows >> bits > _PART_ROWS:
-        bits += 1
-    bounds = np.zeros(1 + (1 << bits), np.int64)
+    """Write the updates in order and added up; returns how many. target: as many columns, room for all rows."""
+    rows = table.shape[1]
+    if rows < LARGE:
+        return _put_in_order(table, target, 0)
     dealt = np.empty_like(table)
-    if _deal(table, dealt, last, bounds, bits) == 0:
-        order = np.empty(rows, np.int64)
-        sort_rows(table, last, order)
-        return add_up(table, order, target, 0)
-    made = 0
-    for part in range(len(bounds) - 1):
-        count = bounds[part + 1] - bounds[part]
-        if count > 0:
-            some = dealt[:, bounds[part] : bounds[part + 1]].copy()
-            order = np.empty(count, np.int64)
-            sort_rows(some, last, order)
-            made = add_up(some, order, target, made)
-    return made
+    bounds = deal(table, rows, dealt)
+    return consolidate_dealt(dealt, bounds, target)

@@ -1,65 +1,60 @@
-"""What was ever sealed of a collection, as batches of few sizes, which are merged a little whenever some are added."""
+"""A spine as Python sees it: what was ever sealed of a collection, and who reads it."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, Self
+from tempfile import TemporaryFile
 
 import numpy as np
 
 from tokenring.engine.compiled import address_of
-from tokenring.operators.collections.updates.finding import BATCH_WORDS
-from tokenring.operators.collections.updates.merging import MADE, MERGE_WORDS, merge_some
+from tokenring.engine.times import NestedTime
+from tokenring.operators.collections.updates.blocks import FILE, MAPPED
+from tokenring.operators.collections.updates.finding import copy_found, copy_part, find_all, parts_before, sizes_of
+from tokenring.operators.collections.updates.parts import (
+    ADDED,
+    COUNT,
+    DATA,
+    DEPTH,
+    ELEMENTS,
+    FILE_AT,
+    NOT_READING,
+    READER_COUNT,
+    READER_WORDS,
+    READERS,
+    SINCE,
+    SPINE_WORDS,
+    TAKEN,
+    UNDER_WAY,
+    UPPER,
+    add_consolidated,
+    free_spine,
+    work_on,
+)
 from tokenring.operators.collections.updates.sealed import Sealed
-
-_FUEL_A_ROW = 4  # rows that each merge takes for a row that is added
-_LEAST_FUEL = 256
-_ALIKE = 2  # a batch is merged with the one before it once that is not so many times as large
-
-Time = tuple[int, ...]
-
-
-class _Whole(NamedTuple):
-    """A batch that is not being merged, of the additions before number `end`. words: as kernels see it."""
-
-    batch: Sealed
-    end: int
-    words: tuple[int, int, int]
-    rows: int
-
-    @classmethod
-    def of(cls, batch: Sealed, end: int) -> Self:
-        return cls(batch, end, (address_of(batch.table), batch.table.shape[1], batch.rows), batch.rows)
-
-
-class _Merge:
-    """Two neighbours that are being merged; until that is done they are read."""
-
-    def __init__(self, left: _Whole, right: _Whole, frontier: np.ndarray) -> None:
-        self.left, self.right = left, right
-        self.rows, self.end = left.rows + right.rows, right.end
-        self._frontier = frontier
-        self._target = np.empty((len(left.batch.table), self.rows), np.int64)  # what is not used takes no memory
-        self._state = np.zeros(MERGE_WORDS, np.int64)
-
-    def work(self, data: int, fuel: int) -> _Whole | None:
-        """Go on for so many rows: the whole batch once it is done."""
-        left = merge_some(*self.left.batch, *self.right.batch, self._target, self._state, data, self._frontier, fuel)
-        return _Whole.of(Sealed(self._target, int(self._state[MADE])), self.end) if left > 0 else None
 
 
 class Spine:
     """Batches of consolidated updates, the oldest and largest first, no two neighbours alike in size for long.
 
-    data, depth: how many columns are data, and coordinates of times.
+    data, depth: how many columns are data, and coordinates of times. `words` is the kernels' one handle on it.
     """
 
-    def __init__(self, data: int, depth: int) -> None:
+    least = 0
+
+    def __init__(self, data: int, depth: int, folder: str | None = None) -> None:
+        """folder: where large batches are to lie in a file without a name."""
         self.data, self.depth = data, depth
-        self.added = 0
-        """How many batches were added."""
-        self._parts: list[_Whole | _Merge] = []
-        self._since = np.zeros((1, depth), np.int64)
-        self._apart: int | None = None
-        self._tables: dict[int, tuple[np.ndarray, list[Sealed]]] = {}
+        self.words = np.zeros(SPINE_WORDS, np.int64)
+        self._file = None if folder is None else TemporaryFile(dir=folder)  # noqa: SIM115
+        self.words[FILE_AT + FILE] = -1 if self._file is None else self._file.fileno()
+        self.words[DATA], self.words[DEPTH] = data, depth
+        self.readers = np.zeros((0, READER_WORDS), np.int64)
+        """For each reader how many additions it has taken, and, where times have one coordinate, the least time that it
+        may still ask for."""
+        self._compacted: Sequence[NestedTime] = ()
+        self.compact([(0,) * depth])
+
+    def __del__(self) -> None:
+        free_spine(self.words)
 
     @property
     def columns(self) -> int:
@@ -67,78 +62,113 @@ class Spine:
         return self.data + self.depth + 1
 
     @property
+    def upper(self) -> int:
+        """What is finished, where times have one coordinate."""
+        return int(self.words[UPPER])
+
+    @upper.setter
+    def upper(self, upper: int) -> None:
+        self.words[UPPER] = upper
+
+    @property
+    def added(self) -> int:
+        """How many batches were added."""
+        return int(self.words[ADDED])
+
+    @property
+    def count(self) -> int:
+        """How many batches are kept."""
+        return int(self.words[COUNT])
+
+    @property
     def rows(self) -> int:
         """How many updates are kept."""
-        return sum([part.rows for part in self._parts])
+        return self._sizes()[0]
 
     @property
     def size_bytes(self) -> int:
         """What they take; merges under way count with all that they will."""
-        return sum([8 * self.columns * part.rows * (2 if isinstance(part, _Merge) else 1) for part in self._parts])
+        return self._sizes()[1]
 
-    def batches(self, before: int | None = None) -> list[Sealed]:
-        """The batches to be read, the oldest first; of the additions before this one, which are kept apart."""
-        return self.table(before)[1]
+    @property
+    def mapped_bytes(self) -> int:
+        """How many of them lie in the file."""
+        return int(self.words[FILE_AT + MAPPED])
 
-    def table(self, before: int | None = None) -> tuple[np.ndarray, list[Sealed]]:
-        """The same as a kernel sees them, int64 (batches, BATCH_WORDS), and themselves, to be kept as long as that."""
-        end = self.added if before is None else before
-        found = self._tables.get(end)
-        if found is None:
-            wholes: list[_Whole] = []
-            for part in self._parts:
-                wholes += [part] if isinstance(part, _Whole) else [part.left, part.right]
-            wholes = [whole for whole in wholes if whole.end <= end]
-            words = np.array([whole.words for whole in wholes], np.int64).reshape(len(wholes), BATCH_WORDS)
-            found = self._tables[end] = words, [whole.batch for whole in wholes]
+    def _sizes(self, before: int | None = None) -> list[int]:
+        sizes = np.zeros(2, np.int64)
+        sizes_of(self.words, self.added if before is None else before, sizes)
+        found: list[int] = sizes.tolist()
         return found
 
-    def keep_apart(self, first: int) -> None:
-        """Merge no batches of addition number `first` and later with others: somebody reads what was before."""
-        self._apart = first
+    def new_reader(self, taken: int) -> int:
+        """The number of a new reader, who has taken so many additions and may ask for every time."""
+        gone = np.flatnonzero(self.readers[:, TAKEN] == NOT_READING)
+        if len(gone):
+            self.readers[gone[0]] = taken, 0
+            return int(gone[0])
+        self.readers = np.concatenate([self.readers, np.array([[taken, 0]])])
+        self.words[READERS], self.words[READER_COUNT] = address_of(self.readers), len(self.readers)
+        return len(self.readers) - 1
 
-    def compact(self, since: Sequence[Time]) -> None:
-        """Nobody asks any more for what was before `since`, an antichain; merges that begin from now on heed it."""
+    def leave(self, reader: int) -> None:
+        """A reader is gone."""
+        self.readers[reader] = NOT_READING
+
+    def batches(self, before: int | None = None) -> list[Sealed]:
+        """Copies of all that are to be read, the oldest first; of the additions before this one."""
+        found = []
+        for at in range(parts_before(self.words, self.added if before is None else before)):
+            rows = int(copy_part(self.words, at, np.empty((self.columns, 0), np.int64), -1))
+            table = np.empty((self.columns, rows), np.int64)
+            copy_part(self.words, at, table, rows)
+            found.append(Sealed(table, rows))
+        return found
+
+    def rows_of_keys(
+        self, keys: int, asked: np.ndarray, before: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The updates of different keys, which rise, in int64 (keys, n): without them, key by key, int64 (values,
+        coordinates, multiplicity; rows); and where those of each key begin, and all end, int64 (n + 1,). before: of the
+        additions before this one."""
+        number, count = asked.shape[1], int(self.words[COUNT])
+        places = np.empty((2 * count, number), np.int64)
+        starts, stops = places[:count], places[count:]
+        before = self.added if before is None else before
+        found = find_all(self.words, before, keys, asked, number, starts, stops)
+        target, bounds = np.empty((self.columns - keys, found), np.int64), np.empty(number + 1, np.int64)
+        copy_found(self.words, keys, number, starts, stops, target, bounds)
+        return target, bounds
+
+    def compact(self, since: Sequence[NestedTime]) -> None:
+        """Nobody asks any more for what was before `since`, an antichain."""
+        if self._compacted == since:
+            return
+        self._compacted = since
         self._since = np.array(since, np.int64).reshape(len(since), self.depth)
+        self.words[SINCE], self.words[ELEMENTS] = address_of(self._since), len(since)
 
-    def add(self, batch: Sealed) -> None:
-        """Add updates that are later than those before; merges go on in proportion."""
-        self.added += 1
-        self._tables.clear()
-        if batch.rows:
-            self._parts.append(_Whole.of(batch, self.added))
-            self.work(_LEAST_FUEL + _FUEL_A_ROW * batch.rows)
+    def add(self, updates: np.ndarray) -> None:
+        """Add consolidated updates, of shape (columns, rows), that are later than those before; merges go on in
+        proportion."""
+        add_consolidated(self.words, np.ascontiguousarray(updates))
 
-    def work(self, fuel: int) -> bool:
-        """Let each merge go on for so many rows; whether any is under way still."""
-        is_busy, is_done = self._begin(), False
-        for at, part in enumerate(self._parts):
-            if isinstance(part, _Merge):
-                done = part.work(self.data, fuel)
-                if done is not None:
-                    self._parts[at] = done
-                    is_done = True
-                else:
-                    is_busy = True
-        if is_done:
-            self._tables.clear()
-            self._parts = [part for part in self._parts if part.rows]
-            is_busy |= self._begin()
-        return is_busy
+    def work(self, fuel: int) -> int:
+        """Let each merge go on for so many rows; how many are under way still."""
+        work_on(self.words, fuel)
+        return int(self.words[UNDER_WAY])
 
-    def _begin(self) -> bool:
-        """Begin to merge neighbours that are alike, the newest first; whether there were any."""
-        at, has_begun = len(self._parts) - 1, False
-        while at > 0:
-            older, newer = self._parts[at - 1], self._parts[at]
-            if (
-                isinstance(older, _Whole)
-                and isinstance(newer, _Whole)
-                and older.rows < _ALIKE * newer.rows
-                and (self._apart is None or newer.end <= self._apart)
-            ):
-                self._parts[at - 1 : at + 1] = [_Merge(older, newer, self._since)]
-                has_begun = True
-                at -= 1
-            at -= 1
-        return has_begun
+
+class SpineSince:
+    """A spine as it is read from a time of the root scope on: what was before came at `least`."""
+
+    def __init__(self, spine: Spine, least: int) -> None:
+        self.spine, self.least, self.words = spine, least, spine.words
+
+    def rows_of_keys(
+        self, keys: int, asked: np.ndarray, before: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """See `Spine.rows_of_keys`."""
+        rows, bounds = self.spine.rows_of_keys(keys, asked, before)
+        np.maximum(rows[-2], self.least, out=rows[-2])
+        return rows, bounds

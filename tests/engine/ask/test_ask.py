@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-import tokenring.engine.ask.asker
 from tests.imports import ROOT
 from tokenring.engine import UsageError, WorkerError
-from tokenring.engine.ask.answer import private_folder, question_folder, write_whole
+from tokenring.engine.ask import asker
+from tokenring.engine.ask.answer import private_folder, question_folder, require_private, write_whole
 from tokenring.engine.ask.asker import Group, ask, running_groups
 
 WATCHDOG_S = 60
@@ -166,12 +166,12 @@ def test_a_process_without_a_group_is_left_alone() -> None:
 def test_a_worker_that_the_first_look_missed_is_asked_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with stuck(tmp_path) as (group, _):
         missed = [group.workers[0]]
-        launcher_of = tokenring.engine.ask.asker._launcher_of
+        launcher_of = asker._launcher_of
 
         def once_blind(process: int) -> int:
             return 0 if missed and process == missed[0] and missed.pop() else launcher_of(process)
 
-        monkeypatch.setattr(tokenring.engine.ask.asker, "_launcher_of", once_blind)
+        monkeypatch.setattr(asker, "_launcher_of", once_blind)
         assert ask(group.launcher).at.keys() == {0, 1}
         assert not missed
 
@@ -183,6 +183,25 @@ def test_a_folder_that_others_may_enter_is_not_used(monkeypatch: pytest.MonkeyPa
             monkeypatch.setattr(f"{name}.private_folder", lambda: tmp_path / "open")
         with pytest.raises(UsageError, match="not a folder of this user alone"):
             ask(group.launcher)
+
+
+def test_the_private_folder_may_go_at_any_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Whoever is done with a question removes the private folder if it is empty, also just before another asks."""
+    private = tmp_path / "private"
+    looks = iter(range(3))
+
+    def removed_before_use(folder: Path) -> None:
+        if next(looks, None) is not None:
+            folder.rmdir()
+        require_private(folder)
+
+    monkeypatch.setattr(asker, "private_folder", lambda: private)
+    monkeypatch.setattr(asker, "require_private", removed_before_use)
+    asker.make_folder(private / "question")
+    assert (private / "question").is_dir()
+    assert next(looks, None) is None
+    with pytest.raises(FileExistsError):
+        asker.make_folder(private / "question")
 
 
 BUSY = """

@@ -5,10 +5,11 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokenring.operators.collections.updates import Sealed, Spine, find_rows
+from tokenring.operators.collections.updates import ALL, READ_SINCE, Sealed, Spine, find_rows
 
 SMALL = st.integers(-3, 3)
 ROWS = st.lists(st.tuples(SMALL, SMALL, st.integers(0, 4), st.integers(0, 3), st.integers(-2, 2)), max_size=120)
@@ -63,9 +64,10 @@ def test_a_spine_tells_every_later_collection(
     """However it was merged and compacted: at all times beyond the frontier."""
     since = [one for one in elements if not any(other != one and all(np.less_equal(other, one)) for other in elements)]
     spine = Spine(2, 2)
+    spine.new_reader(ALL)
     spine.compact(sorted(set(since)))
     for piece in pieces:
-        spine.add(Sealed.of(table_of(piece)))
+        spine.add(Sealed.of(table_of(piece)).words)
     while spine.work(7):
         pass
     for batch in spine.batches():
@@ -80,15 +82,36 @@ def test_a_spine_tells_every_later_collection(
 def test_a_spine_has_few_batches_and_forgets_what_cancels() -> None:
     random = np.random.default_rng(3)
     spine = Spine(1, 1)
+    reader = spine.new_reader(ALL)
     most = 0
     for time in range(2_000):
         keys = random.integers(0, 300, 20)
-        spine.compact([(time,)])
+        spine.readers[reader, READ_SINCE] = time
         table = np.stack([keys, np.full(20, time), random.choice([-1, 1], 20)])
-        spine.add(Sealed.of(np.ascontiguousarray(table)))
+        spine.add(Sealed.of(np.ascontiguousarray(table)).words)
         most = max(most, len(spine.batches()))
     assert most <= 24
     assert spine.rows < 3_000  # 300 keys, and what merges have not come to
+
+
+@pytest.mark.parametrize("spread", [500, 5_000, 1 << 63])
+def test_keys_are_found_in_batches_with_directories(spread: int) -> None:
+    """Dense keys, sparse ones, and of all words; after merges, some of which go on still."""
+    random = np.random.default_rng(spread)
+    spine, pieces = Spine(2, 1), []
+    spine.new_reader(ALL)
+    for time in range(30):
+        rows = int(random.choice([1, 3, 50, 3_000, 9_000]))
+        keys = random.integers(-spread, spread - 1, rows)
+        pieces.append(np.stack([keys, random.integers(0, 3, rows), np.full(rows, time), random.choice([-1, 1], rows)]))
+        spine.add(Sealed.of(pieces[-1]).words)
+    there = np.concatenate(pieces, axis=1)
+    ends = [-(1 << 63), (1 << 63) - 1]
+    asked = np.unique([*random.choice(there[0], 100), *random.integers(*ends, 50), *ends])
+    found, bounds = spine.rows_of_keys(1, asked.reshape(1, -1))
+    for number, key in enumerate(asked):
+        own = found[:, bounds[number] : bounds[number + 1]]
+        assert total([own[[0, 2]]]) == total([there[1:, there[0] == key][[0, 2]]])
 
 
 @given(ROWS, st.lists(SMALL, max_size=20))

@@ -1,0 +1,88 @@
+"""The asker's side of requests to a running group: a folder that is there for as long as the request lasts."""
+
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from tokenring.engine.ask.answer import SIGNAL, private_folder, write_whole
+from tokenring.engine.ask.asker import Group, make_folder
+from tokenring.engine.ask.requests import requests_of
+from tokenring.engine.errors import WorkerError
+from tokenring.shm.memory import process_start_ticks
+
+_PAUSE_S = 0.002
+
+
+class Request:
+    """Something that was asked of all workers of a group."""
+
+    def __init__(self, group: Group, folder: Path, meanwhile: Callable[[], None]) -> None:
+        self.group, self.folder = group, folder
+        self._meanwhile = meanwhile
+
+    def answers(self, timeout_s: float, unless_error: bool = False) -> list[dict[str, Any]]:
+        """What the workers say, once all have; or, with `unless_error`, one cannot. Raises WorkerError if one takes no
+        step in time."""
+
+        def is_enough() -> bool:
+            answers = self._answers
+            if unless_error and any(["error" in answer for answer in answers]):
+                return True
+            return bool(answers) and len(answers) == answers[0]["peers"]
+
+        self.wait(is_enough, timeout_s)
+        return sorted(self._answers, key=lambda answer: answer["worker"])
+
+    def wait(self, condition: Callable[[], bool], timeout_s: float) -> None:
+        """Wait until it is fulfilled. Raises WorkerError if the group ends, or the time."""
+        deadline = time.monotonic() + timeout_s
+        while not condition():
+            self._meanwhile()
+            if not process_start_ticks(self.group.launcher):
+                raise WorkerError(f"the group of process {self.group.launcher} has ended")
+            if time.monotonic() > deadline:
+                raise WorkerError(
+                    f"{len(self._answers)} of {len(self.group.workers)} workers of the group of process "
+                    f"{self.group.launcher} answered within {timeout_s:g} s: the others take no steps, or wait for "
+                    f"their peers; try again, or with a longer --timeout"
+                )
+            time.sleep(_PAUSE_S)
+
+    @property
+    def _answers(self) -> list[dict[str, Any]]:
+        return [orjson.loads(path.read_bytes()) for path in sorted(self.folder.glob("[0-9]*.json"))]
+
+
+@contextmanager
+def requested(
+    group: Group, kind: str, question: Mapping[str, Any], meanwhile: Callable[[], None] = lambda: None
+) -> Iterator[Request]:
+    """Ask for something within the block. Should this process be killed, the workers notice it. meanwhile: called over
+    and over while the workers are waited for."""
+    folder = _make_folder(group, kind)
+    me = os.getpid()
+    try:
+        asker = {"asker": me, "since": process_start_ticks(me), "workers": group.workers}
+        write_whole(folder / "question.json", {**question, **asker})
+        for worker in group.workers:
+            with suppress(ProcessLookupError):
+                os.kill(worker, SIGNAL)
+        yield Request(group, folder, meanwhile)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):  # others ask
+            private_folder().rmdir()
+
+
+def _make_folder(group: Group, kind: str) -> Path:
+    requests_of("*")  # removes what is left of others
+    folder = private_folder() / f"{kind}-{group.launcher}-{secrets.token_hex(8)}"
+    make_folder(folder)
+    return folder

@@ -1,0 +1,112 @@
+"""A worker's side of requests from outside: what a folder asks for is begun at the beginning of a step, and goes on for
+as long as the folder is there and who made it lives.
+
+The signal only says that there is something to look at. The look itself is taken at the beginning of a step, as a
+timer: what is asked for may change counts, for which the middle of a step is no place. While something is asked for the
+worker looks again some times a second; otherwise nothing of this costs a step anything.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Protocol
+
+import orjson
+
+from tokenring.engine.ask.answer import private_folder, require_private, write_whole
+from tokenring.engine.errors import TokenRingError, UsageError
+from tokenring.engine.worker import Worker
+from tokenring.shm.memory import process_start_ticks
+
+_LOOK_EVERY_NS = 50_000_000
+
+
+class Session(Protocol):
+    """What a worker does for one request."""
+
+    def look(self) -> int:
+        """Go on with it; in how many nanoseconds to look again, 0 if nothing but the end of the request matters."""
+
+    def leave(self) -> None:
+        """The request is over."""
+
+
+Begin = Callable[[Any, Path, Mapping[str, Any]], Session]
+"""Of a worker, the request's folder and its question."""
+
+
+def requests_of(launcher: int | str) -> dict[Path, dict[str, Any]]:
+    """What is asked of the group of the process `launcher` ("*": of any), by folder. The folders of askers that were
+    killed are removed.
+    """
+    found: dict[Path, dict[str, Any]] = {}
+    try:
+        require_private(private_folder())
+        folders = sorted(private_folder().glob(f"[a-z]*-{launcher}-*"))
+    except FileNotFoundError:  # nobody asks, or the last who did has just gone
+        return found
+    for folder in folders:
+        with suppress(OSError, ValueError):  # it is being made, or removed
+            question = orjson.loads((folder / "question.json").read_bytes())
+            if process_start_ticks(question["asker"]) == question["since"]:
+                found[folder] = question
+            else:
+                shutil.rmtree(folder, ignore_errors=True)
+    return found
+
+
+class Requests:
+    """What is asked of this worker."""
+
+    def __init__(self, worker: Worker, launcher: int, begin: Mapping[str, Begin]) -> None:
+        """begin: what begins the answer to each kind that all workers know."""
+        self._worker = worker
+        self._launcher = launcher
+        self._begin: Mapping[str, Begin] = {**begin, **worker.answering}
+        self._known: dict[Path, Session | None] = {}
+        worker.schedule.look_outside = self._look
+
+    def noticed(self) -> None:
+        """A signal came, at whatever instant: look soon, if there is anything new."""
+        if requests_of(self._launcher).keys() - self._known.keys():
+            self._worker.schedule.look_outside_after(0)
+
+    def _look(self) -> None:
+        try:
+            wanted = requests_of(self._launcher)
+        except UsageError:  # the folder is not this user's alone: who asks is told
+            wanted = {}
+        for folder in [folder for folder in self._known if folder not in wanted]:
+            session = self._known.pop(folder)
+            if session is not None:
+                session.leave()
+        again_ns = _LOOK_EVERY_NS
+        for folder, question in wanted.items():
+            if folder not in self._known:
+                self._known[folder] = self._begun(folder, question)
+            session = self._known[folder]
+            if session is not None:
+                again_ns = min(session.look() or again_ns, again_ns)
+        if self._known:
+            self._worker.schedule.look_outside_after(again_ns)
+
+    def _begun(self, folder: Path, question: dict[str, Any]) -> Session | None:
+        """Begin what is asked for; None if it cannot be, or is of another group of the same launcher."""
+        if os.getpid() not in question["workers"]:
+            return None
+        worker, kind = self._worker, folder.name.partition("-")[0]
+        try:
+            if kind not in self._begin:
+                raise TokenRingError(f"the workers of this group answer no request {kind!r}; run it by tr.execute")
+            return self._begin[kind](worker, folder, question)
+        except TokenRingError as error:
+            with suppress(OSError):  # the asker need not be there any more
+                tell_asker(worker, folder, error=str(error))
+        return None
+
+
+def tell_asker(worker: Any, folder: Path, **told: Any) -> None:
+    """Say to who asks, once, what became of it on this worker. OSError if he is not there any more."""
+    write_whole(folder / f"{worker.index}.json", {"worker": worker.index, "peers": worker.peers, **told})

@@ -1,0 +1,5 @@
+"""Groups that run while their launcher does other things: asked, added to, and ended."""
+
+from tokenring.engine.background.started import ANSWER_S, RunningGroup, start
+
+__all__ = ["ANSWER_S", "RunningGroup", "start"]

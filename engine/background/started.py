@@ -1,0 +1,99 @@
+"""A group that runs within a block of its launcher's program, which installs dataflows in it meanwhile."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from tokenring.engine.ask import Group as AskedGroup
+from tokenring.engine.ask import running_groups
+from tokenring.engine.errors import WorkerError
+from tokenring.engine.group import Group, Interrupts, Program, launched, warm_up
+from tokenring.engine.install import code_of, install, remove
+from tokenring.engine.worker import Config, Worker
+
+_PAUSE_S = 0.005
+ANSWER_S = 10.0
+"""How long workers get to answer, if nothing else is said."""
+
+
+class RunningGroup:
+    """A group that runs. What its workers report is taken in whenever it is asked something, and by `wait`."""
+
+    def __init__(self, group: Group, interrupts: Interrupts) -> None:
+        self._group, self._interrupts = group, interrupts
+        self._results: list[Any] | None = None
+        self._known: AskedGroup | None = None
+
+    def install(self, function: Callable[..., Any] | str, name: str = "", timeout_s: float = ANSWER_S) -> str:
+        """Have all workers build another dataflow, which `function(scope)` declares, and return its name. The function
+        is one at the top level of a file or module, or a text that names both, with a colon between. Nothing else of
+        this process reaches workers that run already.
+
+        Raises UsageError, and the group goes on without it, if the function cannot be imported or raises, or the name
+        is taken; WorkerError if the workers do not come to it in time.
+        """
+        code = code_of(function)
+        name = name or code.function
+        warm_up()  # what the function's module brought is ready when workers load it
+        install(self.asked(timeout_s), code, name, timeout_s, self.poll)
+        return name
+
+    def remove(self, name: str, timeout_s: float = ANSWER_S) -> None:
+        """End a dataflow that was installed. UsageError if there is none of that name, or others import what it
+        exports."""
+        remove(self.asked(timeout_s), name, timeout_s, self.poll)
+
+    def stop(self) -> None:
+        """Ask the group to end in order: `worker.stopping` is true from now on, and live sources close."""
+        self._group.ask_to_end()
+
+    def wait(self) -> list[Any]:
+        """Wait until all workers have ended; what the program returned on each. Raises what `execute` does."""
+        if self._results is None:
+            with self._interrupts.held():
+                self._results = self._group.wait()
+        return self._results
+
+    def poll(self) -> None:
+        """Take in what workers have told; raises for the first failure, as `execute` does."""
+        self._group.poll(0)
+
+    def asked(self, timeout_s: float) -> AskedGroup:
+        """The group as those see it who ask it something, once all workers take questions."""
+        pids = [process.pid for process in self._group.processes]
+        deadline = time.monotonic() + timeout_s
+        while self._known is None:
+            self.poll()
+            found = running_groups(pids)
+            if found and len(found[0].workers) == len(pids):
+                self._known = found[0]
+            elif time.monotonic() > deadline:
+                raise WorkerError(f"the group takes no questions within {timeout_s:g} s: it is starting, or has ended")
+            else:
+                time.sleep(_PAUSE_S)
+        return self._known
+
+
+R = TypeVar("R", bound=RunningGroup)
+
+
+@contextmanager
+def start(
+    program: Program,
+    group_class: type[R],
+    workers: int = 0,
+    config: Config | None = None,
+    on_note: Callable[[int, Any], None] | None = None,
+    start: str = "",
+    memory_bytes: int = 0,
+    worker_class: type[Worker] = Worker,
+) -> Iterator[R]:
+    """Run `program(worker)` on every worker of a new group, as `execute` does, while the block goes on; at its end the
+    group is asked to end in order, and waited for. An error in the block ends it at once."""
+    with launched(program, workers, config, on_note, start, memory_bytes, worker_class) as (group, interrupts):
+        running = group_class(group, interrupts)
+        with interrupts.let_through():
+            yield running
+            running.stop()
+            running.wait()

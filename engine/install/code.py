@@ -1,0 +1,83 @@
+"""Code that is installed: a file or a module, and the name of a function in it, which each worker imports."""
+
+import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from tokenring.engine.columns import did_you_mean
+from tokenring.engine.errors import UsageError
+
+_PREFIX = "__tokenring_installed_"
+
+
+class Code(NamedTuple):
+    """A function of a file (`where` ends in .py, and is absolute) or of a module."""
+
+    where: str
+    function: str
+
+    def __str__(self) -> str:
+        return f"{self.where}:{self.function}"
+
+    def load(self) -> Callable[[Any], Any]:
+        """The function; a file is read anew each time. UsageError if it cannot be imported, or has none of the name."""
+        try:
+            found: Any = _imported(Path(self.where)) if self.where.endswith(".py") else _module(self.where)
+        except Exception as error:
+            raise UsageError(f"{self.where} cannot be imported: {type(error).__name__}: {error}") from error
+        for part in self.function.split("."):
+            if not hasattr(found, part):
+                near = did_you_mean(part, [name for name, value in vars(found).items() if callable(value)])
+                raise UsageError(f"{self.where} has no function {self.function!r}{near}")
+            found = getattr(found, part)
+        if not callable(found):
+            raise UsageError(f"{self} is no function but of type {type(found).__name__}")
+        loaded: Callable[[Any], Any] = found
+        return loaded
+
+
+def code_of(told: Callable[..., Any] | str) -> Code:
+    """What workers import of "my.py:function", "package.module:function", or a function at the top level of either."""
+    if isinstance(told, str):
+        where, _, function = told.rpartition(":")
+        if not where or not function:
+            raise UsageError(f"{told!r} names no function; give my.py:function, or package.module:function")
+        return Code(os.path.abspath(where) if where.endswith(".py") else where, function)
+    module, name = getattr(told, "__module__", None), getattr(told, "__qualname__", "?")
+    found: Any = sys.modules.get(module or "")
+    path = getattr(found, "__file__", None)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if found is not told or module is None or path is None:
+        raise UsageError(
+            f"{name} cannot be installed: workers that run already import what is installed by its name, so it is a "
+            f"function at the top level of a file or module (no lambda, no function within a function, nothing typed)"
+        )
+    is_file = module in ("__main__", "__tokenring_main__") or "." not in module
+    return Code(os.path.abspath(path) if is_file else module, name)
+
+
+def _module(name: str) -> ModuleType:
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
+    importlib.invalidate_caches()
+    return importlib.import_module(name)
+
+
+def _imported(path: Path) -> ModuleType:
+    """The module that a file is, under a name of its own, with its folder first on the path meanwhile."""
+    name = f"{_PREFIX}{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    sys.modules[name] = module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.parent))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(path.parent))
+    return module

@@ -1,0 +1,1 @@
+"""TPC-H kept up to date: queries as collections over its tables, while orders come and go."""

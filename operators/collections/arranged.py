@@ -1,0 +1,153 @@
+"""Rows kept by key: joined and reduced by any number of readers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tokenring.engine import GraphError, Notify, Pipeline, Schema, SchemaError, Stream
+from tokenring.operators.collections.functions import ByFunction, Function
+from tokenring.operators.collections.joining import build_joining
+from tokenring.operators.collections.reduction import NO_TOTALS, Reduction, build_reducing, build_reducing_by
+from tokenring.operators.collections.sharing import View, Views, exporting
+from tokenring.operators.collections.streams import schema_of_updates, schema_of_words, with_texts
+from tokenring.operators.collections.totals import table_of_rows, totals_of
+from tokenring.operators.collections.trace import Trace
+from tokenring.operators.collections.updates import EACH, FIRST, TOTALS
+from tokenring.operators.collections.words import kinds_table, nulls_of
+
+if TYPE_CHECKING:
+    from tokenring.operators.collections.collection import Collection
+
+
+class Arranged:
+    """Rows of a collection kept by key, once, for any number of readers. schema: the key's columns first; made: the
+    class of collections that come of it."""
+
+    def __init__(
+        self, sealed: Stream, schema: Schema, keys: tuple[str, ...], trace: Trace, made: type[Collection]
+    ) -> None:
+        self.sealed, self.schema, self.keys, self.trace = sealed, schema, keys, trace
+        self._made = made
+
+    def collection(self) -> Collection:
+        """The rows as a collection again, their updates added up."""
+        stream = with_texts(self.sealed, self.schema, self.trace.depth) if self.schema.has_text else self.sealed
+        made = self._made(stream, self.schema)
+        made.kept = self
+        return made
+
+    @property
+    def looked_up(self) -> Arranged:
+        """The same for a reader who looks up what is there when he is asked for it, and wants changes alone."""
+        return self
+
+    def join(self, other: Arranged, name: str = "join") -> Collection:
+        """Pairs of rows with equal keys: the key, then the left's values, then the right's. Null is equal to nothing.
+        """
+        right = other.looked_up
+        left = self.looked_up if right is other else self  # one side is to bring what is there
+        if len(self.keys) != len(other.keys):
+            raise SchemaError(f"operator {name!r}: the keys {self.keys} and {other.keys} are of different lengths")
+        values, kinds = {}, []
+        for key, theirs in zip(self.keys, other.keys, strict=True):
+            kind, their_kind = self.schema.kind(key), other.schema.kind(theirs)
+            if kind.name != their_kind.name:
+                raise SchemaError(
+                    f"operator {name!r}: {key!r} is {kind} and {theirs!r} is {their_kind}: keys of other kinds are "
+                    f"never equal; cast one of them"
+                )
+            values[key] = f"{kind.name}?" if kind.nullable or their_kind.nullable else str(kind)
+            kinds.append((kind, their_kind))
+        values |= self._values
+        for each in other.schema.names[len(other.keys) :]:
+            if each in values:
+                raise SchemaError(f"operator {name!r}: both sides have a column {each!r}; select another name for one")
+            values[each] = str(other.schema.kind(each))
+        data = Schema.of(values)
+        schema = schema_of_updates(data, self.trace.depth)
+        builder = left.sealed.operator(name, Notify.ALWAYS)
+        builder.input(left.sealed, Pipeline())
+        builder.input(right.sealed, Pipeline())
+        pairs = builder.output(schema)
+        build_joining(builder, left.trace, right.trace, schema, nulls_of(kinds))
+        return self._made(pairs, data)
+
+    def aggregate(self, name: str = "aggregate", **folds: Any) -> Arranged:
+        """For each key that is there, one row of it and of totals."""
+        for fold in folds.values():
+            if getattr(fold, "column", None) in self.keys:
+                raise SchemaError(
+                    f"operator {name!r}: column {fold.column!r} is of the key; arrange rows that have it by another "
+                    f"name besides, to make totals of it"
+                )
+        totals = totals_of(name, self.schema, folds)
+        table = table_of_rows(self.schema, len(self.keys), totals)
+        return self._reduced(name, TOTALS, {each: str(total.kind) for each, total in totals.items()}, totals=table)
+
+    def each(self, name: str = "distinct") -> Arranged:
+        """Each row that is there, once."""
+        return self._reduced(name, EACH, self._values)
+
+    def first(self, rows: int, name: str = "first") -> Arranged:
+        """The first rows of each key, in the order of its values, column after column; the last if `rows` is below 0.
+        NaN, and behind it null, come last either way.
+        """
+        return self._reduced(name, FIRST, self._values, rows)
+
+    def reduce(self, function: Function, schema: Schema, name: str = "reduce") -> Arranged:
+        """For each key that is there, the rows with the columns of `schema` that a Python function makes of its rows:
+        `function(rows, times)` is given a batch of the key and the values, each different row once and in order by
+        value, column after column, and how often each is there, int64 (rows,); it returns a mapping of columns, a
+        batch, or None for no rows. Of equal rows it must make equal ones. It is called for each key and each time at
+        which its rows have changed; what it raises names these, in a ValueError (as OperatorError).
+        """
+        taken = [each for each in schema.names if each in self.keys]
+        if taken:
+            raise SchemaError(f"operator {name!r}: the key has columns {', '.join(taken)}: give others names")
+        data = Schema.of(self.schema.select(self.keys).spec() | schema.spec())
+        trace = Trace(len(self.keys), len(data), self.trace.depth)
+        builder = self.sealed.operator(name, Notify.IF_TOKEN)
+        builder.input(self.sealed, Pipeline())
+        sealed = builder.output(schema_of_words(data, self.trace.depth))
+        changes = ByFunction(name, function, self.schema, len(self.keys), schema)
+        build_reducing_by(builder, self.trace, trace, data, changes)
+        return Arranged(sealed, data, self.keys, trace, self._made)
+
+    # For others
+
+    def export(self, name: str, history: int = 0) -> View:
+        """Give the arrangement a name, by which other dataflows of the group import it while it runs, and everybody
+        reads it at a time. The latest finished time can be read, and those up to `history` before it: what was earlier
+        is forgotten. GraphError for a name that is taken, and in loops.
+        """
+        scope = self.sealed.scope
+        if scope.depth > 1:
+            raise GraphError(f"{name!r} is exported from the root scope; leave() the loop first, and arrange there")
+        views = scope.kept_by_worker(Views)
+        for declared in (views, scope.kept(Views)):
+            declared.require_new(name)
+        view = View(views, name, self.schema, self.keys, self.trace, history)
+        view.dataflow = scope.graph.name
+        scope.kept(Views).add(view)
+        self.sealed.sink(f"export {name}", exporting(view))
+        return view
+
+    @property
+    def _values(self) -> dict[str, str]:
+        return {each: str(self.schema.kind(each)) for each in self.schema.names[len(self.keys) :]}
+
+    def _reduced(
+        self, name: str, what: int, values: Mapping[str, str], most: int = 0, totals: np.ndarray = NO_TOTALS
+    ) -> Arranged:
+        """Of each key's rows others, of these kinds: see Reduction."""
+        data = Schema.of({each: str(self.schema.kind(each)) for each in self.keys} | dict(values))
+        trace = Trace(len(self.keys), len(data), self.trace.depth)
+        builder = self.sealed.operator(name, Notify.IF_TOKEN)
+        builder.input(self.sealed, Pipeline())
+        sealed = builder.output(schema_of_words(data, self.trace.depth))
+        reduction = Reduction(what, most, totals, kinds_table(self.schema.kinds[len(self.keys) :]))
+        build_reducing(builder, name, self.trace, trace, data, reduction)
+        return Arranged(sealed, data, self.keys, trace, self._made)

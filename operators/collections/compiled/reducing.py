@@ -1,0 +1,205 @@
+"""Reducing in the inner loop, at times of one coordinate: how the output of keys changes, a part of a batch at once."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from tokenring.engine import kernel
+from tokenring.engine.compiled import (
+    AGAIN,
+    DONE,
+    FAILED,
+    Compiled,
+    address_of,
+    column_of,
+    deallocate,
+    drop,
+    entry,
+    fail,
+    frontier_at,
+    retain,
+    rows_of,
+    send,
+    state_of,
+    table_at,
+    take,
+    time_of_token,
+    words_at,
+)
+from tokenring.operators.collections.compiled.blocks import Blocks, copy_of, merge_on
+from tokenring.operators.collections.updates import (
+    ALL,
+    DATA,
+    KEY,
+    MADE,
+    NO_ROOM,
+    READ_SINCE,
+    SPINE_WORDS,
+    TAKEN,
+    TIME,
+    TOTAL_WORDS,
+    UPPER,
+    Spine,
+    add_block,
+    consolidate,
+    distinct_keys,
+    new_block,
+    reader_of,
+    reduce_keys,
+    rows_of_keys,
+    seal_block,
+)
+from tokenring.operators.collections.updates import DONE as ALL_DONE
+from tokenring.operators.collections.words import KIND_WORDS
+from tokenring.operators.mechanisms import drop_first
+
+# Words of the state. SOURCE, TARGET: where the spines' words are; SOURCE_READER, TARGET_READER: who reads them. KEYS:
+# how many columns are keys. WHAT, MOST, TOTALS, TOTAL_COUNT, KINDS: as `reduce_keys` has it. WORK, ROWS, AT, HELD: what
+# is left to be looked at of a large batch: a block of keys and times, its rows, those that were looked at, its token.
+# WRONG: the address of KEYS words for the key of an error. LEAST: what earlier times of the source are taken for.
+(
+    _FIRST, _SOURCE, _TARGET, _SOURCE_READER, _TARGET_READER, _KEYS, _WHAT, _MOST, _TOTALS, _TOTAL_COUNT, _KINDS, _WORK,
+    _ROWS, _AT, _HELD, _WRONG, _LEAST,
+) = range(17)  # fmt: skip
+_WORDS = 17
+_AT_ONCE = 1 << 13  # rows of a batch that are looked at in one run, and those of the same key
+
+
+@kernel
+def _changes(state, asked, number, table, rows, time_bounds):  # type: ignore[no-untyped-def]
+    """How the output of keys changes: (a table as the target has it, or why not, the words of `reduce_keys`)."""
+    keys = state[_KEYS]
+    source, target = words_at(state[_SOURCE], SPINE_WORDS), words_at(state[_TARGET], SPINE_WORDS)
+    times = np.empty((rows, 1), np.int64)
+    for row in range(rows):
+        times[row, 0] = table[keys, row]
+    here, bounds = rows_of_keys(source, state[_LEAST], ALL, keys, asked, number)
+    before, before_bounds = rows_of_keys(target, 0, ALL, keys, asked, number)
+    totals, outputs = table_at(state[_TOTALS], state[_TOTAL_COUNT], TOTAL_WORDS), target[DATA] - keys
+    kinds = table_at(state[_KINDS], source[DATA] - keys, KIND_WORDS)
+    frontier, later, progress = np.empty((0, 1), np.int64), np.empty((2, 0), np.int64), np.zeros(TIME + 1, np.int64)
+    made = np.empty((outputs + 3, 2 * rows + 16), np.int64)
+    while True:
+        status = reduce_keys(
+            here, bounds, before, before_bounds, times, time_bounds[: number + 1], state[_WHAT], state[_MOST], totals,
+            kinds, frontier, made, later, progress,
+        )  # fmt: skip
+        if status != NO_ROOM:
+            break
+        more = np.empty((len(made), 2 * made.shape[1]), np.int64)
+        more[:, : made.shape[1]] = made
+        made = more
+    count = progress[MADE]
+    changes = np.empty((keys + outputs + 2, count), np.int64)
+    for row in range(count):
+        for column in range(keys):
+            changes[column, row] = asked[column, made[0, row]]
+        for column in range(1, len(made)):
+            changes[keys + column - 1, row] = made[column, row]
+    return changes, status, progress
+
+
+@kernel
+def _look_at(world, me, state, looked_at, slot):  # type: ignore[no-untyped-def]
+    """Send, and keep, the changes at some keys' times, the rows of a table (keys and a time, rows), with the right of a
+    token: DONE or FAILED."""
+    keys, rows = state[_KEYS], looked_at.shape[1]
+    with_ones = np.empty((keys + 2, rows), np.int64)
+    with_ones[: keys + 1] = looked_at
+    with_ones[keys + 1] = 1
+    table = np.empty_like(with_ones)
+    rows = consolidate(with_ones, table)
+    asked, time_bounds = np.empty((keys, rows), np.int64), np.empty(rows + 1, np.int64)
+    number = distinct_keys(table, rows, keys, asked, time_bounds)
+    changes, status, progress = _changes(state, asked, number, table, rows, time_bounds)
+    if status != ALL_DONE:
+        words_at(state[_WRONG], keys)[:] = asked[:, progress[KEY]]
+        fail(world, me, -1, status, progress[TIME], 0)
+        return FAILED
+    if changes.shape[1] > 0:
+        address, rows = seal_block(changes)
+        if rows > 0:
+            send(world, me, slot, copy_of(world, me, address, changes.shape, rows), time_of_token(world, slot))
+        add_block(words_at(state[_TARGET], SPINE_WORDS), address, changes.shape[1], rows)
+    return DONE
+
+
+@kernel
+def _begin(world, me, state, message):  # type: ignore[no-untyped-def]
+    """Keep what is to be looked at of a batch, and the right to answer it."""
+    keys, rows = state[_KEYS], rows_of(message)
+    state[_WORK], state[_ROWS], state[_AT] = new_block(keys + 1, rows), rows, 0
+    work = table_at(state[_WORK], keys + 1, rows)
+    for column in range(keys):
+        work[column] = column_of(message, column)
+    work[keys] = column_of(message, words_at(state[_SOURCE], SPINE_WORDS)[DATA])
+    state[_HELD] = retain(world, me, 0, 0)
+
+
+@kernel
+def _some(state):  # type: ignore[no-untyped-def]
+    """The next rows to be looked at, whole keys."""
+    keys, rows, start = state[_KEYS], state[_ROWS], state[_AT]
+    work = table_at(state[_WORK], keys + 1, rows)
+    stop = min(rows, start + _AT_ONCE)
+    while stop < rows:
+        is_same = True
+        for column in range(keys):
+            is_same &= work[column, stop] == work[column, stop - 1]
+        if not is_same:
+            break
+        stop += 1
+    state[_AT] = stop
+    return work[:, start:stop].copy()
+
+
+@entry
+def reduce(world, me):  # type: ignore[no-untyped-def]
+    """Look at the keys of each batch that came, at the times of its updates."""
+    state = state_of(world, me, _WORDS)
+    drop_first(world, me, state)
+    source, target = words_at(state[_SOURCE], SPINE_WORDS), words_at(state[_TARGET], SPINE_WORDS)
+    looked_at = 0
+    while True:
+        if state[_WORK] == 0:
+            message = take(world, me, 0)
+            if message == 0:
+                break
+            reader_of(source, state[_SOURCE_READER])[TAKEN] += 1
+            _begin(world, me, state, message)
+        if looked_at >= _AT_ONCE:
+            return AGAIN
+        some = _some(state)
+        looked_at += some.shape[1]
+        status = _look_at(world, me, state, some, state[_HELD])
+        if status != DONE:
+            return status
+        if state[_AT] == state[_ROWS]:
+            drop(world, me, state[_HELD])
+            deallocate(state[_WORK])
+            state[_WORK] = 0
+    frontier = frontier_at(world, me, 0)
+    target[UPPER] = reader_of(source, state[_SOURCE_READER])[READ_SINCE] = frontier
+    reader_of(target, state[_TARGET_READER])[READ_SINCE] = frontier
+    merge_on(world, me, target)
+    return DONE
+
+
+def reducing(
+    source: Spine, target: Spine, readers: tuple[int, int], keys: int,
+    reduction: tuple[int, int, np.ndarray, np.ndarray], wrong: Callable[[int, np.ndarray, Sequence[int]], Exception],
+) -> Compiled:  # fmt: skip
+    """The operator. readers: its numbers as a reader of source and target; keys: how many columns are keys; reduction:
+    what is made of a key's rows; wrong: the error for a key, by what `reduce_keys` returned, its words and the time."""
+    what, most, totals, kinds = reduction
+    key = np.zeros(keys, np.int64)
+    state = np.zeros(_WORDS, np.int64)
+    state[_SOURCE], state[_TARGET] = address_of(source.words), address_of(target.words)
+    state[_SOURCE_READER], state[_TARGET_READER], state[_KEYS] = *readers, keys
+    state[_WHAT], state[_MOST], state[_TOTALS], state[_TOTAL_COUNT] = what, most, address_of(totals), len(totals)
+    state[_KINDS], state[_WRONG], state[_LEAST] = address_of(kinds), address_of(key), source.least
+
+    def explain(_: int, operands: tuple[int, int, int]) -> Exception:
+        return wrong(operands[0], key, operands[1:2])
+
+    return Compiled(reduce, state, (source, target, totals, kinds, key, Blocks(state, [_WORK])), explain=explain)

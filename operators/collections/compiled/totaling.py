@@ -1,0 +1,115 @@
+"""Totals of keys in the inner loop, at times of one coordinate: counts and sums alone, which a row by key has.
+
+Times are totally ordered, so what was said before needs no looking up: the sums of a key are its state, and a change
+costs the same however many rows the key has, or had.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from tokenring.engine import Schema
+from tokenring.engine.compiled import DONE, NEEDS_ROOM, Compiled, address_of, entry, frontier_at, state_of
+from tokenring.operators.collections.compiled.blocks import Blocks
+from tokenring.operators.collections.compiled.pending import (
+    LEAST,
+    PENDING,
+    ROWS,
+    begin_pending,
+    gather_all,
+    hold_least,
+    take_finished,
+)
+from tokenring.operators.collections.compiled.sums import (
+    BLOCK,
+    DUE,
+    KEY_COUNT,
+    LACKS_TEXTS,
+    NUMBERS,
+    SCRATCH,
+    SOURCES,
+    STAMPS,
+    SUMMED_AT,
+    SUMMED_COUNT,
+    SUMS_AT,
+    TOTAL_COUNT,
+    TOTALS,
+    TOUCHED,
+    WIDTH,
+    WORDS,
+    WRONG,
+    begin_due,
+    go_on_with_due,
+)
+from tokenring.operators.collections.words import Entering
+from tokenring.operators.mechanisms import drop_first
+from tokenring.operators.state import SOURCE_WORDS, Keys, grown, link_numbers
+
+
+@entry
+def total(world, me):  # type: ignore[no-untyped-def]
+    """Gather what came, and say how totals change with what is finished."""
+    state = state_of(world, me, WORDS)
+    drop_first(world, me, state)
+    state[LACKS_TEXTS] = not gather_all(world, me, state)
+    if state[LACKS_TEXTS]:
+        return NEEDS_ROOM
+    while True:
+        if state[DUE] == 0:
+            frontier = frontier_at(world, me, 0)
+            if state[ROWS] == 0 or frontier <= state[LEAST]:
+                return DONE
+            begin_due(state, take_finished(state, frontier))
+        status = go_on_with_due(world, me, state)
+        if status != DONE:
+            return status
+        hold_least(world, me, state)
+
+
+class _Room:
+    """Keys and sums of one worker, which grow."""
+
+    def __init__(self, state: np.ndarray, keys: int, width: int, entering: Entering) -> None:
+        names = [f"key{column}" for column in range(keys)]
+        self._state, self._entering = state, entering
+        self._keys = Keys(Schema.of(dict.fromkeys(names, "int64")), names)
+        self._sums = np.zeros((self._keys.capacity, width), np.int64)
+        self._stamps = np.zeros(self._keys.capacity, np.int64)
+        self._link()
+
+    def _link(self) -> None:
+        link_numbers(self._state, NUMBERS, self._keys)
+        self._state[SUMS_AT], self._state[STAMPS] = address_of(self._sums), address_of(self._stamps)
+
+    def make(self) -> None:
+        """Let there be more room, for texts or for keys, where there was none."""
+        if self._state[LACKS_TEXTS]:
+            self._entering.make_room()
+            return
+        self._keys.grow()
+        if len(self._sums) < self._keys.capacity:
+            self._sums = grown(self._sums, self._keys.capacity, 0, axis=0)
+            self._stamps = grown(self._stamps, self._keys.capacity, -1)
+        self._link()
+
+
+def totaling(
+    entering: Entering, keys: int, summed: np.ndarray, totals: np.ndarray, width: int,
+    wrong: Callable[[int, np.ndarray, Sequence[int]], Exception],
+) -> Compiled:  # fmt: skip
+    """The operator. entering: makes tables of messages; keys: how many columns are keys, the first ones; summed,
+    totals: what is summed, and made of it; width: how many sums a key has; wrong: the error for a key, by what is
+    wrong, its words and the time."""
+    key, scratch = np.zeros(keys, np.int64), np.zeros(SOURCES * BLOCK + keys * SOURCE_WORDS, np.int64)
+    state = np.zeros(WORDS, np.int64)
+    owners = begin_pending(state, entering)
+    state[KEY_COUNT], state[WIDTH], state[WRONG], state[SCRATCH] = keys, width, address_of(key), address_of(scratch)
+    state[SUMMED_AT], state[SUMMED_COUNT] = address_of(summed), len(summed)
+    state[TOTALS], state[TOTAL_COUNT] = address_of(totals), len(totals)
+    room = _Room(state, keys, width, entering)
+    blocks = Blocks(state, [PENDING, DUE, TOUCHED])
+
+    def explain(_: int, operands: tuple[int, int, int]) -> Exception:
+        return wrong(operands[0], key, operands[1:2])
+
+    return Compiled(total, state, (*owners, key, scratch, summed, totals, room, blocks), room.make, explain)

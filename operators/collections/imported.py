@@ -1,0 +1,183 @@
+"""Arrangements of other dataflows: what they keep is read where it lies, and their changes come as a stream."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tokenring.engine import COMPLETE, Batch, GraphError, OperatorContext, OutputPort, Schema, Scope, Stream, Token
+from tokenring.engine.times import NestedTime
+from tokenring.operators.collections.arranged import Arranged
+from tokenring.operators.collections.collection import Collection
+from tokenring.operators.collections.sharing import View, Views
+from tokenring.operators.collections.streams import schema_of_words
+from tokenring.operators.collections.trace import Reader, Trace, batch_of
+from tokenring.operators.collections.updates import Spine, SpineSince
+
+
+class _Reader(Reader):
+    """One who reads a trace of another dataflow, once his own runs."""
+
+    def __init__(self, takes_all: bool) -> None:
+        """takes_all: whether he takes what is there as batches."""
+        self.takes_all = takes_all
+        self._since = [(0,)]
+
+    def begin(self, spine: Spine, taken: int, since: int) -> None:
+        """Read from now on."""
+        super().__init__(spine, spine.new_reader(taken))
+        self.since = [(since,)]
+
+
+class ImportedTrace(Trace):
+    """The trace of another dataflow as this one reads it: from its `since` on, all that was before as if it had come
+    then."""
+
+    upper: list[NestedTime] = [(0,)]  # noqa: RUF012  # what is finished here
+
+    def __init__(self, view: View) -> None:
+        self.keys, self.data, self.depth = view.trace.keys, len(view.schema), 1
+        self.upper = [(0,)]
+        self.readers: list[_Reader] = []  # type: ignore[assignment]
+        self.least = 0
+        """The time at which it was imported."""
+        self.is_taken = False
+        """Whether somebody takes the batches that are there."""
+        self._view = view
+
+    def read(self) -> Reader:
+        """Look up what is there, and take the batches that come on the imported stream."""
+        self.readers.append(_Reader(takes_all=True))
+        return self.readers[-1]
+
+    def read_changes(self) -> Reader:
+        """Look up what is there, and take the batches that come later."""
+        self.readers.append(_Reader(takes_all=False))
+        return self.readers[-1]
+
+    def begin(self) -> list[np.ndarray]:
+        """Read from now on; the batches that are there, int64 (columns, rows), if somebody takes them."""
+        spine, taken = self._view.trace.spine, self._view.taken
+        self.least = self._view.since
+        self.spine = SpineSince(spine, self.least)  # type: ignore[assignment]
+        there = [batch.words for batch in spine.batches(taken)] if self.is_taken else []
+        for reader in self.readers:  # who take all of them at once, since they come in one step
+            reader.begin(spine, taken - len(there) if reader.takes_all else taken, self.least)
+        for words in there:
+            np.maximum(words[-2], self.least, out=words[-2])
+        return there
+
+    def end(self) -> None:
+        """Nobody here reads any more."""
+        for reader in self.readers:
+            reader.leave()
+
+
+class _LookedUp:
+    """An imported trace to those who look up what is there and take changes alone."""
+
+    def __init__(self, trace: ImportedTrace) -> None:
+        self.keys, self.data, self.depth = trace.keys, trace.data, trace.depth
+        self.read = trace.read_changes
+        self._trace = trace
+
+    @property
+    def spine(self) -> Spine:
+        """See Trace."""
+        return self._trace.spine
+
+    @property
+    def upper(self) -> list[NestedTime]:
+        """See Trace."""
+        return self._trace.upper
+
+
+class _Imported(Arranged):
+    """An imported arrangement. Its stream has what is there, and then changes; `looked_up` has changes alone."""
+
+    def __init__(
+        self, there: Stream, changes: Stream, schema: Schema, keys: tuple[str, ...], trace: ImportedTrace
+    ) -> None:
+        super().__init__(there, schema, keys, trace, Collection)
+        looked_up: Any = _LookedUp(trace)
+        self._imported = trace
+        self._looked_up = Arranged(changes, schema, keys, looked_up, Collection)
+
+    @property
+    def sealed(self) -> Stream:
+        """What is there, and then changes."""
+        self._imported.is_taken = True
+        return self._sealed
+
+    @sealed.setter
+    def sealed(self, sealed: Stream) -> None:
+        self._sealed = sealed
+
+    @property
+    def looked_up(self) -> Arranged:
+        """To those who take changes alone."""
+        return self._looked_up
+
+
+class _Importing:
+    """The source of an imported arrangement's stream on one worker."""
+
+    def __init__(self, view: View, trace: ImportedTrace, schema: Schema, dataflow: str) -> None:
+        self.dataflow = dataflow
+        self._view, self._trace, self._schema = view, trace, schema
+        self._batches: list[tuple[int, Batch]] = []
+        self._wake: Callable[[], None] = lambda: None
+
+    def construct(
+        self, context: OperatorContext, token: Token, changes_token: Token
+    ) -> Callable[[OutputPort, OutputPort], None]:
+        """Its constructor."""
+        trace, view = self._trace, self._view
+        there = [batch_of(self._schema, words) for words in trace.begin()]
+        self._wake = context.activate
+        view.enter(self)
+        context.when_released(self._end)
+
+        def logic(output: OutputPort, changes: OutputPort) -> None:
+            while there:
+                output.give(token, there.pop(0), trace.least)
+            batches, self._batches = self._batches, []
+            for time, batch in batches:
+                output.give(token, batch, time)
+                changes.give(changes_token, batch, time)
+            if not token.live:
+                return
+            trace.upper = [] if view.upper == COMPLETE else [(view.upper,)]
+            for held in (token, changes_token):
+                if view.upper == COMPLETE:
+                    held.drop()
+                else:
+                    held.downgrade(view.upper)
+
+        return logic
+
+    def bring(self, batches: Sequence[tuple[int, Batch]]) -> None:
+        """What the other dataflow has sealed, and how far it is."""
+        self._batches += batches
+        self._wake()
+
+    def _end(self) -> None:
+        self._trace.end()
+        self._view.leave(self)
+
+
+def import_arrangement(scope: Scope, name: str) -> Arranged:
+    """What another dataflow of this worker exports as `name`, to be joined and reduced here as an arrangement of one's
+    own: first all that is there, as of the latest finished time (or as much before as its `history`), then every
+    change. Frontiers here follow those there; nothing is sorted again.
+
+    Results are right from the greatest time on at which a worker imported it (`View.since`). If the other dataflow is
+    cancelled, no more changes come. GraphError if there is none of that name, or in a loop.
+    """
+    if scope.depth > 1:
+        raise GraphError(f"{name!r} is imported in the root scope; collection().enter(loop) brings it into the loop")
+    view = scope.kept_by_worker(Views)[name]
+    trace, schema = ImportedTrace(view), schema_of_words(view.schema, 1)
+    importing = _Importing(view, trace, schema, scope.graph.name)
+    there, changes = scope.source(f"import {name}", (schema, schema), importing.construct)
+    return _Imported(there, changes, view.schema, view.keys, trace)

@@ -1,0 +1,188 @@
+"""What leads into collections: streams, and programs that insert and remove rows, or set and delete them by key."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any, overload
+
+import numpy as np
+
+from tokenring.engine import (
+    Batch,
+    GraphError,
+    InputHandle,
+    Schema,
+    SchemaError,
+    ScopeOf,
+    Stream,
+    Time,
+    TimeRegressionError,
+    UsageError,
+)
+from tokenring.operators.collections.collection import Collection
+from tokenring.operators.collections.joins import Columns, names_of
+from tokenring.operators.collections.streams import TIMES, schema_of_updates, stamped
+from tokenring.operators.collections.upserts import GONE, from_upserts
+from tokenring.operators.state import require_rows
+
+Given = Batch | Mapping[str, Any]
+
+
+def collection(
+    stream: Stream, time: str | None = None, times: str | None = None, key: Columns | None = None,
+    deleted: str | None = None, name: str = "updates",
+) -> Collection:  # fmt: skip
+    """A stream's rows as a collection: each is added once, at its message's time; or, with `time`, at what that column
+    says, and with `times` as often as that one does, below 0 taken away.
+
+    With `key` there is one row a key: each row takes the place of the one before, by time and, of one time, in the
+    order in which a worker has them; where the column `deleted` is true, there is none from then on. Its columns are
+    the key's, then the others.
+
+    A row's own time is its message's or later; TimeRegressionError (as OperatorError) for an earlier one. GraphError
+    for a column of times in a loop, and for updates, such as counts so far.
+    """
+    require_rows(name, stream)
+    if (time is not None or key is not None) and stream.scope.depth > 1:
+        raise GraphError(
+            f"operator {name!r}: in a loop rows are there at their message's time; make the collection outside, and "
+            f"enter(loop)"
+        )
+    if key is not None:
+        if times is not None:
+            raise SchemaError(f"operator {name!r}: a key's row is there once: say key=, or times=")
+        return from_upserts(Collection, stream, key, time, deleted, name).collection()
+    if deleted is not None:
+        raise SchemaError(f"operator {name!r}: say whose row is gone: key=, beside deleted={deleted!r}")
+    hidden = {time, times} - {None}
+    data = Schema.of({each: kind for each, kind in stream.schema.spec().items() if each not in hidden})
+    return Collection(stamped(stream, data, time, times, name), data)
+
+
+class _Input(InputHandle):
+    """Feeds a collection. Rows are there from the current time on, or from a later one of their own."""
+
+    __slots__ = ("data",)
+
+    def __init__(self, data: Schema, schema: Schema) -> None:
+        super().__init__(schema)
+        self.data = data
+        """The schema of its rows."""
+
+    def send(self, batch: Given, time: Time | None = None, block: bool = False) -> None:
+        """Not here: raises UsageError."""
+        raise UsageError(f"{self.describe()} feeds a collection: say insert, remove or update, or upsert and delete")
+
+    def _rows(self, schema: Schema, rows: Given) -> Batch:
+        try:
+            return rows if isinstance(rows, Batch) and rows.schema == schema else Batch(schema, rows)
+        except SchemaError as error:
+            raise SchemaError(f"cannot send on {self.describe()}: {error}") from None
+
+    def _give(self, rows: Batch, time: Any, last: np.ndarray) -> None:
+        """Send rows with their times, and the last column."""
+        now = self.time
+        own = self._whole(np.full(rows.rows, now) if time is None else time, rows.rows, "times")
+        if rows.rows and own.min() < now:
+            raise TimeRegressionError(
+                f"{self.describe()}: rows at {own.min()} came when it stands at {now}: no row is earlier than what was "
+                f"promised; send it before the input advances"
+            )
+        heaps = (*rows.heaps, None, None) if self.schema.has_text else ()
+        super().send(Batch.wrap(self.schema, (*rows.columns, own, last), rows.rows, heaps, of=rows))
+
+    def _whole(self, given: Any, rows: int, what: str) -> np.ndarray:
+        """Whole numbers, one for all rows or one a row, as words of their own."""
+        numbers = np.asarray(given)
+        if numbers.dtype.kind == "M":
+            numbers = numbers.astype("datetime64[ns]").view(np.int64)
+        if (numbers.dtype.kind not in "iu" and numbers.size) or numbers.shape not in ((), (rows,)):
+            raise SchemaError(
+                f"cannot send on {self.describe()}: {what} are whole numbers, one or {rows}, not {numbers.dtype} of "
+                f"shape {numbers.shape}"
+            )
+        return np.array(np.broadcast_to(numbers, (rows,)), np.int64)
+
+
+class CollectionInput(_Input):
+    """Feeds a collection: `insert`, `remove` and `update` at the current time or later, `advance_to`, `close`."""
+
+    __slots__ = ()
+
+    def insert(self, rows: Given, time: Any = None) -> None:
+        """Add rows: a batch, a table, or a mapping of column names to arrays; from now on, or from `time`, a later one,
+        or an array of one a row. Where much waits already, the worker steps until there is room."""
+        self.update(rows, 1, time)
+
+    def remove(self, rows: Given, time: Any = None) -> None:
+        """Take rows away, each once."""
+        self.update(rows, -1, time)
+
+    def update(self, rows: Given, times: Any, time: Any = None) -> None:
+        """Add rows as often as `times` says, a number or an array of one a row; below 0, take them away."""
+        batch = self._rows(self.data, rows)
+        self._give(batch, time, self._whole(times, batch.rows, "multiplicities"))
+
+
+class UpsertInput(_Input):
+    """Feeds a collection of one row a key: `upsert` and `delete` at the current time or later, `advance_to`, `close`.
+    Any worker may say what becomes of any key; of one key and time the last that was said holds, of several workers
+    that of the highest number."""
+
+    __slots__ = ("keys",)
+
+    def __init__(self, data: Schema, keys: tuple[str, ...]) -> None:
+        super().__init__(data, Schema.of(data.spec() | {TIMES[0]: "int64", GONE: "bool"}))
+        self.keys = keys
+        """The names of the key's columns."""
+
+    def upsert(self, rows: Given, time: Any = None) -> None:
+        """Let rows take the places of those with their keys, if there are any; from now on, or from `time`, a later
+        one, or an array of one a row."""
+        batch = self._rows(self.data, rows)
+        self._give(batch, time, np.zeros(batch.rows, np.int64))
+
+    def delete(self, keys: Given, time: Any = None) -> None:
+        """Let there be no rows with these keys, of which only the key's columns are given."""
+        given = self._rows(self.data.select(self.keys), keys)
+        columns, heaps = [], []
+        for name, kind in zip(self.data.names, self.data.kinds, strict=True):
+            at = given.schema.positions.get(name)
+            columns.append(np.repeat(kind.null_word(), given.rows) if at is None else given.columns[at])
+            heap = given.heaps[at] if at is not None and given.heaps else None
+            heaps.append(np.zeros(0, np.uint8) if heap is None and kind.is_text else heap)
+        whole = Batch.wrap(self.data, tuple(columns), given.rows, tuple(heaps) if self.data.has_text else (), given)
+        self._give(whole, time, np.ones(given.rows, np.int64))
+
+
+@overload
+def new_collection(
+    scope: ScopeOf[Stream], schema: Schema, name: str = ..., key: None = None
+) -> tuple[CollectionInput, Collection]: ...
+
+
+@overload
+def new_collection(
+    scope: ScopeOf[Stream], schema: Schema, name: str = ..., *, key: Columns
+) -> tuple[UpsertInput, Collection]: ...
+
+
+def new_collection(
+    scope: ScopeOf[Stream], schema: Schema, name: str = "input", key: Columns | None = None
+) -> tuple[CollectionInput | UpsertInput, Collection]:
+    """A collection that is fed from outside the dataflow, and the handle that feeds it: `insert`, `remove` and `update`
+    rows; or, with `key`, of which there is one row each, `upsert` and `delete`. Each worker has its own handle, for
+    rows of any key. SchemaError for a key that is not among the columns.
+    """
+    if key is None:
+        handle: CollectionInput | UpsertInput = CollectionInput(schema, schema_of_updates(schema, 1))
+    else:
+        handle = UpsertInput(schema, schema.select(names_of(key)).names)
+    _, stream = scope.new_input(handle.schema, name, handle)
+    frame = sys._getframe(1)
+    handle.declared = frame.f_code, frame.f_lineno
+    if isinstance(handle, CollectionInput):
+        return handle, Collection(stream, schema)
+    rows = from_upserts(Collection, stream, handle.keys, TIMES[0], GONE, f"{name}.rows").collection()
+    return handle, rows.select(*schema.names) if rows.schema != schema else rows

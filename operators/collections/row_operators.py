@@ -1,0 +1,131 @@
+"""What is made of each row of a collection by itself: other columns, fewer rows, the rows of several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+
+import numpy as np
+
+from tokenring.engine import Batch, GraphError, Schema, SchemaError, Stream, UsageError
+from tokenring.operators.collections.streams import TIMES, TIMES_ADDED, later_by, mapped, schema_of_updates, with_nulls
+from tokenring.operators.durations import Span, span_of
+from tokenring.operators.expressions import Expression, col, greatest
+from tokenring.operators.rows import drop_columns, rename, select, union
+from tokenring.operators.rows import filter as filter_rows
+
+
+class Rows:
+    """Rows of a schema, as a stream of updates: (columns, time, multiplicity)."""
+
+    def __init__(self, stream: Stream, schema: Schema) -> None:
+        self.stream, self.schema = stream, schema
+        self.depth: int = stream.scope.depth
+
+    def filter(self, condition: Any) -> Self:
+        """The rows for which an expression is true."""
+        return type(self)(filter_rows(self.stream, condition), self.schema)
+
+    def select(self, *kept: Any, **columns: Any) -> Self:
+        """These columns alone, as `select` of a stream."""
+        return self._of(select(self.stream, *kept, *self._hidden, **columns))
+
+    def with_columns(self, **columns: Any) -> Self:
+        """These columns besides, or in place of others, by expressions."""
+        kept = {name: columns.pop(name, col(name)) for name in self.schema.names} | columns
+        return self.select(**kept)
+
+    def rename(self, columns: Mapping[str, str] | None = None, /, **renamed: str) -> Self:
+        """Other names for columns: `rename(price="euro")`, or a mapping of old names to new ones."""
+        return self._of(rename(self.stream, columns, **renamed))
+
+    def drop_columns(self, *dropped: str) -> Self:
+        """All columns but these."""
+        return self._of(drop_columns(self.stream, *dropped))
+
+    def map_batches(
+        self, schema: Schema, function: Callable[[Batch], Mapping[str, Any] | Batch], name: str = "map_batches"
+    ) -> Self:
+        """The columns of `schema` that a function makes of a batch of rows, a row of each: a mapping, or a batch. Of
+        equal rows it must make equal ones, whenever it is called: what was added is taken away by it again."""
+        return self.flat_map(schema, lambda rows: (np.arange(rows.rows), function(rows)), name)
+
+    def flat_map(
+        self,
+        schema: Schema,
+        function: Callable[[Batch], tuple[np.ndarray, Mapping[str, Any] | Batch]],
+        name: str = "flat_map",
+    ) -> Self:
+        """Any number of rows of each: `function(batch)` returns for each row that it makes the number, within the
+        batch, of the one that it is made of, int64 (rows made,), and the columns of `schema`, a mapping or a batch.
+        Of equal rows it must make equal ones, whenever it is called: what was added is taken away by it again."""
+        return type(self)(mapped(self.stream, self.schema, schema, self.depth, function, name), schema)
+
+    def delay(self, by: Span | Expression | None = None, *, until: Expression | None = None) -> Self:
+        """The rows later: each update `by` so much ("1h", a number, or an expression of its row), or at the time that
+        the expression `until` says, if that is later than its own. UsageError for a negative `by`, as OperatorError
+        where an expression is. GraphError in a loop.
+        """
+        if self.depth > 1:
+            raise GraphError("operator 'delay': rows are delayed outside of loops: leave() the loop first")
+        if (by is None) == (until is None):
+            raise UsageError("operator 'delay': say how much later, by=, or the time itself, until=")
+        own = col(TIMES[0])
+        if until is not None:
+            later = self._with(TIMES[0], greatest(own, until.cast("int64")))
+            if later.schema != self.stream.schema:
+                raise SchemaError(f"operator 'delay': {until!r} may be null; say .fill_null(...), or keep others apart")
+            return type(self)(later, self.schema)
+        if isinstance(by, Expression):
+            return type(self)(later_by(self.stream, by, "delay"), self.schema)
+        span = span_of(by, "", "operator 'delay': by")
+        if span < 0:
+            raise UsageError(f"operator 'delay': rows cannot be there {-span} before their times; by must be 0 or more")
+        return type(self)(self._with(TIMES[0], own + span), self.schema)
+
+    def negate(self) -> Self:
+        """The same rows, each taken away as often as it is there."""
+        return type(self)(self._with(TIMES_ADDED, -col(TIMES_ADDED)), self.schema)
+
+    def concat(self, *others: Self) -> Self:
+        """The rows of all."""
+        for other in others:
+            if other.schema != self.schema:
+                raise SchemaError(
+                    f"concat: {other.schema!r} is not {self.schema!r}; select the same columns of both, in one order; "
+                    f"cast those of other kinds, and fill_null those that are nullable on one side alone"
+                )
+            self.require_same_scope("concat", other)
+        return type(self)(union(self.stream, *[other.stream for other in others]), self.schema)
+
+    def as_schema(self, schema: Schema, name: str = "as_schema") -> Self:
+        """The columns that a schema names, their words taken for those of its kinds, such as numbers that may be null
+        for some that are not; null where there is no such column."""
+        return self if schema == self.schema else type(self)(with_nulls(self.stream, schema, self.depth, name), schema)
+
+    def require_same_scope(self, operator: str, other: Rows) -> None:
+        """GraphError if the rows of both are not of one scope."""
+        if self.stream.scope is not other.stream.scope:
+            raise GraphError(
+                f"operator {operator!r}: rows of {self.stream.scope.describe()} and of "
+                f"{other.stream.scope.describe()} do not meet: bring what is outside in by .enter(loop), or lead what "
+                f"is inside out by .leave(loop)"
+            )
+
+    @property
+    def _hidden(self) -> tuple[str, ...]:
+        return (*TIMES[: self.depth], TIMES_ADDED)
+
+    def _of(self, stream: Stream) -> Self:
+        """A stream that has the hidden columns somewhere, as a collection."""
+        kinds = zip(stream.schema.names, stream.schema.kinds, strict=True)
+        data = Schema.of({name: str(kind) for name, kind in kinds if name not in self._hidden})
+        wanted = schema_of_updates(data, self.depth)
+        if stream.schema != wanted:
+            stream = select(stream, *wanted.names)
+        return type(self)(stream, data)
+
+    def _with(self, name: str, value: Any) -> Stream:
+        """The stream with another value in a column."""
+        names = self.stream.schema.names
+        return select(self.stream, **{each: value if each == name else col(each) for each in names})

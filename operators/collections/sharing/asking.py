@@ -1,0 +1,99 @@
+"""The asker's side of `tokenring views` and `tokenring query`: what all workers of a group have, at one time."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tokenring.engine import ReadTimeError, UsageError
+from tokenring.engine.ask import Group, requested, write_whole
+from tokenring.operators.collections.sharing.answering import TIME
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_SUMS = ("rows", "batches", "bytes")
+
+
+class Answer(NamedTuple):
+    """Rows as of a time, with how often each is there in the column `times`."""
+
+    time: int
+    rows: "pa.Table"
+
+
+class Shared(NamedTuple):
+    """views: their facts, with sizes over all workers, and `since` and `upper` between which all can read; installed:
+    the dataflows that were, by name."""
+
+    views: list[dict[str, Any]]
+    installed: list[str]
+
+
+def views_of(
+    group: Group, timeout_s: float = 5.0, meanwhile: Callable[[], None] = lambda: None
+) -> Shared:
+    """What a group exports, and what is installed in it."""
+    with requested(group, "views", {}, meanwhile) as request:
+        answers = _sound(request.answers(timeout_s))
+    found: dict[str, dict[str, Any]] = {}
+    for view in [view for answer in answers for view in answer["views"]]:
+        known = found.setdefault(view["name"], view)
+        if known is not view:
+            known |= {name: known[name] + view[name] for name in _SUMS}
+            known["since"] = max(known["since"], view["since"])
+            uppers = [upper for upper in (known["upper"], view["upper"]) if upper is not None]
+            known["upper"] = min(uppers) if uppers else None
+            known["readers"] = sorted({*known["readers"], *view["readers"]})
+    installed = {name for answer in answers for name in answer["installed"]}
+    return Shared([found[name] for name in sorted(found)], sorted(installed))
+
+
+def query(
+    group: Group, view: str, time: int | None = None, key: Sequence[Any] | None = None, timeout_s: float = 5.0,
+    meanwhile: Callable[[], None] = lambda: None,
+) -> Answer:
+    """The rows of a view on all workers, as of one time: the latest that all can read, if none is said. key: those of
+    a key alone, a value for each of its columns.
+
+    Raises UsageError if there is no such view or key, ReadTimeError for a time that cannot be read, WorkerError if a
+    worker takes no step in time.
+    """
+    import pyarrow as pa
+
+    with requested(group, "query", {"view": view, "key": None if key is None else list(key)}, meanwhile) as request:
+        answers = _sound(request.answers(timeout_s))
+        chosen = _time_for_all(view, answers, time)
+        write_whole(request.folder / TIME, chosen)
+        paths = [request.folder / f"{answer['worker']}.arrow" for answer in answers]
+        request.wait(lambda: all([path.exists() for path in paths]), timeout_s)
+        tables = [pa.ipc.open_file(pa.py_buffer(path.read_bytes())).read_all() for path in paths]
+    for table in tables:
+        if table.schema.metadata and b"error" in table.schema.metadata:
+            raise UsageError(table.schema.metadata[b"error"].decode())
+    return Answer(chosen, pa.concat_tables(tables))
+
+
+def _time_for_all(view: str, answers: list[dict[str, Any]], time: int | None) -> int:
+    """The time, if all workers can read it, or will as soon as they know that it is finished; or the latest."""
+    since = max([answer["since"] for answer in answers])
+    uppers = [answer["upper"] for answer in answers]
+    if max([answer["latest"] for answer in answers]) < 0:
+        raise ReadTimeError(f"{view!r} cannot be read yet: no time is finished")
+    if time is None:
+        behind = [answer["latest"] for answer in answers if answer["upper"] is not None]
+        return max(since, min(behind) if behind else max([answer["latest"] for answer in answers]))
+    if time < since:
+        raise ReadTimeError(
+            f"{view!r} cannot be read at {time}: what was before {since} is forgotten; ask for a later time, or export "
+            f"it with history="
+        )
+    if None not in uppers and time >= max(uppers):
+        raise ReadTimeError(f"{view!r} cannot be read at {time}: times are finished up to {max(uppers) - 1}")
+    return time
+
+
+def _sound(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The answers, if none is an error; else UsageError with what was said."""
+    said = dict.fromkeys([answer["error"] for answer in answers if "error" in answer])
+    if said:
+        raise UsageError("; ".join(said))
+    return answers

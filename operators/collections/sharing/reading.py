@@ -1,0 +1,57 @@
+"""Rows of an arrangement as of a time, as an Arrow table."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tokenring.engine import Batch, Schema, SchemaError
+from tokenring.operators.collections.updates import Sealed, Spine
+from tokenring.operators.collections.words import Entering, heaps_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def rows_at(schema: Schema, keys: tuple[str, ...], spine: Spine, time: int, key: Any, times: str) -> "pa.Table":
+    """The rows of a spine of the root scope as of a time, each once, with how often it is there in the column `times`.
+    """
+    import pyarrow as pa
+
+    if times in schema.positions:
+        raise SchemaError(f"there is a column {times!r}; say times= and another name for how often a row is there")
+    if key is None:
+        parts = [np.empty((spine.columns, 0), np.int64), *[_until(time, batch.words) for batch in spine.batches()]]
+        rows = np.concatenate(parts, axis=1)
+    else:
+        asked = _words_of(schema, keys, key)
+        values, _ = spine.rows_of_keys(len(keys), asked)
+        rows = _until(time, np.concatenate([np.repeat(asked, values.shape[1], axis=1), values]))
+    rows[-2] = time
+    found = Sealed.of(rows).words
+    told = Schema.of({name: str(schema.kind(name)) for name in schema.names} | {times: "int64"})
+    columns: Any = [column.view(dtype) for column, dtype in zip([*found[:-2], found[-1]], told.dtypes, strict=True)]
+    return pa.Table.from_batches([Batch.wrap(told, tuple(columns), found.shape[1], heaps_of(told)).to_arrow()])
+
+
+def _until(time: int, rows: np.ndarray) -> np.ndarray:
+    """The updates up to a time."""
+    return np.ascontiguousarray(rows[:, rows[-2] <= time])
+
+
+def _words_of(schema: Schema, keys: tuple[str, ...], key: Any) -> np.ndarray:
+    """A key as it is kept, int64 (columns of the key, 1); (columns of the key, 0) where nothing has its texts."""
+    values = tuple(key) if isinstance(key, tuple | list) else (key,)
+    if len(values) != len(keys):
+        raise SchemaError(f"the key is ({', '.join(keys)}), so {key!r} is none: give a value for each, in a tuple")
+    kinds = Schema.of({name: str(schema.kind(name)) for name in keys})
+    try:
+        batch = Batch(kinds, {name: [value] for name, value in zip(keys, values, strict=True)})
+    except SchemaError as error:
+        raise SchemaError(f"{key!r} is no key: {error}") from None
+    entering = Entering("read", kinds)
+    return entering.table_of(batch) if entering.has_all(batch) else np.empty((len(keys), 0), np.int64)
+
+
+def latest_of(spine: Spine) -> int:
+    """The time of the last update; 0 if there is none."""
+    return max([int(batch.words[-2].max()) for batch in spine.batches()], default=0)

@@ -1,0 +1,245 @@
+"""An arrangement under a name, as one worker has it: what can be asked of it, and who reads it."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tokenring.engine import COMPLETE, Batch, GraphError, InputPort, ReadTimeError, Schema, TokenRef, did_you_mean
+from tokenring.operators.collections.sharing.reading import latest_of, rows_at
+from tokenring.operators.collections.updates import Spine
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Finished = tuple[int, Batch]
+"""A batch that was sealed, with the time of its message."""
+
+
+class Reader(Protocol):
+    """Whoever reads a trace."""
+
+    @property
+    def taken(self) -> int:
+        """How many batches it has taken."""
+
+    since: list[Any]
+
+    def take_batches(self, port: InputPort) -> Iterator[tuple[TokenRef, Batch]]:
+        """The batches that have come on the arrangement's stream."""
+
+
+class Trace(Protocol):
+    """What a view needs of the trace of an arrangement in the root scope."""
+
+    keys: int
+    spine: Spine
+
+    def read(self) -> Any:
+        """Begin to read."""
+
+    def hold(self, since: int) -> Any:
+        """Begin to read nothing, but be able to ask at this time and later."""
+
+    def leave(self, reader: Any) -> None:
+        """Read no more."""
+
+
+class Importer(Protocol):
+    """Another dataflow that reads a view."""
+
+    dataflow: str
+
+    def bring(self, batches: Sequence[Finished]) -> None:
+        """What was sealed comes; the view says what is finished."""
+
+
+class Views:
+    """All views of a worker, by name; or those that a dataflow is to have."""
+
+    def __init__(self) -> None:
+        self._named: dict[str, View] = {}
+
+    def require_new(self, name: str) -> None:
+        """GraphError if there is one of the name."""
+        if name in self._named:
+            raise GraphError(f"an arrangement is exported as {name!r} already; export this one by another name")
+
+    def add(self, view: "View") -> None:
+        """Let it be found."""
+        self._named[view.name] = view
+
+    def __getitem__(self, name: str) -> "View":
+        """GraphError if there is none of the name."""
+        if name not in self._named:
+            there = ", ".join(map(repr, sorted(self._named))) or "none"
+            raise GraphError(
+                f"no arrangement is exported as {name!r}{did_you_mean(name, sorted(self._named))}; there are: {there}"
+            )
+        return self._named[name]
+
+    def __iter__(self) -> Any:
+        return iter([self._named[name] for name in sorted(self._named)])
+
+    def remove(self, view: "View") -> None:
+        """It is gone."""
+        if self._named.get(view.name) is view:
+            del self._named[view.name]
+
+
+class Kept:
+    """Keeps the past of an arrangement from `since` on readable, until it is released, or the `with` block ends."""
+
+    def __init__(self, since: int, leave: Callable[["Kept"], None], held: Any) -> None:
+        self.since = since
+        self.held = held
+        self._leave: Callable[[Kept], None] | None = leave
+
+    def release(self) -> None:
+        """Let it go (idempotent)."""
+        leave, self._leave = self._leave, None
+        if leave is not None:
+            leave(self)
+
+    def __enter__(self) -> "Kept":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+class View:
+    """An arrangement of a running dataflow under a name, as this worker has it: it can be read at a time, and other
+    dataflows import it. `worker.view(name)` finds it.
+    """
+
+    def __init__(
+        self, views: Views, name: str, schema: Schema, keys: tuple[str, ...], trace: Trace, history: int
+    ) -> None:
+        self.name, self.schema, self.keys = name, schema, keys
+        self.history = history
+        """How much of the past can be read, beside the latest finished time."""
+        self.upper = 0
+        """All times before are finished; COMPLETE once nothing changes any more."""
+        self.dataflow = ""
+        """Of the dataflow that keeps it."""
+        self.trace = trace
+        self.importers: list[Importer] = []
+        self._kept: list[Kept] = []
+        self._reader = trace.read()
+        self._views = views
+        self._is_over = False
+
+    @property
+    def since(self) -> int:
+        """The earliest time that can be read."""
+        (own,) = self._reader.since
+        return min([own[0], *[kept.since for kept in self._kept]])
+
+    @property
+    def taken(self) -> int:
+        """How many batches are readable."""
+        return self._reader.taken
+
+    def take(self, sealed: InputPort) -> None:
+        """Take what was sealed and hear what is finished: so do all who import it."""
+        batches = [(reference.time, batch) for reference, batch in self._reader.take_batches(sealed)]
+        self._bring(batches, sealed.frontier)
+
+    def _bring(self, batches: Sequence[Finished], upper: int) -> None:
+        self.upper = upper
+        if upper < COMPLETE:
+            self._reader.since = [(max(self._reader.since[0][0], upper - 1 - self.history),)]
+        for importer in self.importers:
+            importer.bring(batches)
+
+    def begin(self) -> None:
+        """Its dataflow runs."""
+        self._views.add(self)
+
+    # Read
+
+    def at(self, time: int | None = None, key: Any = None, times: str = "times") -> "pa.Table":
+        """The rows on this worker as of a time, the latest finished one if none is said, as an Arrow table: its
+        columns, and in the column `times` how often each row is there. key: only those of this key (a tuple for several
+        columns).
+
+        ReadTimeError for a time that is not finished, or no longer known. Each key is on one worker: to have all of
+        them, ask every worker, at one time.
+        """
+        return rows_at(self.schema, self.keys, self.trace.spine, self.readable(time), key, times)
+
+    @property
+    def latest(self) -> int:
+        """The latest finished time; of one that is complete, that of its last change."""
+        return self.upper - 1 if self.upper < COMPLETE else max(self.since, latest_of(self.trace.spine))
+
+    def readable(self, time: int | None) -> int:
+        """The time, or the latest finished one; ReadTimeError if it cannot be read."""
+        if not self.upper:
+            raise ReadTimeError(f"{self.name!r} cannot be read yet: no time is finished; advance the inputs")
+        if time is None:
+            time = self.latest
+        if time >= self.upper:
+            raise ReadTimeError(
+                f"{self.name!r} cannot be read at {time}: times are finished up to {self.upper - 1}; advance the "
+                f"inputs, or read an earlier time"
+            )
+        if time < self.since:
+            raise ReadTimeError(
+                f"{self.name!r} cannot be read at {time}: what was before {self.since} is forgotten; export it with "
+                f"history=, or keep_since({time}) before it is"
+            )
+        return time
+
+    def keep_since(self, time: int) -> Kept:
+        """Keep what is at `time` and later readable on this worker until it is released: a context manager.
+        ReadTimeError if it is forgotten already."""
+        if time < self.since:
+            self.readable(time)
+        kept = Kept(time, self._release, self.trace.hold(time))
+        self._kept.append(kept)
+        return kept
+
+    def _release(self, kept: Kept) -> None:
+        self._kept.remove(kept)
+        self.trace.leave(kept.held)
+        self._go()
+
+    # Who reads
+
+    def enter(self, importer: Importer) -> None:
+        """Another dataflow reads it from now on."""
+        self.importers.append(importer)
+
+    def leave(self, importer: Importer) -> None:
+        """And no more."""
+        self.importers.remove(importer)
+        self._go()
+
+    def end(self) -> None:
+        """Its dataflow has ended: it goes once nobody reads it."""
+        self._is_over = True
+        self._bring([], COMPLETE)
+        self._go()
+
+    def _go(self) -> None:
+        if self._is_over and not self.importers and not self._kept:
+            self.trace.leave(self._reader)
+            self._views.remove(self)
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """What it is, how large, and who reads it, as plain values."""
+        spine, upper = self.trace.spine, self.upper
+        return {
+            "name": self.name,
+            "dataflow": self.dataflow,
+            "columns": {name: str(self.schema.kind(name)) for name in self.schema.names},
+            "key": list(self.keys),
+            "rows": spine.rows,
+            "batches": spine.count,
+            "bytes": spine.size_bytes,
+            "mapped_bytes": spine.mapped_bytes,
+            "since": self.since,
+            "upper": None if upper == COMPLETE else upper,
+            "readers": sorted([importer.dataflow for importer in self.importers]),
+        }

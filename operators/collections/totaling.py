@@ -1,0 +1,42 @@
+"""Totals of keys that are counts and sums alone, where times are totally ordered: kept by key, not arranged."""
+
+from collections.abc import Mapping
+from functools import partial
+
+import numpy as np
+
+from tokenring.engine import Notify, OperatorContext, Schema, Stream
+from tokenring.engine.compiled import Compiled
+from tokenring.operators.collections import compiled
+from tokenring.operators.collections.arranging import spread_by_key
+from tokenring.operators.collections.reduction import wrong_key
+from tokenring.operators.collections.streams import schema_of_updates
+from tokenring.operators.collections.updates import FIRST_PART, HOW, PRESENT_PART, SUM_FLOAT, width_of
+from tokenring.operators.collections.words import Entering
+from tokenring.operators.mechanisms import can_be_compiled
+
+
+def totaled(
+    rows: Stream, data: Schema, keys: tuple[str, ...], name: str, summed: np.ndarray, totals: np.ndarray,
+    kinds: Mapping[str, str],
+) -> tuple[Stream, Schema] | None:  # fmt: skip
+    """Updates of a row by key with totals of these kinds, and the schema of that; None where an arrangement is to keep
+    the parts. rows: updates of `data`, whose first columns are the key; summed, totals: as `tables_of_parts` has them.
+    """
+    if SUM_FLOAT in summed[:, HOW] or not can_be_compiled(rows.scope, data, texts=True):
+        return None
+    made = Schema.of({key: str(data.kind(key)) for key in keys} | dict(kinds))
+    arriving = schema_of_updates(data, 1)
+    entering, key_schema = Entering(name, arriving), data.select(keys)
+    ends = [max(row[FIRST_PART] + width_of(row[HOW]), row[PRESENT_PART] + 1) for row in summed.tolist()]
+    width = max([1, *ends])  # part 0 counts rows
+    builder = rows.operator(name, Notify.IF_TOKEN)
+    spread_by_key(builder, name, rows, keys, arriving)
+    changes = builder.output(schema_of_updates(made, 1))
+
+    def construct(context: OperatorContext) -> Compiled:
+        wrong = partial(wrong_key, name, key_schema)
+        return compiled.totaling(entering, len(keys), summed, totals, width, wrong)
+
+    builder.build_compiled(construct, texts=True)
+    return changes, made

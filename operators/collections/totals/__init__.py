@@ -1,0 +1,15 @@
+"""Totals of collections' columns, and orders of rows: planned from what users say of them."""
+
+from tokenring.operators.collections.totals.means import means_of, without_means
+from tokenring.operators.collections.totals.orders import in_order
+from tokenring.operators.collections.totals.planning import columns_folded, table_of_rows, tables_of_parts, totals_of
+
+__all__ = [
+    "columns_folded",
+    "in_order",
+    "means_of",
+    "table_of_rows",
+    "tables_of_parts",
+    "totals_of",
+    "without_means",
+]

@@ -1,0 +1,43 @@
+"""Orders of rows in which some columns go up and some down, as orders that go one way."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tokenring.engine import Schema, SchemaError
+from tokenring.operators.expressions import Expression, col, lit
+
+
+def in_order(
+    name: str, schema: Schema, order: Sequence[str], largest: bool | Sequence[bool]
+) -> tuple[dict[str, Expression], bool]:
+    """(Columns by which rows are to be in order, the first one first; whether the largest come first): columns that go
+    the other way than the first one are turned round."""
+    ways = [largest] * len(order) if isinstance(largest, bool) else list(largest)
+    if not order or len(ways) != len(order):
+        raise SchemaError(f"operator {name!r}: {len(order)} columns of order, {len(ways)} ways in which they go")
+    columns: dict[str, Expression] = {}
+    for column, way in zip(order, ways, strict=True):
+        if column not in schema.positions:
+            raise SchemaError(f"operator {name!r}: {schema.missing(column, 'to order by')}")
+        if way == ways[0]:
+            columns[column] = col(column)
+        else:
+            columns[f"@turned {column}"] = _turned(name, column, schema.kind(column).name)
+    return columns, ways[0]
+
+
+def _turned(name: str, column: str, kind: str) -> Expression:
+    """What is less where the column is greater."""
+    match kind:
+        case "int64":
+            return lit(-1) - col(column)
+        case "timestamp":
+            return lit(-1) - col(column).cast("int64")
+        case "uint64":
+            return lit(int(np.iinfo(np.uint64).max)) - col(column)
+        case "float64":
+            return -col(column)
+        case "bool":
+            return ~col(column)
+    raise SchemaError(f"operator {name!r}: {column!r} is {kind}, which goes the way of the first column of order only")

@@ -1,0 +1,149 @@
+"""Totals of columns: which there are, of what kinds they come, and what kernels are told of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tokenring.engine import Kind, Schema, SchemaError
+from tokenring.operators.collections.updates import (
+    COUNT,
+    COUNT_PRESENT,
+    GREATEST,
+    LEAST,
+    NO_SUM,
+    SUM,
+    SUM_FLOAT,
+    SUM_UNSIGNED,
+    SUMMED_WORDS,
+    TOTAL_WORDS,
+    width_of,
+)
+from tokenring.operators.expressions import Expression, col, lit, when
+from tokenring.operators.folds import Count, Max, Min, Sum
+
+_SUMS = {
+    "int64": (SUM, "int64"), "uint64": (SUM_UNSIGNED, "uint64"), "float64": (SUM_FLOAT, "float64"),
+    "bool": (SUM, "int64"),
+}  # fmt: skip
+_EXTREMES = {Min: LEAST, Max: GREATEST}
+
+
+class Total(NamedTuple):
+    """How a column of the result is made: of which column (None: of the rows), whether that may be null, and its kind.
+    """
+
+    how: int
+    column: str | None
+    may_be_null: bool
+    kind: Kind
+
+    @property
+    def is_extreme(self) -> bool:
+        """Whether it is to be looked for among all rows."""
+        return self.how in (LEAST, GREATEST)
+
+    @property
+    def no_value(self) -> int:
+        """The word of the result where there was no value."""
+        return self.kind.null if self.may_be_null else 0
+
+
+def totals_of(name: str, schema: Schema, folds: Mapping[str, Any]) -> dict[str, Total]:
+    """What these folds of columns make; SchemaError for what they cannot."""
+    made = {}
+    for result, fold in folds.items():
+        if type(fold) not in (Count, Sum, Min, Max):
+            raise SchemaError(f"operator {name!r}: {result} is to be Count(), or Count, Sum, Min or Max of a column")
+        if isinstance(fold.column, Expression) or fold.where is not None:
+            raise SchemaError(
+                f"operator {name!r}: {result} is of an expression, or of some rows; make a column of it with "
+                f"`with_columns` before the rows are arranged"
+            )
+        made[result] = _total_of(name, schema, fold)
+    return made
+
+
+def _total_of(name: str, schema: Schema, fold: Any) -> Total:
+    if fold.column is None:
+        return Total(COUNT, None, False, _kind("int64"))
+    if fold.column not in schema.positions:
+        raise SchemaError(f"operator {name!r}: {schema.missing(fold.column, 'to make totals of')}")
+    kind = schema.kind(fold.column)
+    if isinstance(fold, Count):
+        return Total(COUNT_PRESENT if kind.nullable else COUNT, fold.column, kind.nullable, _kind("int64"))
+    if type(fold) in _EXTREMES:
+        return Total(_EXTREMES[type(fold)], fold.column, kind.nullable, kind)
+    if kind.name not in _SUMS:
+        raise SchemaError(
+            f"operator {name!r}: Sum of column {fold.column!r}, which is {kind}; it takes {', '.join(_SUMS)}: "
+            f"cast it, or take Min, Max or Count of it"
+        )
+    how, made = _SUMS[kind.name]
+    return Total(how, fold.column, kind.nullable, _kind(f"{made}?" if kind.nullable else made))
+
+
+def _kind(spelt: str) -> Kind:
+    return Schema.of({"_": spelt}).kind("_")
+
+
+def columns_folded(
+    name: str, schema: Schema, keys: Sequence[str], folds: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(The columns that are to be kept of rows: their key and what is folded; folds of these). An expression, some of
+    the rows, or a column of the key is a column of its own."""
+    columns: dict[str, Any] = {key: col(key) for key in keys}
+    made = {}
+    for result, fold in folds.items():
+        column, where = getattr(fold, "column", None), getattr(fold, "where", None)
+        if where is not None and not isinstance(where, Expression):
+            raise SchemaError(f"operator {name!r}: {result} is of rows that a function chooses; give an expression")
+        if isinstance(column, Expression) or where is not None or column in keys:
+            value = lit(1) if column is None else col(column) if isinstance(column, str) else column
+            own = f"@{result}"
+            columns[own] = value if where is None else when(where).then(value)
+            fold = type(fold)(own)
+        elif column is not None:
+            schema.position(column)
+            columns[column] = col(column)
+        made[result] = fold
+    return columns, made
+
+
+def table_of_rows(schema: Schema, keys: int, totals: Mapping[str, Total]) -> np.ndarray:
+    """What is made of rows whose first columns are the key, int64 (totals, TOTAL_WORDS)."""
+    table = np.empty((len(totals), TOTAL_WORDS), np.int64)
+    for row, total in zip(table, totals.values(), strict=True):
+        column = 0 if total.column is None else schema.position(total.column) - keys
+        row[:] = total.how, column, 0 if total.may_be_null else -1, total.no_value
+    return table
+
+
+def tables_of_parts(schema: Schema, totals: Mapping[str, Total]) -> tuple[np.ndarray, np.ndarray]:
+    """(what parts rows have, int64 (columns, SUMMED_WORDS); what is made of parts, int64 (totals, TOTAL_WORDS)), for
+    totals that are counts and sums alone."""
+    how_summed: dict[str, int] = {}
+    for total in totals.values():
+        if total.column is not None and total.how != COUNT:
+            before = how_summed.get(total.column, NO_SUM)
+            how_summed[total.column] = before if total.how == COUNT_PRESENT else total.how
+    part, firsts, presents = 1, {}, {}  # part 0 counts rows
+    for column, how in how_summed.items():
+        firsts[column], part = part, part + width_of(how)
+        presents[column] = part if schema.kind(column).nullable else -1
+        part += presents[column] >= 0
+    summed = [(schema.position(each), how, firsts[each], presents[each]) for each, how in how_summed.items()]
+    made = []
+    for total in totals.values():
+        if total.how == COUNT or total.column is None:
+            made.append((COUNT, 0, -1, 0))
+        elif total.how == COUNT_PRESENT:
+            made.append((COUNT, presents[total.column], -1, 0))
+        else:
+            made.append((total.how, firsts[total.column], presents[total.column], total.no_value))
+    return (
+        np.array(summed, np.int64).reshape(len(summed), SUMMED_WORDS),
+        np.array(made, np.int64).reshape(len(made), TOTAL_WORDS),
+    )

@@ -1,0 +1,55 @@
+"""Blocks of memory for batches: allocated, or, where a spine has a file, mapped from it if they are large.
+
+What is mapped is written out by the system, and let go, when memory is short. The file has no name: nothing is left of
+it when its process ends, however that is.
+"""
+
+from tokenring.engine import kernel
+from tokenring.engine.compiled import allocate, deallocate, map_file, release_in_file, reserve_in_file, unmap
+
+_MAPPED_BYTES = 1 << 20  # smaller blocks are not worth a mapping
+_GRAIN_BYTES = 1 << 16  # no system has larger pages
+# Words of a file: its descriptor, -1 for none; where the next block begins; how many bytes are mapped.
+FILE, NEXT, MAPPED = range(3)
+FILE_WORDS = 3
+
+
+@kernel
+def _whole(size_bytes):  # type: ignore[no-untyped-def]
+    return (size_bytes + _GRAIN_BYTES - 1) // _GRAIN_BYTES * _GRAIN_BYTES
+
+
+@kernel
+def new_block(columns, rows):  # type: ignore[no-untyped-def]
+    """The address of memory for so many words."""
+    address = allocate(8 * max(1, columns * rows))
+    if address == 0:
+        raise MemoryError("no memory for an arrangement")
+    return address
+
+
+@kernel
+def try_block(file, size_bytes):  # type: ignore[no-untyped-def]
+    """(the address of so many bytes, 0 if there are none; where they are in the file, behind 1, 0 if they are not)."""
+    if file[FILE] >= 0 and size_bytes >= _MAPPED_BYTES:
+        place, size = file[NEXT], _whole(size_bytes)
+        if reserve_in_file(file[FILE], place, size) == 0:  # else the disk is full: memory may do
+            address = map_file(file[FILE], place, size)
+            if address > 0:
+                file[NEXT] += size
+                file[MAPPED] += size
+                return address, place + 1
+            release_in_file(file[FILE], place, size)
+    return allocate(max(8, size_bytes)), 0
+
+
+@kernel
+def free_block(file, address, place, size_bytes):  # type: ignore[no-untyped-def]
+    """Give back a block of so many bytes."""
+    if place == 0:
+        deallocate(address)
+        return
+    size = _whole(size_bytes)
+    unmap(address, size)
+    release_in_file(file[FILE], place - 1, size)
+    file[MAPPED] -= size

@@ -1,0 +1,121 @@
+"""Sums that are exact whatever comes and goes: of whole numbers in two halves; of floats as a whole number of the least
+float, in digits of 32 bits. What a sum is depends on what is there alone, not on how it came to be there.
+"""
+
+import numpy as np
+
+from tokenring.engine import kernel
+
+# What is made of a column: how many rows; the sum, the least, the greatest of its words; how many are not null; sums
+# that are of other kinds than int64.
+COUNT, SUM, LEAST, GREATEST, COUNT_PRESENT, SUM_UNSIGNED, SUM_FLOAT = range(7)
+
+HALF_BITS = 32
+LOWER_HALF = (1 << HALF_BITS) - 1
+INTEGER_PARTS = 2
+_DIGITS = 68  # 2,098 bits from the least float to the greatest, and as many floats as there may be
+_NAN, _INFINITE, _MINUS_INFINITE = range(_DIGITS, _DIGITS + 3)  # how many there are
+FLOAT_PARTS = _DIGITS + 3
+
+_FRACTION_BITS = 52
+_FRACTION = (1 << _FRACTION_BITS) - 1
+_GREATEST_EXPONENT = 0x7FF
+_SIGN = -(1 << 63)
+
+
+@kernel
+def _parts_of_float(word):  # type: ignore[no-untyped-def]
+    """(the first of three parts, what is added to each) of a float's bits."""
+    exponent, fraction = (word >> _FRACTION_BITS) & _GREATEST_EXPONENT, word & _FRACTION
+    if exponent == _GREATEST_EXPONENT:
+        special = _NAN if fraction != 0 else _INFINITE if word >= 0 else _MINUS_INFINITE
+        return np.int64(special), np.int64(1), np.int64(0), np.int64(0)
+    if exponent > 0:
+        fraction |= 1 << _FRACTION_BITS
+        exponent -= 1
+    digit, shift = exponent >> 5, exponent & (HALF_BITS - 1)
+    lower, upper = (fraction & LOWER_HALF) << shift, (fraction >> HALF_BITS) << shift
+    low, middle, high = lower & LOWER_HALF, (lower >> HALF_BITS) + (upper & LOWER_HALF), upper >> HALF_BITS
+    if word < 0:
+        return digit, -low, -middle, -high
+    return digit, low, middle, high
+
+
+@kernel
+def parts_of(operation, word):  # type: ignore[no-untyped-def]
+    """(the first of three parts, what is added to each) of a sum for a word that comes to it."""
+    if operation == SUM_FLOAT:
+        return _parts_of_float(word)
+    upper = word >> HALF_BITS
+    if operation == SUM_UNSIGNED:
+        upper &= LOWER_HALF
+    return np.int64(0), word & LOWER_HALF, upper, np.int64(0)
+
+
+@kernel
+def add_word(operation, sums, at, word, times):  # type: ignore[no-untyped-def]
+    """Add a word so often to the sum whose parts are sums[at:]."""
+    first, low, middle, high = parts_of(operation, word)
+    sums[at + first] += low * times
+    if middle != 0:
+        sums[at + first + 1] += middle * times
+    if high != 0:
+        sums[at + first + 2] += high * times
+
+
+@kernel
+def _float_of(sums, at):  # type: ignore[no-untyped-def]
+    """The float that is nearest to a sum, as its bits; of two the even one."""
+    if sums[at + _NAN] > 0 or (sums[at + _INFINITE] > 0 and sums[at + _MINUS_INFINITE] > 0):
+        return np.int64(0xFFF << 51)
+    if sums[at + _INFINITE] > 0 or sums[at + _MINUS_INFINITE] > 0:
+        infinite = np.int64(_GREATEST_EXPONENT << _FRACTION_BITS)
+        return infinite if sums[at + _INFINITE] > 0 else infinite | _SIGN
+    digits, carry = np.zeros(_DIGITS + 2, np.int64), np.int64(0)
+    for i in range(_DIGITS):
+        carry += sums[at + i]
+        digits[i] = carry & LOWER_HALF
+        carry >>= HALF_BITS
+    sign = np.int64(0)
+    if carry < 0:
+        sign, carry = np.int64(_SIGN), np.int64(1)
+        for i in range(_DIGITS):
+            carry += ~digits[i] & LOWER_HALF
+            digits[i] = carry & LOWER_HALF
+            carry >>= HALF_BITS
+    top = _DIGITS - 1
+    while top > 0 and digits[top] == 0:
+        top -= 1
+    bits = np.int64(0)
+    while digits[top] >> bits != 0:
+        bits += 1
+    least = HALF_BITS * top + bits - (_FRACTION_BITS + 1)  # of the 53 bits that are kept
+    if least <= 0:
+        bits = digits[1] << HALF_BITS | digits[0]
+        return bits | sign if bits != 0 else bits
+    digit, shift = least >> 5, least & (HALF_BITS - 1)
+    kept = digits[digit] >> shift | digits[digit + 1] << (HALF_BITS - shift)
+    if shift > 0:
+        kept |= digits[digit + 2] << (2 * HALF_BITS - shift)
+    kept &= (1 << (_FRACTION_BITS + 1)) - 1
+    below = least - 1
+    is_half = digits[below >> 5] >> (below & (HALF_BITS - 1)) & 1
+    has_less = digits[below >> 5] & ((1 << (below & (HALF_BITS - 1))) - 1) != 0
+    for i in range(below >> 5):
+        has_less |= digits[i] != 0
+    if is_half != 0 and (has_less or kept & 1 != 0):
+        kept += 1  # which may be one bit more: then the exponent is, and the fraction 0
+    if least + (kept >> _FRACTION_BITS) >= _GREATEST_EXPONENT:
+        return np.int64(_GREATEST_EXPONENT << _FRACTION_BITS) | sign
+    return ((least << _FRACTION_BITS) + kept) | sign
+
+
+@kernel
+def total_of(operation, sums, at):  # type: ignore[no-untyped-def]
+    """A sum as a word, and whether it has one."""
+    if operation == SUM_FLOAT:
+        return _float_of(sums, at), True
+    upper = sums[at + 1] + (sums[at] >> HALF_BITS)
+    sign = upper >> (HALF_BITS - 1)
+    is_in_range = 0 <= upper <= LOWER_HALF if operation == SUM_UNSIGNED else sign == 0 or sign == -1
+    return (upper << HALF_BITS) | (sums[at] & LOWER_HALF), is_in_range

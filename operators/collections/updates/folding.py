@@ -1,0 +1,166 @@
+"""What is made of a key's rows that are there at one time: one row of totals, or the rows themselves, or the first."""
+
+import numpy as np
+
+from tokenring.engine import kernel
+from tokenring.operators.collections.updates.exact_sums import (
+    COUNT,
+    COUNT_PRESENT,
+    FLOAT_PARTS,
+    GREATEST,
+    INTEGER_PARTS,
+    LEAST,
+    SUM_FLOAT,
+    add_word,
+    total_of,
+)
+from tokenring.operators.collections.updates.sorting import precedes
+from tokenring.operators.collections.words import comes_before, is_null
+
+# A row for each total: what is made, of which column (or of which part on), the part that counts what is not null (-1:
+# that cannot be; of columns it says only that), and the word that stands for null in the result.
+OPERATION, COLUMN, PRESENT, NO_VALUE = range(4)
+TOTAL_WORDS = 4
+
+# Why a key is not done: there is no room, or it is not as it may be.
+DONE, NO_ROOM, NEGATIVE, OVERFLOW = range(4)
+
+
+@kernel
+def is_before(table, row, first, time):  # type: ignore[no-untyped-def]
+    """Whether the time of a row, in columns from `first` on, is less than or equal to `time`."""
+    for at in range(len(time)):
+        if table[first + at, row] > time[at]:
+            return False
+    return True
+
+
+@kernel
+def _is_sum(operation):  # type: ignore[no-untyped-def]
+    return operation not in (COUNT, COUNT_PRESENT, LEAST, GREATEST)
+
+
+@kernel
+def _width(totals):  # type: ignore[no-untyped-def]
+    """How many parts the widest sum has."""
+    width = INTEGER_PARTS
+    for total in range(len(totals)):
+        if totals[total, OPERATION] == SUM_FLOAT:
+            width = FLOAT_PARTS
+    return width
+
+
+@kernel
+def _finished(totals, total, word, present):  # type: ignore[no-untyped-def]
+    """The word of a total, null where it is one of no value; and whether it is none that stands for null."""
+    if totals[total, PRESENT] < 0 or totals[total, OPERATION] == COUNT_PRESENT:
+        return word, True
+    if present == 0:
+        return totals[total, NO_VALUE], True
+    return word, word != totals[total, NO_VALUE]
+
+
+@kernel
+def totals_of_rows(rows, order, values, time, totals, kinds, target):  # type: ignore[no-untyped-def]
+    """One row of totals over what is there of a key's rows at a time: (how many rows are made, DONE or what is wrong).
+    """
+    last, there, i, width = len(rows) - 1, np.int64(0), 0, _width(totals)
+    present, sums = np.zeros(len(totals), np.int64), np.zeros(len(totals) * width, np.int64)
+    target[: len(totals), 0] = 0
+    while i < len(order):
+        first, count = order[i], np.int64(0)
+        while i < len(order) and precedes(rows, order[i], rows, first, 0, values) == 0:
+            if is_before(rows, order[i], values, time):
+                count += rows[last, order[i]]
+            i += 1
+        if count < 0:
+            return 0, NEGATIVE
+        if count == 0:
+            continue
+        there += count
+        for total in range(len(totals)):
+            what, column = totals[total, OPERATION], totals[total, COLUMN]
+            if what == COUNT:
+                target[total, 0] += count
+                continue
+            word = rows[column, first]
+            if is_null(kinds, column, word):
+                continue
+            if what == COUNT_PRESENT:
+                target[total, 0] += count
+            elif what in (LEAST, GREATEST):
+                if present[total] == 0 or comes_before(kinds, column, word, target[total, 0], what == GREATEST):
+                    target[total, 0] = word
+            else:
+                add_word(what, sums, total * width, word, count)
+            present[total] += count
+    for total in range(len(totals)):
+        if _is_sum(totals[total, OPERATION]):
+            target[total, 0], is_in_range = total_of(totals[total, OPERATION], sums, total * width)
+            if not is_in_range:
+                return 0, OVERFLOW
+        target[total, 0], is_value = _finished(totals, total, target[total, 0], present[total])
+        if not is_value:
+            return 0, OVERFLOW
+    target[len(totals), 0] = 1
+    return (1 if there > 0 else 0), DONE
+
+
+@kernel
+def totals_of_parts(rows, time, totals, target):  # type: ignore[no-untyped-def]
+    """One row of totals of which a key's rows are the parts: (how many rows are made, DONE or what is wrong)."""
+    last, most = len(rows) - 1, 0
+    for total in range(len(totals)):
+        most = max(most, totals[total, COLUMN], totals[total, PRESENT])
+    added = np.zeros(most + _width(totals), np.int64)
+    for row in range(rows.shape[1]):
+        if rows[0, row] < len(added) and is_before(rows, row, 1, time):
+            added[rows[0, row]] += rows[last, row]
+    return totals_of_sums(added, totals, target)
+
+
+@kernel
+def totals_of_sums(added, totals, target):  # type: ignore[no-untyped-def]
+    """One row of totals, of parts added up: (how many rows are made, DONE or what is wrong). added: part 0, which
+    counts rows, first; target: (at least totals + 1, at least 1)."""
+    if added[0] < 0 or (added[0] == 0 and added.any()):
+        return 0, NEGATIVE
+    for total in range(len(totals)):
+        what, at = totals[total, OPERATION], totals[total, COLUMN]
+        word = added[at]
+        if _is_sum(what):
+            word, is_in_range = total_of(what, added, at)
+            if not is_in_range:
+                return 0, OVERFLOW
+        present = added[totals[total, PRESENT]] if totals[total, PRESENT] >= 0 else np.int64(0)
+        target[total, 0], is_value = _finished(totals, total, word, present)
+        if not is_value:
+            return 0, OVERFLOW
+    target[len(totals), 0] = 1
+    return (1 if added[0] > 0 else 0), DONE
+
+
+@kernel
+def rows_there(rows, order, values, time, most, target):  # type: ignore[no-untyped-def]
+    """The rows that are there of a key's at a time, each once; where `most` is more than 0, the first so many, as often
+    as they are there, where it is less, the last: (how many rows are made, DONE or what is wrong)."""
+    last, made, left, i, stop = len(rows) - 1, 0, abs(most), 0, len(order)
+    while i < stop and (most == 0 or left > 0):
+        at = i if most >= 0 else stop - 1 - i
+        first, count = order[at], np.int64(0)
+        while i < stop:
+            at = i if most >= 0 else stop - 1 - i
+            if precedes(rows, order[at], rows, first, 0, values) != 0:
+                break
+            if is_before(rows, order[at], values, time):
+                count += rows[last, order[at]]
+            i += 1
+        if count < 0:
+            return 0, NEGATIVE
+        if count > 0:
+            for column in range(values):
+                target[column, made] = rows[column, first]
+            target[values, made] = 1 if most == 0 else min(count, left)
+            left -= count
+            made += 1
+    return made, DONE

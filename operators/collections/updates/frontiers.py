@@ -1,0 +1,100 @@
+"""Frontiers as lists of times, and which rows of updates lie behind them."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from tokenring.engine import TABLE, WORDS, int64, kernel
+from tokenring.engine.times import COMPLETE, Antichain, NestedTime, less_equal
+from tokenring.operators.collections.updates.moments import may_come
+
+_ELEMENTS = 16  # of a frontier, more than most have
+
+
+def elements_of(frontier: Any) -> list[NestedTime]:
+    """A port's frontier as a list of its elements, each a tuple; empty if nothing can come."""
+    if isinstance(frontier, int):
+        return [] if frontier == COMPLETE else [(frontier,)]
+    elements: list[NestedTime] = list(frontier)
+    if len(elements) > 1:
+        elements.sort()
+    return elements
+
+
+def least_of(times: Iterable[NestedTime]) -> list[NestedTime]:
+    """Those that no other is less than or equal to."""
+    different = set(times)
+    return sorted(Antichain(different, less_equal)) if len(different) > 1 else list(different)
+
+
+def both(first: Iterable[NestedTime], second: list[NestedTime]) -> list[NestedTime]:
+    """The frontier behind which a time is finished that is finished at either."""
+    if first == second:
+        return second
+    return least_of([tuple(map(max, one, other)) for one in first for other in second])
+
+
+def as_table(frontier: list[NestedTime], depth: int) -> np.ndarray:
+    """The elements as an int64 table (elements, coordinates)."""
+    return np.array(frontier, np.int64).reshape(len(frontier), depth)
+
+
+@kernel(int64(TABLE, int64, TABLE, WORDS))
+def mark_behind(updates, first, frontier, marks):  # type: ignore[no-untyped-def]
+    """Mark with 1 the rows whose time, in columns from `first` on, no element of the frontier is less than or equal to,
+    others with 0; how many."""
+    found = 0
+    for row in range(updates.shape[1]):
+        marks[row] = not may_come(frontier, updates[first : first + frontier.shape[1], row])
+        found += marks[row]
+    return found
+
+
+def split(updates: np.ndarray, first: int, frontier: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(the rows whose times are finished, the others): int64 tables of the same columns."""
+    marks = np.empty(updates.shape[1], np.int64)
+    found = mark_behind(updates, first, frontier, marks)
+    if found == len(marks):
+        return updates, updates[:, :0]
+    if found == 0:
+        return updates[:, :0], updates
+    chosen = marks.astype(bool)
+    return np.ascontiguousarray(updates[:, chosen]), np.ascontiguousarray(updates[:, ~chosen])
+
+
+@kernel(int64(TABLE, int64, TABLE))
+def _put_least(updates, first, least):  # type: ignore[no-untyped-def]
+    """Write the times of rows, in columns from `first` on, that no other is less than, to `least` (elements,
+    coordinates); how many, -1 if there is no room."""
+    depth, count = least.shape[1], 0
+    for row in range(updates.shape[1]):
+        is_above, element = False, 0
+        while element < count and not is_above:
+            is_less, is_greater = True, True
+            for at in range(depth):
+                is_less &= updates[first + at, row] <= least[element, at]
+                is_greater &= updates[first + at, row] >= least[element, at]
+            if is_greater:
+                is_above = True
+            elif is_less:
+                count -= 1
+                least[element] = least[count]
+            else:
+                element += 1
+        if is_above:
+            continue
+        if count == len(least):
+            return -1
+        for at in range(depth):
+            least[count, at] = updates[first + at, row]
+        count += 1
+    return count
+
+
+def least_times(updates: np.ndarray, first: int, depth: int) -> list[NestedTime]:
+    """The least times of rows, in columns from `first` on."""
+    least, count = np.empty((_ELEMENTS, depth), np.int64), -1
+    while (count := _put_least(updates, first, least)) < 0:
+        least = np.empty((2 * len(least), depth), np.int64)
+    return sorted([tuple(time) for time in least[:count].tolist()])

@@ -1,0 +1,80 @@
+"""Updates as parts of totals: where a key's totals are counts and sums alone, it is kept as these, and has few rows."""
+
+import numpy as np
+
+from tokenring.engine import TABLE, int64, kernel
+from tokenring.operators.collections.updates.exact_sums import FLOAT_PARTS, INTEGER_PARTS, SUM_FLOAT, parts_of
+from tokenring.operators.collections.words import is_null
+
+# A row for each column that is summed: which one it is, how (NO_SUM: not at all), the part that its parts begin with,
+# and the one that counts what is not null, -1 if nothing is.
+SUMMED, HOW, FIRST_PART, PRESENT_PART = range(4)
+SUMMED_WORDS = 4
+NO_SUM = -1
+_MOST_PARTS_A_WORD = 3
+
+
+def width_of(operation: int) -> int:
+    """How many parts a sum has."""
+    return 0 if operation == NO_SUM else FLOAT_PARTS if operation == SUM_FLOAT else INTEGER_PARTS
+
+
+@kernel
+def _put(updates, row, keys, data, part, times, target, made):  # type: ignore[no-untyped-def]
+    """Write an update of a part, unless it changes nothing; how many there are then."""
+    if times == 0:
+        return made
+    for column in range(keys):
+        target[column, made] = updates[column, row]
+    target[keys, made] = part
+    for column in range(data, len(updates) - 1):
+        target[keys + 1 + column - data, made] = updates[column, row]
+    target[len(target) - 1, made] = times
+    return made + 1
+
+
+@kernel(int64(int64, int64))
+def most_parts(rows, summed):  # type: ignore[no-untyped-def]
+    """How many updates of parts so many rows can have."""
+    return rows * (1 + (1 + _MOST_PARTS_A_WORD) * summed)
+
+
+@kernel(int64(TABLE, int64, int64, TABLE, TABLE, TABLE))
+def to_parts(updates, keys, data, summed, kinds, target):  # type: ignore[no-untyped-def]
+    """Write updates of (key, part; times; as often as the part changes); returns how many. Part 0 counts rows.
+
+    keys, data: how many columns are the key, the first ones, and data at all; summed: (columns that are summed,
+    SUMMED_WORDS); kinds: of the data; target: (keys + 1 + coordinates + 1, at least most_parts)."""
+    made, last = 0, len(updates) - 1
+    for row in range(updates.shape[1]):
+        times = updates[last, row]
+        made = _put(updates, row, keys, data, 0, times, target, made)
+        for each in range(len(summed)):
+            column = summed[each, SUMMED]
+            word = updates[column, row]
+            if is_null(kinds, column, word):
+                continue
+            if summed[each, PRESENT_PART] >= 0:
+                made = _put(updates, row, keys, data, summed[each, PRESENT_PART], times, target, made)
+            if summed[each, HOW] != NO_SUM:
+                first, low, middle, high = parts_of(summed[each, HOW], word)
+                first += summed[each, FIRST_PART]
+                made = _put(updates, row, keys, data, first, low * times, target, made)
+                made = _put(updates, row, keys, data, first + 1, middle * times, target, made)
+                made = _put(updates, row, keys, data, first + 2, high * times, target, made)
+    return made
+
+
+class Parts:
+    """Makes parts of updates. keys, data: how many columns are the key, and data; summed, kinds: as `to_parts` has
+    them."""
+
+    def __init__(self, keys: int, data: int, summed: np.ndarray, kinds: np.ndarray) -> None:
+        self.keys, self.data, self.summed, self.kinds = keys, data, summed, kinds
+
+    def __call__(self, updates: np.ndarray) -> np.ndarray:
+        """The parts of these updates, int64 (key, part, coordinates, times; rows)."""
+        most = most_parts(updates.shape[1], len(self.summed))
+        target = np.empty((self.keys + 1 + len(updates) - self.data, most), np.int64)
+        made = to_parts(np.ascontiguousarray(updates), self.keys, self.data, self.summed, self.kinds, target)
+        return np.ascontiguousarray(target[:, :made])

@@ -1,0 +1,33 @@
+"""Words of columns in collections: canonical ones, equal where values are; texts interned; and words by their value."""
+
+from tokenring.operators.collections.words.entering import Entering, enter_columns
+from tokenring.operators.collections.words.interning import Interned, interned_texts
+from tokenring.operators.collections.words.kinds import (
+    BASE,
+    KIND_WORDS,
+    Heaps,
+    heaps_of,
+    is_null,
+    key_in_words,
+    kinds_table,
+)
+from tokenring.operators.collections.words.nulls import nulls_of, with_keys
+from tokenring.operators.collections.words.ordering import by_value, comes_before
+
+__all__ = [
+    "BASE",
+    "Entering",
+    "Heaps",
+    "Interned",
+    "KIND_WORDS",
+    "by_value",
+    "comes_before",
+    "enter_columns",
+    "heaps_of",
+    "interned_texts",
+    "is_null",
+    "key_in_words",
+    "kinds_table",
+    "nulls_of",
+    "with_keys",
+]

@@ -1,0 +1,77 @@
+"""Batches as they enter an arrangement: a table of canonical words, which are equal where the values are."""
+
+import numpy as np
+
+from tokenring.engine import TABLE, WORDS, Batch, Schema, SchemaError, boolean, int64, kernel
+from tokenring.engine.compiled import address_of, words_at
+from tokenring.operators.collections.words.interning import INTERNED_WORDS, are_known, intern_texts, interned_texts
+from tokenring.operators.collections.words.kinds import FLOAT, NULL, ORDER, TEXT, enter_floats, kinds_table
+
+
+@kernel(boolean(int64, WORDS, WORDS, TABLE, int64, TABLE, int64))
+def enter_columns(texts, columns, heaps, kinds, rows, target, at):  # type: ignore[no-untyped-def]
+    """Write the canonical words of columns to a table, from row `at` on; False if interned texts have no room, which
+    `Interned.make_room` cures: the call is to be repeated then.
+
+    texts: the address of the words of Interned, 0 if no column is text; columns, heaps: the addresses of each column's
+    words and of what those of text count from; kinds: as `kinds_table` has them; rows: how many; target: int64
+    (columns, at least at + rows).
+    """
+    for column in range(len(columns)):
+        words, order = words_at(columns[column], rows), kinds[column, ORDER]
+        entered = target[column, at : at + rows]
+        if order == TEXT:
+            own = words_at(texts, INTERNED_WORDS)
+            if not intern_texts(own, words, heaps[column], kinds[column, NULL], entered):
+                return False
+        elif order == FLOAT:
+            enter_floats(words, kinds, column, entered)
+        else:
+            entered[:] = words
+    return True
+
+
+class Entering:
+    """Makes tables of batches of a schema."""
+
+    def __init__(self, name: str, schema: Schema) -> None:
+        """SchemaError, with the operator's name, where texts cannot be interned."""
+        self.kinds = kinds_table(schema.kinds)
+        self._texts = interned_texts() if schema.has_text else None
+        if schema.has_text and self._texts is None:
+            column = next(column for column in schema.names if schema.kind(column).is_text)
+            raise SchemaError(
+                f"operator {name!r}: column {column!r} is text, which a collection keeps in addresses of its own, and "
+                f"the system refuses them (`ulimit -v`): lift that limit, or arrange by numbers that stand for the "
+                f"texts"
+            )
+        self.texts_address = address_of(self._texts.words) if self._texts else 0
+        """As `enter_columns` takes it."""
+        self._columns, self._heaps = np.zeros(len(schema), np.int64), np.zeros(len(schema), np.int64)
+
+    def make_room(self) -> None:
+        """Cure that there was no room."""
+        assert self._texts is not None, "only texts want room"
+        self._texts.make_room()
+
+    def has_all(self, batch: Batch) -> bool:
+        """Whether all texts of a batch are in some arrangement's words: who only asks for rows enters none."""
+        texts = self._texts
+        return texts is None or all(
+            [
+                are_known(texts.words, column, address_of(heap))
+                for column, heap in zip(batch.columns, batch.heaps, strict=True)
+                if heap is not None
+            ]
+        )
+
+    def table_of(self, batch: Batch) -> np.ndarray:
+        """A batch's rows, int64 (columns, rows)."""
+        for at, column in enumerate(batch.columns):
+            self._columns[at] = address_of(column)
+        for at, heap in enumerate(batch.heaps):
+            self._heaps[at] = 0 if heap is None else address_of(heap)
+        table = np.empty((len(self._columns), batch.rows), np.int64)
+        while not enter_columns(self.texts_address, self._columns, self._heaps, self.kinds, batch.rows, table, 0):
+            self.make_room()
+        return table

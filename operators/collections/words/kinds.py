@@ -1,0 +1,102 @@
+"""Kinds as kernels see them: a table with a row a column; which words are null, and how words compare by value."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tokenring.engine import Batch, Kind, Schema, kernel
+from tokenring.engine.raw import LENGTH_BITS, LENGTH_MASK, bytes_at, text_space
+
+Heaps = tuple[np.ndarray | None, ...]
+
+# A row: how words are in order, whether a word may be null, that word, where texts' words count from.
+ORDER, NULLABLE, NULL, BASE = range(4)
+KIND_WORDS = 4
+SIGNED, UNSIGNED, FLOAT, TEXT = range(4)
+_ORDERS = {"uint64": UNSIGNED, "float64": FLOAT, "string": TEXT, "bytes": TEXT}
+_SIGN, _MOST = -(1 << 63), (1 << 63) - 1
+_INFINITY, _NAN = 0x7FF << 52, 0xFFF << 51
+
+
+def kinds_table(kinds: Sequence[Kind]) -> np.ndarray:
+    """Columns of these kinds, int64 (columns, KIND_WORDS)."""
+    space = text_space() if any([kind.is_text for kind in kinds]) else None
+    base = 0 if space is None else space.address
+    rows = [(_ORDERS.get(kind.name, SIGNED), int(kind.nullable), kind.null, base) for kind in kinds]
+    return np.array(rows, np.int64).reshape(len(rows), KIND_WORDS)
+
+
+def heaps_of(schema: Schema) -> Heaps:
+    """What columns of canonical words point into, as a batch of this schema has it."""
+    if not schema.has_text:
+        return ()
+    space = text_space()
+    assert space is not None, "who has none is refused when the dataflow is built"
+    return tuple([space.heap if kind.is_text else None for kind in schema.kinds])
+
+
+def key_in_words(schema: Schema, words: np.ndarray) -> str:
+    """The columns and values of a key of canonical words, for messages."""
+    columns: Any = [np.array([word]).view(dtype) for word, dtype in zip(words, schema.dtypes, strict=True)]
+    row = Batch.wrap(schema, tuple(columns), 1, heaps_of(schema))
+    said = []
+    for name, kind in zip(schema.names, schema.kinds, strict=True):
+        seen: Any = row[name]
+        said.append(f"{name}={seen[0] if kind.name == 'timestamp' else repr(seen.tolist()[0])}")
+    return f"key {', '.join(said)}"
+
+
+@kernel
+def is_null(kinds, column, word):  # type: ignore[no-untyped-def]
+    """Whether a word of a column stands for null."""
+    return kinds[column, NULLABLE] != 0 and word == kinds[column, NULL]
+
+
+@kernel
+def is_nan(word):  # type: ignore[no-untyped-def]
+    """Whether the bits of a float are a NaN's, or the null's."""
+    return (word & _MOST) > _INFINITY
+
+
+@kernel
+def enter_floats(words, kinds, column, target):  # type: ignore[no-untyped-def]
+    """Write floats' bits: those of 0.0 for both zeros, of one NaN for all but the null."""
+    kept = kinds[column, NULL] if kinds[column, NULLABLE] != 0 else np.int64(_NAN)
+    for row in range(len(words)):
+        word = words[row]
+        if word == _SIGN:
+            word = np.int64(0)
+        elif is_nan(word) and word != kept:
+            word = np.int64(_NAN)
+        target[row] = word
+
+
+@kernel
+def compare_texts(one, other, base):  # type: ignore[no-untyped-def]
+    """Below 0, 0 or above: how texts compare by their bytes, from words that count from `base`."""
+    if one == other:
+        return 0
+    length, other_length = one & LENGTH_MASK, other & LENGTH_MASK
+    first = bytes_at(base + (one >> LENGTH_BITS), length)
+    second = bytes_at(base + (other >> LENGTH_BITS), other_length)
+    for i in range(min(length, other_length)):
+        if first[i] != second[i]:
+            return -1 if first[i] < second[i] else 1
+    return length - other_length
+
+
+@kernel
+def ordinal(kinds, column, word, is_downwards):  # type: ignore[no-untyped-def]
+    """A number that is less for a lesser value, of a column that is not text. NaN, and behind it null, come last: they
+    are above all others, or below if it goes downwards, where the greatest come first."""
+    order, nullable = kinds[column, ORDER], kinds[column, NULLABLE]
+    if is_null(kinds, column, word):
+        return np.int64(_SIGN) if is_downwards else np.int64(_MOST)
+    if order == FLOAT:
+        if is_nan(word):
+            return np.int64(_SIGN + 1) if is_downwards else np.int64(_MOST - 1)
+        return word if word >= 0 else ~word ^ _SIGN
+    if order == UNSIGNED:
+        return (word ^ _SIGN) + (nullable if is_downwards else 0)
+    return word - (0 if is_downwards else nullable)

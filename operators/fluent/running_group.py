@@ -1,0 +1,51 @@
+"""Groups that run while their launcher asks them: views are read, dataflows installed."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tokenring import engine
+from tokenring.engine import Config
+from tokenring.engine.background import ANSWER_S
+from tokenring.engine.background import start as start_engine
+from tokenring.operators.collections import Answer, Shared, query, views_of
+from tokenring.operators.fluent.worker import Worker
+
+
+class RunningGroup(engine.RunningGroup):
+    """A group that runs: `tr.start` gives it. What its workers report is taken in whenever it is asked something."""
+
+    def views(self, timeout_s: float = ANSWER_S) -> Shared:
+        """What its dataflows export (`Arranged.export`), with sizes over all workers, and what is installed."""
+        return views_of(self.asked(timeout_s), timeout_s, self.poll)
+
+    def query(self, view: str, time: int | None = None, key: Any = None, timeout_s: float = ANSWER_S) -> Answer:
+        """(time, rows): an arrangement's rows on all workers as of one time, an Arrow table with how often each is
+        there in the column `times`. time: the latest that all can read, if none is said; key: only the rows of this key
+        (a tuple for several columns).
+
+        Raises UsageError if there is no such view or key, ReadTimeError for a time that cannot be read, WorkerError if
+        a worker takes no step in time.
+        """
+        asked = None if key is None else key if isinstance(key, tuple | list) else (key,)
+        return query(self.asked(timeout_s), view, time, asked, timeout_s, self.poll)
+
+
+@contextmanager
+def start(
+    program: Callable[[Worker], Any],
+    workers: int = 0,
+    config: Config | None = None,
+    on_note: Callable[[int, Any], None] | None = None,
+    start: str = "",
+    memory_bytes: int = 0,
+) -> Iterator[RunningGroup]:
+    """Run `program(worker)` on every worker of a new group while the block goes on, which has the group: it installs
+    dataflows, removes them, and reads views. At its end the group is asked to end in order (`worker.stopping`) and
+    waited for; `group.wait()` does so before, and returns what the program returned. An error in the block ends the
+    group at once.
+
+    The rest is as for `execute`.
+    """
+    with start_engine(program, RunningGroup, workers, config, on_note, start, memory_bytes, Worker) as group:
+        yield group

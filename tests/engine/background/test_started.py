@@ -1,0 +1,114 @@
+"""A group that runs while its launcher goes on, and how it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tokenring as tr
+from tests.operators.collections.harness import UPDATE
+from tokenring.shm.memory import process_start_ticks
+
+WATCHDOG_S = 60
+ROWS = 1000
+HERE = Path(__file__)
+
+
+def own_names() -> set[str]:
+    """What groups of this process have in /dev/shm; other tests run meanwhile."""
+    return {name for name in os.listdir("/dev/shm") if f"-{os.getpid()}-" in name}
+
+
+def serve(worker: tr.Worker) -> int:
+    """Rows 0, 1, ... as keys, so many, a hundred at a time; then until it is to stop."""
+    with worker.dataflow("base") as scope:
+        rows, stream = scope.new_input(UPDATE)
+        stream.collection("time", "times").arrange("k").export("rows", history=3)
+    time = 0
+    while not worker.stopping:
+        if time < ROWS // 100 and worker.index == 0:
+            keys = np.arange(100 * time, 100 * (time + 1))
+            rows.send({"k": keys, "v": keys % 7, "time": np.full(100, time), "times": np.ones(100, np.int64)})
+        time += 1
+        rows.advance_to(time)
+        worker.step_or_park(0.001)
+    return worker.index
+
+
+def by_value(scope: tr.Scope) -> Any:
+    return scope.import_arrangement("rows").collection().aggregate("v", n=tr.Count())
+
+
+def failing(worker: tr.Worker) -> None:
+    serve_until(worker, 20)
+    raise ValueError("no more")
+
+
+def serve_until(worker: tr.Worker, steps: int) -> None:
+    with worker.dataflow() as scope:
+        rows, stream = scope.new_input(UPDATE)
+        stream.collect()
+    for _ in range(steps):
+        worker.step_or_park(0.01)
+    rows.close()
+
+
+def answers(group: tr.RunningGroup) -> Iterator[dict[int, int]]:
+    """What there is of each value, again and again."""
+    while True:
+        yield {row["v"]: row["n"] for row in group.query("by_value", timeout_s=WATCHDOG_S).rows.to_pylist()}
+
+
+@pytest.mark.parametrize(("workers", "start"), [(1, "fork"), (2, "fork"), (2, "spawn"), (2, "forkserver")])
+def test_a_group_is_added_to_and_read_while_it_runs(workers: int, start: str) -> None:
+    before = own_names()
+    with tr.start(serve, workers, start=start) as group:
+        assert group.install(by_value, timeout_s=WATCHDOG_S) == "by_value"
+        found = next(found for found in answers(group) if sum(found.values()) == ROWS)
+        assert found == {value: len(range(value, ROWS, 7)) for value in range(7)}
+        of_key = group.query("rows", key=701, timeout_s=WATCHDOG_S).rows.to_pylist()
+        assert of_key == [{"k": 701, "v": 1, "times": 1}]
+        views, installed = group.views(WATCHDOG_S)
+        assert [view["name"] for view in views] == ["by_value", "rows"] and installed == ["by_value"]
+        assert views[1]["readers"] == ["by_value"] and views[1]["rows"] == ROWS
+        group.remove("by_value", WATCHDOG_S)
+        with pytest.raises(tr.UsageError, match="no arrangement is exported as 'by_value'"):
+            group.query("by_value", timeout_s=WATCHDOG_S)
+        assert group.install(f"{HERE}:by_value", "again", WATCHDOG_S) == "again"
+        group.stop()
+        assert group.wait() == list(range(workers))
+    assert own_names() <= before
+
+
+def test_an_error_in_the_block_ends_the_group() -> None:
+    with pytest.raises(ZeroDivisionError), started_pids() as pids:
+        1 / 0  # noqa: B018
+    assert not any(process_start_ticks(pid) for pid in pids)
+
+
+@contextmanager
+def started_pids() -> Iterator[tuple[int, ...]]:
+    with tr.start(serve, 2) as group:
+        yield group.asked(WATCHDOG_S).workers
+
+
+def test_a_program_that_fails_is_told_of_when_the_group_is_asked() -> None:
+    with pytest.raises(tr.OperatorError, match="no more"), tr.start(failing, 2) as group:
+        ask_for_ever(group)
+
+
+def ask_for_ever(group: tr.RunningGroup) -> None:
+    while True:
+        group.views(WATCHDOG_S)
+
+
+def test_ctrl_c_in_the_block_is_an_interrupt() -> None:
+    with pytest.raises(KeyboardInterrupt), tr.start(serve, 2):
+        os.kill(os.getpid(), signal.SIGINT)

@@ -1,0 +1,145 @@
+"""What is installed comes at one place on all workers, whatever their programs do just then."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.imports import ROOT
+from tokenring.engine import UsageError, WorkerError
+from tokenring.engine.ask import Group, group_of
+from tokenring.engine.install import code_of, install, remove
+
+WATCHDOG_S = 60
+PROGRAMS = """
+import sys
+import time
+
+from tokenring.engine import Schema, execute
+
+VALUE = Schema("value")
+
+
+def ticking(context, token):
+    def logic(output):
+        if not token.live:
+            return
+        if context.stopping:
+            token.drop()
+        else:
+            token.downgrade(token.time + 1)
+            context.activate_after(1_000_000)
+
+    return logic
+
+
+def one(scope):
+    (stream,) = scope.source("ticking", (VALUE,), ticking)
+    stream.sink("sink", lambda context: lambda rows: list(rows))
+
+
+def differs(scope, seen=[]):
+    import os
+    (stream,) = scope.source(f"of {os.getpid()}", (VALUE,), ticking)
+    stream.sink("sink", lambda context: lambda rows: list(rows))
+
+
+def fails(scope):
+    def construct(context, token):
+        raise ValueError("too late")
+
+    scope.source("fails", (VALUE,), construct)
+
+
+def declares(worker):  # dataflows and barriers without end, at workers' own paces
+    worker.report("ready")
+    number = 0
+    while True:
+        number += 1
+        with worker.dataflow(f"own {number}") as scope:
+            rows, stream = scope.new_input(VALUE)
+            stream.sink("sink", lambda context: lambda rows: list(rows))
+        rows.send({"value": [worker.index]})
+        for _ in range((number * (worker.index + 1)) % 7):
+            worker.step()
+        rows.close()
+        worker.barrier()
+        if number % 3 == worker.index:
+            time.sleep(0.002)
+
+
+def returns(worker):  # and leaves a source that goes on
+    with worker.dataflow("live") as scope:
+        one(scope)
+    worker.report("ready")
+
+
+if __name__ == "__main__":
+    note = lambda worker, value: print(value, flush=True)
+    execute(globals()[sys.argv[1]], workers=int(sys.argv[2]), on_note=note)
+"""
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("programs") / "programs.py"
+    path.write_text(PROGRAMS)
+    return path
+
+
+@contextmanager
+def running(file: Path, program: str, workers: int, status: int | None = 0) -> Iterator[Group]:
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    line = [sys.executable, file, program, str(workers)]
+    with subprocess.Popen(line, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as launcher:
+        try:
+            assert launcher.stdout is not None
+            assert [launcher.stdout.readline() for _ in range(workers)] == [b"ready\n"] * workers
+            yield group_of(launcher.pid)
+            if status is None:
+                assert launcher.poll() is None
+                return
+            if not status:
+                launcher.send_signal(signal.SIGINT)
+            assert launcher.wait(WATCHDOG_S) == status
+        finally:
+            launcher.kill()
+
+
+@pytest.mark.parametrize(("program", "workers"), [("returns", 1), ("returns", 2)])
+def test_dataflows_come_and_go_after_the_program_has_returned(file: Path, program: str, workers: int) -> None:
+    with running(file, program, workers) as group:
+        code = code_of(f"{file}:one")
+        for number in range(10):
+            install(group, code, f"one {number}", WATCHDOG_S)
+            install(group, code, f"other {number}", WATCHDOG_S)
+            remove(group, f"one {number}", WATCHDOG_S)
+        with pytest.raises(UsageError, match="'one 3'; there are: 'other 0'"):
+            remove(group, "one 3", WATCHDOG_S)
+
+
+def test_they_come_between_what_programs_declare(file: Path) -> None:
+    with running(file, "declares", 2, status=None) as group:
+        code = code_of(f"{file}:one")
+        for _ in range(20):
+            install(group, code, "one", WATCHDOG_S)
+            remove(group, "one", WATCHDOG_S)
+
+
+def test_all_have_to_declare_the_same(file: Path) -> None:
+    with running(file, "returns", 2) as group:
+        with pytest.raises(UsageError, match="worker 1 declares 'one' otherwise than worker 0"):
+            install(group, code_of(f"{file}:differs"), "one", WATCHDOG_S)
+        install(group, code_of(f"{file}:one"), "one", WATCHDOG_S)
+
+
+def test_what_fails_once_it_is_built_ends_the_group(file: Path) -> None:
+    with running(file, "returns", 2, status=1) as group, pytest.raises(WorkerError, match="has ended"):
+        install(group, code_of(f"{file}:fails"), "fails", WATCHDOG_S)

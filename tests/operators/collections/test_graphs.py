@@ -1,0 +1,99 @@
+"""Graphs kept up to date, beside networkx and plain loops at every time."""
+
+from collections import Counter
+from collections.abc import Callable
+
+import networkx
+import pytest
+
+import tokenring as tr
+from tests.operators.collections.harness import Rows, check, run
+from tokenring.operators.collections import Collection, graphs
+
+ROUNDS = 6
+
+
+def edges_of(rows: Collection) -> Collection:
+    return rows.select(src=tr.col("k"), dst=tr.col("v"))
+
+
+def graph_of(edges: Rows) -> networkx.DiGraph:
+    return networkx.DiGraph(list(edges))
+
+
+def found_once(rows: object) -> Rows:
+    return Counter(dict.fromkeys(rows, 1))  # type: ignore[call-overload]
+
+
+def distances(edges: Rows, roots: Rows) -> Rows:
+    found = {root: 0 for root, _ in roots}
+    graph = graph_of(edges)
+    graph.add_nodes_from(found)
+    return found_once(networkx.multi_source_dijkstra_path_length(graph, set(found)).items() if found else ())
+
+
+def components(edges: Rows) -> Rows:
+    whole = networkx.connected_components(graph_of(edges).to_undirected())
+    return found_once((node, min(component)) for component in whole for node in component)
+
+
+def strong(edges: Rows) -> Rows:
+    parts = {
+        node: number
+        for number, part in enumerate(networkx.strongly_connected_components(graph_of(edges)))
+        for node in part
+    }
+    return found_once((src, dst) for src, dst in edges if parts[src] == parts[dst])
+
+
+def closed(edges: Rows) -> Rows:
+    return found_once(networkx.transitive_closure(graph_of(edges)).edges)
+
+
+def ranked(edges: Rows) -> Rows:
+    degrees = Counter[int]()
+    for (src, _), times in edges.items():
+        degrees[src] += times
+    nodes = {node for edge in edges for node in edge}
+    now = dict.fromkeys(nodes, graphs.SURFERS)
+    for _ in range(ROUNDS):
+        following = dict.fromkeys(nodes, graphs.SURFERS // 6)
+        for (src, dst), times in edges.items():
+            following[dst] += times * (5 * now[src] // (6 * degrees[src]))
+        now = following
+    return found_once(now.items())
+
+
+def labelled(edges: Rows, labels: Rows) -> Rows:
+    found: dict[int, int] = {}
+    graph = graph_of(edges)
+    for node, label in labels:
+        for reached in {node} | (networkx.descendants(graph, node) if node in graph else set()):
+            found[reached] = min(label, found.get(reached, label))
+    return found_once(found.items())
+
+
+def least_labels(edges: Collection, labels: Collection) -> Collection:
+    return graphs.least_labels(edges_of(edges), labels.select(node=tr.col("k"), label=tr.col("v")))
+
+
+PROGRAMS: dict[str, tuple[int, Callable[..., Collection], Callable[..., Rows]]] = {
+    "distances": (2, lambda rows, roots: graphs.distances(edges_of(rows), roots.select(node=tr.col("k"))), distances),
+    "components": (1, lambda rows: graphs.connected_components(edges_of(rows)), components),
+    "strong edges": (1, lambda rows: graphs.strong_edges(edges_of(rows)), strong),
+    "closure": (1, lambda rows: graphs.closure(edges_of(rows)), closed),
+    "ranks": (1, lambda rows: graphs.page_rank(edges_of(rows), ROUNDS), ranked),
+    "labels": (2, least_labels, labelled),
+}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_graph_has_at_every_time_what_follows_from_its_edges(name: str, workers: int) -> None:
+    inputs, build, expected = PROGRAMS[name]
+    check(build, expected, inputs, workers, seeds=3)
+
+
+def test_edges_without_ends_are_refused() -> None:
+    with pytest.raises(tr.SchemaError, match="'src' and 'dst'"):
+        run([[(1, 2, 0, 1)]], graphs.closure, 1, 0)

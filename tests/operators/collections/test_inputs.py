@@ -1,0 +1,286 @@
+"""Collections that are fed, from files and from streams of upserts, beside dictionaries; and upserts of them."""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+import tokenring as tr
+from tests.operators.collections.harness import TIMES, Rows, at, made_up
+
+ROW = tr.Schema("v k")
+UPSERT = tr.Schema("k v time", gone="bool?")
+
+
+def rows_of(stream: Any) -> list[tuple[Any, ...]]:
+    return list(zip(*[column.tolist() for column in stream.columns().values()], strict=True))
+
+
+def drawn(seed: int, rows: int = 60, keys: int = 5) -> list[tuple[int, int, int, bool]]:
+    """(key, value, time, whether it is gone), no two of one key and time."""
+    random = np.random.default_rng(seed)
+    found = {}
+    for _ in range(rows):
+        key, time = random.integers(keys), random.integers(TIMES)
+        found[int(key), int(time)] = int(random.integers(3)), bool(random.integers(3) == 0)
+    return [(key, value, time, gone) for (key, time), (value, gone) in found.items()]
+
+
+def held(upserts: list[tuple[int, int, int, bool]], time: int) -> Rows:
+    found = {}
+    for key, value, when, gone in sorted(upserts, key=lambda each: each[2]):
+        if when <= time:
+            found[key] = None if gone else value
+    return Counter({(key, value): 1 for key, value in found.items() if value is not None})
+
+
+def of_upserts(upserts: list[tuple[int, int, int, bool]], workers: int, seed: int, by_handle: bool) -> list[Any]:
+    """The changes of a collection that is given them shuffled, by any worker, some before they are due."""
+
+    def program(worker: tr.Worker) -> list[Any]:
+        random = np.random.default_rng(seed + worker.index)
+        with worker.dataflow() as scope:
+            if by_handle:
+                handle, rows = scope.new_collection(tr.Schema("v k"), key="k")
+            else:
+                handle, stream = scope.new_input(UPSERT)
+                rows = stream.collection("time", key="k", deleted="gone")
+            made = rows.select("k", "v").changes().collect()
+        due = upserts[worker.index :: worker.peers]
+        for time in range(TIMES):
+            now = [each for each in due if each[2] == time or (time < each[2] < time + 3 and random.integers(2))]
+            due = [each for each in due if each not in now]
+            k, v, when, gone = np.array([now[i] for i in random.permutation(len(now))]).reshape(-1, 4).T
+            if not by_handle:
+                handle.send({"k": k, "v": v, "time": when, "gone": gone.astype(bool)})
+            else:
+                is_gone = gone == 1
+                handle.upsert({"k": k[~is_gone], "v": v[~is_gone]}, when[~is_gone])
+                handle.delete({"k": k[is_gone]}, when[is_gone])
+            handle.advance_to(time + 1)
+            if random.integers(2):
+                worker.step()
+        worker.run()
+        return rows_of(made)
+
+    return [row for part in tr.execute(program, workers=workers) for row in part]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("by_handle", [True, False])
+def test_a_key_has_the_row_that_was_said_last(by_handle: bool, workers: int) -> None:
+    for seed in range(6):
+        upserts = drawn(seed)
+        found = of_upserts(upserts, workers, seed, by_handle)
+        for time in range(TIMES):
+            assert at(found, time) == held(upserts, time), (seed, time)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_rows_are_inserted_and_removed_at_any_time(workers: int) -> None:
+    updates = made_up(3, 60)
+
+    def program(worker: tr.Worker) -> list[Any]:
+        with worker.dataflow() as scope:
+            handle, rows = scope.new_collection(ROW, "rows")
+            made = rows.select("k", "v").changes().collect()
+        mine = updates[worker.index :: worker.peers]
+        for time in range(TIMES):
+            for insert in (True, False):
+                now = [each for each in mine if each[2] == time and (each[3] > 0) == insert]
+                columns = {"k": [each[0] for each in now], "v": [each[1] for each in now]}
+                if time % 2:
+                    handle.update(columns, [each[3] for each in now])
+                elif insert:
+                    handle.insert(columns, time)
+                else:
+                    handle.remove(pa.table({name: pa.array(column, pa.int64()) for name, column in columns.items()}))
+            handle.advance_to(time + 1)
+        handle.close()
+        assert handle.closed
+        worker.run()
+        return rows_of(made)
+
+    found = [row for part in tr.execute(program, workers=workers) for row in part]
+    for time in range(TIMES):
+        assert at(found, time) == at(updates, time)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_upserts_come_out_as_they_came_in(workers: int) -> None:
+    upserts = drawn(7)
+
+    def program(worker: tr.Worker) -> list[Any]:
+        with worker.dataflow() as scope:
+            handle, rows = scope.new_collection(ROW, key="k")
+            made = rows.to_upserts("k").collect()
+            again = rows.to_upserts("k", name="again").collection("time", key="k", deleted="deleted", name="back")
+            back = again.concat(rows.select(*again.schema.names).as_schema(again.schema).negate())
+            nothing = back.consolidate().changes().collect()
+        for k, v, when, gone in upserts[worker.index :: worker.peers]:
+            if gone:
+                handle.delete({"k": [k]}, when)
+            else:
+                handle.upsert({"k": [k], "v": [v]}, when)
+        worker.run()
+        assert not rows_of(nothing)
+        return rows_of(made)
+
+    found = [row for part in tr.execute(program, workers=workers) for row in part]
+    for key, value, _, gone in found:
+        assert gone == (value is None), key
+    for time in range(TIMES):
+        assert held([(key, value or 0, when, gone) for key, value, when, gone in found], time) == held(upserts, time)
+
+
+def test_the_last_of_a_time_holds_and_nothing_is_said_of_what_stays() -> None:
+    def program(worker: tr.Worker) -> list[Any]:
+        with worker.dataflow() as scope:
+            handle, rows = scope.new_collection(tr.Schema("k v"), key="k")
+            made = rows.changes().collect()
+        handle.upsert({"k": [1, 1, 2], "v": [5, 6, 7]})
+        handle.upsert({"k": [1], "v": [8]})
+        handle.delete({"k": [2, 3]})
+        handle.upsert({"k": [1, 2], "v": [8, 9]}, [4, 4])
+        worker.run()
+        return rows_of(made)
+
+    assert sorted(tr.execute(program, workers=1)[0]) == [(1, 8, 0, 1), (2, 9, 4, 1)]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_keys_and_values_are_of_any_kind(workers: int) -> None:
+    schema = tr.Schema("n", name="string", at="timestamp?", weight="float64?", note="string?")
+
+    def program(worker: tr.Worker) -> list[Any]:
+        with worker.dataflow() as scope:
+            handle, rows = scope.new_collection(schema, key="name n")
+            made = rows.to_upserts("name n").collect()
+        if worker.index == worker.peers - 1:
+            keys = {"n": [1, 2], "name": ["Ada", "Bo"]}
+            values = {"at": [np.datetime64("2026-01-01"), None], "weight": [1.5, None], "note": [None, "é"]}
+            handle.upsert({**keys, **values})
+            handle.upsert({**keys, "at": [None] * 2, "weight": [-0.0, 0.0], "note": ["x", "é"]}, [2, 3])
+            handle.upsert({**keys, "at": [None] * 2, "weight": [0.0, -0.0], "note": ["x", "é"]}, [4, 5])  # the same
+            handle.delete({"n": [2], "name": ["Bo"]}, 7)
+        worker.run()
+        return [str(row) for row in rows_of(made)]
+
+    found = [row for part in tr.execute(program, workers=workers) for row in part]
+    day = 1_767_225_600_000_000_000
+    assert sorted(found) == [
+        f"('Ada', 1, {day}, 1.5, None, 0, False)",
+        "('Ada', 1, None, 0.0, 'x', 2, False)",
+        "('Bo', 2, None, 0.0, 'é', 3, False)",
+        "('Bo', 2, None, nan, 'é', 0, False)",
+        "('Bo', 2, None, nan, None, 7, True)",
+    ]
+
+
+def test_a_key_that_is_hot_keeps_one_row() -> None:
+    def program(worker: tr.Worker) -> tuple[int, list[Any]]:
+        with worker.dataflow() as scope:
+            handle, rows = scope.new_collection(tr.Schema("k v"), key="k")
+            made = rows.changes().collect()
+        for time in range(2_000):
+            handle.upsert({"k": [time % 3], "v": [time]})
+            handle.advance_to(time + 1)
+            worker.step()
+        assert rows.kept is not None
+        return rows.kept.trace.spine.rows, rows_of(made)
+
+    kept, found = tr.execute(program, workers=1)[0]
+    assert kept < 1_000
+    assert at(found, 2_000) == Counter({(k, v): 1 for k, v in ((0, 1998), (1, 1999), (2, 1997))})
+
+
+TABLE = pa.table({"k": [1, 2, 1], "v": [10, 20, 30], "at": [0, 3, 5]})
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "json"])
+def test_files_are_collections(form: str, tmp_path: Path) -> None:
+    path = tmp_path / f"rows.{form}"
+    if form == "parquet":
+        pyarrow.parquet.write_table(TABLE, path)
+    elif form == "csv":
+        pyarrow.csv.write_csv(TABLE, path)
+    else:
+        path.write_text("".join([json.dumps(row) + "\n" for row in TABLE.to_pylist()]))
+
+    def pipeline(scope: tr.Scope) -> Any:
+        schema = tr.Schema("k v at")
+        read = {
+            "parquet": lambda: scope.read_parquet(path),
+            "csv": lambda: scope.read_csv(path, schema),
+            "json": lambda: scope.read_json_lines(path, schema),
+        }[form]
+        stream = read()
+        if form == "parquet":  # what Arrow reads may be null
+            stream = stream.select(**{name: tr.col(name).fill_null(0) for name in schema.names})
+        return stream.collection(time="at").aggregate("k", s=tr.Sum("v")).changes().collect()
+
+    found = [tuple(row.values()) for row in tr.run(pipeline, workers=2).to_pylist()]
+    for time, there in ((0, {(1, 10)}), (3, {(1, 10), (2, 20)}), (5, {(1, 40), (2, 20)})):
+        assert at(found, time) == Counter(dict.fromkeys(there, 1))
+
+
+def fed(worker: tr.Worker, feed: Callable[..., None], key: str | None) -> None:
+    with worker.dataflow() as scope:
+        handle, rows = scope.new_collection(ROW, "fed", key=key)
+        rows.changes().collect()
+    handle.advance_to(5)
+    feed(handle)
+    worker.run()
+
+
+@pytest.mark.parametrize(
+    ("feed", "key", "cure"),
+    [
+        (lambda handle: handle.insert({"k": [1], "v": [2]}, [4]), None, "'fed'.*rows at 4 came when it stands at 5"),
+        (lambda handle: handle.insert({"k": [1]}), None, "'fed'.*'v' is missing"),
+        (lambda handle: handle.update({"k": [1], "v": [1]}, [1.5]), None, "multiplicities are whole numbers"),
+        (lambda handle: handle.update({"k": [1], "v": [1]}, [1, 2]), None, "one or 1, not int64 of shape"),
+        (lambda handle: handle.send({"k": [1], "v": [1]}), None, "'fed'.*feeds a collection: say insert"),
+        (lambda handle: handle.delete({"k": [1], "v": [1]}), "k", "'v' is too much"),
+        (lambda handle: handle.upsert({"k": [1], "v": [1]}, 4), "k", "rows at 4"),
+        (lambda handle: None, "w", "no column 'w'"),
+    ],
+)
+def test_what_cannot_be_fed_is_told_of(feed: Callable[..., None], key: str | None, cure: str) -> None:
+    with pytest.raises(tr.TokenRingError, match=cure):
+        tr.execute(lambda worker: fed(worker, feed, key), workers=1)
+
+
+def test_a_key_of_several_rows_is_no_upsert() -> None:
+    def program(worker: tr.Worker) -> None:
+        with worker.dataflow() as scope:
+            handle, rows = scope.new_collection(tr.Schema("k v", day="timestamp"))
+            rows.to_upserts("day k").collect()
+        handle.insert({"k": [3, 3], "v": [1, 2], "day": ["2026-01-01", "2026-01-01"]}, [0, 4])
+        worker.run()
+
+    with pytest.raises(tr.OperatorError, match=r"'to_upserts'.*at 4 key day=.*2026.*, k=3 has not one row"):
+        tr.execute(program, workers=1)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "cure"),
+    [
+        (lambda stream: stream.collection(key="k", times="v"), "say key=, or times="),
+        (lambda stream: stream.collection(key="x"), "no column 'x' to be the key"),
+        (lambda stream: stream.collection(deleted="v"), "key=, beside deleted='v'"),
+        (lambda stream: stream.count("k").collection(key="k"), "takes each row for a new one"),
+        (lambda stream: stream.collection().to_upserts("k", time="v"), "a column 'v' already"),
+    ],
+)
+def test_what_is_no_collection_is_refused(wrong: Callable[..., Any], cure: str) -> None:
+    stream = tr.Scope("wrong").new_input(ROW)[1]
+    with pytest.raises(tr.TokenRingError, match=cure):
+        wrong(stream)

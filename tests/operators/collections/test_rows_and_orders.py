@@ -1,0 +1,210 @@
+"""Row operators, thresholds, orders and means of collections, beside recomputation at every time."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tokenring as tr
+from tests.operators.collections.harness import TIMES, Rows, at, check, made_up, run
+from tokenring import Collection
+
+
+def repeated(batch: Any) -> Any:
+    """Of each row (k, v) as many as v says, numbered."""
+    of = np.repeat(np.arange(batch.rows), batch["v"])
+    starts = np.repeat(np.cumsum(batch["v"]) - batch["v"], batch["v"])
+    return of, {"k": batch["k"][of], "number": np.arange(len(of)) - starts}
+
+
+def times_of(rows: Rows, made: Callable[[int, int], list[tuple[Any, ...]]]) -> Rows:
+    found: Rows = Counter()
+    for (k, v), times in rows.items():
+        for row in made(k, v):
+            found[row] += times
+    return found
+
+
+def by_key(rows: Rows) -> dict[int, list[int]]:
+    found = defaultdict(list)
+    for (k, v), times in sorted(rows.items()):
+        found[k] += [v] * times
+    return found
+
+
+def topped(rows: Rows) -> Rows:
+    """Of each key the two rows with the greatest v % 3, of these with the least v."""
+    found: Rows = Counter()
+    for k, values in by_key(rows).items():
+        for v in sorted(values, key=lambda v: (-(v % 3), v))[:2]:
+            found[k, v] += 1
+    return found
+
+
+def best(rows: Collection) -> Collection:
+    kept = rows.with_columns(m=tr.col("v") % 3).top("k", "m v", 2, largest=[True, False])
+    return kept.drop_columns("m")
+
+
+def greatest_of_all(rows: Rows) -> Rows:
+    ordered = sorted([(v, k) for (k, v), times in rows.items() for _ in range(times)])[-3:]
+    return Counter([(k, v) for v, k in ordered])
+
+
+PROGRAMS: dict[str, tuple[Callable[[Collection], Collection], Callable[[Rows], Rows]]] = {
+    "flat_map": (
+        lambda rows: rows.flat_map(tr.Schema("k number"), repeated),
+        lambda rows: times_of(rows, lambda k, v: [(k, n) for n in range(v)]),
+    ),
+    "map_batches": (
+        lambda rows: rows.map_batches(tr.Schema("s"), lambda batch: {"s": batch["k"] * 10 + batch["v"]}),
+        lambda rows: times_of(rows, lambda k, v: [(10 * k + v,)]),
+    ),
+    "rename, drop": (
+        lambda rows: rows.rename(k="a").drop_columns("v").rename({"a": "b"}),
+        lambda rows: times_of(rows, lambda k, v: [(k,)]),
+    ),
+    "threshold": (
+        lambda rows: rows.threshold(2),
+        lambda rows: Counter({row: min(times, 2) for row, times in rows.items()}),
+    ),
+    "threshold by a function": (
+        lambda rows: rows.threshold(lambda counts: counts // 2),
+        lambda rows: Counter({row: times // 2 for row, times in rows.items() if times > 1}),
+    ),
+    "top": (best, topped),
+    "smallest": (
+        lambda rows: rows.top("k", "v", largest=False),
+        lambda rows: Counter([(k, min(values)) for k, values in by_key(rows).items()]),
+    ),
+    "top of all": (lambda rows: rows.top("", "v", 3), greatest_of_all),
+    "mean": (
+        lambda rows: rows.aggregate("k", n=tr.Count(), m=tr.Mean("v"), s=tr.Sum("v")),
+        lambda rows: Counter([(k, len(of), sum(of) / len(of), sum(of)) for k, of in by_key(rows).items()]),
+    ),
+    "mean of some": (
+        lambda rows: rows.aggregate("k", most=tr.Max("v"), m=tr.Mean(tr.col("v") * 2, where=tr.col("v") > 1)),
+        lambda rows: Counter(
+            [
+                (k, max(of), 2 * np.mean([v for v in of if v > 1]) if max(of) > 1 else None)
+                for k, of in by_key(rows).items()
+            ]
+        ),
+    ),
+    "different values": (
+        lambda rows: rows.aggregate("k", d=tr.CountDistinct("v")),
+        lambda rows: Counter([(k, len(set(of))) for k, of in by_key(rows).items()]),
+    ),
+    "different values of some, and others": (
+        lambda rows: rows.aggregate(
+            "k", d=tr.CountDistinct(tr.col("v") // 2), n=tr.Count(), e=tr.CountDistinct("v", where=tr.col("v") > 2)
+        ),
+        lambda rows: Counter(
+            [
+                (k, len({v // 2 for v in of}), len(of), len({v for v in of if v > 2}))
+                for k, of in by_key(rows).items()
+            ]
+        ),
+    ),
+    "all": (
+        lambda rows: rows.aggregate("", n=tr.Count(), m=tr.Mean("v")),
+        lambda rows: Counter([(rows.total(), np.mean([v for _, v in rows.elements()]))]) if rows else Counter(),
+    ),
+}  # fmt: skip
+
+
+def without_nan(found: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    return [tuple([None if value != value else value for value in row]) for row in found]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_time_has_what_comes_of_its_rows(name: str) -> None:
+    build, expected = PROGRAMS[name]
+    for seed, workers in ((0, 1), (1, 2)):
+        updates = made_up(seed, 50, 4, 5)
+        found = without_nan(run([updates], build, workers, seed))
+        assert all(row[-1] for row in found)
+        for time in range(TIMES):
+            assert at(found, time) == expected(at(updates, time)), (seed, time)
+
+
+def test_row_operators_go_round_in_loops() -> None:
+    """Each v halved until it is 0, its multiplicity at most 1."""
+
+    def build(rows: Collection) -> Collection:
+        def body(inner: Collection, loop: Any) -> Collection:
+            halves = inner.map_batches(tr.Schema("k v"), lambda batch: {"k": batch["k"], "v": batch["v"] // 2})
+            return halves.concat(rows.enter(loop)).threshold(1)
+
+        return rows.threshold(1, "first").iterate(body)
+
+    def expected(rows: Rows) -> Rows:
+        found = {(k, v >> shift) for k, v in rows for shift in range(4)}
+        return Counter(dict.fromkeys(found, 1))
+
+    check(build, expected, 1, 2, seeds=2)
+
+
+@pytest.mark.parametrize("by", ["two", "each its own", "until"])
+def test_rows_are_there_later(by: str) -> None:
+    updates = made_up(5, 50, 4, 5)
+
+    def build(rows: Collection) -> Collection:
+        if by == "until":
+            return rows.delay(until=tr.col("v") * 2)
+        return rows.delay(2 if by == "two" else tr.col("v"))
+
+    found = run([updates], build, 2, 0)
+    for time in range(TIMES + 10):
+        later = [
+            (k, v, max(when, 2 * v) if by == "until" else when + (2 if by == "two" else v), times)
+            for k, v, when, times in updates
+        ]
+        assert at(found, time) == at(later, time), time
+
+
+def test_a_row_is_never_there_earlier() -> None:
+    with pytest.raises(tr.OperatorError, match=r"'delay'.*cannot be there 3 before its time"):
+        run([[(1, 2, 3, 1)]], lambda rows: rows.delay(tr.col("v") - 5), 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "cure"),
+    [
+        (lambda rows: rows.delay(-1), "cannot be there 1 before their times"),
+        (lambda rows: rows.delay(), "by=, or the time itself, until="),
+        (lambda rows: rows.delay(until=tr.when(tr.col("v") > 1).then(5)), "may be null; say .fill_null"),
+        (lambda rows: rows.iterate(lambda inner, loop: inner.delay(1)), "outside of loops"),
+        (lambda rows: rows.threshold(0), "not 0 times"),
+        (lambda rows: rows.top("k", "v", 0), "k must be 1 or more"),
+        (lambda rows: rows.top("k", "w"), "no column 'w' to order by"),
+        (lambda rows: rows.top("k", "v", largest=[True, False]), "1 columns of order, 2 ways"),
+        (lambda rows: rows.select("k", t=tr.lit("a")).top("", "k t", largest=[True, False]), "'t' is string"),
+        (lambda rows: rows.rename(x="y"), "no column 'x'"),
+        (
+            lambda rows: rows.as_schema(tr.Schema("v", k="int64?")).aggregate(
+                "k", n=tr.Count(), d=tr.CountDistinct("v")
+            ),
+            "the key, which may be null here",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused_when_it_is_built(wrong: Callable[..., Any], cure: str) -> None:
+    stream = tr.Scope("wrong").new_input(tr.Schema("k v"))[1]
+    with pytest.raises(tr.UsageError, match=cure):
+        wrong(stream.collection())
+
+
+@pytest.mark.parametrize(
+    ("function", "cure"),
+    [
+        (lambda batch: (np.array([0, 7]), {"k": [1, 2]}), "made of row 7 of a batch of 1"),
+        (lambda batch: (np.array([0]), {"k": [1, 2]}), r"2 rows are made of int64 \(1,\)"),
+        (lambda batch: (np.array([0]), {"v": [1]}), "'k' is missing"),
+    ],
+)
+def test_a_function_that_makes_no_rows_is_told_of(function: Callable[..., Any], cure: str) -> None:
+    with pytest.raises(tr.OperatorError, match=cure):
+        run([[(1, 2, 3, 1)]], lambda rows: rows.flat_map(tr.Schema("k"), function), 1, 0)

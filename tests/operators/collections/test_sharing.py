@@ -1,0 +1,229 @@
+"""Arrangements of other dataflows, imported while rows come, and read at a time: beside recomputation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tokenring as tr
+from tests.operators.collections.feed import Feed, Update, one_view, rows_of
+from tests.operators.collections.harness import TIMES, UPDATE, Rows, at, made_up
+from tests.operators.collections.test_collections import joined, total, totals, without_values
+from tokenring.engine import COMPLETE
+
+IMPORTED: dict[str, tuple[Callable[[tr.Arranged, tr.Collection], tr.Collection], Callable[[Rows, Rows], Rows]]] = {
+    "rows": (lambda shared, own: shared.collection(), lambda rows, own: rows),
+    "totals": (
+        lambda shared, own: shared.aggregate(
+            n=tr.Count(), s=tr.Sum("v"), low=tr.Min("v"), high=tr.Max("v")
+        ).collection(),
+        lambda rows, own: totals(rows),
+    ),
+    "distinct": (lambda shared, own: shared.each().collection(), lambda rows, own: Rows(dict.fromkeys(rows, 1))),
+    "join": (lambda shared, own: shared.join(own.select("k", w=tr.col("v")).arrange("k")), joined),
+    "totals of a join": (
+        lambda shared, own: total(
+            own.join(shared.collection().select("k", w=tr.col("v")), "k").select("k", v=tr.col("w"))
+        ),
+        lambda rows, own: totals(without_values(joined(own, rows))),
+    ),
+    "join with itself": (
+        lambda shared, own: shared.join(shared.each().aggregate(n=tr.Count())),
+        lambda rows, own: Rows(
+            {(k, v, sum(other == k for other, _ in rows)): times for (k, v), times in rows.items()}
+        ),
+    ),
+}
+
+
+def imported(
+    updates: list[Update], own: list[Update], build: Callable[..., tr.Collection], workers: int, seed: int
+) -> list[Any]:
+    """What a second dataflow, declared at some time, makes of the arrangement of a first, and from which time on."""
+
+    def program(worker: tr.Worker) -> Any:
+        random = np.random.default_rng(seed)
+        begin, paces = int(random.integers(TIMES + 1)), random.integers(0, 3, (TIMES + 1, worker.peers))
+        with worker.dataflow("first") as scope:
+            first = Feed(worker, scope, updates)
+            view = first.collection.arrange("k").export("shared", history=int(random.integers(3)))
+        second = since = found = None
+        for time in range(TIMES + 1):
+            if time == begin:
+                with worker.dataflow("second") as scope:
+                    second = Feed(worker, scope, own)
+                    found = build(scope.import_arrangement("shared"), second.collection).changes().collect()
+                since = view.since
+            first.go_to(time)
+            if second is not None:
+                second.go_to(time)
+            for _ in range(paces[time, worker.index]):
+                worker.step()
+        worker.run()
+        return since, rows_of(found)
+
+    return tr.execute(program, workers=workers)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("name", IMPORTED)
+def test_what_is_imported_is_as_if_it_were_made_there(name: str, workers: int) -> None:
+    build, expected = IMPORTED[name]
+    for seed in range(6):
+        updates, own = made_up(10 * seed, 40, 5, 5), made_up(10 * seed + 1, 20, 5, 5)
+        parts = imported(updates, own, build, workers, seed)
+        since = max(part[0] for part in parts)
+        found = [row for part in parts for row in part[1]]
+        for time in range(since, TIMES):
+            assert at(found, time) == expected(at(updates, time), at(own, time)), (seed, time)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "cure"),
+    [
+        (lambda worker, view, scope: scope.import_arrangement("row"), "did you mean 'rows'"),
+        (lambda worker, view, scope: worker.view("other"), "there are: 'rows'"),
+        (lambda worker, view, scope: again(scope, "rows"), "exported as 'rows' already"),
+        (lambda worker, view, scope: (again(scope, "x"), again(scope, "x")), "exported as 'x' already"),
+        (lambda worker, view, scope: view.at(key=(1, 2)), r"the key is \(k\)"),
+        (lambda worker, view, scope: view.at(key="one"), "'one' is no key"),
+        (lambda worker, view, scope: view.at(times="v"), "there is a column 'v'"),
+    ],
+)
+def test_what_cannot_be_is_refused(wrong: Callable[..., Any], cure: str) -> None:
+    def program(worker: tr.Worker) -> None:
+        feed, view = one_view(worker)
+        feed.go_to(1)
+        worker.step_while(lambda: view.upper < 1)
+        with worker.dataflow("second") as scope:
+            wrong(worker, view, scope)
+
+    with pytest.raises(tr.UsageError, match=cure):
+        tr.execute(program, workers=1)
+
+
+def again(scope: tr.Scope, name: str) -> None:
+    scope.new_input(tr.Schema("k v"), name)[1].collection().arrange("k").export(name)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_readers_who_leave_let_the_past_go(workers: int) -> None:
+    def program(worker: tr.Worker) -> Any:
+        with worker.dataflow("base") as scope:
+            feed, stream = scope.new_input(UPDATE)
+            view = stream.collection("time", "times").arrange("k").export("rows")
+        facts = []
+        for time in range(60):
+            feed.send({"k": [time % 3], "v": [0], "time": [time], "times": [1]})
+            if time:
+                feed.send({"k": [(time - 1) % 3], "v": [0], "time": [time], "times": [-1]})
+            feed.advance_to(time + 1)
+            worker.step_while(lambda time=time: view.upper <= time)
+            with worker.dataflow(f"reader {time}") as scope:
+                seen = scope.import_arrangement("rows").aggregate(n=tr.Count()).collection().changes().probe()
+            worker.step_while(lambda time=time, seen=seen: seen.less_than(time + 1))
+            facts.append(view.facts)
+            scope.running.cancel()
+            worker.step_while(lambda running=scope.running: not running.done)
+        return facts, view.facts, len(view.trace.readers)
+
+    for facts, last, readers in tr.execute(program, workers=workers):
+        assert [each["readers"] for each in facts] == [[f"reader {time}"] for time in range(60)]
+        assert last["readers"] == [] and readers == 1
+        assert max(each["rows"] for each in facts) < 40
+
+
+def test_an_arrangement_goes_when_its_dataflow_has_ended_and_nobody_reads() -> None:
+    def program(worker: tr.Worker) -> Any:
+        feed, view = one_view(worker)
+        with worker.dataflow("second") as scope:
+            scope.import_arrangement("rows").collection().changes().collect()
+            other, stream = scope.new_input(UPDATE)
+            stream.collect()
+        kept = view.keep_since(0)
+        feed.go_to(9)
+        feed.handle.close()
+        worker.step_while(lambda: view.upper < COMPLETE)
+        with worker.dataflow("third") as scope:  # while it is there it is imported
+            late = scope.import_arrangement("rows").collection().changes().collect()
+        worker.step_while(lambda: not scope.running.done)
+        assert worker.view("rows") is view
+        other.close()
+        worker.run()
+        kept.release()
+        with pytest.raises(tr.GraphError, match="there are: none"):
+            worker.view("rows")
+        return at(rows_of(late), 10)
+
+    assert tr.execute(program, workers=1) == [{(2, 6): 1}]
+
+
+def test_those_who_import_what_is_cancelled_come_to_an_end() -> None:
+    def program(worker: tr.Worker) -> Any:
+        with worker.dataflow("base") as base:
+            feed, stream = base.new_input(UPDATE)
+            view = stream.collection("time", "times").arrange("k").export("rows")
+        with worker.dataflow("second") as scope:
+            found = scope.import_arrangement("rows").collection().changes().collect()
+        feed.send({"k": [1], "v": [2], "time": [0], "times": [1]})
+        feed.advance_to(1)
+        worker.step_while(lambda: view.upper < 1)
+        base.running.cancel()
+        worker.step_while(lambda: not scope.running.done)
+        return rows_of(found)
+
+    assert tr.execute(program, workers=1) == [[(1, 2, 0, 1)]]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_first_look_up_takes_as_many_rows_as_it_finds(workers: int) -> None:
+    rows = 200_000
+
+    def program(worker: tr.Worker) -> Any:
+        with worker.dataflow("base") as scope:
+            feed, stream = scope.new_input(UPDATE)
+            view = stream.collection("time", "times").arrange("k").export("rows")
+        if worker.index == 0:
+            zeros = np.zeros(rows, np.int64)
+            feed.send({"k": np.arange(rows), "v": zeros, "time": zeros, "times": zeros + 1})
+        feed.advance_to(1)
+        worker.step_while(lambda: view.upper < 1)
+        events, kept = worker.watch_events(), view.facts["bytes"]
+        with worker.dataflow("second") as scope:
+            asked, stream = scope.new_input(tr.Schema("k"))
+            found = scope.import_arrangement("rows").join(stream.collection().arrange("k")).changes().collect()
+        if worker.index == 0:
+            asked.send({"k": [777, 778]})
+        worker.barrier()
+        worker.run()
+        ran = [event.rows for event in events.take() if event.dataflow == "second" and event.event == "run"]
+        return rows_of(found), sum(ran), view.facts["bytes"] <= kept
+
+    parts = tr.execute(program, workers=workers)
+    assert sorted(row for found, _, _ in parts for row in found) == [(777, 0, 0, 1), (778, 0, 0, 1)]
+    assert sum(ran for _, ran, _ in parts) < 20
+    assert all(is_as_before for _, _, is_as_before in parts)
+
+
+def test_two_imports_are_joined() -> None:
+    """One side brings what is there, the other is looked up; changes of both come."""
+
+    def program(worker: tr.Worker) -> Any:
+        with worker.dataflow("base") as scope:
+            left = Feed(worker, scope, [(1, 5, 0, 1), (2, 6, 0, 1), (1, 5, 4, -1)], "left")
+            right = Feed(worker, scope, [(1, 7, 0, 1), (2, 8, 3, 1)], "right")
+            left.collection.arrange("k").export("left")
+            view = right.collection.select("k", w=tr.col("v")).arrange("k").export("right")
+        left.go_to(1), right.go_to(1)
+        worker.step_while(lambda: view.upper < 1)
+        with worker.dataflow("second") as scope:
+            sides = [scope.import_arrangement(name) for name in ("left", "right")]
+            found = sides[0].join(sides[1]).changes().collect()
+        left.go_to(5), right.go_to(5)
+        worker.run()
+        return sorted(rows_of(found))
+
+    assert tr.execute(program, workers=1) == [[(1, 5, 7, 0, 1), (1, 5, 7, 4, -1), (2, 6, 8, 3, 1)]]

@@ -1,0 +1,58 @@
+"""Counts and sums of very many keys, which come, go, and come again, beside numpy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tokenring as tr
+
+ROWS, KEYS, TIMES = 40_000, 20_000, 3
+
+
+@pytest.mark.parametrize("key", ["a", "a b"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_very_many_keys_are_totalled_at_every_time(workers: int, key: str) -> None:
+    random = np.random.default_rng(5)
+    rows = {
+        "a": random.integers(0, KEYS, ROWS),
+        "b": random.integers(0, 2, ROWS),
+        "v": random.integers(-(1 << 40), 1 << 40, ROWS),
+        "time": random.integers(0, TIMES, ROWS),
+    }
+    ends = rows["time"] + random.integers(1, TIMES, ROWS)  # each goes again; some after the last time
+    updates = {name: np.concatenate([column, column]) for name, column in rows.items()}
+    updates["time"] = np.concatenate([rows["time"], ends])
+    updates["times"] = np.repeat([1, -1], ROWS)
+    names = key.split()
+
+    def program(worker: tr.Worker) -> dict[str, Any]:
+        with worker.dataflow() as scope:
+            handle, stream = scope.new_input(tr.Schema("a b v time times"))
+            totals = stream.collection("time", "times").aggregate(key, n=tr.Count(), s=tr.Sum("v"))
+            made = totals.changes().collect()
+        handle.send({name: column[worker.index :: worker.peers] for name, column in updates.items()})
+        worker.run()
+        return dict(made.columns())
+
+    parts = tr.execute(program, workers=workers)
+    found = {name: np.concatenate([part[name] for part in parts]) for name in (*names, "n", "s", "time", "times")}
+    for time in range(2 * TIMES):
+        there = (updates["time"] <= time).nonzero()[0]
+        expected: dict[tuple[int, ...], list[int]] = {}
+        keys = np.stack([updates[name][there] for name in names], axis=1)
+        different, places = np.unique(keys, axis=0, return_inverse=True)
+        counts, sums = np.zeros(len(different), np.int64), np.zeros(len(different), np.int64)
+        np.add.at(counts, places.ravel(), updates["times"][there])
+        np.add.at(sums, places.ravel(), updates["v"][there] * updates["times"][there])
+        expected = {tuple(each): [n, s] for each, n, s in zip(different.tolist(), counts, sums, strict=True) if n}
+        told = (found["time"] <= time).nonzero()[0]
+        rows_told = np.stack([found[name][told] for name in (*names, "n", "s")], axis=1)
+        alike, places = np.unique(rows_told, axis=0, return_inverse=True)
+        often = np.zeros(len(alike), np.int64)
+        np.add.at(often, places.ravel(), found["times"][told])
+        assert set(often.tolist()) <= {0, 1}
+        made = {tuple(row[: len(names)]): row[len(names) :] for row, n in zip(alike.tolist(), often, strict=True) if n}
+        assert made == expected, time

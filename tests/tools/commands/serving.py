@@ -1,0 +1,81 @@
+"""A group of two in a process of its own whose rows change all the time, until it is told to stop."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.imports import ROOT
+from tokenring.engine.ask.answer import private_folder
+
+WATCHDOG_S = 60
+KEPT = 50
+_PROGRAM = f"""
+from itertools import count
+
+import tokenring as tr
+
+ROW = tr.Schema(key="int64", name="string", time="int64", times="int64")
+
+
+def program(worker):
+    with worker.dataflow("base") as scope:
+        rows, stream = scope.new_input(ROW)
+        view = stream.collection("time", "times").arrange("key").export("rows", history=5)
+    if worker.index == 0:
+        rows.send({{"key": [-1], "name": ["stays"], "time": [0], "times": [1]}})
+    for time in count():
+        if worker.stopping:
+            break
+        if worker.index == 0:  # at each time one comes and one goes: there are always {KEPT}, and -1
+            keys = [time, time - {KEPT}][: 1 + (time >= {KEPT})]
+            columns = {{"key": keys, "name": [f"name {{key % 7}}" for key in keys]}}
+            rows.send({{**columns, "time": [time] * len(keys), "times": [1, -1][: len(keys)]}})
+        rows.advance_to(time + 1)
+        if time == {2 * KEPT}:
+            worker.step_while(lambda: view.upper <= {KEPT})
+            worker.report("ready")
+        worker.step_or_park(0.001)
+
+
+if __name__ == "__main__":
+    tr.execute(program, workers=2, on_note=lambda worker, value: print(value, flush=True))
+"""
+
+
+class Serving:
+    """The group."""
+
+    def __init__(self, launcher: int) -> None:
+        self.launcher = launcher
+
+    def folders(self) -> list[Path]:
+        """What is left of those who asked."""
+        return list(private_folder().glob(f"*-{self.launcher}-*"))
+
+    def tokenring(self, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """A command of ours about it."""
+        line = [sys.executable, "-m", "tokenring", command, str(self.launcher), *arguments]
+        return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=WATCHDOG_S, check=False)
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[Serving]:
+    """The group, which ends in order at the end of the block."""
+    program = folder / "serving.py"
+    program.write_text(_PROGRAM)
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    with subprocess.Popen([sys.executable, program], env=environment, stdout=subprocess.PIPE) as launcher:
+        try:
+            assert launcher.stdout is not None
+            assert [launcher.stdout.readline() for _ in range(2)] == [b"ready\n"] * 2
+            yield Serving(launcher.pid)
+            launcher.send_signal(signal.SIGINT)
+            assert launcher.wait(WATCHDOG_S) == 0
+        finally:
+            launcher.kill()

@@ -1,0 +1,55 @@
+"""`tokenring install` and `tokenring remove`: dataflows of one's own in a group that runs already."""
+
+from __future__ import annotations
+
+import click
+
+from tokenring.tools.commands.query import asking, timeout_option
+
+
+@click.command()
+@click.argument("process", type=click.IntRange(min=1))
+@click.argument("target", metavar="FILE.py:FUNCTION")
+@click.option("--name", metavar="NAME", help="What to call the dataflow.  [default: the function's name]")
+@timeout_option
+def install(process: int, target: str, name: str | None, timeout: float) -> None:
+    """Let a running group build another dataflow: FILE.py:FUNCTION, or package.module:FUNCTION.
+
+    PROCESS is the number of the process that launched the group, or of one of its workers: `tokenring why` lists them.
+    The function is called on each worker, with a scope; scope.import_arrangement(name) gives what the group keeps under
+    a name (`tokenring views`), and what is there is used where it lies. A collection or an arrangement that it returns
+    is kept under the dataflow's name, for `tokenring query`.
+
+    All workers build it, or none: what the function raises is printed here, and the group goes on.
+    """
+    from tokenring.engine.ask import group_of
+    from tokenring.engine.group import warm_up
+    from tokenring.engine.install import code_of
+    from tokenring.engine.install import install as install_in
+    from tokenring.tools.programs import load
+
+    _, function = load(target)
+    code = code_of(target)
+    warm_up()  # what it needs is ready when the workers load it
+    name = name or function.__name__
+    with asking():
+        install_in(group_of(process), code, name, timeout)
+    click.echo(f"installed {name}")
+
+
+@click.command()
+@click.argument("process", type=click.IntRange(min=1))
+@click.argument("name")
+@timeout_option
+def remove(process: int, name: str, timeout: float) -> None:
+    """End a dataflow that was installed in a running group, and let go what it kept.
+
+    PROCESS is the number of the process that launched the group, or of one of its workers; NAME what the dataflow was
+    installed as: `tokenring views PROCESS` lists them.
+    """
+    from tokenring.engine.ask import group_of
+    from tokenring.engine.install import remove as remove_from
+
+    with asking():
+        remove_from(group_of(process), name, timeout)
+    click.echo(f"removed {name}")
