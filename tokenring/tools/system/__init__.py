@@ -3,6 +3,7 @@
 from tokenring.tools.system.at_work import at_work
 from tokenring.tools.system.failing import in_one_line
 from tokenring.tools.system.files import STANDARD_OUTPUT, PathOption, is_special, replace, replace_by, require_writable
+from tokenring.tools.system.memory import memory_option
 from tokenring.tools.system.progress import Advance, progress_bar, progress_line, silent
 from tokenring.tools.system.signals import (
     Ended,
@@ -24,6 +25,7 @@ __all__ = [
     "ending_signals_raise",
     "in_one_line",
     "is_special",
+    "memory_option",
     "progress_bar",
     "progress_line",
     "put_back",

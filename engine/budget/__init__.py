@@ -1,0 +1,21 @@
+"""A budget of memory for a group: sources pause near it, and what cannot fit ends the run with a name."""
+
+from tokenring.engine.budget.pressure import Pressure, Verdict
+from tokenring.engine.budget.relief import Relief
+from tokenring.engine.budget.sizes import bytes_of, in_words
+from tokenring.engine.budget.watching import LOOK_S, BudgetWatch, require_budget
+from tokenring.engine.budget.weights import Weight, weigh, weights
+
+__all__ = [
+    "BudgetWatch",
+    "LOOK_S",
+    "Pressure",
+    "Relief",
+    "Verdict",
+    "Weight",
+    "bytes_of",
+    "in_words",
+    "require_budget",
+    "weigh",
+    "weights",
+]

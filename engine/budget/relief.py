@@ -1,0 +1,76 @@
+"""A worker's side of a budget of memory: it shows that it comes round, gives back what it does not use when it is asked
+to, and ends the run when that is its part, with an error that names its heaviest operator.
+"""
+
+import ctypes
+import gc
+import os
+import sys
+from contextlib import suppress
+
+from tokenring.engine.budget.resident import own_bytes
+from tokenring.engine.budget.sizes import in_words
+from tokenring.engine.budget.weights import Weight, weights
+from tokenring.engine.errors import MemoryBudgetError
+from tokenring.engine.explain import Inspection
+from tokenring.shm.memory import WORKER_LOOKS, Segment, peek, poke
+
+_NAMED = 3
+_PART = 0.05  # of what a worker takes, which an operator keeps at least to be named
+CURE = (
+    "give the run more (memory_bytes, --memory), or have operators keep less: windows, bounds of time, fewer keys, "
+    "fewer columns"
+)
+
+
+class Relief:
+    """What a worker does for the group's budget, between its steps."""
+
+    def __init__(self, segment: Segment, inspection: Inspection, budget_bytes: int) -> None:
+        layout, index = segment.layout, inspection.index
+        self._inspection = inspection
+        self._budget_bytes = budget_bytes
+        self._looks_address = segment.address(layout.worker(index) + WORKER_LOOKS)
+        self._over_address = segment.address(layout.over)
+        self._relief_address = segment.address(layout.relief)
+        self._used_address = segment.address(layout.used)
+        self._looks = self._given = 0
+
+    def look(self) -> None:
+        """Do what the launcher asks for. MemoryBudgetError if the run is to end, and this worker to say why."""
+        asked = peek(self._relief_address)
+        if asked != self._given:
+            self._given = asked
+            give_back()
+        if peek(self._over_address) == self._inspection.index + 1:
+            used = peek(self._used_address)
+            who = _heaviest(self._inspection.index, weights(self._inspection.operators))
+            raise MemoryBudgetError(f"{too_much(used, self._budget_bytes)}: {who}; {CURE}")
+        self._looks += 1
+        poke(self._looks_address, self._looks)
+
+
+def too_much(used_bytes: int, budget_bytes: int) -> str:
+    """That the group takes more than its budget, or all but a rest of it."""
+    return f"the run takes {in_words(used_bytes)} of memory, and its budget is {in_words(budget_bytes)}"
+
+
+def _heaviest(worker: int, found: list[Weight]) -> str:
+    if not found or found[0].bytes < _PART * own_bytes(os.getpid()):
+        return f"most is kept on worker {worker}, by its program, or where no operator's state leads to it"
+    first, *others = found
+    waiting = f" ({in_words(first.waiting_bytes)} of it rows that wait at its inputs)" if first.waiting_bytes else ""
+    text = f"most is kept by operator {first.operator!r} on worker {worker}, {in_words(first.bytes)}{waiting}"
+    more = [f"{one.operator!r} {in_words(one.bytes)}" for one in others[: _NAMED - 1] if one.bytes * 20 > first.bytes]
+    return f"{text}, besides {' and '.join(more)}" if more else text
+
+
+def give_back() -> None:
+    """Find garbage, and give the system back what allocators keep for later."""
+    gc.collect()
+    arrow = sys.modules.get("pyarrow")
+    with suppress(Exception):
+        if arrow is not None:
+            arrow.default_memory_pool().release_unused()
+    with suppress(AttributeError):  # of C libraries other than GNU's
+        ctypes.CDLL(None).malloc_trim(0)

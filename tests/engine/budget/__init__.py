@@ -1,0 +1,1 @@
+"""Which cores a group gets, and whether its workers may spin there."""
