@@ -8,7 +8,7 @@ read_csv         files of comma-separated values
 from_generator   what a Python generator yields
 engine_events    what the engine does, as it does it
 from_callback    live data, as it arrives
-Throttle         how far they may run ahead of a probe
+Throttle         how much of them may be under way
 """
 
 from tokenring.operators.sources.arrow_tables import ZoneWarning, read_arrow

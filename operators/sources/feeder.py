@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from tokenring.engine import Batch, OperatorContext, OutputPort, Schema, ScopeOf, Time, Token
+from tokenring.engine import Batch, OperatorContext, OutputPort, Schema, Scope, ScopeOf, Time, Token, UnderWay
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import RowOrigin, Timing, require_root
 
@@ -33,15 +33,16 @@ def feed(
     or, where `timing.late`, that and the one of late rows.
     """
     require_root(scope, f"source {timing.name!r}")
+    chosen = Throttle() if throttle is None else throttle
+    behind = behind_source(scope)
 
     def construct(context: OperatorContext, token: Token, *late: Token) -> Callable[..., None]:
-        mine = pieces(context.worker_index, context.peers)
+        sharing = context.sharing
+        mine = pieces(context.worker_index, sharing) if context.worker_index < sharing else iter(())
         clock = timing.clock(token, *late)
-        under_way = None
+        sent = chosen.attach(behind, context.activate, context.activate_after)
         if live and context.stopping:  # asked here, so that we are run when it changes
             context.activate()
-        if throttle is not None and timing.column is not None:  # a constant time passes only at the end
-            under_way = throttle.attach(context.name, context.activate)
 
         def logic(output: OutputPort, late: OutputPort | None = None) -> None:
             nonlocal mine
@@ -49,8 +50,8 @@ def feed(
                 clock.close()
                 mine = iter(())  # and with it what its `finally` blocks say
                 return
-            if not token.live or (under_way is not None and under_way.is_full(token.time)):
-                return  # the probe will wake us
+            if not token.live or sent.must_wait(token.time):
+                return
             context.activate()
             if context.congested:
                 return
@@ -59,12 +60,18 @@ def feed(
                 clock.close()
                 return
             greatest = clock.send(output, *piece, late)
-            if under_way is not None:
-                under_way.add(greatest)
+            sent.add(8 * piece.batch.rows * len(schema), None if timing.column is None else greatest)
 
         return logic
 
     return declare(scope, timing.name, schema, construct, timing.late)
+
+
+def behind_source(scope: ScopeOf[Any]) -> UnderWay:
+    """What the source that is declared next has under way."""
+    assert isinstance(scope, Scope), "sources are of the root scope"
+    number = len(scope.graph.operators)
+    return scope.watch_messages(lambda graph: graph.inputs_behind(number))
 
 
 def declare(scope: ScopeOf[Any], name: str, schema: Schema, construct: Callable[..., Any], late: bool) -> Any:

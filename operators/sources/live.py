@@ -22,7 +22,8 @@ from tokenring.engine import (
 )
 from tokenring.operators.durations import Span
 from tokenring.operators.sources.arguments import require_callable, require_schema
-from tokenring.operators.sources.feeder import declare
+from tokenring.operators.sources.feeder import behind_source, declare
+from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import TIME_KINDS, Timing, position_of, require_root
 
 
@@ -67,9 +68,9 @@ def from_callback(
 ) -> Any:
     """Rows (`schema`) that `poll()` returns: a batch or mapping that has arrived, None for nothing now, END_OF_STREAM.
 
-    poll is called on every worker, once a step while it has rows, every `idle_ns` while it has none, and not while
-    queues are full; it must not block. A worker that has nothing to read returns END_OF_STREAM, or it would hold the
-    frontier where rows' own times are used.
+    poll is called on every worker but those that begin idle (`Config.idle`), once a step while it has rows, every
+    `idle_ns` while it has none, and not while queues are full; it must not block. A worker that has nothing to read
+    returns END_OF_STREAM, or it would hold the frontier where rows' own times are used.
     late: whether rows that are earlier than that go, at the time that was promised, to a second stream that is then
     returned besides, instead of ending the run.
 
@@ -91,7 +92,10 @@ def from_callback(
     if stamp is not None:
         position_of(f"source {name!r}", schema, stamp)
 
+    behind = behind_source(scope)
+
     def construct(context: OperatorContext, token: Token, *late_token: Token) -> Callable[..., None]:
+        sent = Throttle().attach(behind, context.activate, context.activate_after)
         clock = None if timing is None else timing.clock(token, *late_token)
         arrived_ns = 0
         taken = 0
@@ -111,8 +115,10 @@ def from_callback(
             nonlocal arrived_ns, taken
             if not token.live:
                 return
-            if context.stopping:
+            if context.stopping or context.worker_index >= context.sharing:
                 close()
+                return
+            if sent.must_wait(token.time):
                 return
             if context.congested:
                 context.activate()
@@ -133,6 +139,7 @@ def from_callback(
                 output.give(token, batch)
             else:
                 clock.send(output, batch, None, place, late_output)
+            sent.add(8 * batch.rows * len(schema), None)
             taken += 1
 
         return logic

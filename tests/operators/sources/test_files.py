@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.operators.sources.helpers import run
-from tokenring.engine import OperatorError, Schema, SchemaError, Scope, Stream, UsageError
+from tokenring.engine import COMPLETE, OperatorError, Schema, SchemaError, Scope, Stream, UsageError
 from tokenring.operators import Throttle, ZoneWarning, read_arrow, read_columns, read_parquet
 
 ROWS = 1000
@@ -141,6 +141,43 @@ def test_a_throttle_bounds_what_is_under_way() -> None:
 
     assert [row for row, in run(declare).values] == list(range(64))
     assert max(under_way) == 3
+
+
+@pytest.mark.parametrize(("most", "at_most"), [({"batches": 16}, 16), ({"size_bytes": 8 * 6}, 3), ({}, 64)])
+@pytest.mark.parametrize("times", ["at", 0])
+def test_what_is_not_taken_holds_a_source_back_at_whatever_times(
+    most: dict[str, int], at_most: int, times: str | int
+) -> None:
+    """An operator takes nothing for a while, though it is run: it sees how much comes until then."""
+    table = pa.table({"at": np.arange(400)})
+    waiting: list[int] = []
+
+    def construct(context: Any, token: Any) -> Callable[..., None]:
+        calls = seen = 0
+        token.drop()
+
+        def logic(rows: Any, output: Any) -> None:
+            nonlocal calls, seen
+            calls += 1
+            here = len(rows.inbox.queue)
+            calls, seen = (0 if here > seen else calls), here
+            if calls > 10 or rows.frontier == COMPLETE:
+                waiting.append(here)
+                seen = 0
+                for reference, batch in rows:
+                    output.give(reference, batch)
+            elif here:
+                context.activate()
+
+        return logic
+
+    def declare(scope: Scope) -> Stream:
+        chosen = Throttle(**most) if most else None
+        stream = read_arrow(scope, table, time=times, batch_rows=2, throttle=chosen)
+        return stream.unary("slow", stream.schema, construct)
+
+    assert [row for row, in run(declare).values] == list(range(400))
+    assert max(waiting) == at_most
 
 
 def test_mistakes_are_named(files: Path, tmp_path: Path) -> None:

@@ -47,8 +47,8 @@ def test_a_source_that_cannot_be_is_refused() -> None:
 
     with pytest.raises(GraphError, match=r"source 'from_generator' cannot be declared in loop 'inner'"):
         run(in_a_loop)
-    with pytest.raises(GraphError, match=r"its throttle watches nothing; call throttle.watch"):
-        run(lambda scope: from_generator(scope, SCHEMA, nothing, time="at", throttle=Throttle()))
+    with pytest.raises(UsageError, match=r"a throttle of 0 lets nothing pass"):
+        Throttle(size_bytes=0)
     with pytest.raises(UsageError, match="disorder must be at least 0"):
         run(lambda scope: from_generator(scope, SCHEMA, nothing, disorder=-1))
 
