@@ -5,18 +5,22 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from tokenring.engine import AnyStream, Exchange, Notify, Pipeline, Schema, SchemaError, Stream
+from tokenring.operators.aggregates.changing import require_alone, totals_that_change
 from tokenring.operators.aggregates.compiled_sliding import compiled_sliding
 from tokenring.operators.aggregates.compiled_windows import compiled_local, compiled_windows
 from tokenring.operators.aggregates.local_panes import LocalPanes
+from tokenring.operators.aggregates.moving_windows import window_tables
 from tokenring.operators.aggregates.pane_state import PANE
 from tokenring.operators.aggregates.window_results import Windows
+from tokenring.operators.collections import Collection, collection
 from tokenring.operators.durations import Span
 from tokenring.operators.expressions import Alias, with_aliased
 from tokenring.operators.folds import ALL, Accumulators, Aggregate, Plan, can_fold, to_owners, with_conditions
+from tokenring.operators.folds.moving import fold_kinds
 from tokenring.operators.mechanisms import EACH, FINAL, CompiledLogic, emission, mechanism_of
 from tokenring.operators.rows import Columns, exchanged_by, with_key
 from tokenring.operators.running import running
-from tokenring.operators.sessions import Sessions, compiled_sessions
+from tokenring.operators.sessions import Sessions, compiled_sessions, session_tables
 from tokenring.operators.state import require_rows, updates_by
 from tokenring.operators.time import (
     FOREVER,
@@ -35,15 +39,25 @@ from tokenring.operators.time import (
 @overload
 def aggregate(
     stream: AnyStream, /, by: Columns = ..., *aliased: Alias, window: Window | None = ..., emit: str | None = ...,
-    late: Literal[False] = ..., lateness: Span = ..., name: str = ..., **aggregates: Aggregate,
+    late: Literal[False] = ..., lateness: Span = ..., changes: Literal[False] = ..., name: str = ...,
+    **aggregates: Aggregate,
 ) -> AnyStream: ...  # fmt: skip
 
 
 @overload
 def aggregate(
     stream: AnyStream, /, by: Columns = ..., *aliased: Alias, window: Window, emit: str | None = ...,
-    late: Literal[True], lateness: Span = ..., name: str = ..., **aggregates: Aggregate,
+    late: Literal[True], lateness: Span = ..., changes: Literal[False] = ..., name: str = ...,
+    **aggregates: Aggregate,
 ) -> tuple[AnyStream, AnyStream]: ...  # fmt: skip
+
+
+@overload
+def aggregate(
+    stream: AnyStream, /, by: Columns = ..., *aliased: Alias, window: Window | None = ..., emit: None = ...,
+    late: Literal[False] = ..., lateness: Span = ..., changes: Literal[True], name: str = ...,
+    **aggregates: Aggregate,
+) -> Collection: ...  # fmt: skip
 
 
 def aggregate(
@@ -55,6 +69,7 @@ def aggregate(
     emit: str | None = None,
     late: bool = False,
     lateness: Span = 0,
+    changes: bool = False,
     name: str = "aggregate",
     **aggregates: Aggregate,
 ) -> Any:
@@ -81,9 +96,14 @@ def aggregate(
     time; for sessions, if its own time plus `lateness` is before it. late=True gives two streams, the second one with
     the late rows, in the input's schema. Otherwise a late row counts while no result that it may be part of was sent,
     and then raises TimeRegressionError (as OperatorError).
+
+    changes=True gives a collection: at each time the results of all rows up to it, whatever order they came in, those
+    before taken away, so that other operators of collections compute with them; of all aggregates but First and Last.
+    With a window, whose results do not change, it is these.
     Raises SchemaError, naming the operator, for columns that are not there or do not fit.
     """
-    options = {"by": by, "window": window, "emit": emit, "late": late, "lateness": lateness, "name": name}
+    options = {"by": by, "window": window, "emit": emit, "late": late, "lateness": lateness}
+    options |= {"changes": changes, "name": name}
     for parameter, value in options.items():
         if isinstance(value, Aggregate):
             raise SchemaError(
@@ -93,10 +113,14 @@ def aggregate(
     aggregates = with_aliased(name, aliased, aggregates)
     if not aggregates:
         raise SchemaError(f"operator {name!r}: nothing to aggregate; give it n=Count() or the like")
+    if changes:
+        require_alone(name, emit=emit, late=late)
     mode = emission(name, stream, emit, window is not None)
     require_rows(name, stream)
     if window is None:
         stream, names = with_key(stream, name, by, shown=True)
+        if changes:
+            return totals_that_change(stream, name, names, aggregates)
         stream, planned = with_conditions(stream, name, aggregates)
         plan = Plan.of(name, stream.schema, names, planned)
         if late or lateness:
@@ -120,6 +144,8 @@ def aggregate(
         results = _by_sessions(stream, plan, window, lateness, schema)
     else:
         results = _by_panes(stream, plan, panes_of(window, lateness), schema)
+    if changes:
+        return collection(results, name=f"{name}.rows")
     return results if late_rows is None else (results, late_rows)
 
 
@@ -145,33 +171,42 @@ def _by_panes(stream: AnyStream, plan: Plan, panes: Panes, schema: Schema) -> An
     )  # fmt: skip
     merging = plan.merging(partial)
     pact = Exchange(exchanged_by(plan.by or tuple(together) or (PANE,)))
+    exchanged = plan.by or (() if together else (PANE,))
+    moves = window_tables(merging, exchanged, fold_kinds(merging))
+
+    def make() -> Windows:
+        return Windows(merging, panes, schema, True, Accumulators, exchanged, moves)
+
+    def compiled() -> CompiledLogic:
+        if panes.is_tumbling:
+            return compiled_windows(merging, panes, True, exchanged, moves)
+        return compiled_sliding(merging, panes, exchanged, moves)
+
     return way.timed(
-        name, [(local, pact)], schema, lambda: Windows(merging, panes, schema, True, Accumulators), Notify.IF_TOKEN,
-        (lambda: _compiled(merging, panes)) if in_kernels else None,
+        name, [(local, pact)], schema, make, Notify.IF_TOKEN, compiled if in_kernels else None, moves
     )  # fmt: skip
-
-
-def _compiled(plan: Plan, panes: Panes) -> CompiledLogic:
-    return compiled_windows(plan, panes, True) if panes.is_tumbling else compiled_sliding(plan, panes)
 
 
 def _exchanged_first(stream: AnyStream, plan: Plan, panes: Panes, schema: Schema) -> AnyStream:
     """The rows themselves cross."""
     edge, plan, _ = to_owners(stream, plan, panes.time)
     in_kernels = can_fold(plan) and panes.clock is None and panes.is_tumbling
+    moves = window_tables(plan, plan.by, fold_kinds(plan))
     return mechanism_of(stream.scope).timed(
-        plan.operator, [edge], schema, lambda: Windows(plan, panes, schema, False, Accumulators), Notify.IF_TOKEN,
-        (lambda: compiled_windows(plan, panes, False)) if in_kernels else None,
+        plan.operator, [edge], schema, lambda: Windows(plan, panes, schema, False, Accumulators, plan.by, moves),
+        Notify.IF_TOKEN, (lambda: compiled_windows(plan, panes, False, plan.by, moves)) if in_kernels else None, moves,
     )  # fmt: skip
 
 
 def _by_sessions(stream: AnyStream, plan: Plan, window: Session, lateness: int, schema: Schema) -> AnyStream:
     edge, plan, by = to_owners(stream, plan, window.time)
+    moves = session_tables(plan, by)
     return mechanism_of(stream.scope).timed(
         plan.operator,
         [edge],
         schema,
-        lambda: Sessions(plan, by, window, lateness, schema),
+        lambda: Sessions(plan, by, window, lateness, schema, moves),
         Notify.IF_TOKEN,
-        (lambda: compiled_sessions(plan, by, window, lateness)) if can_fold(plan) and plan.merges else None,
+        (lambda: compiled_sessions(plan, by, window, lateness, moves)) if can_fold(plan) and plan.merges else None,
+        moves,
     )

@@ -1,5 +1,7 @@
 """Sliding windows in the worker's inner loop: what `Windows` of several panes each send, by `PutTogether`."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tokenring.engine import Schema, kernel
@@ -49,6 +51,7 @@ from tokenring.operators.folds import (
     FoldTables,
     Plan,
     gather,
+    groups_in_use,
     leave_groups,
     merge_slots,
     start_slot,
@@ -56,6 +59,7 @@ from tokenring.operators.folds import (
     write_results,
 )
 from tokenring.operators.mechanisms import MADE, UPTO, CompiledLogic, driven, give, own_words
+from tokenring.operators.migrate import Table
 from tokenring.operators.state import (
     NUMBERS_WORDS,
     PLACES,
@@ -204,20 +208,6 @@ def _merge_anew(world, own, shown):  # type: ignore[no-untyped-def]
     return -1
 
 
-@kernel
-def _groups_inside(world, own):  # type: ignore[no-untyped-def]
-    """The groups that some pane inside has, in order."""
-    rows = live_of(own, _GROUPS) if own[BY_COUNT] > 0 else 1
-    shown, uses = words_at(claim(world_at(world), 8 * rows), rows), words_at(own[_USES], own[_GROUPS + PLACES])
-    found, group = 0, 0
-    while found < rows:
-        if uses[group] > 0:
-            shown[found] = group
-            found += 1
-        group += 1
-    return shown
-
-
 @entry
 def _emit_sliding(world, me):  # type: ignore[no-untyped-def]
     """Close windows, a message each."""
@@ -232,7 +222,8 @@ def _emit_sliding(world, me):  # type: ignore[no-untyped-def]
         told = _enter_panes(world, own, end)
         if told == _NO_ROOM:
             return NEEDS_ROOM
-        shown = _groups_inside(world, own)
+        groups = live_of(own, _GROUPS) if own[BY_COUNT] > 0 else 1
+        shown = groups_in_use(world, words_at(own[_USES], own[_GROUPS + PLACES]), groups)
         if told == _ALL_IN and own[_MOVES] == 0:
             told = _merge_anew(world, own, shown)
         if told >= 0:
@@ -252,14 +243,14 @@ class _Sliding:
     """One worker's open panes, and the groups of those that are inside the window at hand."""
 
     def __init__(self, plan: Plan, panes: Panes) -> None:
-        self._panes = CompiledPanes(plan, panes, True, _ALL_WORDS - OWN_WORDS)
+        self.panes = CompiledPanes(plan, panes, True, _ALL_WORDS - OWN_WORDS)
         self._groups = Keys(Schema.of(plan.keys), plan.by) if plan.by else None
         self._state = Accumulators(plan)
         self._tables = FoldTables(plan, self._state)
         self._group_of, self._uses, self._behind = (np.zeros(64, np.int64) for _ in range(3))
         self._scratch = np.zeros((_SCRATCH_ROWS, BLOCK), np.int64)
-        self.words = words = self._panes.words
-        self.explain = self._panes.explain
+        self.words = words = self.panes.words
+        self.explain = self.panes.explain
         words[_SCRATCH], words[_MOVES] = address_of(self._scratch), self._state.reversible
         words[EVERY], words[DONE_END] = panes.every, -(2**62)
         self._link()
@@ -276,21 +267,34 @@ class _Sliding:
 
     def grow(self) -> None:
         """Make room for another pane, another key of one, and another group."""
-        panes = self._panes
-        panes.grow()
-        self._group_of = grown(self._group_of, panes.keys.capacity)
-        self._behind = grown(self._behind, panes.open.capacity)
+        self.panes.grow()
         if self._groups is not None:
             self._groups.grow()
             self._tables.make_room(self._groups.capacity)
             self._uses = grown(self._uses, self._groups.capacity)
+        self.lengthen()
+
+    def lengthen(self) -> None:
+        """Let all be as long as panes and keys need it."""
+        self.panes.lengthen()
+        self._group_of = grown(self._group_of, self.panes.keys.capacity)
+        self._behind = grown(self._behind, self.panes.open.capacity)
+        self._link()
+
+    def take_out(self) -> None:
+        """Let no pane be inside a window: those that are open come in again for the next one."""
+        if self._groups is not None:
+            self._groups.clear()
+        self._uses[:] = 0
+        self.words[INSIDE] = 0
         self._link()
 
 
-def compiled_sliding(plan: Plan, panes: Panes) -> CompiledLogic:
+def compiled_sliding(plan: Plan, panes: Panes, exchanged: Sequence[str], moves: Sequence[Table]) -> CompiledLogic:
     """`Windows` of several panes each, of the states that the first stage sends, of a plan for which `can_fold` holds.
-    """
+    exchanged, moves: as `Windows` has them."""
     held = _Sliding(plan, panes)
+    held.panes.offer(exchanged, moves, held.lengthen, held.take_out)
     return CompiledLogic(
         held.words, _emit_sliding, (take_rows,), late=1, owners=(held,), make_room=held.grow, explain=held.explain
     )

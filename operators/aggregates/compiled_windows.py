@@ -1,5 +1,7 @@
 """Windowed aggregates in the worker's inner loop: what `LocalPanes`, and `Windows` of one pane each, send of panes."""
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from tokenring.engine import Schema, kernel
@@ -40,6 +42,8 @@ from tokenring.operators.aggregates.compiled_panes import (
     take_rows,
     take_runs,
 )
+from tokenring.operators.aggregates.moving_panes import MovingPanes
+from tokenring.operators.aggregates.moving_windows import MovingWindows
 from tokenring.operators.aggregates.pane_state import PANE, too_late
 from tokenring.operators.folds import (
     ALL,
@@ -51,7 +55,9 @@ from tokenring.operators.folds import (
     write_partials,
     write_results,
 )
+from tokenring.operators.folds.moving import CompiledFolds
 from tokenring.operators.mechanisms import MADE, UPTO, CompiledLogic, driven, give, own_words
+from tokenring.operators.migrate import Table, offer
 from tokenring.operators.state import (
     KEY_COLUMNS,
     LEAST,
@@ -63,6 +69,7 @@ from tokenring.operators.state import (
     link_numbers,
     live_of,
 )
+from tokenring.operators.state.moving import MovingKeys, no_more
 from tokenring.operators.time import Panes
 
 
@@ -181,11 +188,25 @@ class CompiledPanes:
         self.keys.grow()
         self.open.grow()
         self._tables.make_room(self.keys.capacity)
+        self.lengthen()
+
+    def lengthen(self) -> None:
+        """Let all be as long as panes and keys need it."""
+        self.state.reserve(self.keys.capacity)
         self._following = grown(self._following, self.keys.capacity)
         open_panes = self.open.capacity
         self._first, self._last = grown(self._first, open_panes), grown(self._last, open_panes)
         self._members, self._heap = grown(self._members, open_panes), grown(self._heap, open_panes, axis=0)
         self._link()
+
+    def offer(
+        self, exchanged: Sequence[str], moves: Sequence[Table], lengthen: Callable[[], None],
+        take_out: Callable[[], None] = no_more,
+    ) -> None:  # fmt: skip
+        """Say how this moves: see `Windows`, and MovingPanes."""
+        kept = CompiledFolds(self.state, self._tables, self.words, FOLDED, lengthen)
+        panes = MovingPanes(self.words, self.keys, self.open, lengthen, take_out)
+        offer(MovingWindows(moves, MovingKeys(self.keys, exchanged, in_kernels=True), kept, panes))
 
     def explain(self, error: int, operands: tuple[int, int, int]) -> Exception:
         """What went wrong."""
@@ -204,10 +225,13 @@ def compiled_local(plan: Plan, panes: Panes, schema: Schema) -> CompiledLogic:
     )
 
 
-def compiled_windows(plan: Plan, panes: Panes, partial: bool) -> CompiledLogic:
+def compiled_windows(
+    plan: Plan, panes: Panes, partial: bool, exchanged: Sequence[str], moves: Sequence[Table]
+) -> CompiledLogic:
     """`Windows` that are panes, of a plan for which `can_fold` holds. partial: of states that a first stage sends, not
-    of rows."""
+    of rows. exchanged, moves: as `Windows` has them."""
     held = CompiledPanes(plan, panes, partial)
+    held.offer(exchanged, moves, held.lengthen)
     return CompiledLogic(
         held.words, _emit_windows, (take_rows,), late=int(partial), owners=(held,), make_room=held.grow,
         explain=held.explain,

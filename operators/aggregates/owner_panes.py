@@ -3,7 +3,8 @@
 from collections.abc import Callable
 
 from tokenring.engine import AnyStream, Notify, Schema, SchemaError
-from tokenring.operators.aggregates.pane_state import State
+from tokenring.operators.aggregates.moving_windows import window_tables
+from tokenring.operators.aggregates.pane_state import MovingState
 from tokenring.operators.aggregates.window_results import Windows
 from tokenring.operators.folds import Plan, to_owners
 from tokenring.operators.mechanisms import mechanism_of
@@ -15,10 +16,12 @@ def windowed(
     plan: Plan,
     window: Tumbling | Sliding | None,
     schema: Schema,
-    make: Callable[[Plan], State],
+    make: Callable[[Plan], MovingState],
+    rows: Schema,
 ) -> AnyStream:
     """What `make(plan)` outputs for each window, rows of `schema` behind its bounds; for all of time,
-    without these columns, if there is no window. SchemaError, naming the operator, where that does not fit."""
+    without these columns, if there is no window. rows: what that keeps of keys.
+    SchemaError, naming the operator, where that does not fit."""
     name = plan.operator
     if window is None:
         panes = FOREVER
@@ -30,4 +33,8 @@ def windowed(
         schema = behind_window(name, window, stream.schema, schema.spec())
     edge, plan, _ = to_owners(stream, plan, panes.time, whole=True)
     way = mechanism_of(stream.scope)
-    return way.timed(name, [edge], schema, lambda: Windows(plan, panes, schema, False, make), Notify.IF_TOKEN)
+    moves = window_tables(plan, plan.by, [{}, rows.spec()])
+    return way.timed(
+        name, [edge], schema, lambda: Windows(plan, panes, schema, False, make, plan.by, moves), Notify.IF_TOKEN,
+        moves=moves,
+    )  # fmt: skip

@@ -9,6 +9,7 @@ from tokenring.engine import COMPLETE, Batch, Schema, Time, TimeRegressionError
 from tokenring.operators.folds import Plan
 from tokenring.operators.mechanisms import distinct
 from tokenring.operators.state import HeapedColumns, Keys
+from tokenring.operators.state.moving import Kept
 from tokenring.operators.time import Panes, fill_ends
 
 PANE = "#pane"
@@ -32,6 +33,10 @@ class State(Protocol):
 
     def output(self, keys: Keys, slots: np.ndarray) -> tuple[HeapedColumns, int]:
         """Columns and heaps of the rows that slots make, and how many rows; keys: whose slots they are."""
+
+
+class MovingState(State, Kept, Protocol):
+    """State that says itself how it moves."""
 
 
 class PaneState:
@@ -67,6 +72,27 @@ class PaneState:
                 opened.append(end)
             self.open[end].append(fresh[ends == end])
         return opened
+
+    def slots(self) -> np.ndarray:
+        """The slots of all open panes: int64 (n,)."""
+        return np.concatenate([np.zeros(0, np.int64), *[slots for pane in self.open.values() for slots in pane]])
+
+    def arrive(self, slots: np.ndarray, ends: np.ndarray) -> None:
+        """Slots whose state is there are of panes that end at `ends`: both int64 (n,)."""
+        for end in distinct(ends):
+            self.open.setdefault(end, []).append(slots[ends == end])
+
+    def leave(self, slots: np.ndarray) -> None:
+        """Slots are of no pane any more: int64 (n,)."""
+        gone = np.zeros(self.keys.limit, np.bool_)
+        gone[slots] = True
+        for end in distinct(self.keys.words(0)[slots]):
+            listed = np.concatenate(self.open[end])
+            left = listed[~gone[listed]]
+            if len(left):
+                self.open[end] = [left]
+            else:
+                del self.open[end]
 
     def close(self, upto: Time) -> list[tuple[Time, np.ndarray]]:
         """Take the panes that end by `upto` out of the list, in order: ends and slots, which are to be forgotten."""

@@ -45,6 +45,17 @@ class PutTogether:
         self._shown = shown
         return groups.keys or rows.keys, shown, state  # of a pane's own keys, none is shown
 
+    def groups_of(self, slots: np.ndarray) -> np.ndarray:
+        """The groups that some of these slots are inside with, int64 (n,), in order."""
+        found = [target[np.isin(listed, slots)] for listed, target in self._inside.values()]
+        return np.unique(np.concatenate(found))
+
+    def leave_all(self) -> None:
+        """Nothing is inside: what is still open comes in again for the next window."""
+        for _, target in self._inside.values():
+            self._groups.leave(target)
+        self._inside.clear()
+
     def leave(self, upto: Time) -> None:
         """The window is done with; panes that end by `upto` are of no later one."""
         inside = self._inside

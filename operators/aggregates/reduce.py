@@ -1,6 +1,6 @@
 """reduce: a function of all rows of each key, by window or at the end, in whole columns."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from tokenring.operators.aggregates.owner_panes import windowed
 from tokenring.operators.folds import Plan
 from tokenring.operators.rows import Columns, with_key
 from tokenring.operators.state import HeapedColumns, Keys, RowStore, chain, grown, joined, members_of, require_rows
+from tokenring.operators.state.moving import Rows
 from tokenring.operators.time import Sliding, Tumbling
 
 Function = Callable[[Batch, np.ndarray], Mapping[str, Any]]
@@ -41,7 +42,7 @@ def reduce(
         raise SchemaError(f"operator {name!r}: {clash!r} is a column to group by; call the result otherwise")
     rows = stream.schema
     output = Schema.of(plan.keys | schema.spec())
-    return windowed(stream, plan, window, output, lambda plan: Gathered(plan, rows, schema, function))
+    return windowed(stream, plan, window, output, lambda plan: Gathered(plan, rows, schema, function), rows)
 
 
 class Gathered:
@@ -81,6 +82,18 @@ class Gathered:
         self._rows.drop(places)
         self._free = np.concatenate([self._free, places])
         self._first[slots] = 0
+
+    def out(self, slots: np.ndarray) -> Sequence[Rows]:
+        """See Kept."""
+        places, which = self._listed(slots)
+        rows = self._rows.batch(places)
+        self.drop(slots)
+        return [(((), ()), None), ((rows.columns, rows.heaps or (None,) * len(rows.columns)), which)]
+
+    def put(self, limit: int, slots: Sequence[np.ndarray], tables: Sequence[Batch]) -> None:
+        """See Kept."""
+        self.reset(slots[0], limit)
+        self.take(tables[1].select(self._rows.schema), slots[1])
 
     def _listed(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Where the rows of slots are, by slot and in the order of arrival; and of which of the slots each is."""

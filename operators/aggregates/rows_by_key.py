@@ -1,16 +1,21 @@
 """distinct, last_by and count: operators that need little more than the numbering of keys."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, overload
 
 from tokenring.engine import AnyStream, Batch, Exchange, Schema
 from tokenring.operators.aggregates.aggregate import aggregate
+from tokenring.operators.aggregates.changing import require_alone
 from tokenring.operators.aggregates.owner_panes import windowed
-from tokenring.operators.folds import Best, Count, Plan, TopState, can_fold, compiled_best
+from tokenring.operators.aggregates.top import top
+from tokenring.operators.collections import Collection
+from tokenring.operators.folds import Best, Count, Plan, TopState, best_tables, can_fold, compiled_best
 from tokenring.operators.mechanisms import EACH, FINAL, emission, mechanism_of
+from tokenring.operators.migrate import offer
 from tokenring.operators.rows import Column, Columns, exchanged_by, unnamed, with_key, without_unnamed
-from tokenring.operators.running import compiled_firsts
+from tokenring.operators.running import compiled_firsts, moved_keys
 from tokenring.operators.state import Keys, require_newest, require_rows, updates_by
+from tokenring.operators.state.moving import KeyedMoves, MovingKeys
 from tokenring.operators.time import check_order
 
 
@@ -30,6 +35,7 @@ def distinct(
 
     def make() -> Callable[[Batch], Batch]:
         keys = Keys(plan.schema, names)
+        offer(KeyedMoves(moved_keys(plan.schema, names), MovingKeys(keys, names)))
 
         def answer(batch: Batch) -> Batch:
             keys.slots(batch)
@@ -40,13 +46,28 @@ def distinct(
     edge = stream, Exchange(exchanged_by(names))
     schema = stream.schema
     in_kernels = (lambda: compiled_firsts(schema, names)) if can_fold(plan, text_keys=True) else None
-    firsts = mechanism_of(stream.scope).respond(name, edge, schema, make, compiled=in_kernels)
+    moves = moved_keys(plan.schema, names)
+    firsts = mechanism_of(stream.scope).respond(name, edge, schema, make, compiled=in_kernels, moves=moves)
     return without_unnamed(firsts, name)
 
 
+@overload
 def last_by(
-    stream: AnyStream, by: Columns, *, order: Column, emit: str | None = None, name: str = "last_by"
-) -> AnyStream:
+    stream: AnyStream, by: Columns, *, order: Column, emit: str | None = ..., changes: Literal[False] = ...,
+    name: str = ...,
+) -> AnyStream: ...  # fmt: skip
+
+
+@overload
+def last_by(
+    stream: AnyStream, by: Columns, *, order: Column, emit: None = ..., changes: Literal[True], name: str = ...
+) -> Collection: ...
+
+
+def last_by(
+    stream: AnyStream, by: Columns, *, order: Column, emit: str | None = None, changes: bool = False,
+    name: str = "last_by",
+) -> Any:  # fmt: skip
     """The rows that are the last of their key so far, by the column `order`. emit="batch": for each message, at its
     time, those that replace an earlier one; "each": all that were the last when they came; "final": the last row of
     each key once, when the input has ended. The latest of each key is its last row: what deduplication keeps.
@@ -55,7 +76,13 @@ def last_by(
     are left out. In a loop "batch" alone: of each epoch, once its round is finished. Rows are exchanged by key. Memory:
     each key, 32 bytes, not the rows, if not "final". Raises SchemaError, naming the operator, for columns that are not
     there or have no order.
+
+    changes=True gives a collection: at each time the last rows by then, whatever order they came in; among equals, by
+    their other columns.
     """
+    if changes:
+        require_alone(name, emit=emit)
+        return top(stream, by, order=order, k=1, changes=True, name=name)
     before = stream
     mode = emission(name, stream, emit, False)
     stream, names = with_key(stream, name, by)
@@ -67,7 +94,9 @@ def last_by(
     schema = stream.schema
     if mode == FINAL:
         ranked = Schema.of(schema.spec() | {unnamed("rank"): "int64"})
-        rows = windowed(stream, plan, None, ranked, lambda _: TopState(schema, last, (), 1, True, equal_wins=True))
+        rows = windowed(
+            stream, plan, None, ranked, lambda _: TopState(schema, last, (), 1, True, equal_wins=True), schema
+        )
         return without_unnamed(rows, name)
     edge = stream, Exchange(exchanged_by(names))
     way = mechanism_of(stream.scope)
@@ -75,11 +104,21 @@ def last_by(
         name, edge, schema, lambda: Best(schema, names, last, (), True, True, mode == EACH).winners,
         compiled=(lambda: compiled_best(schema, names, (last,), True, True, mode == EACH, False, len(schema)))
         if can_fold(plan, beside=True) and not schema.kind(last).is_text else None,
+        moves=best_tables(schema, names, 1),
     )  # fmt: skip
     return without_unnamed(updates_by(newest, name, names), name)
 
 
-def count(stream: AnyStream, by: Columns = (), *, name: str = "count", **settings: Any) -> AnyStream:
+@overload
+def count(
+    stream: AnyStream, by: Columns = ..., *, name: str = ..., changes: Literal[True], **settings: Any
+) -> Collection: ...
+
+
+@overload
+def count(stream: AnyStream, by: Columns = ..., *, name: str = ..., **settings: Any) -> AnyStream: ...
+
+
+def count(stream: AnyStream, by: Columns = (), *, name: str = "count", **settings: Any) -> Any:
     """Rows (the columns `by`, count), int64: how many rows there are; `aggregate` with Count and its settings."""
-    counted: AnyStream = aggregate(stream, by, name=name, count=Count(), **settings)
-    return counted
+    return aggregate(stream, by, name=name, count=Count(), **settings)

@@ -1,19 +1,23 @@
 """scan: a Python function of each row and its key's state, which gives the next state and rows."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import orjson
 
-from tokenring.engine import AnyStream, Batch, Schema, SchemaError, TokenRingError, UsageError
+from tokenring.engine import AnyStream, Batch, Schema, SchemaError, Strings, TokenRingError, UsageError
 from tokenring.operators.folds import Plan, to_owners
-from tokenring.operators.mechanisms import mechanism_of
+from tokenring.operators.mechanisms import Answer, mechanism_of
+from tokenring.operators.migrate import offer
 from tokenring.operators.rows import Columns, Row, batch_of, rows_of, with_key
 from tokenring.operators.state import HeapedColumns, Keys, joined, require_rows
+from tokenring.operators.state.moving import KeyedMoves, MovingKeys, Rows, tables_of
 
 Made = Mapping[str, Any] | Iterable[Mapping[str, Any]] | None
 """A row, several, or none."""
 Function = Callable[[Any, Row], tuple[Any, Made]]
+_STATE = "#state"
 
 
 def scan(
@@ -40,7 +44,8 @@ def scan(
     mixed. Where a column says the order and rows may come in another one, use a window.
     Some two microseconds a row and what the function takes: `aggregate`, `top` and `last_by` are a hundred times
     quicker and more, where they can do it. Memory: each key that is not forgotten, and its state. In a loop the state
-    is each epoch's own, and rows wait until their round is finished.
+    is each epoch's own, and rows wait until their round is finished. Where keyed state moves (`bins=`), states are
+    numbers, texts and containers of Python's own: the run ends with a UsageError for others.
 
     Raises SchemaError, naming the operator, for columns that are not there or do not fit, and in the run, as
     OperatorError, for what the function returns; what the function raises is an OperatorError that names the key.
@@ -61,9 +66,81 @@ def scan(
     rows, after = stream.schema, Schema.of(plan.keys | schema.spec())
     edge, plan, key = to_owners(stream, plan, "", whole=True)
     ours = rows.select(names) if names else None
-    return mechanism_of(stream.scope).respond(
-        name, edge, after, lambda: _Scan(Keys(plan.schema, key), rows, ours, schema, after, function, initial).answer
-    )
+    moves = tables_of(plan.schema.select(key), key, [{_STATE: "bytes?"}])
+
+    def make() -> Answer:
+        made = _Scan(Keys(plan.schema, key), rows, ours, schema, after, function, initial)
+        offer(KeyedMoves(moves, MovingKeys(made.keys, key), _KeptStates(name, made.states)))
+        return made.answer
+
+    return mechanism_of(stream.scope).respond(name, edge, after, make, moves=moves)
+
+
+class _KeptStates:
+    """States by slot as bytes. See Kept."""
+
+    def __init__(self, operator: str, states: list[Any]) -> None:
+        self._operator, self._states = operator, states
+
+    def out(self, slots: np.ndarray) -> Sequence[Rows]:
+        """See Kept. UsageError for a state of which no column can be made."""
+        states = self._states
+        try:
+            packed = [None if states[slot] is None else orjson.dumps(_packed(states[slot])) for slot in slots.tolist()]
+        except TypeError as error:
+            raise UsageError(
+                f"operator {self._operator!r}: a state that is, or has, {error} cannot move to another worker: let "
+                f"states be None, bool, int, float, str or bytes, or lists, tuples, sets and dicts of these; or "
+                f"declare the dataflow without bins="
+            ) from None
+        for slot in slots.tolist():
+            states[slot] = None
+        column = Strings.of(packed, is_text=False)
+        return [(((column.words,), (column.heap,)), None)]
+
+    def put(self, limit: int, slots: Sequence[np.ndarray], tables: Sequence[Batch]) -> None:
+        """See Kept."""
+        states = self._states
+        states += [None] * (limit - len(states))
+        for slot, packed in zip(slots[0].tolist(), tables[0][_STATE].tolist(), strict=True):
+            states[slot] = None if packed is None else _unpacked(orjson.loads(packed))
+
+
+def _packed(value: Any) -> Any:
+    """A value as JSON has it, of which `_unpacked` makes the same one; TypeError, with its type, if it is none of
+    those that are known."""
+    kind = type(value)
+    if kind in (type(None), bool, str):
+        return value
+    if kind in (int, float, bytes):
+        return {kind.__name__: str(value) if kind is int else value.hex()}
+    if kind is list:
+        return [_packed(each) for each in value]
+    if kind in (tuple, set, frozenset):
+        return {kind.__name__: [_packed(each) for each in value]}
+    if kind is dict:
+        return {"dict": [[_packed(name), _packed(each)] for name, each in value.items()]}
+    raise TypeError(f"{kind.__module__}.{kind.__qualname__}")
+
+
+_UNPACKED: dict[str, Callable[[Any], Any]] = {
+    "int": int,
+    "float": float.fromhex,
+    "bytes": bytes.fromhex,
+    "tuple": lambda found: tuple([_unpacked(each) for each in found]),
+    "set": lambda found: {_unpacked(each) for each in found},
+    "frozenset": lambda found: frozenset([_unpacked(each) for each in found]),
+    "dict": lambda found: {_unpacked(name): _unpacked(each) for name, each in found},
+}
+
+
+def _unpacked(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_unpacked(each) for each in value]
+    if isinstance(value, dict):
+        ((kind, found),) = value.items()
+        return _UNPACKED[kind](found)
+    return value
 
 
 class _Scan:
@@ -83,6 +160,16 @@ class _Scan:
         self._function = function
         self._initial: Callable[[], Any] = initial if callable(initial) else lambda: initial
         self._states: list[Any] = []
+
+    @property
+    def keys(self) -> Keys:
+        """The keys that are not forgotten."""
+        return self._keys
+
+    @property
+    def states(self) -> list[Any]:
+        """By slot."""
+        return self._states
 
     def answer(self, batch: Batch) -> Batch:
         """What the function makes of a batch's rows."""

@@ -1,14 +1,46 @@
 """top: the k best rows of each key, running or by window."""
 
+from typing import Any, Literal, overload
+
 import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Pipeline, Schema, SchemaError
+from tokenring.operators.aggregates.changing import first_that_change, require_alone
 from tokenring.operators.aggregates.owner_panes import windowed
-from tokenring.operators.folds import Best, Plan, TopState, can_fold, compiled_best, compiled_top, to_owners
+from tokenring.operators.collections import Collection, collection
+from tokenring.operators.folds import (
+    Best,
+    Plan,
+    TopState,
+    best_tables,
+    can_fold,
+    compiled_best,
+    compiled_top,
+    to_owners,
+    top_tables,
+)
 from tokenring.operators.mechanisms import EACH, FINAL, Answer, answer_each, emission, mechanism_of
+from tokenring.operators.migrate import offer
 from tokenring.operators.rows import Column, Columns, columns_of, with_key, without_unnamed
 from tokenring.operators.state import Keys, require_rows, updates_by, wrapped
+from tokenring.operators.state.moving import KeyedMoves, MovingKeys
 from tokenring.operators.time import Sliding, Tumbling, check_order
+
+
+@overload
+def top(
+    stream: AnyStream, by: Columns = ..., *, order: Column, k: int, largest: bool = ..., ties: Columns = ...,
+    rank: str = ..., window: Tumbling | Sliding | None = ..., emit: str | None = ...,
+    changes: Literal[False] = ..., name: str = ...,
+) -> AnyStream: ...  # fmt: skip
+
+
+@overload
+def top(
+    stream: AnyStream, by: Columns = ..., *, order: Column, k: int, largest: bool = ..., ties: Columns = ...,
+    rank: str = ..., window: Tumbling | Sliding | None = ..., emit: None = ..., changes: Literal[True],
+    name: str = ...,
+) -> Collection: ...  # fmt: skip
 
 
 def top(
@@ -22,8 +54,9 @@ def top(
     rank: str = "rank",
     window: Tumbling | Sliding | None = None,
     emit: str | None = None,
+    changes: bool = False,
     name: str = "top",
-) -> AnyStream:
+) -> Any:
     """The input's rows with a column `rank` more (int64, from 1): the k of each key with the largest (or smallest)
     values of `order`; of all rows without `by`. Columns are names or expressions; one with `.alias(name)` is a column
     of the result.
@@ -37,9 +70,14 @@ def top(
 
     With a window, rows start with (window_start, window_end) and are sent when the window has ended, as by `aggregate`;
     late rows raise as they do there. Memory: k rows for each key of each open window (pane).
+
+    changes=True gives a collection of the rows, without rank: at each time the first of all rows up to it, whatever
+    order they came in; among equals in all else, by their other columns.
     Raises SchemaError, naming the operator, for columns that are not there or do not fit.
     """
     require_rows(name, stream)
+    if changes:
+        require_alone(name, emit=emit)
     mode = emission(name, stream, emit, window is not None)
     stream, key = with_key(stream, name, by)
     stream, (best, *others) = with_key(stream, name, (order, *columns_of(ties)))
@@ -47,6 +85,8 @@ def top(
     check_order(name, stream.schema, (best, *others))
     if not isinstance(k, int) or k < 1:
         raise SchemaError(f"operator {name!r}: k is an integer of at least 1, not {k!r}")
+    if changes and window is None:
+        return first_that_change(stream, name, key, (best, *others), k, largest)
     if rank in stream.schema.positions:
         raise SchemaError(f"operator {name!r}: there is a column {rank!r} already; give the rank another name by rank=")
     rows = stream.schema
@@ -56,7 +96,8 @@ def top(
         return TopState(rows, best, tuple(others), k, largest)
 
     if mode == FINAL:
-        return without_unnamed(windowed(stream, plan, window, schema, lambda _: state()), name)
+        ranked_rows = without_unnamed(windowed(stream, plan, window, schema, lambda _: state(), rows), name)
+        return collection(ranked_rows, name=f"{name}.rows") if changes else ranked_rows
     way = mechanism_of(stream.scope)
     if not plan.by:
         stream = way.respond(f"{name}.local", (stream, Pipeline()), rows, lambda: _best(state()))
@@ -69,19 +110,23 @@ def top(
             name, edge, schema, lambda: _first(Best(*one), rows, schema),
             compiled=(lambda: compiled_best(plan.schema, names, ranked, largest, False, mode == EACH, True, len(rows)))
             if passes else None,
+            moves=best_tables(plan.schema, names, len(ranked)),
         )  # fmt: skip
         return without_unnamed(updates_by(firsts, name, key), name)
 
     def make() -> Answer:
-        answer = _changes(Keys(plan.schema, names), state(), schema)
+        keys, best_rows = Keys(plan.schema, names), state()
+        offer(KeyedMoves(top_tables(plan.schema, names, rows), MovingKeys(keys, names), best_rows))
+        answer = _changes(keys, best_rows, schema)
         return answer_each(answer, plan.schema, names) if mode == EACH else answer
 
-    changes = way.respond(
+    changed = way.respond(
         name, edge, schema, make,
         compiled=(lambda: compiled_top(plan.schema, names, ranked, k, largest, mode == EACH, len(rows)))
         if can_fold(plan) else None,
+        moves=top_tables(plan.schema, names, rows),
     )  # fmt: skip
-    return without_unnamed(updates_by(changes, name, (*key, rank)), name)
+    return without_unnamed(updates_by(changed, name, (*key, rank)), name)
 
 
 def _first(best: Best, rows: Schema, schema: Schema) -> Answer:

@@ -1,7 +1,7 @@
 """What can be aggregated, and the state that it is kept in by slot."""
 
 from tokenring.operators.folds.accumulators import Accumulators
-from tokenring.operators.folds.best import Best
+from tokenring.operators.folds.best import Best, best_tables
 from tokenring.operators.folds.compiled_best import compiled_best
 from tokenring.operators.folds.compiled_folds import (
     NO_ROOM,
@@ -14,8 +14,9 @@ from tokenring.operators.folds.compiled_folds import (
     write_results,
     write_rows,
 )
-from tokenring.operators.folds.compiled_sets import drop_sets
+from tokenring.operators.folds.compiled_sets import drop_sets, put_pairs
 from tokenring.operators.folds.compiled_tables import (
+    ARRIVED,
     COLUMN,
     FOLD_COUNT,
     FOLDS_WORDS,
@@ -29,17 +30,18 @@ from tokenring.operators.folds.compiled_tables import (
 from tokenring.operators.folds.compiled_top import compiled_top
 from tokenring.operators.folds.conditions import with_conditions
 from tokenring.operators.folds.functions import Aggregate, Count, CountDistinct, First, Last, Max, Mean, Min, Sum
-from tokenring.operators.folds.groups import Groups, leave_groups
+from tokenring.operators.folds.groups import Groups, groups_in_use, leave_groups
 from tokenring.operators.folds.kernels import BLOCK, COUNT, bounds, distinct_slots, fold_inside
 from tokenring.operators.folds.owners import to_owners
-from tokenring.operators.folds.plan import ALL, Plan
-from tokenring.operators.folds.top_state import TopState
+from tokenring.operators.folds.plan import ALL, Plan, counted_columns
+from tokenring.operators.folds.top_state import TopState, top_tables
 
 __all__ = [
     "write_partials",
     "drop_sets",
     "NO_ROOM",
     "ALL",
+    "ARRIVED",
     "Accumulators",
     "Aggregate",
     "BLOCK",
@@ -62,21 +64,26 @@ __all__ = [
     "Sum",
     "TopState",
     "accumulated",
+    "best_tables",
     "bounds",
     "can_fold",
     "compiled_best",
     "compiled_top",
+    "counted_columns",
     "distinct_slots",
     "fold_block",
     "fold_inside",
     "fold_stretches",
     "folds_of",
     "gather",
+    "groups_in_use",
     "leave_groups",
     "merge_slots",
+    "put_pairs",
     "start_slot",
     "take_away_slots",
     "to_owners",
+    "top_tables",
     "with_conditions",
     "write_results",
     "write_rows",

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from tokenring.engine import Batch, Kind
-from tokenring.operators.folds.distinct_values import MOST_SETS, DistinctValues
+from tokenring.engine import Batch, Kind, Schema
+from tokenring.operators.folds.distinct_values import DistinctValues, sets_of
 from tokenring.operators.folds.functions import KEPT, Fold
 from tokenring.operators.folds.kernels import (
     COUNT,
@@ -46,7 +46,7 @@ class Accumulators:
         self._kept: list[RowStore | None] = [
             RowStore(plan.schema.select((fold.column or "",))) if fold.keeps_rows else None for fold in folds
         ]
-        self._sets = _sets_of(plan)
+        self._sets = sets_of(plan)
         self._held = np.zeros(64 if any(fold.keeps_rows for fold in folds) else 0, np.int64)
         self._arrived = 0  # rows taken so far: the order of arrival
         self._quick = all(
@@ -103,13 +103,8 @@ class Accumulators:
             position = batch.schema.positions[column]
             heap = batch.heaps[position] if batch.heaps else None
             new = values.add(slots, batch.columns[position], heap, [chosen[at] for at in numbers])
-            self._count(numbers, new)
+            self.count(numbers, new)
         self._arrived += batch.rows
-
-    def _count(self, numbers: list[int], new: list[np.ndarray]) -> None:
-        """Values that are new to sets: the slots of each fold's."""
-        for at, slots in zip(numbers, new, strict=True):
-            fold_words(COUNT, slots, _NO_WORDS, self._state, at)
 
     def _fold(self, at: int, fold: Fold, batch: Batch, slots: np.ndarray, mask: np.ndarray | None) -> None:
         state = self._state
@@ -200,7 +195,7 @@ class Accumulators:
             elif not fold_words(SUM if fold.operation == COUNT else fold.operation, target, words, state, at):
                 raise self.overflow(at)
         for (mine_set, _, numbers), (their_set, _, _) in zip(self._sets, other._sets, strict=True):
-            self._count(numbers, mine_set.add_from(their_set, source, target))
+            self.count(numbers, mine_set.add_from(their_set, source, target))
 
     @property
     def reversible(self) -> bool:
@@ -246,6 +241,35 @@ class Accumulators:
                 heaps.append(heap)
         return tuple(columns), tuple(heaps)
 
+    def put(self, slots: np.ndarray, partials: Batch) -> None:
+        """Let slots be what `partials`, by the names of `Plan.partial_kinds`, were elsewhere; but what counts different
+        values is 0, until these come."""
+        for at, fold in enumerate(self._plan.folds):
+            words = partials.words(f"#{at}")
+            self._state[slots, at] = fold.initial if fold.operation == DISTINCT else words
+            store, some = self._kept[at], np.flatnonzero(words != fold.initial)
+            if store is not None and len(some):
+                name = f"#{at}.value"
+                value = Schema.of({name: str(partials.schema.kind(name))})
+                store.put(slots[some], partials.select(value), some)
+                if fold.order is None:
+                    self._arrived = max(self._arrived, int(words[some].max()) + 1)
+
+    @property
+    def arrived(self) -> int:
+        """Rows that come from now on are later than so many, by which they are told apart without an order."""
+        return self._arrived
+
+    @property
+    def sets(self) -> list[tuple[DistinctValues, list[int]]]:
+        """The sets of different values, and the folds that count what is new in each."""
+        return [(values, numbers) for values, _, numbers in self._sets]
+
+    def count(self, numbers: list[int], new: list[np.ndarray]) -> None:
+        """Values are new to the sets of these folds: the slots of each."""
+        for at, slots in zip(numbers, new, strict=True):
+            fold_words(COUNT, slots, _NO_WORDS, self._state, at)
+
     def _value(self, at: int, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """What fold `at` keeps at slots; null where that is nothing."""
         store, fold, kind = self._kept[at], self._plan.folds[at], self._kinds[at]
@@ -272,21 +296,3 @@ class Accumulators:
 def _width(folds: int) -> int:
     """How many words a slot has: it is in no more cache lines than it needs."""
     return -(-folds // 8) * 8 if folds > 4 else (1, 1, 2, 4, 4)[folds]
-
-
-def counted_columns(plan: Plan, most: int) -> list[tuple[str, list[int]]]:
-    """The columns of which folds count different values, each with the numbers of these folds: at most so many, others
-    under the same column again."""
-    numbers: dict[str, list[int]] = {}
-    for at, fold in enumerate(plan.folds):
-        if fold.operation == DISTINCT and fold.column is not None:
-            numbers.setdefault(fold.column, []).append(at)
-    return [(column, found[at : at + most]) for column, found in numbers.items() for at in range(0, len(found), most)]
-
-
-def _sets_of(plan: Plan) -> list[tuple[DistinctValues, str, list[int]]]:
-    """For the folds that count different values: the sets of a column that several share, the column, their numbers."""
-    return [
-        (DistinctValues(plan.schema.kind(column), len(numbers)), column, numbers)
-        for column, numbers in counted_columns(plan, MOST_SETS)
-    ]

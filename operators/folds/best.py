@@ -5,7 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from tokenring.engine import COLUMN, TABLE, WORDS, Batch, Schema, int64, kernel, void
+from tokenring.operators.migrate import Table, offer
 from tokenring.operators.state import Keys, grown
+from tokenring.operators.state.moving import KeptWords, KeyedMoves, MovingKeys, word_tables
 from tokenring.operators.time import order_words, ranked
 
 STATE = 0
@@ -49,6 +51,11 @@ def end_wins(won, kept):  # type: ignore[no-untyped-def]
         kept[slot, STATE] = HAS_ROW
 
 
+def best_tables(schema: Schema, by: Sequence[str], orders: int) -> list[Table]:
+    """The tables that the best rows so far are as they move; orders: how many columns order them."""
+    return word_tables(schema.select(by), by, 1 + orders)
+
+
 class Best:
     """The best so far by key: that with the least `ties` of those with the largest (or smallest) `order`; of equal ones
     the first to arrive, or the last with equal_wins. each: whether all that are the best when they come are told, or of
@@ -63,6 +70,12 @@ class Best:
         self._order, self._ties, self._largest = order, ties, largest
         self._equal_wins, self._each = int(equal_wins), int(each)
         self._kept = np.zeros((64, 2 + len(ties)), np.int64)
+        tables = best_tables(schema, by, 1 + len(ties))
+        offer(KeyedMoves(tables, MovingKeys(self._keys, by), KeptWords(self._table)))
+
+    def _table(self, limit: int) -> np.ndarray:
+        self._kept = grown(self._kept, limit, axis=0)
+        return self._kept
 
     def winners(self, batch: Batch) -> Batch:
         """The rows of a batch that are their keys' best now, in no order between keys."""
@@ -70,7 +83,7 @@ class Best:
         if chosen is not None:
             batch = batch.filter(chosen)
         slots = self._keys.slots(batch)
-        self._kept = kept = grown(self._kept, self._keys.limit, axis=0)
+        kept = self._table(self._keys.limit)
         winners, won = np.empty(batch.rows, np.int64), np.empty(batch.rows, np.int64)
         orders = order_words(batch, self._order, self._ties, self._largest)
         rows = np.arange(batch.rows)

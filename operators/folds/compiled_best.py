@@ -6,10 +6,11 @@ import numpy as np
 
 from tokenring.engine import Schema, kernel
 from tokenring.engine.compiled import DONE, NEEDS_ROOM, address_of, column_of, entry, new_message, rows_of, table_at
-from tokenring.operators.folds.best import end_wins, win
+from tokenring.operators.folds.best import best_tables, end_wins, win
 from tokenring.operators.folds.compiled_folds import gather
 from tokenring.operators.folds.kernels import BLOCK
 from tokenring.operators.mechanisms import MESSAGE, REPLY, CompiledLogic, driven, own_words
+from tokenring.operators.migrate import offer
 from tokenring.operators.state import (
     LEAST,
     MOST,
@@ -21,6 +22,7 @@ from tokenring.operators.state import (
     link_numbers,
     number_by,
 )
+from tokenring.operators.state.moving import KeptWords, KeyedMoves, MovingKeys
 
 # Words of its own: where keys are. BY, ORDERS: the columns of the key, and of the order, among those that arrive. KEPT,
 # EACH: as `win` takes them. ROW: the row to go on with after there was no room; FOUND: winners so far, in the first
@@ -140,6 +142,12 @@ class _State:
         words[_SCRATCH], words[_WORDS] = address_of(self._scratch), address_of(self._ranked)
         words[_ORDERS], words[_ORDER_COUNT] = address_of(self._orders), len(orders)
         self._link()
+        moving = MovingKeys(self._keys, by, in_kernels=True)
+        offer(KeyedMoves(best_tables(schema, by, len(orders)), moving, KeptWords(self._table), self._link))
+
+    def _table(self, limit: int) -> np.ndarray:
+        self._kept = grown(self._kept, limit, axis=0)
+        return self._kept
 
     def _link(self) -> None:
         self._kept = grown(self._kept, self._keys.capacity, axis=0)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tokenring.engine import kernel
+from tokenring.engine import COLUMN, WORDS, boolean, int64, kernel
 from tokenring.engine.compiled import column_of, table_at, words_at
 from tokenring.engine.raw import bytes_at, prefetch
 from tokenring.operators.folds.compiled_tables import (
@@ -210,32 +210,39 @@ def _mark_cells(row, tags, asked, owners, slots, state, marks, values):  # type:
 
 
 @kernel
+def _mark_rows(row, slots, values, asked, state, scratch):  # type: ignore[no-untyped-def]
+    """Flag the values of rows as they are asked for, in the sets of their slots; False if there was no room."""
+    rows = len(slots)
+    tags, owners = scratch[_TAGS][:rows], scratch[_OWNERS][:rows]
+    if row[IS_NUMBERED]:
+        if not _number_values(row, values, asked, scratch):
+            return False
+        values = scratch[_VALUES][:rows]
+    if not _own(row, slots, asked, owners):
+        return False
+    if not _pack(row, values, asked, owners, tags):
+        row[MISFIT] = 1
+        return False
+    if row[DENSE_ROOM] > 0:
+        return _mark_dense(row, tags, asked, owners, slots, state, values)
+    return _mark_cells(row, tags, asked, owners, slots, state, scratch[_FRESH], values)
+
+
+@kernel
 def fold_sets(own, at, message, start, slots):  # type: ignore[no-untyped-def]
     """Add the values of a message's rows from `start` on to the sets of their slots; count those that are new there.
     False if there was no room: what was added then is not new the next time."""
     folds, state, sets = folds_of(own, at), accumulated(own, at), sets_of(own, at)
     scratch = table_at(own[at + SET_SCRATCH], SET_SCRATCH_ROWS, BLOCK)
     rows = len(slots)
-    asked, tags, owners = scratch[_ASKED][:rows], scratch[_TAGS][:rows], scratch[_OWNERS][:rows]
+    asked = scratch[_ASKED][:rows]
     for number in range(len(sets)):
         row = sets[number]
         if row[OLD] != 0 and not move_some(row, rows):
             return False
         values = column_of(message, row[SET_COLUMN])[start : start + rows]
         _ask(folds, number, message, start, values, asked)
-        if row[IS_NUMBERED]:
-            if not _number_values(row, values, asked, scratch):
-                return False
-            values = scratch[_VALUES][:rows]
-        if not _own(row, slots, asked, owners):
-            return False
-        if not _pack(row, values, asked, owners, tags):
-            row[MISFIT] = 1
-            return False
-        if row[DENSE_ROOM] > 0:
-            if not _mark_dense(row, tags, asked, owners, slots, state, values):
-                return False
-        elif not _mark_cells(row, tags, asked, owners, slots, state, scratch[_FRESH], values):
+        if not _mark_rows(row, slots, values, asked, state, scratch):
             return False
     return True
 
@@ -252,3 +259,16 @@ def drop_sets(own, at, slots):  # type: ignore[no-untyped-def]
             if owner >= 0:
                 row[DEAD] += pairs[owner]
                 pairs[owner], owner_of[slot] = GONE, 0
+
+
+@kernel(boolean(WORDS, int64, int64, COLUMN, COLUMN, COLUMN))
+def put_pairs(own, at, number, slots, values, flags):  # type: ignore[no-untyped-def]
+    """Add values, of at most BLOCK rows, with their flags to the sets with this number, and count those that are new.
+    False if there was no room: it is to be called again then, with the same rows."""
+    row, scratch = sets_of(own, at)[number], table_at(own[at + SET_SCRATCH], SET_SCRATCH_ROWS, BLOCK)
+    rows = len(slots)
+    if row[OLD] != 0 and not move_some(row, rows):
+        return False
+    asked, here = scratch[_ASKED][:rows], scratch[_VALUES][:rows]
+    asked[:], here[:] = flags, values
+    return _mark_rows(row, slots, here, asked, accumulated(own, at), scratch)

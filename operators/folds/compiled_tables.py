@@ -4,10 +4,10 @@ import numpy as np
 
 from tokenring.engine import Schema, kernel
 from tokenring.engine.compiled import address_of, table_at, words_at
-from tokenring.operators.folds.accumulators import Accumulators, counted_columns
+from tokenring.operators.folds.accumulators import Accumulators
 from tokenring.operators.folds.functions import Fold
 from tokenring.operators.folds.kernels import BLOCK, DISTINCT, FIRST, LAST, MAX, MAX_FLOAT, MIN, MIN_FLOAT
-from tokenring.operators.folds.plan import Plan
+from tokenring.operators.folds.plan import Plan, counted_columns
 from tokenring.operators.folds.sets import MOST_FLAGS, SET_WORDS, ValueSets
 from tokenring.operators.state import LEAST, MOST
 
@@ -116,6 +116,11 @@ class FoldTables:
         self._state.reserve(limit)
         for values in self._values:
             values.grow(limit)
+
+    @property
+    def values(self) -> list[ValueSets]:
+        """The sets, in the order of `counted_columns`."""
+        return self._values
 
     def link(self, words: np.ndarray, at: int) -> None:
         """Write down where they are, and the state is now, in FOLDS_WORDS words from `at` on. To be repeated when that

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tokenring.engine import Schema, kernel
+from tokenring.engine import Batch, Schema, kernel
 from tokenring.engine.compiled import (
     DONE,
     NEEDS_ROOM,
@@ -19,9 +19,12 @@ from tokenring.engine.compiled import (
 )
 from tokenring.operators.folds.compiled_best import ORDER_WORDS, order_table, rank_rows
 from tokenring.operators.folds.kernels import BLOCK
-from tokenring.operators.folds.top_state import CHANGED, COUNT, HEADER, note_change, place_row
+from tokenring.operators.folds.top_state import CHANGED, COUNT, HEADER, note_change, place_row, top_tables
 from tokenring.operators.mechanisms import MESSAGE, REPLY, CompiledLogic, driven, own_words
+from tokenring.operators.migrate import offer
 from tokenring.operators.state import LEAST, NUMBERS_WORDS, PLACES, SOURCE_WORDS, Keys, grown, link_numbers, number_by
+from tokenring.operators.state.moving import KeyedMoves, MovingKeys, Rows
+from tokenring.operators.time import order_words
 
 # Words of its own: where keys are. BY, ORDERS: the columns of the key, and of the order, among those that arrive.
 # BLOCKS, of BLOCK_WORDS each: of every slot the words of its key behind HEADER, then MOST rows of ROW_WORDS each: the
@@ -152,6 +155,11 @@ class _State:
         words[_BLOCK_WORDS] = HEADER + len(by) + most * row_words
         self._blocks = np.zeros((64, int(words[_BLOCK_WORDS])), np.int64)
         self._link()
+        self._ordered = orders[0], tuple(orders[1:]), largest
+        self._sent, self._key = schema.select(schema.names[:width]), tuple(by)
+        self._others = [name for name in self._sent.names if schema.position(name) in self._kept.tolist()]
+        moving = MovingKeys(self._keys, by, in_kernels=True)
+        offer(KeyedMoves(top_tables(schema, by, self._sent), moving, self, self._link))
 
     def _link(self) -> None:
         self._blocks = grown(self._blocks, self._keys.capacity, axis=0)
@@ -162,6 +170,33 @@ class _State:
         """Make room for another key."""
         self._keys.grow()
         self._link()
+
+
+    def out(self, slots: np.ndarray) -> Sequence[Rows]:
+        """See Kept: of each slot its rows, in order."""
+        blocks = self._blocks
+        counts = blocks[slots, COUNT]
+        which = np.repeat(np.arange(len(slots)), counts)
+        places = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
+        columns = [blocks[slots[which], word + places * step] ^ flip for word, step, flip in self._shown.tolist()]
+        blocks[slots, :HEADER] = 0
+        return [(((), ()), None), ((tuple(columns), (None,) * len(columns)), which)]
+
+    def put(self, limit: int, slots: Sequence[np.ndarray], tables: Sequence[Batch]) -> None:
+        """See Kept."""
+        self._link()
+        blocks, owners, rows = self._blocks, slots[1], tables[1].select(self._sent)
+        blocks[slots[0], :HEADER] = 0
+        for at in range(len(self._key)):
+            blocks[slots[0], HEADER + at] = tables[0].columns[at].view(np.int64)
+        first = np.flatnonzero(np.diff(owners, prepend=-1))  # a slot's rows come one after the other
+        places = np.arange(rows.rows) - np.repeat(first, np.diff(first, append=rows.rows))
+        blocks[owners, COUNT] = places + 1  # the last counts
+        orders = order_words(rows, *self._ordered)
+        others = [rows.words(name).view(np.int64) for name in self._others]
+        starts = HEADER + len(self._key) + places * int(self.words[_ROW_WORDS])
+        for number, words in enumerate([*orders.T, *others]):
+            blocks[owners, starts + number] = words
 
 
 def _layout(

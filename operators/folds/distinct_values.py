@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tokenring.engine import COLUMN, WORDS, Batch, Kind, Schema, int64, kernel
+from tokenring.operators.folds.plan import Plan, counted_columns
 from tokenring.operators.state import Keys, chain, grown, members_of
 
 _PAIR = ("slot", "value")
@@ -23,8 +24,8 @@ def _mark(pairs, slots, flag, flags, new):  # type: ignore[no-untyped-def]
     return found
 
 
-MOST_SETS = 62
-"""As many as there are flags in a word."""
+MOST_SETS = 56
+"""There are flags for so many in a word, in whole bytes."""
 
 
 class DistinctValues:
@@ -75,11 +76,21 @@ class DistinctValues:
 
     def add_from(self, other: "DistinctValues", source: np.ndarray, target: np.ndarray) -> list[np.ndarray]:
         """Add all values of another one's slots `source` to the slots `target`; returns what `add` does."""
-        pairs, which = other._pairs(source)
-        columns, heaps = other._keys.columns(pairs)
-        flags = other._flags[pairs]
-        chosen = [flags & (1 << number) != 0 for number in range(self._sets)]
-        return self.add(target[which], columns[1], heaps[1], chosen)
+        (values, heap), flags, which = other.out(source)
+        return self.put(target[which], values, heap, flags)
+
+    def out(self, slots: np.ndarray) -> tuple[tuple[np.ndarray, np.ndarray | None], np.ndarray, np.ndarray]:
+        """The values of slots, each named once: words and heap; of each a flag for each set it is in, and the position
+        of its slot, int64 (values,)."""
+        pairs, which = self._pairs(slots)
+        columns, heaps = self._keys.columns(pairs)
+        return (columns[1], heaps[1]), self._flags[pairs], which
+
+    def put(
+        self, slots: np.ndarray, values: np.ndarray, heap: np.ndarray | None, flags: np.ndarray
+    ) -> list[np.ndarray]:
+        """Add values with their flags; returns what `add` does."""
+        return self.add(slots, values, heap, [flags & (1 << number) != 0 for number in range(self._sets)])
 
     def drop(self, slots: np.ndarray) -> None:
         """Forget all values of slots, each named once."""
@@ -89,3 +100,11 @@ class DistinctValues:
     def _pairs(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         self._first = grown(self._first, int(slots.max(initial=0)) + 1)
         return members_of(slots, self._first, self._following)
+
+
+def sets_of(plan: Plan) -> list[tuple[DistinctValues, str, list[int]]]:
+    """For the folds that count different values: the sets of a column that several share, the column, their numbers."""
+    return [
+        (DistinctValues(plan.schema.kind(column), len(numbers)), column, numbers)
+        for column, numbers in counted_columns(plan, MOST_SETS)
+    ]

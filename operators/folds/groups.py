@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from tokenring.engine import COLUMN, WORDS, Schema, int64, kernel, void
+from tokenring.engine.compiled import claim, words_at, world_at
 from tokenring.operators.state import Keys, grown, wrapped
 
 
@@ -24,6 +25,19 @@ def leave_groups(groups, uses, unused):  # type: ignore[no-untyped-def]
             unused[found] = group
             found += 1
     return found
+
+
+@kernel
+def groups_in_use(world, uses, count):  # type: ignore[no-untyped-def]
+    """The groups that some pane has, of which there are `count`, in order."""
+    used = words_at(claim(world_at(world), 8 * count), count)
+    found, group = 0, 0
+    while found < count:
+        if uses[group] > 0:
+            used[found] = group
+            found += 1
+        group += 1
+    return used
 
 
 class Groups:

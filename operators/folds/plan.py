@@ -109,3 +109,13 @@ class Plan:
             elif fold.where is not None:
                 return None
         return tuple(name for name in self.schema.names if name in needed)
+
+
+def counted_columns(plan: Plan, most: int) -> list[tuple[str, list[int]]]:
+    """The columns of which folds count different values, each with the numbers of these folds: at most so many, others
+    under the same column again."""
+    numbers: dict[str, list[int]] = {}
+    for at, fold in enumerate(plan.folds):
+        if fold.operation == DISTINCT and fold.column is not None:
+            numbers.setdefault(fold.column, []).append(at)
+    return [(column, found[at : at + most]) for column, found in numbers.items() for at in range(0, len(found), most)]

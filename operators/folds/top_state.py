@@ -1,9 +1,13 @@
 """TopState: the k best rows of each slot, in order."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tokenring.engine import COLUMN, TABLE, WORDS, Batch, Schema, int64, kernel
+from tokenring.operators.migrate import Table
 from tokenring.operators.state import HeapedColumns, Keys, RowStore, grown, joined
+from tokenring.operators.state.moving import Rows, tables_of
 from tokenring.operators.time import order_words, ranked
 
 COUNT, CHANGED = range(2)
@@ -92,6 +96,11 @@ def list_changed(slots, most, width, blocks, found, ranks):  # type: ignore[no-u
     return total
 
 
+def top_tables(schema: Schema, by: Sequence[str], rows: Schema) -> list[Table]:
+    """The tables that the best `rows` of each key are as they move."""
+    return tables_of(schema.select(by), by, [{}, rows.spec()])
+
+
 class TopState:
     """The best rows of `schema` by slot; of equal ones the first to arrive, or the last with equal_wins. Memory: `most`
     rows a slot."""
@@ -140,6 +149,22 @@ class TopState:
     def drop(self, slots: np.ndarray) -> None:
         """See State."""
         self._rows.drop((slots[:, None] * self._most + np.arange(self._most)).ravel())
+
+    def out(self, slots: np.ndarray) -> Sequence[Rows]:
+        """See Kept: of each slot its rows, in order."""
+        which = np.repeat(np.arange(len(slots)), self._blocks[slots, COUNT])
+        rows = self._rows.batch(self._listed(slots)[0])
+        self.drop(slots)
+        return [(((), ()), None), ((rows.columns, rows.heaps or (None,) * len(rows.columns)), which)]
+
+    def put(self, limit: int, slots: Sequence[np.ndarray], tables: Sequence[Batch]) -> None:
+        """See Kept."""
+        self.reset(slots[0], limit)
+        rows, owners = tables[1].select(self._rows.schema), slots[1]
+        if self._equal_wins:  # of equal ones, the last to come goes first
+            rows, owners = rows.take(np.arange(rows.rows)[::-1]), owners[::-1].copy()
+        self.take(rows, owners)
+        self._blocks[slots[0], CHANGED] = 0
 
     def _listed(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         self._blocks[slots, CHANGED] = 1

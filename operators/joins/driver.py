@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from tokenring.engine import (
     COMPLETE,
     AnyStream,
     Batch,
     Exchange,
+    GraphError,
     InputPort,
     Notify,
     OperatorContext,
@@ -18,8 +20,9 @@ from tokenring.engine import (
     TokenRef,
 )
 from tokenring.operators.joins.compiled import compiled_join
-from tokenring.operators.joins.kept import LEFT, RIGHT, Extents, JoinedColumns
+from tokenring.operators.joins.kept import LEFT, RIGHT, Extents, JoinedColumns, join_tables
 from tokenring.operators.joins.matcher import Matcher
+from tokenring.operators.migrate import offer, state_moves
 from tokenring.operators.state import require_rows
 from tokenring.operators.time import require_total_order
 
@@ -40,12 +43,20 @@ def declare(
     builder = sides[0].operator(columns.operator, Notify.ALWAYS if waits else Notify.NEVER)
     for side in (LEFT, RIGHT):
         builder.input(sides[side], Exchange(columns.key(side), needs[side]))
+    if extents is None and any(columns.how.alone) and hasattr(builder, "state_moves"):
+        raise GraphError(
+            f"operator {columns.operator!r} sends rows that match nothing at their own times, once the other side is "
+            f"finished: until then it is never done with what is before a time, and state could not move at it. Join "
+            f"within windows, window=..., or with interval_join; or declare the dataflow without bins="
+        )
+    has_due = state_moves(builder, join_tables(columns, extents is not None), pends=waits)
     made = builder.output(columns.schema)
     arriving = sides[LEFT].schema.select(needs[LEFT]), sides[RIGHT].schema.select(needs[RIGHT])
 
     def construct(context: OperatorContext, token: Token) -> Callable[..., None]:
         token.drop()
         matcher = Matcher(columns, arriving, extents, unique)
+        offer(matcher.moves)
         context.inspectable(lambda: {"left": len(matcher.sides[LEFT]), "right": len(matcher.sides[RIGHT])})
         held: Token | None = None
         pending = COMPLETE  # the least time at which a row may turn out to match nothing: where the token is
@@ -56,21 +67,28 @@ def declare(
 
         output: OutputPort
 
-        def logic(left: InputPort, right: InputPort, to: OutputPort) -> None:
+        def hold(reference: TokenRef) -> None:
+            nonlocal held, pending
+            if matcher.least < pending:
+                pending = matcher.least
+                earlier = reference.retain()
+                earlier.downgrade(pending)
+                if held is not None:
+                    held.drop()
+                held = earlier
+
+        def logic(left: InputPort, right: InputPort, *more: Any) -> None:
             nonlocal held, pending, output
-            output = to
+            *due, output = more  # where state moves there is an input for what became due by it
+            for port in due:
+                for reference, _ in port:
+                    hold(reference)
             ports = ((LEFT, left), (RIGHT, right))
             for side, port in ports[::-1] if right_first else ports:  # rows that find their match are not kept
                 for reference, batch in port:
-                    matcher.take(side, batch, reference.time, partial(answer, to, reference))
-                    if matcher.least < pending:
-                        pending = matcher.least
-                        earlier = reference.retain()
-                        earlier.downgrade(pending)
-                        if held is not None:
-                            held.drop()
-                        held = earlier
-            if not waits:
+                    matcher.take(side, batch, reference.time, partial(answer, output, reference))
+                    hold(reference)
+            if not waits or matcher.least < pending:  # until the right to what came with a bin is here
                 return
             matcher.expire((left.frontier, right.frontier), send_held)
             if held is not None and matcher.least > pending:
@@ -84,7 +102,7 @@ def declare(
         return logic
 
     if builder.can_be_compiled_with_texts and not columns.has_text_key:
-        builder.build_compiled(lambda context: compiled_join(columns, arriving, extents, unique), texts=True)
+        builder.build_compiled(lambda context: compiled_join(columns, arriving, extents, unique, has_due), texts=True)
     else:
         builder.build(construct)
     return made

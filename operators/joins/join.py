@@ -3,7 +3,9 @@
 from typing import Any, Literal, overload
 
 from tokenring.engine import AnyStream, SchemaError, Stream
+from tokenring.operators.collections import Collection, collection
 from tokenring.operators.expressions import Expression
+from tokenring.operators.joins.changing import joined_that_change
 from tokenring.operators.joins.driver import declare
 from tokenring.operators.joins.kept import HOWS, Chosen, JoinedColumns, Names, On, joined_on, require_how
 from tokenring.operators.joins.narrowed import narrowed, number_of, refuse_once, require_unique
@@ -16,7 +18,7 @@ def join(
     left: AnyStream, right: AnyStream, *, on: On | None = ..., left_on: Names = ..., right_on: Names = ...,
     columns: Chosen = ..., window: Tumbling | Sliding | None = ...,
     right_time: str | None = ..., how: str = ..., unique: str | None = ..., left_where: Expression | None = ...,
-    right_where: Expression | None = ..., late: Literal[False] = ..., name: str = ...,
+    right_where: Expression | None = ..., late: Literal[False] = ..., changes: Literal[False] = ..., name: str = ...,
 ) -> AnyStream: ...  # fmt: skip
 
 
@@ -25,8 +27,17 @@ def join(
     left: AnyStream, right: AnyStream, *, on: On | None = ..., left_on: Names = ..., right_on: Names = ...,
     columns: Chosen = ..., window: Tumbling | Sliding,
     right_time: str | None = ..., how: str = ..., unique: str | None = ..., left_where: Expression | None = ...,
-    right_where: Expression | None = ..., late: Literal[True], name: str = ...,
+    right_where: Expression | None = ..., late: Literal[True], changes: Literal[False] = ..., name: str = ...,
 ) -> tuple[AnyStream, AnyStream, AnyStream]: ...  # fmt: skip
+
+
+@overload
+def join(
+    left: AnyStream, right: AnyStream, *, on: On | None = ..., left_on: Names = ..., right_on: Names = ...,
+    columns: Chosen = ..., window: Tumbling | Sliding | None = ...,
+    right_time: str | None = ..., how: str = ..., unique: None = ..., left_where: Expression | None = ...,
+    right_where: Expression | None = ..., late: Literal[False] = ..., changes: Literal[True], name: str = ...,
+) -> Collection: ...  # fmt: skip
 
 
 def join(
@@ -44,6 +55,7 @@ def join(
     left_where: Expression | None = None,
     right_where: Expression | None = None,
     late: bool = False,
+    changes: bool = False,
     name: str = "join",
 ) -> Any:
     """Each pair of a row of `left` and a row of `right` with equal keys, once, when the second of them arrives.
@@ -73,7 +85,8 @@ def join(
     left side's rows that match, each once, at its first match; "anti": those that match nothing, a null key among them.
     No row that was sent is ever taken back: so a row that matches nothing is sent when that is certain, with its
     message's time, and one token is held for that. Without a window that is when the other side is finished (at once
-    for a null key): what follows and waits for frontiers, as windows do, waits as long. Memory for semi and anti: one
+    for a null key): what follows and waits for frontiers, as windows do, waits as long, and in a dataflow whose state
+    lies in bins such a join (but "semi") is a GraphError. Memory for semi and anti: one
     row a key of the right side, and the left's rows that have not matched yet.
 
     With a window, pairs are of rows within the same Tumbling or Sliding window of the window's time column (the
@@ -83,20 +96,31 @@ def join(
 
     A row is late if the first of its windows ended at or before its message's time. late=True gives three streams: the
     pairs, the left side's late rows, the right side's. Otherwise a late row raises TimeRegressionError (as
-    OperatorError). Raises SchemaError for columns that are not there or do not fit, GraphError in loops.
+    OperatorError).
+
+    changes=True gives a collection: at each time the join of all rows up to it. So rows that match nothing are there at
+    once, and taken away when their match comes; both sides are arranged for that. What stays is the join's own rows:
+    pairs alone, and those of windows.
+    Raises SchemaError for columns that are not there or do not fit, GraphError in loops.
     """
     require_how(name, how, tuple(HOWS))
     on = joined_on(name, on, left_on, right_on)
     require_unique(name, unique)
+    if changes and (unique is not None or late):
+        raise SchemaError(f"operator {name!r}: changes=True is one collection of all rows; leave unique= and late= out")
     sides, where = narrowed(name, (left, right), (left_where, right_where), unique)
     if window is not None:
         if unique is not None:
             raise SchemaError(f"operator {name!r}: unique= is for joins without a window, whose rows stay for ever")
-        return windowed_join(*sides, on, columns, window, right_time or window.time, how, late, name)
+        made = windowed_join(*sides, on, columns, window, right_time or window.time, how, late, name)
+        return collection(made, name=f"{name}.rows") if changes else made
     if late or right_time is not None:
         what = "late=True" if late else "right_time="
         raise SchemaError(f"operator {name!r}: {what} needs a window; give window=Tumbling('time', width)")
     plan = JoinedColumns.of(name, left.schema, right.schema, on, columns, how=how, where=where)
+    if changes and how != "inner":
+        return joined_that_change(plan, sides, how)
     refuse_once(plan, how, unique)
     needs = plan.crossing(0), plan.crossing(1)
-    return declare(plan, sides, needs, unique=number_of(unique))
+    pairs = declare(plan, sides, needs, unique=number_of(unique))
+    return collection(pairs, name=f"{name}.rows") if changes else pairs

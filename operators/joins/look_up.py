@@ -19,6 +19,7 @@ from tokenring.engine import (
     Token,
 )
 from tokenring.operators.joins.compiled import compiled_look_up
+from tokenring.operators.migrate import state_moves
 from tokenring.operators.state import Keys, require_rows
 
 
@@ -38,6 +39,7 @@ def look_up(rows: AnyStream, key: str, table: Stream, value: str, name: str = "l
     builder = rows.operator(name, Notify.IF_TOKEN)
     builder.input(rows, Exchange(key))
     builder.input(table, Exchange(table_key))
+    state_moves(builder)  # nothing of before a time is kept when that is finished
     output = builder.output(schema)
 
     def construct(context: OperatorContext, token: Token) -> Callable[..., None]:

@@ -27,6 +27,7 @@ from tokenring.operators.joins.kept import (
     Extent,
     Extents,
     JoinedColumns,
+    MovingSides,
     Results,
     Side,
     can_match,
@@ -70,6 +71,11 @@ class Matcher:
         self._sent = Sent(Results(columns, arriving), self.sides, extents is not None and extents.exact)
         self._cursor = np.zeros(3, np.int64)
         self._rows, self._places = np.empty(AT_ONCE, np.int64), np.empty(AT_ONCE, np.int64)
+
+    @property
+    def moves(self) -> MovingSides:
+        """What is kept, as bins leave and come."""
+        return MovingSides(self._columns, self._keys, self.sides, self._extents is not None)
 
     def take(self, side: int, batch: Batch, time: Time, send: Send) -> None:
         """Take a message's rows: send the pairs that they complete, and keep them."""

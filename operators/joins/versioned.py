@@ -1,7 +1,8 @@
 """A join with versions as an operator: rows wait until no version that they would see can come any more."""
 
 from collections.abc import Callable
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from tokenring.engine import (
     Notify,
     OperatorContext,
     OutputPort,
+    Schema,
     Stream,
     Time,
     Token,
@@ -21,7 +23,19 @@ from tokenring.engine import (
     Updates,
 )
 from tokenring.operators.joins.compiled import compiled_versioned
-from tokenring.operators.joins.kept import LEFT, RIGHT, JoinedColumns, Results, Versions, in_time, with_found
+from tokenring.operators.joins.kept import (
+    LEFT,
+    RIGHT,
+    JoinedColumns,
+    MovingVersions,
+    Results,
+    Versions,
+    in_time,
+    pieces_of,
+    versions_tables,
+    with_found,
+)
+from tokenring.operators.migrate import Leaving, Table, offer, state_moves
 from tokenring.operators.state import require_newest
 from tokenring.operators.time import require_total_order
 
@@ -42,16 +56,22 @@ def declare_versioned(
     builder = sides[0].operator(columns.operator, Notify.IF_TOKEN)
     for side in (LEFT, RIGHT):
         builder.input(sides[side], Exchange(columns.key(side), needs[side]))
-    made = builder.output(columns.schema)
     arriving = sides[LEFT].schema.select(needs[LEFT]), sides[RIGHT].schema.select(needs[RIGHT])
+    has_due = state_moves(builder, versions_tables(columns, arriving[LEFT]), pends=True)
+    made = builder.output(columns.schema)
 
     def construct(context: OperatorContext, token: Token) -> Callable[..., None]:
         token.drop()
         versions = Versions(columns)
-        answers = _Answers(columns, versions, Results(columns, arriving), outer)
+        answers = _Answers(columns, versions, Results(columns, arriving), outer, arriving[LEFT])
+        offer(MovingVersions(columns, arriving[LEFT], versions.keys, versions.side, answers))
         context.inspectable(lambda: {"left": answers.waiting_rows, "right": len(versions)})
 
-        def logic(rows: InputPort, changes: InputPort, output: OutputPort) -> None:
+        def logic(rows: InputPort, changes: InputPort, *more: Any) -> None:
+            *due, output = more  # where state moves there is an input for what became due by it
+            for port in due:
+                for reference, _ in port:
+                    answers.hold(reference)
             horizon = min(rows.frontier, answers.least)
             for reference, batch in changes:
                 versions.add(batch, _times(columns.operator, times[RIGHT], batch, reference.time), horizon)
@@ -64,7 +84,7 @@ def declare_versioned(
         return logic
 
     if builder.can_be_compiled_with_texts and not columns.has_text_key:
-        builder.build_compiled(lambda context: compiled_versioned(columns, arriving, times, outer), texts=True)
+        builder.build_compiled(lambda context: compiled_versioned(columns, arriving, times, outer, has_due), texts=True)
     else:
         builder.build(construct)
     made.updates = answered(columns, sides[LEFT], outer)
@@ -88,9 +108,12 @@ def answered(columns: JoinedColumns, rows: Stream, outer: bool) -> Updates | Non
 class _Answers:
     """Rows that wait for versions, with one token, at the least of their times."""
 
-    __slots__ = ("_columns", "_held", "_number", "_outer", "_results", "_versions", "_waiting")
+    __slots__ = ("_arriving", "_columns", "_held", "_number", "_outer", "_results", "_versions", "_waiting")
 
-    def __init__(self, columns: JoinedColumns, versions: Versions, results: Results, outer: bool) -> None:
+    def __init__(
+        self, columns: JoinedColumns, versions: Versions, results: Results, outer: bool, arriving: Schema
+    ) -> None:
+        self._arriving = arriving
         self._columns = columns
         self._versions = versions
         self._results = results
@@ -118,12 +141,42 @@ class _Answers:
             if ready.all():
                 return
         batch, times = batch.filter(~ready).copy(), times[~ready].copy()
-        if (least := self._wait(batch, times)) < (COMPLETE if self._held is None else self._held.time):
+        self._wait(batch, times)
+        self.hold(reference)
+
+    def hold(self, reference: TokenRef) -> None:
+        """Have the token where the least row waits, by the message at hand if it is not held that early."""
+        least = self.least
+        if least < (COMPLETE if self._held is None else self._held.time):
             earlier = reference.retain()
             earlier.downgrade(least)
             if self._held is not None:
                 self._held.drop()
             self._held = earlier
+
+    def take_out(self, leaving: Leaving, table: Table) -> Batch:
+        """See Waiting."""
+        taken, kept = [], []
+        for least, number, batch, times in sorted(self._waiting, key=lambda piece: piece[1]):
+            leaves = leaving.rows(batch, self._columns.on[LEFT])
+            some = batch.filter(leaves)
+            words = times[leaves], np.full(some.rows, number)
+            heaps = (*some.heaps, None, None) if some.heaps else ()
+            taken.append(Batch.wrap(table.schema, (*some.columns, *words), some.rows, heaps))
+            if not leaves.all():
+                rest = times[~leaves]
+                kept.append((int(rest.min()) if leaves.any() else least, number, batch.filter(~leaves), rest))
+        self._waiting = kept
+        heapify(self._waiting)
+        return Batch.concatenate(taken) if taken else Batch(table.schema, {name: [] for name in table.schema.names})
+
+    def put_in(self, table: Batch) -> Time:
+        """See Waiting."""
+        times, begins, width = table.words("time"), pieces_of(table), len(self._arriving)
+        rows = Batch.wrap(self._arriving, table.columns[:width], table.rows, table.heaps[:width])
+        for start, stop in zip(begins[:-1].tolist(), begins[1:].tolist(), strict=True):
+            self._wait(rows.slice(start, stop).copy(), times[start:stop].copy())
+        return int(times.min()) if table.rows else COMPLETE
 
     def _wait(self, batch: Batch, times: np.ndarray) -> Time:
         least = int(times.min())
@@ -134,7 +187,7 @@ class _Answers:
     def release(self, certain: Time, output: OutputPort) -> None:
         """Answer rows that waited for this, those of one message at the least of their times."""
         held = self._held
-        if held is None or self.least >= certain:
+        if held is None or self.least < held.time:  # until the right to what came with a bin is here
             return
         while self.least < certain:
             least, _, batch, times = heappop(self._waiting)
@@ -143,11 +196,12 @@ class _Answers:
             if not ready.all():
                 self._wait(batch.filter(~ready), times[~ready])
         if self._waiting:
-            held.downgrade(self.least)
+            if self.least > held.time:
+                held.downgrade(self.least)
         else:
             held.drop()
             self._held = None
 
     def _answer(self, batch: Batch, times: np.ndarray) -> Batch:
         places = self._versions.find(batch, self._columns.on[LEFT], times)
-        return with_found(self._results, batch, self._versions.store, places, self._outer)
+        return with_found(self._results, batch, self._versions.side.store, places, self._outer)

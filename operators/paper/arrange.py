@@ -21,7 +21,9 @@ from tokenring.engine import (
     int64,
     kernel,
 )
+from tokenring.operators.migrate import Moves, Table, offer, state_moves
 from tokenring.operators.state import Keys, grown, require_rows
+from tokenring.operators.state.moving import KeptWords, KeyedMoves, MovingKeys, word_tables
 from tokenring.operators.time import require_total_order
 
 
@@ -57,10 +59,23 @@ class Arrangement:
         self._keys = Keys(self._schema, (key,))
         self._table = np.zeros((0, 2), np.int64)
 
+    def tables(self) -> list[Table]:
+        """What the index is as it moves."""
+        return word_tables(self._schema.select(self._schema.names[:1]), self._schema.names[:1], 2)
+
+    def moves(self) -> Moves:
+        """How it moves. Of keys that leave, none has changes that wait: those of earlier times are added up."""
+        keys = MovingKeys(self._keys, self._schema.names[:1])
+        return KeyedMoves(self.tables(), keys, KeptWords(self._grown))
+
+    def _grown(self, limit: int) -> np.ndarray:
+        self._table = grown(self._table, limit, axis=0)
+        return self._table
+
     def add(self, keys: np.ndarray, changes: np.ndarray) -> Batch:
         """Take in the changes of a finished time; returns the net ones."""
         slots = self._keys.slots_of(keys)
-        self._table = grown(self._table, self._keys.limit, axis=0)
+        self._grown(self._keys.limit)
         net_slots, net_changes = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
         left: int = _add(self._table, slots, changes, net_slots, net_changes)
         return Batch.wrap(self._schema, (self._keys.words(0)[net_slots[:left]], net_changes[:left]), left)
@@ -86,6 +101,7 @@ def arrange(stream: AnyStream, key: str, change: str, name: str = "arrange") -> 
 
     def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
         token.drop()  # nothing to say unless rows arrive
+        offer(arrangement.moves())
         open_times: SortedDict = SortedDict()  # time -> (token, batches)
 
         def logic(rows: InputPort, output: OutputPort) -> None:
@@ -104,5 +120,9 @@ def arrange(stream: AnyStream, key: str, change: str, name: str = "arrange") -> 
         return logic
 
     schema = Schema.of(dict.fromkeys((key, change), "int64"))
-    pact = Exchange(key, (key, change))
-    return stream.unary(name, schema, construct, pact, Notify.IF_TOKEN), arrangement
+    builder = stream.operator(name, Notify.IF_TOKEN)
+    builder.input(stream, Exchange(key, (key, change)))
+    state_moves(builder, arrangement.tables())
+    changes = builder.output(schema)
+    builder.build(construct)
+    return changes, arrangement

@@ -20,7 +20,9 @@ from tokenring.engine import (
     kernel,
 )
 from tokenring.operators.mechanisms import Give, distinct, mechanism_of
+from tokenring.operators.migrate import Leaving, Table, offer
 from tokenring.operators.state import LEAST, Keys, grown, overflows, require_rows, slot_of
+from tokenring.operators.state.moving import KeptWords, KeyedMoves, MovingKeys, RowsThatWait, WaitingMoves, word_tables
 
 _COUNT, _TOTAL, _VALUES = range(3)  # words of a slot: how many values it has seen, their sum, then the last ones
 
@@ -76,7 +78,14 @@ def average_of_last(
     schema = Schema.of(dict.fromkeys((key, "average", "count"), "int64"))
     edge = stream, Exchange(key, needed)
     way = mechanism_of(stream.scope)
-    return way.timed(name, [edge], schema, lambda: _Rings(schema, key, value, rows, ordered), Notify.IF_TOKEN)
+    moves = [*word_tables(schema.select((key,)), (key,), _VALUES + rows), _waiting_table(needed, key)]
+    return way.timed(
+        name, [edge], schema, lambda: _Rings(schema, key, value, rows, ordered, moves), Notify.IF_TOKEN, moves=moves
+    )
+
+
+def _waiting_table(columns: Sequence[str], key: str) -> Table:
+    return Table(Schema.of(dict.fromkeys(columns, "int64")), (key,))
 
 
 class _Rings:
@@ -84,13 +93,32 @@ class _Rings:
 
     late = 1
 
-    def __init__(self, schema: Schema, key: str, value: str, rows: int, order: tuple[str, ...]) -> None:
+    def __init__(
+        self, schema: Schema, key: str, value: str, rows: int, order: tuple[str, ...], moves: Sequence[Table]
+    ) -> None:
         self._schema, self._key, self._value, self._order = schema, key, value, order
         self._keys = Keys(schema, (key,))
         self._rings = np.zeros((self._keys.capacity, _VALUES + rows), np.int64)
-        self._waiting: list[Batch] = []
+        self._waiting = RowsThatWait()
         self._least: Time = COMPLETE
         self.takes = (self._take,)
+        self._none = Batch(moves[-1].schema, dict.fromkeys(moves[-1].schema.names, ()))
+        keyed = KeyedMoves(moves[:-1], MovingKeys(self._keys, (key,), in_kernels=True), KeptWords(self._grown))
+        offer(WaitingMoves(keyed, self))
+
+    def _grown(self, limit: int) -> np.ndarray:
+        self._rings = grown(self._rings, max(limit, self._keys.capacity), axis=0)
+        return self._rings
+
+    def leave(self, leaving: Leaving) -> Batch:
+        """See Waiting."""
+        rows = self._waiting.take_out(leaving, self._key)
+        self._least = min([int(batch.words(self._order[0]).min()) for batch in self._waiting], default=COMPLETE)
+        return self._none if rows is None else rows
+
+    def arrive(self, rows: Batch) -> Time:
+        """See Waiting."""
+        return self._take(rows)
 
     def _take(self, batch: Batch) -> Time:
         self._waiting.append(batch.copy())
@@ -115,7 +143,7 @@ class _Rings:
         finished = batch.filter(is_finished)
         give(self._least, self._averages(finished.take(np.lexsort([finished[name] for name in reversed(self._order)]))))
         left = batch.filter(~is_finished)
-        self._waiting = [left] if left.rows else []
+        self._waiting[:] = [left] if left.rows else []
         self._least = int(left[self._order[0]].min()) if left.rows else COMPLETE
         return self._least
 
@@ -124,8 +152,8 @@ class _Rings:
         averages, counts = np.empty(batch.rows, np.int64), np.empty(batch.rows, np.int64)
         done = _roll(*self._keys.table, self._rings, keys, values, 0, averages, counts)
         while 0 <= done < batch.rows:
-            self._keys.grow()
-            self._rings = grown(self._rings, self._keys.capacity, axis=0)
+            self._keys.grow(behind=True)
+            self._grown(0)
             done = _roll(*self._keys.table, self._rings, keys, values, done, averages, counts)
         if done < 0:
             raise OverflowError(f"a sum of {self._value!r} left the range of int64")

@@ -9,8 +9,9 @@ Megaphone's meaning).
 
 import numpy as np
 
-from tokenring.engine import COMPLETE, AnyStream, Batch, Exchange, Notify, Schema, Time
+from tokenring.engine import COMPLETE, AnyStream, Batch, Exchange, Notify, Schema, SchemaError, Time
 from tokenring.operators.mechanisms import Give, distinct, mechanism_of
+from tokenring.operators.migrate import offer
 from tokenring.operators.paper.compiled_offers import compiled_offers
 from tokenring.operators.paper.intervals import (
     DUPLICATE,
@@ -21,6 +22,7 @@ from tokenring.operators.paper.intervals import (
     open_intervals,
     settle_pending,
 )
+from tokenring.operators.paper.moving_intervals import OPEN, WAITING, MovingIntervals
 from tokenring.operators.state import require_rows
 
 _CLOSED_AT_ONCE = 4096
@@ -48,20 +50,25 @@ def best_offers(
     The columns of `intervals` are named by key, start, end (times), threshold and payload; those of `offers` by
     offer_key, offer_time, offer_value; all int64. Both streams are exchanged by key, and nothing but these columns
     crosses. Memory: open intervals, and offers whose interval may still come. Raises ValueError (as OperatorError) for
-    a key that is opened twice.
+    a key that is opened twice, SchemaError where two columns of the result, or of the offers, would be one.
     """
     require_rows(name, intervals, offers)
+    result = (payload, offer_value, *((key, end) if with_key else ()))
+    offered = (offer_key, offer_time, offer_value)
+    for names, what in ((result, "its result"), (offered, "offers")):
+        if len(set(names)) < len(names):
+            raise SchemaError(f"operator {name!r}: the columns of {what}, {', '.join(names)}, need names that differ")
     crossing = tuple(dict.fromkeys((key, start, end, threshold, payload)))
     edges = [
         (intervals, Exchange(key, crossing)),
-        (offers, Exchange(offer_key, (offer_key, offer_time, offer_value))),
+        (offers, Exchange(offer_key, offered)),
     ]
-    schema = Schema.of(dict.fromkeys((payload, offer_value, *((key, end) if with_key else ())), "int64"))
+    schema = Schema.of(dict.fromkeys(result, "int64"))
     positions = [crossing.index(column) for column in (key, start, end, threshold, payload)]
     way = mechanism_of(intervals.scope)
     return way.timed(
         name, edges, schema, lambda: _BestOffers(schema, key, positions), Notify.ALWAYS,
-        lambda: compiled_offers(key, positions, with_key),
+        lambda: compiled_offers(key, positions, with_key), moves=(OPEN, WAITING),
     )  # fmt: skip
 
 
@@ -81,6 +88,7 @@ class _BestOffers:
         self._meta = self._state.meta
         self._counts = self._meta.data
         self.takes = (self._open, self._offer)
+        offer(MovingIntervals(self._state))
 
     def _open(self, batch: Batch) -> Time:
         state, meta = self._state, self._meta

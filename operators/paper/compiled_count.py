@@ -1,10 +1,13 @@
 """word_count in the worker's inner loop: the same kernels over the same rows, as entries that a driver calls."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tokenring.engine import COMPLETE, Schema, kernel
 from tokenring.engine.compiled import DONE, NEEDS_ROOM, address_of, column_of, entry, new_message, rows_of, words_at
 from tokenring.operators.mechanisms import MADE, MESSAGE, UPTO, CompiledLogic, driven, give, own_words
+from tokenring.operators.migrate import Table
 from tokenring.operators.paper.counted import BEGIN, END, Counted, count, finished, merge
 from tokenring.operators.state import CAPACITY, KEYS_WORDS, cells_of, counts_of, link_keys, tags_of
 
@@ -46,6 +49,9 @@ def _emit(world, me):  # type: ignore[no-untyped-def]
     state, own = driven(world, me), own_words(world, me, OWN_WORDS)
     bounds, times = words_at(own[BOUNDS], 2), words_at(own[TIMES_AT], own[ROOM])
     begin, stop = bounds[BEGIN], finished(times, bounds, state[UPTO])
+    if begin == stop:  # the rows that were due have moved away
+        state[MADE] = _least(own)
+        return DONE
     made = own[FILLED]
     if own[START] == 0:
         made = new_message(world, me, 0, stop - begin)
@@ -66,7 +72,9 @@ def _emit(world, me):  # type: ignore[no-untyped-def]
     return DONE
 
 
-def compiled_count(schema: Schema, word: str, positions: tuple[int, int]) -> CompiledLogic:
+def compiled_count(
+    schema: Schema, word: str, positions: tuple[int, int], moves: Sequence[Table]
+) -> CompiledLogic:
     """The logic on one worker. positions: of word and time among the columns that arrive."""
     state = Counted(schema, word)
     words = np.zeros(OWN_WORDS, np.int64)
@@ -86,4 +94,5 @@ def compiled_count(schema: Schema, word: str, positions: tuple[int, int]) -> Com
         link()
 
     link()
+    state.offer(moves, link)
     return CompiledLogic(words, _emit, (_take,), late=1, owners=(state,), make_room=make_room)

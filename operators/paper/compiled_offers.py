@@ -19,6 +19,7 @@ from tokenring.engine.compiled import (
     table_at,
     words_at,
 )
+from tokenring.operators import migrate
 from tokenring.operators.mechanisms import MADE, MESSAGE, UPTO, CompiledLogic, driven, give, own_words
 from tokenring.operators.paper.intervals import (
     DUPLICATE,
@@ -29,6 +30,7 @@ from tokenring.operators.paper.intervals import (
     open_intervals,
     settle_pending,
 )
+from tokenring.operators.paper.moving_intervals import MovingIntervals
 from tokenring.operators.paper.timing_wheel import (
     DUE_WORDS,
     ENTRY_WORDS,
@@ -168,6 +170,7 @@ def compiled_offers(key: str, positions: Sequence[int], with_key: bool) -> Compi
         return ValueError(f"interval key {operands[0]} ({key}) was opened twice; keys must be unique")
 
     link()
+    migrate.offer(MovingIntervals(state, link))
     return CompiledLogic(
         words, close, (open_some, offer), forget, owners=(state,), make_room=make_room, explain=explain
     )

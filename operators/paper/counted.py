@@ -1,9 +1,13 @@
 """What word_count keeps: rows in order of time until their times are finished, and each word's count so far."""
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
-from tokenring.engine import COLUMN, WORDS, Schema, boolean, int64, kernel
+from tokenring.engine import COLUMN, WORDS, Batch, Schema, Time, boolean, int64, kernel
+from tokenring.operators.migrate import Leaving, Table, offer
 from tokenring.operators.state import Keys, grown, slot_of
+from tokenring.operators.state.moving import KeptWords, KeyedMoves, MovingKeys, WaitingMoves, no_more, word_tables
 
 _FIRST_ROOM = 4096
 BEGIN, END = range(2)
@@ -68,6 +72,12 @@ def finished(kept_times, bounds, upto):  # type: ignore[no-untyped-def]
     return low
 
 
+def counted_tables(word: str, time: str) -> list[Table]:
+    """The tables that Counted is as it moves: counts, and rows that wait."""
+    schema = Schema.of(dict.fromkeys((word, time), "int64"))
+    return [*word_tables(schema.select((word,)), (word,), 1), Table(schema, (word,))]
+
+
 class Counted:
     """One worker's rows that wait, times and words from bounds[BEGIN] to bounds[END], and its counts."""
 
@@ -89,5 +99,36 @@ class Counted:
 
     def grow(self) -> None:
         """Make room for another word."""
-        self.keys.grow()
+        self.keys.grow(behind=True)
         self.totals = grown(self.totals, self.keys.capacity)
+
+    def offer(self, moves: Sequence[Table], link: Callable[[], None] = no_more) -> None:
+        """Say how it moves; link: called when arrays may be elsewhere."""
+        self._moved, self._link = moves[-1], link
+        keys = MovingKeys(self.keys, moves[-1].key, in_kernels=True)
+        offer(WaitingMoves(KeyedMoves(moves[:-1], keys, KeptWords(self._table), link), self))
+
+    def _table(self, limit: int) -> np.ndarray:
+        self.totals = grown(self.totals, max(limit, self.keys.capacity))
+        return self.totals.reshape(-1, 1)
+
+    def leave(self, leaving: Leaving) -> Batch:
+        """See Waiting."""
+        begin, end = self.bounds.tolist()
+        words, times = self.words[begin:end], self.times[begin:end]
+        leaves = leaving.words(words)
+        gone = words[leaves], times[leaves]
+        stay = end - len(gone[0])
+        self.words[begin:stay], self.times[begin:stay] = words[~leaves], times[~leaves]
+        self.bounds[END] = stay
+        return Batch.wrap(self._moved.schema, gone, len(gone[0]))
+
+    def arrive(self, rows: Batch) -> Time:
+        """See Waiting."""
+        words, times = rows.columns
+        order = np.argsort(times, kind="stable")
+        if self.bounds[END] + rows.rows > len(self.times):
+            self.make_room(rows.rows)
+        merge(self.times, self.words, self.bounds, times[order], words[order])
+        self._link()
+        return int(self.times[self.bounds[BEGIN]])

@@ -124,6 +124,26 @@ def close_intervals(table, entries, wheel, due, ends, frontier, payloads, values
     return rows
 
 
+@kernel(void(TABLE, COLUMN, TABLE))
+def take_intervals(table, keys, rows):  # type: ignore[no-untyped-def]
+    """Remove open intervals, whose ends are in no wheel any more; writes their words to `rows`, int64 (8, keys)."""
+    for i in range(len(keys)):
+        at = _find(table, keys[i])
+        for word in range(8):
+            rows[word, i] = table[at, word]
+        _remove(table, at)
+
+
+@kernel(void(TABLE, TABLE, TABLE, WORDS, TABLE))
+def put_intervals(table, entries, wheel, ends, rows):  # type: ignore[no-untyped-def]
+    """Add intervals that were open elsewhere, with their best offers. rows: as `take_intervals` writes them."""
+    for i in range(rows.shape[1]):
+        at = _find(table, rows[KEY, i])
+        for word in range(8):
+            table[at, word] = rows[word, i]
+        hold(entries, wheel, ends, rows[END, i], rows[KEY, i])
+
+
 @kernel(void(TABLE, TABLE))
 def _rehash(old, new):  # type: ignore[no-untyped-def]
     for i in range(old.shape[0]):

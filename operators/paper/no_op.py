@@ -12,7 +12,7 @@ def no_op(stream: AnyStream, key: str, *, local: bool = False, name: str = "no_o
     """
     pact = Pipeline() if local else Exchange(key)
     way = mechanism_of(stream.scope)
-    passed = way.respond(name, (stream, pact), stream.schema, lambda: _same, Notify.IF_TOKEN, False, passing_on)
+    passed = way.respond(name, (stream, pact), stream.schema, lambda: _same, Notify.IF_TOKEN, False, passing_on, ())
     passed.updates = stream.updates
     return passed
 

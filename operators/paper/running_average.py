@@ -18,6 +18,7 @@ from tokenring.engine.compiled import (
     table_at,
 )
 from tokenring.operators.mechanisms import MESSAGE, REPLY, Answer, CompiledLogic, driven, mechanism_of, own_words
+from tokenring.operators.migrate import Table, offer
 from tokenring.operators.sinks import Latest
 from tokenring.operators.state import (
     CAPACITY,
@@ -33,6 +34,7 @@ from tokenring.operators.state import (
     tags_of,
     updates_by,
 )
+from tokenring.operators.state.moving import KeptWords, KeyedMoves, MovingKeys, live_slots, word_tables
 from tokenring.operators.time import require_total_order
 
 
@@ -95,15 +97,21 @@ class _Averages:
         self.words = np.zeros(_OWN_WORDS, np.int64)
         self._value = value
         self._link()
+        moving = MovingKeys(self.known, (key,), in_kernels=True)
+        offer(KeyedMoves(_tables(schema, key), moving, KeptWords(self._table), self._link))
+
+    def _table(self, limit: int) -> np.ndarray:
+        self.totals = grown(self.totals, limit, axis=0)
+        return self.totals
 
     def _link(self) -> None:
+        self._table(self.known.capacity)
         link_keys(self.words, 0, self.known)
         self.words[_TOTALS] = address_of(self.totals)
 
     def grow(self) -> None:
         """Make room for another key."""
-        self.known.grow()
-        self.totals = grown(self.totals, self.known.capacity, axis=0)
+        self.known.grow(behind=True)
         self._link()
 
     def overflow(self, _: int, __: tuple[int, int, int]) -> Exception:
@@ -112,9 +120,13 @@ class _Averages:
 
     def columns(self) -> tuple[np.ndarray, ...]:
         """Keys, averages and counts so far, in the order in which keys first appeared."""
-        known = self.known.limit
-        sums, counts = self.totals[:known].T
-        return self.known.table[1][:known].copy(), sums // counts, counts.copy()
+        known = live_slots(self.known)
+        sums, counts = self.totals[known].T
+        return self.known.words(0)[known], sums // counts, counts.copy()
+
+
+def _tables(schema: Schema, key: str) -> list[Table]:
+    return word_tables(schema.select((key,)), (key,), 2)
 
 
 def running_average(
@@ -170,4 +182,6 @@ def running_average(
         )
 
     edge = stream, Exchange(key, (key, value))
-    return updates_by(mechanism_of(stream.scope).respond(name, edge, schema, make, compiled=compiled), name, (key,))
+    way = mechanism_of(stream.scope)
+    averages = way.respond(name, edge, schema, make, compiled=compiled, moves=_tables(schema, key))
+    return updates_by(averages, name, (key,))

@@ -12,7 +12,7 @@ it; `meta`, as named below.
 
 import numpy as np
 
-from tokenring.engine import kernel
+from tokenring.engine import COLUMN, TABLE, WORDS, int64, kernel
 from tokenring.operators.state import LEAST, MOST, grown
 
 TIME, NUMBER, _NEXT = range(3)  # of an entry
@@ -171,6 +171,32 @@ def leave(wheel, due, meta, rows):  # type: ignore[no-untyped-def]
     meta[LEAST_TIME] = due[meta[_LEFT], 0] if meta[_LEFT] < meta[_DUE] else _least_held(wheel)
 
 
+@kernel(int64(TABLE, TABLE, TABLE, WORDS, COLUMN, WORDS))
+def withdraw(entries, wheel, due, meta, chosen, numbers):  # type: ignore[no-untyped-def]
+    """Remove the entries at places that are `chosen` (1, not 0), of which none is due; writes their numbers, and
+    returns how many they were."""
+    found = 0
+    for bucket in range(_LEVELS * _BUCKETS):
+        at, before, least = wheel[bucket, _FIRST], -1, MOST
+        while at >= 0:
+            following = entries[at, _NEXT]
+            if chosen[at] != 0:
+                numbers[found] = entries[at, NUMBER]
+                found += 1
+                if before < 0:
+                    wheel[bucket, _FIRST] = following
+                else:
+                    entries[before, _NEXT] = following
+                entries[at, _NEXT], meta[_FREE] = meta[_FREE], at
+            else:
+                before, least = at, min(least, entries[at, TIME])
+            at = following
+        wheel[bucket, _MINIMUM] = least
+    leave(wheel, due, meta, 0)  # for the least time
+    meta[HELD] -= found
+    return found
+
+
 class TimingWheel:
     """The tables of a wheel. Memory: 24 bytes an entry, 32 for each that can be due at once, and 15 KB."""
 
@@ -182,6 +208,12 @@ class TimingWheel:
         self.wheel[:, _FIRST], self.wheel[:, _MINIMUM] = -1, MOST
         self.meta = np.zeros(META_WORDS, np.int64)
         self.meta[LEAST_TIME], self.meta[_BOUND], self.meta[_FREE] = MOST, LEAST, -1
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """The numbers of entries by place, int64 (places ever used,): at places that are free now, of those that left.
+        """
+        return self.entries[: self.meta[_USED], NUMBER].copy()
 
     def reserve(self, room: int) -> None:
         """Make room for so many entries."""

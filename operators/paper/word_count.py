@@ -1,11 +1,14 @@
 """word_count: the rolling count of each word, in order of the rows' times (the paper's 7.2)."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tokenring.engine import COMPLETE, AnyStream, Batch, Exchange, Notify, Pipeline, Schema, Time
 from tokenring.operators.mechanisms import Give, distinct, mechanism_of
+from tokenring.operators.migrate import Table
 from tokenring.operators.paper.compiled_count import compiled_count
-from tokenring.operators.paper.counted import BEGIN, END, Counted, count, finished, merge
+from tokenring.operators.paper.counted import BEGIN, END, Counted, count, counted_tables, finished, merge
 from tokenring.operators.state import require_rows
 
 
@@ -23,9 +26,10 @@ def word_count(
     way = mechanism_of(stream.scope)
     crossing = stream.schema if local else Schema.of(dict.fromkeys((word, time), "int64"))
     positions = crossing.position(word), crossing.position(time)
+    moves = counted_tables(word, time)
     return way.timed(
-        name, [(stream, pact)], schema, lambda: _WordCount(schema, word, time), Notify.IF_TOKEN,
-        lambda: compiled_count(schema, word, positions),
+        name, [(stream, pact)], schema, lambda: _WordCount(schema, word, time, moves), Notify.IF_TOKEN,
+        lambda: compiled_count(schema, word, positions, moves), moves,
     )  # fmt: skip
 
 
@@ -34,10 +38,11 @@ class _WordCount:
 
     late = 1
 
-    def __init__(self, schema: Schema, word: str, time: str) -> None:
+    def __init__(self, schema: Schema, word: str, time: str, moves: Sequence[Table]) -> None:
         self._schema = schema
         self._word, self._time = word, time
         self._state = Counted(schema, word)
+        self._state.offer(moves)
         self._view = self._state.bounds.data
         self.takes = (self._take,)
 
@@ -63,6 +68,8 @@ class _WordCount:
         """Count the rows of finished times, in one message."""
         state = self._state
         begin, stop = self._view[BEGIN], finished(state.times, state.bounds, upto)
+        if begin == stop:  # the rows that were due have moved away
+            return self.least()
         times, words = state.times[begin:stop].copy(), state.words[begin:stop].copy()
         counts = np.empty(stop - begin, np.int64)
         done = count(*state.keys.table, state.totals, words, 0, counts)

@@ -2,5 +2,6 @@
 
 from tokenring.operators.running.compiled_running import compiled_firsts
 from tokenring.operators.running.running import running
+from tokenring.operators.running.running_state import moved_keys
 
-__all__ = ["compiled_firsts", "running"]
+__all__ = ["compiled_firsts", "moved_keys", "running"]

@@ -6,11 +6,15 @@ import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Exchange, Notify, Pipeline, Schema, SchemaError
 from tokenring.operators.folds import ALL, Accumulators, Plan, can_fold, distinct_slots
+from tokenring.operators.folds.moving import KeptFolds
 from tokenring.operators.mechanisms import Answer, answer_each, can_be_compiled, compile_with, mechanism_of, respond
+from tokenring.operators.migrate import offer
 from tokenring.operators.rows import exchanged_by
 from tokenring.operators.running.combining import combined, combined_schema
 from tokenring.operators.running.compiled_running import compiled_all, compiled_changes
+from tokenring.operators.running.running_state import moved_group, moved_tables
 from tokenring.operators.state import Keys, grown, joined, wrapped
+from tokenring.operators.state.moving import KeyedMoves, MovingKeys, OneKey
 
 _NOTHING: tuple[tuple[np.ndarray, ...], tuple[np.ndarray | None, ...]] = ((), ())
 
@@ -32,7 +36,7 @@ def running(stream: AnyStream, plan: Plan, schema: Schema, each: bool) -> AnyStr
             return answer_each(answer, plan.schema, plan.by) if each else answer
 
         in_kernels = (lambda: compiled_changes(plan, each)) if can_fold(plan, text_keys=not each) else None
-        return way.respond(name, (stream, pact), schema, make, compiled=in_kernels)
+        return way.respond(name, (stream, pact), schema, make, compiled=in_kernels, moves=moved_tables(plan))
     if each:
         raise SchemaError(
             f"operator {name!r}: emit='each' of all rows would have one worker see each of them, as workers add up "
@@ -56,7 +60,7 @@ def running(stream: AnyStream, plan: Plan, schema: Schema, each: bool) -> AnyStr
     )  # fmt: skip
     return way.respond(
         name, (local, Exchange(ALL)), schema, lambda: _all_so_far(merging, schema), Notify.NEVER,
-        compiled=(lambda: compiled_all(merging, False)) if foldable else None,
+        compiled=(lambda: compiled_all(merging, False)) if foldable else None, moves=moved_group(merging),
     )  # fmt: skip
 
 
@@ -76,12 +80,14 @@ def _changes(plan: Plan, schema: Schema) -> Answer:
     stamps = np.full(64, -1, np.int64)
     calls = 0
 
+    offer(KeyedMoves(moved_tables(plan), MovingKeys(keys, plan.by), KeptFolds(plan, state)))
+
     def answer(batch: Batch) -> Batch:
         nonlocal stamps, calls
         slots = keys.slots(batch)
         if len(keys.fresh):
             state.reset(keys.fresh, keys.limit)
-            stamps = grown(stamps, keys.limit, -1)
+        stamps = grown(stamps, keys.limit, -1)
         state.take(batch, slots)
         calls += 1
         changed = np.empty(batch.rows, np.int64)
@@ -110,7 +116,12 @@ def _one_row(plan: Plan, schema: Schema) -> Answer:
 def _all_so_far(plan: Plan, schema: Schema) -> Answer:
     state = Accumulators(plan)
     only = np.zeros(1, np.int64)
-    state.reset(only, 1)
+
+    def start() -> None:
+        state.reset(only, 1)
+
+    start()
+    offer(KeyedMoves(moved_group(plan), OneKey(start), KeptFolds(plan, state)))
 
     def answer(batch: Batch) -> Batch:
         state.take(batch, np.zeros(batch.rows, np.int64))

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tokenring.engine import COLUMN, WORDS, Schema, kernel, text_equal, text_hash, void
+from tokenring.engine import COLUMN, WORDS, Schema, Strings, int64, kernel, text_equal, text_hash, void
+from tokenring.engine.columns import heap_address, text_bytes
 from tokenring.engine.compiled import (
     address_of,
     alias_of,
@@ -21,12 +22,22 @@ from tokenring.engine.compiled import (
     world_at,
 )
 from tokenring.engine.raw import LENGTH_BITS, LENGTH_MASK
-from tokenring.operators.state import BASE, COMMON, KeptTexts, grown, has_room_for_texts, keep_text, kept_texts
+from tokenring.operators.state import (
+    BASE,
+    COMMON,
+    KeptTexts,
+    grown,
+    has_room_for_texts,
+    keep_text,
+    keep_text_of,
+    kept_texts,
+)
 
 # Words: where KeptTexts has its words; cells with a number + 1 each; by number the text's word and its hash; room for
-# how many, and how many there are; pairs of a word and its number, of those that came lately.
-_TEXTS, _CELLS, _CELL_COUNT, _STORED, _HASHES, _CAPACITY, _COUNT, _LATELY = range(8)
-_NUMBERED_WORDS = 8
+# how many, and how many there were; pairs of a word and its number, of those that came lately; numbers that are to be
+# used again, whose text is null.
+_TEXTS, _CELLS, _CELL_COUNT, _STORED, _HASHES, _CAPACITY, _COUNT, _LATELY, _UNUSED, _UNUSED_COUNT = range(10)
+_NUMBERED_WORDS = 10
 _LATELY_PAIRS = 1 << 12
 _FIRST_TEXTS = 64
 _NO_NUMBER, _NO_WORD, _NULL = -2, -2, -1
@@ -39,44 +50,105 @@ def _home(hashed, mask):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _number(world, own, word):  # type: ignore[no-untyped-def]
-    """A text's number; where it is new and there is no room, _NO_NUMBER."""
-    texts = kept_texts(own[_TEXTS])
-    mask = own[_CELL_COUNT] - 1
+def _find_text(own, word, heap, mixed):  # type: ignore[no-untyped-def]
+    """The number of a text of this hash, -1 if it has none; and its cell, or where that would be."""
+    base, mask = kept_texts(own[_TEXTS])[BASE], own[_CELL_COUNT] - 1
     cells, hashes = words_at(own[_CELLS], mask + 1), words_at(own[_HASHES], own[_CAPACITY])
     stored = words_at(own[_STORED], own[_CAPACITY])
-    mixed = text_hash(word, texts[BASE])
     at = _home(mixed, mask)
     while cells[at] != 0:
         number = cells[at] - 1
-        if hashes[number] == mixed and text_equal(stored[number], texts[BASE], word, texts[BASE]):
-            return number
+        if hashes[number] == mixed and text_equal(stored[number], base, word, heap):
+            return number, at
         at = (at + 1) & mask
-    number = own[_COUNT]
-    size_bytes = word & LENGTH_MASK if word >= texts[COMMON] else 0
-    if number == own[_CAPACITY] or not has_room_for_texts(world, texts, size_bytes):
-        return _NO_NUMBER
-    stored[number], hashes[number] = keep_text(texts, word), mixed
-    cells[at] = number + 1
-    own[_COUNT] = number + 1
+    return np.int64(-1), at
+
+
+@kernel
+def _has_number(own):  # type: ignore[no-untyped-def]
+    return own[_UNUSED_COUNT] > 0 or own[_COUNT] < own[_CAPACITY]
+
+
+@kernel
+def _enter(own, at, mixed, word):  # type: ignore[no-untyped-def]
+    """Give a text that is kept a number, for which there is room, and the cell `at`."""
+    if own[_UNUSED_COUNT] > 0:
+        own[_UNUSED_COUNT] -= 1
+        number = words_at(own[_UNUSED], own[_CAPACITY])[own[_UNUSED_COUNT]]
+    else:
+        number = own[_COUNT]
+        own[_COUNT] += 1
+    words_at(own[_STORED], own[_CAPACITY])[number] = word
+    words_at(own[_HASHES], own[_CAPACITY])[number] = mixed
+    words_at(own[_CELLS], own[_CELL_COUNT])[at] = number + 1
     return number
 
 
+@kernel
+def _number(world, own, word):  # type: ignore[no-untyped-def]
+    """A text's number; where it is new and there is no room, _NO_NUMBER."""
+    texts = kept_texts(own[_TEXTS])
+    mixed = text_hash(word, texts[BASE])
+    number, at = _find_text(own, word, texts[BASE], mixed)
+    if number >= 0:
+        return number
+    size_bytes = word & LENGTH_MASK if word >= texts[COMMON] else 0
+    if not _has_number(own) or not has_room_for_texts(world, texts, size_bytes):
+        return np.int64(_NO_NUMBER)
+    return _enter(own, at, mixed, keep_text(texts, word))
+
+
+@kernel(void(WORDS, COLUMN, int64, WORDS))
+def _number_all(own, words, heap, numbers):  # type: ignore[no-untyped-def]
+    """Write the numbers of texts of a heap at some address, -1 of null, where there is room for all."""
+    for row in range(len(words)):
+        numbers[row] = _NULL
+        if words[row] >= 0:
+            mixed = text_hash(words[row], heap)
+            number, at = _find_text(own, words[row], heap, mixed)
+            if number < 0:
+                number = _enter(own, at, mixed, keep_text_of(kept_texts(own[_TEXTS]), words[row], heap))
+            numbers[row] = number
+
+
 @kernel(void(WORDS, COLUMN))
-def _fill(cells, hashes):  # type: ignore[no-untyped-def]
-    """Enter all numbers into cells that are empty."""
+def _forget(own, numbers):  # type: ignore[no-untyped-def]
+    """Texts have no number any more, each named once; the gaps in the probe sequences are closed."""
+    mask = own[_CELL_COUNT] - 1
+    cells, hashes = words_at(own[_CELLS], mask + 1), words_at(own[_HASHES], own[_CAPACITY])
+    stored, unused = words_at(own[_STORED], own[_CAPACITY]), words_at(own[_UNUSED], own[_CAPACITY])
+    for number in numbers:
+        gap = _home(hashes[number], mask)
+        while cells[gap] != number + 1:
+            gap = (gap + 1) & mask
+        probe = (gap + 1) & mask
+        while cells[probe] != 0:
+            home = _home(hashes[cells[probe] - 1], mask)
+            if ((probe - home) & mask) >= ((probe - gap) & mask):
+                cells[gap] = cells[probe]
+                gap = probe
+            probe = (probe + 1) & mask
+        cells[gap], stored[number] = 0, _NULL
+        unused[own[_UNUSED_COUNT]] = number
+        own[_UNUSED_COUNT] += 1
+
+
+@kernel(void(WORDS, COLUMN, COLUMN))
+def _fill(cells, hashes, stored):  # type: ignore[no-untyped-def]
+    """Enter the numbers of all texts into cells that are empty."""
     mask = len(cells) - 1
-    for number in range(len(hashes)):
-        at = _home(hashes[number], mask)
-        while cells[at] != 0:
-            at = (at + 1) & mask
-        cells[at] = number + 1
+    for number in range(len(stored)):
+        if stored[number] != _NULL:
+            at = _home(hashes[number], mask)
+            while cells[at] != 0:
+                at = (at + 1) & mask
+            cells[at] = number + 1
 
 
 @kernel
 def _number_texts(world, address, column, numbers):  # type: ignore[no-untyped-def]
     """Write the number of each text of a column, -1 of null; whether there was room for all. address: of the words of
-    _TextNumbers."""
+    TextNumbers."""
     own = words_at(address, _NUMBERED_WORDS)
     common = kept_texts(own[_TEXTS])[COMMON]
     lately = table_at(own[_LATELY], _LATELY_PAIRS, 2)
@@ -134,33 +206,60 @@ def texts_of(text_keys, column, numbers):  # type: ignore[no-untyped-def]
             numbers[i] = stored[numbers[i]]
 
 
-class _TextNumbers:
-    """The texts of one column of a key, numbered from 0 on; none ever goes. Memory: 32 to 64 bytes each, and the text
-    where it is not common."""
+class TextNumbers:
+    """The texts of one column of a key, numbered from 0 on. Memory: 40 to 80 bytes each, and the text where it is not
+    common."""
 
     def __init__(self) -> None:
         self._texts = KeptTexts()
-        self._stored, self._hashes = np.zeros(0, np.int64), np.zeros(0, np.int64)
+        self._stored, self._hashes, self._unused = (np.zeros(0, np.int64) for _ in range(3))
         self._lately = np.full((_LATELY_PAIRS, 2), _NO_WORD, np.int64)
         self.words = np.zeros(_NUMBERED_WORDS, np.int64)
         self.words[_TEXTS], self.words[_LATELY] = address_of(self._texts.words), address_of(self._lately)
-        self.grow()
+        self._lengthen(_FIRST_TEXTS)
 
     def grow(self) -> None:
         """Make room for another text, where there is none."""
-        words = self.words
-        count = int(words[_COUNT])
         if self._texts.lacks_room:
-            self._texts.make_room([self._stored[:count]])
-        if count < len(self._stored):
-            return
-        self._stored = grown(self._stored, max(_FIRST_TEXTS, count + 1))  # a power of two: it doubles
-        self._hashes = grown(self._hashes, len(self._stored))
-        self._cells = np.zeros(2 * len(self._stored), np.int64)
-        _fill(self._cells, self._hashes[:count])
+            self._texts.make_room([self._kept])
+        if self.words[_UNUSED_COUNT] == 0 and self.words[_COUNT] == len(self._stored):
+            self._lengthen(len(self._stored) + 1)
+
+    @property
+    def _kept(self) -> np.ndarray:
+        """The texts' words, by number."""
+        return self._stored[: self.words[_COUNT]]
+
+    def _lengthen(self, length: int) -> None:
+        """Have room for so many texts: a power of two, if it is one more than there are."""
+        words = self.words
+        self._stored, self._hashes, self._unused = (
+            grown(each, length, None) for each in (self._stored, self._hashes, self._unused)
+        )
+        self._cells = np.zeros(1 << (2 * len(self._stored) - 1).bit_length(), np.int64)
+        _fill(self._cells, self._hashes, self._kept)
         words[_CELLS], words[_CELL_COUNT] = address_of(self._cells), len(self._cells)
         words[_STORED], words[_HASHES] = address_of(self._stored), address_of(self._hashes)
-        words[_CAPACITY] = len(self._stored)
+        words[_UNUSED], words[_CAPACITY] = address_of(self._unused), len(self._stored)
+
+    def numbers_of(self, texts: Strings) -> np.ndarray:
+        """Between two runs: the numbers of texts, new ones where they have none: int64 (texts,)."""
+        room = int(self.words[_UNUSED_COUNT]) + len(self._stored) - int(self.words[_COUNT])
+        if room < len(texts):
+            self._lengthen(len(self._stored) + len(texts) - room)
+        self._texts.reserve(text_bytes(texts.words), [self._kept])
+        numbers = np.empty(len(texts), np.int64)
+        _number_all(self.words, texts.words, heap_address(texts.heap), numbers)
+        return numbers
+
+    def texts_of(self, numbers: np.ndarray) -> np.ndarray:
+        """The words of texts, as they are until the next call: of int64 (n,), -1 for null, int64 (n,)."""
+        return np.where(numbers < 0, _NULL, self._stored[np.maximum(numbers, 0)])
+
+    def forget(self, numbers: np.ndarray) -> None:
+        """Between two runs: these are of no key any more, each named once."""
+        _forget(self.words, numbers)
+        self._lately[:] = _NO_WORD
 
 
 class TextKeys:
@@ -169,12 +268,17 @@ class TextKeys:
 
     def __init__(self, schema: Schema, by: Sequence[str]) -> None:
         texts = [name for name in by if schema.kind(name).is_text]
-        self._numbers = {at: _TextNumbers() for at, name in enumerate(by) if name in texts}
+        self._numbers = {at: TextNumbers() for at, name in enumerate(by) if name in texts}
         self._addresses = np.zeros(len(by), np.int64)
         for at, numbers in self._numbers.items():
             self._addresses[at] = address_of(numbers.words)
         self.address = address_of(self._addresses) if texts else 0
         self.schema = Schema.of(schema.spec() | dict.fromkeys(texts, "int64"))
+
+    @property
+    def numbers(self) -> dict[int, TextNumbers]:
+        """By column of the key, of those that are text."""
+        return self._numbers
 
     def grow(self) -> None:
         """Make room for another text in each column, where there is none."""

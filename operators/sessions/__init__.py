@@ -1,6 +1,7 @@
 """Session windows: which rows of a key lie so close together that they are one window."""
 
 from tokenring.operators.sessions.compiled_sessions import compiled_sessions
+from tokenring.operators.sessions.moving_sessions import session_tables
 from tokenring.operators.sessions.sessions import Sessions
 
-__all__ = ["Sessions", "compiled_sessions"]
+__all__ = ["Sessions", "compiled_sessions", "session_tables"]

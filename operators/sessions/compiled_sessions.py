@@ -1,8 +1,10 @@
 """Session windows in the worker's inner loop: what `Sessions` sends, by the same kernels."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from tokenring.engine import COMPLETE, kernel
+from tokenring.engine import COMPLETE, Time, kernel
 from tokenring.engine.compiled import (
     DONE,
     FAILED,
@@ -29,7 +31,10 @@ from tokenring.operators.folds import (
     start_slot,
     write_results,
 )
+from tokenring.operators.folds.moving import CompiledFolds
 from tokenring.operators.mechanisms import MADE, MESSAGE, UPTO, CompiledLogic, driven, give, own_words
+from tokenring.operators.migrate import Table, offer
+from tokenring.operators.sessions.moving_sessions import MovingSessions
 from tokenring.operators.sessions.session_kernels import (
     FRESH,
     KEY,
@@ -189,7 +194,9 @@ def _emit(world, me):  # type: ignore[no-untyped-def]
 class _Sessions:
     """One worker's keys, open sessions and their state."""
 
-    def __init__(self, plan: Plan, by: tuple[str, ...], window: Session, lateness: int) -> None:
+    def __init__(
+        self, plan: Plan, by: tuple[str, ...], window: Session, lateness: int, moves: Sequence[Table]
+    ) -> None:
         self._plan = plan
         self._keys = Keys(plan.schema, by)
         self._state = Accumulators(plan)
@@ -207,6 +214,37 @@ class _Sessions:
         words[_WITH_START], words[_WITH_END] = named(window)
         self._link()
 
+        kept = CompiledFolds(self._state, self._folds, words, _FOLDED, self._link)
+        offer(MovingSessions(moves, by, self, kept, int(words[_GAP]), lateness))
+
+    @property
+    def closed(self) -> Time:
+        """See OpenSessions."""
+        return int(self.words[_CLOSED])
+
+    @closed.setter
+    def closed(self, time: Time) -> None:
+        self.words[_CLOSED] = time
+
+    @property
+    def keys(self) -> Keys:
+        """See OpenSessions."""
+        return self._keys
+
+    @property
+    def tables(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """See OpenSessions."""
+        return self._table, self._heads, self._free, self._timers, self._meta
+
+    def reserve(self, sessions: int) -> int:
+        """See OpenSessions."""
+        self._heads = grown(self._heads, self._keys.capacity)
+        room = int(self._meta[FREE]) + len(self._free) - int(self._meta[LIMIT])
+        if room < sessions:
+            self._lengthen(max(2 * len(self._free), len(self._free) + sessions - room))
+        self._link()
+        return len(self._free)
+
     def _link(self) -> None:
         words = self.words
         link_numbers(words, _KEYS, self._keys)
@@ -221,11 +259,14 @@ class _Sessions:
         self._keys.grow()
         self._heads = grown(self._heads, self._keys.capacity)
         if self._meta[FREE] == 0 and self._meta[LIMIT] == len(self._free):
-            length = 2 * len(self._free)
-            self._table, self._timers = grown(self._table, length, axis=0), grown(self._timers, length, axis=0)
-            self._free = grown(self._free, length, None)
-            self._folds.make_room(length)
+            self._lengthen(2 * len(self._free))
         self._link()
+
+    def _lengthen(self, length: int) -> None:
+        """Have room for so many sessions."""
+        self._table, self._timers = grown(self._table, length, axis=0), grown(self._timers, length, axis=0)
+        self._free = grown(self._free, length, None)
+        self._folds.make_room(length)
 
     def explain(self, error: int, operands: tuple[int, int, int]) -> Exception:
         """What went wrong."""
@@ -234,9 +275,11 @@ class _Sessions:
         return self._state.overflow(operands[0])
 
 
-def compiled_sessions(plan: Plan, by: tuple[str, ...], window: Session, lateness: int) -> CompiledLogic:
+def compiled_sessions(
+    plan: Plan, by: tuple[str, ...], window: Session, lateness: int, moves: Sequence[Table]
+) -> CompiledLogic:
     """`Sessions` of a plan for which `can_fold` holds, without sets of different values."""
-    held = _Sessions(plan, by, window, lateness)
+    held = _Sessions(plan, by, window, lateness, moves)
     return CompiledLogic(
         held.words, _emit, (_take,), owners=(held,), make_room=held.grow, explain=held.explain
     )

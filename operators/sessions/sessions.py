@@ -1,10 +1,15 @@
 """One worker's part of session windows: open sessions of its keys, merged by rows that come between them."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tokenring.engine import COMPLETE, Batch, Schema, Time, TimeRegressionError
 from tokenring.operators.folds import Accumulators, Plan
+from tokenring.operators.folds.moving import KeptFolds
 from tokenring.operators.mechanisms import Give, distinct
+from tokenring.operators.migrate import Table, offer
+from tokenring.operators.sessions.moving_sessions import MovingSessions
 from tokenring.operators.sessions.session_kernels import (
     FRESH,
     KEY,
@@ -18,7 +23,7 @@ from tokenring.operators.sessions.session_kernels import (
     extend,
     resolve,
 )
-from tokenring.operators.state import LIMIT, Keys, grown, joined, wrapped
+from tokenring.operators.state import FREE, LIMIT, Keys, grown, joined, wrapped
 from tokenring.operators.time import Session, bounds_of, named, whole
 
 
@@ -37,7 +42,16 @@ class Sessions:
 
     late = 0
 
-    def __init__(self, plan: Plan, by: tuple[str, ...], window: Session, lateness: int, schema: Schema) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        by: tuple[str, ...],
+        window: Session,
+        lateness: int,
+        schema: Schema,
+        moves: Sequence[Table],
+    ) -> None:
+        """moves: the tables of `session_tables`."""
         self._plan, self._schema = plan, schema
         self._gap, self._lateness, self._named = whole(window.gap), lateness, named(window)
         self._time = plan.schema.position(window.time)
@@ -49,14 +63,15 @@ class Sessions:
         self._heads = np.zeros(64, np.int64)
         self._meta = np.zeros(META_WORDS, np.int64)
         self._counts = self._meta.data
-        self._closed: Time = -1
+        self.closed: Time = -1
         self.takes = (self._take,)
+        offer(MovingSessions(moves, by, self, KeptFolds(plan, self._state), self._gap, lateness))
 
     def _take(self, batch: Batch) -> Time:
         times, counts, rows = batch.columns[self._time], self._counts, batch.rows
         first = int(times.min())
-        if first + self._lateness < self._closed:
-            raise too_late(self._plan.operator, first, self._closed)
+        if first + self._lateness < self.closed:
+            raise too_late(self._plan.operator, first, self.closed)
         slots = self._keys.slots(batch)
         if len(self._heads) < self._keys.limit:
             self._heads = grown(self._heads, self._keys.limit)
@@ -89,6 +104,23 @@ class Sessions:
         self._table, self._timers = grown(self._table, length, axis=0), grown(self._timers, length, axis=0)
         self._free = grown(self._free, length, None)
 
+    @property
+    def keys(self) -> Keys:
+        """See OpenSessions."""
+        return self._keys
+
+    @property
+    def tables(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """See OpenSessions."""
+        return self._table, self._heads, self._free, self._timers, self._meta
+
+    def reserve(self, sessions: int) -> int:
+        """See OpenSessions."""
+        self._heads = grown(self._heads, self._keys.limit)
+        while self._counts[FREE] + len(self._free) - self._counts[LIMIT] < sessions:
+            self._grow()
+        return len(self._free)
+
     def advance(self, frontier: Time) -> None:
         """Nothing waits for anything but its session's end."""
 
@@ -98,7 +130,7 @@ class Sessions:
 
     def emit(self, upto: Time, give: Give) -> Time:
         """Send the sessions that have ended, all in one message at the first one's end."""
-        self._closed = max(self._closed, upto)
+        self.closed = max(self.closed, upto)
         ended = np.empty(self._counts[TIMERS], np.int64)
         found = end_sessions(
             *(self._table, self._heads, self._free, self._timers, self._meta, self._gap),

@@ -60,6 +60,7 @@ from tokenring.operators.state.kept_texts import (
     bytes_to_keep,
     has_room_for_texts,
     keep_text,
+    keep_text_of,
     kept_texts,
 )
 from tokenring.operators.state.keys import Keys
@@ -111,6 +112,7 @@ __all__ = [
     "have_column",
     "joined",
     "keep_text",
+    "keep_text_of",
     "kept_texts",
     "key_column",
     "link_keys",

@@ -11,7 +11,7 @@ import numpy as np
 
 from tokenring.engine import COLUMN, WORDS, int64, kernel
 from tokenring.engine.compiled import move_private, move_text, private_bytes, round_of, words_at
-from tokenring.engine.raw import LENGTH_MASK, text_space
+from tokenring.engine.raw import LENGTH_MASK, copy_text, text_space
 
 # Words: where the text space is, the first word that is not common, the next free byte's offset and that of the part's
 # end, how many bytes there was no room for, and in which round that was.
@@ -51,6 +51,16 @@ def keep_text(texts, word):  # type: ignore[no-untyped-def]
     return made
 
 
+@kernel
+def keep_text_of(texts, word, heap):  # type: ignore[no-untyped-def]
+    """Keep a text of a heap at some address, for which there is room: the word to be stored."""
+    if heap == texts[BASE]:
+        return keep_text(texts, word)
+    made = copy_text(word, heap, texts[BASE], texts[_AT])
+    texts[_AT] += word & LENGTH_MASK
+    return made
+
+
 @kernel(int64(COLUMN, int64))
 def _bytes_of(column, common):  # type: ignore[no-untyped-def]
     return private_bytes(column, common)
@@ -69,7 +79,8 @@ class KeptTexts:
         assert space is not None, "without one, no operator that is compiled has text"
         self._space = space
         self._part = (0, 0)  # offset and bytes
-        self._before: list[tuple[int, int, int]] = []  # parts that messages of a round may still point into
+        # Parts that messages of a round may still point into; None for one that was left between two runs.
+        self._before: list[tuple[int, int, int | None]] = []
         self.words = np.zeros(KEPT_TEXTS_WORDS, np.int64)
         self.words[BASE], self.words[COMMON] = space.address, space.common_words
 
@@ -78,26 +89,35 @@ class KeptTexts:
         """Whether `make_room` is to be called."""
         return self.words[_WANTED] > 0
 
+    def reserve(self, size_bytes: int, columns: Sequence[np.ndarray]) -> None:
+        """Between two runs of the operator: have room for so many bytes; columns: as `make_room` has them."""
+        if self.words[_AT] + size_bytes > self.words[_END]:
+            self.words[_WANTED] = size_bytes
+            self._move(columns, None)
+
     def make_room(self, columns: Sequence[np.ndarray]) -> None:
         """Move what these columns have, int64 of any length, which are written to, to where there is room for more.
         What messages of this round point to stays until the next time that room is made."""
+        now = int(self.words[_ROUND])
+        for before, length, when in self._before:
+            if when not in (now, None):
+                self._space.give_back(before, length)
+        self._before = [(*part[:2], now) for part in self._before if part[2] in (now, None)]
+        self._move(columns, now)
+
+    def _move(self, columns: Sequence[np.ndarray], now: int | None) -> None:
         words, space = self.words, self._space
         live = sum([_bytes_of(column, words[COMMON]) for column in columns])
         size = max(_FIRST_BYTES, 2 * (live + int(words[_WANTED])))
         at = offset = space.claim(size)
         for column in columns:
             at = _move(column, words[BASE], words[COMMON], at)
-        now = int(words[_ROUND])
-        for before, length, when in self._before:
-            if when != now:
-                space.give_back(before, length)
-        self._before = [part for part in self._before if part[2] == now]
         if self._part[1]:
             self._before.append((*self._part, now))
         self._part = offset, size
         words[_AT], words[_END], words[_WANTED] = at, offset + size, 0
 
     def __del__(self) -> None:
-        for offset, size, *_ in (self._part, *self._before):
+        for offset, size in (self._part, *[part[:2] for part in self._before]):
             if size:
                 self._space.give_back(offset, size)

@@ -165,8 +165,8 @@ class Keys:
                 return
             self.grow()
 
-    def grow(self) -> None:
-        """Make room for one more key, at least."""
+    def grow(self, behind: bool = False) -> None:
+        """Make room for one more key, at least. behind: kernels do not use places again (`slot_of`)."""
         counts = self._counts
         if counts[MISFIT]:
             self._fit()
@@ -176,7 +176,7 @@ class Keys:
             self._extend(2 * counts[DENSE_ROOM])
         elif FULL_OF * (counts[LIVE] - counts[DENSE_LIVE]) >= FULL * len(self._cells):
             self._more_cells()
-        if counts[FREE] == 0 and counts[LIMIT] == len(self._tags):
+        if (counts[FREE] == 0 or behind) and counts[LIMIT] == len(self._tags):
             if counts[LIMIT] >= MOST_SLOTS:
                 raise MemoryError(f"more than {MOST_SLOTS} keys in one worker; have more workers")
             self._stored = grown(self._stored, counts[LIMIT] + 1, None, axis=0)

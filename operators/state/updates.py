@@ -30,8 +30,9 @@ def require_rows(operator: str, *streams: Stream) -> None:
             raise GraphError(
                 f"operator {operator!r} takes each row for a new one, but those of {stream!r} are updates: "
                 f"{_described(stream.updates)}. What is replaced would stay in the answer. Compute from rows before "
-                f"it; or let {stream.updates.operator!r} say each result once, by window=... or emit='final', if it "
-                f"can; or say as_rows(stream), if every change is to be a row"
+                f"it; or let {stream.updates.operator!r} say each result once, by window=... or emit='final', or make "
+                f"it a collection of results that change, by changes=True, if it can; or say as_rows(stream), if every "
+                f"change is to be a row"
             )
 
 

@@ -8,8 +8,8 @@ from types import ModuleType
 from tokenring import operators
 from tokenring.operators import graphs
 
-_NO_OPERATORS = {"col", "greatest", "grown", "least", "lit", "when", "gather", "random_edges"}
-"""Functions that make expressions, or arrays, or run a program."""
+_NO_OPERATORS = {"col", "greatest", "grown", "least", "lit", "when", "gather", "random_edges", "offer", "state_moves"}
+"""Functions that make expressions, or arrays, or run a program, or say how state moves."""
 
 
 def exported() -> set[str]:

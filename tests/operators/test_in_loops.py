@@ -87,6 +87,8 @@ ANSWERS: dict[str, Callable[[Stream], Stream]] = {
     "no_op": lambda s: operators.no_op(s, "node"),
     "enrich": lambda s: operators.enrich(s, {"node": [0, 2], "weight": [5, 6]}, on="node", how="left"),
     "as_rows": operators.as_rows,
+    "collection": lambda s: operators.collection(s).stream,
+    "limited": lambda s: operators.limited(s, lambda rows: operators.exchange(rows, "left"), most=3),
     "iterate": lambda s: iterate(s, lambda rows: tuple(operators.branch(rows, col("left") < 0))),  # type: ignore[arg-type,return-value]
     # State by epoch; rounds in order.
     "distinct": lambda s: select(distinct(s, "node"), "node"),
@@ -163,6 +165,7 @@ REFUSED: dict[str, Callable[[Stream], Any]] = {
     "read_csv": lambda s: operators.read_csv(s.scope, "rows.csv", ROW, time="at"),
     "read_json_lines": lambda s: operators.read_json_lines(s.scope, "rows.jsonl", ROW, time="at"),
     "read_parquet": lambda s: operators.read_parquet(s.scope, "rows.parquet", time="at"),
+    "new_collection": lambda s: operators.new_collection(s.scope, ROW),
     "engine_events": lambda s: operators.engine_events(s.scope),
     "from_callback": lambda s: operators.from_callback(s.scope, ROW, lambda: None),
     "from_generator": lambda s: operators.from_generator(s.scope, ROW, lambda worker, peers: iter(()), time="at"),

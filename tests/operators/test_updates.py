@@ -90,6 +90,7 @@ HANDS_ON: dict[str, tuple[Declare, tuple[str, ...] | None]] = {
     "enrich from the left": (lambda s: operators.enrich(s, {"value": [1], "x": [1]}, on="value", how="left"), ("key",)),
     "temporal_join": (lambda s: operators.temporal_join(s, s, on="key", time="value", version_time="value",
                                                         columns="key left.value"), ("key",)),
+    "limited": (lambda s: operators.limited(s, lambda rows: operators.exchange(rows, "value")), ("key",)),
     "iterate": (lambda s: operators.iterate(s, lambda rows: (filter(rows, "key", "<", 0), rows)), None),
 }  # fmt: skip
 
@@ -108,6 +109,7 @@ REFUSES: dict[str, Declare] = {
     "count": lambda s: count(s),
     "distinct": lambda s: distinct(s, "key"),
     "reduce": lambda s: operators.reduce(s, "key", lambda rows, starts: {"x": starts}, Schema("x")),
+    "collection": lambda s: operators.collection(s),
     "scan": lambda s: operators.scan(s, "key", lambda state, row: (row["value"], None), Schema("x")),
     "top": lambda s: operators.top(s, "key", order="value", k=3),
     "arrange": lambda s: operators.arrange(s, "key", "value"),
@@ -145,7 +147,7 @@ TAKES_WHAT_COMES: dict[str, Callable[[Stream, Path], Any]] = {
 }
 
 SOURCES = {"read_csv", "read_arrow", "read_columns", "read_json_lines", "read_parquet"}
-SOURCES |= {"replay", "engine_events", "from_callback", "from_generator"}
+SOURCES |= {"replay", "engine_events", "new_collection", "from_callback", "from_generator"}
 
 
 def rows() -> Stream:
@@ -232,7 +234,7 @@ def test_counts_of_counts() -> None:
         assert [row[1:] for row in run.sent()] == [(1, 1), (2, 1)]
         kept = made[0].columns()
         assert np.stack([kept["key"], kept["count"]]).T.tolist() == [[1, 2], [2, 1]]
-    with bench([ROW], lambda stream: aggregate(as_rows(count(stream, "key")), "key", changes=Count())) as run:
+    with bench([ROW], lambda stream: aggregate(as_rows(count(stream, "key")), "key", n=Count())) as run:
         run.send({name: rows[name][:1] for name in ROW.names})
         run.send({name: rows[name][1:] for name in ROW.names})
         run.close()

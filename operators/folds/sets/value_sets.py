@@ -14,12 +14,14 @@ import numpy as np
 from tokenring.engine import COLUMN, WORDS, Schema, kernel, void
 from tokenring.engine.raw import address_of, bytes_at, words_at
 from tokenring.operators.folds.sets.moving import begin_to_leave, free_owners, move_some
+from tokenring.operators.folds.sets.pairs import list_pairs
 from tokenring.operators.folds.sets.words import (
     CELL_COUNT,
     CELLS,
     DEAD,
     FIRST_PART,
     FREE_OWNERS,
+    GONE,
     GREATEST_VALUE,
     IS_NUMBERED,
     LAST_PART,
@@ -144,6 +146,30 @@ class ValueSets:
                 self._cells = grown(self._cells, len(self._cells) + 1)
                 begin_settling(self._cells, row)
         self._link()
+
+    def out(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The values of slots, each named once, of which there are none then: the values, the flags of each and the
+        position of its slot, int64 (values,)."""
+        row = self._row
+        self._finish()
+        slots_here = np.flatnonzero(slots < len(self._owners))
+        owners = self._owners[slots[slots_here]] - 1
+        slots_here, owners = slots_here[owners >= 0], owners[owners >= 0]
+        count = int(self._pairs[owners].sum())
+        order = np.full(int(row[LIMIT]), -1, np.int64)
+        order[owners] = np.arange(len(owners))
+        least, greatest, base = (int(row[each]) for each in (LEAST_VALUE, GREATEST_VALUE, VALUE_BASE))
+        first, last = max(least - base, 0), min(greatest - base, (1 << int(row[VALUE_BITS])) - 1)
+        which, values, flags = (np.empty(count, np.int64) for _ in range(3))
+        if count:
+            found = list_pairs(row, owners, order, first, last, which, values, flags)
+            assert found == count
+        if self._values is not None:
+            values = self._values.words(0)[values]
+        row[DEAD] += count
+        self._pairs[owners] = GONE
+        self._owners[slots[slots_here]] = 0
+        return values, flags, slots_here[which]
 
     def _is_dense(self, pairs: int) -> bool:
         row = self._row

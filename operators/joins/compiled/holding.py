@@ -1,19 +1,11 @@
 """The tokens of a compiled join: the one that it begins with, and the one for rows that wait."""
 
 from tokenring.engine import COMPLETE, kernel
-from tokenring.engine.compiled import downgrade, drop, retain
+from tokenring.engine.compiled import downgrade, drop, peek, retain, take
 
 FIRST, HELD, PENDING = range(3)
 """The first words of a join's state: the slot of the token it begins with; that of the one token, -1 for none, and its
 time."""
-
-
-@kernel
-def drop_first(world, me, state):  # type: ignore[no-untyped-def]
-    """The operator has run: its rows give it what rights it has from now on."""
-    if state[FIRST] >= 0:
-        drop(world, me, state[FIRST])
-        state[FIRST] = -1
 
 
 @kernel
@@ -25,6 +17,14 @@ def hold_from(world, me, side, state, least):  # type: ignore[no-untyped-def]
         if state[HELD] >= 0:
             drop(world, me, state[HELD])
         state[HELD], state[PENDING] = slot, least
+
+
+@kernel
+def hold_what_came(world, me, state, least):  # type: ignore[no-untyped-def]
+    """Hold the token at `least` by messages of the input for what became due as state moved, which is the third."""
+    while peek(world, me, 2) != 0:
+        take(world, me, 2)
+        hold_from(world, me, 2, state, least)
 
 
 @kernel

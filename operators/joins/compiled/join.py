@@ -10,7 +10,7 @@ from tokenring.engine.compiled import (
     Compiled,
     address_of,
     entry,
-    is_congested,
+    is_backed_up,
     monotonic_now_ns,
     peek,
     state_of,
@@ -18,7 +18,7 @@ from tokenring.engine.compiled import (
     wake_at,
 )
 from tokenring.operators.joins.compiled.expiring import expire_rows
-from tokenring.operators.joins.compiled.holding import HELD, PENDING, drop_first, hold_from, hold_on_from
+from tokenring.operators.joins.compiled.holding import HELD, PENDING, hold_from, hold_on_from, hold_what_came
 from tokenring.operators.joins.compiled.keyed import LinkedKeys, part_at_hand
 from tokenring.operators.joins.compiled.results import LinkedResults
 from tokenring.operators.joins.compiled.taking import take_rows
@@ -30,6 +30,7 @@ from tokenring.operators.joins.compiled.words import (
     BOUNDED,
     EXACT,
     GO_ON,
+    HAS_DUE,
     JOINED,
     KEYS,
     LEAST,
@@ -52,8 +53,19 @@ from tokenring.operators.joins.compiled.words import (
     WHERE,
     least_alone,
 )
-from tokenring.operators.joins.kept import AT_ONCE, LEFT, RIGHT, SIDES, Extents, JoinedColumns, Side, UniqueSide
-from tokenring.operators.mechanisms import late_rows
+from tokenring.operators.joins.kept import (
+    AT_ONCE,
+    LEFT,
+    RIGHT,
+    SIDES,
+    Extents,
+    JoinedColumns,
+    MovingSides,
+    Side,
+    UniqueSide,
+)
+from tokenring.operators.mechanisms import drop_first, late_rows
+from tokenring.operators.migrate import offer
 from tokenring.operators.state import grown
 
 
@@ -84,8 +96,10 @@ def joined(world, me):  # type: ignore[no-untyped-def]
     state = state_of(world, me, STATE_WORDS)
     drop_first(world, me, state)
     state[SENT] = 0
+    if state[HAS_DUE]:
+        hold_what_came(world, me, state, least_alone(state))
     goes_on = state[AT_HAND] >= 0
-    if goes_on and is_congested(world):
+    if goes_on and is_backed_up(world):
         wake_at(world, me, monotonic_now_ns() + UNTIL_ROOM_NS)
         return DONE
     first = state[AT_HAND] if goes_on else state[RIGHT_FIRST]
@@ -93,7 +107,7 @@ def joined(world, me):  # type: ignore[no-untyped-def]
         status = _take_messages(world, me, state, side)
         if status != DONE:
             return status
-    if not state[LISTENS]:
+    if not state[LISTENS] or least_alone(state) < state[PENDING]:  # until the right to what came with a bin is here
         return DONE
     if not expire_rows(world, me, state):
         return AGAIN
@@ -105,7 +119,12 @@ class _State:
     """One worker's tables, and the words that say where they are."""
 
     def __init__(
-        self, columns: JoinedColumns, arriving: tuple[Schema, Schema], extents: Extents | None, unique: int
+        self,
+        columns: JoinedColumns,
+        arriving: tuple[Schema, Schema],
+        extents: Extents | None,
+        unique: int,
+        has_due: bool,
     ) -> None:
         self._columns, how = columns, columns.how
         bounded = extents is not None
@@ -117,7 +136,7 @@ class _State:
         self._seen = [np.zeros(0, np.int64) for _ in SIDES]  # by slot, where the other side's rows are sent alone
         self.words = words = np.zeros(STATE_WORDS, np.int64)
         words[HELD], words[PENDING], words[ROOM] = -1, COMPLETE, address_of(self._room)
-        words[AT_HAND] = words[GO_ON] = -1
+        words[AT_HAND], words[GO_ON], words[HAS_DUE] = -1, -1, has_due
         words[LISTENS], words[BOUNDED] = bounded or any(how.alone), bounded
         words[ONCE], words[PAIRS] = how.once, how.matches
         words[UNIQUE] = RIGHT if how.once and not bounded else unique
@@ -126,6 +145,7 @@ class _State:
             words[ALONE + side], words[LEAST + side] = how.alone[side], COMPLETE
             where = columns.where[side]
             words[WHERE + side] = -1 if where is None else arriving[side].position(where)
+        spans = [0, 0]
         if extents is not None:
             words[EXACT] = extents.exact
             for side, reach in ((LEFT, extents.left), (RIGHT, extents.right)):
@@ -134,7 +154,10 @@ class _State:
                     *(arriving[side].position(reach.time), until, reach.start, reach.end, reach.due),
                     *(reach.together, reach.first),
                 )
+                spans[side] = reach.end - reach.start
         self._link()
+        moving = MovingSides(columns, self._keys.keys, self.sides, bounded, self._results.texts, spans, self._link)
+        offer(moving)
 
     def _side(
         self, side: int, kept: tuple[str, ...], extents: Extents | None, unique: int
@@ -177,10 +200,15 @@ class _State:
 
 
 def compiled_join(
-    columns: JoinedColumns, arriving: tuple[Schema, Schema], extents: Extents | None, unique: int
+    columns: JoinedColumns,
+    arriving: tuple[Schema, Schema],
+    extents: Extents | None,
+    unique: int,
+    has_due: bool = False,
 ) -> Compiled:
-    """What a `Matcher` of the same arguments does, of words, on one worker."""
-    state = _State(columns, arriving, extents, unique)
+    """What a `Matcher` of the same arguments does, of words, on one worker. has_due: whether there is an input for what
+    becomes due as state moves."""
+    state = _State(columns, arriving, extents, unique, has_due)
     return Compiled(
         joined, state.words, (state,), state.grow, state.explain,
         lambda: {"left": len(state.sides[LEFT]), "right": len(state.sides[RIGHT])},

@@ -123,6 +123,11 @@ class LinkedSide:
         self._is_text = np.array([kind.is_text for kind in kinds], np.int64)
         self._texts = KeptTexts() if self._is_text.any() else None
 
+    @property
+    def texts(self) -> KeptTexts | None:
+        """Where texts are kept; None where no column is text."""
+        return self._texts
+
     def link(self, words: np.ndarray, at: int) -> None:
         """Write down where the tables are now, in SIDE_WORDS words from `at` on. To be repeated when they have grown.
         """

@@ -41,6 +41,7 @@ from tokenring.operators.joins.compiled.kept_rows import (
 from tokenring.operators.joins.compiled.keyed import rows_but
 from tokenring.operators.joins.compiled.results import scratch
 from tokenring.operators.joins.kept import Side
+from tokenring.operators.mechanisms import drop_first
 from tokenring.operators.state import RowStore, give_place, grown, take_place
 
 # Words of the state. FIRST: the slot of the token it begins with. OPEN, ROOM, COUNT: the times that are not finished, a
@@ -139,9 +140,7 @@ def _answer(world, me, state, number):  # type: ignore[no-untyped-def]
 def looking_up(world, me):  # type: ignore[no-untyped-def]
     """Let what came wait, then answer the rows of finished times."""
     state = state_of(world, me, _STATE_WORDS)
-    if state[_FIRST] >= 0:
-        drop(world, me, state[_FIRST])
-        state[_FIRST] = -1
+    drop_first(world, me, state)
     for side in range(2):
         while True:
             message = peek(world, me, side)

@@ -7,6 +7,7 @@ from tokenring.engine.compiled import address_of, claim, column_of, new_message,
 from tokenring.operators.folds import gather
 from tokenring.operators.joins.compiled.kept_rows import SIDE_WORDS, LinkedSide, kept_column
 from tokenring.operators.joins.kept import LEFT, RIGHT, JoinedColumns, Side, UniqueSide
+from tokenring.operators.state import KeptTexts
 
 # Words: where the table of columns is, how many there are, then the words of both sides.
 _TABLE, _WIDTH, _SIDES = range(3)
@@ -107,6 +108,11 @@ class LinkedResults:
             None if side is None else LinkedSide(side, np.array([schema.position(name) for name in names], np.int64))
             for side, schema, names in zip(sides, arriving, kept, strict=True)
         ]
+
+    @property
+    def texts(self) -> list[KeptTexts | None]:
+        """Where each side's texts are kept; None where there are none."""
+        return [None if side is None else side.texts for side in self._sides]
 
     def link(self, words: np.ndarray, at: int) -> None:
         """Write down where everything is now, in JOINED_WORDS words from `at` on. To be repeated when it has grown."""

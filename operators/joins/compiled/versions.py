@@ -20,7 +20,7 @@ from tokenring.engine.compiled import (
     take,
     time_of,
 )
-from tokenring.operators.joins.compiled.holding import HELD, PENDING, drop_first, hold_from, hold_on_from
+from tokenring.operators.joins.compiled.holding import HELD, PENDING, hold_from, hold_on_from, hold_what_came
 from tokenring.operators.joins.compiled.kept_rows import free_of, has_room, heads_of, keep_rows, links_of, meta_of
 from tokenring.operators.joins.compiled.keyed import (
     KEYED_WORDS,
@@ -42,15 +42,16 @@ from tokenring.operators.joins.compiled.waiting import (
     times_of,
     wait_for,
 )
-from tokenring.operators.joins.kept import LEFT, RIGHT, JoinedColumns, Side, add_versions, find_versions
-from tokenring.operators.mechanisms import late_rows
+from tokenring.operators.joins.kept import LEFT, RIGHT, JoinedColumns, MovingVersions, Side, add_versions, find_versions
+from tokenring.operators.mechanisms import drop_first, late_rows
+from tokenring.operators.migrate import offer
 from tokenring.operators.state import grown
 
 # Words of the state, behind those of its tokens. TIME: by side the column of rows' own times, -1: their messages'. AT:
 # by side the row to go on with of the message at hand. WANTED: how many rows there was no room for, and on which side;
-# 0: for a key.
-_OUTER, _TIME, _, _AT, _, _WANTED, _WANTED_SIDE = range(PENDING + 1, PENDING + 8)
-_KEYS = _WANTED_SIDE + 1
+# 0: for a key. HAS_DUE: whether there is an input for what became due as state moved.
+_OUTER, _TIME, _, _AT, _, _WANTED, _WANTED_SIDE, _HAS_DUE = range(PENDING + 1, PENDING + 9)
+_KEYS = _HAS_DUE + 1
 _JOINED = _KEYS + KEYED_WORDS
 _WAITING = _JOINED + JOINED_WORDS
 _STATE_WORDS = _WAITING + WAITING_WORDS
@@ -154,8 +155,6 @@ def _ask(world, me, state, message, certain):  # type: ignore[no-untyped-def]
 @kernel
 def _release(world, me, state, certain):  # type: ignore[no-untyped-def]
     """Answer rows that waited for this, those of one message at the least of their times."""
-    if least_waiting(state, _WAITING) >= certain:
-        return
     while least_waiting(state, _WAITING) < certain:
         least = least_waiting(state, _WAITING)
         places = released(state, _WAITING, world, certain)
@@ -169,6 +168,8 @@ def versioned(world, me):  # type: ignore[no-untyped-def]
     """Take versions, answer rows that can be, let the others wait: a token is held at the least of their times."""
     state = state_of(world, me, _STATE_WORDS)
     drop_first(world, me, state)
+    if state[_HAS_DUE]:
+        hold_what_came(world, me, state, least_waiting(state, _WAITING))
     horizon = min(frontier_at(world, me, LEFT), least_waiting(state, _WAITING))
     for side in (RIGHT, LEFT):
         certain = frontier_at(world, me, RIGHT)
@@ -189,7 +190,8 @@ def versioned(world, me):  # type: ignore[no-untyped-def]
             state[_AT + side] = 0
             take(world, me, side)
             hold_from(world, me, side, state, least_waiting(state, _WAITING))
-    _release(world, me, state, frontier_at(world, me, RIGHT))
+    if least_waiting(state, _WAITING) >= state[PENDING]:  # until the right to what came with a bin is here
+        _release(world, me, state, frontier_at(world, me, RIGHT))
     return DONE
 
 
@@ -202,6 +204,7 @@ class _State:
         arriving: tuple[Schema, Schema],
         times: tuple[str | None, str | None],
         outer: bool,
+        has_due: bool,
     ) -> None:
         self.versions = Side(columns.store(RIGHT), False)
         self.waiting = LinkedWaiting(arriving[LEFT])
@@ -210,10 +213,12 @@ class _State:
             columns, arriving, (None, self.versions), (columns.kept(LEFT), columns.kept(RIGHT))
         )
         self.words = words = np.zeros(_STATE_WORDS, np.int64)
-        words[HELD], words[PENDING], words[_OUTER] = -1, COMPLETE, outer
+        words[HELD], words[PENDING], words[_OUTER], words[_HAS_DUE] = -1, COMPLETE, outer, has_due
         for side, column in enumerate(times):
             words[_TIME + side] = -1 if column is None else arriving[side].position(column)
         self._link()
+        keys, texts = self._keys.keys, self._results.texts[RIGHT]
+        offer(MovingVersions(columns, arriving[LEFT], keys, self.versions, self.waiting, texts, self._link))
 
     def _link(self) -> None:
         self.versions.heads = grown(self.versions.heads, self._keys.keys.capacity)
@@ -231,10 +236,15 @@ class _State:
 
 
 def compiled_versioned(
-    columns: JoinedColumns, arriving: tuple[Schema, Schema], times: tuple[str | None, str | None], outer: bool
+    columns: JoinedColumns,
+    arriving: tuple[Schema, Schema],
+    times: tuple[str | None, str | None],
+    outer: bool,
+    has_due: bool = False,
 ) -> Compiled:
-    """What `declare_versioned` makes of the same arguments, of words, on one worker."""
-    state = _State(columns, arriving, times, outer)
+    """What `declare_versioned` makes of the same arguments, of words, on one worker. has_due: whether there is an input
+    for what becomes due as state moves."""
+    state = _State(columns, arriving, times, outer, has_due)
     return Compiled(
         versioned, state.words, (state,), state.grow,
         lambda _, operands: late_rows(columns.operator, operands[0], operands[1]),

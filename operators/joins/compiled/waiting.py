@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tokenring.engine import COMPLETE, Schema, kernel
+from tokenring.engine import COLUMN, COMPLETE, WORDS, Batch, Schema, Time, int64, kernel, void
 from tokenring.engine.compiled import address_of, bare_message, point_to, table_at, world_at
 from tokenring.operators.folds import gather
 from tokenring.operators.joins.compiled.kept_rows import (
@@ -17,8 +17,9 @@ from tokenring.operators.joins.compiled.kept_rows import (
     meta_of,
 )
 from tokenring.operators.joins.compiled.results import scratch
-from tokenring.operators.joins.kept import Side
-from tokenring.operators.state import RowStore, give_place, grown, take_place
+from tokenring.operators.joins.kept import MovedColumns, Side
+from tokenring.operators.migrate import Leaving, Table
+from tokenring.operators.state import FREE, RowStore, give_place, grown, take_place
 
 # Words, behind those of the side that keeps the rows: the heap of pieces, how many there are, the next one's number.
 _HEAP, _PIECES, _NUMBER = range(SIDE_WORDS, SIDE_WORDS + 3)
@@ -152,6 +153,40 @@ def message_of(own, at, world, places):  # type: ignore[no-untyped-def]
     return made
 
 
+@kernel(void(WORDS, int64, WORDS, WORDS))
+def _list_all(own, at, places, numbers):  # type: ignore[no-untyped-def]
+    """Write the places of all rows, those of a piece in their order, and the numbers of their pieces."""
+    heap, links, count = _heap_of(own, at), links_of(own, at), 0
+    for piece in range(own[at + _PIECES]):
+        place = heap[piece, _FIRST]
+        while place >= 0:
+            places[count], numbers[count] = place, heap[piece, _ORDER]
+            count += 1
+            place = links[place, _NEXT]
+
+
+@kernel(void(WORDS, int64, COLUMN, COLUMN))
+def _wait_again(own, at, places, numbers):  # type: ignore[no-untyped-def]
+    """Let rows at places wait, those of one number that follow each other as a piece."""
+    links, start = links_of(own, at), 0
+    while start < len(places):
+        least, end = COMPLETE, start
+        while end < len(places) and numbers[end] == numbers[start]:
+            least = min(least, links[places[end], _TIME])
+            links[places[end], _NEXT] = -1
+            if end > start:
+                links[places[end - 1], _NEXT] = places[end]
+            end += 1
+        _push(own, at, least, places[start])
+        start = end
+
+
+@kernel(void(WORDS, WORDS, WORDS))
+def _take_places(free, meta, places):  # type: ignore[no-untyped-def]
+    for i in range(len(places)):
+        places[i] = take_place(free, meta)
+
+
 class LinkedWaiting:
     """Rows of messages of a schema that wait, and the words that say where they are."""
 
@@ -159,9 +194,40 @@ class LinkedWaiting:
         self.side = Side(RowStore(schema), False)
         self.rows = LinkedSide(self.side, np.arange(len(schema)))
         self._heap = np.zeros((0, _PIECE_WORDS), np.int64)
+        self._own, self._at = np.zeros(WAITING_WORDS, np.int64), 0
+
+    def take_out(self, leaving: Leaving, table: Table) -> Batch:
+        """See Waiting."""
+        moved, (_, links, free, meta, _) = MovedColumns(table, self.side.store, self.rows.texts), self.side.tables
+        places, numbers = np.empty(len(self.side), np.int64), np.empty(len(self.side), np.int64)
+        _list_all(self._own, self._at, places, numbers)
+        order = np.argsort(numbers, kind="stable")  # rows of a message stay in theirs
+        places, numbers = places[order], numbers[order]
+        everything = moved.of(((), ()), places, [links[places, _TIME], numbers])
+        leaves = leaving.rows(everything, table.key)
+        taken, gone = everything.filter(leaves).copy(), places[leaves]
+        moved.forget(gone)
+        free[meta[FREE] : meta[FREE] + len(gone)] = gone
+        meta[FREE] += len(gone)
+        self._own[self._at + _PIECES] = 0
+        _wait_again(self._own, self._at, places[~leaves], numbers[~leaves])
+        return taken
+
+    def put_in(self, table: Batch) -> Time:
+        """See Waiting."""
+        self.side.reserve(table.rows)
+        self.link(self._own, self._at)
+        _, links, free, meta, _ = self.side.tables
+        places, times = np.empty(table.rows, np.int64), table.words("time")
+        _take_places(free, meta, places)
+        links[places, _TIME] = times
+        MovedColumns(Table(table.schema, ()), self.side.store, self.rows.texts).put(places, table, len(links))
+        _wait_again(self._own, self._at, places, np.ascontiguousarray(table.words("piece")))
+        return int(times.min()) if table.rows else COMPLETE
 
     def link(self, words: np.ndarray, at: int) -> None:
         """Write down where everything is now, in WAITING_WORDS words from `at` on. To be repeated when it has grown."""
+        self._own, self._at = words, at
         self.rows.link(words, at)
         self._heap = grown(self._heap, int(words[at + PLACES]), None, axis=0)
         words[at + _HEAP] = address_of(self._heap)

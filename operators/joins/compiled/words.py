@@ -13,10 +13,11 @@ from tokenring.operators.state import PLACES
 # and on which side; 0: for a key. ROOM: of rows, places and the like of AT_ONCE pairs. AT_HAND: the side whose message
 # has not been taken to its end, which goes on before all else, -1: none; GO_ON: the place to go on at, of the other
 # side's rows for the first row of it, -1: that row's first. SENT: pairs sent in this call.
-LISTENS, RIGHT_FIRST, AT, _, WANTED, WANTED_SIDE, ROOM, AT_HAND, GO_ON, SENT = range(PENDING + 1, PENDING + 11)
+# HAS_DUE: whether there is an input for what became due as state moved.
+LISTENS, RIGHT_FIRST, AT, _, WANTED, WANTED_SIDE, ROOM, AT_HAND, GO_ON, SENT, HAS_DUE = range(PENDING + 1, PENDING + 12)
 # How rows match, as Matcher has it; ALONE, ENDED, LEAST, SEEN (the addresses of words by slot), WHERE (the column of
 # messages that says whether a row can match, -1: all can): by side.
-BOUNDED, EXACT, ONCE, PAIRS, UNIQUE = range(SENT + 1, SENT + 6)
+BOUNDED, EXACT, ONCE, PAIRS, UNIQUE = range(HAS_DUE + 1, HAS_DUE + 6)
 ALONE, ENDED, LEAST, SEEN, WHERE, REACH = range(UNIQUE + 1, UNIQUE + 13, 2)
 # Words of a reach, by side: columns of its messages (-1: none), and numbers, as Reach has them.
 TIME_COLUMN, UNTIL_COLUMN, START_AFTER, END_AFTER, DUE_AFTER, TOGETHER, FIRST_AFTER = range(7)

@@ -7,6 +7,8 @@ unique_side, unique_kernels
                 rows by key, of a side that has one a key, where they expire
 versions, version_kernels
                 rows by key and the time from which they are valid
+moved_columns, moving_sides, moving_versions, moving_kernels
+                what is kept as columns, where bins move
 results         rows of both sides, side by side
 """
 
@@ -55,6 +57,9 @@ from tokenring.operators.joins.kept.kernels import (
     probe,
     take_chains,
 )
+from tokenring.operators.joins.kept.moved_columns import MovedColumns, pieces_of
+from tokenring.operators.joins.kept.moving_sides import MovingSides, join_tables
+from tokenring.operators.joins.kept.moving_versions import MovingVersions, versions_tables
 from tokenring.operators.joins.kept.results import Results, both, with_found
 from tokenring.operators.joins.kept.side import AT_ONCE, Side
 from tokenring.operators.joins.kept.unique_kernels import (
@@ -92,6 +97,9 @@ __all__ = [
     "NEVER",
     "NEWEST",
     "NO_ROW",
+    "MovedColumns",
+    "MovingSides",
+    "MovingVersions",
     "Names",
     "ONE",
     "On",
@@ -120,15 +128,18 @@ __all__ = [
     "find_versions",
     "has_matched",
     "in_time",
+    "join_tables",
     "joined_on",
     "known",
     "meet",
     "meet_at_slots",
+    "pieces_of",
     "present",
     "probe",
     "require_how",
     "require_time",
     "take_chains",
     "time_at",
+    "versions_tables",
     "with_found",
 ]

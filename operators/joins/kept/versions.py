@@ -4,10 +4,9 @@ import numpy as np
 
 from tokenring.engine import Batch, Time
 from tokenring.operators.joins.kept.joined_columns import RIGHT, JoinedColumns, present
+from tokenring.operators.joins.kept.side import Side
 from tokenring.operators.joins.kept.version_kernels import add_versions, find_versions
-from tokenring.operators.state import FREE, LIMIT, Keys, grown
-
-_FIRST_PLACES = 256
+from tokenring.operators.state import Keys
 
 
 class Versions:
@@ -17,16 +16,12 @@ class Versions:
     the horizon or later can see, as of the last time the key got one.
     """
 
-    __slots__ = ("_columns", "_free", "_heads", "_keys", "_links", "_meta", "store")
+    __slots__ = ("_columns", "keys", "side")
 
     def __init__(self, columns: JoinedColumns) -> None:
         self._columns = columns
-        self._keys = Keys(columns.sides[RIGHT], columns.on[RIGHT])
-        self._heads = np.zeros(_FIRST_PLACES, np.int64)
-        self._links = np.empty((_FIRST_PLACES, 2), np.int64)
-        self._free = np.empty(_FIRST_PLACES, np.int64)
-        self._meta = np.zeros(2, np.int64)
-        self.store = columns.store(RIGHT)
+        self.keys = Keys(columns.sides[RIGHT], columns.on[RIGHT])
+        self.side = Side(columns.store(RIGHT), False)
 
     def add(self, batch: Batch, times: np.ndarray, horizon: Time) -> None:
         """Take versions, valid from `times` on, int64 (rows,). Nobody asks for times before `horizon` any more."""
@@ -36,29 +31,26 @@ class Versions:
             for name in self._columns.on[RIGHT]:
                 whole &= ~batch.nulls(name)
             times = times[whole]
-        slots = self._keys.slots(kept)
-        self._heads = grown(self._heads, self._keys.limit)
-        needed = int(self._meta[LIMIT]) + max(0, kept.rows - int(self._meta[FREE]))
-        if needed > len(self._free):
-            self._free = grown(self._free, needed)
-            self._links = grown(self._links, len(self._free), None, axis=0)
+        slots, side = self.keys.slots(kept), self.side
+        side.have_slots(self.keys.limit)
+        side.reserve(kept.rows)
+        heads, links, free, meta, _ = side.tables
         places = np.empty(kept.rows, np.int64)
-        dropped = np.empty(len(self._free), np.int64)
-        state = self._heads, self._links, self._free, self._meta
-        gone = add_versions(*state, slots, times, horizon, places, dropped)
-        if self.store is not None:
-            self.store.drop(dropped[:gone])  # before those that got such a place are put there
-            self.store.put(places, kept.select(self.store.schema), np.arange(kept.rows))
+        dropped = np.empty(len(free), np.int64)
+        gone = add_versions(heads, links, free, meta, slots, times, horizon, places, dropped)
+        if side.store is not None:
+            side.store.drop(dropped[:gone])  # before those that got such a place are put there
+            side.store.put(places, kept.select(side.store.schema), np.arange(kept.rows))
 
     def find(self, batch: Batch, names: tuple[str, ...], times: np.ndarray) -> np.ndarray:
         """The place of the version valid at each row's time, int64 (rows,), -1 where there is none."""
-        slots = known(self._keys, batch, names)
+        slots = known(self.keys, batch, names)
         places = np.empty(batch.rows, np.int64)
-        find_versions(self._heads, self._links, slots, times, places)
+        find_versions(self.side.heads, self.side.links, slots, times, places)
         return places
 
     def __len__(self) -> int:
-        return int(self._meta[LIMIT] - self._meta[FREE])
+        return len(self.side)
 
 
 def known(keys: Keys, batch: Batch, names: tuple[str, ...]) -> np.ndarray:

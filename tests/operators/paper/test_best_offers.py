@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.operators.helpers import Bench, bench
-from tokenring.engine import OperatorError, Schema, Stream
+from tokenring.engine import OperatorError, Schema, SchemaError, Stream
 from tokenring.operators import best_offers
 from tokenring.operators.paper.intervals import PENDING, Intervals
 
@@ -204,3 +204,23 @@ def test_waiting_offers_do_not_accumulate(monkeypatch: pytest.MonkeyPatch) -> No
         assert len(state.pending) < 4_096
         made.close()
         assert made.sent() == []
+
+
+@pytest.mark.parametrize(
+    ("named", "words"),
+    [
+        ({"payload": "price"}, "the columns of its result, price, price, need names that differ"),
+        ({"payload": "key", "with_key": True}, "its result, key, price, key, end"),
+        ({"offer_value": "when"}, "the columns of offers, item, when, when"),
+    ],
+)
+def test_columns_that_would_be_one_are_refused(named: dict[str, Any], words: str) -> None:
+    columns = {"key": "key", "start": "start", "end": "end", "threshold": "least", "payload": "payload"}
+    columns |= {"offer_key": "item", "offer_time": "when", "offer_value": "price"}
+    offers = Schema("item when price")
+
+    def declare(intervals: Stream, offered: Stream) -> Stream:
+        return best_offers(intervals, offered, **(columns | named))
+
+    with pytest.raises(SchemaError, match=words), bench([Schema("key start end least payload price"), offers], declare):
+        pass

@@ -1,0 +1,150 @@
+"""The kernels of joins whose state moves: rows of some keys are taken out of their chains and heaps, and put in again.
+
+The tables: as the kernels of sides have them. `chosen`, by slot: 1 of keys that leave, 0 of others.
+"""
+
+from tokenring.engine import COLUMN, TABLE, WORDS, int64, kernel, void
+from tokenring.operators.joins.kept.kernels import (
+    END,
+    EXPIRING,
+    FURTHEST,
+    HAS_ROW,
+    LOOSE,
+    MATCHED,
+    NEWEST,
+    NEXT,
+    PREVIOUS,
+    SLOT,
+    START,
+    TIME,
+    TOGETHER,
+)
+from tokenring.operators.joins.kept.unique_kernels import AFTER, HERE, LAST, SINCE
+from tokenring.operators.state import FREE, LIMIT, give_place, push, take_place
+
+
+@kernel(int64(WORDS, int64, TABLE, WORDS, WORDS, COLUMN, WORDS, WORDS))
+def take_kept(heads, first, links, free, meta, slots, places, owners):  # type: ignore[no-untyped-def]
+    """Remove all rows of these keys from their chains, the last to come first; writes their places, which can be read
+    until rows are added, and their keys' slots. first: what a head is of place 0. Returns how many there are."""
+    taken = 0
+    for slot in slots:
+        place = heads[slot] - first
+        heads[slot] = 0
+        while place >= 0:
+            give_place(free, meta, place)
+            places[taken], owners[taken] = place, slot
+            taken += 1
+            place = links[place, NEXT]
+    return taken
+
+
+@kernel(void(TABLE, WORDS, TABLE, COLUMN, WORDS))
+def forget_dues(links, meta, heap, chosen, dues):  # type: ignore[no-untyped-def]
+    """Let rows of keys that leave be due no more; writes when they were to `dues`, by place. Rows that are in no chain
+    any more belong to no key, and stay until they are due."""
+    entries, kept = meta[EXPIRING], 0
+    for i in range(entries):
+        due, place = heap[i, 0], heap[i, 1]
+        first, last = -1, -1
+        while place >= 0:
+            following, slot = links[place, TOGETHER], links[place, SLOT]
+            if slot != LOOSE and chosen[slot] != 0:
+                dues[place] = due
+            else:
+                if last >= 0:
+                    links[last, TOGETHER] = place
+                else:
+                    first = place
+                last = place
+            place = following
+        if last >= 0:
+            links[last, TOGETHER] = -1
+            push(heap, kept, due, first)  # to places that have been read
+            kept += 1
+    meta[EXPIRING] = kept
+
+
+@kernel(void(WORDS, TABLE, WORDS, WORDS, COLUMN, COLUMN, WORDS))
+def put_kept(heads, links, free, meta, slots, times, places):  # type: ignore[no-untyped-def]
+    """Chain rows that stay, the first to have come first; writes their places. times: of their messages."""
+    for i in range(len(slots)):
+        slot, place = slots[i], take_place(free, meta)
+        links[place, NEXT], links[place, TIME] = heads[slot] - HAS_ROW, times[i]
+        heads[slot] = HAS_ROW + place
+        meta[NEWEST] = max(meta[NEWEST], times[i])
+        places[i] = place
+
+
+@kernel(void(WORDS, TABLE, WORDS, WORDS, TABLE, COLUMN, COLUMN, COLUMN, COLUMN, COLUMN, COLUMN, WORDS))
+def put_bounded(heads, links, free, meta, heap, slots, times, starts, ends, dues, matched, places):  # type: ignore[no-untyped-def]
+    """As `put_kept`, of rows that expire. matched: 1 of those that ever did."""
+    last, last_due = -1, 0
+    for i in range(len(slots)):
+        slot, place = slots[i], take_place(free, meta)
+        after = heads[slot] - HAS_ROW
+        links[place, NEXT], links[place, TIME], links[place, PREVIOUS] = after, times[i], -1
+        links[place, START], links[place, END], links[place, FURTHEST] = starts[i], ends[i], ends[i]
+        links[place, SLOT], links[place, MATCHED], links[place, TOGETHER] = slot, matched[i], -1
+        if after >= 0:
+            links[after, PREVIOUS] = place
+            links[place, FURTHEST] = max(ends[i], links[after, FURTHEST])
+        heads[slot] = HAS_ROW + place
+        meta[NEWEST] = max(meta[NEWEST], times[i])
+        if last >= 0 and dues[i] == last_due:
+            links[last, TOGETHER] = place
+        else:
+            push(heap, meta[EXPIRING], dues[i], place)
+            meta[EXPIRING] += 1
+        places[i] = last = place
+        last_due = dues[i]
+
+
+@kernel(int64(TABLE, TABLE, WORDS, COLUMN, WORDS, WORDS))
+def take_at_slots(rows, heap, meta, chosen, slots, dues):  # type: ignore[no-untyped-def]
+    """Let rows of keys that leave be due no more, of a side that has them by slot; writes their slots, where they can
+    still be read, and when they were due. Returns how many there are."""
+    entries, kept, taken = meta[EXPIRING], 0, 0
+    for i in range(entries):
+        due, slot = heap[i, 0], heap[i, 1]
+        first, last = -1, -1
+        while slot >= 0:
+            following = (rows[slot, AFTER] >> 1) - 1
+            if chosen[slot] != 0:
+                slots[taken], dues[taken] = slot, due
+                taken += 1
+            else:
+                if last >= 0:
+                    rows[last, AFTER] = rows[last, AFTER] & 1 | (slot + 1) << 1
+                else:
+                    first = slot
+                last = slot
+            slot = following
+        if last >= 0:
+            rows[last, AFTER] &= 1
+            push(heap, kept, due, first)
+            kept += 1
+    meta[EXPIRING] = kept
+    meta[FREE] += taken
+    return taken
+
+
+@kernel(void(TABLE, TABLE, WORDS, COLUMN, COLUMN, COLUMN, COLUMN, COLUMN, COLUMN))
+def put_at_slots(rows, heap, meta, slots, times, starts, ends, dues, matched):  # type: ignore[no-untyped-def]
+    """Put rows that expire at their slots. times: of their messages; matched: 1 of those that ever did."""
+    kept, limit = meta[LIMIT] - meta[FREE], meta[LIMIT]
+    last, last_due = -1, 0
+    for i in range(len(slots)):
+        slot = slots[i]
+        rows[slot, HERE], rows[slot, SINCE], rows[slot, AFTER] = ~times[i], starts[i], matched[i]
+        if rows.shape[1] > LAST:
+            rows[slot, LAST] = ends[i]
+        if last >= 0 and dues[i] == last_due:
+            rows[last, AFTER] |= (slot + 1) << 1
+        else:
+            push(heap, meta[EXPIRING], dues[i], slot)
+            meta[EXPIRING] += 1
+        last, last_due = slot, dues[i]
+        limit = max(limit, slot + 1)
+        meta[NEWEST] = max(meta[NEWEST], times[i])
+    meta[LIMIT], meta[FREE] = limit, limit - kept - len(slots)

@@ -1,0 +1,151 @@
+"""The state of a join as columns: both sides' rows, and the keys that are barred, of bins that move."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from tokenring.engine import COMPLETE, Batch, Time
+from tokenring.operators.joins.kept.joined_columns import LEFT, RIGHT, JoinedColumns
+from tokenring.operators.joins.kept.kernels import BARRED, END, HAS_ROW, MATCHED, START, TIME
+from tokenring.operators.joins.kept.moved_columns import MovedColumns, keys_table, rows_table
+from tokenring.operators.joins.kept.moving_kernels import (
+    forget_dues,
+    put_at_slots,
+    put_bounded,
+    put_kept,
+    take_at_slots,
+    take_kept,
+)
+from tokenring.operators.joins.kept.side import Side
+from tokenring.operators.joins.kept.unique_kernels import AFTER, HERE, LAST, SINCE
+from tokenring.operators.joins.kept.unique_side import UniqueSide
+from tokenring.operators.migrate import Leaving, Table
+from tokenring.operators.state import KeptTexts, Keys, wrapped
+from tokenring.operators.state.moving import leaving_slots
+
+_BOUNDED = "start", "end", "due", "matched"
+
+
+def join_tables(columns: JoinedColumns, bounded: bool) -> list[Table]:
+    """What the state of a join is as it moves. bounded: whether rows expire."""
+    words = ("time", *_BOUNDED) if bounded else ("time",)
+    tables = [rows_table(columns, side, *words) for side in (LEFT, RIGHT)]
+    return [*tables, keys_table(columns)] if _can_bar(columns, bounded) else tables
+
+
+def _can_bar(columns: JoinedColumns, bounded: bool) -> bool:
+    return not bounded and any([where is not None for where in columns.where])
+
+
+class MovingSides:
+    """One worker's part of a join, as bins leave and come."""
+
+    __slots__ = ("_barring", "_bounded", "_changed", "_columns", "_keys", "_moved", "_sides", "_spans")
+
+    def __init__(
+        self,
+        columns: JoinedColumns,
+        keys: Keys,
+        sides: Sequence[Side | UniqueSide],
+        bounded: bool,
+        texts: Sequence[KeptTexts | None] = (None, None),
+        spans: Sequence[int] = (0, 0),
+        changed: Callable[[], None] = lambda: None,
+    ) -> None:
+        """texts: where a compiled join has those of each side. spans: how long the extents of a `UniqueSide` are that
+        does not say where they end. changed: to be called when there are more keys or rows."""
+        self._columns, self._keys, self._sides, self._spans, self._changed = columns, keys, sides, spans, changed
+        self._bounded = bounded
+        self._moved = [
+            MovedColumns(table, sides[side].store, texts[side], columns.on[side])
+            for side, table in zip((LEFT, RIGHT), join_tables(columns, bounded), strict=False)
+        ]
+        self._barring: Side | None = None
+        if _can_bar(columns, bounded):
+            side = sides[RIGHT if columns.where[LEFT] is None else LEFT]
+            assert isinstance(side, Side), "rows stay"
+            self._barring = side
+
+    def take_out(self, leaving: Leaving) -> Sequence[Batch]:
+        """See Moves."""
+        slots = leaving_slots(self._keys, leaving, self._keys.schema.names)
+        chosen = np.zeros(self._keys.capacity if self._bounded else 0, np.int64)
+        if self._bounded:
+            chosen[slots] = 1
+        barred = []
+        if self._barring is not None:
+            without = slots[self._barring.heads[slots] == BARRED]
+            barred = [wrapped(keys_table(self._columns).schema, self._keys.columns(without), len(without)).copy()]
+        tables = [self._take(side, slots, chosen) for side in (LEFT, RIGHT)]
+        self._keys.remove(slots)
+        return [*tables, *barred]
+
+    def _take(self, number: int, slots: np.ndarray, chosen: np.ndarray) -> Batch:
+        side, keys = self._sides[number], self._keys
+        if isinstance(side, UniqueSide):
+            places, words = _take_unique(side, chosen, self._spans[number])
+            return self._moved[number].taken(keys.columns(places), places, words)
+        heads, links, free, meta, heap = side.tables
+        dues = np.zeros(len(links) if side.bounded else 0, np.int64)
+        if side.bounded:
+            forget_dues(links, meta, heap, chosen, dues)
+        places, owners = np.empty(len(side), np.int64), np.empty(len(side), np.int64)
+        found = take_kept(heads, HAS_ROW, links, free, meta, slots, places, owners)
+        places, owners = places[:found][::-1], owners[:found][::-1]  # of each key the first to have come first
+        words = [links[places, TIME].copy()]
+        if side.bounded:
+            words += [links[places, START], links[places, END], dues[places], links[places, MATCHED]]
+        return self._moved[number].taken(keys.columns(owners), places, words)
+
+    def put_in(self, tables: Sequence[Batch]) -> Time:
+        """See Moves. Output is pending where rows are sent alone if they match nothing until they are due."""
+        least = COMPLETE
+        for number in (LEFT, RIGHT):
+            table = tables[number]
+            slots = self._slots_of(table)
+            self._put(number, table, slots)
+            if table.rows and self._columns.how.alone[number]:
+                least = min(least, int(table.words("due").min()))
+        if self._barring is not None:
+            slots = self._slots_of(tables[-1])
+            self._barring.heads[slots] = BARRED
+        self._changed()
+        return least
+
+    def _slots_of(self, table: Batch) -> np.ndarray:
+        """The slots of a table's keys, for which both sides have room then."""
+        slots = self._keys.slots(table, table.schema.names[: len(self._keys.schema)])
+        for side in self._sides:
+            side.have_slots(self._keys.capacity)
+        return slots
+
+    def _put(self, number: int, table: Batch, slots: np.ndarray) -> None:
+        side, rows = self._sides[number], table.rows
+        bounded = isinstance(side, UniqueSide) or side.bounded
+        words = [np.ascontiguousarray(table.words(name)) for name in ("time", *(_BOUNDED if bounded else ()))]
+        if isinstance(side, UniqueSide):
+            _, kept, _, meta, heap = side.tables
+            put_at_slots(kept, heap, meta, slots, *words)
+            self._moved[number].put(slots, table, len(kept))
+            return
+        side.reserve(rows)
+        heads, links, free, meta, heap = side.tables
+        places = np.empty(rows, np.int64)
+        if bounded:
+            put_bounded(heads, links, free, meta, heap, slots, *words, places)
+        else:
+            put_kept(heads, links, free, meta, slots, *words, places)
+        self._moved[number].put(places, table, len(links))
+
+
+def _take_unique(side: UniqueSide, chosen: np.ndarray, span: int) -> tuple[np.ndarray, list[np.ndarray]]:
+    """The slots of the rows that leave, and the words about them."""
+    _, rows, _, meta, heap = side.tables
+    slots, dues = np.empty(len(side), np.int64), np.empty(len(side), np.int64)
+    found = take_at_slots(rows, heap, meta, chosen, slots, dues)
+    slots = slots[:found]
+    starts = rows[slots, SINCE]
+    ends = rows[slots, LAST] if rows.shape[1] > LAST else starts + span
+    words = [~rows[slots, HERE], starts, ends, dues[:found], rows[slots, AFTER] & 1]
+    rows[slots, HERE] = 0
+    return slots, words

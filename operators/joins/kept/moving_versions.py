@@ -1,0 +1,80 @@
+"""The state of a join with versions as columns: versions, and rows that wait for them, of bins that move."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from tokenring.engine import Batch, Schema, Time
+from tokenring.operators.joins.kept.joined_columns import RIGHT, JoinedColumns
+from tokenring.operators.joins.kept.moved_columns import MovedColumns, rows_table, waiting_table
+from tokenring.operators.joins.kept.moving_kernels import take_kept
+from tokenring.operators.joins.kept.side import Side
+from tokenring.operators.joins.kept.version_kernels import TIME, add_versions
+from tokenring.operators.migrate import Leaving, Table
+from tokenring.operators.state import LEAST, KeptTexts, Keys
+from tokenring.operators.state.moving import leaving_slots
+
+
+def versions_tables(columns: JoinedColumns, rows: Schema) -> list[Table]:
+    """What the state of a join with versions is as it moves. rows: the schema of the left side's messages."""
+    return [rows_table(columns, RIGHT, "time"), waiting_table(columns, rows)]
+
+
+class Waiting(Protocol):
+    """Rows of the left side that wait for versions."""
+
+    def take_out(self, leaving: Leaving, table: Table) -> Batch:
+        """Forget rows that leave, and return them, those of a message together."""
+
+    def put_in(self, table: Batch) -> Time:
+        """Let rows wait that did elsewhere; returns the least of their times, COMPLETE if there are none."""
+
+
+class MovingVersions:
+    """One worker's part of a join with versions, as bins leave and come."""
+
+    __slots__ = ("_changed", "_keys", "_moved", "_side", "_tables", "_waiting")
+
+    def __init__(
+        self,
+        columns: JoinedColumns,
+        rows: Schema,
+        keys: Keys,
+        side: Side,
+        waiting: Waiting,
+        texts: KeptTexts | None = None,
+        changed: Callable[[], None] = lambda: None,
+    ) -> None:
+        """side: the versions. texts: where a compiled join has theirs. changed: to be called when there are more."""
+        self._keys, self._side, self._waiting, self._changed = keys, side, waiting, changed
+        self._tables = versions_tables(columns, rows)
+        self._moved = MovedColumns(self._tables[0], side.store, texts, columns.on[RIGHT])
+
+    def take_out(self, leaving: Leaving) -> Sequence[Batch]:
+        """See Moves."""
+        slots = leaving_slots(self._keys, leaving, self._keys.schema.names)
+        heads, links, free, meta, _ = self._side.tables
+        places, owners = np.empty(len(self._side), np.int64), np.empty(len(self._side), np.int64)
+        found = take_kept(heads, 1, links, free, meta, slots, places, owners)
+        places, owners = places[:found][::-1], owners[:found][::-1]  # of each key the earliest first
+        versions = self._moved.taken(self._keys.columns(owners), places, [links[places, TIME]])
+        self._keys.remove(slots)
+        return [versions, self._waiting.take_out(leaving, self._tables[1])]
+
+    def put_in(self, tables: Sequence[Batch]) -> Time:
+        """See Moves. Output is pending at the times of rows that wait."""
+        versions, rows = tables
+        side = self._side
+        slots = self._keys.slots(versions, self._tables[0].key)
+        side.have_slots(self._keys.capacity)
+        side.reserve(versions.rows)
+        heads, links, free, meta, _ = side.tables
+        places = np.empty(versions.rows, np.int64)
+        add_versions(
+            heads, links, free, meta, slots, np.ascontiguousarray(versions.words("time")), LEAST, places, places[:0]
+        )
+        self._moved.put(places, versions, len(links))
+        least = self._waiting.put_in(rows)
+        self._changed()
+        return least

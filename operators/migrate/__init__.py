@@ -1,0 +1,35 @@
+"""Live migration: keyed state in bins that move between workers while the stream goes on (Megaphone)."""
+
+from tokenring.operators.migrate.answering import Migrating
+from tokenring.operators.migrate.asking import bins_of
+from tokenring.operators.migrate.bins import Bins, Leaving, key_words
+from tokenring.operators.migrate.moves import DUE, Moves, Table, offer, offers_to, state_moves
+from tokenring.operators.migrate.placement import Change, Finished, Placement, Placements, Waiting
+from tokenring.operators.migrate.plans import PLANS, Step
+from tokenring.operators.migrate.rebalance import Balance, Rebalance
+from tokenring.operators.migrate.used import has_bins, use_bins
+
+__all__ = [
+    "Balance",
+    "Bins",
+    "Change",
+    "Finished",
+    "DUE",
+    "Leaving",
+    "Migrating",
+    "Moves",
+    "PLANS",
+    "Placement",
+    "Placements",
+    "Rebalance",
+    "Step",
+    "Table",
+    "Waiting",
+    "bins_of",
+    "has_bins",
+    "key_words",
+    "offer",
+    "offers_to",
+    "state_moves",
+    "use_bins",
+]

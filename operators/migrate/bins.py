@@ -1,0 +1,84 @@
+"""Bins: what keyed state moves by, 2^k of them; a key's bin is the high bits of the hash that an exchange goes by."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tokenring.engine import COLUMN, WORDS, Batch, UsageError, int64, kernel, void
+from tokenring.engine.columns import Kind, hash_keys, heap_address
+from tokenring.engine.compiled import address_of, route
+
+MOST_BINS = 1 << 16
+
+
+@kernel(void(COLUMN, int64, WORDS))
+def _bins_of(keys, count, bins):  # type: ignore[no-untyped-def]
+    for row in range(len(keys)):
+        bins[row] = route(keys[row], count)
+
+
+class Bins:
+    """How many bins a dataflow has, and which one a key is in: the same on all workers."""
+
+    __slots__ = ("count",)
+
+    def __init__(self, count: int) -> None:
+        """UsageError unless it is a power of two, from 1 to MOST_BINS."""
+        if not 1 <= count <= MOST_BINS or count & (count - 1):
+            raise UsageError(f"bins={count}: keyed state moves in a power of two of bins, from 1 to {MOST_BINS}")
+        self.count = count
+
+    def of(self, batch: Batch, key: Sequence[str]) -> np.ndarray:
+        """The bin of each row's key, int64 (rows,); key: its columns, in the order in which an exchange has them."""
+        return self.of_words(key_words(batch, key))
+
+    def of_words(self, keys: np.ndarray) -> np.ndarray:
+        """The bins of keys of one column of integers, booleans or instants: of int64 (keys,), int64 (keys,)."""
+        bins = np.empty(len(keys), np.int64)
+        _bins_of(np.ascontiguousarray(keys), self.count, bins)
+        return bins
+
+
+def is_hashed(kinds: Sequence[Kind]) -> bool:
+    """Whether rows whose key is columns of these kinds go by a hash of it, rather than by the key itself."""
+    return len(kinds) > 1 or kinds[0].is_text or kinds[0].name == "float64"
+
+
+def key_words(batch: Batch, key: Sequence[str]) -> np.ndarray:
+    """What the rows of a batch are spread by: the key itself, or a hash of it, int64 (rows,)."""
+    at = [batch.schema.position(name) for name in key]
+    kinds = [batch.schema.kinds[position] for position in at]
+    columns = [np.ascontiguousarray(batch.columns[position]).view(np.int64) for position in at]
+    if not is_hashed(kinds):
+        return columns[0]
+    heaps = [0] * len(at)
+    for place, position in enumerate(at):
+        heap = batch.heaps[position] if batch.schema.has_text else None
+        if heap is not None and kinds[place].is_text:
+            heaps[place] = heap_address(heap)
+    floats = [int(kind.name == "float64") for kind in kinds]
+    addresses = np.array([address_of(column) for column in columns], np.int64)
+    hashes = np.empty(batch.rows, np.int64)
+    hash_keys(addresses, np.array(heaps, np.int64), np.array(floats, np.int64), hashes)
+    return hashes
+
+
+class Leaving:
+    """The bins that leave a worker, as one asks whether a key is in one of them."""
+
+    __slots__ = ("_bins", "_leave")
+
+    def __init__(self, bins: Bins, leave: np.ndarray) -> None:
+        """leave: bool (bins,)."""
+        self._bins = bins
+        self._leave = leave
+
+    def rows(self, batch: Batch, key: Sequence[str]) -> np.ndarray:
+        """Whether the key of each row leaves, bool (rows,); key: its columns, in the order of the exchange."""
+        chosen: np.ndarray = self._leave[self._bins.of(batch, key)]
+        return chosen
+
+    def words(self, keys: np.ndarray) -> np.ndarray:
+        """The same of keys of one column of integers, booleans or instants: of int64 (keys,), bool (keys,)."""
+        chosen: np.ndarray = self._leave[self._bins.of_words(keys)]
+        return chosen

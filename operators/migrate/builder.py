@@ -1,0 +1,173 @@
+"""The builder of operators where keyed state moves: an exchange by a key goes by bins, and the key's state with it."""
+
+from collections.abc import Callable
+from typing import Any
+
+from tokenring.engine import (
+    Broadcast,
+    Exchange,
+    GraphError,
+    Notify,
+    OperatorBuilder,
+    OperatorContext,
+    Pact,
+    PathSummary,
+    Pipeline,
+    Schema,
+    Stream,
+)
+from tokenring.engine.compiled import Compiled
+from tokenring.operators.migrate.mover import MOVED, Mover, with_to
+from tokenring.operators.migrate.moves import DUE, Offered, Table, offers_to
+from tokenring.operators.migrate.placement import Placement
+from tokenring.operators.migrate.steering import TO, Steering
+
+_CURE = "; or declare the dataflow without bins="
+
+
+class MigratingBuilder(OperatorBuilder[Any]):
+    """Declares an operator whose keyed state, if it has any, moves by bins."""
+
+    def __init__(self, scope: Any, name: str, notify: Notify = Notify.ALWAYS) -> None:
+        super().__init__(scope, name, notify)
+        self._name = name
+        self._mover: Mover | None = None
+        self._declared: tuple[Table, ...] | None = None
+        self._made: list[Stream] = []
+
+    def input(self, stream: Stream, pact: Pact | None = None) -> int:
+        """See OperatorBuilder. GraphError for an exchange in a loop, and for one that is declared after an output."""
+        if not isinstance(pact, Exchange) or not pact.key_crosses:
+            return super().input(stream, pact)
+        if self._scope.depth > 1:
+            raise GraphError(
+                f"operator {self._spec.name!r}: keyed state does not move in {self._scope.describe()}, whose times are "
+                f"tuples; lead the stream out of the loop first{_CURE}"
+            )
+        steered = self._steered(stream, pact)
+        names = pact.columns if pact.columns is not None else stream.schema.names
+        return super().input(steered, Exchange(TO, (*names,), key_crosses=False))
+
+    def _steered(self, stream: Stream, pact: Exchange) -> Stream:
+        """The stream through F, which is declared before this operator, though that has begun."""
+        operators = self._scope.graph.operators
+        if operators[-1] is not self._spec or self._spec.outputs:
+            raise GraphError(
+                f"operator {self._spec.name!r}: where keyed state moves, inputs are declared right behind the "
+                f"operator, before its outputs and before other operators{_CURE}"
+            )
+        operators.pop()
+        try:
+            if self._mover is None:
+                self._begin()
+            return self._steer(stream, pact)
+        finally:
+            self.number = len(operators)
+            operators.append(self._spec)
+
+    def _begin(self) -> None:
+        """M and A."""
+        placement = self._scope.kept(Placement)
+        self._mover = mover = placement.mover(self._spec.name)
+        self._sender: OperatorBuilder[Any] = OperatorBuilder(self._scope, f"{self._name}.move", Notify.IF_TOKEN)
+        self._sender.input(placement.changes, Broadcast())
+        self._receiver: OperatorBuilder[Any] = OperatorBuilder(self._scope, f"{self._name}.arrive", Notify.IF_TOKEN)
+        self._receiver.input(self._sender.output(MOVED))
+        self._ready: Stream = self._receiver.output(MOVED)
+        self._due: Stream = self._receiver.output(DUE)
+        self._sender.build(mover.sending)
+        self._receiver.build(mover.arriving)
+
+    def _steer(self, stream: Stream, pact: Exchange) -> Stream:
+        mover = self._mover
+        assert mover is not None
+        number = len(mover.steerings)
+        steering = Steering(stream.schema, pact.keys)
+        mover.steerings.append(steering)
+        builder: OperatorBuilder[Any] = OperatorBuilder(
+            self._scope, f"{self._name}.steer" + (f".{number}" if number else ""), Notify.ALWAYS
+        )
+        steering.number = builder.number
+        builder.input(stream)
+        builder.input(self._ready)
+        steered: Stream = builder.output(steering.schema)
+        placement = self._scope.kept(Placement)
+
+        def asked() -> None:
+            mover.asked()
+            placement.asked()
+
+        if builder.can_be_compiled_with_texts:
+            builder.build_compiled(lambda context: steering.compiled(mover.versions, asked), texts=True)
+        else:
+            builder.build(steering.constructor(mover.versions, asked))
+        return steered
+
+    def output(
+        self, schema: Schema, summaries: dict[int, PathSummary | None] | None = None, *, only: bool = False
+    ) -> Any:
+        """See OperatorBuilder."""
+        self._made.append(super().output(schema, summaries, only=only))
+        return self._made[-1]
+
+    def state_moves(self, tables: tuple[Table, ...], pends: bool) -> bool:
+        """See `state_moves` of moves."""
+        self._declared = tables
+        mover = self._mover
+        if mover is None:
+            return False
+        mover.tables = tables
+        for table in tables:
+            made: Stream = self._sender.output(with_to(table.schema))
+            self._receiver.input(made, Exchange(TO, None, key_crosses=False))
+        if pends:
+            super().input(self._due, Pipeline())
+        return pends
+
+    def build(self, constructor: Callable[..., Any]) -> None:
+        """See OperatorBuilder. GraphError for an operator that does not say how its state moves."""
+        super().build(self._offering(constructor))
+        self._watch()
+
+    def build_compiled(
+        self, constructor: Callable[..., Compiled], texts: bool = False, reads_texts: bool = True
+    ) -> None:
+        """See OperatorBuilder. GraphError for an operator that does not say how its state moves."""
+        super().build_compiled(self._offering(constructor), texts, reads_texts)
+        self._watch()
+
+    def _offering(self, constructor: Callable[..., Any]) -> Callable[..., Any]:
+        mover = self._mover
+        if mover is None:
+            return constructor
+        if self._declared is None:
+            raise GraphError(
+                f"operator {self._spec.name!r} exchanges rows by a key and does not say how its state moves: call "
+                f"state_moves(builder, tables) behind its inputs{_CURE}"
+            )
+        return _Offering(constructor, mover)
+
+    def _watch(self) -> None:
+        """What tells M how far the operator is."""
+        mover = self._mover
+        if mover is None:
+            return
+        inputs = range(0 if self._made else len(self._spec.inputs))
+        mover.probes.extend([*map(self._scope.probe, self._made), *map(self.probe, inputs)])
+
+
+class _Offering:
+    """A constructor whose offer goes to the mover."""
+
+    def __init__(self, constructor: Callable[..., Any], mover: Mover) -> None:
+        self._constructor, self._mover = constructor, mover
+        self.__code__ = getattr(constructor, "__code__", None)
+
+    def __call__(self, context: OperatorContext, *tokens: Any) -> Any:
+        offered: Offered = self._mover.offered
+        offered.clear()
+        with offers_to(offered):
+            made = self._constructor(context, *tokens)
+        if self._mover.tables:
+            _ = self._mover.moves  # GraphError if none was offered
+        return made

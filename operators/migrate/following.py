@@ -1,0 +1,28 @@
+"""Which routing operators get rows that others have routed: how far theirs are says nothing of the control stream."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tokenring.operators.migrate.steer import FOLLOWS
+from tokenring.operators.migrate.steering import Steering
+
+
+def mark_following(operators: Sequence[Any], steered: Mapping[int, Steering]) -> None:
+    """Mark those behind others. operators: all of the graph; steered: F's, by their operators' numbers.
+
+    What others have routed comes no further than the control stream is, which waits for rows itself: their frontiers
+    must not move it on. If each is behind another, around a loop, none is marked.
+    """
+    behind: list[Steering] = []
+    for number, steering in steered.items():
+        seen, to_do = set(), [one.origin.operator for one in operators[number].inputs[:1]]
+        while to_do:
+            at = to_do.pop()
+            if at in steered:
+                behind.append(steering)
+                break
+            if at not in seen:
+                seen.add(at)
+                to_do += [one.origin.operator for one in operators[at].inputs]
+    for steering in behind if len(behind) < len(steered) else ():
+        steering.words[FOLLOWS] = 1

@@ -1,0 +1,185 @@
+"""M and A: state of bins leaves one worker and arrives at another, at exactly the time from which rows go there.
+
+M hears of each change, and holds the right to send state at its time until the operator has nothing earlier to do; then
+it takes the state out and sends it, and gives the right up. A puts in what has come once nothing more can come at that
+time, and holds back the frontier that the routing operators look at until then. (Megaphone, section 3.3, where the two
+are parts of F and S.)
+"""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from time import monotonic_ns
+from typing import Any, NamedTuple
+
+import numpy as np
+from sortedcontainers import SortedDict
+
+from tokenring.engine import (
+    COMPLETE,
+    Batch,
+    GraphError,
+    InputPort,
+    OperatorContext,
+    OutputPort,
+    Probe,
+    Schema,
+    Time,
+    Token,
+)
+from tokenring.operators.migrate.bins import MOST_BINS, Bins, Leaving
+from tokenring.operators.migrate.moves import DUE, Moves, Offered, Table
+from tokenring.operators.migrate.steer import ASK_MOVED, NEVER, REACHED
+from tokenring.operators.migrate.steering import TO, Steering, with_column
+from tokenring.operators.migrate.versions import Versions
+
+CHANGES = Schema("bin worker")
+"""Of the control stream: from the message's time on, `bin` is with `worker`."""
+MOVED = Schema("nothing")
+"""Of M's first output, on which nothing is sent."""
+
+
+class Sent(NamedTuple):
+    """One worker's part of a step, from when it heard of it until it had sent its state (monotonic)."""
+
+    time: Time
+    bins: int
+    heard_ns: int
+    sent_ns: int
+    rows: int
+    bytes: int
+
+
+class Mover:
+    """One operator's keyed state on one worker, as it moves."""
+
+    def __init__(self, name: str, bins: Bins, workers: np.ndarray, peers: int) -> None:
+        """workers: int64 (bins,), where each bin is at first."""
+        self.name = name
+        self.versions = Versions(bins, workers, peers)
+        self.steerings: list[Steering] = []
+        self.tables: tuple[Table, ...] = ()
+        self.offered = Offered()
+        self.probes: list[Probe] = []
+        self.rows_moved = self.bytes_moved = 0
+        """What this worker has sent away."""
+        self.sent: deque[Sent] = deque(maxlen=MOST_BINS)
+        self.woken: Callable[[], None] = lambda: None
+        """Runs M in the next step."""
+        self._index = -1
+
+    @property
+    def moves(self) -> Moves:
+        """What the operator's constructor offered. GraphError if it did not offer one thing."""
+        if len(self.offered) != 1:
+            raise GraphError(
+                f"operator {self.name!r}: its constructor offered {len(self.offered)} states; one that is declared "
+                f"with tables is to offer(moves) once"
+            )
+        return self.offered[0]
+
+    def has_come_to(self, time: Time) -> bool:
+        """Whether the operator, on all workers, has done all that is before `time`."""
+        return all([not probe.less_than(time) for probe in self.probes])
+
+    def sending(self, context: OperatorContext, *tokens: Token) -> Callable[..., None]:
+        """The constructor of M: one input, the control stream; one output of nothing, then one for each table."""
+        for token in tokens:
+            token.drop()
+        self.woken, self._index = context.activate, context.worker_index
+        pending: SortedDict = SortedDict()  # time -> when it was heard of; tokens, one a table
+
+        def logic(changes: InputPort, *outputs: OutputPort) -> None:
+            for reference, batch in changes:
+                time = reference.time
+                self.versions.add(time, zip(batch["bin"].tolist(), batch["worker"].tolist(), strict=True))
+                if time not in pending:
+                    pending[time] = monotonic_ns(), [reference.retain(output) for output in range(len(outputs))]
+            while pending:
+                time = pending.peekitem(0)[0]
+                if changes.frontier <= time:
+                    break  # more may change at that time
+                if not self.has_come_to(time):
+                    self._wait_for(time)
+                    break
+                heard_ns, tokens = pending.popitem(0)[1]
+                rows, size = self.rows_moved, self.bytes_moved
+                bins = self._send(tokens, outputs)
+                rows, size = self.rows_moved - rows, self.bytes_moved - size
+                self.sent.append(Sent(time, bins, heard_ns, monotonic_ns(), rows, size))
+                self.versions.begin_next()
+                for token in tokens:
+                    token.drop()
+
+        return logic
+
+    def _wait_for(self, time: Time) -> None:
+        """Run M again when all rows before `time` have passed F; from then on it looks in each step."""
+        passed = True
+        for steering in self.steerings:
+            if steering.words[REACHED] < time:
+                steering.words[ASK_MOVED] = time
+                passed = False
+        if passed:
+            self.woken()
+
+    def _send(self, tokens: Sequence[Token], outputs: Sequence[OutputPort]) -> int:
+        """Send what leaves; how many bins do."""
+        versions = self.versions
+        leave = (versions.now == self._index) & (versions.following != self._index)
+        bins = int(leave.sum())
+        if not self.tables or not bins:
+            return bins
+        taken = self.moves.take_out(Leaving(versions.bins, leave))
+        keys = versions.keys_of(versions.following)
+        for table, batch, token, output in zip(self.tables, taken, tokens[1:], outputs[1:], strict=True):
+            if batch.rows:
+                to = keys[versions.bins.of(batch, table.key)]
+                output.give(token, with_column(batch, output.schema, to))
+                self.rows_moved += batch.rows
+                self.bytes_moved += sum([column.nbytes for column in batch.columns])
+        return bins
+
+    def arriving(self, context: OperatorContext, ready: Token, due: Token) -> Callable[..., None]:
+        """The constructor of A: inputs, that of nothing and one for each table; outputs, a frontier and what is due."""
+        ready.drop()
+        due.drop()
+        came: SortedDict = SortedDict()  # time -> tokens of both outputs, batches by table
+
+        def logic(*ports: Any) -> None:
+            *inputs, _, due_output = ports
+            for number, port in enumerate(inputs[1:]):
+                for reference, batch in port:
+                    time = reference.time
+                    if time not in came:
+                        came[time] = (reference.retain(0), reference.retain(1)), [[] for _ in self.tables]
+                    came[time][1][number].append(batch)
+            frontier = min([port.frontier for port in inputs])
+            while came and came.peekitem(0)[0] < frontier:
+                (held, right), batches = came.popitem(0)[1]
+                made = self.moves.put_in([
+                    Batch.concatenate(some) if some else _empty(table.schema)
+                    for table, some in zip(self.tables, batches, strict=True)
+                ])  # fmt: skip
+                if made < COMPLETE:
+                    due_output.give(right, Batch(DUE, {"due": np.array([made], np.int64)}))
+                held.drop()
+                right.drop()
+
+        return logic
+
+    def asked(self) -> None:
+        """F came to a time that M waits for: F asks no more, M looks."""
+        for steering in self.steerings:
+            words = steering.words
+            if words[ASK_MOVED] != NEVER and words[REACHED] >= words[ASK_MOVED]:
+                words[ASK_MOVED] = NEVER
+                self.woken()
+
+
+def _empty(schema: Schema) -> Batch:
+    return Batch(schema, {name: [] for name in schema.names})
+
+
+def with_to(schema: Schema) -> Schema:
+    """A table's schema as it travels."""
+    return Schema.of(schema.spec() | {TO: "int64"})

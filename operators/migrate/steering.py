@@ -1,0 +1,129 @@
+"""One worker's F of one input: what its kernels read, or the same in Python, and which thresholds it asks at."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from tokenring.engine import COMPLETE, MAX_TIME, Batch, InputPort, OperatorContext, OutputPort, Schema, Token
+from tokenring.engine.columns import Kind
+from tokenring.engine.compiled import Compiled, address_of, heap_of_words
+from tokenring.operators.migrate.bins import is_hashed
+from tokenring.operators.migrate.steer import (
+    ASK_KNOWN,
+    ASK_MOVED,
+    ASK_REACHED,
+    BINS,
+    FOLLOWS,
+    GREATEST,
+    KEY,
+    KEYS,
+    KNOWN,
+    NEVER,
+    POSITIONS,
+    REACHED,
+    TEXTS,
+    TOLD,
+    TOLD_WORDS,
+    VERSIONS,
+    WIDTH,
+    WORDS,
+    steer,
+)
+from tokenring.operators.migrate.versions import Versions
+
+TO = "#to"
+"""The column that rows go by: it does not cross."""
+
+
+class Steering:
+    """One worker's F of one input: its words, and what to do when they ask."""
+
+    def __init__(self, schema: Schema, key: Sequence[str]) -> None:
+        """schema: of the rows that come; key: the columns of the operator's key among them."""
+        self.schema = Schema.of(schema.spec() | {TO: "int64"})
+        self.key = tuple(key)
+        self.number = -1
+        """Of its operator in the graph (set where that is declared)."""
+        self.words = np.zeros(WORDS, np.int64)
+        kinds: list[Kind] = [schema.kind(name) for name in key]
+        positions = [schema.position(name) for name in key]
+        told = [(at, kind.is_text, kind.name == "float64") for at, kind in zip(positions, kinds, strict=True)]
+        self._positions = np.array([*range(len(schema)), 0], np.int64)
+        self._told = np.array(told, np.int64).reshape(-1, TOLD_WORDS)
+        words = self.words
+        words[WIDTH], words[POSITIONS] = len(schema), address_of(self._positions)
+        words[KEY] = -1 if is_hashed(kinds) else schema.position(key[0])
+        words[TOLD], words[KEYS] = address_of(self._told), len(key)
+        words[GREATEST] = words[ASK_REACHED] = words[ASK_MOVED] = words[ASK_KNOWN] = NEVER
+
+    def compiled(self, versions: Versions, asked: Callable[[], None]) -> Compiled:
+        """The operator in the inner loop. asked: called when a threshold was come to, which it is to move."""
+        words = self.words
+        words[VERSIONS], words[BINS] = address_of(versions.words), versions.bins.count
+        texts = heap_of_words()
+        words[TEXTS] = address_of(texts) if len(texts) else 0
+        return Compiled(steer, words, (words, versions, texts, self), asked)
+
+    def constructor(self, versions: Versions, asked: Callable[[], None]) -> Callable[..., Callable[..., None]]:
+        """The same in Python, where the inner loop cannot have it."""
+        words, schema, bins = self.words, self.schema, versions.bins
+
+        def construct(context: OperatorContext, token: Token) -> Callable[..., None]:
+            token.drop()
+            held: list[tuple[Token, Batch]] = []
+
+            def steered(batch: Batch, time: int) -> Batch:
+                numbers = bins.of(batch, self.key)
+                versions.saw(numbers)
+                to: np.ndarray = versions.at(time)[numbers]
+                return with_column(batch, schema, to)
+
+            def logic(rows: InputPort, ready: InputPort, output: OutputPort) -> None:
+                known = ready.frontier
+                still: list[tuple[Token, Batch]] = []
+                for token, batch in held:
+                    if token.time < known:
+                        output.give(token, steered(batch, token.time))
+                        token.drop()
+                    else:
+                        still.append((token, batch))
+                held[:] = still
+                for reference, batch in rows:
+                    words[GREATEST] = max(int(words[GREATEST]), reference.time)
+                    if reference.time < known:
+                        output.give(reference, steered(batch, reference.time))
+                    else:
+                        held.append((reference.retain(), batch))
+                words[KNOWN], words[REACHED] = known, rows.frontier
+                if _asks(words):
+                    asked()
+
+            return logic
+
+        return construct
+
+
+def come_to(words: np.ndarray) -> int:
+    """How far the rows of an F with these words are, as the control stream is to know it."""
+    reached = 0 if words[FOLLOWS] else int(words[REACHED]) % COMPLETE
+    return max(reached, int(words[GREATEST]))
+
+
+def is_over(words: np.ndarray) -> bool:
+    """Whether an F with these words keeps the control stream open no more."""
+    return bool(words[FOLLOWS] or words[REACHED] >= MAX_TIME)
+
+
+def _asks(words: np.ndarray) -> bool:
+    come_to = words[GREATEST] if words[FOLLOWS] else max(words[REACHED], words[GREATEST])
+    return (
+        (words[ASK_REACHED] != NEVER and come_to >= words[ASK_REACHED])
+        or (words[ASK_MOVED] != NEVER and words[REACHED] >= words[ASK_MOVED])
+        or (words[ASK_KNOWN] != NEVER and words[KNOWN] > words[ASK_KNOWN])
+    )
+
+
+def with_column(batch: Batch, schema: Schema, column: np.ndarray) -> Batch:
+    """The rows with one column more, of int64."""
+    heaps = (*batch.heaps, None) if schema.has_text else ()
+    return Batch.wrap(schema, (*batch.columns, column), batch.rows, heaps, batch)

@@ -1,0 +1,48 @@
+"""Which dataflows have their keyed state in bins: said once, before all else."""
+
+from collections.abc import Iterable
+
+from tokenring.engine import GraphError, Scope, UsageError
+from tokenring.operators.migrate.builder import MigratingBuilder
+from tokenring.operators.migrate.placement import Change, Placement
+from tokenring.operators.migrate.rebalance import Rebalance, keep_balanced
+
+
+def use_bins(
+    scope: Scope,
+    worker_index: int,
+    peers: int,
+    bins: int,
+    changes: Iterable[Change] = (),
+    rebalance: Rebalance | None = None,
+    sharing: int = 0,
+) -> Placement:
+    """Let the state of a dataflow's operators with a key lie in so many bins, a power of two. To be said before
+    anything else is declared: GraphError otherwise. changes: what is known beforehand of how bins move. rebalance: how
+    they are kept in balance. sharing: how many workers, the first ones, have bins at first (0: all). UsageError for
+    bins, or workers, that are not there, and for both of these. A group of one has nowhere to move state to, and
+    nothing is changed in it.
+    """
+    if scope.graph.operators:
+        raise GraphError(
+            f"dataflow {scope.graph.name!r}: its bins are said before anything is declared: say "
+            f"worker.dataflow(name, bins={bins})"
+        )
+    changes = list(changes)
+    if changes and rebalance is not None:
+        raise UsageError(
+            f"dataflow {scope.graph.name!r}: bins are moved at times that are known beforehand, or to keep their load "
+            f"in balance: leave moves= or rebalance= out"
+        )
+    placement = scope.kept(Placement)
+    placement.begin(scope, worker_index, peers, bins, changes, sharing)
+    if peers > 1:
+        if rebalance is not None:
+            keep_balanced(scope, placement, rebalance, peers)
+        scope.builder_class = MigratingBuilder
+    return placement
+
+
+def has_bins(scope: Scope) -> bool:
+    """Whether keyed state of a dataflow may move."""
+    return scope.root.builder_class is MigratingBuilder

@@ -1,0 +1,100 @@
+"""Versions: which worker each bin belongs to, from which time on; what one operator's rows are routed by."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from tokenring.engine import boolean, int64, kernel
+from tokenring.engine.compiled import address_of, key_of_worker
+from tokenring.operators.migrate.bins import Bins
+
+# Words of what kernels read. COUNT: of versions, the oldest first, in force from TIMES on. TABLES: the address of the
+# first one's row of a word a bin, an exchange's key that goes to the bin's worker. LOADS: rows seen a bin, of one
+# message in SAMPLED; SEEN: messages.
+# AS_HASHED: whether all bins are where an exchange by the key would have them, now and as far as is known.
+COUNT, TIMES, TABLES, LOADS, SEEN, AS_HASHED, VERSION_WORDS = range(7)
+GOLDEN = 0x61C8864680B583EB
+"""Of 2^64: multiples of it are spread evenly, so that messages which take turns are sampled alike."""
+SAMPLED = 16
+"""Rows of one message in so many are counted by bins: those for which `is_sampled`."""
+ALWAYS = -1  # when the first version began
+
+
+@kernel(boolean(int64))
+def is_sampled(seen):  # type: ignore[no-untyped-def]
+    """Whether the rows of the message of this number are counted."""
+    return ((seen * GOLDEN) >> 60) & (SAMPLED - 1) == 0
+
+
+class Versions:
+    """Where bins are, of one operator on one worker: as they are now, and from later times on as far as is known."""
+
+    def __init__(self, bins: Bins, workers: np.ndarray, peers: int) -> None:
+        """workers: int64 (bins,), where each bin is at first."""
+        self.bins = bins
+        self._keys = np.array([key_of_worker(peer, peers) for peer in range(peers)], np.int64)
+        self._times = np.full(2, ALWAYS, np.int64)
+        self._workers = [workers.copy()]
+        self._tables = self._keys[np.vstack([workers, workers])]
+        self.loads = np.zeros(bins.count, np.int64)
+        """Rows seen, a bin: of a sample."""
+        self.words = np.zeros(VERSION_WORDS, np.int64)
+        self.words[COUNT], self.words[LOADS] = 1, address_of(self.loads)
+        self._hashed = np.arange(bins.count) * peers // bins.count if bins.count % peers == 0 else None
+        self._link()
+
+    def _link(self) -> None:
+        self.words[TIMES], self.words[TABLES] = address_of(self._times), address_of(self._tables)
+        hashed = self._hashed if len(self._workers) == 1 else None
+        self.words[AS_HASHED] = hashed is not None and np.array_equal(self._workers[0], hashed)
+
+    def add(self, time: int, moved: Iterable[tuple[int, int]]) -> None:
+        """From `time` on, which is no earlier than any before, these bins are with these workers: (bin, worker)."""
+        last = len(self._workers) - 1
+        if last == 0 or self._times[last] != time:
+            last += 1
+            self._workers.append(self._workers[-1].copy())
+            if last == len(self._times):
+                self._times = np.concatenate((self._times, np.full(last, ALWAYS, np.int64)))
+                self._tables = np.vstack((self._tables, np.zeros_like(self._tables)))
+        for number, worker in moved:
+            self._workers[last][number] = worker
+        self._times[last], self._tables[last] = time, self._keys[self._workers[last]]
+        self._link()
+        self.words[COUNT] = last + 1
+
+    def begin_next(self) -> None:
+        """No row of a time before the second version's comes any more: that one is the first now."""
+        del self._workers[0]
+        count = len(self._workers)
+        self._times[:count], self._tables[:count] = self._times[1 : count + 1], self._tables[1 : count + 1]
+        self._times[0] = ALWAYS
+        self.words[COUNT] = count
+        self._link()
+
+    def saw(self, numbers: np.ndarray) -> None:
+        """A message with rows of these bins was routed: int64 (rows,)."""
+        self.words[SEEN] += 1
+        if is_sampled(int(self.words[SEEN])):
+            np.add.at(self.loads, numbers, 1)
+
+    @property
+    def now(self) -> np.ndarray:
+        """The worker of each bin, int64 (bins,), in the oldest version."""
+        return self._workers[0]
+
+    @property
+    def following(self) -> np.ndarray:
+        """The same of the next version."""
+        return self._workers[1]
+
+    def keys_of(self, workers: np.ndarray) -> np.ndarray:
+        """What an exchange's key has to be for rows to go to these workers: int64 (rows,)."""
+        keys: np.ndarray = self._keys[workers]
+        return keys
+
+    def at(self, time: int) -> np.ndarray:
+        """What an exchange's key has to be for rows of each bin in a message at `time`: int64 (bins,)."""
+        version = int(np.searchsorted(self._times[: len(self._workers)], time, "right")) - 1
+        table: np.ndarray = self._tables[version]
+        return table

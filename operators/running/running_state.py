@@ -1,0 +1,106 @@
+"""The state of running aggregates, and of the first rows of keys, in the worker's inner loop; and how it moves."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tokenring.engine import Schema
+from tokenring.engine.compiled import Entry, address_of
+from tokenring.operators.folds import ALL, BLOCK, FOLDS_WORDS, Accumulators, FoldTables, Plan
+from tokenring.operators.folds.moving import CompiledFolds, fold_kinds
+from tokenring.operators.mechanisms import CompiledLogic
+from tokenring.operators.migrate import Table, offer
+from tokenring.operators.running.moving_texts import MovingTextKeys
+from tokenring.operators.running.text_keys import TextKeys
+from tokenring.operators.state import NUMBERS_WORDS, SOURCE_WORDS, Keys, grown, link_numbers
+from tokenring.operators.state.moving import Kept, KeyedMoves, OneKey, tables_of
+
+# Words of its own: where keys and folds are. BY: the columns of the key among those that arrive. STAMPS: by slot the
+# call that has listed it. ROW, FOUND, LISTED: the row to go on with after there was no room, what was found before it,
+# and the message in whose first column that is, 0 outside of calls. PARTIAL: whether the words of state are sent, which
+# start anew with each message. QUICK: whether stretches can be folded. TEXT_KEYS: where TextKeys are.
+KEYS = 0
+FOLDED = NUMBERS_WORDS
+BY, BY_COUNT, SOURCES, SCRATCH, STAMPS, CALLS, ROW, FOUND, LISTED, PARTIAL, QUICK, WIDTH, TEXT_KEYS = \
+    range(FOLDED + FOLDS_WORDS, FOLDED + FOLDS_WORDS + 13)  # fmt: skip
+OWN_WORDS = TEXT_KEYS + 1
+SCRATCH_ROWS = 6
+
+
+def moved_tables(plan: Plan) -> list[Table]:
+    """The tables that running aggregates by key are as they move."""
+    return tables_of(plan.schema.select(plan.by), plan.by, fold_kinds(plan))
+
+
+def moved_group(plan: Plan) -> list[Table]:
+    """The same of all rows."""
+    return tables_of(Schema.of({ALL: "int64"}), (ALL,), fold_kinds(plan))
+
+
+def moved_keys(schema: Schema, by: Sequence[str]) -> list[Table]:
+    """The same of keys of which nothing else is kept."""
+    return tables_of(schema.select(by), by, [{}])
+
+
+class RunningState:
+    """One worker's keys and what is kept of them."""
+
+    def __init__(self, schema: Schema, by: Sequence[str], plan: Plan | None, moves: Sequence[Table] = ()) -> None:
+        """by: the key's columns; none for one group of all rows. moves: the tables that it is as it moves."""
+        self._texts = TextKeys(schema, by)
+        self._keys = Keys(self._texts.schema, by) if by else None
+        self._state = None if plan is None else Accumulators(plan)
+        self._tables = None if plan is None or self._state is None else FoldTables(plan, self._state)
+        self._stamps = np.zeros(64, np.int64)
+        self._by = np.array([schema.position(name) for name in by], np.int64)
+        self._sources = np.zeros((len(by), SOURCE_WORDS), np.int64)
+        self._scratch = np.zeros((SCRATCH_ROWS, BLOCK), np.int64)
+        self.words = words = np.zeros(OWN_WORDS, np.int64)
+        words[BY], words[BY_COUNT], words[SOURCES] = address_of(self._by), len(by), address_of(self._sources)
+        words[SCRATCH], words[WIDTH] = address_of(self._scratch), len(schema)
+        words[TEXT_KEYS] = self._texts.address
+        if self._state is not None and not by:
+            words[QUICK] = self._state.quick
+            self._start()
+        self._link()
+        if moves:
+            self._offer(schema, by, moves)
+
+    def _start(self) -> None:
+        """The group of all rows has none."""
+        assert self._state is not None
+        self._state.reset(np.zeros(1, np.int64), 1)
+
+    def _offer(self, schema: Schema, by: Sequence[str], moves: Sequence[Table]) -> None:
+        kept: Kept | None = None
+        if self._state is not None and self._tables is not None:
+            kept = CompiledFolds(self._state, self._tables, self.words, FOLDED, self._link)
+        if self._keys is None:
+            offer(KeyedMoves(moves, OneKey(self._start), kept, self._link))
+        else:
+            keys = MovingTextKeys(schema.select(by), self._keys, self._texts, by)
+            offer(KeyedMoves(moves, keys, kept, self._link))
+
+    def _link(self) -> None:
+        if self._keys is not None:
+            self._stamps = grown(self._stamps, self._keys.capacity)
+            link_numbers(self.words, KEYS, self._keys)
+        if self._tables is not None:
+            self._tables.link(self.words, FOLDED)
+        self.words[STAMPS] = address_of(self._stamps)
+
+    def _grow(self) -> None:
+        assert self._keys is not None
+        self._texts.grow()
+        self._keys.grow()
+        if self._tables is not None:
+            self._tables.make_room(self._keys.capacity)
+        self._link()
+
+    def _explain(self, _: int, operands: tuple[int, int, int]) -> Exception:
+        assert self._state is not None
+        return self._state.overflow(operands[0])
+
+    def logic(self, answers: Entry) -> CompiledLogic:
+        """What a driver calls; answers: one of the entries of this state."""
+        return CompiledLogic(self.words, answers, owners=(self,), make_room=self._grow, explain=self._explain)

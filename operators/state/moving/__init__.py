@@ -1,0 +1,26 @@
+"""Keyed state that moves between workers: a worker's keys by slot, and what is kept of slots, as tables of columns."""
+
+from tokenring.operators.state.moving.kept_words import KeptWords, word_tables
+from tokenring.operators.state.moving.key_slots import KeySlots, MovingKeys, OneKey, leaving_slots, live_slots
+from tokenring.operators.state.moving.keyed import Kept, KeyedMoves, Rows, no_more, rows_out, slots_by_table, tables_of
+from tokenring.operators.state.moving.waiting import RowsThatWait, Waiting, WaitingMoves
+
+__all__ = [
+    "KeptWords",
+    "RowsThatWait",
+    "Waiting",
+    "WaitingMoves",
+    "word_tables",
+    "Kept",
+    "KeySlots",
+    "KeyedMoves",
+    "MovingKeys",
+    "OneKey",
+    "Rows",
+    "leaving_slots",
+    "live_slots",
+    "no_more",
+    "rows_out",
+    "slots_by_table",
+    "tables_of",
+]

@@ -1,0 +1,235 @@
+"""What state is kept by: a program for each operator with a key, over two streams of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tokenring import operators
+from tokenring.engine import Batch, InputPort, Notify, OperatorContext, OutputPort, Schema, Stream, Token
+from tokenring.operators import (
+    Count,
+    CountDistinct,
+    First,
+    Last,
+    Max,
+    Mean,
+    Min,
+    Session,
+    Sliding,
+    Sum,
+    Tumbling,
+    aggregate,
+    col,
+)
+
+ROW = Schema.of({
+    "node": "int64", "name": "string", "weight": "float64", "left": "int64", "at": "int64", "id": "int64",
+    "ref": "int64",
+})  # fmt: skip
+"""Of both streams. `at`: the row's own time; `id`: another in each row of a stream; `ref`: some id of the other one."""
+
+
+class Program(NamedTuple):
+    """build: of both streams, the result. ordered: whether the result depends on the order of arrival, so that one
+    worker alone sends."""
+
+    build: Callable[[Stream, Stream], Stream]
+    ordered: bool = True
+
+
+def all_of(**more: Any) -> dict[str, Any]:
+    """Every aggregate that there is."""
+    return dict(
+        n=Count(), total=Sum("left"), most=Max("left"), least=Min("left"), mean=Mean("left"),
+        kinds=CountDistinct("left"), names=CountDistinct("name"), first=First("left", order="id"),
+        last=Last("left", order="id"), weight=Max("weight"), **more,
+    )  # fmt: skip
+
+
+def words(**more: Any) -> dict[str, Any]:
+    """Aggregates that kernels know of keys that are words."""
+    return dict(
+        n=Count(), total=Sum("left"), most=Max("left"), least=Min("left"), mean=Mean("left"),
+        first=First("left", order="id"), last=Last("left", order="id"), **more,
+    )  # fmt: skip
+
+
+def numbered(state: int | None, row: Any) -> Any:
+    """How many rows a key had before."""
+    n = (state or 0) + 1
+    return n, {"n": n}
+
+
+def sums(rows: Batch, starts: np.ndarray) -> dict[str, np.ndarray]:
+    """The sum of each key's rows."""
+    return {"total": np.add.reduceat(rows["left"], starts)}
+
+
+def numbers(stream: Stream) -> Stream:
+    """Without text."""
+    return operators.select(stream, "node", "left", "at", "id")
+
+
+def other(stream: Stream) -> Stream:
+    """The second stream's columns, by names of their own."""
+    return operators.select(
+        stream, node=col("node"), other_id=col("id"), other_name=col("name"), other_at=col("at"),
+        other_left=col("left"),
+    )  # fmt: skip
+
+
+def other_by_id(stream: Stream) -> Stream:
+    """The same without `node`."""
+    return operators.drop_columns(other(stream), "node")
+
+
+def intervals(stream: Stream) -> Stream:
+    """Of offers: open from `at` on, for `left` + 1."""
+    return operators.select(stream, "id", "at", asked=col("left"), until=col("at") + col("left") + 1)
+
+
+def last(stream: Stream) -> Stream:
+    """One version for each key and time."""
+    kept = aggregate(numbers(stream), "node", window=Tumbling("at", 1), other_left=Max("left"))
+    return operators.with_columns(kept, other_at=col("window_end"), other_name=col("node").cast("string"))
+
+
+JOINED = ["node", "name", "at", "other_name", "other_left"]
+def bursts(stream: Stream) -> Stream:
+    """Each row at its own time, those of a message together."""
+
+    def construct(context: OperatorContext, token: Token) -> Callable[..., None]:
+        token.drop()
+
+        def logic(rows: InputPort, output: OutputPort) -> None:
+            for reference, batch in rows:
+                held = reference.retain()
+                ascending = batch.take(np.argsort(batch["at"], kind="stable"))
+                output.give_each(held, ascending, ascending["at"])
+                held.drop()
+
+        return logic
+
+    return stream.unary("bursts", stream.schema, construct, notify=Notify.NEVER)
+
+
+WINDOWS = {"tumbling": Tumbling("at", 4), "sliding": Sliding("at", 6, 2), "session": Session("at", 3)}
+
+PROGRAMS: dict[str, Program] = {
+    "exchange": Program(lambda a, b: operators.exchange(a, "node name"), False),
+    "running": Program(lambda a, b: aggregate(numbers(a), "node", **words())),
+    "running all": Program(lambda a, b: aggregate(a, "node", **all_of())),
+    "running text": Program(lambda a, b: aggregate(a, "name", n=Count(), most=Max("left"))),
+    "running float": Program(lambda a, b: aggregate(a, "weight", n=Count(), most=Max("left"))),
+    "running two": Program(lambda a, b: aggregate(numbers(a), "node left", n=Count())),
+    "running text and number": Program(lambda a, b: aggregate(a, "node name", n=Count(), total=Sum("left"))),
+    "each": Program(lambda a, b: aggregate(numbers(a), "node", emit="each", n=Count(), total=Sum("left"))),
+    "final": Program(lambda a, b: aggregate(a, "node", emit="final", **all_of()), False),
+    "of all": Program(lambda a, b: aggregate(numbers(a), emit="final", n=Count(), total=Sum("left")), False),
+    **{
+        name: Program(lambda a, b, w=window: aggregate(numbers(a), "node", window=w, **words()), False)
+        for name, window in WINDOWS.items()
+    },
+    **{
+        f"{name} all": Program(lambda a, b, w=window: aggregate(a, "name node", window=w, **all_of()), False)
+        for name, window in WINDOWS.items()
+    },
+    "tumbling of all": Program(lambda a, b: aggregate(numbers(a), window=WINDOWS["tumbling"], n=Count()), False),
+    "sliding of all": Program(lambda a, b: aggregate(numbers(a), window=WINDOWS["sliding"], n=Count()), False),
+    "tumbling kinds": Program(
+        lambda a, b: aggregate(numbers(a), "node", window=WINDOWS["tumbling"], kinds=CountDistinct("left")), False
+    ),
+    "distinct": Program(lambda a, b: operators.select(operators.distinct(a, "node name"), "node", "name")),
+    "last_by": Program(lambda a, b: operators.last_by(a, "node", order="at")),
+    "last_by of numbers": Program(lambda a, b: operators.last_by(numbers(a), "node", order="at")),
+    "top": Program(lambda a, b: operators.top(numbers(a), "node", order="left", k=2, ties="at")),
+    "top with text": Program(lambda a, b: operators.top(a, "name", order="left", k=2, ties="at")),
+    "top of one": Program(lambda a, b: operators.top(a, "node", order="left", k=1, ties="at")),
+    "top by window": Program(
+        lambda a, b: operators.top(a, "node", order="left", k=2, ties="id", window=WINDOWS["tumbling"]),
+        False,
+    ),
+    "bursts": Program(lambda a, b: aggregate(bursts(numbers(a)), "node", emit="final", **words()), False),
+    "bursts by window": Program(
+        lambda a, b: aggregate(bursts(numbers(a)), "node", window=WINDOWS["sliding"], **words()), False
+    ),
+    "count": Program(lambda a, b: operators.count(a, "name")),
+    "scan": Program(lambda a, b: operators.scan(a, "node", numbered, Schema("n"))),
+    "reduce": Program(
+        lambda a, b: operators.reduce(numbers(a), "node", sums, Schema("total"), window=WINDOWS["tumbling"]), False
+    ),
+    "running_average": Program(lambda a, b: operators.running_average(numbers(a), "node", "left")),
+    "tumbling_average": Program(lambda a, b: operators.tumbling_average(numbers(a), "at", "left", 4), False),
+    "average_of_last": Program(
+        lambda a, b: operators.average_of_last(numbers(a), "node", "left", rows=2, order="at id"), False
+    ),
+    "word_count": Program(lambda a, b: operators.word_count(numbers(a), "node", "at")),
+    "best_offers": Program(
+        lambda a, b: operators.best_offers(
+            intervals(a), operators.select(b, "ref", "at", "left"), key="id", start="at", end="until",
+            threshold="asked", payload="asked", offer_key="ref", offer_time="at", offer_value="left",
+        ),
+        False,
+    ),
+    "join": Program(lambda a, b: operators.join(a, other(b), on="node", columns=JOINED), False),
+    **{
+        f"join {how} of a unique side": Program(
+            lambda a, b, h=how: operators.join(
+                a, other_by_id(b), left_on="ref", right_on="other_id", how=h, unique="right", columns=JOINED
+            ),
+            False,
+        )
+        for how in ("inner",)
+    },
+    "join of numbers": Program(
+        lambda a, b: operators.join(numbers(a), operators.select(b, "node", right=col("left")), on="node"), False
+    ),
+    **{
+        f"windowed {how}": Program(
+            lambda a, b, h=how: operators.join(
+                a, other(b), on="node", how=h, window=Tumbling("at", 4), right_time="other_at",
+                columns=None if h in ("semi", "anti") else JOINED,
+            ),
+            False,
+        )
+        for how in ("inner", "left", "full", "semi", "anti")
+    },
+    **{
+        f"interval {how}": Program(
+            lambda a, b, h=how: operators.interval_join(
+                a, other(b), on="node", how=h, left_time="at", right_time="other_at", upper=2, lower=-1,
+                columns=None if h in ("semi", "anti") else JOINED,
+            ),
+            False,
+        )
+        for how in ("inner", "left", "right", "full", "semi", "anti")
+    },
+    **{
+        f"interval {how} of a unique side": Program(
+            lambda a, b, h=how: operators.interval_join(
+                a, other_by_id(b), left_on="ref", right_on="other_id", how=h, left_time="at", right_time="other_at",
+                upper=2, lower=-1, unique="right", columns=JOINED,
+            ),
+            False,
+        )
+        for how in ("inner", "left")
+    },
+    **{
+        f"temporal {how}": Program(
+            lambda a, b, h=how: operators.temporal_join(
+                a, last(b), on="node", time="at", version_time="other_at", how=h, columns=JOINED
+            ),
+            False,
+        )
+        for how in ("inner", "left")
+    },
+    "look_up": Program(
+        lambda a, b: operators.look_up(
+            operators.select(a, "node"), "node", operators.distinct(operators.select(a, "node", x=col("node") * 2)), "x"
+        )
+    ),
+    "no_op": Program(lambda a, b: operators.no_op(a, "node"), False),
+}

@@ -1,0 +1,99 @@
+"""Workers that begin idle: no share of sources, and no bins until some are moved to them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import tokenring as tr
+
+_ROWS = 4_000
+
+
+def _program(worker: Any, moves: list[tuple[int, int, int]]) -> tuple[int, int, list[tuple[int, int, int]], list[int]]:
+    table = pa.table({"at": [*range(_ROWS)], "key": [at % 13 for at in range(_ROWS)]})
+    taken, folded = [0], [0]
+    with worker.dataflow("counts", bins=8, moves=moves) as scope:
+        rows = scope.read_arrow(table, time="at", batch_rows=100)
+        rows.for_each(lambda _, batch: taken.__setitem__(0, taken[0] + batch.rows))
+        counts = rows.aggregate("key", window=tr.Tumbling("at", 100), count=tr.Count())
+        counts.for_each(lambda _, batch: folded.__setitem__(0, folded[0] + batch.rows))
+        collected = counts.select("window_end", "key", "count").collect()
+        placement = scope.placement
+    at_first = placement.workers.tolist()
+    worker.run()
+    found = collected.columns()
+    rows_ = [*zip(*[found[name].tolist() for name in ("window_end", "key", "count")], strict=True)]
+    return taken[0], folded[0], rows_, at_first
+
+
+def test_idle_workers_get_no_rows_and_no_bins_until_some_are_moved_to_them() -> None:
+    alone = sorted(tr.execute(lambda worker: _program(worker, []), 1)[0][2])
+    without = tr.execute(lambda worker: _program(worker, []), workers=2, max_workers=3)
+    assert {*without[0][3]} == {0, 1}
+    assert [taken > 0 for taken, *_ in without] == [True, True, False]
+    assert [folded > 0 for _, folded, *_ in without] == [True, True, False]
+    there_and_back = [(1_000, number, 2) for number in range(8)] + [(3_000, number, number % 2) for number in range(8)]
+    moved = tr.execute(lambda worker: _program(worker, there_and_back), workers=2, max_workers=3)
+    assert [taken > 0 for taken, *_ in moved] == [True, True, False], "sources stay where they were"
+    assert moved[2][1] > 200, "all windows of two thousand times"
+    for parts in (without, moved):
+        assert sorted(row for *_, rows, _ in parts for row in rows) == alone
+
+
+def test_live_sources_are_polled_where_there_is_work_alone() -> None:
+    def program(worker: Any) -> int:
+        polled = 0
+
+        def poll() -> Any:
+            nonlocal polled
+            polled += 1
+            return tr.END_OF_STREAM
+
+        with worker.dataflow() as scope:
+            scope.from_callback(tr.Schema("n"), poll).probe()
+        worker.run()
+        return polled
+
+    assert tr.execute(program, workers=1, max_workers=3) == [1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"workers": 3, "max_workers": 2}, "max_workers=2 is less than workers=3"),
+        ({"max_workers": 2, "config": tr.Config(workers=2)}, "max_workers= and config= are both given"),
+    ],
+)
+def test_what_cannot_be_is_refused(settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(tr.ConfigError, match=re.escape(said)):
+        tr.execute(lambda worker: None, **settings)
+
+
+@pytest.mark.parametrize("idle", [-1, 2, 3])
+def test_somebody_has_work(idle: int) -> None:
+    with pytest.raises(tr.ConfigError, match="at least one is to have work"):
+        tr.Config(workers=2, idle=idle)
+
+
+def test_an_idle_worker_is_not_woken_for_what_others_publish() -> None:
+    def program(worker: Any) -> int:
+        sent = 0
+
+        def poll() -> Any:
+            nonlocal sent
+            sent += 1
+            return {"n": [sent]} if sent < 20_000 else tr.END_OF_STREAM
+
+        with worker.dataflow() as scope:
+            scope.from_callback(tr.Schema("n"), poll, time="n").probe()
+        before = worker.steps
+        worker.run()
+        return int(worker.steps - before)
+
+    busy, idle = tr.execute(program, workers=1, max_workers=2)
+    assert busy >= 20_000
+    assert 0 < idle < busy / 2, "it sleeps for moments, but at first"

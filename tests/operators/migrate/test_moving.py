@@ -1,0 +1,191 @@
+"""State moves at exactly its time, in groups of processes; what cannot be right is refused; kills end the run."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+import pytest
+
+import tokenring as tr
+from tests.operators.migrate.own_sums import VALUES, sums
+from tokenring.engine import Exchange, GraphError, Schema, UsageError, WorkerError
+from tokenring.operators import latest
+from tokenring.operators.migrate import Bins
+
+EPOCHS, KEYS, BINS = 12, 20, 8
+MOVES = [(5, 0, 1), (5, 1, 1), (7, 0, 0), (9, 7, 0), (10**6, 3, 1)]
+
+
+def run_sums(
+    worker: Any, moves: Any = (), feed: Any = None
+) -> tuple[list[tuple[int, int, int]], int]:
+    """What this worker saw: (epoch, key, total), and the rows of state that it sent away. feed(worker, handle, probe,
+    placement) sends instead of all workers together."""
+    seen: list[tuple[int, int, int]] = []
+    with worker.dataflow("sums", bins=BINS, moves=moves) as scope:
+        handle, rows = scope.new_input(VALUES)
+
+        def keep(context: Any) -> Any:
+            def logic(made: Any) -> None:
+                for reference, batch in made:
+                    seen.extend((reference.time, *row) for row in zip(*map(list, batch.columns), strict=True))
+
+            return logic
+
+        probe = sums(rows).sink("seen", keep)
+    (feed or feed_epochs)(worker, handle, probe, scope.placement)
+    handle.close()
+    worker.run()
+    return [(int(a), int(b), int(c)) for a, b, c in seen], scope.placement.rows_moved
+
+
+def test_rows_and_state_are_where_they_are_to_be_from_that_time_on() -> None:
+    parts = tr.execute(lambda worker: run_sums(worker, MOVES), 2)
+    assert sorted(parts[0][0] + parts[1][0]) == [(e, k, (e + 1) * k) for e in range(EPOCHS) for k in range(KEYS)]
+    bins = Bins(BINS).of(tr.Batch(VALUES, {"key": range(KEYS), "value": range(KEYS)}), ["key"])
+    at = {number: number * 2 // BINS for number in range(BINS)}
+    for epoch in range(EPOCHS):
+        at |= {number: worker for time, number, worker in MOVES if time == epoch}
+        for worker, (seen, _) in enumerate(parts):
+            assert {key for time, key, _ in seen if time == epoch} == {k for k in range(KEYS) if at[bins[k]] == worker}
+    assert sum(rows for _, rows in parts) > 0
+
+
+def feed_epochs(worker: Any, handle: Any, probe: Any, placement: Any) -> None:
+    """Some epochs, waited for now and then."""
+    for epoch in range(EPOCHS):
+        handle.advance_to(epoch)
+        if worker.index == 0:
+            handle.send({"key": range(KEYS), "value": range(KEYS)})
+        if epoch % 3 == 2:
+            handle.advance_to(epoch + 1)
+            worker.step_while(lambda epoch=epoch: probe.less_than(epoch + 1))
+
+
+def feed_until_moved(worker: Any, handle: Any, probe: Any, placement: Any) -> None:
+    """As many epochs as it takes until all bins have moved that worker 0 asks for."""
+    epoch = 0
+    while worker.index == 0 and (epoch < EPOCHS or placement.is_moving):
+        if epoch == 4:
+            placement.move([dict.fromkeys(range(BINS), 1), {0: 0}])
+        handle.send({"key": range(KEYS), "value": range(KEYS)})
+        epoch += 1
+        handle.advance_to(epoch)
+        worker.step_while(lambda epoch=epoch: probe.less_than(epoch))
+
+
+def test_bins_move_when_somebody_asks() -> None:
+    parts = tr.execute(lambda worker: run_sums(worker, feed=feed_until_moved), 2)
+    epochs = 1 + max(epoch for seen, _ in parts for epoch, _, _ in seen)
+    assert sorted(parts[0][0] + parts[1][0]) == [(e, k, (e + 1) * k) for e in range(epochs) for k in range(KEYS)]
+    assert parts[0][1] > 0
+    last = {key for time, key, _ in parts[0][0] if time == epochs - 1}
+    bins = Bins(BINS).of(tr.Batch(VALUES, {"key": range(KEYS), "value": range(KEYS)}), ["key"])
+    assert last == {key for key in range(KEYS) if bins[key] == 0}
+
+
+def test_one_worker_has_all_bins() -> None:
+    ((seen, rows),) = tr.execute(lambda worker: run_sums(worker, [(3, 0, 0)]), 1)
+    assert len(seen) == EPOCHS * KEYS
+    assert rows == 0
+
+
+def test_a_worker_killed_while_state_moves_ends_the_run() -> None:
+    def program(worker: Any) -> None:
+        def killed() -> None:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        with worker.dataflow("sums", bins=BINS, moves=[(2, number, 0) for number in range(BINS)]) as scope:
+            handle, rows = scope.new_input(VALUES)
+            probe = sums(rows, killed).probe()
+        for epoch in range(5):
+            handle.advance_to(epoch)
+            handle.send({"key": range(KEYS), "value": range(KEYS)})
+        handle.advance_to(6)
+        worker.step_while(lambda: probe.less_than(5))
+
+    with pytest.raises(WorkerError, match="worker 1"):
+        tr.execute(program, 2)
+
+
+REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
+    "no power of two": (lambda w: w.dataflow("x", bins=3).__enter__(), UsageError, "a power of two"),
+    "moves without bins": (lambda w: w.dataflow("x", moves=[(1, 0, 0)]).__enter__(), UsageError, "needs bins="),
+    "no such bin": (lambda w: w.dataflow("x", bins=4, moves=[(1, 4, 0)]).__enter__(), UsageError, "there is no bin 4"),
+    "no such worker": (lambda w: w.dataflow("x", bins=4, moves=[(1, 0, 2)]).__enter__(), UsageError, "workers are 0"),
+    "no such time": (lambda w: w.dataflow("x", bins=4, moves=[(-1, 0, 0)]).__enter__(), UsageError, "times go from 0"),
+    "another mechanism": (
+        lambda w: w.dataflow("x", mechanism="notifications", bins=4).__enter__(), UsageError, "not 'notifications'"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_is_refused(name: str) -> None:
+    declare, error, words = REFUSED[name]
+    with pytest.raises(error, match=words):
+        tr.execute(declare, 2)
+
+
+def declared(declare: Any) -> Any:
+    """A program with a dataflow in bins."""
+
+    def program(worker: Any) -> None:
+        with worker.dataflow("x", bins=4) as scope:
+            declare(scope, scope.new_input(VALUES)[1])
+
+    return program
+
+
+def in_a_loop(scope: Any, rows: Any) -> None:
+    with scope.loop("around") as loop:
+        sums(loop.enter(rows))
+
+
+def undeclared(scope: Any, rows: Any) -> None:
+    rows.unary("mine", VALUES, lambda context, token: None, Exchange("key"))
+
+
+def output_first(scope: Any, rows: Any) -> None:
+    builder = scope.operator("mine")
+    builder.output(VALUES)
+    builder.input(rows, Exchange("key"))
+
+
+@pytest.mark.parametrize(
+    ("declare", "words"),
+    [
+        (in_a_loop, "does not move in loop 'around'"),
+        (undeclared, "'mine' exchanges rows by a key and does not say how its state moves"),
+        (output_first, "inputs are declared right behind"),
+        (lambda scope, rows: latest(rows, "key"), "'latest' keeps the latest row of each key that arrives"),
+        (lambda scope, rows: sums(rows, offers=0), "'sums': its constructor offered 0 states"),
+        (lambda scope, rows: sums(rows, offers=2), "offered 2 states"),
+    ],
+)
+def test_what_does_not_say_how_its_state_moves_is_refused(declare: Any, words: str) -> None:
+    with pytest.raises(GraphError, match=words):
+        tr.execute(declared(declare), 2)
+
+
+def test_only_worker_0_moves_bins() -> None:
+    def program(worker: Any) -> None:
+        with worker.dataflow("x", bins=4) as scope:
+            sums(scope.new_input(VALUES)[1])
+        if worker.index == 1:
+            scope.placement.move([{0: 0}])
+
+    with pytest.raises(UsageError, match="this is worker 1"):
+        tr.execute(program, 2)
+
+
+def test_a_dataflow_without_bins_has_no_placement() -> None:
+    def program(worker: Any) -> None:
+        with worker.dataflow("x") as scope:
+            scope.new_input(Schema("value"))
+        _ = scope.placement
+
+    with pytest.raises(GraphError, match="declare it with bins"):
+        tr.execute(program, 1)

@@ -1,0 +1,177 @@
+"""Bins move as they are asked to, step by step, and each worker knows what became of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tokenring as tr
+from tests.operators.migrate.totals import ROWS, are_right, fed_until, totals
+from tokenring.operators.migrate import Placement, Placements
+
+KEYS = 40
+
+
+def facts(moves: Callable[[Placement], Any], worker: Any) -> Any:
+    """What a worker knows after a run."""
+    placement, seen, times = fed_until(worker, moves, KEYS)
+    return placement.workers.tolist(), [tuple(one) for one in placement.history], seen, times, placement.rows_moved
+
+
+def run(moves: Callable[[Placement], Any], workers: int) -> Any:
+    """All workers' facts, the totals being right."""
+    found = tr.execute(partial(facts, moves), workers=workers)
+    assert are_right([row for worker in found for row in worker[2]], KEYS, found[0][3])
+    return found
+
+
+def everything_to_the_last(plan: str, placement: Placement) -> None:
+    placement.move(np.full(16, placement.peers - 1), plan)
+
+
+@pytest.mark.parametrize(("plan", "steps"), [("", 8), ("batched:3", 3), ("all_at_once", 1), ("optimized", 8)])
+def test_a_target_is_come_to_in_the_steps_of_its_plan(plan: str, steps: int) -> None:
+    found = run(partial(everything_to_the_last, plan), 2)
+    assert all(workers == [1] * 16 for workers, *_ in found)
+    history, others = found[0][1], found[1][1]
+    assert len(history) == len(others) == steps
+    assert sum(bins for _, bins, *_ in history) == 8 and not any(bins for _, bins, *_ in others)
+    assert all(began < done for _, _, began, done, _, _ in history)
+    assert sum(rows for *_, rows, _ in history) == found[0][4] > 0 and found[1][4] == 0
+    assert sum(size for *_, size in history) == 8 * 2 * found[0][4]
+    assert [time for time, *_ in history] == [time for time, *_ in others] == sorted(time for time, *_ in history)
+
+
+def test_rows_go_to_the_new_worker_from_the_time_of_the_step() -> None:
+    found = run(lambda placement: placement.move({number: 1 for number in range(8)}), 3)
+    assert found[0][0] == [1] * 11 + [2] * 5
+    (*_, last) = found[0][1]
+    assert {row[3] for worker in found for row in worker[2] if row[0] >= last[0]} == {1, 2}
+    assert 0 in {row[3] for worker in found for row in worker[2] if row[0] < last[0]}
+
+
+def test_a_worker_is_drained_and_bins_are_evened_out_again() -> None:
+    def drain_and_even(placement: Placement) -> None:
+        assert placement.drain(1, "optimized") == 5  # the most that a worker sends
+        assert np.bincount(placement.planned, minlength=3).tolist() == [8, 0, 8]
+        placement.even("all_at_once")
+        assert sorted(np.bincount(placement.planned, minlength=3).tolist()) == [5, 5, 6]
+        assert placement.is_moving and placement.steps_left == 6
+
+    workers = run(drain_and_even, 3)[0][0]
+    assert sorted(np.bincount(workers, minlength=3).tolist()) == [5, 5, 6]
+
+
+def test_what_was_forgotten_does_not_begin() -> None:
+    def move_and_forget(placement: Placement) -> None:
+        placement.move([{0: 1}, {1: 1}])
+        assert placement.forget() == 2
+        placement.move({2: 1})
+        assert placement.move({2: 1}) == 0  # it is to be there already
+
+    assert run(move_and_forget, 2)[0][0] == [0, 0, 1, *[0] * 5, *[1] * 8]
+
+
+@pytest.mark.parametrize(
+    ("move", "said"),
+    [
+        (lambda placement: placement.move({16: 0}), "no bin 16: bins are 0 to 15"),
+        (lambda placement: placement.move({3: 2}), "bin 3 cannot be with worker 2: workers are 0 to 1"),
+        (lambda placement: placement.move({3: 1}, "flud"), "no plan 'flud'; did you mean 'fluid'"),
+        (lambda placement: placement.move([{3: 1}], "fluid"), "leave it out"),
+        (lambda placement: placement.move(np.zeros(4, np.int64)), r"\(16,\), not int64 \(4,\)"),
+        (lambda placement: placement.drain(2), "workers are 0 to 1"),
+        (lambda placement: placement.move({"3": 1}), "in integers"),
+    ],
+)
+def test_what_cannot_be_moved_is_refused(move: Callable[[Placement], Any], said: str) -> None:
+    placement = Placement()
+    begin(placement, 0, 2)
+    with pytest.raises(tr.UsageError, match=said if "\\" in said else re.escape(said)):
+        move(placement)
+    assert not placement.is_moving
+
+
+def begin(placement: Placement, index: int, peers: int) -> None:
+    """Let it belong to a dataflow."""
+    scope = tr.engine.Scope("moving")
+    placement.begin(scope, index, peers, 16)
+
+
+def test_other_workers_and_groups_of_one_do_not_move_bins() -> None:
+    other = Placement()
+    begin(other, 1, 2)
+    with pytest.raises(tr.UsageError, match="this is worker 1"):
+        other.move({3: 1})
+    alone = Placement()
+    begin(alone, 0, 1)
+    with pytest.raises(tr.UsageError, match="alone"):
+        alone.drain(0)
+    assert alone.even() == 0
+
+
+def test_while_rows_stand_still_it_says_what_is_waited_for() -> None:
+    def program(worker: tr.Worker) -> Any:
+        with worker.dataflow("totals", bins=4) as scope:
+            handle, rows = scope.new_input(ROWS)
+            probe = totals(rows).probe()
+            placement = scope.placement
+        said = None
+        handle.advance_to(7)
+        if worker.index == 0:
+            handle.send({"key": [1], "value": [1]})
+            worker.step_while(lambda: probe.less_than(7))
+            placement.move({0: 1})
+            worker.step_while(lambda: placement.waiting is None)
+            waiting = placement.waiting
+            assert waiting is not None and placement.is_moving and not placement.history
+            said = waiting.operator, waiting.frontier, waiting.time > 7
+        worker.barrier()
+        return said
+
+    assert tr.execute(program, workers=2)[0] == ("totals", 7, True)
+
+
+def test_what_had_not_begun_when_all_rows_had_come_is_left() -> None:
+    def program(worker: tr.Worker) -> Any:
+        with worker.dataflow("totals", bins=4) as scope:
+            handle, rows = scope.new_input(ROWS)
+            probe = totals(rows).probe()
+            placement = scope.placement
+        steps = [{0: 1}, {}, {1: 1}]
+        handle.advance_to(5)
+        if worker.index == 0:
+            handle.send({"key": [1], "value": [1]})
+            worker.step_while(lambda: probe.less_than(5))
+            assert placement.move(steps) == 2 and placement.left_of(steps) == 2
+            worker.step_while(lambda: placement.waiting is None)
+            assert placement.steps_left == 2  # the first waits for rows of its time
+        worker.barrier()
+        handle.close()
+        worker.run()
+        if worker.index == 0:
+            assert not placement.is_moving and placement.is_over
+            assert placement.move([{1: 0}]) == 0
+        return placement.left_of(steps)
+
+    assert tr.execute(program, workers=2)[0] == 1
+
+
+def test_placements_of_dataflows_that_are_done_are_forgotten() -> None:
+    def program(worker: tr.Worker) -> list[str]:
+        for name in ("first", "second"):
+            with worker.dataflow(name, bins=4) as scope:
+                handle, rows = scope.new_input(ROWS)
+                totals(rows)
+            assert list(worker.kept(Placements).named()) == [name]
+            if name == "first":
+                handle.close()
+                worker.step_while(lambda running=scope.running: not running.done)  # type: ignore[misc]
+        return [placement.scope.graph.name for placement in worker.kept(Placements)]
+
+    assert tr.execute(program, workers=2) == [["second"]] * 2
