@@ -17,6 +17,7 @@ if __name__ != "tokenring.engine":  # a second copy of all its modules, where th
     raise ImportError(f"{__name__} is a part of tokenring: import tokenring.engine", name=__name__)
 
 
+from tokenring.engine.background import RunningGroup
 from tokenring.engine.columns import (
     Batch,
     Kind,
@@ -29,7 +30,7 @@ from tokenring.engine.columns import (
     text_hash,
 )
 from tokenring.engine.data import InputPort, OutputPort, SendSession
-from tokenring.engine.declare import AnyStream, Feedback, Loop, OperatorBuilder, Scope, ScopeOf, Stream
+from tokenring.engine.declare import AnyStream, Feedback, Loop, OperatorBuilder, Part, Scope, ScopeOf, Stream
 from tokenring.engine.errors import (
     BrokenInvariant,
     ConfigError,
@@ -38,9 +39,12 @@ from tokenring.engine.errors import (
     GraphError,
     GraphMismatchError,
     KernelError,
+    MemoryBudgetError,
+    NegativeMultiplicityError,
     OperatorError,
     OutOfSharedMemory,
     PinnedTokenError,
+    ReadTimeError,
     SchemaError,
     SegmentError,
     TimeRegressionError,
@@ -65,7 +69,15 @@ from tokenring.engine.graph import (
     Updates,
 )
 from tokenring.engine.group import execute
-from tokenring.engine.running import InputGroup, InputHandle, OperatorContext, Probe, ProbeGroup
+from tokenring.engine.running import (
+    InputGroup,
+    InputHandle,
+    OperatorContext,
+    Probe,
+    ProbeGroup,
+    SendingWarning,
+    UnderWay,
+)
 from tokenring.engine.times import COMPLETE, MAX_TIME, Antichain, PathSummary, Time, less_equal
 from tokenring.engine.tokens import Token, TokenRef
 from tokenring.engine.worker import Config, Worker
@@ -118,6 +130,7 @@ __all__ = [
     "InputPort",
     "KernelCacheWarning",
     "KernelError",
+    "NegativeMultiplicityError",
     "KernelInWorkerWarning",
     "Kind",
     "Loop",
@@ -128,6 +141,7 @@ __all__ = [
     "OutOfSharedMemory",
     "OutputPort",
     "Pact",
+    "Part",
     "PathSummary",
     "PinnedTokenError",
     "Pipeline",
@@ -135,23 +149,28 @@ __all__ = [
     "ProbeGroup",
     "Route",
     "Schema",
+    "ReadTimeError",
+    "RunningGroup",
     "SchemaError",
     "Scope",
     "ScopeOf",
     "SegmentError",
     "SendSession",
+    "SendingWarning",
     "Signal",
     "Stream",
     "Strings",
     "Time",
     "TimeRegressionError",
     "Token",
+    "UnderWay",
     "Updates",
     "TokenError",
     "TokenRef",
     "TokenRingError",
     "UsageError",
     "Worker",
+    "MemoryBudgetError",
     "WorkerError",
     "WrongOutputError",
     "boolean",

@@ -5,11 +5,14 @@ TokenRingError
 ├── UsageError              the caller did something that the model does not allow
 │   ├── ConfigError         an option of the run has a value that cannot work
 │   ├── GraphError          the dataflow graph cannot be built (a cycle, a stream of another dataflow, ...)
+│   ├── NegativeMultiplicityError   a collection has rows fewer times than not at all
+│   ├── ReadTimeError       a time of an arrangement is not finished yet, or known no more
 │   ├── SchemaError         columns, dtypes or lengths do not fit
 │   └── TokenError          a token, token reference or session was misused
 │       ├── DroppedTokenError, ExpiredReferenceError, PinnedTokenError, WrongOutputError, TimeRegressionError
 ├── OperatorError           the code of an operator, or of a program, raised
 ├── GraphMismatchError      two workers built different graphs
+├── MemoryBudgetError       what the run keeps does not fit into its budget of memory
 ├── WorkerError             a worker process died
 └── GroupStopped            the group is being stopped (seen inside workers only)
 tokenring.shm.errors.KernelError      a kernel would have to be compiled in a worker
@@ -29,10 +32,13 @@ __all__ = [
     "GraphMismatchError",
     "GroupStopped",
     "KernelError",
+    "MemoryBudgetError",
+    "NegativeMultiplicityError",
     "NoSuchMethodError",
     "OperatorError",
     "OutOfSharedMemory",
     "PinnedTokenError",
+    "ReadTimeError",
     "SchemaError",
     "SegmentError",
     "SharedMemoryError",
@@ -63,6 +69,14 @@ class NoSuchMethodError(UsageError, AttributeError):
 
 class GraphError(UsageError):
     """The dataflow graph cannot be built as asked."""
+
+
+class NegativeMultiplicityError(UsageError):
+    """Of a row of a collection more was taken away than was there."""
+
+
+class ReadTimeError(UsageError):
+    """An arrangement cannot be read at a time: it is not finished yet, or what was then is forgotten."""
 
 
 class SchemaError(UsageError):
@@ -103,6 +117,10 @@ class GraphMismatchError(TokenRingError):
     def __init__(self, text: str, declared: Sequence[str] = ()) -> None:
         super().__init__(text)
         self.declared = declared
+
+
+class MemoryBudgetError(TokenRingError):
+    """The group's state does not fit into the memory that the run may take (`memory_bytes`)."""
 
 
 class WorkerError(TokenRingError):

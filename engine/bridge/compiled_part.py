@@ -127,6 +127,7 @@ class CompiledPart:
         """Let the loop run an operator of a dataflow of that name, with these tokens as its own."""
         row = operator.compiled
         self._operators[row] = operator, compiled
+        operator.state = compiled
         words = self.world.operators[row]
         words["logic"], words["state"] = compiled.logic.address, address_of(compiled.state)
         words["label"] = self._labels.address(operator.name, dataflow, compiled.logic.py_func)

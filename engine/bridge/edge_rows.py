@@ -132,6 +132,8 @@ class EdgeRows:
                 [(position, kind.is_text, kind.name == "float64") for position, kind in kinds], np.int64
             ).reshape(len(kinds), HASHED_WORDS)
             edge["hashed"], edge["hashed_columns"] = address_of(hashed), len(hashed)
+        elif carrier.left_behind:
+            edge["key"] = -1 - schema.position(carrier.left_behind)
         elif carrier.keys:
             edge["key"] = carrier.schema.position(carrier.keys[0])
 

@@ -21,7 +21,7 @@ from tokenring.shm.kernels import (
 )
 
 NO_HEAP = np.empty(0, np.uint8)
-_MINUS_ZERO = -(2**63)
+_SIGN, _INFINITY = -(2**63), 0x7FF << 52
 
 
 @kernel
@@ -156,7 +156,7 @@ def hash_keys(columns, heaps, floats, hashes):  # type: ignore[no-untyped-def]
     """A hash of each row's key, equal for equal keys on every worker.
 
     columns: int64 (columns,), their addresses; heaps: the same of those of text, 0 for others; floats: 1 for those of
-    floats, whose two zeros are one key; hashes: int64 (rows,).
+    floats, whose two zeros are one key, and all that are no number; hashes: int64 (rows,).
     """
     for row in range(len(hashes)):
         hashes[row] = 0
@@ -166,8 +166,10 @@ def hash_keys(columns, heaps, floats, hashes):  # type: ignore[no-untyped-def]
             word = words[row]
             if heap != 0:
                 word = text_hash(word, heap)
-            elif floats[column] != 0 and word == _MINUS_ZERO:
-                word = 0
+            elif floats[column] != 0:
+                magnitude = word & ~_SIGN
+                if magnitude == 0 or magnitude > _INFINITY:
+                    word = min(magnitude, _INFINITY + 1)
             mixed = (np.uint64(hashes[row]) ^ np.uint64(word)) * np.uint64(0xBF58476D1CE4E5B9)
             hashes[row] = np.int64(mixed ^ (mixed >> np.uint64(29)))
 

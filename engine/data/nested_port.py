@@ -16,7 +16,7 @@ class NestedInputPort(InputPort):
         """The least times that may still arrive here; empty if none. A time t is finished once no element is less or
         equal.
         """
-        return Antichain(self._tracker.nested_frontier(self.location), less_equal)
+        return Antichain.of_incomparable(self._tracker.nested_frontier(self.location), less_equal)
 
     def finished(self, time: Any) -> bool:
         """Whether no message at `time`, or at one that could result in it, can arrive here any more.

@@ -25,6 +25,7 @@ from tokenring.shm.queues import (
     commit_all,
     has_room,
     message_words,
+    next_set,
     queue_words,
     release_all,
     set_flag,
@@ -94,7 +95,7 @@ class DataPlane:
         self._sent = 0  # postponed pieces sent since
         self.backlog_limit_bytes = backlog_limit_bytes
         self.congested_flags = segment.address(layout.congested)
-        self._workers = layout.workers
+        self._flags = layout.workers + 1
 
     def add_channel(self, channel: Receiver) -> int:
         """Let messages for a channel be delivered; returns the number they carry."""
@@ -207,10 +208,16 @@ class DataPlane:
 
     @property
     def stops_sources(self) -> bool:
-        """Whether on some worker more than the limit waits: sources that do not look are not run then."""
-        return self._workers > 1 and bool(any_set(self.congested_flags, self._workers))
+        """Whether on some worker more than the limit waits, or memory is short: sources that do not look are not run
+        then."""
+        return bool(any_set(self.congested_flags, self._flags))
+
+    @property
+    def memory_is_short(self) -> bool:
+        """Whether the launcher asks sources to pause: the group is near its budget of memory."""
+        return bool(next_set(self.congested_flags, self._flags, self._flags - 1) >= 0)
 
     @property
     def congested(self) -> bool:
-        """Whether some worker has more waiting than the limit: sources should pause."""
-        return self.waiting or any_set(self.congested_flags, self._workers)
+        """Whether some worker has more waiting than the limit, or memory is short: sources should pause."""
+        return self.waiting or any_set(self.congested_flags, self._flags)

@@ -22,7 +22,7 @@ def needs_text_rows(schema: Schema, pact: Pact) -> bool:
     """Whether an edge that carries `schema` across workers has text, a key that is not one column of whole words, or
     more columns than there are kernels for (one that takes addresses serves any number).
     """
-    if isinstance(pact, Route):
+    if isinstance(pact, Route) or (isinstance(pact, Exchange) and not pact.key_crosses):
         return True
     if len(schema) > COLUMNS_COMPILED:
         return True
@@ -68,7 +68,7 @@ class TextRows:
 
     __slots__ = (
         *("_describe", "_floats", "_keys", "_keys_of_workers", "_plane", "_route", "is_broadcast", "is_hashed"),
-        *("is_routed", "key", "keys", "most_rows", "schema", "whole_rows"),
+        *("is_routed", "key", "keys", "left_behind", "most_rows", "schema", "whole_rows"),
     )
 
     def __init__(
@@ -80,7 +80,9 @@ class TextRows:
         self._describe = describe
         self.keys = pact.keys if isinstance(pact, Exchange) else ()
         """The names of the key's columns."""
-        self._keys = [schema.position(key) for key in self.keys]
+        self.left_behind = self.keys[0] if isinstance(pact, Exchange) and not pact.key_crosses else ""
+        """The column that rows go by, if it does not cross."""
+        self._keys = [] if self.left_behind else [schema.position(key) for key in self.keys]
         kinds = [schema.kinds[position] for position in self._keys]
         self._floats = np.array([kind.name == "float64" for kind in kinds], np.int64)
         self.is_hashed = _is_hashed(kinds)
@@ -103,6 +105,8 @@ class TextRows:
             rows.keys = np.empty(batch.rows, np.int64)
             heaps = _heaps_of(rows.batch)
             hash_keys(rows.columns[self._keys], heaps[self._keys], self._floats, rows.keys)
+        elif self.left_behind:
+            rows.keys = np.ascontiguousarray(batch.words(self.left_behind))
         elif self._keys:
             rows.keys = selected.columns[self._keys[0]].view(np.int64)
         elif self._route is not None:

@@ -2,7 +2,8 @@
 
 from tokenring.engine.declare.builder import OperatorBuilder
 from tokenring.engine.declare.feedback import Feedback
-from tokenring.engine.declare.scope import Loop, Scope
+from tokenring.engine.declare.part import Part
+from tokenring.engine.declare.scope import Loop, Scope, one_of
 from tokenring.engine.declare.scope_of import ScopeOf
 from tokenring.engine.declare.stream import AnyStream, Stream
 
@@ -11,7 +12,9 @@ __all__ = [
     "Feedback",
     "Loop",
     "OperatorBuilder",
+    "Part",
     "Scope",
     "ScopeOf",
     "Stream",
+    "one_of",
 ]

@@ -1,18 +1,19 @@
 """The scope of a dataflow under construction: where inputs, sources, operators, loops and probes are declared."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from tokenring.engine.columns import Schema
 from tokenring.engine.declare.builder import OperatorBuilder
 from tokenring.engine.declare.feedback import Feedback, relay
+from tokenring.engine.declare.part import Part
 from tokenring.engine.declare.stream import AnyStream, Stream
 from tokenring.engine.errors import GraphError, SchemaError
 from tokenring.engine.explain import Dataflow
-from tokenring.engine.graph import Constructor, Graph, Notify, Pipeline, Source, Target
-from tokenring.engine.running import InputHandle, Probe
+from tokenring.engine.graph import Constructor, Graph, Location, Notify, Pipeline, Source, Target
+from tokenring.engine.running import InputHandle, Probe, UnderWay
 from tokenring.engine.times import MOST_COORDINATES, enter_summary, leave_summary
 
 T = TypeVar("T")
@@ -25,15 +26,20 @@ class Scope:
     """Of which class its streams are: a library may give them methods."""
     loop_class: "type[Loop]"
     """Of which class its loops are."""
+    builder_class: type[Any] = OperatorBuilder
+    """Of which class the builders of its operators are."""
 
     def __init__(self, name: str) -> None:
         self.graph = Graph(name)
         self.probes: list[Probe] = []
+        self.watched: list[UnderWay] = []
         self.depth = 1
         """The number of coordinates of the scope's times."""
         self._open = True
         self._running: Dataflow | None = None
         self._kept: dict[Any, Any] = {}
+        self.worker_kept: dict[Any, Any] = {}
+        """What `kept_by_worker` finds (set by the worker)."""
 
     @property
     def root(self) -> "Scope":
@@ -44,11 +50,12 @@ class Scope:
         """The one object of that class that belongs to this dataflow, made by `kind()` when it is first asked for:
         where a library keeps what it has to know of a dataflow under construction.
         """
-        kept = self.root._kept
-        if kind not in kept:
-            kept[kind] = kind()
-        found: T = kept[kind]
-        return found
+        return one_of(self.root._kept, kind)
+
+    def kept_by_worker(self, kind: type[T]) -> T:
+        """The one object of that class that belongs to this worker, as `kept`: what its dataflows know of each other.
+        """
+        return one_of(self.root.worker_kept, kind)
 
     @property
     def running(self) -> Dataflow:
@@ -144,7 +151,8 @@ class Scope:
 
     def operator(self, name: str, notify: Notify = Notify.ALWAYS) -> OperatorBuilder[Stream]:
         """A builder for an operator with any number of inputs and outputs."""
-        return OperatorBuilder(self, name, notify)
+        builder: OperatorBuilder[Stream] = self.builder_class(self, name, notify)
+        return builder
 
     @contextmanager
     def loop(self, name: str = "loop") -> Iterator["Loop"]:
@@ -180,6 +188,23 @@ class Scope:
         return probe
 
 
+    def watch_messages(self, find: Callable[[Graph], Sequence[Location]]) -> UnderWay:
+        """A handle to what is under way to the inputs that `find(graph)` names when the graph is whole."""
+        self.require_open()
+        self.watched.append(UnderWay(find))
+        return self.watched[-1]
+
+    @contextmanager
+    def part(self) -> Iterator[Part]:
+        """What is declared inside the block, as a part of the dataflow. Parts may be within others."""
+        self.require_open()
+        part = Part(self)
+        try:
+            yield part
+        finally:
+            part.close()
+
+
 class Loop(Scope):
     """An iterative scope: a time in it is the time outside with a round appended, 0 on entry. Streams enter and leave.
 
@@ -188,8 +213,10 @@ class Loop(Scope):
 
     def __init__(self, parent: Scope, name: str) -> None:
         self.stream_class, self.loop_class = parent.stream_class, parent.loop_class
+        self.builder_class = parent.builder_class
         self.graph = parent.graph
         self.probes = parent.probes
+        self.watched = parent.watched
         self.depth = parent.depth + 1
         self.name = name
         self._parent = parent
@@ -240,3 +267,11 @@ class Loop(Scope):
 
 
 Scope.loop_class = Loop
+
+
+def one_of(kept: dict[Any, Any], kind: type[T]) -> T:
+    """The one object of a class among what is kept, made when it is first asked for."""
+    if kind not in kept:
+        kept[kind] = kind()
+    found: T = kept[kind]
+    return found

@@ -48,6 +48,23 @@ class Graph:
                 numbers[Source(number, port)] = len(numbers)
         return numbers
 
+    def inputs_behind(self, operator: int) -> list[Target]:
+        """All inputs that something an operator sends can come to, or what others make of it, but for the borders of
+        loops, where no message waits."""
+        readers: dict[int, list[Target]] = {}
+        for origin, target in self.edges():
+            readers.setdefault(origin.operator, []).append(target)
+        found: list[Target] = []
+        seen, to_do = {operator}, [operator]
+        while to_do:
+            for target in readers.get(to_do.pop(), ()):
+                if self.operators[target.operator].relay is None:
+                    found.append(target)
+                if target.operator not in seen:
+                    seen.add(target.operator)
+                    to_do.append(target.operator)
+        return found
+
     def describe(self, location: Source | Target) -> str:
         """A port in words."""
         side = "output" if isinstance(location, Source) else "input"

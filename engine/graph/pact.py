@@ -17,10 +17,12 @@ class Pipeline:
 class Exchange:
     """Each row goes to the worker that owns the value of its column `key`, or of several columns together. Only
     `columns` (default: all) cross. Integers, booleans and timestamps are quickest; text and several columns are hashed.
+    With `key_crosses=False`, for one such column, the key is left behind.
     """
 
     key: str | tuple[str, ...]
     columns: tuple[str, ...] | None = None
+    key_crosses: bool = True
 
     @property
     def keys(self) -> tuple[str, ...]:

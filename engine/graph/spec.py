@@ -113,6 +113,8 @@ def arriving_schema(schema: Schema, pact: Pact, name: str) -> Schema:
         )
     try:
         arriving = schema if pact.columns is None else schema.select(tuple(pact.columns))
+        if isinstance(pact, Exchange) and not pact.key_crosses:
+            return _without_key(arriving, schema, pact, name)
     except SchemaError as error:
         raise SchemaError(f"operator {name!r}: {error}") from None
     if isinstance(pact, Route):
@@ -127,6 +129,17 @@ def arriving_schema(schema: Schema, pact: Pact, name: str) -> Schema:
                     f"{did_you_mean(key, arriving.names)}"
                 )
     return arriving
+
+
+def _without_key(arriving: Schema, schema: Schema, pact: Exchange, name: str) -> Schema:
+    """What arrives where the key is left behind; GraphError for a key that would have to be hashed."""
+    kinds = [schema.kind(key) for key in pact.keys]
+    if len(kinds) != 1 or kinds[0].is_text or kinds[0].name == "float64":
+        raise GraphError(
+            f"operator {name!r}: the key of an exchange that leaves it behind is one column of integers, booleans or "
+            f"timestamps, not {pact.key!r}"
+        )
+    return arriving.select(tuple([column for column in arriving.names if column != pact.keys[0]]))
 
 
 def _require_numbers(schema: Schema, pact: Route, name: str) -> None:

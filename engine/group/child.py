@@ -8,12 +8,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from tokenring.engine import errors
-from tokenring.engine.ask import RequestedHolds, answer_questions
+from tokenring.engine.ask import KeptHold, Requests, answer_questions
 from tokenring.engine.errors import GraphMismatchError, GroupStopped, TokenRingError, UsageError
 from tokenring.engine.group.frames import write_message
 from tokenring.engine.group.linux import allow_tracing, die_with_parent
 from tokenring.engine.group.traces import trace_of
 from tokenring.engine.group.values import CURE
+from tokenring.engine.install import Installing, Removing
 from tokenring.engine.worker import Config, Worker
 from tokenring.shm.kernels import forbid_compilation
 from tokenring.shm.memory import Segment, text_space
@@ -22,6 +23,7 @@ from tokenring.shm.queues import ParkingLot
 Program = Callable[[Any], Any]
 """Of a worker, of the class that the group was told."""
 
+_REQUESTS: dict[str, Any] = {"hold": KeptHold, "install": Installing, "remove": Removing}
 _LONGEST_TEXT = 20_000  # of an error; of more, the middle is left out
 
 
@@ -53,7 +55,7 @@ def live(
         gc.freeze()
         gc.disable()
         worker = worker_class(segment, lot, index, config)
-        answer_questions(worker.inspection, launcher, RequestedHolds(worker, launcher).noticed)
+        answer_questions(worker.inspection, launcher, Requests(worker, launcher, _REQUESTS).noticed)
         worker.report = lambda value: _tell(pipe, index, "note", value)
         worker.publish = lambda one: write_message(pipe, {"kind": "publication", "value": list(one)})
         worker.ending.heeding = lambda: write_message(pipe, {"kind": "heeding"})

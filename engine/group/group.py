@@ -10,6 +10,8 @@ from contextlib import nullcontext, suppress
 from typing import Any
 
 from tokenring.engine import errors
+from tokenring.engine.budget import LOOK_S as BUDGET_LOOK_S
+from tokenring.engine.budget import BudgetWatch
 from tokenring.engine.errors import OperatorError, WorkerError
 from tokenring.engine.group.interrupts import Interrupts
 from tokenring.engine.group.processes import Process
@@ -29,7 +31,13 @@ class Group:
     """The workers' processes, results and failures."""
 
     def __init__(
-        self, segment: Segment, lot: ParkingLot, config: Config, interrupts: Interrupts, on_note: OnNote | None
+        self,
+        segment: Segment,
+        lot: ParkingLot,
+        config: Config,
+        interrupts: Interrupts,
+        on_note: OnNote | None,
+        budget: BudgetWatch | None = None,
     ) -> None:
         self.processes: list[Process] = []
         self._segment = segment
@@ -37,6 +45,7 @@ class Group:
         self._config = config
         self._interrupts = interrupts
         self._on_note = on_note
+        self._budget = budget
         self._selector = selectors.DefaultSelector()
         self._running: set[int] = set()
         self._attached = 0
@@ -45,22 +54,35 @@ class Group:
         self._results: dict[int, Any] = {}
         self._failures: dict[int, dict[str, Any]] = {}
         self._publications: list[Publication] = []
+        self._stopped = StoppedWatch()
 
-    def wait(self) -> list[Any]:
-        """Collect results until every worker has ended; raises for the first failure."""
+    def watch(self) -> None:
+        """All processes are there: hear of them from now on."""
         self._selector.register(self._interrupts.wake, selectors.EVENT_READ)
         for index, process in enumerate(self.processes):
             self._running.add(index)
             self._selector.register(process.reader.pipe, selectors.EVENT_READ, index)
             self._selector.register(process.pidfd, selectors.EVENT_READ, index)
-        stopped = StoppedWatch()
+        if self._budget is not None:
+            self._budget.start(lambda: [(index, self.processes[index].pid) for index in tuple(self._running)])
+
+    def poll(self, limit_s: float) -> None:
+        """Take in what workers tell, for so long if they tell nothing; raises for the first failure."""
+        self._take_in(limit_s)
+        self._stopped.look((index, self.processes[index].pid) for index in self._running)
+        if self._interrupts.noted:
+            self._interrupted()
+        if self._budget is not None and self._budget.failure is not None and not self._failures:
+            failure = self._budget.failure
+            told = {"kind": "error", "type": type(failure).__name__, "text": str(failure), "traceback": ""}
+            self._failures[self._config.workers] = told
+        if self._failures:
+            raise self._failure()
+
+    def wait(self) -> list[Any]:
+        """Collect results until every worker has ended; raises for the first failure."""
         while self._running:
-            self._take_in(LOOK_S)
-            stopped.look((index, self.processes[index].pid) for index in self._running)
-            if self._interrupts.noted:
-                self._interrupted()
-            if self._failures:
-                raise self._failure()
+            self.poll(LOOK_S if self._budget is None else BUDGET_LOOK_S)
         put_in_place(self._publications)  # now, and not before: all workers were right to their end
         return [self._results[index] for index in range(self._config.workers)]
 
@@ -105,8 +127,12 @@ class Group:
             self._interrupts.act()
             return
         self._interrupts.noted.clear()
-        self._is_stopping = True
         print("stopping: sources close, and what is under way is finished; again to end at once", file=sys.stderr)
+        self.ask_to_end()
+
+    def ask_to_end(self) -> None:
+        """Have sources close where they will."""
+        self._is_stopping = True
         poke(self._segment.address(self._segment.layout.ending), 1)
         wake_all(self._segment, self._lot)
 
@@ -143,7 +169,8 @@ class Group:
         declared = {at: found["declared"] for at, found in self._failures.items() if "declared" in found}
         difference = first_difference(declared) if "declared" in failure else ""
         error: Exception = kind(f"{failure['text']}: {difference}" if difference else failure["text"])
-        error.add_note(f"in worker process:\n{failure['traceback']}")
+        if failure["traceback"]:
+            error.add_note(f"in worker process:\n{failure['traceback']}")
         return error
 
     def _stop(self) -> None:
@@ -151,7 +178,9 @@ class Group:
         wake_all(self._segment, self._lot)
 
     def end(self) -> None:
-        """Leave no process and no descriptor behind."""
+        """Leave no process, no thread and no descriptor behind."""
+        if self._budget is not None:
+            self._budget.close()
         living = [process for process in self.processes if process.exit_code(wait=False) is None]
         if living:
             self._stop()

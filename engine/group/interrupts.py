@@ -68,6 +68,18 @@ class Interrupts(DeferredSignals):
         finally:
             self.hold()
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Within the block, which is ours within somebody else's, signals are noted again."""
+        if not self._is_main:
+            yield
+            return
+        try:
+            self.hold()
+            yield
+        finally:
+            self.let_go()
+
     def is_pythons_own(self) -> bool:
         """Whether nobody has said what the signal that was noted is to do."""
         return self.before.get(self.noted[0]) in _PYTHONS_OWN

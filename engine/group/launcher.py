@@ -8,12 +8,13 @@ dies stops the group; a launcher that dies takes its workers with it.
 import gc
 import logging
 import os
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, NoReturn
 
+from tokenring.engine.budget import BudgetWatch, require_budget
 from tokenring.engine.cores import Claims, place
 from tokenring.engine.errors import ConfigError
 from tokenring.engine.group.child import Program, flush_output, live
@@ -29,6 +30,7 @@ from tokenring.engine.worker import FORK, FORKSERVER, SPAWN, Config, Worker, usa
 from tokenring.shm.memory import Segment, reclaim
 from tokenring.shm.queues import ParkingLot
 
+_BACKLOGS = 8  # what waits for room may take one in so many parts of what a budget of memory leaves
 _log = logging.getLogger("tokenring")
 
 
@@ -39,15 +41,17 @@ def execute(
     on_note: Callable[[int, Any], None] | None = None,
     on_start: Callable[[list[int]], None] | None = None,
     start: str = "",
+    memory_bytes: int = 0,
     worker_class: type[Worker] = Worker,
 ) -> list[Any]:
     """Run `program(worker)` on every worker of a new group; returns what each returned, in order.
 
     workers: processes (default: one per usable core, within a cgroup's quota; or give a whole `config`). start: how
     they begin, see Config; forked processes have none of this one's threads, so what a thread pool of a library did
-    here (Polars) may hang there: a warning says so. on_note(worker, value) sees what workers `report`; on_start(pids)
-    the processes. Dataflows still running when the program returns are run to their end. worker_class: what the program
-    is given, a subclass of Worker that adds methods.
+    here (Polars) may hang there: a warning says so. memory_bytes: what the whole group may take, see Config.
+    on_note(worker, value) sees what workers `report`; on_start(pids) the processes. Dataflows still running when the
+    program returns are run to their end. worker_class: what the program is given, a subclass of Worker that adds
+    methods.
 
     What is returned or reported arrives equal and of the same type, NaN, tuples, integers of any size and keys of any
     kind included: None, bool, int, float, complex, str, bytes, bytearray, Decimal; list, tuple, dict, set, frozenset,
@@ -56,16 +60,39 @@ def execute(
     columns; Arrow tables, record batches and arrays. UsageError for all else (instances of other classes, named tuples,
     functions, data frames), naming the type and what to return. Nothing is pickled.
 
-    Raises OperatorError, UsageError subclasses, GraphMismatchError, WorkerError (a worker died), OutOfSharedMemory;
+    Raises OperatorError, UsageError subclasses, GraphMismatchError, WorkerError (a worker died), OutOfSharedMemory,
+    MemoryBudgetError (its state does not fit into memory_bytes);
     ConfigError where the system has too few files, processes or memory for so many workers. A signal that ends the
     process ends the group first, and whoever handles it is called where it is safe.
     """
+    with launched(program, workers, config, on_note, start, memory_bytes, worker_class) as (group, interrupts):
+        if on_start is not None:
+            with interrupts.let_through():
+                on_start([process.pid for process in group.processes])
+        return group.wait()
+
+
+@contextmanager
+def launched(
+    program: Program,
+    workers: int,
+    config: Config | None,
+    on_note: Callable[[int, Any], None] | None,
+    start: str,
+    memory_bytes: int,
+    worker_class: type[Worker],
+) -> Iterator[tuple[Group, Interrupts]]:
+    """A group that is there within the block, where signals are noted; see `execute`."""
     if config is None:
-        config = Config(workers=workers, start=start or FORK)
+        config = Config(workers=workers, start=start or FORK, memory_bytes=memory_bytes)
     elif workers not in (0, config.workers):
         raise ConfigError(f"workers={workers} contradicts config.workers={config.workers}; give one of them")
     elif start not in ("", config.start):
         raise ConfigError(f"start={start!r} contradicts config.start={config.start!r}; give one of them")
+    elif memory_bytes not in (0, config.memory_bytes):
+        raise ConfigError(
+            f"memory_bytes={memory_bytes} contradicts config.memory_bytes={config.memory_bytes}; give one of them"
+        )
     require_no_start_within()
     told: dict[str, Any] = {}
     if config.start != FORK:
@@ -78,6 +105,11 @@ def execute(
             claims = undo.enter_context(Claims())
             placement = place(config.workers, config.pin, config.spin_us, usable_cores(), claims)
             config = replace(config, spin_us=placement.spin_us)
+            fixed_bytes = 0
+            if config.memory_bytes:
+                fixed_bytes = require_budget(config.memory_bytes, config.layout)
+                backlogs = (config.memory_bytes - fixed_bytes) // (_BACKLOGS * config.workers)
+                config = replace(config, backlog_bytes=min(config.backlog_bytes, backlogs))
             told |= {"cores": list(placement.cores)}
             _log.info("%s", placement)
             segment = Segment.create(config.layout)
@@ -86,7 +118,8 @@ def execute(
             lot = ParkingLot(config.workers, keep_names=True)
             undo.callback(lot.close)
             undo.callback(lot.unlink)
-            group = Group(segment, lot, config, interrupts, on_note)
+            budget = BudgetWatch(segment, lot, config.memory_bytes, fixed_bytes) if config.memory_bytes else None
+            group = Group(segment, lot, config, interrupts, on_note, budget)
             undo.callback(group.end)
             if config.start == SPAWN:
                 spawn_all(group.processes, told, segment, lot, config)
@@ -99,10 +132,8 @@ def execute(
                 segment.unlink()
                 lot.unlink()
                 _fork(program, worker_class, group.processes, segment, lot, config, placement.cores, interrupts)
-        if on_start is not None:
-            with interrupts.let_through():
-                on_start([process.pid for process in group.processes])
-        return group.wait()
+        group.watch()
+        yield group, interrupts
 
 
 def _fork(

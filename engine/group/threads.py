@@ -12,7 +12,7 @@ def warn_of_threads() -> None:
     """Warn if other threads are here just after a fork: a library that needs them may hang in the workers for ever.
 
     Those that a library ends before each fork (numpy's) are not seen here; Arrow's, which it makes anew, are left out,
-    by their number; and a notebook's, which wait for what the kernel itself is asked.
+    by their number; a notebook's, which wait for what the kernel itself is asked, and ours, which watch another group.
     """
     others = []
     for thread in os.listdir("/proc/self/task"):
@@ -30,7 +30,7 @@ def warn_of_threads() -> None:
     if arrow is not None:
         unnamed = max(0, unnamed - arrow.cpu_count() - arrow.io_thread_count())
     named = sorted({name for name in others if name != own and not name.startswith(_known_names())})
-    pythons -= sum(map(_is_a_notebook_s, threading.enumerate()))
+    pythons -= sum(map(_is_known, threading.enumerate()))
     count = pythons + unnamed + sum([name in named for name in others])
     if count:
         called = f" ({', '.join(named[:4])})" if named else ""
@@ -39,7 +39,7 @@ def warn_of_threads() -> None:
             f"waits for its threads there (Polars, say) hangs for ever. Use start='spawn' or 'forkserver', or use the "
             f"library only after the run",
             RuntimeWarning,
-            stacklevel=4,
+            stacklevel=6,  # who called execute
         )
 
 
@@ -48,6 +48,6 @@ def _known_names() -> tuple[str, ...]:
     return ("jemalloc_bg_thd", "ZMQbg/") if "ipykernel" in sys.modules else ("jemalloc_bg_thd",)
 
 
-def _is_a_notebook_s(thread: threading.Thread) -> bool:
+def _is_known(thread: threading.Thread) -> bool:
     runs = getattr(getattr(thread, "_target", None), "__self__", thread)
-    return type(runs).__module__.partition(".")[0] in ("ipykernel", "IPython")
+    return type(runs).__module__.partition(".")[0] in ("ipykernel", "IPython", __name__.partition(".")[0])

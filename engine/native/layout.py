@@ -131,7 +131,8 @@ OUTPUT = record("operator", "location", "first_edge", "edges", "width", "held")
 # `burst_rows`: so many rows of a burst are one message of the queue, under the number `burst_channel`; 0: none are.
 # `logic`: of a stage, what makes one message of another, with its own words at `state`; `first_edge`, `edges`: what is
 # behind it. `texts`: as at an input, of the messages that come to the edge. `hashed`: the address of (position, whether
-# it is text, whether it is float64) of each of `hashed_columns`, by whose hash rows go; 0: they go by the column `key`.
+# it is text, whether it is float64) of each of `hashed_columns`, by whose hash rows go; 0: they go by the column `key`
+# of those that cross; below zero, by -1 - `key` of those that come to the edge.
 # `limit_words`: what a message of the queue may have, texts with it.
 EDGE = record(
     *("kind", "target", "location", "origin", "channel", "key", "columns", "width", "most_rows"),

@@ -12,10 +12,17 @@ from tokenring.engine.native.layout import (
     DONE,
     ENDING,
     KEYS,
+    NEXT,
+    NOBODY,
+    ON_ITS_WAY,
     PENDING_CHANNELS,
     PENDING_EDGES,
+    RING_IS_FULL,
     ROUND,
     ROWS,
+    STANDING,
+    TIME,
+    WAITING,
     WAKE_NS,
     WORKERS,
     inputs_at,
@@ -24,13 +31,14 @@ from tokenring.engine.native.layout import (
     state_at,
     world_at,
 )
-from tokenring.engine.native.messages import input_of, message_of, part_of, take
+from tokenring.engine.native.memory import let_go
+from tokenring.engine.native.messages import end_of_message, input_of, message_of, part_of, rows_of, take
 from tokenring.engine.native.rights import is_good, may_be_at, time_at_hand, token_at
 from tokenring.engine.native.wrongs import NO_SUCH_OUTPUT, fail
-from tokenring.engine.progress import current_frontier, locations_of
+from tokenring.engine.progress import count_at, current_frontier, fingerprint, locations_of, sum_of_times
 from tokenring.shm.kernels import entry, kernel, words_at
 from tokenring.shm.memory import load_acquire
-from tokenring.shm.queues import any_set
+from tokenring.shm.queues import any_set, next_set
 
 _ANY_WIDTH = 16  # of a message that no output takes
 
@@ -117,6 +125,67 @@ def send_each(world, me, slot, message, position):  # type: ignore[no-untyped-de
 
 
 @kernel
+def latest_of(message):  # type: ignore[no-untyped-def]
+    """A message's time; of a burst the greatest of its messages'."""
+    header = words_at(message, COLUMNS)
+    if header[KEYS] == 0 or header[AT_ONE_TIME] or header[ROWS] == 0:
+        return header[TIME]
+    return words_at(header[KEYS], header[ROWS])[header[ROWS] - 1]
+
+
+@kernel
+def postpone(world, me, port):  # type: ignore[no-untyped-def]
+    """Let the message that `take` would take next wait behind all others."""
+    row = input_of(world, me, port)
+    here = inputs_at(world_at(world))[row]
+    message = here.first
+    here.peeked = 0
+    if row < 0 or message == here.last:
+        return
+    here.first = words_at(message, COLUMNS)[NEXT]
+    words_at(here.last, COLUMNS)[NEXT] = message
+    words_at(message, COLUMNS)[NEXT] = 0
+    here.last = message
+
+
+@kernel
+def take_apart(world, me, port):  # type: ignore[no-untyped-def]
+    """Let the messages of the burst that `take` would take next wait one by one, behind all others."""
+    words = world_at(world)
+    row = input_of(world, me, port)
+    if row < 0:
+        return
+    here = inputs_at(words)[row]
+    burst = here.first
+    here.first, here.peeked = words_at(burst, COLUMNS)[NEXT], 0
+    if here.first == 0:
+        here.last = 0
+    start, rows = 0, rows_of(burst)
+    here.waiting -= 1
+    words[WAITING] -= 1
+    while start < rows:
+        stop = end_of_message(burst, start)
+        part = part_of(words, burst, start, stop)
+        words_at(part, COLUMNS)[STANDING] = ON_ITS_WAY
+        if here.first == 0:
+            here.first = part
+        else:
+            words_at(here.last, COLUMNS)[NEXT] = part
+        here.last = part
+        here.waiting += 1
+        words[WAITING] += 1
+        start = stop
+    let_go(words, burst)
+
+
+@kernel
+def messages_waiting(world, me, port):  # type: ignore[no-untyped-def]
+    """How many messages wait at an input; those of a burst are one."""
+    row = input_of(world, me, port)
+    return 0 if row < 0 else inputs_at(world_at(world))[row].waiting
+
+
+@kernel
 def wake_at(world, me, wake_ns):  # type: ignore[no-untyped-def]
     """Run the operator again when the monotonic clock shows `wake_ns`; the worker may sleep until then."""
     words = world_at(world)
@@ -128,11 +197,52 @@ def wake_at(world, me, wake_ns):  # type: ignore[no-untyped-def]
 
 @kernel
 def is_congested(world):  # type: ignore[no-untyped-def]
-    """Whether queues are so full that a source should send nothing now, and look again."""
+    """Whether queues are so full, or memory so short, that a source should send nothing now, and look again."""
     words = world_at(world)
     if words[PENDING_EDGES] > 0 or words[PENDING_CHANNELS] > 0:
         return True
-    return any_set(words[CONGESTED_FLAGS], words[WORKERS])
+    return any_set(words[CONGESTED_FLAGS], words[WORKERS] + 1)
+
+
+@kernel
+def is_backed_up(world):  # type: ignore[no-untyped-def]
+    """Whether queues are so full that who makes many rows of few should make none now, and look again. Short memory is
+    no reason: who takes rows frees theirs."""
+    words = world_at(world)
+    if words[PENDING_EDGES] > 0 or words[PENDING_CHANNELS] > 0:
+        return True
+    first = next_set(words[CONGESTED_FLAGS], words[WORKERS], 0)
+    return 0 <= first < words[WORKERS]
+
+
+@kernel
+def messages_under_way(world, locations):  # type: ignore[no-untyped-def]
+    """How many messages were sent to these inputs, on whatever workers, and not taken; very many where this worker has
+    not said all that it did, since then it cannot know."""
+    words = world_at(world)
+    if words[RING_IS_FULL]:
+        return NOBODY
+    state = state_at(words)
+    total = 0
+    for at in range(len(locations)):
+        total += count_at(state, locations[at])
+    return total
+
+
+@kernel
+def print_of(world, locations):  # type: ignore[no-untyped-def]
+    """A number that changes, but for rare accidents, when what is counted at these locations does."""
+    state = state_at(world_at(world))
+    found = 0
+    for at in range(len(locations)):
+        found = found * 1_000_033 + fingerprint(state, locations[at])
+    return found
+
+
+@kernel
+def sum_of_tokens(world, location):  # type: ignore[no-untyped-def]
+    """The sum of the times of all workers' tokens at an output: by it, who holds one can tell all a number."""
+    return sum_of_times(state_at(world_at(world)), location)
 
 
 @kernel

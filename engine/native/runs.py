@@ -59,7 +59,7 @@ def _hold(words, operator):  # type: ignore[no-untyped-def]
 @kernel
 def _must_pause(words, here):  # type: ignore[no-untyped-def]
     """Whether an operator is a source, and too much waits for room somewhere: no source makes room."""
-    return here.inputs == 0 and words[WORKERS] > 1 and any_set(words[CONGESTED_FLAGS], words[WORKERS])
+    return here.inputs == 0 and any_set(words[CONGESTED_FLAGS], words[WORKERS] + 1)
 
 
 @kernel

@@ -29,6 +29,8 @@ def routing_keys(words, message, edge):  # type: ignore[no-untyped-def]
     """The address of what each row of a message goes by: a column, or the hash that other workers make of its key too.
     """
     header = words_at(message, COLUMNS + words_at(message, COLUMNS)[WIDTH])
+    if edge.hashed == 0 and edge.key < 0:
+        return header[COLUMNS - 1 - edge.key]
     if edge.hashed == 0:
         return header[COLUMNS + words_at(edge.columns, edge.width)[edge.key]]
     count = edge.hashed_columns

@@ -8,6 +8,7 @@ from tokenring.engine.progress.change_log import (
     pack_change,
     pack_two_changes,
 )
+from tokenring.engine.progress.counts import count_at, fingerprint, sum_of_times
 from tokenring.engine.progress.exchange import (
     APPLIED_ANY,
     BROKEN,
@@ -63,9 +64,11 @@ __all__ = [
     "Tracker",
     "Validator",
     "WOKEN_COUNT",
+    "count_at",
     "current_frontier",
     "differences",
     "exchange",
+    "fingerprint",
     "locations_of",
     "naive_frontier",
     "net_what_is_left",
@@ -73,4 +76,5 @@ __all__ = [
     "pack_change",
     "pack_two_changes",
     "record",
+    "sum_of_times",
 ]

@@ -10,12 +10,14 @@ Where all of it lies: engine/progress/layout.py.
 from tokenring.engine.progress.layout import (
     DIRTY_COUNT,
     ENDINGS,
+    ENTRY_WORDS,
     LISTS_ADDRESS,
     LOCATION_CAPACITY,
     NONZERO,
     entries_of,
     graphs_of,
     locations_of,
+    pool_words,
 )
 from tokenring.engine.progress.many_times import change_many, least_of_many, make_table
 from tokenring.engine.progress.pool import claim, give_back
@@ -26,6 +28,9 @@ FIRST_REGION = 2  # entries of a location's first region
 _LONGEST_MOVE = 64  # entries; where more would have to make room for one, the location gets a table
 
 APPLIED, NEEDS_ROOM = 0, 1
+
+_ENTRIES_LOOKED_AT = 8  # of each location, for its fingerprint
+_PRIME = 1_000_003
 
 
 @kernel
@@ -176,3 +181,49 @@ def least_positive(state, location):  # type: ignore[no-untyped-def]
         if entries[i].count > 0:
             return entries[i].time
     return COMPLETE
+
+
+@kernel
+def count_at(state, location):  # type: ignore[no-untyped-def]
+    """How many messages or tokens are counted at a location, of whatever times; of very many times how many times. One
+    that is known to be gone before it was known to be there counts as one."""
+    here = locations_of(state)[location]
+    if here.begin < 0:
+        return here.live
+    total = 0
+    if here.is_nested:
+        pool = pool_words(state)
+        for entry in range(here.begin, here.end):
+            total += abs(pool[here.region + entry * ENTRY_WORDS + ENTRY_WORDS - 1])
+        return total
+    entries = entries_of(state)
+    for entry in range(here.region + here.begin, here.region + here.end):
+        total += abs(entries[entry].count)
+    return total
+
+
+@kernel
+def fingerprint(state, location):  # type: ignore[no-untyped-def]
+    """A number that changes, but for rare accidents, whenever the first counts of a location do."""
+    here = locations_of(state)[location]
+    found = here.begin * _PRIME + here.end
+    if here.begin < 0:
+        return found * _PRIME + here.live
+    pool = pool_words(state)
+    width = ENTRY_WORDS if here.is_nested else 2
+    first = here.region + here.begin * width if here.is_nested else 2 * (here.region + here.begin)
+    for word in range(first, first + width * min(here.end - here.begin, _ENTRIES_LOOKED_AT)):
+        found = found * _PRIME + pool[word]
+    return found
+
+
+@kernel
+def sum_of_times(state, location):  # type: ignore[no-untyped-def]
+    """The sum, over all that is counted at a location of integer times, of the times; of very many times, 0."""
+    here = locations_of(state)[location]
+    total = 0
+    if here.begin >= 0:
+        entries = entries_of(state)
+        for entry in range(here.region + here.begin, here.region + here.end):
+            total += entries[entry].time * entries[entry].count
+    return total

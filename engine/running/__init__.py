@@ -10,9 +10,10 @@ from tokenring.engine.running.operator import NOT_DUE, RunningOperator
 from tokenring.engine.running.probe import Probe
 from tokenring.engine.running.probe_group import ProbeGroup
 from tokenring.engine.running.publishing import Publication, put_in_place
-from tokenring.engine.running.room import Room
+from tokenring.engine.running.room import Room, SendingWarning
 from tokenring.engine.running.schedule import Schedule
 from tokenring.engine.running.stepper import refuse_step
+from tokenring.engine.running.under_way import UnderWay
 
 __all__ = [
     "Dataflows",
@@ -29,6 +30,8 @@ __all__ = [
     "RunningDataflow",
     "RunningOperator",
     "Schedule",
+    "SendingWarning",
+    "UnderWay",
     "put_in_place",
     "refuse_step",
 ]

@@ -26,6 +26,10 @@ class Host(Protocol):
     publish: Callable[[Publication], None]
 
     @property
+    def sharing(self) -> int:
+        """How many workers, the first ones, sources share out among."""
+
+    @property
     def ending(self) -> EndInOrder:
         """Who knows whether the run is to end."""
 
@@ -58,6 +62,12 @@ class OperatorContext:
     def peers(self) -> int:
         """The number of workers in the group."""
         return self._runtime.peers
+
+    @property
+    def sharing(self) -> int:
+        """How many workers of the group, the first ones, sources share out among: all, but for `Config.idle`. A source
+        on another worker drops its token."""
+        return self._host.sharing
 
     @property
     def congested(self) -> bool:
@@ -105,6 +115,12 @@ class OperatorContext:
     def inspectable(self, view: Callable[[], Any]) -> None:
         """Let `scope.running.inspect(name)` return `view()`: what an outsider may see of the operator's state."""
         self._operator.view = view
+
+    def when_released(self, tell: Callable[[], None]) -> None:
+        """Call `tell()` once the operator will never run again on this worker: its dataflow has ended everywhere, or
+        was cancelled. For what it shares with operators of other dataflows.
+        """
+        self._operator.outlived_by = tell
 
     def __repr__(self) -> str:
         return f"OperatorContext({self.name!r}, worker {self.worker_index} of {self.peers})"

@@ -124,12 +124,18 @@ class InputHandle:
         """Whether `close` was called."""
         return self._port is not None and self._token is None
 
-    def send(self, batch: Batch | Mapping[str, Any], time: Time | None = None) -> None:
+    def send(self, batch: Batch | Mapping[str, Any], time: Time | None = None, block: bool = False) -> None:
         """Send rows at the current time, or at a later `time`: a batch, or a mapping of column names to arrays, which
         are read-only from then on. Where much waits already, the worker steps until there is room.
+
+        block: wait first, stepping the worker, until it has taken what it was sent before, and no worker has more rows
+        waiting for room than `Config.backlog_bytes`. UsageError within a step, by an operator or a listener: who waits
+        there waits for itself.
         """
         token = self._open_token("send on")
         assert self._port is not None
+        if block:
+            self._room.wait(self.describe())
         if not isinstance(batch, Batch):
             try:
                 batch = Batch(self.schema, batch)
@@ -147,7 +153,7 @@ class InputHandle:
             worker.fail(error)
             raise
         worker.flush()
-        self._room.sent(8 * batch.rows * len(batch.columns))
+        self._room.sent(8 * batch.rows * len(batch.columns), self.name)
 
     def advance_to(self, time: Time) -> None:
         """Promise to send nothing before `time`; takes effect at once. Raises TimeRegressionError for an earlier time.

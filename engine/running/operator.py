@@ -29,10 +29,12 @@ class RunningOperator:
         "logic",
         "name",
         "number",
+        "outlived_by",
         "outputs",
         "paths",
         "ports",
         "runtime",
+        "state",
         "view",
     )
 
@@ -58,8 +60,12 @@ class RunningOperator:
         """Whether it is only an edge that changes times."""
         self.is_running = False
         self.logic: Callable[..., None] = _nothing
+        self.state: Any = None
+        """Of a compiled one what its logic works on, for whoever weighs it."""
         self.view: Callable[[], Any] | None = None
         """Shows its state to whoever inspects it."""
+        self.outlived_by: Callable[[], None] = _nothing
+        """Called once the operator is released."""
 
     def set_logic(self, logic: Callable[..., None]) -> None:
         """Bind the logic to the ports."""
@@ -107,8 +113,10 @@ class RunningOperator:
             messages.finish()
         self.inputs, self.outputs, self.ports = (), (), ()
         self.logic = _nothing
-        self.view = None
+        self.view = self.state = None
         self.due = DUE  # so that no late activation makes it due
+        outlived_by, self.outlived_by = self.outlived_by, _nothing
+        outlived_by()
 
     def frontier_moved(self) -> None:
         """A frontier of the inputs moved, and the notify policy wants a run."""

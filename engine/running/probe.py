@@ -97,7 +97,7 @@ class Probe:
         if self._depth > 1:
             if self._finished:
                 return Antichain((), less_equal)
-            return Antichain(tracker.nested_frontier(self.location), less_equal)
+            return Antichain.of_incomparable(tracker.nested_frontier(self.location), less_equal)
         return tracker.frontier(self.location)
 
     def less_than(self, time: Any) -> bool:

@@ -1,7 +1,7 @@
 """Antichains: sets of mutually incomparable elements, and the counted kind that frontiers come from."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from tokenring.engine.times.timestamp import COMPLETE
 
@@ -24,6 +24,13 @@ class Antichain(Generic[T]):
         self._elements: list[T] = []
         for element in elements:
             self.insert(element)
+
+    @classmethod
+    def of_incomparable(cls, elements: list[T], less_equal: Callable[[T, T], bool] = _default_order) -> Self:
+        """An antichain of elements that are known to be one; the list is its own from now on."""
+        self = cls((), less_equal)
+        self._elements = elements
+        return self
 
     def insert(self, element: T) -> bool:
         """Add `element` unless one is already less or equal; drop those it makes redundant. True if it was added."""

@@ -33,7 +33,13 @@ class Agreement:
     """One worker's side. `meanwhile(stepping)` is called over and over while it waits: for `spin_us` without a pause,
     then with short ones."""
 
-    def __init__(self, segment: Segment, me: int, spin_us: int, meanwhile: Callable[[bool], None]) -> None:
+    def __init__(
+        self, segment: Segment, me: int, spin_us: int, meanwhile: Callable[[bool], None], settle: Callable[[], None]
+    ) -> None:
+        """settle: called before anything is waited for, since peers may wait for what was promised to be done first."""
+        self.is_waiting = False
+        """Whether it waits for peers to declare something, or at a barrier."""
+        self._settle = settle
         self._segment = segment
         self._me = me
         self._spin_ns = spin_us * 1000
@@ -50,6 +56,7 @@ class Agreement:
         of them. Raises GraphMismatchError if theirs has another digest; the launcher, to which all of them report, says
         where they differ.
         """
+        self._settle()
         digest, operators = graph.digest(), graph.summary_text()
         parity = self._graphs % 2  # peers are at most one graph ahead, so two words are enough
         self._graphs += 1
@@ -75,15 +82,22 @@ class Agreement:
 
     def barrier(self) -> int:
         """Wait until every worker is here; returns the instant (time.monotonic_ns) at which the last one came."""
+        self._settle()
         parity = self._barriers % 2
         self._barriers += 1
         self._line(self._me)[WORKER_INSTANT_EVEN + parity] = time.monotonic_ns()
         self._wait(WORKER_BARRIERS, self._barriers, "reach a barrier")
         return max(int(self._line(peer)[WORKER_INSTANT_EVEN + parity]) for peer in range(self._segment.layout.workers))
 
-    def finish(self) -> None:
-        """Say that the program has returned, so that nobody waits for this worker any more."""
-        poke(self._address(self._me) + 8 * WORKER_FINISHED, 1)  # SYNC counted-wait: release
+    def finish(self, is_finished: bool = True) -> None:
+        """Say that the program has returned, so that nobody waits for this worker any more; or that it declares
+        something all the same."""
+        poke(self._address(self._me) + 8 * WORKER_FINISHED, is_finished)  # SYNC counted-wait: release
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether that was said."""
+        return bool(self._line(self._me)[WORKER_FINISHED])
 
     def _line(self, worker: int):  # type: ignore[no-untyped-def]
         return self._segment.words[self._segment.layout.worker(worker) :]
@@ -93,6 +107,7 @@ class Agreement:
 
     def _wait(self, word: int, count: int, what: str, stepping: bool = True) -> None:
         """Set our word to `count` and wait until every peer's is at least that."""
+        self.is_waiting = True
         poke(self._address(self._me) + 8 * word, count)  # SYNC counted-wait: release
         spins_until_ns = time.monotonic_ns() + self._spin_ns
         for peer in self.peers:
@@ -107,6 +122,7 @@ class Agreement:
                 self._meanwhile(stepping)
                 if time.monotonic_ns() >= spins_until_ns:
                     time.sleep(_NAP_S)
+        self.is_waiting = False
 
 
 def first_difference(declared: Mapping[int, Sequence[str]]) -> str:

@@ -92,6 +92,10 @@ def build_dataflow(worker: "Worker", scope: Scope, forgotten: int) -> RunningDat
         for output, inputs in zip(operator.outputs, same_time, strict=True):
             output.same_time_inputs = inputs
         running.append(operator)
+    if scope.watched:
+        locations = graph.locations()
+        for watched in scope.watched:
+            watched.attach(worker.world, graph, locations, dataflow.numbers.first_location)
     for probe in scope.probes:
         number = tracker.add_operator(Notify.ALWAYS)
         probe.attach(tracker, number, tracker.add_location(number, is_input=True))

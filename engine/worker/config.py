@@ -5,6 +5,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from tokenring.engine.budget import bytes_of
 from tokenring.engine.cores import cpu_quota, within_quota
 from tokenring.engine.errors import ConfigError
 from tokenring.shm.memory import MAX_WORKERS, Layout, fitting_queue_words
@@ -13,6 +14,7 @@ FORK, FORKSERVER, SPAWN = STARTS = ("fork", "forkserver", "spawn")  # the values
 NORMAL, EXHAUSTIVE = "normal", "exhaustive"  # the values of Config.checks
 
 _QUEUES_BUDGET_BYTES = 158 * 2**20  # with a ring of the usual size, and everybody's lines, a segment is below 160 MiB
+_QUEUES_PART = 1 / 8  # of a budget of memory
 _LARGEST_QUEUE_BYTES = 2**21
 _SMALLEST_QUEUE_BYTES = 2**13  # a message may have a quarter of it: rows of 31 columns, or one with 1 KB of text
 _ROOT = Path("/")
@@ -49,6 +51,13 @@ class Config:
     node. checks: "normal", or "exhaustive": whatever a worker says of its progress is held against what it may say, at
     many times the cost (default: TOKENRING_CHECKS in the environment).
 
+    memory_bytes: what the group may take, shared and private memory of launcher and workers together (default:
+    TOKENRING_MEMORY in the environment, as 4G; 0: no limit). Near it sources pause; state that does not fit ends the
+    run with MemoryBudgetError. It makes queues and backlog smaller where they would take much of it.
+
+    idle: how many of the workers, the last ones, begin without work: sources share out among the others, and dataflows
+    with bins have none of them there until they are moved. What has no bins goes to all.
+
     start: how processes begin. "fork": as copies of this one, for any program; "spawn": each as a Python of its own
     that imports the program; "forkserver": as copies of one that has imported it. The latter two are for programs that
     can be imported, and for launchers whose libraries have threads.
@@ -62,17 +71,23 @@ class Config:
     pin: bool = True
     checks: str = ""
     start: str = FORK
+    memory_bytes: int = 0
+    idle: int = 0
 
     def __post_init__(self) -> None:
         if self.workers == 0 and self.workers.__class__ is int:
             object.__setattr__(self, "workers", default_workers())
-        for name in ("workers", "queue_bytes", "ring_records", "backlog_bytes", "spin_us"):
+        for name in ("workers", "queue_bytes", "ring_records", "backlog_bytes", "spin_us", "memory_bytes", "idle"):
             if not isinstance(getattr(self, name), int):
                 raise ConfigError(f"{name} must be a whole number, not {getattr(self, name)!r}")
         if not 1 <= self.workers <= MAX_WORKERS:
             raise ConfigError(f"workers must be between 1 and {MAX_WORKERS}, not {self.workers}")
+        if not self.memory_bytes and os.environ.get("TOKENRING_MEMORY"):
+            object.__setattr__(self, "memory_bytes", bytes_of(os.environ["TOKENRING_MEMORY"]))
+        if not 0 <= self.idle < self.workers:
+            raise ConfigError(f"idle is {self.idle} of {self.workers} workers; at least one is to have work")
         if self.queue_bytes == 0:
-            fitting = 8 * fitting_queue_words(self.workers, _QUEUES_BUDGET_BYTES)
+            fitting = 8 * fitting_queue_words(self.workers, self._queues_bytes())
             object.__setattr__(self, "queue_bytes", min(_LARGEST_QUEUE_BYTES, max(_SMALLEST_QUEUE_BYTES, fitting)))
         if self.queue_bytes < 4096 or self.queue_bytes & (self.queue_bytes - 1):
             raise ConfigError(f"queue_bytes must be a power of two of at least 4096, not {self.queue_bytes}")
@@ -84,8 +99,13 @@ class Config:
             raise ConfigError(f"checks (or TOKENRING_CHECKS) must be {NORMAL!r} or {EXHAUSTIVE!r}, not {self.checks!r}")
         if self.start not in STARTS:
             raise ConfigError(f"start must be 'fork', 'forkserver' or 'spawn', not {self.start!r}")
-        if self.spin_us < 0 or self.backlog_bytes < 0:
-            raise ConfigError("spin_us and backlog_bytes must not be negative")
+        if self.spin_us < 0 or self.backlog_bytes < 0 or self.memory_bytes < 0:
+            raise ConfigError("spin_us, backlog_bytes and memory_bytes must not be negative")
+
+    def _queues_bytes(self) -> int:
+        """What all queues may take where nobody says how large they are."""
+        part = int(self.memory_bytes * _QUEUES_PART) or _QUEUES_BUDGET_BYTES
+        return max(min(_QUEUES_BUDGET_BYTES, part), _SMALLEST_QUEUE_BYTES)
 
     @property
     def layout(self) -> Layout:

@@ -3,15 +3,16 @@
 A step: fire timers, take in messages, run due operators (what they send to themselves included), exchange progress.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import get_ident
 from time import monotonic_ns
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 from tokenring.engine.bridge import CompiledPart
+from tokenring.engine.budget import Relief
 from tokenring.engine.data import DataPlane, Runtime
-from tokenring.engine.declare import Scope
+from tokenring.engine.declare import Scope, one_of
 from tokenring.engine.errors import GroupStopped
 from tokenring.engine.explain import Inspection, StallWatch
 from tokenring.engine.native import NOTED, OBSERVED, World
@@ -27,14 +28,18 @@ from tokenring.engine.running import (
     refuse_step,
 )
 from tokenring.engine.worker.agreement import Agreement
+from tokenring.engine.worker.assent import Assent
 from tokenring.engine.worker.build import begin
 from tokenring.engine.worker.checked_progress import CheckedProgress
 from tokenring.engine.worker.config import EXHAUSTIVE, Config
+from tokenring.engine.worker.dozing import Dozing
 from tokenring.engine.worker.ending import Ending
 from tokenring.engine.worker.parking import Parking
 from tokenring.engine.worker.turns import Turns
 from tokenring.shm.memory import Segment, untouched_zeros
 from tokenring.shm.queues import ParkingLot
+
+T = TypeVar("T")
 
 _LONGEST_SLEEP_S = 0.2  # a wake-up cannot be lost; should one be all the same, it costs this much
 _STOP_CHECK_STEPS = 256
@@ -46,10 +51,13 @@ class Worker:
     """The engine's face inside a worker process: build dataflows, feed inputs, step, wait."""
 
     scope_class = Scope
+    answering: ClassVar[Mapping[str, Any]] = {}
+    """What begins the answer to a request from outside, by its kind: of the worker, a folder and the question."""
 
     def __init__(self, segment: Segment, lot: ParkingLot, index: int, config: Config) -> None:
         self.index = index
         self.peers = config.workers
+        self.sharing = config.workers - config.idle
         self.config = config
         exhaustive = config.checks == EXHAUSTIVE
         self.tracker = Tracker()
@@ -73,8 +81,10 @@ class Worker:
         )  # fmt: skip
         self.ending = Ending(segment, self.schedule, self.parking.wake_peers)
         self.inspection = Inspection(self.runtime, self.dataflows, self.flush)
+        self._kept: dict[Any, Any] = {}
         self.steps = 0
-        self.agreement = Agreement(segment, index, config.spin_us, self._while_waiting)
+        self.agreement = Agreement(segment, index, config.spin_us, self._while_waiting, self._keep_promise)
+        self.assent = Assent(segment, index, self)
         self.events: EventLog | None = None  # what the engine does, while somebody reads it
         self.publish: Callable[[Publication], None] = lambda one: put_in_place([one])  # a launcher does it
         self.report: Callable[[Any], None] = lambda _: None  # to the launcher's `on_note`, if one listens
@@ -82,9 +92,12 @@ class Worker:
         self.failure: BaseException | None = None
         """What ended a step in the middle: this worker publishes nothing more."""
         self._garbage = Garbage()
-        self.room = Room(self, config.backlog_bytes)
+        self.room = Room(self, config.backlog_bytes, config.memory_bytes > 0)
+        self._relief = Relief(segment, self.inspection, config.memory_bytes) if config.memory_bytes else None
         self._stall = StallWatch(self.inspection, self.schedule, self.progress, self.lost)
         self._spin_ns = config.spin_us * 1000
+        if index >= self.sharing:
+            vars(self).update(step_or_park=Dozing(self, segment, lot, self.step_or_park).step_or_park)
 
     # Building
 
@@ -95,10 +108,31 @@ class Worker:
         """
         if self.is_stepping or get_ident() != self.thread:
             refuse_step(self)
-        scope = self.scope_class(name)
+        scope = self.new_scope(name)
         yield scope
+        self.build(scope)
+
+    def new_scope(self, name: str) -> Scope:
+        """A dataflow to be declared."""
+        scope = self.scope_class(name)
+        scope.worker_kept = self._kept
+        return scope
+
+    def declare(self, scope: Scope, function: Callable[[Any], Any]) -> None:
+        """Let a function that came from outside declare a dataflow."""
+        function(scope)
+
+    def require_removable(self, dataflow: str) -> None:
+        """Raise UsageError if others need what this dataflow makes."""
+
+    def build(self, scope: Scope) -> None:
+        """Let what was declared run, once all workers have declared the same."""
         begin(self, scope)
         self._garbage.when_built()
+
+    def kept(self, kind: type[T]) -> T:
+        """The one object of that class that belongs to this worker: see `Scope.kept_by_worker`."""
+        return one_of(self._kept, kind)
 
     def barrier(self) -> int:
         """Wait, stepping, until every worker of the group is here; when the last came, alike on all (monotonic_ns)."""
@@ -184,7 +218,7 @@ class Worker:
         for handle in self.inputs:
             handle.close()
         # Whoever is due still learns that its frontiers are complete.
-        while not self.complete or self.schedule.due or self.dataflows.finished:
+        while not self.complete or self.schedule.due or self.dataflows.finished or self.assent.promised:
             self.step_or_park()
 
     @property
@@ -217,6 +251,24 @@ class Worker:
             self.step()
         self._check_stop()
 
+    # What is asked for from outside
+
+    def settle_after_steps(self, is_wanted: bool) -> None:
+        """Have `assent` settled after each step, from now on or no more: while nothing is asked for, no step pays."""
+        if is_wanted:
+            vars(self).update(step=self._step_and_settle)
+        else:
+            del vars(self)["step"]
+
+    def _step_and_settle(self, wait_ns: int = 0, until_ns: int = 0) -> bool:
+        active = type(self).step(self, wait_ns, until_ns)
+        self.assent.settle()
+        return active
+
+    def _keep_promise(self) -> None:
+        while self.assent.promised:
+            self.step_or_park()
+
     # Sleeping and stopping
 
     def _park(self, limit_s: float) -> None:
@@ -236,4 +288,6 @@ class Worker:
         self.ending.look()
         if self.parking.stop_asked:
             raise GroupStopped(f"worker {self.index} was asked to stop")
+        if self._relief is not None:
+            self._relief.look()
         self._garbage.when_busy()

@@ -81,6 +81,67 @@ def forget_bytes(typing: Any, address: Any, size_bytes: Any) -> Any:
 
 
 @intrinsic
+def reserve_in_file(typing: Any, file: Any, offset: Any, size_bytes: Any) -> Any:
+    """Have room on the disk for bytes of an open file: 0, or an error's number (posix_fallocate)."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        word, half = ir.IntType(64), ir.IntType(32)
+        function = _libc(builder, "posix_fallocate", half, [half, word, word])
+        return builder.sext(builder.call(function, [builder.trunc(args[0], half), args[1], args[2]]), word)
+
+    return types.int64(types.int64, types.int64, types.int64), emit
+
+
+_READ_AND_WRITE, _MAP_SHARED = 3, 1
+
+
+@intrinsic
+def map_file(typing: Any, file: Any, offset: Any, size_bytes: Any) -> Any:
+    """The address at which bytes of an open file are read and written to, which the system writes out and lets go when
+    memory is short; below 0 if there is none. `unmap` ends it."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        word, half, pointer = ir.IntType(64), ir.IntType(32), ir.IntType(8).as_pointer()
+        function = _libc(builder, "mmap", pointer, [pointer, word, half, half, half, word])
+        how = ir.Constant(half, _READ_AND_WRITE), ir.Constant(half, _MAP_SHARED)
+        anywhere = ir.Constant(pointer, None)
+        found = builder.call(function, [anywhere, args[2], *how, builder.trunc(args[0], half), args[1]])
+        return builder.ptrtoint(found, word)
+
+    return types.int64(types.int64, types.int64, types.int64), emit
+
+
+@intrinsic
+def unmap(typing: Any, address: Any, size_bytes: Any) -> Any:
+    """Give back what `map_file` gave."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = ir.IntType(8).as_pointer()
+        function = _libc(builder, "munmap", ir.IntType(32), [pointer, ir.IntType(64)])
+        builder.call(function, [builder.inttoptr(args[0], pointer), args[1]])
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), emit
+
+
+_KEEP_SIZE_AND_PUNCH_HOLE = 3
+
+
+@intrinsic
+def release_in_file(typing: Any, file: Any, offset: Any, size_bytes: Any) -> Any:
+    """Give back the room on the disk of bytes of an open file, where its file system can."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        word, half = ir.IntType(64), ir.IntType(32)
+        function = _libc(builder, "fallocate", half, [half, half, word, word])
+        how = ir.Constant(half, _KEEP_SIZE_AND_PUNCH_HOLE)
+        builder.call(function, [builder.trunc(args[0], half), how, args[1], args[2]])
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), emit
+
+
+@intrinsic
 def prefetch(typing: Any, address: Any) -> Any:
     """Have the cache line at `address` on its way from memory; whatever the address, nothing else happens."""
 

@@ -1,9 +1,10 @@
 """Where everything lies in a group's segment, as data: offsets in 8-byte words, apart from the algorithms.
 
     header      magic version digest workers ring queue total ready      1 line, `ready` written last
-    group       stop ending                                              1 line
-    flags       parked | congested: a bit for each worker                1 line each
-    workers     graphs digest(2) built barriers finished instant(2) forgotten(2) process running   1 line each
+    group       stop ending | over relief used                           1 line
+    flags       parked | congested: a bit for each worker, and the launcher's     1 line each
+    workers     graphs digest(2) built barriers finished instant(2) forgotten(2) process running
+                vote decision looks                                      1 line each
     bells       what its senders ring, of each worker                    1 line each
     ring        write position | read position of each worker | records  1 line, 1 line each, 8 words a record
     queues      for each receiver, each sender to it: write position | read position | data
@@ -18,7 +19,7 @@ from functools import cached_property
 from tokenring.shm.errors import SegmentError
 
 MAGIC = 0x544F4B454E52494E  # "TOKENRIN"
-VERSION = 5
+VERSION = 7
 WORD_BYTES = 8
 LINE_WORDS = 16
 RECORD_WORDS = 8
@@ -39,7 +40,10 @@ HEADER_MAGIC, HEADER_VERSION, HEADER_DIGEST, HEADER_WORKERS, HEADER_RING, HEADER
     WORKER_FORGOTTEN_ODD,
     WORKER_PROCESS,
     WORKER_RUNNING,
-) = range(12)
+    WORKER_VOTE,
+    WORKER_DECISION,
+    WORKER_LOOKS,
+) = range(15)
 
 MAX_WORKERS = 512
 
@@ -86,13 +90,30 @@ class Layout:
         return LINE_WORDS + 1
 
     @property
+    def over(self) -> int:
+        """Offset of the word that says which worker, plus one, is to end the run for want of memory (writer: the
+        launcher)."""
+        return LINE_WORDS + 2
+
+    @property
+    def relief(self) -> int:
+        """Offset of the count of requests to give memory back that is not used (writer: the launcher)."""
+        return LINE_WORDS + 3
+
+    @property
+    def used(self) -> int:
+        """Offset of how many bytes the group takes (writer: the launcher, where it has a budget)."""
+        return LINE_WORDS + 4
+
+    @property
     def parked(self) -> int:
         """Offset of the flags of those who sleep (writers: each worker and its wakers, by atomic operations)."""
         return 2 * LINE_WORDS
 
     @property
     def congested(self) -> int:
-        """Offset of the flags of those with too many rows waiting (writers: each worker, by atomic operations)."""
+        """Offset of the flags of those with too many rows waiting, and behind them one of the launcher, which is set
+        while memory is short (writers: each its own, by atomic operations)."""
         return 3 * LINE_WORDS
 
     def worker(self, worker: int) -> int:
@@ -149,4 +170,4 @@ class Layout:
 
 
 assert HEADER_READY < LINE_WORDS and RECORD_WORDS * WORD_BYTES == 64
-assert MAX_WORKERS <= 8 * WORD_BYTES * LINE_WORDS, "flags have a line"
+assert MAX_WORKERS + 1 <= 8 * WORD_BYTES * LINE_WORDS, "flags have a line"

@@ -75,6 +75,8 @@ class TextSpace:
         self._is_sealed = False
         self._apart: dict[bytes, int] = {}  # constants for which there was no room among the others
         self._files: dict[tuple[int, ...], MappedFile] = {}
+        self._given: list[tuple[int, int]] = []  # back, of which gaps are still to be made
+        self._is_looking = False
         self._gaps = [(_COMMON_BYTES, SPACE_BYTES - _COMMON_BYTES)]  # of the private part: (offset, bytes), ascending
 
     @property
@@ -143,7 +145,7 @@ class TextSpace:
         try:
             _map(self.address + offset, size, _READ_WRITE, _ANONYMOUS | _MAP_FIXED)
         except OSError as error:
-            insort(self._gaps, (offset, size))
+            self.give_back(offset, size)
             raise MemoryError(f"no memory for {size:,} bytes of text ({error.strerror})") from None
         return offset
 
@@ -153,7 +155,20 @@ class TextSpace:
 
     def give_back(self, offset: int, size: int) -> None:
         """Let what `claim` gave be used again."""
-        size = _whole_pages(size)
+        self._given.append((offset, _whole_pages(size)))
+        if not self._is_looking:
+            self._take_back()
+
+    def _take_back(self) -> None:
+        """What was given back is gaps. Whoever gives back may be a destructor, called at any point of this class."""
+        self._is_looking = True
+        try:
+            while self._given:
+                self._add_gap(*self._given.pop())
+        finally:
+            self._is_looking = False
+
+    def _add_gap(self, offset: int, size: int) -> None:
         _map(self.address + offset, size, _NO_ACCESS, _ANONYMOUS | _MAP_FIXED)
         insort(self._gaps, (offset, size))
         merged = self._gaps[:1]
@@ -166,6 +181,14 @@ class TextSpace:
         self._gaps = merged
 
     def _take(self, size: int) -> int:
+        self._take_back()
+        self._is_looking = True
+        try:
+            return self._first_fit(size)
+        finally:
+            self._is_looking = False
+
+    def _first_fit(self, size: int) -> int:
         for at, (offset, room) in enumerate(self._gaps):
             if room >= size:
                 if room == size:

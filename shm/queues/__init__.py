@@ -35,7 +35,7 @@ from tokenring.shm.queues.data_queue import (
     send_for,
     written_words,
 )
-from tokenring.shm.queues.flags import any_set, clear_flag, set_flag
+from tokenring.shm.queues.flags import any_set, clear_flag, next_set, set_flag
 from tokenring.shm.queues.packing import FEW_WORKERS, deal, pack
 from tokenring.shm.queues.parking import (
     ParkingLot,
@@ -114,6 +114,7 @@ __all__ = [
     "message_size",
     "message_words",
     "next_parked",
+    "next_set",
     "pack",
     "parked_address",
     "partition_for",

@@ -32,7 +32,7 @@ def any_set(first_address, workers):  # type: ignore[no-untyped-def]
     return False
 
 
-@kernel
+@kernel(int64(int64, int64, int64))
 def next_set(first_address, workers, start):  # type: ignore[no-untyped-def]
     """The next worker from `start` on whose flag is set; -1 if there is none."""
     worker = start
