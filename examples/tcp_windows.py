@@ -43,7 +43,8 @@ class Connection:
 
 def show(time: int, windows: tr.Batch) -> None:
     for row in windows.to_arrow().to_pylist():
-        print(f"{row['window_start']:%H:%M:%S} {row['sensor']}: {row['readings']} reading(s), {row['total']}\n", end="")
+        said = f"{row['window_start']:%H:%M:%S} {row['sensor']}: {row['readings']} reading(s), {row['total']}\n"
+        print(said, end="", flush=True)  # a line at once, in a pipe too
 
 
 def main() -> None:

@@ -17,10 +17,12 @@ exchange, broadcast  rows to the worker of their key, or to all
 inspect           a look at what passes
 delay             rows at later times
 iterate           a loop in one call
+limited           a part of the dataflow that never has much under way
 count             how many rows of each key there are
 as_rows           updates (such as counts so far) as rows of their own
 distinct          the first row of each key
 last_by           the last row of each key
+collection, new_collection  rows that come and go, of which joins, totals and loops are kept up to date
 reduce            a function of all rows of each key, by window or at the end
 scan              a function of each row and its key's state
 top               the best rows of each key, running or by window
@@ -39,9 +41,10 @@ to_parquet, to_arrow_files, to_json_lines  sinks: folders of files that appear w
 for_each          a sink: a function of what arrives
 Notificator, Stash  for operators of one's own: tokens, or rows, kept until their time is finished
 Keys, grown       for keyed operators of one's own: a slot for each key, and arrays by slot that grow
+state_moves, offer  for operators of one's own whose state moves between workers: its Table, and its Moves; Rebalance
 capture, replay   a stream's messages and frontiers to files, and again from there
 
-collections       rows that come and go, and what comes of them kept up to date: joins, totals, loops
+collections       a room: the operators of collections
 graphs            loops over edges: searches, components, ranks
 mechanisms        ways to coordinate; a dataflow is told one before all else
 """
@@ -52,10 +55,21 @@ if __name__ != "tokenring.operators":  # a second copy of all its modules, where
 
 from tokenring.operators.aggregates import aggregate, count, distinct, last_by, reduce, scan, top
 from tokenring.operators.capture import capture, replay
+from tokenring.operators.collections import (
+    Arranged,
+    Collection,
+    CollectionInput,
+    UpsertInput,
+    View,
+    collection,
+    new_collection,
+)
 from tokenring.operators.durations import DAY, HOUR, MICROSECOND, MILLISECOND, MINUTE, SECOND
 from tokenring.operators.expressions import Expression, col, greatest, least, lit, when
+from tokenring.operators.flow import limited
 from tokenring.operators.folds import Count, CountDistinct, First, Last, Max, Mean, Min, Sum
 from tokenring.operators.joins import enrich, interval_join, join, look_up, temporal_join
+from tokenring.operators.migrate import Leaving, Moves, Rebalance, Table, offer, state_moves
 from tokenring.operators.paper import (
     Arrangement,
     arrange,
@@ -129,7 +143,13 @@ __all__ = [
     "iterate",
     "map_rows",
     "partition",
+    "Leaving",
+    "Moves",
     "Notificator",
+    "Rebalance",
+    "Table",
+    "offer",
+    "state_moves",
     "Roll",
     "RowwiseWarning",
     "ZoneWarning",
@@ -140,7 +160,10 @@ __all__ = [
     "MILLISECOND",
     "MINUTE",
     "SECOND",
+    "Arranged",
     "Arrangement",
+    "Collection",
+    "CollectionInput",
     "Collected",
     "Count",
     "CountDistinct",
@@ -158,6 +181,8 @@ __all__ = [
     "Sum",
     "Throttle",
     "Tumbling",
+    "UpsertInput",
+    "View",
     "aggregate",
     "arrange",
     "average_of_last",
@@ -165,6 +190,7 @@ __all__ = [
     "capture",
     "col",
     "collect",
+    "collection",
     "union",
     "count",
     "distinct",
@@ -181,11 +207,13 @@ __all__ = [
     "interval_join",
     "join",
     "last_by",
+    "limited",
     "latest",
     "least",
     "lit",
     "look_up",
     "map_batches",
+    "new_collection",
     "no_op",
     "read_arrow",
     "read_columns",

@@ -77,11 +77,7 @@ def _tests_of(module: Module) -> list[tuple[str, str]]:
         if found := _using(users, folder):
             return [(path.stem, str(path)) for path in found[:_FEW]]
         asked |= users
-        users = {
-            name
-            for name, other in MODULES.items()
-            if name not in asked and users & targets(other, MODULES, typing_too=False)
-        }
+        users = {name for name, used in _used().items() if name not in asked and users & used}
     # A program that is called by its name: the tests of its room, or of the room around it.
     beside = next(place for place in own.parents if place.is_dir()).relative_to(ROOT)
     return [(str(beside), f"{beside}/")]
@@ -89,12 +85,26 @@ def _tests_of(module: Module) -> list[tuple[str, str]]:
 
 def _using(users: set[str], folder: Path) -> list[Path]:
     """The tests that use one of these modules, those of the folder's room and with the fewest imports first."""
-    found = [test for test in _TESTS.values() if test.path.name.startswith("test_") and users & _origins(test)]
-    found.sort(key=lambda test: (test.path.parent != folder, len(_origins(test)), test.path))
-    return [test.path.relative_to(ROOT) for test in found]
+    found = [
+        (test.path.parent != folder, len(origins), test.path)
+        for test, origins in _origins_of_tests()
+        if not origins.isdisjoint(users)
+    ]
+    return [path.relative_to(ROOT) for _, _, path in sorted(found)]
 
 
 @cache
+def _used() -> dict[str, set[str]]:
+    """What each module of ours imports of them."""
+    return {name: targets(module, MODULES, typing_too=False) for name, module in MODULES.items()}
+
+
+@cache
+def _origins_of_tests() -> list[tuple[Module, frozenset[str]]]:
+    """The files of tests, and what each imports."""
+    return [(test, _origins(test)) for test in _TESTS.values() if test.path.name.startswith("test_")]
+
+
 def _origins(test: Module) -> frozenset[str]:
     """The modules that a test imports, or whose names it imports by a face."""
     return frozenset(_origin(imported.name) for imported in test.imports)

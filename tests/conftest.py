@@ -5,6 +5,7 @@ Spread over processes (`-n 2 --dist loadgroup`), a file stays in one of them, an
 
 from __future__ import annotations
 
+import mmap
 import os
 import signal
 import subprocess
@@ -82,6 +83,16 @@ def warm_numba() -> None:
         return result
 
     assert total(np.arange(4)) == 6
+
+
+@pytest.fixture(scope="session")
+def no_memory_made_ready() -> Iterator[None]:
+    """Benchmarks need not ask the system for gigabytes before they measure: of their figures none is looked at."""
+    from scripts.benchmarks import measure
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(measure, "_READY_BYTES", mmap.PAGESIZE)
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -6,6 +6,7 @@ import ast
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -49,10 +50,15 @@ class Module:
 
     def binds(self, name: str) -> bool:
         """Whether it is a package whose face imports this name out of one of its files."""
-        return self.path.name == "__init__.py" and any(
-            imported.name.endswith(f".{name}") and imported.name.rpartition(".")[0] != self.name
-            for imported in self.imports
-        )
+        return name in self._bound
+
+    @cached_property
+    def _bound(self) -> frozenset[str]:
+        """The names that a face imports out of other files; each module is asked for them very often."""
+        if self.path.name != "__init__.py":
+            return frozenset()
+        apart = [imported.name.rpartition(".") for imported in self.imports]
+        return frozenset(last for within, _, last in apart if within and within != self.name)
 
 
 def package_of(name: str) -> str:

@@ -34,6 +34,9 @@ TOLERATED_PREFIXES = ("/dev/null", "/dev/urandom", "/dev/random", sys.prefix + "
 
 Process = tuple[int, float]  # pid, creation time: a pid alone may be used again
 
+_STRANGERS: set[tuple[int, int]] = set()
+"""Processes, with when they started, that were never forked from this one: those need not be looked at again."""
+
 KEPT: set[int] = set()
 """Processes that a fixture of the session keeps from test to test, with all that descends from them; it ends them."""
 
@@ -119,10 +122,11 @@ def _descendants() -> dict[int, Process]:
         _helper(resource_tracker, "_resource_tracker", "_pid"),
         _helper(forkserver, "_forkserver", "_forkserver_pid"),
     }
-    parents = _parents()
+    parents, started = _parents()
     pids = _below({me}, parents)
     my_command = _read_proc(me, "cmdline")
-    pids.update(pid for pid in parents if pid != me and pid not in pids and _is_adopted(pid, my_command))
+    others = [pid for pid in parents if pid != me and pid not in pids and (pid, started[pid]) not in _STRANGERS]
+    pids.update(pid for pid in others if _is_adopted(pid, started[pid], my_command))
     family: dict[int, Process] = {}
     for pid in pids - helpers - KEPT - _below(KEPT, parents):
         try:
@@ -132,12 +136,15 @@ def _descendants() -> dict[int, Process]:
     return family
 
 
-def _parents() -> dict[int, int]:
-    """Who started whom, but for the kernel's threads: this is asked twice a test, so it reads one file a process."""
+def _parents() -> tuple[dict[int, int], dict[int, int]]:
+    """Who started whom, and when, but for the kernel's threads: this is asked twice a test, so it reads one file a
+    process."""
     stats = {int(name): _read_proc(int(name), "stat") for name in os.listdir("/proc") if name.isdigit()}
-    found = {pid: int(stat.rpartition(b")")[2].split()[1]) for pid, stat in stats.items() if stat}
+    fields = {pid: stat.rpartition(b")")[2].split() for pid, stat in stats.items() if stat}
+    found = {pid: int(after[1]) for pid, after in fields.items()}
     kernel = [pid for pid, stat in stats.items() if b"(kthreadd)" in stat and found[pid] == 0]
-    return {pid: parent for pid, parent in found.items() if pid not in kernel and parent not in kernel}
+    parents = {pid: parent for pid, parent in found.items() if pid not in kernel and parent not in kernel}
+    return parents, {pid: int(fields[pid][19]) for pid in parents}
 
 
 def _below(roots: set[int], parents: dict[int, int]) -> set[int]:
@@ -154,11 +161,15 @@ def _below(roots: set[int], parents: dict[int, int]) -> set[int]:
     return found
 
 
-def _is_adopted(pid: int, my_command: bytes) -> bool:
+def _is_adopted(pid: int, started: int, my_command: bytes) -> bool:
     """Tell whether a process outside our tree came from it: it has the mark, or is our orphaned, forked twin."""
-    if MARK.encode() in _read_proc(pid, "environ"):
+    command = _read_proc(pid, "cmdline")  # before what it was given: a twin that becomes a program has the mark then
+    environment = _read_proc(pid, "environ")
+    if MARK.encode() in environment:
         return True
-    if _read_proc(pid, "cmdline") != my_command:
+    if command != my_command:
+        if command and environment:
+            _STRANGERS.add((pid, started))
         return False
     try:
         if os.getsid(pid) != os.getsid(0):

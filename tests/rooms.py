@@ -10,17 +10,20 @@ ROOMS = {
     "shm": ("kernels", "memory", "queues"),
     "engine": (
         *("times", "columns", "texts", "graph", "progress", "tokens", "native", "data", "running", "bridge", "explain"),
-        *("declare", "cores", "worker", "ask", "group"),
+        *("declare", "cores", "budget", "worker", "ask", "install", "group", "background"),
     ),
     "operators": (
-        *("state", "expressions.machine", "expressions.stages", "expressions", "rows", "time", "mechanisms"),
-        *("folds.sets", "folds", "running", "sessions", "aggregates", "joins.kept", "joins.compiled", "joins"),
-        *("collections.updates", "collections", "sources", "sinks", "capture", "graphs", "paper", "fluent"),
+        *("migrate", "state", "state.moving", "expressions.machine", "expressions.stages", "expressions", "rows"),
+        *("time", "mechanisms", "flow", "folds.sets", "folds", "folds.moving", "collections.words"),
+        *("collections.updates", "collections.compiled", "collections.totals", "collections.sharing", "collections"),
+        *("running", "sessions", "aggregates"),
+        *("joins.kept", "joins.compiled", "joins", "sources", "sinks", "capture", "graphs", "paper", "fluent"),
     ),
     "tools": ("system", "profile", "programs", "commands"),
     "nexmark": (
         *("events", "spark.jobs", "spark", "staging.foreign", "staging", "sql", "queries", "oracle", "measure", "run"),
-        *("scale_out", "commands", "bench.sweeps", "bench.experiments", "bench.rendering", "bench"),
+        *("scale_out", "commands", "bench.sweeps", "bench.experiments", "bench.rendering"),
+        *("bench.collections", "bench.migration", "bench.flow", "bench"),
     ),
 }
 

@@ -10,6 +10,8 @@ import pytest
 from scripts.benchmarks import hops
 from scripts.benchmarks.__main__ import main
 
+pytestmark = pytest.mark.usefixtures("no_memory_made_ready")
+
 
 def test_a_row_for_each_chain(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "hops.json"

@@ -17,6 +17,8 @@ from tokenring.nexmark.run.runner import Plan
 from tokenring.shm.queues.progress_ring import CHANGE_WORDS
 from tokenring.tools.errors import CommandError
 
+pytestmark = pytest.mark.usefixtures("no_memory_made_ready")
+
 
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("rate", [None, 100_000.0])

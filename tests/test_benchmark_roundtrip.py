@@ -12,7 +12,10 @@ from scripts.benchmarks.__main__ import main
 from tokenring.engine.cores import Claims, claims, placement
 from tokenring.engine.worker import usable_cores
 
-pytestmark = pytest.mark.skipif(len(usable_cores()) < 2, reason="two workers that spin need two cores")
+pytestmark = [
+    pytest.mark.skipif(len(usable_cores()) < 2, reason="two workers that spin need two cores"),
+    pytest.mark.usefixtures("no_memory_made_ready"),
+]
 OPTIONS = ("--trips", "20", "--rounds", "1", "--spin-us", "0", "50", "--json")
 
 

@@ -12,6 +12,8 @@ from scripts.benchmarks.__main__ import main
 from tests.nexmark.helpers import seal_generated
 from tokenring.nexmark.events.generator import GeneratorConfig
 
+pytestmark = pytest.mark.usefixtures("no_memory_made_ready")
+
 
 @pytest.fixture(scope="module")
 def events(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -12,6 +12,8 @@ from scripts.benchmarks import workers
 from scripts.benchmarks.__main__ import main
 from scripts.benchmarks.measure import spread
 
+pytestmark = pytest.mark.usefixtures("no_memory_made_ready")
+
 
 def _cost(what: str, size: int, us: float) -> dict[str, Any]:
     return {"what": what, "workers": size, "us": spread([us])}

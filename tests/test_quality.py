@@ -15,8 +15,8 @@ LONGER: dict[str, str] = {}
 
 # Import name -> distribution, where they differ; llvmlite is numba's own and always the version it asks for.
 DISTRIBUTIONS = {"posix_ipc": "posix-ipc", "py4j": "pyspark", "llvmlite": "numba"}
-# Never imported by us, and needed: pyspark imports two of them, py-spy is a program, scripts use the last two.
-INDIRECT = {"pandas", "setuptools", "py-spy", "duckdb", "polars"}
+# Never imported by us, and needed: pyspark imports two of them, two are programs, scripts use the last two.
+INDIRECT = {"pandas", "setuptools", "py-spy", "tpchgen-cli", "duckdb", "polars"}
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 

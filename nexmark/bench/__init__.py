@@ -1,1 +1,1 @@
-"""`tokenring bench`: the paper's experiments, a fresh group for each point of a sweep; rows, tables and plots."""
+"""`tokenring bench`: the paper's experiments and collections, a fresh group for each point; rows, tables and plots."""

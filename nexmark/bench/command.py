@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from tokenring.nexmark.bench.collections_command import collections
+from tokenring.nexmark.bench.flow_command import flow
+from tokenring.nexmark.bench.migration_command import migration
 from tokenring.nexmark.bench.sweeps import (
     EXCHANGING,
     OPERATOR_KINDS,
@@ -216,6 +219,11 @@ def everything(json_file: Path | None, quick: bool, input_folder: Path | None, w
         return _conduct("all", [*jobs, *queries], {"quick": quick, **sweeps}, json_file)
 
 
+bench.add_command(collections)
+bench.add_command(migration)
+bench.add_command(flow)
+
+
 def _wordcount_jobs(sweep: dict[str, Any]) -> list[Job]:
     from tokenring.nexmark.bench.experiments import wordcount_jobs
 
@@ -281,13 +289,8 @@ def _publish(name: str, rows: list[Row], complete: bool, parameters: dict[str, A
 
     from tokenring.nexmark.bench.rendering import machine, publish, render
 
-    data = {
-        "benchmark": f"bench-{name}",
-        "complete": complete,
-        "machine": machine(),
-        "parameters": parameters,
-        "rows": rows,
-    }
+    measured = {"complete": complete, "machine": machine(), "parameters": parameters, "rows": rows}
+    data = {"benchmark": f"bench-{name}", **measured}
     if json_file == STANDARD_OUTPUT:
         sys.stdout.buffer.write(orjson.dumps(data, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
         sys.stdout.flush()

@@ -21,6 +21,11 @@ _SUBCOMMANDS: Final = {
     "why": ("tools.commands.why", "why", "Say what holds back the frontiers of a run that is under way."),
     "warm-up": ("tools.commands.warm_up", "warm_up", "Compile all kernels, so that no program has to wait."),
     "hold": ("tools.commands.hold", "hold", "Keep a frontier of a run from passing a time: a breakpoint."),
+    "views": ("tools.commands.query", "views", "List what a run keeps under names, to be read and imported."),
+    "query": ("tools.commands.query", "query", "Read what a run keeps under a name, as of one time on all workers."),
+    "install": ("tools.commands.install", "install", "Let a run build another dataflow, over what it keeps."),
+    "remove": ("tools.commands.install", "remove", "End a dataflow that was installed in a run."),
+    "migrate": ("tools.commands.migrate", "migrate", "Move keyed state of a run between its workers, bin by bin."),
     "bench": ("nexmark.bench.command", "bench", "Repeat the paper's experiments: rows, tables and plots."),
 }
 _USAGE = 2

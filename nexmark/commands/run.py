@@ -19,6 +19,7 @@ from tokenring.tools.system import (
     PathOption,
     at_work,
     is_special,
+    memory_option,
     replace,
     require_writable,
     verbose_option,
@@ -40,7 +41,7 @@ QUERIES = (
 )  # fmt: skip
 ALL = "all"
 # Options that mean nothing to Spark.
-_OURS = ("workers", "rate", "duration", "mechanism", "micro_batch", "batch", "queue_kib", "checks")
+_OURS = ("workers", "rate", "duration", "mechanism", "micro_batch", "batch", "queue_kib", "memory", "bins", "checks")
 
 
 def run_options(command: Any, queries: tuple[str, ...] = QUERIES) -> Any:
@@ -65,6 +66,9 @@ def run_options(command: Any, queries: tuple[str, ...] = QUERIES) -> Any:
                      "[default: as many as 16384 rows that the query reads; in an open loop 1 ms of events]"),
         click.option("--queue-kib", type=click.IntRange(4, 1 << 21), metavar="KIB",
                      help="Size of each pair's data queue, a power of two.  [default: 2048, less for many workers]"),
+        memory_option,
+        click.option("--bins", type=click.IntRange(1, 1 << 16), metavar="N",
+                     help="Keep state by key in N bins, a power of two, which can be moved between workers."),
     ]  # fmt: skip
     for option in reversed(options):
         command = option(command)
@@ -82,6 +86,11 @@ def plan_from(**options: Any) -> Any:
         raise OptionError("--duration is for an open loop; give --rate with it")
     if options["micro_batch"] is not None and options["mechanism"] != "sequential":
         raise OptionError(f"--micro-batch is for --mechanism sequential, not {options['mechanism']}")
+    bins = options.get("bins") or 0
+    if bins & (bins - 1):
+        raise OptionError(f"--bins is {bins}; it must be a power of two")
+    if bins and options["mechanism"] != "tokens":
+        raise OptionError(f"--bins is for --mechanism tokens, not {options['mechanism']}: state moves among tokens")
     kib = options["queue_kib"] or 0
     if kib & (kib - 1):
         raise OptionError(f"--queue-kib is {kib}; it must be a power of two")
@@ -95,7 +104,9 @@ def plan_from(**options: Any) -> Any:
         events=options["events"],
         block=options["batch"] or 0,
         micro_batch_ns=max(1, int((options["micro_batch"] or 1) * 1e6)),
+        bins=bins,
         queue_bytes=kib * 1024,
+        memory_bytes=options["memory"] or 0,
         checks=options.get("checks", ""),
     )
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tokenring.nexmark.measure import Backlog, Histogram
+from tokenring.operators.migrate import Placement
 
 NOT_YET = 2**62
 REPORT_NS = 200_000_000
@@ -40,6 +41,8 @@ class Measurements:
         self._view = self.words.data
         self.histogram = Histogram()
         self.backlog = Backlog(from_ns)
+        self.placement: Placement | None = None
+        """Where bins are, if keyed state lies in bins."""
         self.dnf = False
         self.kept: list[object] = []
         """What the source reads from: a file's pages are unmapped once nobody has it, and not while time is taken."""

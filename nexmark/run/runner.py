@@ -7,15 +7,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tokenring.engine import Config, Worker, execute
+from tokenring.engine import Config, Worker
 from tokenring.nexmark.measure import DNF, Histogram, Verdict, anonymous_mb, hiccups_ms, judge, peak_rss_mb
 from tokenring.nexmark.queries import QUERIES, Query
+from tokenring.nexmark.run.newest_last import newest_last
 from tokenring.nexmark.run.pace import Measurements, Pace
 from tokenring.nexmark.run.result_rows import Rows, file_of, kept_rows
 from tokenring.nexmark.run.source import nexmark_source
 from tokenring.nexmark.staging import StagedEvents
 from tokenring.operators import collect
+from tokenring.operators.fluent import execute
 from tokenring.operators.mechanisms import use
+from tokenring.operators.migrate import Change, use_bins
 from tokenring.tools.errors import OptionError
 
 CLOSED_BLOCK_ROWS = 16_384
@@ -35,7 +38,8 @@ class Plan:
     """What to run. rate: events a second offered in an open loop, None for a closed loop; duration_s: of an open loop;
     events: at most so many of the staged ones; block: events a worker takes in turn (0: chosen); micro_batch_ns: event
     time that sequential lets in at once; each_time: send a message for each distinct event time, whatever the mechanism
-    needs; checks: see Config."""
+    needs; bins: in which keyed state lies, so that it can be moved (0: it cannot); moves: what is known beforehand of
+    that, as (event time, bin, worker); checks, memory_bytes: see Config."""
 
     query: str
     input_folder: str
@@ -47,9 +51,12 @@ class Plan:
     block: int = 0
     micro_batch_ns: int = 1_000_000
     each_time: bool = False
+    bins: int = 0
+    moves: tuple[Change, ...] = ()
     queue_bytes: int = 0
     ring_records: int = 1 << 14
     checks: str = ""
+    memory_bytes: int = 0
 
     def pace(self, staged_events: int, workers: int, read: float = 1.0) -> Pace:
         """How the source offers events, of which the query reads the share `read`: a closed loop's batches have about
@@ -91,7 +98,8 @@ def prepare(plan: Plan) -> tuple[Query, StagedEvents, Config, Pace]:
         )
     staged = StagedEvents.open(plan.input_folder, check=query.checked)
     config = Config(
-        workers=plan.workers, queue_bytes=plan.queue_bytes, ring_records=plan.ring_records, checks=plan.checks
+        workers=plan.workers, queue_bytes=plan.queue_bytes, ring_records=plan.ring_records, checks=plan.checks,
+        memory_bytes=plan.memory_bytes,
     )
     for name, columns in query.reads.items():
         staged.stream(name).map_all_texts(columns)  # before there are workers: texts then cross as words
@@ -149,8 +157,13 @@ def declare(
     columns of a small one, else the number of rows, which are kept in the folder `rows` if there is one."""
     with worker.dataflow(query.name) as scope:
         way = use(scope, plan.mechanism)
+        if plan.bins:
+            measurements.placement = use_bins(scope, worker.index, worker.peers, plan.bins, plan.moves)
         streams, attach = nexmark_source(worker, scope, staged, query.reads, pace, measurements)
         stream, final = query.declare(streams)
+        placement = measurements.placement if worker.peers > 1 else None
+        if placement is not None and query.key and final is None and (query.is_small or rows is not None):
+            stream = newest_last(stream, query.key, placement.changes)
         if query.is_small:
             attach(way.probe(stream))
             return final.columns if final is not None else collect(stream, name="result").columns

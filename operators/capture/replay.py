@@ -41,7 +41,8 @@ def replay(
     schema = _schema(name, parts)
 
     def construct(context: OperatorContext, token: Token) -> Callable[[OutputPort], None]:
-        playing = [_Part(path, schema, unfinished) for path in parts[context.worker_index :: context.peers]]
+        mine = parts[context.worker_index :: context.sharing] if context.worker_index < context.sharing else []
+        playing = [_Part(path, schema, unfinished) for path in mine]
 
         def logic(output: OutputPort) -> None:
             if not token.live:

@@ -5,6 +5,7 @@
     run(lambda scope: scope.read_csv(path, schema).filter(col("price") > 100).to_parquet(folder), workers=2)
 """
 
+from tokenring.operators.fluent.running_group import RunningGroup, start
 from tokenring.operators.fluent.scope import Feedback, Loop, OperatorBuilder, Scope
 from tokenring.operators.fluent.stream import Stream
 from tokenring.operators.fluent.worker import Worker, execute, gather, run
@@ -13,10 +14,12 @@ __all__ = [
     "Feedback",
     "Loop",
     "OperatorBuilder",
+    "RunningGroup",
     "Scope",
     "Stream",
     "Worker",
     "execute",
     "gather",
     "run",
+    "start",
 ]

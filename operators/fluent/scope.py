@@ -5,11 +5,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from tokenring import engine
-from tokenring.engine import Constructor, InputHandle, Notify, Schema
+from tokenring.engine import Constructor, GraphError, InputHandle, Notify, Schema
 from tokenring.engine.errors import NoSuchMethodError
-from tokenring.operators import sources
+from tokenring.operators import collections, sources
 from tokenring.operators.capture import replay as from_capture
 from tokenring.operators.fluent.stream import Stream
+from tokenring.operators.migrate import Placement
 
 Feedback = engine.Feedback[Stream]
 OperatorBuilder = engine.OperatorBuilder[Stream]
@@ -61,6 +62,13 @@ class Scope(engine.Scope):
         @contextmanager
         def region(self, name: str) -> Iterator["Scope"]: ...
 
+    @property
+    def placement(self) -> Placement:
+        """Where the bins of keyed state are, and how they are moved. GraphError for a dataflow without bins."""
+        if Placement not in self.root._kept:
+            raise GraphError(f"dataflow {self.graph.name!r} has no bins: declare it with bins=256, say")
+        return self.kept(Placement)
+
     read_csv = sources.read_csv
     read_parquet = sources.read_parquet
     read_json_lines = sources.read_json_lines
@@ -69,7 +77,9 @@ class Scope(engine.Scope):
     from_generator = sources.from_generator
     from_callback = sources.from_callback
     engine_events = sources.engine_events
+    new_collection = collections.new_collection
     replay = from_capture
+    import_arrangement = collections.import_arrangement
 
     if not TYPE_CHECKING:  # a checker of types knows better
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from tokenring import engine
 from tokenring.engine.errors import NoSuchMethodError
-from tokenring.operators import aggregates, graphs, joins, paper, rows, sinks, state, time
+from tokenring.operators import aggregates, collections, flow, graphs, joins, paper, rows, sinks, state, time
 from tokenring.operators.capture import capture as to_capture
 
 _MEANT = {
@@ -59,6 +59,7 @@ class Stream(engine.Stream):
     exchange = rows.exchange
     broadcast = rows.broadcast
     iterate = rows.iterate
+    limited = flow.limited
     delay = time.delay
 
     # By key
@@ -70,6 +71,9 @@ class Stream(engine.Stream):
     scan = aggregates.scan
     top = aggregates.top
     as_rows = state.as_rows
+
+    # As rows that come and go
+    collection = collections.collection
 
     # Joins
     join = joins.join

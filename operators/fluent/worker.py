@@ -1,15 +1,17 @@
 """The worker whose dataflows are declared by methods, and the launchers of programs that are given it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from tokenring import engine
-from tokenring.engine import Config, Probe, UsageError
+from tokenring.engine import Config, ConfigError, Probe, UsageError
+from tokenring.operators.collections import Arranged, Collection, Listing, Query, View, Views
 from tokenring.operators.fluent.scope import Scope
 from tokenring.operators.fluent.stream import Stream
 from tokenring.operators.mechanisms import TOKENS, use
+from tokenring.operators.migrate import Change, Migrating, Rebalance, use_bins
 from tokenring.operators.sinks import Kept, gathered, rows_kept
 
 if TYPE_CHECKING:
@@ -20,16 +22,59 @@ class Worker(engine.Worker):
     """The engine's face inside a worker process: build dataflows, feed inputs, step, wait."""
 
     scope_class = Scope
+    answering: ClassVar[dict[str, Any]] = {"views": Listing, "query": Query, "migrate": Migrating}
 
     @contextmanager
-    def dataflow(self, name: str = "dataflow", mechanism: str = TOKENS.name) -> Iterator[Scope]:
+    def dataflow(
+        self,
+        name: str = "dataflow",
+        mechanism: str = TOKENS.name,
+        bins: int = 0,
+        moves: Iterable[Change] = (),
+        rebalance: Rebalance | None = None,
+    ) -> Iterator[Scope]:
         """Declare a dataflow inside the block; it runs from the block's end on. All workers must declare the same ones
         in one order. mechanism: what it coordinates by, one of `mechanisms.MECHANISMS`.
+
+        bins: a power of two: the state of operators with a key lies in so many bins, which can be moved to other
+        workers while the dataflow runs (`scope.placement`). moves: what is known beforehand of that, as (time, bin,
+        worker). rebalance: how bins are kept in balance, by themselves. UsageError for bins that are not there, and of
+        a mechanism other than tokens.
         """
+        if bins and mechanism != TOKENS.name:
+            raise UsageError(f"dataflow {name!r}: state moves among tokens, not {mechanism!r}; leave bins= out")
+        if (moves or rebalance is not None) and not bins:
+            what = "moves=" if moves else "rebalance="
+            raise UsageError(f"dataflow {name!r}: {what} needs bins=, in which state moves; say bins=256")
         with super().dataflow(name) as scope:
             if mechanism != TOKENS.name:
                 use(scope, mechanism)
+            if bins:
+                use_bins(scope, self.index, self.peers, bins, moves, rebalance, self.sharing)
             yield cast(Scope, scope)
+
+    def declare(self, scope: engine.Scope, function: Callable[[Any], Any]) -> None:
+        """Let a function that came from outside declare a dataflow; if it returns a collection, or an arrangement, that
+        is exported by the dataflow's name.
+        """
+        made = function(scope)
+        if isinstance(made, Collection):
+            made = made.arrange(made.schema.names)
+        if isinstance(made, Arranged):
+            made.export(scope.graph.name)
+
+    def require_removable(self, dataflow: str) -> None:
+        """Raise UsageError if others import what this dataflow exports."""
+        for view in self.kept(Views):
+            if view.dataflow == dataflow and view.importers:
+                readers = ", ".join([repr(importer.dataflow) for importer in view.importers])
+                raise UsageError(f"{view.name!r} of {dataflow!r} is imported by {readers}; remove that first")
+
+    def view(self, name: str) -> View:
+        """The arrangement that a dataflow of this worker exports by that name, to be read at a time: see
+        `Arranged.export`. GraphError if there is none.
+        """
+        return self.kept(Views)[name]
 
 
 def execute(
@@ -39,34 +84,57 @@ def execute(
     on_note: Callable[[int, Any], None] | None = None,
     on_start: Callable[[list[int]], None] | None = None,
     start: str = "",
+    memory_bytes: int = 0,
+    max_workers: int = 0,
 ) -> list[Any]:
     """Run `program(worker)` on every worker of a new group; returns what each returned, in order.
 
     workers: processes (default: one per usable core, within a cgroup's quota; or give a whole `config`). start: how
     they begin, see Config; forked processes have none of this one's threads, so what a thread pool of a library did
-    here (Polars) may hang there: a warning says so. on_note(worker, value) sees what workers `report`; on_start(pids)
-    the processes. Dataflows still running when the program returns are run to their end.
+    here (Polars) may hang there: a warning says so. memory_bytes: what the whole group may take: near it sources pause,
+    and state that does not fit ends the run with MemoryBudgetError. on_note(worker, value) sees what workers `report`;
+    on_start(pids) the processes. max_workers: how many there are in all; those beyond `workers` begin idle, and get
+    work when bins are moved to them (`worker.dataflow(bins=...)`). Dataflows still running when the program returns are
+    run to their end.
 
     What is returned or reported arrives equal and of the same type: numbers, texts, dates, the built-in containers of
     them, numpy arrays, batches, Arrow tables. UsageError for all else, naming the type and what to return. Nothing is
     pickled.
 
-    Raises OperatorError, UsageError subclasses, GraphMismatchError, WorkerError (a worker died), OutOfSharedMemory;
-    ConfigError where the system has too few files, processes or memory for so many workers. A signal that ends the
-    process ends the group first, and whoever handles it is called where it is safe.
+    Raises OperatorError, UsageError subclasses, GraphMismatchError, WorkerError (a worker died), OutOfSharedMemory,
+    MemoryBudgetError; ConfigError where the system has too few files, processes or memory for so many workers. A signal
+    that ends the process ends the group first, and whoever handles it is called where it is safe.
     """
-    return engine.execute(program, workers, config, on_note, on_start, start, worker_class=Worker)
+    if max_workers:
+        config, workers = _with_idle(workers, max_workers, config, start, memory_bytes), 0
+    return engine.execute(program, workers, config, on_note, on_start, start, memory_bytes, worker_class=Worker)
+
+
+def _with_idle(workers: int, max_workers: int, config: Config | None, start: str, memory_bytes: int) -> Config:
+    """The settings of a group of `max_workers`, of which `workers` begin with work. ConfigError where those are more,
+    or a whole `config` is given too."""
+    if config is not None:
+        raise ConfigError("max_workers= and config= are both given; say Config(workers=4, idle=2)")
+    workers = workers or engine.Config().workers
+    if max_workers < workers:
+        raise ConfigError(f"max_workers={max_workers} is less than workers={workers}; give as many, or more")
+    start = start or Config.start
+    return Config(workers=max_workers, idle=max_workers - workers, memory_bytes=memory_bytes, start=start)
 
 
 def gather(
-    program: Callable[[Worker], Kept], workers: int = 0, config: Config | None = None, start: str = ""
+    program: Callable[[Worker], Kept],
+    workers: int = 0,
+    config: Config | None = None,
+    start: str = "",
+    memory_bytes: int = 0,
 ) -> "pa.Table":
     """Run `program` as `execute` does; it returns what `collect` or `latest` gave it, and this the rows of all workers,
     worker by worker, as a pyarrow table, which is mapped from files that are gone already.
 
     Raises what `execute` raises; UsageError if the program returned something else.
     """
-    launch = partial(execute, workers=workers, config=config, start=start)
+    launch = partial(execute, workers=workers, config=config, start=start, memory_bytes=memory_bytes)
     return gathered(launch, partial(rows_kept, program))
 
 
@@ -77,6 +145,7 @@ def run(
     start: str = "",
     name: str = "dataflow",
     mechanism: str = TOKENS.name,
+    memory_bytes: int = 0,
 ) -> Any:
     """Run the program that is one dataflow: `pipeline(scope)` declares it on every worker, and it runs to its end.
 
@@ -86,7 +155,7 @@ def run(
 
     Raises what `execute` raises; UsageError for a pipeline that returns something else.
     """
-    launch = partial(execute, workers=workers, config=config, start=start)
+    launch = partial(execute, workers=workers, config=config, start=start, memory_bytes=memory_bytes)
     return gathered(launch, partial(_declared, pipeline, name, mechanism))
 
 

@@ -19,6 +19,7 @@ from tokenring.engine.compiled import (
     answer,
     call_at,
     can_have_texts,
+    column_of,
     downgrade,
     drop,
     end_of_message,
@@ -41,7 +42,9 @@ from tokenring.engine.compiled import (
 # Words of the state. FIRST: the slot of the token it begins with. MESSAGE: what a part is to look at. MADE: the least
 # time at which output is pending, after `take` that of its rows alone. UPTO: for `emit` and `advance`. REPLY: what an
 # answer is.
-FIRST, OWN, MESSAGE, MADE, UPTO, REPLY, HELD, PENDING, SEEN, LATE, PORTS, ADVANCE, EMIT, AT, WHOLE, TAKES = range(16)
+# BRINGS_DUE: whether an input behind all others brings rights for state that moved here.
+FIRST, OWN, MESSAGE, MADE, UPTO, REPLY, HELD, PENDING, SEEN, LATE, PORTS, ADVANCE, EMIT, AT, WHOLE = range(15)
+BRINGS_DUE, TAKES = 15, 16
 MOST_PORTS = 8
 STATE_WORDS = TAKES + MOST_PORTS
 
@@ -53,6 +56,15 @@ LATE_ROWS = -1_000_000
 def driven(world, me):  # type: ignore[no-untyped-def]
     """The driver's words of an operator."""
     return state_of(world, me, STATE_WORDS)
+
+
+@kernel
+def drop_first(world, me, state):  # type: ignore[no-untyped-def]
+    """The operator has run: its rows give it what rights it has from now on. state: its words, the first of which is
+    the slot of the token that it begins with."""
+    if state[FIRST] >= 0:
+        drop(world, me, state[FIRST])
+        state[FIRST] = -1
 
 
 @kernel
@@ -78,13 +90,25 @@ def _move_token(world, me, port, made):  # type: ignore[no-untyped-def]
     state[HELD], state[PENDING] = slot, made
 
 
+@kernel
+def _take_due(world, me, state):  # type: ignore[no-untyped-def]
+    """Hold the token at the least time at which output is pending in state that moved here."""
+    while True:
+        message = take(world, me, state[PORTS])
+        if message == 0:
+            return
+        due = column_of(message, 0)[0]
+        if due < state[PENDING]:
+            _move_token(world, me, state[PORTS], due)
+
+
 @entry
 def timed(world, me):  # type: ignore[no-untyped-def]
     """Take what came, then send what is finished: one token is held, at the least time at which output is pending."""
     state = driven(world, me)
-    if state[FIRST] >= 0:
-        drop(world, me, state[FIRST])
-        state[FIRST] = -1
+    drop_first(world, me, state)
+    if state[BRINGS_DUE]:
+        _take_due(world, me, state)
     frontier = COMPLETE
     for port in range(state[PORTS]):
         while True:
@@ -128,9 +152,7 @@ def timed(world, me):  # type: ignore[no-untyped-def]
 def respond(world, me):  # type: ignore[no-untyped-def]
     """Answer each message at its own time; of a burst each of its messages, unless the answer keeps its rows whole."""
     state = driven(world, me)
-    if state[FIRST] >= 0:
-        drop(world, me, state[FIRST])
-        state[FIRST] = -1
+    drop_first(world, me, state)
     while True:
         message = peek(world, me, 0)
         if message == 0:
@@ -199,16 +221,20 @@ def can_be_compiled(scope: Scope, *schemas: Schema, texts: bool = False) -> bool
 
 
 def compile_with(
-    driver: Entry, logic: CompiledLogic | Compiled, late_rows: Callable[[int, int], Exception] | None = None
+    driver: Entry,
+    logic: CompiledLogic | Compiled,
+    late_rows: Callable[[int, int], Exception] | None = None,
+    brings_due: bool = False,
 ) -> Compiled:
     """The operator that a driver makes of a logic, which may be one without a driver. late_rows: the error for rows at
-    (message's time, due)."""
+    (message's time, due). brings_due: whether a last input brings rights for state that moved here."""
     if isinstance(logic, Compiled):
         return logic
     state = np.zeros(STATE_WORDS, np.int64)
     state[OWN] = address_of(logic.words)
     state[HELD], state[PENDING], state[SEEN], state[LATE] = -1, COMPLETE, -1, logic.late
     state[PORTS], state[EMIT], state[WHOLE] = len(logic.takes), logic.emit.address, logic.keeps_rows
+    state[BRINGS_DUE] = brings_due
     state[ADVANCE] = 0 if logic.advance is None else logic.advance.address
     for port, part in enumerate(logic.takes):
         state[TAKES + port] = part.address

@@ -21,6 +21,7 @@ from tokenring.engine import (
 from tokenring.engine.compiled import Compiled
 from tokenring.operators.mechanisms.compiled import CompiledLogic
 from tokenring.operators.mechanisms.logic import Answer, Take, TimedLogic
+from tokenring.operators.migrate import Table
 
 Edge = tuple[AnyStream, Pact]
 """An input: where its rows come from, and how they are spread."""
@@ -103,10 +104,12 @@ class Mechanism(ABC):
         make: Callable[[], TimedLogic],
         notify: Notify,
         compiled: Callable[[], CompiledLogic] | None = None,
+        moves: Sequence[Table] | None = None,
     ) -> AnyStream:
         """An operator that acts on finished times: `make()` gives each worker its logic. `notify` is what the logic
         needs of an engine that wakes operators: ALWAYS if `advance` matters while nothing is pending. `compiled()`
-        gives the same logic for the worker's inner loop, which is taken where the mechanism can."""
+        gives the same logic for the worker's inner loop, which is taken where the mechanism can. `moves`: the tables
+        that its keyed state is where bins move, for what `make` and `compiled` offer; None: it cannot move."""
 
     @abstractmethod
     def respond(
@@ -118,11 +121,12 @@ class Mechanism(ABC):
         notify: Notify = Notify.NEVER,
         remembers: bool = True,
         compiled: Callable[[], CompiledLogic | Compiled] | None = None,
+        moves: Sequence[Table] | None = None,
     ) -> AnyStream:
         """An operator that answers each message at the message's time: `make()` gives each worker its function.
         `compiled()` gives the same for the worker's inner loop, which is taken where the mechanism can. `remembers`:
         whether an answer depends on earlier messages. In a loop each epoch then has a function of its own,
-        which is called with each round's rows, in order, once the round is finished."""
+        which is called with each round's rows, in order, once the round is finished. `moves`: as for `timed`."""
 
     @abstractmethod
     def probe(self, stream: Stream) -> Progress:

@@ -53,11 +53,11 @@ class TimesInput(InputHandle):
         super().__init__(schema)
         self.column = column
 
-    def send(self, batch: Batch | Mapping[str, Any], time: Time | None = None) -> None:
+    def send(self, batch: Batch | Mapping[str, Any], time: Time | None = None, block: bool = False) -> None:
         """A message for each distinct time of the rows; `time` may only say what the first of them is."""
         rows = batch if isinstance(batch, Batch) else Batch(self.schema, batch)
         for at, piece in by_time(rows, self.column):
-            super().send(piece, at)
+            super().send(piece, at, block)
 
 
 class Notifications(Tokens):
@@ -86,7 +86,9 @@ class Notifications(Tokens):
         """See Mechanism."""
         return scope.new_input(schema, name, TimesInput(schema, time))
 
-    def _drive(self, context: OperatorContext, token: Token, operator: TimedLogic) -> Callable[..., None]:
+    def _drive(
+        self, context: OperatorContext, token: Token, operator: TimedLogic, brings_due: bool
+    ) -> Callable[..., None]:
         """The logic on one worker."""
         token.drop()
         inputs: tuple[tuple[Take, InputPort], ...] = ()

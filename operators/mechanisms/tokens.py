@@ -23,12 +23,14 @@ from tokenring.engine import (
     Time,
     TimeRegressionError,
     Token,
+    TokenRef,
 )
 from tokenring.engine.compiled import Compiled
 from tokenring.operators.mechanisms.compiled import CompiledLogic, can_be_compiled, compile_with, respond, timed
 from tokenring.operators.mechanisms.interface import Constructor, Edge, Mechanism, Ports, Progress, taken_by
 from tokenring.operators.mechanisms.logic import Answer, Take, TimedLogic, in_order
 from tokenring.operators.mechanisms.rounds import by_rounds
+from tokenring.operators.migrate import Table, state_moves
 from tokenring.operators.time import require_total_order
 
 
@@ -129,6 +131,7 @@ class Tokens(Mechanism):
         make: Callable[[], TimedLogic],
         notify: Notify,
         compiled: Callable[[], CompiledLogic] | None = None,
+        moves: Sequence[Table] | None = None,
     ) -> AnyStream:
         """See Mechanism."""
         scope = inputs[0][0].scope
@@ -136,17 +139,20 @@ class Tokens(Mechanism):
         builder = inputs[0][0].operator(name, notify)
         for stream, pact in inputs:
             builder.input(stream, pact)
+        brings_due = moves is not None and state_moves(builder, moves, pends=True)
         output = builder.output(schema)
         if compiled is not None and can_be_compiled(scope, schema, *[stream.schema for stream, _ in inputs]):
             builder.build_compiled(
-                lambda context: compile_with(timed, compiled(), partial(late_rows, context.name))
+                lambda context: compile_with(timed, compiled(), partial(late_rows, context.name), brings_due)
             )
         else:
-            builder.build(lambda context, token: self._drive(context, token, make()))
+            builder.build(lambda context, token: self._drive(context, token, make(), brings_due))
         return output
 
-    def _drive(self, context: OperatorContext, token: Token, operator: TimedLogic) -> Callable[..., None]:
-        """The logic on one worker."""
+    def _drive(
+        self, context: OperatorContext, token: Token, operator: TimedLogic, brings_due: bool
+    ) -> Callable[..., None]:
+        """The logic on one worker. brings_due: whether a last input brings rights for state that moved here."""
         token.drop()
         late, advance, emit = operator.late, operator.advance, operator.emit
         held: Token | None = None
@@ -154,28 +160,41 @@ class Tokens(Mechanism):
         seen = -1
         inputs: tuple[tuple[Take, InputPort], ...] = ()
         port: OutputPort
+        due: InputPort | None = None
+
+        def hold(reference: TokenRef, time: Time) -> None:
+            """Have the token at `time`, which is earlier than where it is."""
+            nonlocal held, pending
+            pending = time
+            earlier = reference.retain()
+            earlier.downgrade(min(time, MAX_TIME))
+            if held is not None:
+                held.drop()
+            held = earlier
 
         def give(time: Time, batch: Batch) -> None:
             assert held is not None
             port.give(held, batch, None if time == pending else min(time, MAX_TIME))  # None is quicker
 
         def logic(*ports: Ports) -> None:
-            nonlocal held, pending, seen, inputs, port
+            nonlocal held, pending, seen, inputs, port, due
             if not inputs:  # the first call: ports are always the same
-                inputs, port = taken_by(operator, ports[:-1]), ports[-1]
+                port = ports[-1]
+                if brings_due:
+                    due = ports[-2]
+                inputs = taken_by(operator, ports[: -2 if brings_due else -1])
             frontier = COMPLETE
+            if due is not None:
+                for reference, batch in due:
+                    if batch["due"][0] < pending:
+                        hold(reference, int(batch["due"][0]))
             for take, rows in inputs:
                 for reference, batch in rows:
                     made = take(batch)
                     if made < pending:
                         if made < reference.time:
                             raise late_rows(context.name, reference.time, made)
-                        pending = made
-                        earlier = reference.retain()
-                        earlier.downgrade(min(made, MAX_TIME))
-                        if held is not None:
-                            held.drop()
-                        held = earlier
+                        hold(reference, made)
                 at = rows.frontier
                 if at < frontier:
                     frontier = at
@@ -202,17 +221,21 @@ class Tokens(Mechanism):
         notify: Notify = Notify.NEVER,
         remembers: bool = True,
         compiled: Callable[[], CompiledLogic | Compiled] | None = None,
+        moves: Sequence[Table] | None = None,
     ) -> AnyStream:
         """See Mechanism."""
         stream, pact = edge
-        if compiled is not None and can_be_compiled(stream.scope, schema, stream.schema, texts=True):
-            builder = stream.operator(name, notify)
-            builder.input(stream, pact)
-            output = builder.output(schema)
+        in_kernels = compiled is not None and can_be_compiled(stream.scope, schema, stream.schema, texts=True)
+        if not in_kernels and remembers and stream.scope.depth > 1:
+            return stream.unary(name, schema, by_rounds(make), pact, Notify.ALWAYS)  # to let an epoch's state go
+        builder = stream.operator(name, notify)
+        builder.input(stream, pact)
+        if moves is not None:
+            state_moves(builder, moves)
+        output = builder.output(schema)
+        if compiled is not None and in_kernels:
             builder.build_compiled(lambda context: compile_with(respond, compiled()), texts=True)
             return output
-        if remembers and stream.scope.depth > 1:
-            return stream.unary(name, schema, by_rounds(make), pact, Notify.ALWAYS)  # to let an epoch's state go
 
         def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
             token.drop()
@@ -224,7 +247,8 @@ class Tokens(Mechanism):
 
             return logic
 
-        return stream.unary(name, schema, construct, pact, notify)
+        builder.build(construct)
+        return output
 
     def probe(self, stream: Stream) -> Progress:
         """The engine's probe."""

@@ -40,6 +40,7 @@ from tokenring.operators.mechanisms.compiled import CompiledLogic
 from tokenring.operators.mechanisms.interface import Constructor, Edge, Mechanism, Ports, Progress, taken_by
 from tokenring.operators.mechanisms.logic import Answer, Take, TimedLogic
 from tokenring.operators.mechanisms.marks import MarkedInput, MarkOutlet, MarkProgress, Marks
+from tokenring.operators.migrate import Table
 
 
 class Watermarks(Mechanism):
@@ -112,6 +113,7 @@ class Watermarks(Mechanism):
         make: Callable[[], TimedLogic],
         notify: Notify,
         compiled: Callable[[], CompiledLogic] | None = None,
+        moves: Sequence[Table] | None = None,
     ) -> AnyStream:
         """See Mechanism."""
         scope = inputs[0][0].scope
@@ -164,6 +166,7 @@ class Watermarks(Mechanism):
         notify: Notify = Notify.NEVER,
         remembers: bool = True,
         compiled: Callable[[], CompiledLogic | Compiled] | None = None,
+        moves: Sequence[Table] | None = None,
     ) -> AnyStream:
         """See Mechanism."""
         scope = edge[0].scope

@@ -3,7 +3,7 @@
 from tokenring.operators.rows.arrival import with_arrival
 from tokenring.operators.rows.batches import filter_batches, map_batches, mask_of
 from tokenring.operators.rows.branch import branch, partition
-from tokenring.operators.rows.exchange import broadcast, exchange
+from tokenring.operators.rows.exchange import broadcast, exchange, hand_on
 from tokenring.operators.rows.filter import filter
 from tokenring.operators.rows.inspect import inspect
 from tokenring.operators.rows.iterate import iterate
@@ -46,6 +46,7 @@ __all__ = [
     "exchanged_by",
     "filter_batches",
     "filter_rows",
+    "hand_on",
     "flat_map_rows",
     "inspect",
     "iterate",

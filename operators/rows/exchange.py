@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from tokenring.engine import AnyStream, Broadcast, Exchange, InputPort, Notify, OperatorContext, OutputPort, Pact, Token
+from tokenring.operators.migrate import state_moves
 from tokenring.operators.rows.key_columns import Columns, exchanged_by, with_key, without_unnamed
 from tokenring.operators.rows.passed_on import passing_on
 
@@ -15,15 +16,17 @@ def exchange(stream: AnyStream, by: Columns, name: str = "exchange") -> AnyStrea
     All columns cross, so `select` what is needed before. Keeps nothing. SchemaError for a column that is not there.
     """
     stream, names = with_key(stream, name, by)
-    return without_unnamed(_passed_on(stream, Exchange(exchanged_by(names)), name), name)
+    return without_unnamed(hand_on(stream, Exchange(exchanged_by(names)), name), name)
 
 
 def broadcast(stream: AnyStream, name: str = "broadcast") -> AnyStream:
     """Every row, at its time, on every worker. Keeps nothing."""
-    return _passed_on(stream, Broadcast(), name)
+    return hand_on(stream, Broadcast(), name)
 
 
-def _passed_on(stream: AnyStream, pact: Pact, name: str) -> AnyStream:
+def hand_on(stream: AnyStream, pact: Pact | None, name: str) -> AnyStream:
+    """The rows, at their times, where a pact sends them: an operator that does nothing else. Keeps nothing."""
+
     def construct(context: OperatorContext, token: Token) -> Callable[..., None]:
         token.drop()
 
@@ -35,6 +38,7 @@ def _passed_on(stream: AnyStream, pact: Pact, name: str) -> AnyStream:
 
     builder = stream.operator(name, Notify.NEVER)
     builder.input(stream, pact)
+    state_moves(builder)
     passed = builder.output(stream.schema)
     if builder.can_be_compiled_with_texts:
         builder.build_compiled(lambda context: passing_on(), texts=True)

@@ -10,6 +10,7 @@ from tokenring.engine import (
     COLUMN,
     TABLE,
     Batch,
+    GraphError,
     InputPort,
     Notify,
     OperatorContext,
@@ -22,6 +23,7 @@ from tokenring.engine import (
 )
 from tokenring.engine.compiled import Compiled
 from tokenring.operators.mechanisms import can_be_compiled
+from tokenring.operators.migrate import has_bins
 from tokenring.operators.sinks.compiled_collect import compiled_latest, compiled_rows
 from tokenring.operators.state import Keys, grown, require_newest
 from tokenring.operators.time import require_total_order
@@ -152,8 +154,14 @@ class Latest:
 
 def latest(stream: Stream, key: str, name: str = "latest") -> Latest:
     """Keep the latest row of each key that arrives on this worker (exchange by the key first if keys are spread).
-    Memory: one row a key. GraphError in a loop: rows of several epochs come in no order there.
+    Memory: one row a key. GraphError in a loop: rows of several epochs come in no order there; and where state moves by
+    bins: a key's rows come from several workers then, and the latest of each worker is not the latest.
     """
+    if has_bins(stream.scope):
+        raise GraphError(
+            f"operator {name!r} keeps the latest row of each key that arrives on its worker, and keys move between "
+            f"workers here: keep it by last_by(stream, key, order=...), or declare the dataflow without bins="
+        )
     require_total_order(name, stream.scope)
     require_newest(name, stream, (key,))
     kept = Latest(stream.schema.names)

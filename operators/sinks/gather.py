@@ -16,7 +16,11 @@ Kept = Collected | Latest
 
 
 def gather(
-    program: Callable[[Any], Kept], workers: int = 0, config: Config | None = None, start: str = ""
+    program: Callable[[Any], Kept],
+    workers: int = 0,
+    config: Config | None = None,
+    start: str = "",
+    memory_bytes: int = 0,
 ) -> "pa.Table":
     """Run `program` as `execute` does; it returns what `collect` or `latest` gave it, and this the rows of all workers,
     worker by worker, as a pyarrow table.
@@ -25,7 +29,8 @@ def gather(
     gone when this returns (the table is mapped from them). Raises what `execute` raises; UsageError if the program
     returned something else.
     """
-    return gathered(partial(execute, workers=workers, config=config, start=start), partial(rows_kept, program))
+    launch = partial(execute, workers=workers, config=config, start=start, memory_bytes=memory_bytes)
+    return gathered(launch, partial(rows_kept, program))
 
 
 def gathered(launch: Callable[[Callable[[Any], None]], object], program: Callable[[Any], Kept | None]) -> Any:

@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
+
 from tokenring.engine import (
     COMPLETE,
     Batch,
@@ -29,6 +31,7 @@ from tokenring.engine import (
     UsageError,
 )
 from tokenring.engine.whole_files import hidden, remove_leftovers, sync
+from tokenring.operators.migrate import Leaving, Table, offer, state_moves
 
 _PART = Schema("publisher worker", path="string")
 
@@ -84,6 +87,8 @@ def publish(
     def collect(context: OperatorContext) -> Callable[[InputPort], None]:
         paths: list[tuple[int, Path]] = []
 
+        offer(_MovingPaths(paths))
+
         def logic(parts: InputPort) -> None:
             for _, batch in parts:
                 paths.extend(zip(batch["worker"].tolist(), map(Path, batch["path"].tolist()), strict=True))
@@ -94,7 +99,31 @@ def publish(
         return logic
 
     written = stream.unary(name, _PART, write)
-    return written.sink(f"publish {name}", collect, Exchange("publisher"))
+    builder = written.operator(f"publish {name}")
+    port = builder.input(written, Exchange("publisher"))
+    state_moves(builder, [Table(_PART, ("publisher",))])
+    builder.build(collect)
+    return builder.probe(port)
+
+
+class _MovingPaths:
+    """The parts that a publisher knows of, as they move with the one key that there is."""
+
+    def __init__(self, paths: list[tuple[int, Path]]) -> None:
+        self._paths = paths
+
+    def take_out(self, leaving: Leaving) -> Sequence[Batch]:
+        """See Moves."""
+        leaves = self._paths if leaving.words(np.zeros(1, np.int64))[0] else []
+        workers, paths = [worker for worker, _ in leaves], [str(path) for _, path in leaves]
+        leaves.clear()
+        return [Batch(_PART, {"publisher": [0] * len(paths), "worker": workers, "path": paths})]
+
+    def put_in(self, tables: Sequence[Batch]) -> Time:
+        """See Moves."""
+        workers, paths = tables[0]["worker"].tolist(), tables[0]["path"].tolist()
+        self._paths.extend(zip(workers, map(Path, paths), strict=True))
+        return COMPLETE
 
 
 def _require_new(target: Path, name: str) -> None:

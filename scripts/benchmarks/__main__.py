@@ -23,6 +23,8 @@ _VERBS = {
     "workers": "What a step and memory cost by the number of workers, and a model for many more.",
     "roundtrip": "A row to another worker and its progress back, by how long workers spin.",
     "hops": "What a message costs at each operator that it passes, in the inner loop and in Python.",
+    "collections": "Views kept up to date: loads, and changes by the size of epochs, beside DuckDB from scratch.",
+    "migration": "What it costs that state could move: all queries with their state in bins, and without.",
     "earlier": "Q4 and Q7 against an earlier commit: what a change costs.",
     "scale": "More and more events on TokenRing and on Spark: when to switch.",
     "tables": "Put the tables and plots of docs/benchmarks/*.json into the documents.",

@@ -17,6 +17,10 @@ MEASURED: Final[dict[str, str]] = {
     "workers": "--rounds 5",
     "roundtrip": "--rounds 5",
     "hops": "--rounds 5",
+    "collections": "--seconds 3",
+    "migration": "--events 10000000 --rounds 5",
+    "bench-migration": "",
+    "bench-flow": "--rounds 5",
     "bench-wordcount": "--quantum-log2 8 16 20 --rate 1e6 8e6 64e6 --duration 1.5",
     "bench-scaling": "--quantum-log2 8 16 --duration 1.5",
     "bench-chain": "--operators 8 16 32 64 128 256 --duration 0.6",
@@ -33,12 +37,16 @@ QUICK: Final[dict[str, str]] = {
     "queries": "--rounds 1 --workers 2 --events 200000 --query q1 q7",
     "latency": "--rates 1e5 --duration 1.5 --rounds 1",
     "open": "--rate 1e5 --duration 0.6 --rounds 1 --query q1 q20",
-    "step": "--rates 1e5 --duration 0.5",
+    "step": "--workers 2 --rates 1e5 --duration 0.5",
     "memory": "--rate 1e5 --duration 3 --idle 0.5 --rounds 1",
     "state": "--events 20000 50000 --query q1 q18 --keys 0.5 --rounds 1",
     "workers": "--workers 2 3 --at 4 --rounds 1",
     "roundtrip": "--spin-us 0 50 --trips 50 --rounds 1",
     "hops": "--messages 20 --rounds 1",
+    "collections": "--workload count bfs --scale 0.001 --seconds 0.05 --tpch 0.001",
+    "migration": "--rounds 1 --events 200000 --query q1 q7",
+    "bench-migration": "--quick",
+    "bench-flow": "--quick",
     "bench-wordcount": "--quantum-log2 8 --rate 1e5 --duration 0.6 --mechanism tokens notifications",
     "bench-scaling": "--quantum-log2 8 --rate-per-worker 1e5 --duration 0.6 --mechanism tokens",
     "bench-chain": "--operators 8 --duration 0.2 --mechanism tokens watermarks-X",
@@ -47,7 +55,7 @@ QUICK: Final[dict[str, str]] = {
     "scale": "",
 }
 READ_NO_EVENTS: Final = {
-    *("workers", "roundtrip", "hops"),
+    *("workers", "roundtrip", "hops", "collections"),
     *("bench-wordcount", "bench-scaling", "bench-chain", "bench-idle"),
 }
 NAMES: Final = (*MEASURED, *LEFT_OUT)

@@ -6,8 +6,11 @@ from collections.abc import Callable
 from math import inf
 from typing import Any
 
+from scripts.benchmarks.collections_tables import render_collections
+from scripts.benchmarks.flow_tables import render_bench_flow
 from scripts.benchmarks.goals import Figures, goals
 from scripts.benchmarks.hops_tables import render_hops
+from scripts.benchmarks.migration_tables import render_bench_migration, render_migration
 from scripts.benchmarks.open_tables import render_open
 from scripts.benchmarks.queries_tables import ranged, render_queries
 from scripts.benchmarks.roundtrip_tables import render_roundtrip
@@ -273,4 +276,8 @@ RENDERERS: dict[str, Callable[[dict[str, Any]], list[str]]] = {
     "roundtrip": render_roundtrip,
     "hops": render_hops,
     "state": render_state,
+    "collections": render_collections,
+    "migration": render_migration,
+    "bench-migration": render_bench_migration,
+    "bench-flow": render_bench_flow,
 }

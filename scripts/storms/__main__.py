@@ -10,10 +10,16 @@ import time
 from pathlib import Path
 from random import Random
 
-from scripts.storms import files, kills, options
+from scripts.storms import collections, files, kills, migration, options
 from scripts.storms.setting import Setting
 
-KINDS = {"kills": kills.case, "files": files.case, "options": options.case}
+KINDS = {
+    "kills": kills.case,
+    "files": files.case,
+    "options": options.case,
+    "collections": collections.case,
+    "migration": migration.case,
+}
 
 
 def storm(kinds: list[str], seed: int, cases: int, minutes: float = 1e9) -> list[str]:

@@ -40,7 +40,9 @@ def test_commands_are_those_of_the_program(line: str) -> None:
 
 
 def test_each_subcommand_is_shown() -> None:
-    assert {shlex.split(line)[1] for line in COMMANDS} == {"stage", "run", "profile", "bench", "why", "hold"}
+    shown = {"stage", "run", "profile", "bench", "why", "hold", "views", "query"}
+    shown |= {"install", "remove", "migrate"}
+    assert {shlex.split(line)[1] for line in COMMANDS} == shown
 
 
 def test_the_map_names_the_folders() -> None:

@@ -6,7 +6,6 @@ from tokenring.nexmark.bench.experiments.word_schedule import Schedule
 from tokenring.nexmark.measure import Histogram
 from tokenring.nexmark.run import Measurements
 
-DISTINCT_WORDS = 1 << 12  # so few that the count is not a test of the machine's caches
 RING_WORDS = 1 << 20
 
 
@@ -23,4 +22,4 @@ def ring_of_words(schedule: Schedule, most: int) -> np.ndarray:
     """A worker's words, over and over: int64 (RING_WORDS + most,), so that `most` are at hand from any of the first on.
     """
     generator = np.random.default_rng((7, schedule.worker))
-    return generator.integers(0, DISTINCT_WORDS, RING_WORDS + most)
+    return generator.integers(0, schedule.distinct, RING_WORDS + most)

@@ -63,6 +63,8 @@ class Schedule:
     words: int
     worker: int
     peers: int
+    distinct: int = 1 << 12
+    """Words that differ: by default so few that the count is not a test of the machine's caches."""
 
     @cached_property
     def ps_per_word(self) -> int:

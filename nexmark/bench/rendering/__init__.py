@@ -3,6 +3,7 @@
 from tokenring.nexmark.bench.rendering.machine import machine
 from tokenring.nexmark.bench.rendering.markdown import figure, machine_text, rate_text, table
 from tokenring.nexmark.bench.rendering.publish import publish, write_plots
+from tokenring.nexmark.bench.rendering.said import say
 from tokenring.nexmark.bench.rendering.tables import RENDERERS, render
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "publish",
     "rate_text",
     "render",
+    "say",
     "table",
     "write_plots",
 ]

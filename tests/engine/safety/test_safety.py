@@ -23,7 +23,7 @@ from tokenring.engine import GraphError, OperatorError, Scope
 from tokenring.engine.data.remote_channel import RemoteChannel
 from tokenring.engine.progress.exchange import ProgressChannel
 
-SHORT = 300
+SHORT = 120
 LONG = int(os.environ.get("TOKENRING_SAFETY_SCHEDULES", "10000"))
 
 

@@ -83,11 +83,11 @@ def _is_whole(outcome: Outcome, data: dict[str, Any], experiment: str) -> None:
 
 
 def test_word_count_under_every_mechanism(bench: Bench, tmp_path: Path, each_once: None) -> None:
-    outcome, data = bench("wordcount --quantum-log2 8 20 --rate 20000 --workers 1 2 --duration 0.2 --source each-time")
+    outcome, data = bench("wordcount --quantum-log2 8 20 --rate 40000 --workers 1 2 --duration 0.1 --source each-time")
     _is_whole(outcome, data, "wordcount")
     names = ("source", "quantum_log2", "rate", "workers", "mechanism")
     found = [{name: row[name] for name in names} for row in data["rows"]]
-    sweep = {"quantum_log2": (8, 20), "rate": (20_000,), "workers": (1, 2), "mechanism": MECHANISMS}
+    sweep = {"quantum_log2": (8, 20), "rate": (40_000,), "workers": (1, 2), "mechanism": MECHANISMS}
     assert found == points(source=("each-time",), **sweep)
     for row in data["rows"]:
         assert row["words"] == 4_000 or row["dnf"]
@@ -97,18 +97,18 @@ def test_word_count_under_every_mechanism(bench: Bench, tmp_path: Path, each_onc
             assert row["p50_ms"] > 0.25
             assert row["p50_after_quantum_ms"] <= row["p50_ms"]  # they may share a bin where both are large
     assert outcome.out.startswith("Measured ")
-    assert "| 20 k/s | 2 | 2^20 ns |" in outcome.out
+    assert "| 40 k/s | 2 | 2^20 ns |" in outcome.out
     assert sorted(path.name for path in tmp_path.iterdir()) == ["figures.json", "figures.md", "figures.svg"]
 
 
 def test_a_load_that_grows_with_the_workers(bench: Bench) -> None:
-    options = "--quantum-log2 20 --rate-per-worker 3000 --workers 1 3 --mechanism tokens notifications"
-    outcome, data = bench(f"scaling {options} --source batched each-time --duration 0.2")
+    options = "--quantum-log2 20 --rate-per-worker 6000 --workers 1 3 --mechanism tokens notifications"
+    outcome, data = bench(f"scaling {options} --source batched each-time --duration 0.1")
     _is_whole(outcome, data, "scaling")
     assert [(row["source"], row["mechanism"], row["workers"], row["rate"]) for row in data["rows"]] == [
-        ("batched", "tokens", 1, 3e3), ("batched", "notifications", 1, 3e3),
-        ("batched", "tokens", 3, 9e3), ("batched", "notifications", 3, 9e3),
-        ("each-time", "tokens", 1, 3e3), ("each-time", "tokens", 3, 9e3),
+        ("batched", "tokens", 1, 6e3), ("batched", "notifications", 1, 6e3),
+        ("batched", "tokens", 3, 18e3), ("batched", "notifications", 3, 18e3),
+        ("each-time", "tokens", 1, 6e3), ("each-time", "tokens", 3, 18e3),
     ]  # fmt: skip
     for row in data["rows"]:  # up to four times the seconds, until it is told
         assert row["words"] in [times * 600 * row["workers"] for times in (1, 2, 4)] or row["dnf"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import resource
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -99,6 +100,26 @@ def test_claimed_bytes_are_zeros_each_time_and_their_gaps_close() -> None:
     assert space._gaps == whole
     with pytest.raises(MemoryError):
         space.claim(SPACE_BYTES)
+
+
+def test_parts_may_be_given_back_by_whoever_is_collected_meanwhile() -> None:
+    space = TextSpace()
+    whole = list(space._gaps)
+    part = space.claim(5000)
+
+    class Interrupted(list[tuple[int, int]]):
+        """Gaps, at the first look at which a destructor runs."""
+
+        def __iter__(self) -> Iterator[tuple[int, int]]:
+            space.give_back(part, 5000)
+            return super().__iter__()
+
+    space._gaps = Interrupted(space._gaps)
+    other = space.claim(9000)
+    space._gaps = list(space._gaps)
+    assert other != part
+    space.give_back(other, 9000)
+    assert space._gaps == whole
 
 
 def test_where_addresses_are_few_there_is_none() -> None:

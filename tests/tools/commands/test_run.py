@@ -220,3 +220,20 @@ def test_a_profile_of_a_function(folder: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "0\n1\n"), done.stderr
     assert {path.name for path in (folder / "here").iterdir()} >= {"worker-0.svg", "worker-1.svg", "merged.svg"}
     assert "busy.py" in (folder / "here" / "merged.svg").read_text()
+
+
+@pytest.mark.parametrize("size", ["4X", "nonsense", "", "-1G", "0"])
+def test_a_size_of_memory_that_is_none_is_one_line(folder: Path, size: str) -> None:
+    done = run_here(folder, "--memory", size, "my.py:nothing")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"tokenring: error: Invalid value for '--memory': {size!r} is no size of memory; write 4G, 512M, 1.5GiB or a "
+        "number of bytes\n"
+    )
+
+
+def test_a_budget_of_memory_that_is_too_small_is_one_line(folder: Path) -> None:
+    done = run_here(folder, "my.py:nothing", "--memory", "1M", "--workers", "1")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "my.py:nothing: memory_bytes is 1.0 MiB, which cannot hold the group: 1 worker(s) need" in done.stderr
+    assert run_here(folder, "my.py:nothing", "--memory", "1.5GiB", "--workers", "1").returncode == 0

@@ -55,14 +55,15 @@ def profile_program(program: list[str], out_folder: Path, frequency: int) -> int
 @_out
 @_frequency
 def profile_function(
-    target: str, arguments: tuple[str, ...], workers: int | None, start: str, checks: str | None, out_folder: Path,
-    frequency: int,
+    target: str, arguments: tuple[str, ...], workers: int | None, start: str, checks: str | None, memory: int | None,
+    max_workers: int | None, out_folder: Path, frequency: int,
 ) -> int:  # fmt: skip
     """Run a function of your own, as `tokenring run` does, and see where its workers' time goes.
 
     Files and tables are those of a query: `tokenring profile --help`. A group too short for py-spy has no profile.
     """
     options = {"--workers": workers, "--start": start, "--checks": checks}
+    options |= {"--memory": memory, "--max-workers": max_workers}
     said = [word for name, value in options.items() if value is not None for word in (name, str(value))]
     run = [sys.executable, "-m", "tokenring", "run", *said, target, "--", *arguments]
     return _profile(run, f"tokenring run {target}", out_folder, frequency)

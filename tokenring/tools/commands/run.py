@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from tokenring.tools.errors import CommandError
-from tokenring.tools.system import verbose_option
+from tokenring.tools.errors import CommandError, OptionError
+from tokenring.tools.system import memory_option, verbose_option
 
 MAX_WORKERS = 512
 STARTS = ("fork", "spawn", "forkserver")
@@ -28,6 +28,9 @@ def program_options(command: Any) -> Any:
         click.option("--checks", type=click.Choice(["normal", "exhaustive"]),
                      help="exhaustive: doubt every step of the progress protocol; many times slower.  "
                      "[default: $TOKENRING_CHECKS, else normal]"),
+        memory_option,
+        click.option("--max-workers", type=click.IntRange(1, MAX_WORKERS), metavar="N",
+                     help="Processes in all; those beyond --workers begin idle, and get work when bins move to them."),
     ]  # fmt: skip
     for option in reversed(options):
         command = option(command)
@@ -37,7 +40,10 @@ def program_options(command: Any) -> Any:
 @click.command("run")
 @program_options
 @verbose_option
-def run_program(target: str, arguments: tuple[str, ...], workers: int | None, start: str, checks: str | None) -> int:
+def run_program(
+    target: str, arguments: tuple[str, ...], workers: int | None, start: str, checks: str | None, memory: int | None,
+    max_workers: int | None,
+) -> int:  # fmt: skip
     """Run a function of your own on all cores: FILE.py:FUNCTION, or package.module:FUNCTION.
 
     It is called on each worker, with the worker, or with the scope of a dataflow if its parameter is annotated or named
@@ -56,7 +62,14 @@ def run_program(target: str, arguments: tuple[str, ...], workers: int | None, st
         with _naming(str(named)), in_one_line():
             from tokenring.engine import Config
 
-            config = Config(workers=workers or 0, start=start, checks=checks or "")
+            first = Config(workers=workers or 0)
+            processes = first.workers if max_workers is None else max_workers
+            if processes < first.workers:
+                raise OptionError(f"--max-workers {processes} is less than --workers {first.workers}")
+            config = Config(
+                workers=processes, start=start, checks=checks or "", memory_bytes=memory or 0,
+                idle=processes - first.workers,
+            )  # fmt: skip
             values = run(str(named), program, config)
         print_returned(values)
     return 0
