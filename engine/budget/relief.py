@@ -1,5 +1,6 @@
-"""A worker's side of a budget of memory: it shows that it comes round, gives back what it does not use when it is asked
-to, and ends the run when that is its part, with an error that names its heaviest operator.
+"""A worker's side of a budget of memory: it shows that it comes round, has sources pause once it has grown by as much
+as the launcher allowed, gives back what it does not use when it is asked to, and ends the run when that is its part,
+with an error that names its heaviest operator.
 """
 
 import ctypes
@@ -7,14 +8,18 @@ import gc
 import os
 import sys
 from contextlib import suppress
+from time import monotonic_ns
 
-from tokenring.engine.budget.resident import own_bytes
+from tokenring.engine.budget.resident import OwnAnonymous, own_bytes
 from tokenring.engine.budget.sizes import in_words
 from tokenring.engine.budget.weights import Weight, weights
 from tokenring.engine.errors import MemoryBudgetError
 from tokenring.engine.explain import Inspection
-from tokenring.shm.memory import WORKER_LOOKS, Segment, peek, poke
+from tokenring.shm.memory import WORKER_ALLOWED, WORKER_LOOKS, Segment, peek, poke
+from tokenring.shm.queues import set_flag
 
+_FIRST_BYTES = 8 * 2**20  # that a worker may grow by before the launcher has looked at it for the first time
+_BETWEEN_NS = 1_000_000  # looks at its own growth, some µs each
 _NAMED = 3
 _PART = 0.05  # of what a worker takes, which an operator keeps at least to be named
 CURE = (
@@ -34,7 +39,11 @@ class Relief:
         self._over_address = segment.address(layout.over)
         self._relief_address = segment.address(layout.relief)
         self._used_address = segment.address(layout.used)
-        self._looks = self._given = 0
+        self._allowed_address = segment.address(layout.worker(index) + WORKER_ALLOWED)
+        self._flags, self._short = segment.address(layout.congested), layout.workers
+        self._own = OwnAnonymous()
+        self._first_bytes = self._own.bytes() + _FIRST_BYTES
+        self._looks = self._given = self._next_ns = 0
 
     def look(self) -> None:
         """Do what the launcher asks for. MemoryBudgetError if the run is to end, and this worker to say why."""
@@ -48,6 +57,11 @@ class Relief:
             raise MemoryBudgetError(f"{too_much(used, self._budget_bytes)}: {who}; {CURE}")
         self._looks += 1
         poke(self._looks_address, self._looks)
+        now_ns = monotonic_ns()
+        if now_ns >= self._next_ns:
+            self._next_ns = now_ns + _BETWEEN_NS
+            if self._own.bytes() > (peek(self._allowed_address) or self._first_bytes):
+                set_flag(self._flags, self._short)  # the launcher may be late: it takes it back once it has looked
 
 
 def too_much(used_bytes: int, budget_bytes: int) -> str:

@@ -1,5 +1,6 @@
-"""The launcher's side of a budget of memory: a thread that looks at what the group takes, some times a second, asks
-sources to pause by a flag of its own, and has a worker end the run where that does not help.
+"""The launcher's side of a budget of memory: a thread that looks at what the group takes, some times a second, says
+how far each worker may grow until the next look, asks sources to pause by a flag, and has a worker end the run where
+that does not help.
 
 A thread, since the launcher's own program may be busy while the group runs. It only reads from outside, and writes the
 launcher's words. Where the worker that is to end the run is in one long call and does not come to it, the thread
@@ -16,7 +17,7 @@ from tokenring.engine.budget.relief import CURE, too_much
 from tokenring.engine.budget.resident import Taken, anonymous_bytes
 from tokenring.engine.budget.sizes import in_words
 from tokenring.engine.errors import ConfigError, MemoryBudgetError
-from tokenring.shm.memory import WORKER_LOOKS, Layout, Segment, peek, poke
+from tokenring.shm.memory import WORKER_ALLOWED, WORKER_LOOKS, Layout, Segment, peek, poke
 from tokenring.shm.queues import ParkingLot, clear_flag, set_flag, wake_all
 
 LOOK_S = 0.05
@@ -25,6 +26,8 @@ _NEAR_S = 0.004  # and at most, where it may soon be near its budget
 _GROWS_BYTES_A_S = 2**31  # as fast as a worker's memory may grow: the system hands out pages no faster
 STILL_S = 0.25
 """How long nothing is published before nothing is said to be under way: an operator may pace itself."""
+_STEP_BYTES = 2**20  # that a worker may always grow by, or the last of the room would be looked at for ever
+_AGAIN = 4  # times as long as it took: before workers are asked again to give memory back
 _LOOKS = 3  # of a worker, after which it has come round at least once
 _ANSWER_S = 1.0  # how long the worker that is to end the run gets to do so
 _FAR_OVER = 1.25  # of the budget: it gets no more time
@@ -60,6 +63,7 @@ class BudgetWatch:
         self._flags = segment.address(layout.congested)
         self._position = segment.address(layout.ring_write_position)
         self._looks = [segment.address(layout.worker(index) + WORKER_LOOKS) for index in range(self._workers)]
+        self._allowed = [segment.address(layout.worker(index) + WORKER_ALLOWED) for index in range(self._workers)]
         self._over = segment.address(layout.over)
         self._relief = segment.address(layout.relief)
         self._used = segment.address(layout.used)
@@ -67,6 +71,7 @@ class BudgetWatch:
         self._taken = Taken()
         self._paused = False
         self._relieved_from: list[int] = []  # looks of each worker when it was asked to give memory back
+        self._asked_at = self._relieved_at = 0.0  # when that was, and when all had done so, 0 before
         self._stands_at = -1  # the ring's position
         self._still_from: tuple[float, list[int]] = 0.0, []  # since when it stands there, and each worker's looks then
         self._deadline = 0.0
@@ -106,8 +111,8 @@ class BudgetWatch:
         if position != self._stands_at:
             self._stands_at, self._still_from = position, (monotonic(), looks)
         since, then = self._still_from
-        is_still = monotonic() - since >= STILL_S and _came_round(living, then, looks)
         is_relieved = self._paused and _came_round(living, self._relieved_from, looks)
+        is_still = monotonic() - since >= STILL_S and _came_round(living, then, looks) and self._asked_at >= since
         verdict = self._pressure.look(used, is_relieved, is_still)
         if verdict is Verdict.OVER:
             self._deadline = monotonic() + _ANSWER_S
@@ -116,15 +121,28 @@ class BudgetWatch:
         elif verdict is Verdict.PAUSE and not self._paused:
             self._paused = True
             set_flag(self._flags, self._workers)
-            self._relieved_from, self._still_from = looks, (monotonic(), looks)
-            poke(self._relief, peek(self._relief) + 1)
-            wake_all(self._segment, self._lot)
-        elif verdict is Verdict.GO_ON and self._paused:
-            self._paused = False
-            clear_flag(self._flags, self._workers)
-            wake_all(self._segment, self._lot)
+            self._still_from = monotonic(), looks
+            self._ask_for_relief(looks)
+        else:
+            left = self._pressure.left_until_pause(used) // len(living)
+            for worker, pid in living.items():
+                poke(self._allowed[worker], self._taken.anonymous[pid] + max(_STEP_BYTES, left))
+            if verdict is Verdict.GO_ON:
+                self._paused = False
+                if clear_flag(self._flags, self._workers):  # ours, or a worker's that had grown by its part
+                    wake_all(self._segment, self._lot)
+            elif is_relieved:
+                self._relieved_at = self._relieved_at or monotonic()
+                took = self._relieved_at - self._asked_at
+                if monotonic() - self._relieved_at >= max(STILL_S, _AGAIN * took):
+                    self._ask_for_relief(looks)  # for what has been taken since
         soon = self._pressure.left_until_pause(used) / (_GROWS_BYTES_A_S * len(living))
         return min(LOOK_S, max(_NEAR_S, soon))
+
+    def _ask_for_relief(self, looks: list[int]) -> None:
+        self._relieved_from, self._asked_at, self._relieved_at = looks, monotonic(), 0.0
+        poke(self._relief, peek(self._relief) + 1)
+        wake_all(self._segment, self._lot)
 
     def _insist(self, used: int, heaviest: int, its_bytes: int) -> None:
         """The run is to end, and a worker has been told to say why: it may be in a long call, and take on."""

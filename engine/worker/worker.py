@@ -43,6 +43,7 @@ T = TypeVar("T")
 
 _LONGEST_SLEEP_S = 0.2  # a wake-up cannot be lost; should one be all the same, it costs this much
 _STOP_CHECK_STEPS = 256
+_BUDGET_CHECK_STEPS = 4  # where memory has a budget: a step of a program's own may take a lot
 _CHANGES = 1 << 17  # that the log has room for, in memory that is there once it is used
 _LONGEST_TURN_NS = 1_000_000
 
@@ -94,6 +95,7 @@ class Worker:
         self._garbage = Garbage()
         self.room = Room(self, config.backlog_bytes, config.memory_bytes > 0)
         self._relief = Relief(segment, self.inspection, config.memory_bytes) if config.memory_bytes else None
+        self._check_steps = _BUDGET_CHECK_STEPS if config.memory_bytes else _STOP_CHECK_STEPS
         self._stall = StallWatch(self.inspection, self.schedule, self.progress, self.lost)
         self._spin_ns = config.spin_us * 1000
         if index >= self.sharing:
@@ -154,7 +156,7 @@ class Worker:
         self.is_stepping = True
         try:
             self.steps += 1
-            if self.steps % _STOP_CHECK_STEPS == 0 or until_ns:
+            if self.steps % self._check_steps == 0 or until_ns:
                 self._check_stop()
                 self._stall.look()
             schedule = self.schedule

@@ -4,7 +4,7 @@
     group       stop ending | over relief used                           1 line
     flags       parked | congested: a bit for each worker, and the launcher's     1 line each
     workers     graphs digest(2) built barriers finished instant(2) forgotten(2) process running
-                vote decision looks                                      1 line each
+                vote decision looks | allowed                            1 line each
     bells       what its senders ring, of each worker                    1 line each
     ring        write position | read position of each worker | records  1 line, 1 line each, 8 words a record
     queues      for each receiver, each sender to it: write position | read position | data
@@ -19,7 +19,7 @@ from functools import cached_property
 from tokenring.shm.errors import SegmentError
 
 MAGIC = 0x544F4B454E52494E  # "TOKENRIN"
-VERSION = 7
+VERSION = 8
 WORD_BYTES = 8
 LINE_WORDS = 16
 RECORD_WORDS = 8
@@ -43,7 +43,8 @@ HEADER_MAGIC, HEADER_VERSION, HEADER_DIGEST, HEADER_WORKERS, HEADER_RING, HEADER
     WORKER_VOTE,
     WORKER_DECISION,
     WORKER_LOOKS,
-) = range(15)
+    WORKER_ALLOWED,
+) = range(16)
 
 MAX_WORKERS = 512
 
@@ -112,12 +113,13 @@ class Layout:
 
     @property
     def congested(self) -> int:
-        """Offset of the flags of those with too many rows waiting, and behind them one of the launcher, which is set
-        while memory is short (writers: each its own, by atomic operations)."""
+        """Offset of the flags of those with too many rows waiting (writers: each its own), and behind them one that is
+        set while memory is short (writers: any worker sets it, the launcher sets and clears it); by atomic
+        operations."""
         return 3 * LINE_WORDS
 
     def worker(self, worker: int) -> int:
-        """Offset of a worker's line (writer: that worker)."""
+        """Offset of a worker's line (writer: that worker, but of `allowed`, which is the launcher's)."""
         return (4 + worker) * LINE_WORDS
 
     def bell(self, worker: int) -> int:

@@ -26,7 +26,7 @@ from tokenring.engine import (
     Worker,
     execute,
 )
-from tokenring.engine.budget import Pressure, Verdict, require_budget
+from tokenring.engine.budget import Pressure, Verdict, require_budget, watching
 from tokenring.engine.budget.resident import own_bytes
 from tokenring.operators import Count, aggregate, collect
 
@@ -106,8 +106,14 @@ def _looks(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, Verdict]]:
     return seen
 
 
+@pytest.mark.parametrize("is_late", [False, True])
 @pytest.mark.parametrize("heeds", [True, False])
-def test_a_source_that_outruns_an_operator_stays_within_it(heeds: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_source_that_outruns_an_operator_stays_within_it(
+    heeds: bool, is_late: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the launcher looks so seldom that 100 MB come between: its thread may get no processor."""
+    if is_late:
+        monkeypatch.setattr(watching, "_GROWS_BYTES_A_S", 1)
     batches, seen = 220, _looks(monkeypatch)
 
     def program(worker: Worker) -> int:
