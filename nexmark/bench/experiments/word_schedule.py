@@ -65,6 +65,8 @@ class Schedule:
     peers: int
     distinct: int = 1 << 12
     """Words that differ: by default so few that the count is not a test of the machine's caches."""
+    all_first: bool = False
+    """Whether each of them comes once before any comes again, so that state has its size early on."""
 
     @cached_property
     def ps_per_word(self) -> int:

@@ -24,7 +24,7 @@ def measured_key_count(point: Row, quiet_s: float) -> Row:
 
     def program(worker: Worker) -> dict[str, Any]:
         words, keys = int(point["rate"] * LONGEST_S), 1 << point["keys_log2"]
-        schedule = Schedule(point["rate"], _QUANTUM_LOG2, words, worker.index, worker.peers, keys)
+        schedule = Schedule(point["rate"], _QUANTUM_LOG2, words, worker.index, worker.peers, keys, all_first=True)
         return _work(worker, schedule, point, quiet_s)
 
     return measured_moves(point, point["workers"], program, Config(workers=point["workers"]))

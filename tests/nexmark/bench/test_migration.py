@@ -43,7 +43,7 @@ def test_half_of_the_keys_go_away_and_back() -> None:
     point = {"workload": "key-count", "keys_log2": 10, "bins_log2": 4, "workers": 2, "plan": "all_at_once", "rate": 5e4}
     row = measured_key_count(point, 0.2) | {"error": None}
     assert row.keys() >= ROW
-    assert 0 < row["rows_moved"] <= 2 * 1024  # half of the keys that came, twice
+    assert 2 * 400 < row["rows_moved"] < 2 * 624  # about half of the keys, all of which have come, twice
     assert row["bytes_moved"] >= 16 * row["rows_moved"]
     assert row["away"]["seconds"] > 0 and row["back"]["seconds"] > 0
     assert render({"machine": machine(), "complete": True, "rows": [row]}).count("key-count") == 1
