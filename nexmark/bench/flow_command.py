@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,7 +40,15 @@ def flow(
     anonymous memory above the start, of all workers; and {case, workers, rounds, without_s, with_s, ratio, ratios}.
     """
     from tokenring.nexmark.bench.experiments import staged_events
-    from tokenring.nexmark.bench.flow import BOUNDS, OVERHEADS, WORD_COUNT, measured_multiplied, measured_overhead
+    from tokenring.nexmark.bench.flow import (
+        BOUNDS,
+        OVERHEADS,
+        WORD_COUNT,
+        measured_multiplied,
+        measured_overhead,
+        render,
+    )
+    from tokenring.nexmark.bench.rendering import say
 
     if json_file not in (None, STANDARD_OUTPUT):
         require_writable(json_file)
@@ -64,23 +71,5 @@ def flow(
         for case in cases:
             click.echo(f"bench flow: {case}, workers {most}", err=True)
             rows.append(measured_overhead(case, most, parameters["rounds"], parameters["words"], str(folder)))
-    _publish(rows, parameters, json_file)
+    say("bench-flow", rows, True, parameters, json_file, render)
     return 0
-
-
-def _publish(rows: list[Row], parameters: dict[str, Any], json_file: Path | None) -> None:
-    import orjson
-
-    from tokenring.nexmark.bench.flow import render
-    from tokenring.nexmark.bench.rendering import machine
-    from tokenring.tools.system import replace
-
-    data = {"benchmark": "bench-flow", "machine": machine(), "parameters": parameters, "rows": rows}
-    written = orjson.dumps(data, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-    if json_file == STANDARD_OUTPUT:
-        sys.stdout.buffer.write(written)
-        sys.stdout.flush()
-        return
-    click.echo(render(data))
-    if json_file is not None:
-        replace(json_file, written)

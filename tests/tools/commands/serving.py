@@ -65,10 +65,11 @@ class Serving:
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[Serving]:
-    """The group, which ends in order at the end of the block."""
+def serving(folder: Path, program_text: str = _PROGRAM) -> Iterator[Serving]:
+    """The group, or that of another program, each of whose two workers prints "ready"; it ends in order, and well, at
+    the end of the block."""
     program = folder / "serving.py"
-    program.write_text(_PROGRAM)
+    program.write_text(program_text)
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     with subprocess.Popen([sys.executable, program], env=environment, stdout=subprocess.PIPE) as launcher:
         try:

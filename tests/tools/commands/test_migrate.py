@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
 import time
@@ -14,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.imports import ROOT
-from tests.tools.commands.serving import WATCHDOG_S, Serving
+from tests.tools.commands.serving import WATCHDOG_S, Serving, serving
 from tokenring.engine import UsageError, WorkerError
 from tokenring.engine.ask import group_of
 from tokenring.operators.migrate import bins_of
@@ -64,18 +62,8 @@ if __name__ == "__main__":
 
 @pytest.fixture(scope="module")
 def group(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    program = tmp_path_factory.mktemp("moving") / "moving.py"
-    program.write_text(_PROGRAM)
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    with subprocess.Popen([sys.executable, program], env=environment, stdout=subprocess.PIPE) as launcher:
-        try:
-            assert launcher.stdout is not None
-            assert [launcher.stdout.readline() for _ in range(2)] == [b"ready\n"] * 2
-            yield Serving(launcher.pid)
-            launcher.send_signal(signal.SIGINT)
-            assert launcher.wait(WATCHDOG_S) == 0  # no total was wrong
-        finally:
-            launcher.kill()
+    with serving(tmp_path_factory.mktemp("moving"), _PROGRAM) as found:
+        yield found
 
 
 def test_bins_go_where_they_are_told_and_are_evened_out_again(group: Serving) -> None:
