@@ -85,9 +85,9 @@ class OperatorBuilder(Generic[Made_co]):
         made: Made_co = self._scope.stream_class(self._scope, Source(self.number, port), schema)
         return made
 
-    def probe(self, port: int) -> Probe:
-        """A handle to watch what this input, on any worker, has still to take."""
-        return self._scope.watch(Target(self.number, port))
+    def probe(self, port: int, is_quiet: bool = False) -> Probe:
+        """A handle to watch what this input, on any worker, has still to take. is_quiet: see `Scope.watch`."""
+        return self._scope.watch(Target(self.number, port), is_quiet)
 
     def build(self, constructor: Constructor) -> None:
         """Give the operator its code: `constructor(context, *tokens)` returns `logic(*inputs, *outputs)`."""

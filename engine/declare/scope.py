@@ -179,10 +179,11 @@ class Scope:
             raise GraphError(f"{stream!r} belongs to another dataflow than {self.graph.name!r}")
         return self.watch(stream.source)
 
-    def watch(self, location: Source | Target) -> Probe:
-        """A handle to watch the frontier of a port: of an input, what has still to arrive or to be taken there."""
+    def watch(self, location: Source | Target, is_quiet: bool = False) -> Probe:
+        """A handle to watch the frontier of a port: of an input, what has still to arrive or to be taken there. A quiet
+        one costs nothing while nobody listens (`Probe.listen`)."""
         operator = self.graph.operators[location.operator]
-        probe = Probe(location, operator.depth if isinstance(location, Source) else operator.input_depth)
+        probe = Probe(location, operator.depth if isinstance(location, Source) else operator.input_depth, is_quiet)
         self.graph.taps.append(location)
         self.probes.append(probe)
         return probe

@@ -27,14 +27,17 @@ class Probe:
         "_run",
         "_tracker",
         "_world",
+        "is_quiet",
         "location",
         "number",
         "watched",
     )
 
-    def __init__(self, watched: Location, depth: int = 1) -> None:
+    def __init__(self, watched: Location, depth: int = 1, is_quiet: bool = False) -> None:
         self.watched = watched
         """The port, in the graph."""
+        self.is_quiet = is_quiet
+        """Whether its frontier is kept, and its moves are told, only while somebody listens (`listen`)."""
         self._tracker: Tracker | None = None
         self.location = -1
         self._depth = depth
@@ -50,6 +53,11 @@ class Probe:
         self._tracker = tracker
         self.number = number
         self.location = location
+
+    def listen(self, is_so: bool) -> None:
+        """Let listeners of a quiet probe be told of its moves from now on, or no more."""
+        if not self._finished:
+            self._require_tracker().set_holding(self.number, is_so)
 
     def finish(self) -> None:
         """Its dataflow is finished: what the tracker knew of it is forgotten, but for COMPLETE (done by the engine)."""

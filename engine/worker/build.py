@@ -97,7 +97,7 @@ def build_dataflow(worker: "Worker", scope: Scope, forgotten: int) -> RunningDat
         for watched in scope.watched:
             watched.attach(worker.world, graph, locations, dataflow.numbers.first_location)
     for probe in scope.probes:
-        number = tracker.add_operator(Notify.ALWAYS)
+        number = tracker.add_operator(Notify.IF_TOKEN if probe.is_quiet else Notify.ALWAYS)
         probe.attach(tracker, number, tracker.add_location(number, is_input=True))
     first_channel = worker.plane.channels_made
     _connect_channels(worker, scope, running)

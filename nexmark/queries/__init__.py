@@ -23,9 +23,9 @@ from tokenring.nexmark.queries.q19 import Q19
 from tokenring.nexmark.queries.q20 import Q20
 from tokenring.nexmark.queries.q21 import Q21
 from tokenring.nexmark.queries.q22 import Q22
-from tokenring.nexmark.queries.query import Query
+from tokenring.nexmark.queries.query import SENT_AT, Query
 
-__all__ = ["QUERIES", "Query"]
+__all__ = ["QUERIES", "Query", "SENT_AT"]
 
 QUERIES: dict[str, Query] = {
     query.name: query

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 EXCHANGING = tuple([name for name in MECHANISMS if name != "watermarks-P"])
 """The mechanisms for queries that exchange rows between workers."""
 
+SENT_AT = "#sent_at"
+"""The column that tells of which time a row is, where rows of one key come from one worker and later from another."""
+
 Columns = dict[str, Any]
 """One worker's part of a small result: column name -> what `batch[name]` is for its kind."""
 
@@ -65,16 +68,22 @@ class Query:
         return stream, final
 
     def merge(self, parts: list[Columns]) -> list[dict[str, Any]]:
-        """The whole of a small result: all workers' rows, the last of each key, sorted."""
+        """The whole of a small result: all workers' rows, the last of each key, sorted. With SENT_AT beside, the last
+        is the one of the greatest time of those that workers have last."""
         names = self.result.names
-        rows = [
-            dict(zip(names, values, strict=True))
-            for part in parts
-            for values in zip(*(_listed(part[name]) for name in names), strict=True)
-        ]
+        found: list[tuple[int, dict[str, Any]]] = []  # with their times
+        for part in parts:
+            columns = [_listed(part[name]) for name in names]
+            rows = [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+            timed = list(zip(part[SENT_AT].tolist() if SENT_AT in part else [0] * len(rows), rows, strict=True))
+            found += {self._key_of(row): (time, row) for time, row in timed}.values() if self.key else timed
+        rows = [row for _, row in sorted(found, key=lambda one: one[0])]
         if self.key:
-            rows = list({tuple([row[name] for name in self.key]): row for row in rows}.values())
+            rows = list({self._key_of(row): row for row in rows}.values())
         return sorted(rows, key=lambda row: tuple([row[name] for name in self.sort_by]))
+
+    def _key_of(self, row: dict[str, Any]) -> tuple[Any, ...]:
+        return tuple([row[name] for name in self.key])
 
 
 def _listed(column: Any) -> list[Any]:

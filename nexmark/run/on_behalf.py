@@ -41,7 +41,7 @@ def executed(plan: Any, keep: bool, beside: Path | None = None) -> Iterator[tupl
         from tokenring.nexmark.run.result_rows import kept_rows
 
         with scratch_folder("rows", beside) as folder:
-            yield execute_plan(plan, rows=folder), kept_rows(folder)
+            yield execute_plan(plan, rows=folder), kept_rows(folder, query.key)
 
 
 def verify(plan: Any, outcome: dict[str, Any], rows: pa.Table) -> list[str]:

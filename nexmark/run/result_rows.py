@@ -11,7 +11,7 @@ import numpy as np
 
 from tokenring.engine import InputPort, Notify, OperatorContext, Probe, Stream
 from tokenring.engine.compiled import Compiled
-from tokenring.nexmark.queries import Query
+from tokenring.nexmark.queries import SENT_AT, Query
 from tokenring.nexmark.run.compiled_count import count_rows
 
 if TYPE_CHECKING:
@@ -25,10 +25,12 @@ class Rows:
         self._query = query
         self._file = file
         self._count = np.zeros(1, np.int64)
-        self._writer: Any = None if file is None else _writer(file, query.result.to_arrow())
+        self._writer: Any = None
 
     def sink(self, stream: Stream) -> Probe:
         """Take a stream's rows; the probe tells which have been taken on all workers."""
+        if self._file is not None:
+            self._writer = _writer(self._file, stream.schema.to_arrow())
         writer = self._writer
         builder = stream.operator("result", Notify.NEVER)
         port = builder.input(stream)
@@ -71,11 +73,16 @@ def file_of(folder: Path, worker: int) -> Path:
     return folder / f"{worker:05d}.arrow"
 
 
-def kept_rows(folder: Path) -> pa.Table:
-    """The rows that workers left in a folder, mapped into memory."""
+def kept_rows(folder: Path, key: Iterable[str]) -> pa.Table:
+    """The rows that workers left in a folder, mapped into memory; of a key's rows with SENT_AT that of the greatest
+    time, without it. key: the query's."""
     import pyarrow as pa
 
-    return pa.concat_tables([_mapped(file) for file in sorted(folder.glob("*.arrow"))])
+    table = pa.concat_tables([_mapped(file) for file in sorted(folder.glob("*.arrow"))])
+    if SENT_AT not in table.column_names:
+        return table
+    order = np.argsort(table.column(SENT_AT).to_numpy(), kind="stable")
+    return last_rows(table.take(pa.array(order)), key).drop_columns([SENT_AT])
 
 
 def last_rows(table: pa.Table, key: Iterable[str]) -> pa.Table:

@@ -10,9 +10,9 @@ from typing import Any
 from tokenring.engine import Config, Worker
 from tokenring.nexmark.measure import DNF, Histogram, Verdict, anonymous_mb, hiccups_ms, judge, peak_rss_mb
 from tokenring.nexmark.queries import QUERIES, Query
-from tokenring.nexmark.run.newest_last import newest_last
 from tokenring.nexmark.run.pace import Measurements, Pace
 from tokenring.nexmark.run.result_rows import Rows, file_of, kept_rows
+from tokenring.nexmark.run.sent_at import with_sent_at
 from tokenring.nexmark.run.source import nexmark_source
 from tokenring.nexmark.staging import StagedEvents
 from tokenring.operators import collect
@@ -163,7 +163,7 @@ def declare(
         stream, final = query.declare(streams)
         placement = measurements.placement if worker.peers > 1 else None
         if placement is not None and query.key and final is None and (query.is_small or rows is not None):
-            stream = newest_last(stream, query.key, placement.changes)
+            stream = with_sent_at(stream)
         if query.is_small:
             attach(way.probe(stream))
             return final.columns if final is not None else collect(stream, name="result").columns
@@ -239,4 +239,5 @@ def _result(query: Query, parts: list[Any], rows: Path | None) -> dict[str, Any]
         return {"result": result, "result_rows": len(result)}
     if rows is None:
         return {"result": None, "result_rows": None if query.key else sum(parts)}
-    return {"result": kept_rows(rows).slice(0, SHOWN_ROWS).to_pylist(), "result_rows": sum(parts)}
+    kept = kept_rows(rows, query.key)
+    return {"result": kept.slice(0, SHOWN_ROWS).to_pylist(), "result_rows": kept.num_rows}

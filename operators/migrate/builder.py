@@ -153,7 +153,8 @@ class MigratingBuilder(OperatorBuilder[Any]):
         if mover is None:
             return
         inputs = range(0 if self._made else len(self._spec.inputs))
-        mover.probes.extend([*map(self._scope.probe, self._made), *map(self.probe, inputs)])
+        mover.probes.extend([self._scope.watch(stream.source, is_quiet=True) for stream in self._made])
+        mover.probes.extend([self.probe(port, is_quiet=True) for port in inputs])
 
 
 class _Offering:

@@ -66,6 +66,7 @@ class Mover:
         self.woken: Callable[[], None] = lambda: None
         """Runs M in the next step."""
         self._index = -1
+        self._listens = False
 
     @property
     def moves(self) -> Moves:
@@ -86,6 +87,8 @@ class Mover:
         for token in tokens:
             token.drop()
         self.woken, self._index = context.activate, context.worker_index
+        for probe in self.probes:
+            probe.on_advance(context.activate)
         pending: SortedDict = SortedDict()  # time -> when it was heard of; tokens, one a table
 
         def logic(changes: InputPort, *outputs: OutputPort) -> None:
@@ -101,6 +104,7 @@ class Mover:
                 if not self.has_come_to(time):
                     self._wait_for(time)
                     break
+                self._listen(False)
                 heard_ns, tokens = pending.popitem(0)[1]
                 rows, size = self.rows_moved, self.bytes_moved
                 bins = self._send(tokens, outputs)
@@ -113,14 +117,20 @@ class Mover:
         return logic
 
     def _wait_for(self, time: Time) -> None:
-        """Run M again when all rows before `time` have passed F; from then on it looks in each step."""
+        """Run M again when all rows before `time` have passed F; from then on, whenever the operator is further."""
         passed = True
         for steering in self.steerings:
             if steering.words[REACHED] < time:
                 steering.words[ASK_MOVED] = time
                 passed = False
-        if passed:
-            self.woken()
+        self._listen(passed)
+
+    def _listen(self, is_so: bool) -> None:
+        """Run M whenever the operator is further, or no more."""
+        if self._listens != is_so:
+            self._listens = is_so
+            for probe in self.probes:
+                probe.listen(is_so)
 
     def _send(self, tokens: Sequence[Token], outputs: Sequence[OutputPort]) -> int:
         """Send what leaves; how many bins do."""

@@ -111,7 +111,7 @@ def our_fingerprint(plan: Plan) -> list[int]:
         if query.is_small:
             table = pa.Table.from_pylist(outcome["result"], query.result.to_arrow())
         else:
-            table = kept_rows(Path(folder))
+            table = kept_rows(Path(folder), query.key)
         return fingerprint(query, query.checked_as(table).to_batches())
 
 

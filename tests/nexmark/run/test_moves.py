@@ -52,7 +52,7 @@ def rows_of(folder: Path, query: str, workers: int, seed: object, rows: Path, **
                 results.append(declare(worker, asked, chosen, staged, pace, measurements, rows))
         group.run([random.randrange(workers) for _ in range(200)])
         parts = [result() for result in results]
-    found = chosen.merge(parts) if chosen.is_small else kept_rows(rows).to_pylist()
+    found = chosen.merge(parts) if chosen.is_small else kept_rows(rows, chosen.key).to_pylist()
     return Counter([tuple(row.items()) for row in found])
 
 

@@ -1,0 +1,99 @@
+"""Rows of results that change, where state may move, with the times at which they were sent.
+
+A key's rows come from one worker in their order until its bin moves at a time T: that worker has sent all rows before T
+by then, the next one sends those of T and later. So of what several workers have last of a key, the newest is that of
+the greatest time, and who merges results needs no more than that: no rows wait, and none cross.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tokenring.engine import (
+    Batch,
+    InputPort,
+    Notify,
+    OperatorBuilder,
+    OperatorContext,
+    OutputPort,
+    Schema,
+    Stream,
+    Token,
+)
+from tokenring.engine.compiled import (
+    DONE,
+    Compiled,
+    address_of,
+    alias_of,
+    answer,
+    claim,
+    drop as drop_token,
+    entry,
+    keys_of,
+    latest_of,
+    peek,
+    point_to,
+    rows_of,
+    state_of,
+    take,
+    time_of,
+    words_at,
+    world_at,
+)
+from tokenring.nexmark.queries import SENT_AT
+
+_FIRST, _POSITIONS, _WIDTH, _WORDS = range(4)  # of the state; FIRST: the slot of the token it begins with
+
+
+@entry
+def _note_times(world, me):  # type: ignore[no-untyped-def]
+    state, words = state_of(world, me, _WORDS), world_at(world)
+    if state[_FIRST] >= 0:
+        drop_token(world, me, state[_FIRST])
+        state[_FIRST] = -1
+    while True:
+        message = peek(world, me, 0)
+        if message == 0:
+            return DONE
+        rows = rows_of(message)
+        made = alias_of(words, message, state[_POSITIONS], state[_WIDTH] + 1)
+        if latest_of(message) > time_of(message):  # a burst, whose keys are its messages' times
+            point_to(made, state[_WIDTH], keys_of(message))
+        else:
+            column = claim(words, 8 * rows)
+            point_to(made, state[_WIDTH], column)
+            words_at(column, rows)[:] = time_of(message)
+        take(world, me, 0)
+        answer(world, me, 0, 0, made)
+
+
+def with_sent_at(stream: Stream) -> Stream:
+    """The rows, with one column more: SENT_AT, the time of each."""
+    width = len(stream.schema)
+    positions = np.array([*range(width), 0], np.int64)
+    schema = Schema.of(stream.schema.spec() | {SENT_AT: "int64"})
+    builder: OperatorBuilder[Stream] = OperatorBuilder(stream.scope, "sent_at", Notify.NEVER)  # it has no bins
+    builder.input(stream)
+    made = builder.output(schema)
+
+    def compiled(context: OperatorContext) -> Compiled:
+        state = np.array([0, address_of(positions), width], np.int64)
+        return Compiled(_note_times, state, (state, positions))
+
+    def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
+        token.drop()
+
+        def logic(rows: InputPort, output: OutputPort) -> None:
+            for reference, batch in rows:
+                times = np.full(batch.rows, reference.time, np.int64)
+                heaps = (*batch.heaps, None) if schema.has_text else ()
+                output.give(reference, Batch.wrap(schema, (*batch.columns, times), batch.rows, heaps, batch))
+
+        return logic
+
+    if builder.can_be_compiled_with_texts:
+        builder.build_compiled(compiled, texts=True)
+    else:
+        builder.build(construct)
+    made.updates = stream.updates
+    return made
