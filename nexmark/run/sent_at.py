@@ -27,7 +27,6 @@ from tokenring.engine.compiled import (
     alias_of,
     answer,
     claim,
-    drop as drop_token,
     entry,
     keys_of,
     latest_of,
@@ -40,6 +39,7 @@ from tokenring.engine.compiled import (
     words_at,
     world_at,
 )
+from tokenring.engine.compiled import drop as drop_token
 from tokenring.nexmark.queries import SENT_AT
 
 _FIRST, _POSITIONS, _WIDTH, _WORDS = range(4)  # of the state; FIRST: the slot of the token it begins with
