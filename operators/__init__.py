@@ -42,6 +42,7 @@ for_each          a sink: a function of what arrives
 Notificator, Stash  for operators of one's own: tokens, or rows, kept until their time is finished
 Keys, grown       for keyed operators of one's own: a slot for each key, and arrays by slot that grow
 state_moves, offer  for operators of one's own whose state moves between workers: its Table, and its Moves; Rebalance
+Staying           an exchange to workers that stay the same where other state moves
 capture, replay   a stream's messages and frontiers to files, and again from there
 
 collections       a room: the operators of collections
@@ -69,7 +70,7 @@ from tokenring.operators.expressions import Expression, col, greatest, least, li
 from tokenring.operators.flow import limited
 from tokenring.operators.folds import Count, CountDistinct, First, Last, Max, Mean, Min, Sum
 from tokenring.operators.joins import enrich, interval_join, join, look_up, temporal_join
-from tokenring.operators.migrate import Leaving, Moves, Rebalance, Table, offer, state_moves
+from tokenring.operators.migrate import Leaving, Moves, Rebalance, Staying, Table, offer, state_moves
 from tokenring.operators.paper import (
     Arrangement,
     arrange,
@@ -147,6 +148,7 @@ __all__ = [
     "Moves",
     "Notificator",
     "Rebalance",
+    "Staying",
     "Table",
     "offer",
     "state_moves",

@@ -4,36 +4,22 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tokenring.engine import (
-    Exchange,
-    GraphError,
-    InputPort,
-    OperatorBuilder,
-    OperatorContext,
-    OutputPort,
-    Schema,
-    Stream,
-    Token,
-)
+from tokenring.engine import InputPort, OperatorBuilder, OperatorContext, OutputPort, Schema, Stream, Token
 from tokenring.operators.collections import compiled
 from tokenring.operators.collections.rights import Rights
 from tokenring.operators.collections.trace import Trace, batch_of
 from tokenring.operators.collections.updates import Parts, Sealed, as_table, elements_of, least_times, split
 from tokenring.operators.collections.words import Entering
+from tokenring.operators.migrate import Staying
 
 
 def spread_by_key(
-    builder: OperatorBuilder[Stream], name: str, rows: Stream, keys: tuple[str, ...], arriving: Schema
+    builder: OperatorBuilder[Stream], rows: Stream, keys: tuple[str, ...], arriving: Schema
 ) -> None:
-    """Give an operator the input by which a collection's rows go to their keys' workers. GraphError where keyed state
-    moves: others read what is kept here, and keep more by the same keys, so that all of it would have to go at once.
-    """
-    if hasattr(builder, "state_moves"):
-        raise GraphError(
-            f"operator {name!r} keeps a collection by key, which other operators of its worker read and keep more by: "
-            f"such state does not move; have the collections in a dataflow of their own that is declared without bins="
-        )
-    builder.input(rows, Exchange(keys if len(keys) > 1 else keys[0], arriving.names))
+    """Give an operator the input by which a collection's rows go to their keys' workers. They stay there where other
+    state moves: others read what is kept here, and keep more by the same keys, so that all of it would have to go at
+    once."""
+    builder.input(rows, Staying(keys if len(keys) > 1 else keys[0], arriving.names))
 
 
 def send_sealed(trace: Trace, schema: Schema, updates: np.ndarray, rights: Rights, output: OutputPort) -> None:

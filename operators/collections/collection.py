@@ -93,7 +93,7 @@ class Collection(Rows):
             prepare = Parts(len(keys), len(data), summed, kinds_table(data.kinds))
         trace = Trace(len(keys), len(made), self.depth, folder)
         builder = self.stream.operator(name, Notify.IF_TOKEN)
-        spread_by_key(builder, name, self.stream, keys, arriving)
+        spread_by_key(builder, self.stream, keys, arriving)
         schema = schema_of_words(made, self.depth)
         sealed = builder.output(schema)
         build_arranging(builder, trace, Entering(name, arriving), schema, prepare)

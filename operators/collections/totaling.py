@@ -31,7 +31,7 @@ def totaled(
     ends = [max(row[FIRST_PART] + width_of(row[HOW]), row[PRESENT_PART] + 1) for row in summed.tolist()]
     width = max([1, *ends])  # part 0 counts rows
     builder = rows.operator(name, Notify.IF_TOKEN)
-    spread_by_key(builder, name, rows, keys, arriving)
+    spread_by_key(builder, rows, keys, arriving)
     changes = builder.output(schema_of_updates(made, 1))
 
     def construct(context: OperatorContext) -> Compiled:

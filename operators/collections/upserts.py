@@ -55,7 +55,7 @@ def from_upserts(
     trace = Trace(len(keys), len(data), 1)
     schema = schema_of_words(data, 1)
     builder = numbered.operator(name, Notify.IF_TOKEN)
-    spread_by_key(builder, name, numbered, keys, numbered.schema)
+    spread_by_key(builder, numbered, keys, numbered.schema)
     sealed = builder.output(schema)
     replaced = partial(_replaced, trace=trace, own=trace.read_all())
     builder.build(arranging(trace, Entering(name, numbered.schema), schema, replaced))

@@ -9,7 +9,6 @@ from tokenring.engine import (
     AnyStream,
     Batch,
     Exchange,
-    GraphError,
     InputPort,
     Notify,
     OperatorContext,
@@ -22,7 +21,7 @@ from tokenring.engine import (
 from tokenring.operators.joins.compiled import compiled_join
 from tokenring.operators.joins.kept import LEFT, RIGHT, Extents, JoinedColumns, join_tables
 from tokenring.operators.joins.matcher import Matcher
-from tokenring.operators.migrate import offer, state_moves
+from tokenring.operators.migrate import Staying, offer, state_moves
 from tokenring.operators.state import require_rows
 from tokenring.operators.time import require_total_order
 
@@ -41,14 +40,9 @@ def declare(
     require_total_order(columns.operator, scope)
     require_rows(columns.operator, *sides)
     builder = sides[0].operator(columns.operator, Notify.ALWAYS if waits else Notify.NEVER)
+    exchange = Staying if extents is None and any(columns.how.alone) else Exchange  # it is never done with a time
     for side in (LEFT, RIGHT):
-        builder.input(sides[side], Exchange(columns.key(side), needs[side]))
-    if extents is None and any(columns.how.alone) and hasattr(builder, "state_moves"):
-        raise GraphError(
-            f"operator {columns.operator!r} sends rows that match nothing at their own times, once the other side is "
-            f"finished: until then it is never done with what is before a time, and state could not move at it. Join "
-            f"within windows, window=..., or with interval_join; or declare the dataflow without bins="
-        )
+        builder.input(sides[side], exchange(columns.key(side), needs[side]))
     has_due = state_moves(builder, join_tables(columns, extents is not None), pends=waits)
     made = builder.output(columns.schema)
     arriving = sides[LEFT].schema.select(needs[LEFT]), sides[RIGHT].schema.select(needs[RIGHT])

@@ -3,7 +3,7 @@
 from tokenring.operators.migrate.answering import Migrating
 from tokenring.operators.migrate.asking import bins_of
 from tokenring.operators.migrate.bins import Bins, Leaving, key_words
-from tokenring.operators.migrate.moves import DUE, Moves, Table, offer, offers_to, state_moves
+from tokenring.operators.migrate.moves import DUE, Moves, Staying, Table, offer, offers_to, state_moves, staying
 from tokenring.operators.migrate.placement import Change, Finished, Placement, Placements, Waiting
 from tokenring.operators.migrate.plans import PLANS, Step
 from tokenring.operators.migrate.rebalance import Balance, Rebalance
@@ -22,6 +22,7 @@ __all__ = [
     "Placement",
     "Placements",
     "Rebalance",
+    "Staying",
     "Step",
     "Table",
     "Waiting",
@@ -31,5 +32,6 @@ __all__ = [
     "offer",
     "offers_to",
     "state_moves",
+    "staying",
     "use_bins",
 ]

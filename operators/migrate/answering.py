@@ -86,6 +86,7 @@ def facts_of(placement: Placement) -> dict[str, Any]:
         "loads": placement.loads.tolist(),
         "rows": placement.rows_moved,
         "bytes": placement.bytes_moved,
+        "staying": placement.staying,
         "steps_left": placement.steps_left,
         "waiting": None if waiting is None else waiting._asdict(),
         "balance": None if balance is None else balance._asdict(),

@@ -12,6 +12,7 @@ from tokenring.engine.ask import Group, Request, requested
 from tokenring.operators.migrate.answering import PROGRESS
 
 _SUMS = ("rows", "bytes")
+_SAID = ("dataflow", "bins", "staying", "steps", "steps_left", "waiting", "balance")  # by worker 0
 
 
 def bins_of(
@@ -31,7 +32,7 @@ def bins_of(
     Without it, what was asked for is done later.
 
     Returns dataflow, `bins` (the worker of each, as decided), `load` (rows of a sample, each worker's), `rows` and
-    `bytes` of state that each worker has sent so far, `steps` that this took, `steps_left`, what is waited for, and
+    `bytes` of state that each worker has sent so far, the names of the operators whose state is `staying`, `steps` that this took, `steps_left`, what is waited for, and
     the `balance` of a dataflow that keeps it.
 
     Raises UsageError if there are no such bins, workers or plan, WorkerError if a worker takes no step in time; or if
@@ -61,7 +62,7 @@ def _together(answers: list[dict[str, Any]]) -> dict[str, Any]:
         for number, rows in enumerate(answer["loads"]):
             load[first["bins"][number]] += rows
     return {
-        **{name: first[name] for name in ("dataflow", "bins", "steps", "steps_left", "waiting", "balance")},
+        **{name: first[name] for name in _SAID},
         "load": load,
         **{name: [answer[name] for answer in answers] for name in _SUMS},
     }

@@ -18,7 +18,7 @@ from tokenring.engine import (
 )
 from tokenring.engine.compiled import Compiled
 from tokenring.operators.migrate.mover import MOVED, Mover, with_to
-from tokenring.operators.migrate.moves import DUE, Offered, Table, offers_to
+from tokenring.operators.migrate.moves import DUE, Offered, Staying, Table, offers_to
 from tokenring.operators.migrate.placement import Placement
 from tokenring.operators.migrate.steering import TO, Steering
 
@@ -33,17 +33,25 @@ class MigratingBuilder(OperatorBuilder[Any]):
         self._name = name
         self._mover: Mover | None = None
         self._declared: tuple[Table, ...] | None = None
+        self._stays = False
         self._made: list[Stream] = []
 
     def input(self, stream: Stream, pact: Pact | None = None) -> int:
-        """See OperatorBuilder. GraphError for an exchange in a loop, and for one that is declared after an output."""
+        """See OperatorBuilder. An exchange in a loop stays: times are tuples there, and there is no point which all of
+        them pass in order. GraphError for one that is declared after an output, and where another stays."""
         if not isinstance(pact, Exchange) or not pact.key_crosses:
             return super().input(stream, pact)
-        if self._scope.depth > 1:
+        stays = isinstance(pact, Staying) or self._scope.depth > 1
+        if self._mover is not None if stays else self._stays:
             raise GraphError(
-                f"operator {self._spec.name!r}: keyed state does not move in {self._scope.describe()}, whose times are "
-                f"tuples; lead the stream out of the loop first{_CURE}"
+                f"operator {self._spec.name!r}: the keys of one input stay on their workers, and those of another "
+                f"move, so that equal keys would not meet: let all inputs have Staying(...), or none{_CURE}"
             )
+        if stays:
+            if not self._stays:
+                self._scope.kept(Placement).staying.append(self._spec.name)
+            self._stays = True
+            return super().input(stream, pact)
         steered = self._steered(stream, pact)
         names = pact.columns if pact.columns is not None else stream.schema.names
         return super().input(steered, Exchange(TO, (*names,), key_crosses=False))
@@ -143,7 +151,8 @@ class MigratingBuilder(OperatorBuilder[Any]):
         if self._declared is None:
             raise GraphError(
                 f"operator {self._spec.name!r} exchanges rows by a key and does not say how its state moves: call "
-                f"state_moves(builder, tables) behind its inputs{_CURE}"
+                f"state_moves(builder, tables) behind its inputs; or give it Staying(...) for Exchange(...), so that "
+                f"it stays where it is{_CURE}"
             )
         return _Offering(constructor, mover)
 

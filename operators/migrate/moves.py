@@ -2,13 +2,25 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from tokenring.engine import Batch, OperatorBuilder, Schema, Time
+from tokenring.engine import Batch, Exchange, OperatorBuilder, Pact, Schema, Time
 from tokenring.operators.migrate.bins import Leaving
 
 DUE = Schema("due")
 """Of the messages that bring the right to send what became pending when state was put in."""
+
+
+@dataclass(frozen=True)
+class Staying(Exchange):
+    """An exchange whose rows go where they would in a dataflow without bins, and the state that is kept by its key
+    stays there: for an operator that cannot say how its state moves. All of an operator's exchanges stay, or none."""
+
+
+def staying(pact: Pact | None) -> Pact | None:
+    """The same pact, but one that stays if it is an exchange."""
+    return Staying(pact.key, pact.columns, pact.key_crosses) if isinstance(pact, Exchange) else pact
 
 
 class Table(NamedTuple):

@@ -53,6 +53,8 @@ class Placement:
         self.peers = 1
         self.movers: list[Mover] = []
         """Of each operator with an exchange by a key, in the order of their declaration."""
+        self.staying: list[str] = []
+        """The operators that keep state by key which does not move, in the order of their declaration."""
         self.changes: Stream
         """The control stream, rows of CHANGES."""
         self.scope: Any = None

@@ -10,18 +10,8 @@ from collections.abc import Callable
 import numpy as np
 from sortedcontainers import SortedDict
 
-from tokenring.engine import (
-    AnyStream,
-    Batch,
-    InputPort,
-    Notify,
-    OperatorContext,
-    OutputPort,
-    Pact,
-    Pipeline,
-    Schema,
-    Token,
-)
+from tokenring.engine import AnyStream, Batch, InputPort, Notify, OperatorContext, OutputPort, Pact, Schema, Token
+from tokenring.operators.migrate import staying
 from tokenring.operators.state import require_rows
 from tokenring.operators.time import require_total_order
 
@@ -59,4 +49,4 @@ def tumbling_average(stream: AnyStream, time: str, value: str, width: int, pact:
 
         return logic
 
-    return stream.unary("tumbling_average", schema, construct, Pipeline() if pact is None else pact, Notify.IF_TOKEN)
+    return stream.unary("tumbling_average", schema, construct, staying(pact), Notify.IF_TOKEN)

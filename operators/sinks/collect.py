@@ -10,12 +10,12 @@ from tokenring.engine import (
     COLUMN,
     TABLE,
     Batch,
-    GraphError,
     InputPort,
     Notify,
     OperatorContext,
     Schema,
     Stream,
+    Time,
     UsageError,
     int64,
     kernel,
@@ -23,7 +23,7 @@ from tokenring.engine import (
 )
 from tokenring.engine.compiled import Compiled
 from tokenring.operators.mechanisms import can_be_compiled
-from tokenring.operators.migrate import has_bins
+from tokenring.operators.migrate import Staying, has_bins
 from tokenring.operators.sinks.compiled_collect import compiled_latest, compiled_rows
 from tokenring.operators.state import Keys, grown, require_newest
 from tokenring.operators.time import require_total_order
@@ -126,16 +126,23 @@ class Latest:
         self.names = names
         self._keys = Keys(_KEY, _KEY.names)
         self._rows = np.zeros((self._keys.capacity, len(names)), np.int64)
+        self._times = np.zeros(0, np.int64)  # by slot, where rows are told apart by their messages' times
         self._read: Callable[[], tuple[np.ndarray, ...]] | None = None
 
     def follow(self, read: Callable[[], tuple[np.ndarray, ...]]) -> None:
         """Be what `read` says, the columns in the order of `names`, instead of what is put."""
         self._read = read
 
-    def put(self, keys: np.ndarray, columns: tuple[np.ndarray, ...]) -> None:
-        """Replace rows by key; of equal keys within the call, the last one stays."""
+    def put(self, keys: np.ndarray, columns: tuple[np.ndarray, ...], time: Time | None = None) -> None:
+        """Replace rows by key, but those of a later time than `time`, if that is said; of equal keys within the call,
+        the last one stays."""
         slots = self._keys.slots_of(keys)
         self._rows = grown(self._rows, self._keys.limit, axis=0)
+        if time is not None:
+            self._times = grown(self._times, self._keys.limit)
+            newer = self._times[slots] <= time
+            slots, columns = slots[newer], tuple([column[newer] for column in columns])
+            self._times[slots] = time
         for at, column in enumerate(columns):
             _put_column(self._rows, at, slots, column)
 
@@ -154,19 +161,16 @@ class Latest:
 
 def latest(stream: Stream, key: str, name: str = "latest") -> Latest:
     """Keep the latest row of each key that arrives on this worker (exchange by the key first if keys are spread).
-    Memory: one row a key. GraphError in a loop: rows of several epochs come in no order there; and where state moves by
-    bins: a key's rows come from several workers then, and the latest of each worker is not the latest.
+    Memory: one row a key. GraphError in a loop: rows of several epochs come in no order there. Where state moves by
+    bins, a key's rows may come from several workers, in any order: there they are exchanged by key, whose worker stays,
+    and the latest is the last to arrive of those with the latest message time.
     """
-    if has_bins(stream.scope):
-        raise GraphError(
-            f"operator {name!r} keeps the latest row of each key that arrives on its worker, and keys move between "
-            f"workers here: keep it by last_by(stream, key, order=...), or declare the dataflow without bins="
-        )
     require_total_order(name, stream.scope)
     require_newest(name, stream, (key,))
     kept = Latest(stream.schema.names)
     position = stream.schema.position(key)
-    if can_be_compiled(stream.scope, stream.schema):
+    moves = has_bins(stream.scope)
+    if can_be_compiled(stream.scope, stream.schema) and not moves:
 
         def compiled(context: OperatorContext) -> Compiled:
             made, read = compiled_latest(len(kept.names), position)
@@ -180,10 +184,10 @@ def latest(stream: Stream, key: str, name: str = "latest") -> Latest:
 
     def construct(context: OperatorContext) -> Callable[[InputPort], None]:
         def logic(rows: InputPort) -> None:
-            for _, batch in rows:
-                kept.put(batch.columns[position], batch.columns)
+            for reference, batch in rows:
+                kept.put(batch.columns[position], batch.columns, reference.time if moves else None)
 
         return logic
 
-    stream.sink(name, construct, notify=Notify.NEVER)
+    stream.sink(name, construct, Staying(key) if moves else None, notify=Notify.NEVER)
     return kept

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.operators.helpers import no_text_space
 from tests.operators.moving import Declare, changes, moving, rows_sent
-from tokenring.engine import GraphError, Schema, Stream
+from tokenring.engine import Schema, Stream
 from tokenring.operators import Sliding, Tumbling, col, enrich, interval_join, join, temporal_join, with_columns
 
 LEFT = Schema.of(
@@ -149,12 +149,3 @@ def test_with_versions(
     sent = [(time, worker if side == 0 else 0, side, some) for time, worker, side, some in messages(rows, workers)]
     # Of versions that came from several workers none is the last.
     same(declare, sent, workers, moves, in_python, with_times=not in_time)
-
-
-@pytest.mark.parametrize("how", ["left", "right", "full", "anti"])
-def test_what_waits_for_the_end_is_refused(how: str) -> None:
-    def declare(left: Stream, right: Stream) -> Stream:
-        return join(left, right, on=ONS[0], columns=COLUMNS, how=how)
-
-    with pytest.raises(GraphError, match=r"once the other side is finished.*window=.*without bins="):
-        rows_sent([LEFT, RIGHT], moving(declare, 2, []), [], 2)

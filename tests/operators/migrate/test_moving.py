@@ -11,8 +11,7 @@ import pytest
 import tokenring as tr
 from tests.operators.migrate.own_sums import VALUES, sums
 from tokenring.engine import Exchange, GraphError, Schema, UsageError, WorkerError
-from tokenring.operators import latest
-from tokenring.operators.migrate import Bins
+from tokenring.operators.migrate import Bins, Staying
 
 EPOCHS, KEYS, BINS = 12, 20, 8
 MOVES = [(5, 0, 1), (5, 1, 1), (7, 0, 0), (9, 7, 0), (10**6, 3, 1)]
@@ -139,13 +138,16 @@ def declared(declare: Any) -> Any:
     return program
 
 
-def in_a_loop(scope: Any, rows: Any) -> None:
-    with scope.loop("around") as loop:
-        sums(loop.enter(rows))
-
-
 def undeclared(scope: Any, rows: Any) -> None:
     rows.unary("mine", VALUES, lambda context, token: None, Exchange("key"))
+
+
+def moving_and_staying(scope: Any, rows: Any, pacts: Any = (Exchange("key"), Staying("key"))) -> None:
+    rows.binary("mine", rows, VALUES, lambda context, token: None, pacts)
+
+
+def staying_and_moving(scope: Any, rows: Any) -> None:
+    moving_and_staying(scope, rows, (Staying("key"), Exchange("key")))
 
 
 def output_first(scope: Any, rows: Any) -> None:
@@ -157,10 +159,10 @@ def output_first(scope: Any, rows: Any) -> None:
 @pytest.mark.parametrize(
     ("declare", "words"),
     [
-        (in_a_loop, "does not move in loop 'around'"),
         (undeclared, "'mine' exchanges rows by a key and does not say how its state moves"),
         (output_first, "inputs are declared right behind"),
-        (lambda scope, rows: latest(rows, "key"), "'latest' keeps the latest row of each key that arrives"),
+        (moving_and_staying, "the keys of one input stay"),
+        (staying_and_moving, "the keys of one input stay"),
         (lambda scope, rows: sums(rows, offers=0), "'sums': its constructor offered 0 states"),
         (lambda scope, rows: sums(rows, offers=2), "offered 2 states"),
     ],

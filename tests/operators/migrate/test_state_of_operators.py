@@ -11,7 +11,7 @@ import pytest
 import tokenring as tr
 from tests.operators.migrate import runs
 from tests.operators.migrate.two_benches import BINS, move, offering, send
-from tokenring.engine import GraphError, OperatorError, Schema, Stream
+from tokenring.engine import OperatorError, Schema, Stream
 from tokenring.operators import (
     Count,
     CountDistinct,
@@ -118,14 +118,6 @@ def test_parts_are_published_wherever_their_publisher_is(tmp_path: Path) -> None
 
     found = sorted(parquet.read_table(tmp_path / "made")["n"].to_pylist())
     assert found == sorted(10 * time + worker for time in range(9) for worker in range(2))
-
-
-def test_windows_of_an_exchange_by_anything_are_refused() -> None:
-    def averages(rows: Stream) -> Stream:
-        return tr.tumbling_average(rows, "at", "key", 4, tr.Exchange("key"))
-
-    with pytest.raises(GraphError, match="'tumbling_average' exchanges rows by a key and does not say how its state"):
-        runs.run(SCHEMA, averages, [], 2)
 
 
 def test_the_latest_averages_are_of_the_keys_that_are_here() -> None:

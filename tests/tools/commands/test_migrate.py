@@ -37,6 +37,7 @@ def program(worker):
         with worker.dataflow(name, bins={BINS}) as scope:
             handle, rows = scope.new_input(ROWS)
             made = totals(rows)
+            tr.latest(rows, "key", "at last")
             made.for_each(check)
             probe = made.probe()
             inputs.append((handle, probe))
@@ -71,6 +72,7 @@ def test_bins_go_where_they_are_told_and_are_evened_out_again(group: Serving) ->
     assert told.returncode == 0 and told.stderr == "", told.stderr
     first, *lines = told.stdout.splitlines()
     assert first == "3 steps moved" and lines[0] == "moving: 32 bins on 2 workers"
+    assert lines[-1] == "    stays where it is: 'at last'"
     assert "worker 0: 7 bins" in lines[1] and "rows of state" in lines[1] and "worker 1: 25 bins" in lines[2]
     asked = group_of(group.launcher)
     assert bins_of(asked, "moving", "even", "optimized", wait=True, timeout_s=WATCHDOG_S)["steps"] == 9

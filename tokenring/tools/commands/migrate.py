@@ -76,6 +76,8 @@ def _print(found: Mapping[str, Any]) -> None:
             f"{waiting['frontier']}" if waiting else ""  # fmt: skip
         many = "1 step is" if found["steps_left"] == 1 else f"{found['steps_left']:,} steps are"
         click.echo(f"    {many} not done yet{what}")
+    if found["staying"]:
+        click.echo(f"    stays where it is: {', '.join(map(repr, found['staying']))}")
     if balance := found["balance"]:
         click.echo(f"    kept in balance: the greatest load is {balance['greatest']:.2f} times the mean, of a sample")
         if balance["problem"]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tokenring import operators
-from tokenring.engine import Batch, InputPort, Notify, OperatorContext, OutputPort, Schema, Stream, Token
+from tokenring.engine import Batch, Exchange, InputPort, Notify, OperatorContext, OutputPort, Schema, Stream, Token
 from tokenring.operators import (
     Count,
     CountDistinct,
@@ -23,7 +23,10 @@ from tokenring.operators import (
     Tumbling,
     aggregate,
     col,
+    collection,
+    graphs,
 )
+from tokenring.operators.sinks import Latest
 
 ROW = Schema.of({
     "node": "int64", "name": "string", "weight": "float64", "left": "int64", "at": "int64", "id": "int64",
@@ -36,7 +39,7 @@ class Program(NamedTuple):
     """build: of both streams, the result. ordered: whether the result depends on the order of arrival, so that one
     worker alone sends."""
 
-    build: Callable[[Stream, Stream], Stream]
+    build: Callable[[Stream, Stream], Stream | Latest]
     ordered: bool = True
 
 
@@ -98,6 +101,42 @@ def last(stream: Stream) -> Stream:
 
 
 JOINED = ["node", "name", "at", "other_name", "other_left"]
+
+
+def timed(stream: Stream) -> Stream:
+    """Rows with the times of their messages."""
+    schema = Schema.of(stream.schema.spec() | {"when": "int64"})
+
+    def construct(context: OperatorContext, token: Token) -> Callable[..., None]:
+        token.drop()
+
+        def logic(rows: InputPort, output: OutputPort) -> None:
+            for reference, batch in rows:
+                heaps = (*batch.heaps, None) if schema.has_text else ()
+                when = np.full(batch.rows, reference.time)
+                output.give(reference, Batch.wrap(schema, (*batch.columns, when), batch.rows, heaps, batch))
+
+        return logic
+
+    return stream.unary("timed", schema, construct, notify=Notify.NEVER)
+
+
+def edges(stream: Stream) -> Stream:
+    """Rows as edges."""
+    return operators.select(stream, src=col("node"), dst=col("left"))
+
+
+def rounds(stream: Stream) -> Stream:
+    """What comes of rows that go round, one less each time, as long as they are the first of their kind."""
+
+    def body(rows: Stream) -> tuple[Stream, Stream]:
+        firsts = operators.distinct(rows, "node left")
+        less = operators.with_columns(firsts, left=col("left") - 1)
+        return operators.filter(less, col("left") >= 0), operators.filter(less, col("left") < 0)
+
+    return operators.iterate(operators.select(stream, "node", "left"), body)
+
+
 def bursts(stream: Stream) -> Stream:
     """Each row at its own time, those of a message together."""
 
@@ -177,13 +216,41 @@ PROGRAMS: dict[str, Program] = {
     "join": Program(lambda a, b: operators.join(a, other(b), on="node", columns=JOINED), False),
     **{
         f"join {how} of a unique side": Program(
-            lambda a, b, h=how: operators.join(
+            lambda a, b, h=how: timed(operators.join(
                 a, other_by_id(b), left_on="ref", right_on="other_id", how=h, unique="right", columns=JOINED
-            ),
+            )),
             False,
         )
-        for how in ("inner",)
+        for how in ("inner", "left", "right", "full")
     },
+    **{
+        f"join {how}": Program(
+            lambda a, b, h=how: timed(operators.join(
+                a, other(b), on="node", how=h, columns=None if h in ("semi", "anti") else JOINED
+            )),
+            False,
+        )
+        for how in ("left", "right", "full", "anti")
+    },
+    "join semi": Program(lambda a, b: operators.join(a, other(b), on="node", how="semi"), False),
+    "join left of some": Program(
+        lambda a, b: operators.join(
+            a, other_by_id(b), left_on="ref", right_on="other_id", how="left", unique="right", columns=JOINED,
+            right_where=col("other_left") > 1,
+        ),
+        False,
+    ),
+    "join full by text": Program(
+        lambda a, b: timed(operators.join(
+            a, other(b), on={"name": "other_name", "node": "node"}, how="full",
+            columns=["id", "left", "other_id", "node"],
+        )),
+        False,
+    ),
+    "behind a join": Program(
+        lambda a, b: aggregate(operators.join(a, other(b), on="node", how="anti"), "name", emit="final", n=Count()),
+        False,
+    ),
     "join of numbers": Program(
         lambda a, b: operators.join(numbers(a), operators.select(b, "node", right=col("left")), on="node"), False
     ),
@@ -230,6 +297,29 @@ PROGRAMS: dict[str, Program] = {
         lambda a, b: operators.look_up(
             operators.select(a, "node"), "node", operators.distinct(operators.select(a, "node", x=col("node") * 2)), "x"
         )
+    ),
+    "tumbling_average of an exchange": Program(
+        lambda a, b: operators.tumbling_average(numbers(a), "at", "left", 4, Exchange("node")), False
+    ),
+    "latest": Program(lambda a, b: operators.latest(numbers(a), "node")),
+    "latest of running": Program(
+        lambda a, b: operators.latest(aggregate(numbers(a), "node", n=Count(), total=Sum("left")), "node")
+    ),
+    "collection": Program(lambda a, b: collection(numbers(a)).count("node").changes(), False),
+    "collection of moving rows": Program(
+        lambda a, b: aggregate(
+            collection(
+                aggregate(a, "name node", window=WINDOWS["tumbling"], n=Count(), most=Max("left"))
+            ).top("name", "most", 2).changes(times="often"), "name", emit="final", n=Sum("often"), at=Max("time"),
+        ),
+        False,
+    ),
+    "collections joined": Program(
+        lambda a, b: collection(edges(a)).antijoin(collection(edges(b)), "src").consolidate().changes(), False
+    ),
+    "loop": Program(lambda a, b: aggregate(rounds(a), "node", emit="final", n=Count()), False),
+    "components": Program(
+        lambda a, b: aggregate(graphs.connected_components(edges(a)), "component", emit="final", n=Count()), False
     ),
     "no_op": Program(lambda a, b: operators.no_op(a, "node"), False),
 }

@@ -9,7 +9,7 @@ from typing import Any
 from tests.engine.helpers import simulated
 from tests.operators.migrate.random_moves.programs import PROGRAMS, ROW
 from tokenring.engine import Stream, Worker
-from tokenring.operators import collect
+from tokenring.operators import Latest, collect
 from tokenring.operators.migrate import use_bins
 
 EPOCHS = 8
@@ -34,17 +34,23 @@ class Trial:
             (random.randrange(EPOCHS + 3), random.randrange(self.bins), random.randrange(self.workers))
             for _ in range(random.choice([0, 1, 5, 30]))
         ]
+        self.ends = EPOCHS, random.choice([EPOCHS, EPOCHS, 3])
+        """In which epoch each stream ends."""
         self._ids = 0
         self.sent = [self._sent_by(worker) for worker in range(2)]  # of each stream
 
     def _sent_by(self, stream: int) -> Sent:
         random = self.random
         feeders = {random.randrange(self.workers)} if self.program.ordered else set(range(self.workers))
+
+        def is_fed(worker: int, epoch: int) -> bool:
+            return worker in feeders and epoch < self.ends[stream]
+
         return [
             [
                 [
                     [self._row(epoch) for _ in range(random.randrange(_MOST_ROWS))]
-                    for _ in range(random.randrange(_MOST_MESSAGES) if worker in feeders else 0)
+                    for _ in range(random.randrange(_MOST_MESSAGES) if is_fed(worker, epoch) else 0)
                 ]
                 for epoch in range(EPOCHS)
             ]
@@ -89,8 +95,11 @@ class Trial:
                 if rows:
                     handles[number].send(dict(zip(ROW.names, zip(*rows, strict=True), strict=True)))
             return
-        for handle in handles:
-            handle.close() if epoch == EPOCHS - 1 else handle.advance_to(epoch + 1)
+        for handle, ends in zip(handles, self.ends, strict=True):
+            if epoch == ends - 1:
+                handle.close()
+            elif epoch < ends:
+                handle.advance_to(epoch + 1)
 
     def _declare(self, worker: Worker, moves: bool) -> tuple[list[Any], Any]:
         with worker.dataflow("random") as scope:
@@ -98,7 +107,8 @@ class Trial:
                 use_bins(scope, worker.index, worker.peers, self.bins, self.changes)
             inputs = [scope.new_input(ROW, f"input{number}") for number in range(2)]
             streams: list[Stream] = [stream for _, stream in inputs]
-            return [handle for handle, _ in inputs], collect(self.program.build(*streams))
+            made = self.program.build(*streams)
+            return [handle for handle, _ in inputs], made if isinstance(made, Latest) else collect(made)
 
 
 def wrong_of(trial: Trial, order: object) -> str:
