@@ -32,8 +32,8 @@ def bins_of(
     Without it, what was asked for is done later.
 
     Returns dataflow, `bins` (the worker of each, as decided), `load` (rows of a sample, each worker's), `rows` and
-    `bytes` of state that each worker has sent so far, the names of the operators whose state is `staying`, `steps` that this took, `steps_left`, what is waited for, and
-    the `balance` of a dataflow that keeps it.
+    `bytes` of state that each worker has sent so far, the operators whose state is `staying`, by name, `steps` that
+    this took, `steps_left`, what is waited for, and the `balance` of a dataflow that keeps it.
 
     Raises UsageError if there are no such bins, workers or plan, WorkerError if a worker takes no step in time; or if
     no step is done for so long, which says what is waited for.

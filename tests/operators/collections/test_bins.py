@@ -17,7 +17,7 @@ MADE: dict[str, Callable[[Stream], Any]] = {
     "count": lambda rows: collection(rows).count("key"),
     "totals": lambda rows: collection(rows).aggregate("key", total=Sum("value")),
     "least": lambda rows: collection(rows).top("key", "value", 1),
-    "joined": lambda rows: collection(rows).join(collection(rows), "key"),
+    "joined": lambda rows: collection(rows).join(collection(rows), "key", suffix="_right"),
     "upserts": lambda rows: collection(rows, key="key"),
     "in a loop": lambda rows: collection(rows).iterate(lambda inner, loop: inner.distinct()),
 }

@@ -142,12 +142,12 @@ def undeclared(scope: Any, rows: Any) -> None:
     rows.unary("mine", VALUES, lambda context, token: None, Exchange("key"))
 
 
-def moving_and_staying(scope: Any, rows: Any, pacts: Any = (Exchange("key"), Staying("key"))) -> None:
-    rows.binary("mine", rows, VALUES, lambda context, token: None, pacts)
+def moving_and_staying(scope: Any, rows: Any) -> None:
+    rows.binary(rows, "mine", VALUES, lambda context, token: None, (Exchange("key"), Staying("key")))
 
 
 def staying_and_moving(scope: Any, rows: Any) -> None:
-    moving_and_staying(scope, rows, (Staying("key"), Exchange("key")))
+    rows.binary(rows, "mine", VALUES, lambda context, token: None, (Staying("key"), Exchange("key")))
 
 
 def output_first(scope: Any, rows: Any) -> None:

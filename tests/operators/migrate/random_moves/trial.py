@@ -7,7 +7,8 @@ from random import Random
 from typing import Any
 
 from tests.engine.helpers import simulated
-from tests.operators.migrate.random_moves.programs import PROGRAMS, ROW
+from tests.operators.migrate.random_moves.programs import PROGRAMS
+from tests.operators.migrate.random_moves.streams import ROW
 from tokenring.engine import Stream, Worker
 from tokenring.operators import Latest, collect
 from tokenring.operators.migrate import use_bins
