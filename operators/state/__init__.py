@@ -19,20 +19,24 @@ from tokenring.operators.state.cells import (
     DENSE_AT,
     DENSE_ROOM,
     FLAG_BITS,
+    FREE,
     FULL,
     FULL_OF,
     HALF,
+    LIMIT,
     LIVE,
     SETTLED_AT_ONCE,
     SPLIT,
     begin_settling,
     first_homes,
+    give_place,
     mark_of,
     mixed,
     put,
     settle,
     settle_all,
     slot_of,
+    take_place,
 )
 from tokenring.operators.state.chains import chain, members_of
 from tokenring.operators.state.compiled_keys import CAPACITY, KEYS_WORDS, cells_of, counts_of, link_keys, tags_of
@@ -50,7 +54,6 @@ from tokenring.operators.state.compiled_numbers import (
     number_by,
     number_rows,
 )
-from tokenring.operators.state.free_list import FREE, LIMIT, give_place, take_place
 from tokenring.operators.state.heap import pop, push
 from tokenring.operators.state.heaped_columns import HeapedColumns, joined, wrapped
 from tokenring.operators.state.kept_texts import (

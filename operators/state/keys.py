@@ -8,37 +8,30 @@ from tokenring.engine import Batch, Schema, SchemaError
 from tokenring.engine.raw import address_of
 from tokenring.operators.state.arithmetic import MOST
 from tokenring.operators.state.cells import (
-    DENSE_AT,
     DENSE_BASE,
     DENSE_LIVE,
     DENSE_ROOM,
     EXTENDS,
+    FREE,
     FULL,
     FULL_OF,
     GREATEST_TAG,
-    HALF,
     LEAST_TAG,
+    LIMIT,
     LIVE,
     MOST_SLOTS,
-    SLOT,
-    SPLIT,
-    SPREAD,
-    begin_settling,
-    fill,
-    settle_all,
+    MOVING,
+    SHRINKS,
 )
-from tokenring.operators.state.free_list import FREE, LIMIT
+from tokenring.operators.state.key_table import KeyTable
 from tokenring.operators.state.keys_kernels import DEAD, FRESH, META_WORDS, NEEDED, TEXT, move_texts, number, remove
 from tokenring.operators.state.tables import grown
 from tokenring.operators.state.tags import GREATEST, LEAST, MISFIT, PACKING_AT, PACKING_WORDS, fit, tag_keys
 
 _FIRST_SLOTS = 64
 _FIRST_BYTES = 1024
-_LEAST_DENSE = 1 << 10  # fewer keys are quick to find in any form
-_MOST_DENSE = 1 << 30  # slots, which are int32 there
 _NONE = np.zeros(0, np.int64)
 _NO_SOURCES = np.zeros((0, 3), np.int64)
-_NO_DENSE = np.zeros(0, np.int32)
 
 
 def _as_words(column: np.ndarray) -> np.ndarray:
@@ -48,7 +41,7 @@ def _as_words(column: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(column).view(np.int64)
 
 
-class Keys:
+class Keys(KeyTable):
     """Keys seen so far and not removed, each with a slot: an int64 below `limit`, dense from 0 while none are removed.
 
     Values are equal where their words are: null is equal to null. Memory: 20 to 32 bytes a key of one number, 12 to 24
@@ -57,10 +50,7 @@ class Keys:
     However many there are, one more takes no longer than another, but for the pages that it is the first to write to.
     """
 
-    __slots__ = (
-        *("_by", "_cells", "_counts", "_dense", "_exact", "_free", "_heap", "_meta", "_packing", "_stored", "_tags"),
-        *("_texts", "fresh", "fresh_rows", "schema"),
-    )
+    __slots__ = ("_by", "_free", "_heap", "_packing", "_stored", "_texts", "fresh", "fresh_rows", "schema")
 
     def __init__(self, schema: Schema, by: Sequence[str]) -> None:
         """by: the columns of `schema` that make a key; SchemaError if there are none, or one is not there."""
@@ -81,8 +71,7 @@ class Keys:
     def clear(self) -> None:
         """Forget all keys, and give back the memory."""
         self._meta[:] = 0
-        self._cells = np.zeros(2 * _FIRST_SLOTS, np.int64)
-        self._dense = np.zeros(0, np.int32)
+        self._clear_table()
         self._packing = np.zeros((len(self._by), PACKING_WORDS), np.int64)
         if len(self._by) > 1 and not len(self._texts):
             self._meta[PACKING_AT] = address_of(self._packing)
@@ -162,8 +151,10 @@ class Keys:
                 *(sources, _address(self._heap), len(self._heap), wanted, made, done, add, *found),
             )
             if done == len(wanted):
-                return
+                break
             self.grow()
+        if self._counts[SHRINKS]:
+            self._shrink()
 
     def grow(self, behind: bool = False) -> None:
         """Make room for one more key, at least. behind: kernels do not use places again (`slot_of`)."""
@@ -171,10 +162,12 @@ class Keys:
         if counts[MISFIT]:
             self._fit()
             return
+        if counts[SHRINKS]:
+            self._shrink()
         if counts[EXTENDS]:
             counts[EXTENDS] = 0
-            self._extend(2 * counts[DENSE_ROOM])
-        elif FULL_OF * (counts[LIVE] - counts[DENSE_LIVE]) >= FULL * len(self._cells):
+            self._have_dense(counts[DENSE_BASE], 2 * counts[DENSE_ROOM])
+        elif FULL_OF * (counts[LIVE] - counts[DENSE_LIVE]) >= (FULL + (counts[MOVING] > 0)) * len(self._cells):
             self._more_cells()
         if (counts[FREE] == 0 or behind) and counts[LIMIT] == len(self._tags):
             if counts[LIMIT] >= MOST_SLOTS:
@@ -199,52 +192,7 @@ class Keys:
         self._tags[live] = tags
         for tag, word in (LEAST_TAG, tags.min(initial=MOST)), (GREATEST_TAG, tags.max(initial=~MOST)):
             self._counts[tag] = int(word)
-        self._arrange(live, 0, 0)
-
-    def _more_cells(self) -> None:
-        """Have room for more: in an array by key if they lie close together, in twice as many cells otherwise."""
-        counts = self._counts
-        if self._are_close():
-            room = 2 * (counts[GREATEST_TAG] - counts[LEAST_TAG] + 1)  # keys that come are greater, most often
-            self._arrange(self.live(), counts[LEAST_TAG], room)
-        elif counts[DENSE_ROOM] > 8 * SPREAD * counts[DENSE_LIVE]:  # it is of no use any more
-            self._arrange(self.live(), 0, 0)
-        else:
-            settle_all(self._cells, self._meta)
-            self._cells = grown(self._cells, len(self._cells) + 1)
-            begin_settling(self._cells, self._meta)
-
-    def _are_close(self) -> bool:
-        counts = self._counts
-        if not (self._exact or counts[PACKING_AT]) or counts[LIVE] < _LEAST_DENSE or counts[LIMIT] >= _MOST_DENSE:
-            return False
-        if counts[LIMIT] > counts[LIVE]:  # keys have left
-            tags = self._tags[self.live()]
-            counts[LEAST_TAG], counts[GREATEST_TAG] = int(tags.min()), int(tags.max())
-        return bool(counts[GREATEST_TAG] - counts[LEAST_TAG] < SPREAD * counts[LIVE])
-
-    def _arrange(self, live: np.ndarray, base: int, room: int) -> None:
-        """Enter all live slots anew. room: of the dense form; 0 for none."""
-        counts = self._counts
-        rows, few = 2 * _FIRST_SLOTS, len(live) // 8 if room else len(live)
-        while FULL * rows <= FULL_OF * few:
-            rows *= 2
-        self._cells = np.zeros(rows, np.int64)
-        counts[HALF] = counts[SPLIT] = counts[DENSE_LIVE] = 0
-        self._dense = grown(_NO_DENSE, room)
-        counts[DENSE_AT], counts[DENSE_BASE], counts[DENSE_ROOM] = self._dense.ctypes.data, base, room
-        fill(self._cells, self._meta, self._tags, live)
-
-    def _extend(self, room: int) -> None:
-        """Have a longer dense form, with what cells have of it."""
-        counts = self._counts
-        self._dense = grown(self._dense, room)
-        counts[DENSE_AT], counts[DENSE_ROOM] = self._dense.ctypes.data, room
-        if counts[LIVE] > counts[DENSE_LIVE]:
-            slots = (self._cells[self._cells != 0] & SLOT) - 1
-            self._cells[:] = 0
-            counts[HALF] = counts[SPLIT] = 0
-            fill(self._cells, self._meta, self._tags, slots)
+        self._hash()
 
     def remove(self, slots: np.ndarray) -> None:
         """Forget live keys, each named once: int64 (keys,). Their slots are handed out again."""
@@ -263,11 +211,6 @@ class Keys:
             at = move_texts(self._stored, column, live, _address(self._heap), _address(heap), at)
         self._heap = heap
         counts[TEXT], counts[DEAD] = at, 0
-
-    def live(self) -> np.ndarray:
-        """The slots of all live keys, in no order: int64 (len,)."""
-        dense = self._dense[self._dense != 0].astype(np.int64)
-        return np.concatenate((dense, self._cells[self._cells != 0] & SLOT)) - 1
 
     @property
     def limit(self) -> int:

@@ -16,6 +16,7 @@ from tokenring.operators.state.cells import (
     DENSE_ROOM,
     LIVE,
     MARK,
+    MOVING,
     SLOT,
     ask_for,
     dense_of,
@@ -23,6 +24,7 @@ from tokenring.operators.state.cells import (
     first_homes,
     mixed,
     new_slot,
+    not_moved,
 )
 from tokenring.operators.state.tags import ADDRESS, HEAP, IS_TEXT, PACKING_AT, TAGS_META, fits, note_ranges, tag_rows
 
@@ -98,6 +100,8 @@ def number(cells, stored, tags, free, meta, sources, heap, room, wanted, made, s
             place = np.uint64(tag) - base
             if place < room_in_dense:
                 slot, at = np.int64(dense[place]) - 1, -1 - np.int64(place)
+                if slot < 0 and meta[MOVING] != 0:
+                    slot = not_moved(cells, tags, meta, tag)
             else:
                 mark = np.int64(mixed(tag) >> MARK)
                 at = mark & half

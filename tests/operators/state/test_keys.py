@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from tokenring.engine import COLUMN, Batch, Schema, SchemaError, int64, kernel
 from tokenring.engine import WORDS as TAGS
-from tokenring.operators.state import Keys, slot_of
-from tokenring.operators.state import keys as keys_module
-from tokenring.operators.state.cells import DENSE_LIVE, DENSE_ROOM
+from tokenring.operators.state import Keys, key_table, slot_of
+from tokenring.operators.state.cells import DENSE_LIVE, DENSE_ROOM, MOVED_AT_ONCE, MOVING, mark_of
 from tokenring.operators.state.tags import PACKING_AT
 
 HUGE = 2**63 - 1
@@ -126,8 +125,8 @@ def test_keys_close_together_and_others_have_one_slot_each(data: st.DataObject, 
     """Whatever form they have, in turn: the array by key, cells, and both."""
     keys, known = Keys(Schema("key"), ("key",)), dict[int, int]()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(keys_module, "_LEAST_DENSE", 4)
-        patch.setattr(keys_module, "_FIRST_SLOTS", 4)
+        patch.setattr(key_table, "_LEAST_DENSE", 4)
+        patch.setattr(key_table, "_FIRST_CELLS", 8)
         keys.clear()
         for piece in pieces:
             for word, slot in zip(piece, keys.slots_of(np.array(piece, np.int64)).tolist(), strict=True):
@@ -226,3 +225,69 @@ def test_a_kernel_may_look_keys_up_itself(pieces: list[list[int]]) -> None:
         assert slots.tolist() == other.slots_of(words).tolist()
         assert len(keys) == keys.limit == len(other) <= keys.capacity
         assert sorted(keys.live().tolist()) == list(range(len(keys)))
+
+
+def test_keys_are_found_while_they_move_to_the_dense_form() -> None:
+    """Some at a time, while others come, from within its bounds and beyond, are asked for, and leave."""
+    moved, left = 0, 0
+    for seed in range(40):
+        random = np.random.default_rng(seed)
+        keys, known = Keys(Schema("key"), ("key",)), dict[int, int]()
+        strays = float(random.choice([0.0, 0.05, 0.3]))
+        for step in range(60):
+            count = 1_500 if step == 0 else int(random.integers(1, 6))
+            words = random.integers(0, 4_000, count)
+            words[random.random(count) < strays] += 2**40 * int(random.integers(1, 9))
+            if step % 20 == 10:  # as it does by itself now and then
+                keys._hash()
+                keys._have_dense(100, int(random.choice([1_000, 3_000, 5_000])))
+            if random.random() < 0.3:
+                words = np.array([word for word in words.tolist() if word in known], np.int64)
+                slots = np.empty(len(words), np.int64)
+                assert _look_up(*keys.table, words, 0, slots) == len(words)
+            else:
+                slots = keys.slots_of(words)
+            for word, slot in zip(words.tolist(), slots.tolist(), strict=True):
+                assert known.setdefault(word, slot) == slot, (seed, word)
+            assert sorted(keys.live().tolist()) == sorted(known.values()), seed
+            moving = keys._counts[MOVING]
+            gone = [word for word in known if random.random() < 0.02]
+            keys.remove(np.array([known.pop(word) for word in gone], np.int64))
+            moved += moving > 0
+            left += moving > 0 and bool(gone)
+            if step % 10 == 9:
+                asked = np.concatenate((np.array([*known, *gone], np.int64), random.integers(0, 4_000, 3)))
+                found = keys.find(Batch(Schema("key"), {"key": asked})).tolist()
+                assert found == [known.get(word, -1) for word in asked.tolist()], seed
+    assert moved > 500 and left > 500, (moved, left)
+
+
+def test_a_key_that_comes_round_to_a_cell_that_was_looked_at_moves_too() -> None:
+    keys = Keys(Schema("key"), ("key",))
+    last = len(keys.table[0]) - 1
+    near = next(word for word in range(10_000) if mark_of(word) & last == last)
+    far = next(word for word in range(2**40, 2**41) if mark_of(word) & last == last)
+    keys.slots_of(np.array([far, near]))
+    assert keys.table[0][last] and keys.table[0][0], "the second has gone round"
+    keys._have_dense(0, 10_000)
+    others = iter(word for word in range(10_000) if word != near)
+    keys.slots_of(np.array([next(others)]))
+    assert keys._counts[MOVING] == last + 1 - MOVED_AT_ONCE
+    keys.remove(np.array([0]))
+    assert keys._counts[MOVING] == last + 1
+    while keys._counts[MOVING]:
+        keys.slots_of(np.array([next(others)]))
+    assert keys._counts[DENSE_LIVE] == len(keys)
+    assert keys.slots_of(np.array([near])).tolist() == [1]
+
+
+def test_one_more_key_moves_few() -> None:
+    keys = Keys(Schema("key"), ("key",))
+    words = np.random.default_rng(1).permutation(100_000)
+    made = 0
+    for word in words.reshape(-1, 1):
+        before = keys._counts[DENSE_LIVE]
+        keys.slots_of(word)
+        made += before == 0 and keys._counts[DENSE_ROOM] > 0
+        assert keys._counts[DENSE_LIVE] - before <= 1 + MOVED_AT_ONCE
+    assert made and keys._counts[DENSE_LIVE] > len(words) - 100 and len(keys.table[0]) < 1_000, "cells are given back"

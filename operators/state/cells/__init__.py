@@ -1,0 +1,97 @@
+"""Cells: a hash table from 64-bit tags to slots, which the kernels of Keys look up and change.
+
+`cells`, int64 (n,), n a power of two: the tag's mark, which is half of its hash, above the slot + 1; 0 where free. The
+mark says where probing begins. `tags`, int64 (capacity,): each slot's tag, which decides. `free` and the first words of
+`meta`: the free list, of slots that were given back.
+
+There is no pause in which all is hashed anew. Where cells are as many again, `n` at once, those of the first half begin
+where half as many bits say, until they are settled: some at each new key, by runs without a gap. SPLIT says how far
+that has come.
+
+Tags that lie close together have a dense form: an int32 array of slots + 1 by tag, of those from DENSE_BASE on; they
+are in no cell, once they have moved: where the form is made or becomes longer, cells before MOVING may have tags that
+belong there. Some move at each new key, and whenever one is asked for that has not moved yet. Afterwards far fewer
+cells do, and SHRINKS says so.
+"""
+
+from tokenring.operators.state.cells.dense import dense_of, move_all, not_moved
+from tokenring.operators.state.cells.free_list import FREE, LIMIT, give_place, take_place
+from tokenring.operators.state.cells.probing import (
+    AHEAD,
+    CELLS_META,
+    DENSE_AT,
+    DENSE_BASE,
+    DENSE_LIVE,
+    DENSE_ROOM,
+    EXTENDS,
+    FLAG_BITS,
+    FULL,
+    FULL_OF,
+    GREATEST_TAG,
+    HALF,
+    LEAST_TAG,
+    LIVE,
+    MARK,
+    MOST_SLOTS,
+    MOVED_AT_ONCE,
+    MOVING,
+    SETTLED_AT_ONCE,
+    SHRINKS,
+    SLOT,
+    SPLIT,
+    SPREAD,
+    ask_for,
+    begin_settling,
+    first_homes,
+    mark_of,
+    mixed,
+    put,
+    settle,
+    settle_all,
+)
+from tokenring.operators.state.cells.slots import drop_slot, fill, new_slot, slot_of
+
+__all__ = [
+    "FREE",
+    "LIMIT",
+    "give_place",
+    "take_place",
+    "AHEAD",
+    "CELLS_META",
+    "DENSE_AT",
+    "DENSE_BASE",
+    "DENSE_LIVE",
+    "DENSE_ROOM",
+    "EXTENDS",
+    "FLAG_BITS",
+    "FULL",
+    "FULL_OF",
+    "GREATEST_TAG",
+    "HALF",
+    "LEAST_TAG",
+    "LIVE",
+    "MARK",
+    "MOST_SLOTS",
+    "MOVED_AT_ONCE",
+    "MOVING",
+    "SETTLED_AT_ONCE",
+    "SHRINKS",
+    "SLOT",
+    "SPLIT",
+    "SPREAD",
+    "ask_for",
+    "begin_settling",
+    "dense_of",
+    "drop_slot",
+    "fill",
+    "first_homes",
+    "mark_of",
+    "mixed",
+    "move_all",
+    "new_slot",
+    "not_moved",
+    "put",
+    "settle",
+    "settle_all",
+    "slot_of",
+]
