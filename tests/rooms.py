@@ -14,9 +14,9 @@ ROOMS = {
     ),
     "operators": (
         *("migrate", "state.cells", "state", "state.moving", "expressions.machine", "expressions.stages"),
-        *("expressions", "rows", "time", "mechanisms", "flow", "folds.sets", "folds", "folds.moving", "collections.words"),
-        *("collections.updates", "collections.compiled", "collections.totals", "collections.sharing", "collections"),
-        *("running", "sessions", "aggregates"),
+        *("expressions", "rows", "time", "mechanisms", "flow", "folds.sets", "folds", "folds.moving"),
+        *("collections.words", "collections.updates", "collections.compiled", "collections.totals"),
+        *("collections.sharing", "collections", "running", "sessions", "aggregates"),
         *("joins.kept", "joins.compiled", "joins", "sources", "sinks", "capture", "graphs", "paper", "fluent"),
     ),
     "tools": ("system", "profile", "programs", "commands"),
