@@ -5,6 +5,7 @@ Spread over processes (`-n 2 --dist loadgroup`), a file stays in one of them, an
 
 from __future__ import annotations
 
+import gc
 import mmap
 import os
 import signal
@@ -83,6 +84,11 @@ def warm_numba() -> None:
         return result
 
     assert total(np.arange(4)) == 6
+
+    # Thousands of tests and kernels have made a million objects that stay: a look at all of them takes as long as
+    # dozens of tests, and each of the workers that are forked would have to copy what it touches.
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

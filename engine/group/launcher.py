@@ -155,7 +155,8 @@ def _fork(
         live(program, segment, lot, index, config, cores, pipe, launcher, worker_class=worker_class)
 
     flush_output()
-    gc.freeze()  # what exists now is shared by all workers: keep the collector from touching it
+    is_collecting = gc.isenabled()
+    gc.disable()  # what exists now is shared by all workers, who freeze it: no collector is to touch it before
     try:
         for index in range(config.workers):
             if interrupts.noted:
@@ -164,4 +165,5 @@ def _fork(
             processes[-1].watch()
         warn_of_threads()
     finally:
-        gc.unfreeze()
+        if is_collecting:
+            gc.enable()
