@@ -70,6 +70,7 @@ BEGINNING, SETTLED, CAREFUL = range(3)
 _FIRST_PATIENCE_NS, _MOST_PATIENCE_NS = 20_000_000, 1_000_000_000
 _MOST_ESCAPE_ROWS = 1024
 _A_RUNS_PART = 3  # as a shift
+_FIRST_PART = 14  # as a shift: a region that makes so many thousand rows of each is within MOST from the start
 
 
 @kernel
@@ -90,7 +91,12 @@ def _learn(gate):  # type: ignore[no-untyped-def]
     if metered > most:
         quota = min(quota, fitting)
     elif 4 * let_in >= quota:
-        grown = 2 * quota if gate[MANNER] <= SETTLED else quota + max(1, quota >> 3)
+        if gate[MANNER] == BEGINNING:
+            grown = quota << _A_RUNS_PART  # what one run may let in of it is then no more than a generation brought
+        elif gate[MANNER] == SETTLED:
+            grown = 2 * quota
+        else:
+            grown = quota + max(1, quota >> 3)
         quota = max(1, min(grown, fitting))
     if metered > 2 * most:
         gate[MANNER] = CAREFUL
@@ -216,7 +222,7 @@ def new_gate(unit: int, most: int, shares: int) -> Gate:
     """One worker's gate for so many entries."""
     gate = np.zeros(GATE_WORDS, np.int64)
     gate[UNIT], gate[MOST], gate[SHARES] = unit, most, shares
-    gate[QUOTA] = most if unit == TIMES else 1
+    gate[QUOTA] = most if unit == TIMES else max(1, most >> _FIRST_PART)
     gate[LAST_ROUND] = -1
     gate[NEXT_ASK], gate[PRESSURE], gate[KEEPER] = most, -1, -1
     gate[MANNER] = SETTLED if unit == TIMES else BEGINNING

@@ -29,8 +29,8 @@ def limited(
     Rows are let into the region as fast as it works them off. `most` bounds, on each worker, what passes between its
     operators before all of it was empty once: rows (2^20 unless said otherwise), bytes of columns (32 MiB; 8 a value,
     texts not counted), or distinct times that are let in (64). So a region that makes thousands of rows of one gets a
-    few at a time: the first is let in alone, then as many more as what came of those before allows. What may not go in
-    yet waits in front with its time, so that frontiers and answers are as without; messages may come in pieces.
+    few at a time: first 2^-14 of `most`, then as many as what came of those before allows. What may not go in yet waits
+    in front with its time, so that frontiers and answers are as without; messages may come in pieces.
 
     Bounded are messages, not what operators keep: a window's rows are state, and hold nothing back. All that the region
     reads must be among `streams`, which are of one scope; sources lie outside. Streams that it returns, alone, in a
