@@ -17,6 +17,7 @@ from typing import Any
 
 import orjson
 
+from tokenring.engine.budget import Weight, weights
 from tokenring.engine.errors import TokenRingError, UsageError
 from tokenring.engine.explain import Explanation, Inspection, Named, Place, explain, live_tokens, of_port, of_probe
 
@@ -72,9 +73,10 @@ def answer_questions(inspection: Inspection, launcher: int, noticed: Callable[[]
 
 def _answer(inspection: Inspection, question: dict[str, Any], frame: FrameType | None) -> dict[str, Any]:
     worker, peers = inspection.index, inspection.peers
-    answer: dict[str, Any] = {"worker": worker, "peers": peers, "at": _at(frame), "explanations": []}
+    answer: dict[str, Any] = {"worker": worker, "peers": peers, "at": _at(frame), "explanations": [], "weights": []}
     try:
         answer["explanations"] = list(_explanations(inspection, question))
+        answer["weights"] = [weight._asdict() for weight in _weights(inspection, question["operator"])]
     except TokenRingError as error:
         answer["error"] = str(error)
     except Exception as error:  # the tables may be half-way through growing, say
@@ -98,6 +100,11 @@ def _explanations(inspection: Inspection, question: dict[str, Any]) -> Iterator[
             found += 1
         if found == _PLACES:
             return
+
+
+def _weights(inspection: Inspection, name: str | None) -> list[Weight]:
+    """What the operators of that name keep, or all do."""
+    return weights(one for one in inspection.operators if name is None or one.name == name)
 
 
 def _places(inspection: Inspection) -> Iterator[Place]:

@@ -38,6 +38,20 @@ class Group:
 
 
 @dataclass(frozen=True)
+class Weights:
+    """What an operator weighs, over all workers that answered."""
+
+    operator: str
+    workers: Mapping[int, Mapping[str, int]]
+    """By worker: state_bytes, and waiting_bytes of rows that wait at its inputs."""
+
+    @property
+    def bytes(self) -> int:
+        """All of it."""
+        return sum(sum(here.values()) for here in self.workers.values())
+
+
+@dataclass(frozen=True)
 class Answers:
     """What a group said."""
 
@@ -48,6 +62,8 @@ class Answers:
     """One for each place, over all workers that answered."""
     problems: tuple[str, ...]
     """Workers that could not look, and why."""
+    weights: tuple[Weights, ...] = ()
+    """What operators keep, the heaviest first."""
 
 
 def running_groups(among: Iterable[int] | None = None) -> list[Group]:
@@ -217,4 +233,14 @@ def _together(group: Group, answers: list[dict[str, Any]]) -> Answers:
         {answer["worker"]: answer["at"] for answer in answers},
         tuple(merge(by_place[location]) for location in sorted(by_place)),
         tuple(f"worker {answer['worker']}: {answer['error']}" for answer in answers if "error" in answer),
+        _weights(answers),
     )
+
+
+def _weights(answers: list[dict[str, Any]]) -> tuple[Weights, ...]:
+    found: dict[str, dict[int, dict[str, int]]] = {}
+    for answer in answers:
+        for weight in answer["weights"]:
+            operator = weight.pop("operator")
+            found.setdefault(operator, {})[answer["worker"]] = weight
+    return tuple(sorted((Weights(*one) for one in found.items()), key=lambda one: -one.bytes))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -34,9 +35,15 @@ def test_a_stuck_run_is_explained(tmp_path: Path) -> None:
         ]
         assert done.stdout.splitlines()[-4:] == expected
         question = (group.launcher, "--operator", "inner/keeper", "--port", "input", "--time", 3, "--timeout", 60)
-        assert "time 3 has passed; its frontier is 50" in why(*question).stdout
+        said = why(*question).stdout
+        assert "time 3 has passed; its frontier is 50" in said
+        assert re.search(r"^operator 'inner/keeper' keeps \d.* on worker 0, \d.* on worker 1$", said, re.M)
         answer = json.loads(why(*question, "--json").stdout)
         assert answer["explanations"][0]["frontier"] == [50]
+        (weights,) = answer["weights"]
+        assert weights["operator"] == "inner/keeper"
+        assert weights["workers"].keys() == {"0", "1"}
+        assert weights["workers"]["0"]["state_bytes"] > 0
         wrong = why(group.launcher, "--operator", "nobody", "--timeout", 60)
         assert wrong.returncode == 2
         assert wrong.stderr == "tokenring: error: no operator 'nobody' is running; there are: input, inner/keeper\n"

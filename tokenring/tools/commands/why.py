@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tokenring.tools.errors import CommandError, OptionError
+
+if TYPE_CHECKING:
+    from tokenring.engine.ask import Weights
+
+_SHOWN = 10  # operators whose weights are said
+_LEAST_BYTES = 2**20  # that one weighs to be among them, unless it is asked for
+_ROWS_BYTES = 2**12  # a queue without rows takes something too
 
 
 @click.command()
@@ -27,7 +34,8 @@ def why(
     or of one of its workers; without it, the groups that run are listed.
 
     Every worker names its live tokens with the lines that made them, its messages and where they wait, inputs that were
-    never closed, holds. Without --operator, the first 20 probes that are not complete are explained. The run goes on
+    never closed, holds. Without --operator, the first 20 probes that are not complete are explained. What operators
+    keep in memory is said too, the heaviest first: of all that keep a MiB, or of the one that is named. The run goes on
     meanwhile.
     """
     import orjson
@@ -59,12 +67,24 @@ def why(
         return
     for worker, where in answers.at.items():
         click.echo(f"worker {worker} is at {where}")
+    for weights in answers.weights[:_SHOWN]:
+        if weights.bytes >= _LEAST_BYTES or operator:
+            click.echo(_in_words(weights))
     for explanation in answers.explanations:
         click.echo(f"\n{explanation}")
     if not answers.explanations:
         click.echo("\nno dataflow that is not complete is running")
     for problem in answers.problems:
         click.echo(f"\n{problem}")
+
+
+def _in_words(weights: Weights) -> str:
+    from tokenring.engine.budget import in_words
+
+    kept = ", ".join(f"{in_words(sum(here.values()))} on worker {worker}" for worker, here in weights.workers.items())
+    waiting = sum(here["waiting_bytes"] for here in weights.workers.values())
+    rows = f" ({in_words(waiting)} of it rows that wait at its inputs)" if waiting >= _ROWS_BYTES else ""
+    return f"operator {weights.operator!r} keeps {kept}{rows}"
 
 
 def port_of(text: str | None, operator: str | None) -> tuple[str, int]:
