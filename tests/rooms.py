@@ -13,7 +13,7 @@ ROOMS = {
         *("declare", "cores", "budget", "worker", "ask", "install", "group", "background"),
     ),
     "operators": (
-        *("migrate", "state.cells", "state", "state.moving", "expressions.machine", "expressions.stages"),
+        *("migrate", "leaving", "state.cells", "state", "state.moving", "expressions.machine", "expressions.stages"),
         *("expressions", "rows", "time", "mechanisms", "flow", "folds.sets", "folds", "folds.moving"),
         *("collections.words", "collections.updates", "collections.compiled", "collections.totals"),
         *("collections.sharing", "collections", "running", "sessions", "aggregates"),

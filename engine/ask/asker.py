@@ -99,7 +99,7 @@ def ask(
                 with suppress(ProcessLookupError):
                     os.kill(worker, SIGNAL)
             answers.update(_collect(folder, identity, group.launcher, asked, timeout_s))
-            if answers and len(answers) == max(answer["peers"] for answer in answers.values()):
+            if answers and len(answers) >= max(answer["peers"] for answer in answers.values()):
                 break
             group = _group_of(group.launcher) or group
         return _together(group, list(answers.values()))

@@ -32,13 +32,13 @@ class Request:
         step in time."""
 
         def is_enough() -> bool:
-            answers = self._answers
+            answers = self.said
             if unless_error and any(["error" in answer for answer in answers]):
                 return True
-            return bool(answers) and len(answers) == answers[0]["peers"]
+            return bool(answers) and len(answers) >= answers[0]["peers"]
 
         self.wait(is_enough, timeout_s)
-        return sorted(self._answers, key=lambda answer: answer["worker"])
+        return sorted(self.said, key=lambda answer: answer["worker"])
 
     def wait(self, condition: Callable[[], bool], timeout_s: float) -> None:
         """Wait until it is fulfilled. Raises WorkerError if the group ends, or the time."""
@@ -49,14 +49,15 @@ class Request:
                 raise WorkerError(f"the group of process {self.group.launcher} has ended")
             if time.monotonic() > deadline:
                 raise WorkerError(
-                    f"{len(self._answers)} of {len(self.group.workers)} workers of the group of process "
+                    f"{len(self.said)} of {len(self.group.workers)} workers of the group of process "
                     f"{self.group.launcher} answered within {timeout_s:g} s: the others take no steps, or wait for "
                     f"their peers; try again, or with a longer --timeout"
                 )
             time.sleep(_PAUSE_S)
 
     @property
-    def _answers(self) -> list[dict[str, Any]]:
+    def said(self) -> list[dict[str, Any]]:
+        """The answers that have come."""
         return [orjson.loads(path.read_bytes()) for path in sorted(self.folder.glob("[0-9]*.json"))]
 
 

@@ -74,6 +74,9 @@ class Requests:
             self._worker.schedule.look_outside_after(0)
 
     def _look(self) -> None:
+        if self._worker.parting.is_leaving:  # others answer for the group
+            self._known.clear()
+            return
         try:
             wanted = requests_of(self._launcher)
         except UsageError:  # the folder is not this user's alone: who asks is told

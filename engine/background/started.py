@@ -59,12 +59,16 @@ class RunningGroup:
         """Take in what workers have told; raises for the first failure, as `execute` does."""
         self._group.poll(0)
 
+    def look_again(self) -> None:
+        """A worker has ended: find those that there are when they are asked something."""
+        self._known = None
+
     def asked(self, timeout_s: float) -> AskedGroup:
         """The group as those see it who ask it something, once all workers take questions."""
-        pids = [process.pid for process in self._group.processes]
         deadline = time.monotonic() + timeout_s
         while self._known is None:
             self.poll()
+            pids = [process.pid for process in self._group.running]
             found = running_groups(pids)
             if found and len(found[0].workers) == len(pids):
                 self._known = found[0]

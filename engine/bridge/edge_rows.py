@@ -107,7 +107,7 @@ class EdgeRows:
             self._select(number, carrier.select)
             edge["kind"], edge["key"] = BROADCAST if carrier.is_broadcast else EXCHANGE, carrier.key
             edge["location"], edge["channel"] = channel.inbox.location, channel.number
-            edge["most_rows"] = carrier.whole_rows
+            edge["most_rows"], edge["workers"] = carrier.whole_rows, carrier.workers
             edge["burst_channel"], edge["burst_rows"] = channel.bursts.number, channel.bursts.rows_limit
         elif (
             isinstance(channel, RemoteChannel)
@@ -125,7 +125,7 @@ class EdgeRows:
         edge["kind"] = BROADCAST if carrier.is_broadcast else EXCHANGE
         edge["location"], edge["channel"] = channel.inbox.location, channel.number
         edge["most_rows"], edge["limit_words"] = carrier.most_rows, self._plane.message_limit_words
-        edge["texts"] = self.texts_of(schema)
+        edge["texts"], edge["workers"] = self.texts_of(schema), carrier.workers
         if carrier.is_hashed:
             kinds = [(schema.position(name), schema.kind(name)) for name in carrier.keys]
             self._hashed[number] = hashed = np.array(

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from tokenring.engine.columns import Batch
-from tokenring.engine.native import BACKLOG_BYTES, LENT, PENDING_CHANNELS, PENDING_EDGES, TAKEN, World
+from tokenring.engine.native import BACKLOG_BYTES, LENT, LIVING, PENDING_CHANNELS, PENDING_EDGES, TAKEN, World
 from tokenring.shm.memory import Segment
 from tokenring.shm.queues import (
     CAPACITY,
@@ -82,7 +82,9 @@ class DataPlane:
         self._inbox_bytes = self.inbox.data.cast("B")
         self.message_limit_words = layout.queue_words // 4
         self.routes = np.zeros(2 * self.message_limit_words, np.int64)
-        self.counts = np.zeros((SCRATCH_ROWS, layout.workers), np.int64)
+        self.living = self.outgoing
+        """The queues' states of those workers that there still are, the first ones."""
+        self._counts = self.counts = np.zeros((SCRATCH_ROWS, layout.workers), np.int64)
         self.channels: dict[int, Receiver] = {}
         self.channels_made = 0
         self._waiting: list[Postponer] = []
@@ -148,13 +150,21 @@ class DataPlane:
         channel: int,
         stamp: int,
     ) -> int:
-        """Copy rows to every worker's queue with the kernel `copy`, or to none (-1)."""
+        """Copy rows with the kernel `copy` to the queue of every worker that there still is, or to none (-1)."""
         words = message_words(stop - start, len(columns))
-        if not all(has_room(queue, words) for queue in self.outgoing):
+        if not all(has_room(queue, words) for queue in self.living):
             return -1
-        for worker in range(len(self.outgoing)):
+        for worker in range(len(self.living)):
             copy(columns, start, stop, self.outgoing, worker, channel, stamp)
-        return len(self.outgoing)
+        return len(self.living)
+
+    def send_only_to(self, workers: int) -> None:
+        """Send nothing more to workers but the first so many: what is broadcast leaves the others out from now on, and
+        channels to come spread their rows over these. What was sent before is shown."""
+        commit_all(self.outgoing)
+        self.living = self.outgoing[:workers]
+        self.counts = np.zeros((SCRATCH_ROWS, workers), np.int64)  # `_counts` stays, the kernels' address
+        self._world[LIVING] = workers
 
     def commit(self) -> None:
         """Show the receivers what was sent."""

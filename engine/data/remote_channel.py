@@ -205,6 +205,7 @@ class BurstEnd:
         self._plane = plane
         self.number = plane.add_channel(self)
         self._width = len(schema)
+        self._receivers, self._counts = plane.living, plane.counts
         width = len(schema) + 1
         self.rows_limit = (plane.message_limit_words - HEADER_WORDS) // width // PAD * PAD
         """Rows of a piece; 0 where bursts do not travel as such."""
@@ -222,12 +223,12 @@ class BurstEnd:
         keys = burst.keys
         sent = self._partition(
             (*columns, keys), self._key, start, stop,
-            plane.outgoing, plane.routes, plane.counts, self.number, burst.time,
+            self._receivers, plane.routes, self._counts, self.number, burst.time,
         )  # fmt: skip
         if sent < 0:
             return False
         channel = self.channel
-        burst.slice(start, stop).log_routed(channel.log, channel.inbox.location, plane.routes, plane.counts[0])
+        burst.slice(start, stop).log_routed(channel.log, channel.inbox.location, plane.routes, self._counts[0])
         return True
 
     def deliver(self, queue: int, rows: int, time: int, offset: int, stride: int, end: int) -> None:

@@ -67,7 +67,8 @@ class TextRows:
     """
 
     __slots__ = (
-        *("_describe", "_floats", "_keys", "_keys_of_workers", "_plane", "_route", "is_broadcast", "is_hashed"),
+        *("_counts", "_describe", "_floats", "_keys", "_keys_of_workers", "_plane", "_receivers", "_route"),
+        *("is_broadcast", "is_hashed"),
         *("is_routed", "key", "keys", "left_behind", "most_rows", "schema", "whole_rows"),
     )
 
@@ -76,6 +77,7 @@ class TextRows:
     ) -> None:
         """schema: of what crosses. Errors begin with `describe()`; ConfigError if a queue is too small."""
         self._plane = plane
+        self._receivers, self._counts = plane.living, plane.counts
         self.schema = schema
         self._describe = describe
         self.keys = pact.keys if isinstance(pact, Exchange) else ()
@@ -94,6 +96,11 @@ class TextRows:
         self.key = -1
         self.whole_rows = -1
         """No number of rows always fits into a message."""
+
+    @property
+    def workers(self) -> int:
+        """Over how many workers rows are spread: those that there were when it was made."""
+        return len(self._receivers)
 
     def prepared(self, batch: Batch) -> _Rows:
         """What is to be written of a batch. SchemaError, UsageError for what says no worker's number."""
@@ -133,15 +140,15 @@ class TextRows:
             return int(
                 partition_texts(
                     columns.columns, columns.heaps, columns.keys, start, stop,
-                    plane.outgoing, plane.routes, plane.counts, number, stamp,
+                    self._receivers, plane.routes, self._counts, number, stamp,
                 )
             )  # fmt: skip
         size = message_size(columns.columns, columns.heaps, start, stop)
-        if not all(has_room(queue, size) for queue in plane.outgoing):
+        if not all(has_room(queue, size) for queue in plane.living):
             return -1
-        for worker in range(len(plane.outgoing)):
+        for worker in range(len(plane.living)):
             send_texts(columns.columns, columns.heaps, start, stop, plane.outgoing, worker, number, stamp)
-        return len(plane.outgoing)
+        return len(plane.living)
 
     def copied(self, columns: _Rows, start: int, stop: int) -> _Rows:
         """The same rows in memory of their own."""

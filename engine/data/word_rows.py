@@ -16,7 +16,10 @@ Columns = tuple[np.ndarray, ...]
 class WordRows:
     """Carries batches as tuples of columns, all int64."""
 
-    __slots__ = ("_all_int64", "_copy", "_partition", "_plane", "is_broadcast", "key", "select", "whole_rows")
+    __slots__ = (
+        *("_all_int64", "_copy", "_counts", "_partition", "_plane", "_receivers", "is_broadcast", "key", "select"),
+        "whole_rows",
+    )
 
     def __init__(
         self, plane: DataPlane, carried: Schema, schema: Schema, pact: Pact, describe: Callable[[], str]
@@ -25,6 +28,7 @@ class WordRows:
         queue is too small for it.
         """
         self._plane = plane
+        self._receivers, self._counts = plane.living, plane.counts
         self.select = tuple(carried.position(name) for name in schema.names)
         self.key = schema.position(pact.keys[0]) if isinstance(pact, Exchange) else -1
         """The column to route by."""
@@ -34,6 +38,11 @@ class WordRows:
         self._all_int64 = schema.all_int64
         self.whole_rows = most_rows(plane, schema, describe)
         """So many rows always fit into one message."""
+
+    @property
+    def workers(self) -> int:
+        """Over how many workers rows are spread: those that there were when it was made."""
+        return len(self._receivers)
 
     def prepared(self, batch: Batch) -> Columns:
         """What is to be written of a batch."""
@@ -53,7 +62,7 @@ class WordRows:
         if self.is_broadcast:
             return plane.broadcast(self._copy, columns, start, stop, number, stamp)
         sent = self._partition(
-            columns, self.key, start, stop, plane.outgoing, plane.routes, plane.counts, number, stamp
+            columns, self.key, start, stop, self._receivers, plane.routes, self._counts, number, stamp
         )
         return int(sent)
 

@@ -24,7 +24,6 @@ class Inspection:
     def __init__(self, runtime: Runtime, dataflows: Dataflows, flush: Callable[[], None]) -> None:
         self.runtime = runtime
         self.index = runtime.index
-        self.peers = runtime.peers
         self.tracker = runtime.tracker
         self.log = runtime.log
         self.plane = runtime.plane
@@ -32,6 +31,11 @@ class Inspection:
         self.dataflows = dataflows
         self.flush = flush
         """Publishes logged changes."""
+
+    @property
+    def peers(self) -> int:
+        """How many workers the group has."""
+        return self.runtime.peers
 
     @property
     def operators(self) -> list["RunningOperator"]:

@@ -56,6 +56,11 @@ class Group:
         self._publications: list[Publication] = []
         self._stopped = StoppedWatch()
 
+    @property
+    def running(self) -> list[Process]:
+        """Those that have not ended."""
+        return [self.processes[index] for index in sorted(self._running)]
+
     def watch(self) -> None:
         """All processes are there: hear of them from now on."""
         self._selector.register(self._interrupts.wake, selectors.EVENT_READ)

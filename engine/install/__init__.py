@@ -3,5 +3,6 @@
 from tokenring.engine.install.asking import install, remove
 from tokenring.engine.install.code import Code, code_of
 from tokenring.engine.install.installing import Installed, Installing, Removing
+from tokenring.engine.install.together import Together
 
-__all__ = ["Code", "Installed", "Installing", "Removing", "code_of", "install", "remove"]
+__all__ = ["Code", "Installed", "Installing", "Removing", "Together", "code_of", "install", "remove"]

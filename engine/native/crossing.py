@@ -7,6 +7,7 @@ from tokenring.engine.native.layout import (
     COUNTS_ROWS,
     EXCHANGE,
     KEYS,
+    LIVING,
     OUTGOING,
     OWN_TIMES,
     ROUTES,
@@ -15,7 +16,6 @@ from tokenring.engine.native.layout import (
     TIME,
     UNPUBLISHED,
     WIDTH,
-    WORKERS,
     queues_at,
 )
 from tokenring.engine.native.memory import log_change
@@ -67,7 +67,7 @@ def partition(words, message, edge, keys, start, stop, time, in_burst):  # type:
     the burst's keys with them where they travel as one; the number of messages written, or -1 (nothing written) if a
     queue lacks room."""
     outgoing = queues_at(words, OUTGOING)
-    workers = words[WORKERS]
+    workers = edge.workers
     header = words_at(message, COLUMNS + words_at(message, COLUMNS)[WIDTH])
     chosen = words_at(edge.columns, edge.width)
     width = edge.width + in_burst
@@ -106,41 +106,41 @@ def partition(words, message, edge, keys, start, stop, time, in_burst):  # type:
 
 @kernel
 def broadcast(words, message, edge, start, stop, time):  # type: ignore[no-untyped-def]
-    """Copy rows start..stop to every worker's queue, or to none (-1)."""
+    """Copy rows start..stop to the queue of every worker that there still is, or to none (-1)."""
     outgoing = queues_at(words, OUTGOING)
     rows = stop - start
     size = message_words(rows, edge.width)
-    for worker in range(words[WORKERS]):
+    for worker in range(words[LIVING]):
         if not has_room(outgoing[worker], size):
             return -1
     header = words_at(message, COLUMNS + words_at(message, COLUMNS)[WIDTH])
     chosen = words_at(edge.columns, edge.width)
-    for worker in range(words[WORKERS]):
+    for worker in range(words[LIVING]):
         at = begin(outgoing[worker], size, edge.channel, rows, edge.width, time)
         for position in range(edge.width):
             copy_bytes(at, header[COLUMNS + chosen[position]] + 8 * start, 8 * rows)
             at += 8 * ((rows + PAD - 1) // PAD * PAD)
-    return words[WORKERS]
+    return words[LIVING]
 
 
 @kernel
-def _log_routed(words, message, location, start):  # type: ignore[no-untyped-def]
+def _log_routed(words, message, edge, start):  # type: ignore[no-untyped-def]
     """Count each message that was made when rows of a burst were exchanged, by what `partition` left behind: rows of
     one key that go to two workers are two."""
     header = words_at(message, COLUMNS)
     keys = words_at(header[KEYS], header[ROWS])
-    counts = table_at(words[COUNTS], words[COUNTS_ROWS], words[WORKERS])
+    counts = table_at(words[COUNTS], words[COUNTS_ROWS], edge.workers)
     messages = 0
-    for worker in range(words[WORKERS]):
+    for worker in range(edge.workers):
         order = words_at(words[ROUTES] + 8 * counts[1, worker], counts[0, worker])
         for i in range(len(order)):
             key = keys[start + order[i]]
             if i == 0 or key != keys[start + order[i - 1]]:
                 messages += 1
                 if header[AT_ONE_TIME] == 0:
-                    log_change(words, location, 1, key)
+                    log_change(words, edge.location, 1, key)
     if header[AT_ONE_TIME]:
-        log_change(words, location, messages, header[TIME])
+        log_change(words, edge.location, messages, header[TIME])
 
 
 @kernel
@@ -153,7 +153,7 @@ def _write_burst(words, message, edge, keys, start):  # type: ignore[no-untyped-
         if partition(words, message, edge, keys, start, stop, time, True) < 0:
             break
         words[UNPUBLISHED] = 1
-        _log_routed(words, message, edge.location, start)
+        _log_routed(words, message, edge, start)
         start = stop
     return start
 

@@ -111,7 +111,8 @@ from tokenring.shm.queues import QUEUE_STATE
     WAITING_TEXT_END,
     OTHER_TEXT,
     WAITING_TEXT_LIMIT,
-) = range(93)
+    LIVING,
+) = range(94)
 WORLD_WORDS = 96
 
 # `number`: the tracker's. `due`: the key under which it waits to run, 0 if it does not. `error` and the operands behind
@@ -133,11 +134,11 @@ OUTPUT = record("operator", "location", "first_edge", "edges", "width", "held")
 # behind it. `texts`: as at an input, of the messages that come to the edge. `hashed`: the address of (position, whether
 # it is text, whether it is float64) of each of `hashed_columns`, by whose hash rows go; 0: they go by the column `key`
 # of those that cross; below zero, by -1 - `key` of those that come to the edge.
-# `limit_words`: what a message of the queue may have, texts with it.
+# `limit_words`: what a message of the queue may have, texts with it. `workers`: over how many of them rows are spread.
 EDGE = record(
     *("kind", "target", "location", "origin", "channel", "key", "columns", "width", "most_rows"),
     *("pending", "last_pending", "pending_at", "output", "logic", "state", "first_edge", "edges"),
-    *("burst_channel", "burst_rows", "texts", "hashed", "hashed_columns", "limit_words"),
+    *("burst_channel", "burst_rows", "texts", "hashed", "hashed_columns", "limit_words", "workers"),
 )
 LOCAL, EXCHANGE, BROADCAST, OUTSIDE, STAGE = range(5)
 """Kinds of edges. OUTSIDE: to what is Python's; STAGE: through a function, to other edges."""

@@ -6,6 +6,7 @@ from tokenring.engine.native.layout import (
     COUNTS,
     COUNTS_ROWS,
     EXCHANGE,
+    LIVING,
     OUTGOING,
     ROUTES,
     ROUTES_WORDS,
@@ -13,13 +14,21 @@ from tokenring.engine.native.layout import (
     TEXT_BASE,
     TEXT_COMMON,
     WIDTH,
-    WORKERS,
     queues_at,
 )
 from tokenring.engine.native.memory import claim
 from tokenring.engine.texts import is_all_common
 from tokenring.shm.kernels import LENGTH_MASK, kernel, table_at, words_at
-from tokenring.shm.queues import PAD, has_room, message_size, message_words, partition_texts, rows_that_fit, send_texts
+from tokenring.shm.queues import (
+    PAD,
+    QUEUE_STATE,
+    has_room,
+    message_size,
+    message_words,
+    partition_texts,
+    rows_that_fit,
+    send_texts,
+)
 
 _POSITION, _IS_TEXT, _IS_FLOAT, HASHED_WORDS = range(4)  # of a column of a key that is hashed
 
@@ -109,19 +118,20 @@ def write_texts(words, message, edge, keys, start, stop, time):  # type: ignore[
     """Send rows from `start` on, to `stop` or as many as fit into a message, and the bytes of their texts. Returns the
     row behind the last one, and the number of messages written, -1 (nothing written) if a queue lacks room."""
     columns, heaps = _with_heaps(words, message, edge)
-    outgoing = queues_at(words, OUTGOING)
     stop = rows_that_fit(columns, heaps, start, stop, edge.limit_words)
     if edge.kind == EXCHANGE:
         rows = words_at(message, COLUMNS)[ROWS]
-        counts = table_at(words[COUNTS], words[COUNTS_ROWS], words[WORKERS])
+        receivers = table_at(words[OUTGOING], edge.workers, QUEUE_STATE)
+        counts = table_at(words[COUNTS], words[COUNTS_ROWS], edge.workers)
         routes = words_at(words[ROUTES], words[ROUTES_WORDS])
         return stop, partition_texts(
-            columns, heaps, words_at(keys, rows), start, stop, outgoing, routes, counts, edge.channel, time
+            columns, heaps, words_at(keys, rows), start, stop, receivers, routes, counts, edge.channel, time
         )
+    outgoing = queues_at(words, OUTGOING)
     size = message_size(columns, heaps, start, stop)
-    for worker in range(words[WORKERS]):
+    for worker in range(words[LIVING]):
         if not has_room(outgoing[worker], size):
             return stop, -1
-    for worker in range(words[WORKERS]):
+    for worker in range(words[LIVING]):
         send_texts(columns, heaps, start, stop, outgoing, worker, edge.channel, time)
-    return stop, words[WORKERS]
+    return stop, words[LIVING]

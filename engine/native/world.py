@@ -221,7 +221,7 @@ def attach_world(
 ) -> None:
     """Tell the kernels of a worker's planes: arrays that are never replaced, and addresses in the group's segment."""
     words = world.words
-    words[layout.ME], words[layout.WORKERS] = me, workers
+    words[layout.ME], words[layout.WORKERS], words[layout.LIVING] = me, workers, workers
     words[layout.STATE] = address_of(state)
     words[layout.RING], words[layout.RING_WORDS] = address_of(ring), len(ring)
     words[layout.INCOMING], words[layout.OUTGOING] = address_of(incoming), address_of(outgoing)

@@ -40,12 +40,13 @@ class Host(Protocol):
 class OperatorContext:
     """What an operator's constructor gets: who and where it is, and how to ask for a later run."""
 
-    __slots__ = ("_heeds", "_host", "_operator", "_runtime")
+    __slots__ = ("_heeds", "_host", "_operator", "_peers", "_runtime")
 
     def __init__(self, operator: RunningOperator, host: Host) -> None:
         self._operator = operator
         self._runtime = operator.runtime
         self._host = host
+        self._peers = self._runtime.peers
         self._heeds = False
 
     @property
@@ -60,8 +61,8 @@ class OperatorContext:
 
     @property
     def peers(self) -> int:
-        """The number of workers in the group."""
-        return self._runtime.peers
+        """The number of workers that the dataflow was built for."""
+        return self._peers
 
     @property
     def sharing(self) -> int:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 
-from tokenring.engine.errors import GraphMismatchError
+from tokenring.engine.errors import GraphMismatchError, UsageError
 from tokenring.engine.graph import Graph
 from tokenring.shm.memory import (
     WORKER_BARRIERS,
@@ -39,24 +39,28 @@ class Agreement:
         """settle: called before anything is waited for, since peers may wait for what was promised to be done first."""
         self.is_waiting = False
         """Whether it waits for peers to declare something, or at a barrier."""
-        self._settle = settle
+        self.settle = settle
         self._segment = segment
         self._me = me
         self._spin_ns = spin_us * 1000
         self._meanwhile = meanwhile
         self._graphs = 0
         self._barriers = 0
-        self.peers = range(segment.layout.workers)
+        self.peers = self._everybody = range(segment.layout.workers)
         """Whom to wait for: everybody; nobody where one process builds for all (a simulated group)."""
+        self.left = ""
+        """What is said to who declares something, or waits at a barrier, where the worker has ended."""
         self.in_turn: Callable[[int], int] = lambda _: 0
         """Then what all have forgotten when this dataflow, by ordinal, is first declared."""
 
     def declare(self, graph: Graph, forgotten: int) -> int:
         """Wait until every worker has declared its next dataflow; returns the least `forgotten` (`Dataflows.forgotten`)
-        of them. Raises GraphMismatchError if theirs has another digest; the launcher, to which all of them report, says
-        where they differ.
+        of them. Raises UsageError on a worker that was ended; GraphMismatchError if theirs has another digest: the
+        launcher, to which all of them report, says where they differ.
         """
-        self._settle()
+        self.settle()
+        if self.left:
+            raise UsageError(self.left)
         digest, operators = graph.digest(), graph.summary_text()
         parity = self._graphs % 2  # peers are at most one graph ahead, so two words are enough
         self._graphs += 1
@@ -82,12 +86,18 @@ class Agreement:
 
     def barrier(self) -> int:
         """Wait until every worker is here; returns the instant (time.monotonic_ns) at which the last one came."""
-        self._settle()
+        self.settle()
+        if self.left:
+            raise UsageError(self.left)
         parity = self._barriers % 2
         self._barriers += 1
         self._line(self._me)[WORKER_INSTANT_EVEN + parity] = time.monotonic_ns()
         self._wait(WORKER_BARRIERS, self._barriers, "reach a barrier")
-        return max(int(self._line(peer)[WORKER_INSTANT_EVEN + parity]) for peer in range(self._segment.layout.workers))
+        return max(int(self._line(peer)[WORKER_INSTANT_EVEN + parity]) for peer in self._everybody)
+
+    def wait_only_for(self, workers: int) -> None:
+        """The group has the first so many workers from now on."""
+        self.peers = self._everybody = range(workers)
 
     def finish(self, is_finished: bool = True) -> None:
         """Say that the program has returned, so that nobody waits for this worker any more; or that it declares

@@ -44,12 +44,19 @@ class Assent:
         self._worker = worker
         self._proposed = 0
         self._act: Callable[[], None] = lambda: None
+        self._still: Callable[[], bool] = lambda: True
         self._until_ns = self._look_ns = 0
         self._is_abandoned = self._was_finished = False
 
-    def propose(self, act: Callable[[], None]) -> int:
-        """Worker 0 proposes, and promises, to call `act` after a step; the proposal's number."""
+    def ask_only(self, workers: int) -> None:
+        """The group has the first so many workers from now on."""
+        self._peers = range(workers)
+
+    def propose(self, act: Callable[[], None], still: Callable[[], bool] = lambda: True) -> int:
+        """Worker 0 proposes, and promises, to call `act` after a step; the proposal's number. still: whether it can be
+        done, asked when all have promised."""
         self._proposed += 1
+        self._still = still
         self._until_ns, self._is_abandoned = monotonic_ns() + _LONGEST_NS, False
         self.promise(self._proposed, act)
         return self._proposed
@@ -97,7 +104,7 @@ class Assent:
 
     def _decide(self, number: int) -> bool | None:
         votes = [self._votes(peer, number) for peer in self._peers]
-        verdict = False if False in votes else None if None in votes else True
+        verdict = False if False in votes else None if None in votes else self._still()
         if verdict is None and (self._is_abandoned or self._worker.complete or monotonic_ns() > self._until_ns):
             verdict = False
         if verdict is not None:

@@ -56,7 +56,9 @@ class Config:
     run with MemoryBudgetError. It makes queues and backlog smaller where they would take much of it.
 
     idle: how many of the workers, the last ones, begin without work: sources share out among the others, and dataflows
-    with bins have none of them there until they are moved. What has no bins goes to all.
+    with bins have none of them there until they are moved. What has no bins goes to all. (`max_workers=4, workers=2`
+    of `tr.execute`, `start`, `run` and `gather` is `workers=4, idle=2` here.) The last workers can be ended while the
+    group runs, idle ones and others (`tokenring migrate --drain W --end`).
 
     start: how processes begin. "fork": as copies of this one, for any program; "spawn": each as a Python of its own
     that imports the program; "forkserver": as copies of one that has imported it. The latter two are for programs that
@@ -101,6 +103,19 @@ class Config:
             raise ConfigError(f"start must be 'fork', 'forkserver' or 'spawn', not {self.start!r}")
         if self.spin_us < 0 or self.backlog_bytes < 0 or self.memory_bytes < 0:
             raise ConfigError("spin_us, backlog_bytes and memory_bytes must not be negative")
+
+    @classmethod
+    def with_idle(
+        cls, workers: int, max_workers: int, config: "Config | None" = None, start: str = "", memory_bytes: int = 0
+    ) -> "Config":
+        """The settings of a group of `max_workers`, of which `workers` begin with work. ConfigError where those are
+        more, or a whole `config` is given too."""
+        if config is not None:
+            raise ConfigError("max_workers= and config= are both given; say Config(workers=4, idle=2)")
+        workers = workers or cls().workers
+        if max_workers < workers:
+            raise ConfigError(f"max_workers={max_workers} is less than workers={workers}; give as many, or more")
+        return cls(workers=max_workers, idle=max_workers - workers, memory_bytes=memory_bytes, start=start or FORK)
 
     def _queues_bytes(self) -> int:
         """What all queues may take where nobody says how large they are."""

@@ -15,14 +15,15 @@ from tokenring.shm.queues import ParkingLot
 if TYPE_CHECKING:
     from tokenring.engine.worker.worker import Worker
 
-_QUIET_NS = 50_000_000  # that nothing was sent to it
+_QUIET_NS = 50_000_000  # that nothing was sent to it, and it held no tokens
+_LOOK_NS = 5_000_000  # between two looks at whether it holds any
 _LONGEST_S = 0.004
 _RECORD_S = 0.25e-6  # a record of the ring: no group writes faster
 _TO_ONCE = 1  # ns, long ago: a step ends when its first round does
 
 
 class Dozing:
-    """One worker's way to sleep while it has no work: `Config.idle`."""
+    """One worker's way to sleep while it is to have no work: it began idle, or has been drained."""
 
     def __init__(self, worker: "Worker", segment: Segment, lot: ParkingLot, awake: Callable[[float], bool]) -> None:
         """awake: steps or parks as other workers do."""
@@ -30,7 +31,15 @@ class Dozing:
         self._bell = segment.address(segment.layout.bell(worker.index))
         self._heard = 0
         self._since_ns = monotonic_ns()
+        self._look_ns = 0
         self._moment_s = min(_LONGEST_S, segment.layout.ring_records * _RECORD_S)
+
+    def may_doze(self, is_idle: bool) -> None:
+        """Whether the worker is to have no work: then it dozes once it has none. Otherwise no step pays for this."""
+        if is_idle:
+            vars(self._worker).update(step_or_park=self.step_or_park)
+        else:
+            vars(self._worker).pop("step_or_park", None)
 
     def step_or_park(self, limit_s: float = 0.2) -> bool:
         """Step; with nothing to do, sleep for a moment, if nobody has sent anything for a while, else as others do."""
@@ -52,7 +61,15 @@ class Dozing:
         return False
 
     def _is_quiet(self) -> bool:
+        """Whether nothing was sent to the worker for a while, and it holds no token: others wait for who holds one."""
         rung, now_ns = peek(self._bell), monotonic_ns()
         if rung != self._heard:
             self._heard, self._since_ns = rung, now_ns
-        return now_ns - self._since_ns > _QUIET_NS
+        if now_ns - self._since_ns <= _QUIET_NS:
+            return False
+        if now_ns >= self._look_ns:
+            self._look_ns = now_ns + _LOOK_NS
+            if any([operator.held for operator in self._worker.dataflows.operators.values()]):
+                self._since_ns = now_ns
+                return False
+        return True

@@ -145,7 +145,7 @@ class Turns:
         if told & TROUBLED:
             flags = self._progress.handle(view[TROUBLE])
             view[TROUBLE] = 0
-            return self._heed(flags)
+            return self.heed(flags)
         sent = view[UNPUBLISHED] != 0
         if sent:
             self._plane.uncommitted = True  # compiled edges do not say what they wrote
@@ -173,9 +173,9 @@ class Turns:
             self._lost.release()
         if self._plane.uncommitted:
             self._plane.commit()
-        return self._heed(self._exchange_progress(sent))
+        return self.heed(self._exchange_progress(sent))
 
-    def _heed(self, flags: int) -> int:
+    def heed(self, flags: int) -> int:
         """Do what an exchange of progress asks for."""
         self._world.view[RING_IS_FULL] = flags & FULL
         if flags & APPLIED_ANY:

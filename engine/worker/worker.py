@@ -35,6 +35,7 @@ from tokenring.engine.worker.config import EXHAUSTIVE, Config
 from tokenring.engine.worker.dozing import Dozing
 from tokenring.engine.worker.ending import Ending
 from tokenring.engine.worker.parking import Parking
+from tokenring.engine.worker.parting import Parting
 from tokenring.engine.worker.turns import Turns
 from tokenring.shm.memory import Segment, untouched_zeros
 from tokenring.shm.queues import ParkingLot
@@ -86,6 +87,7 @@ class Worker:
         self.steps = 0
         self.agreement = Agreement(segment, index, config.spin_us, self._while_waiting, self._keep_promise)
         self.assent = Assent(segment, index, self)
+        self.parting = Parting(segment, self)
         self.events: EventLog | None = None  # what the engine does, while somebody reads it
         self.publish: Callable[[Publication], None] = lambda one: put_in_place([one])  # a launcher does it
         self.report: Callable[[Any], None] = lambda _: None  # to the launcher's `on_note`, if one listens
@@ -98,8 +100,8 @@ class Worker:
         self._check_steps = _BUDGET_CHECK_STEPS if config.memory_bytes else _STOP_CHECK_STEPS
         self._stall = StallWatch(self.inspection, self.schedule, self.progress, self.lost)
         self._spin_ns = config.spin_us * 1000
-        if index >= self.sharing:
-            vars(self).update(step_or_park=Dozing(self, segment, lot, self.step_or_park).step_or_park)
+        self.dozing = Dozing(self, segment, lot, self.step_or_park)
+        self.dozing.may_doze(index >= self.sharing)
 
     # Building
 
@@ -219,9 +221,11 @@ class Worker:
             refuse_step(self)
         for handle in self.inputs:
             handle.close()
+        self.parting.may_end = True
         # Whoever is due still learns that its frontiers are complete.
         while not self.complete or self.schedule.due or self.dataflows.finished or self.assent.promised:
             self.step_or_park()
+        self.parting.may_end = False
 
     @property
     def stopping(self) -> bool:

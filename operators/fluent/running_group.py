@@ -10,6 +10,7 @@ from tokenring.engine.background import ANSWER_S
 from tokenring.engine.background import start as start_engine
 from tokenring.operators.collections import Answer, Shared, query, views_of
 from tokenring.operators.fluent.worker import Worker
+from tokenring.operators.leaving import end_worker
 
 
 class RunningGroup(engine.RunningGroup):
@@ -30,6 +31,16 @@ class RunningGroup(engine.RunningGroup):
         asked = None if key is None else key if isinstance(key, tuple | list) else (key,)
         return query(self.asked(timeout_s), view, time, asked, timeout_s, self.poll)
 
+    def end_worker(self, worker: int, plan: str = "", timeout_s: float = ANSWER_S) -> None:
+        """Let all bins of the last worker go to the others, by a plan (`scope.placement.move`), and then end it. Its
+        program has to be in `run`, or to have returned; what it returns is in what `wait` gives.
+
+        Raises UsageError, and the group goes on with the worker, if it cannot be ended; WorkerError if that is not done
+        in time.
+        """
+        end_worker(self.asked(timeout_s), worker, plan, timeout_s, meanwhile=self.poll)
+        self.look_again()
+
 
 @contextmanager
 def start(
@@ -39,6 +50,7 @@ def start(
     on_note: Callable[[int, Any], None] | None = None,
     start: str = "",
     memory_bytes: int = 0,
+    max_workers: int = 0,
 ) -> Iterator[RunningGroup]:
     """Run `program(worker)` on every worker of a new group while the block goes on, which has the group: it installs
     dataflows, removes them, and reads views. At its end the group is asked to end in order (`worker.stopping`) and
@@ -47,5 +59,8 @@ def start(
 
     The rest is as for `execute`.
     """
+    if max_workers:
+        config, workers = Config.with_idle(workers, max_workers, config, start, memory_bytes), 0
+        start, memory_bytes = "", 0
     with start_engine(program, RunningGroup, workers, config, on_note, start, memory_bytes, Worker) as group:
         yield group

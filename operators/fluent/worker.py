@@ -6,12 +6,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from tokenring import engine
-from tokenring.engine import Config, ConfigError, Probe, UsageError
+from tokenring.engine import Config, Probe, UsageError
 from tokenring.operators.collections import Arranged, Collection, Listing, Query, View, Views
 from tokenring.operators.fluent.scope import Scope
 from tokenring.operators.fluent.stream import Stream
+from tokenring.operators.leaving import Leaving
 from tokenring.operators.mechanisms import TOKENS, use
-from tokenring.operators.migrate import Change, Migrating, Rebalance, use_bins
+from tokenring.operators.migrate import Change, Migrating, Placements, Rebalance, use_bins
 from tokenring.operators.sinks import Kept, gathered, rows_kept
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ class Worker(engine.Worker):
     """The engine's face inside a worker process: build dataflows, feed inputs, step, wait."""
 
     scope_class = Scope
-    answering: ClassVar[dict[str, Any]] = {"views": Listing, "query": Query, "migrate": Migrating}
+    answering: ClassVar[dict[str, Any]] = {"views": Listing, "query": Query, "migrate": Migrating, "end": Leaving}
 
     @contextmanager
     def dataflow(
@@ -46,12 +47,18 @@ class Worker(engine.Worker):
         if (moves or rebalance is not None) and not bins:
             what = "moves=" if moves else "rebalance="
             raise UsageError(f"dataflow {name!r}: {what} needs bins=, in which state moves; say bins=256")
-        with super().dataflow(name) as scope:
-            if mechanism != TOKENS.name:
-                use(scope, mechanism)
-            if bins:
-                use_bins(scope, self.index, self.peers, bins, moves, rebalance, self.sharing)
-            yield cast(Scope, scope)
+        self.agreement.settle()  # who was promised to be let go is gone before `peers` is looked at
+        self.parting.is_declaring = True
+        try:
+            with super().dataflow(name) as scope:
+                if mechanism != TOKENS.name:
+                    use(scope, mechanism)
+                if bins:
+                    use_bins(scope, self.index, self.peers, bins, moves, rebalance, self.sharing)
+                    self.kept(Placements).tell = self.dozing.may_doze
+                yield cast(Scope, scope)
+        finally:
+            self.parting.is_declaring = False
 
     def declare(self, scope: engine.Scope, function: Callable[[Any], Any]) -> None:
         """Let a function that came from outside declare a dataflow; if it returns a collection, or an arrangement, that
@@ -106,20 +113,8 @@ def execute(
     that ends the process ends the group first, and whoever handles it is called where it is safe.
     """
     if max_workers:
-        config, workers = _with_idle(workers, max_workers, config, start, memory_bytes), 0
+        config, workers = Config.with_idle(workers, max_workers, config, start, memory_bytes), 0
     return engine.execute(program, workers, config, on_note, on_start, start, memory_bytes, worker_class=Worker)
-
-
-def _with_idle(workers: int, max_workers: int, config: Config | None, start: str, memory_bytes: int) -> Config:
-    """The settings of a group of `max_workers`, of which `workers` begin with work. ConfigError where those are more,
-    or a whole `config` is given too."""
-    if config is not None:
-        raise ConfigError("max_workers= and config= are both given; say Config(workers=4, idle=2)")
-    workers = workers or engine.Config().workers
-    if max_workers < workers:
-        raise ConfigError(f"max_workers={max_workers} is less than workers={workers}; give as many, or more")
-    start = start or Config.start
-    return Config(workers=max_workers, idle=max_workers - workers, memory_bytes=memory_bytes, start=start)
 
 
 def gather(
@@ -128,13 +123,16 @@ def gather(
     config: Config | None = None,
     start: str = "",
     memory_bytes: int = 0,
+    max_workers: int = 0,
 ) -> "pa.Table":
     """Run `program` as `execute` does; it returns what `collect` or `latest` gave it, and this the rows of all workers,
     worker by worker, as a pyarrow table, which is mapped from files that are gone already.
 
     Raises what `execute` raises; UsageError if the program returned something else.
     """
-    launch = partial(execute, workers=workers, config=config, start=start, memory_bytes=memory_bytes)
+    launch = partial(
+        execute, workers=workers, config=config, start=start, memory_bytes=memory_bytes, max_workers=max_workers
+    )
     return gathered(launch, partial(rows_kept, program))
 
 
@@ -146,6 +144,7 @@ def run(
     name: str = "dataflow",
     mechanism: str = TOKENS.name,
     memory_bytes: int = 0,
+    max_workers: int = 0,
 ) -> Any:
     """Run the program that is one dataflow: `pipeline(scope)` declares it on every worker, and it runs to its end.
 
@@ -155,7 +154,9 @@ def run(
 
     Raises what `execute` raises; UsageError for a pipeline that returns something else.
     """
-    launch = partial(execute, workers=workers, config=config, start=start, memory_bytes=memory_bytes)
+    launch = partial(
+        execute, workers=workers, config=config, start=start, memory_bytes=memory_bytes, max_workers=max_workers
+    )
     return gathered(launch, partial(_declared, pipeline, name, mechanism))
 
 

@@ -7,6 +7,7 @@ from tokenring.operators.migrate.moves import DUE, Moves, Staying, Table, offer,
 from tokenring.operators.migrate.placement import Change, Finished, Placement, Placements, Waiting
 from tokenring.operators.migrate.plans import PLANS, Step
 from tokenring.operators.migrate.rebalance import Balance, Rebalance
+from tokenring.operators.migrate.steering import TO
 from tokenring.operators.migrate.used import has_bins, use_bins
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "Rebalance",
     "Staying",
     "Step",
+    "TO",
     "Table",
     "Waiting",
     "bins_of",

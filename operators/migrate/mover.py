@@ -65,6 +65,8 @@ class Mover:
         self.sent: deque[Sent] = deque(maxlen=MOST_BINS)
         self.woken: Callable[[], None] = lambda: None
         """Runs M in the next step."""
+        self.moved: Callable[[], None] = lambda: None
+        """Told when bins have moved, as far as this worker is concerned."""
         self._index = -1
         self._listens = False
 
@@ -111,6 +113,7 @@ class Mover:
                 rows, size = self.rows_moved - rows, self.bytes_moved - size
                 self.sent.append(Sent(time, bins, heard_ns, monotonic_ns(), rows, size))
                 self.versions.begin_next()
+                self.moved()
                 for token in tokens:
                     token.drop()
 

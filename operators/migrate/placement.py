@@ -1,6 +1,6 @@
 """Where each bin of a dataflow is, and how somebody lets that change: `scope.placement`."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,8 +61,14 @@ class Placement:
         self.balancing: Any = None
         """What keeps the load in balance, if something does; on worker 0 alone it knows of it."""
         self._first = np.zeros(1, np.int64)
+        self.counter = -1
+        """The number, in the graph, of what counts rows for that."""
+        self.counts = True
+        """Whether it is to say what it counts, on this worker."""
+        self.woken: Callable[[], None] = lambda: None  # runs it in the next step
         self._index = 0
         self._control = Control(self.movers, self._first)
+        self._all = Placements()
 
     def begin(
         self, scope: Any, index: int, peers: int, bins: int, changes: Iterable[Change] = (), sharing: int = 0
@@ -80,12 +86,16 @@ class Placement:
                 control.scheduled.append((time, []))
             control.scheduled[-1][1].append((number, worker))
         (self.changes,) = scope.source("placement", CHANGES, control.construct)
-        scope.kept_by_worker(Placements).add(self)
+        self._all = scope.kept_by_worker(Placements)
+        self._all.add(self)
 
     def mover(self, name: str) -> Mover:
         """The state of one more operator (asked by its builder)."""
-        self.movers.append(Mover(name, self.bins, self._first, self.peers))
-        return self.movers[-1]
+        made = Mover(name, self.bins, self._first, self.peers)
+        if not self.movers:
+            made.moved = lambda: self._all.moved(self._index)
+        self.movers.append(made)
+        return made
 
     # Letting bins move
 
@@ -123,8 +133,12 @@ class Placement:
 
     def drain(self, worker: int, plan: str = "") -> int:
         """Let all bins of a worker go to the others, evenly; otherwise as `move`. UsageError for a group of one."""
+        return self.move(self.steps_to_drain(worker, plan))
+
+    def steps_to_drain(self, worker: int, plan: str = "") -> list[Step]:
+        """The steps of `drain`."""
         self.require_drainable(worker)
-        return self.move(drained(self.planned, self.peers, worker), plan)
+        return self.steps_to(drained(self.planned, self.peers, worker), plan)
 
     def even(self, plan: str = "") -> int:
         """Let workers have equally many bins, but for one, with as few moves as that takes; otherwise as `move`."""
@@ -203,6 +217,11 @@ class Placement:
         return len(self._control.steps) + len(self._control.scheduled) + len(self._control.under_way)
 
     @property
+    def scheduled(self) -> int:
+        """At how many of the times that were given beforehand bins are still to move, on worker 0."""
+        return len(self._control.scheduled)
+
+    @property
     def waiting(self) -> Waiting | None:
         """What the step under way waits for, on worker 0; None if there is none, or it waits for state to arrive."""
         if not self._control.under_way:
@@ -261,6 +280,14 @@ class Placement:
 
 class Placements(list[Placement]):
     """The placements of a worker's dataflows, in the order of their declaration."""
+
+    tell: Callable[[bool], None] = staticmethod(lambda _: None)
+    """Who is told whether the worker has no bins, whenever some have moved."""
+
+    def moved(self, worker: int) -> None:
+        """Bins have moved, as far as this worker is concerned."""
+        movers = [one.movers[0] for one in self.named().values() if one.movers]
+        self.tell(not any([(mover.versions.now == worker).any() for mover in movers]))
 
     def add(self, placement: Placement) -> None:
         """One more; those of dataflows that are done are forgotten."""

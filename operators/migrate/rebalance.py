@@ -163,6 +163,7 @@ def keep_balanced(scope: Any, placement: Placement, how: Rebalance, peers: int) 
     balancing = Balancing(placement, how, scope.graph.name)
     placement.balancing = balancing
     counter: OperatorBuilder[Any] = OperatorBuilder(scope, "placement.load", Notify.IF_TOKEN)
+    placement.counter = counter.number
     counter.input(placement.changes)
     loads = counter.output(_LOADS)
     counter.build(_counting(placement, int(how.every_ms * 1e6), key_of_worker(0, peers)))
@@ -186,6 +187,7 @@ def _counting(
     def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
         told = np.zeros(placement.bins.count, np.int64)
         told_ns = 0
+        placement.woken = context.activate
 
         def logic(changes: InputPort, output: OutputPort) -> None:
             nonlocal told, told_ns
@@ -193,7 +195,7 @@ def _counting(
                 pass
             if not token.live:
                 return
-            if changes.frontier == COMPLETE:
+            if changes.frontier == COMPLETE or not placement.counts:
                 token.drop()
                 return
             now_ns = monotonic_ns()

@@ -21,6 +21,7 @@ def gather(
     config: Config | None = None,
     start: str = "",
     memory_bytes: int = 0,
+    max_workers: int = 0,
 ) -> "pa.Table":
     """Run `program` as `execute` does; it returns what `collect` or `latest` gave it, and this the rows of all workers,
     worker by worker, as a pyarrow table.
@@ -29,6 +30,8 @@ def gather(
     gone when this returns (the table is mapped from them). Raises what `execute` raises; UsageError if the program
     returned something else.
     """
+    if max_workers:
+        config, workers = Config.with_idle(workers, max_workers, config, start, memory_bytes), 0
     launch = partial(execute, workers=workers, config=config, start=start, memory_bytes=memory_bytes)
     return gathered(launch, partial(rows_kept, program))
 

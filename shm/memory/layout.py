@@ -6,7 +6,7 @@
     workers     graphs digest(2) built barriers finished instant(2) forgotten(2) process running
                 vote decision looks | allowed                            1 line each
     bells       what its senders ring, of each worker                    1 line each
-    ring        write position | read position of each worker | records  1 line, 1 line each, 8 words a record
+    ring        write position | read position, parted of each worker | records   1 line, 1 line each, 8 words a record
     queues      for each receiver, each sender to it: write position | read position | data
 
 A "line" is 16 words (128 bytes): two cache lines, since processors prefetch them in pairs.
@@ -19,7 +19,7 @@ from functools import cached_property
 from tokenring.shm.errors import SegmentError
 
 MAGIC = 0x544F4B454E52494E  # "TOKENRIN"
-VERSION = 8
+VERSION = 9
 WORD_BYTES = 8
 LINE_WORDS = 16
 RECORD_WORDS = 8
@@ -134,6 +134,10 @@ class Layout:
     def ring_read_position(self, worker: int) -> int:
         """Offset of a worker's read position in the ring (writer: that worker)."""
         return (5 + 2 * self.workers + worker) * LINE_WORDS
+
+    def parted(self, worker: int) -> int:
+        """Offset of how many others, the last ones, a worker sends nothing to any more (writer: that worker)."""
+        return self.ring_read_position(worker) + 1
 
     @property
     def ring_records_offset(self) -> int:

@@ -7,7 +7,7 @@ Contract
    gate), fills them, and publishes by storing the first slot's sequence last (release). Readers look only at first
    slots, so they see all of a batch or none of it, however the writer dies; a claim that is never published stops the
    ring, and the launcher stops the group.
-2. A slot is reused only when the slowest reader has passed it: nobody is ever lapped.
+2. A slot is reused only when the slowest reader has passed it: nobody is ever lapped. Who leaves stands beyond all.
 3. Full is a value (`publish` returns False): the writer keeps its changes and goes on reading, since it may itself be
    the slowest.
 4. Every reader sees the same batches in the same order.
@@ -17,7 +17,7 @@ Contract
 
 import numpy as np
 
-from tokenring.shm.kernels import WORDS, int64, kernel
+from tokenring.shm.kernels import WORDS, address_of, int64, kernel
 from tokenring.shm.memory import (
     LINE_WORDS,
     RECORD_WORDS,
@@ -25,6 +25,7 @@ from tokenring.shm.memory import (
     compare_exchange,
     load_acquire,
     load_word,
+    poke,
     store_release,
     store_word,
 )
@@ -38,6 +39,7 @@ RING_STATE = 8
 SEQUENCE, BATCH_SIZE, LOCATION, DELTA, TIME = range(5)
 RECORD_BYTES = RECORD_WORDS * 8
 LINE_BYTES = LINE_WORDS * 8
+BEYOND = 1 << 62  # the read position of who reads no more: no writer comes there
 CHANGE_WORDS = 6  # a change in private memory: location, delta, time coordinates 0..3
 
 
@@ -135,6 +137,22 @@ def release(ring):  # type: ignore[no-untyped-def]
     """Give the slots before the read position back to the writers."""
     at = ring[READERS_ADDRESS] + ring[RING_ME] * LINE_BYTES
     store_release(at, ring[RING_READ_POSITION])  # SYNC ring-release: release, pairs with `slowest_read_position`
+
+
+def leave(ring: np.ndarray) -> np.ndarray:
+    """Read the group's ring no more, ever, and keep nobody from writing to it; from now on the participant is alone, on
+    a ring of its own, whose words are returned: they are to be kept for as long as the state is. To be called by a
+    worker that has nothing more to publish, and does not care for what others publish.
+    """
+    shared = int(ring[READERS_ADDRESS]) + int(ring[RING_ME]) * LINE_BYTES
+    records = int(ring[RING_MASK]) + 1
+    words = np.zeros(2 * LINE_WORDS + records * RECORD_WORDS, np.int64)
+    ring[WRITE_ADDRESS] = address_of(words)
+    ring[READERS_ADDRESS] = address_of(words) + LINE_BYTES
+    ring[RECORDS_ADDRESS] = address_of(words) + 2 * LINE_BYTES
+    ring[RING_WORKERS], ring[RING_ME], ring[RING_READ_POSITION], ring[RING_GATE] = 1, 0, 0, 0
+    poke(shared, BEYOND)  # SYNC ring-release: release, pairs with `slowest_read_position`
+    return words
 
 
 def check(ring: np.ndarray) -> None:

@@ -17,6 +17,8 @@ from typing import NamedTuple
 
 EMPTY = (0, 0, "")
 DEAD = "dead"
+LEFT = "left"
+BEYOND = 1 << 20  # the read position of who has left
 _UPWARDS = ("fills upwards", "record by record")
 
 
@@ -30,7 +32,8 @@ class Bounds:
     one first), "torn claim" (write position loaded and stored, without compare-exchange), "claim before gate" (a
     fetch-add, as if it could be given back), "release early" (a reader gives slots back before it has read them), "no
     lap" (the sequence does not tell one round from the next), "passes holes" (a reader goes on behind a claim that is
-    not published).
+    not published), "leaves early" (a reader says that it has left while it reads a batch). leavers: how many workers,
+    the last ones, may leave once they have written all they had to, and read no more: a worker that is ended.
     """
 
     batches: tuple[tuple[int, ...], ...]
@@ -38,6 +41,7 @@ class Bounds:
     capacity: int
     deaths: int = 0
     mutation: str = ""
+    leavers: int = 0
 
 
 class Writer(NamedTuple):
@@ -100,17 +104,29 @@ def successors(bounds: Bounds, state: State) -> Iterator[tuple[str, State]]:
             yield f"writer {number} {label}", changed._replace(writers=_put(changed.writers, number, following))
     for number, reader in enumerate(state.readers):
         yield from _reader_step(bounds, state, number, reader)
+        if _may_leave(bounds, state, number):
+            left = state.readers if reader.pc == "read" else _put(state.readers, number, Reader(LEFT, BEYOND))
+            positions = _put(state.read_positions, number, BEYOND)
+            yield f"worker {number} leaves", state._replace(readers=left, read_positions=positions)
     dead = sum(writer.pc == DEAD for writer in state.writers)
     for number, writer in enumerate(state.writers):
         if writer.pc != DEAD and dead < bounds.deaths:
             yield f"worker {number} dies at {writer.pc}", _death(state, number)
 
 
+def _may_leave(bounds: Bounds, state: State, number: int) -> bool:
+    """It has published all it had to, and reads nothing just now."""
+    writer, reader = state.writers[number], state.readers[number]
+    if number < bounds.readers - bounds.leavers or writer.batch < len(bounds.batches[number]) or writer.pc == DEAD:
+        return False
+    return reader.pc == "look" or (bounds.mutation == "leaves early" and reader.pc == "read")
+
+
 def _death(state: State, number: int) -> State:
     """Its private state is of no account any more; its read position stands where it was."""
     writers = _put(state.writers, number, Writer(DEAD, state.writers[number].batch))
     readers = state.readers
-    if number < len(readers):
+    if number < len(readers) and readers[number].pc != LEFT:
         readers = _put(readers, number, readers[number]._replace(pc=DEAD, size=0, part=()))
     return state._replace(writers=writers, readers=readers)
 
@@ -259,7 +275,7 @@ def unfinished(bounds: Bounds, state: State) -> str:
     for number, reader in enumerate(state.readers):
         if reader.part:
             return f"nothing moves, and reader {number} is left with {reader.part}, which is not a batch"
-        if reader.pc != DEAD and reader.taken != hole:
+        if reader.pc not in (DEAD, LEFT) and reader.taken != hole:
             return f"nothing moves, but reader {number} took {reader.taken} of {hole} batches before the first hole"
     if hole < len(state.claims) and state.writers[state.claims[hole][0]].pc != DEAD:
         return "nothing moves, but a living writer has not published its claim"

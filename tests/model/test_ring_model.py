@@ -45,6 +45,19 @@ def test_three_workers_that_die_at_any_step(batches: tuple[tuple[int, ...], ...]
     assert _check(Bounds(batches, readers=3, capacity=capacity, deaths=3)).states > 50_000
 
 
+@pytest.mark.parametrize(
+    ("batches", "deaths"), [(((1, 2), (1,)), 1), pytest.param(((1, 1), (1,), ()), 1, marks=pytest.mark.slow)]
+)
+def test_workers_that_leave_hold_up_nobody(batches: tuple[tuple[int, ...], ...], deaths: int) -> None:
+    readers = len(batches)
+    assert _check(Bounds(batches, readers, capacity=2, deaths=deaths, leavers=readers - 1)).states > 1000
+
+
+def test_who_leaves_has_read_what_it_had_begun() -> None:
+    with pytest.raises(Found, match="lapped"):
+        _check(Bounds(((2, 1, 1), (1,)), readers=2, capacity=2, leavers=1, mutation="leaves early"))
+
+
 @pytest.mark.slow
 def test_longer_lives() -> None:
     assert _check(Bounds(((2, 1, 2), (1, 2, 1)), readers=2, capacity=4, deaths=2)).states > 300_000

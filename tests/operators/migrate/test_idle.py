@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import tokenring as tr
+from tests.operators.migrate.totals import ROWS, totals
 
 _ROWS = 4_000
 
@@ -97,3 +98,44 @@ def test_an_idle_worker_is_not_woken_for_what_others_publish() -> None:
     busy, idle = tr.execute(program, workers=1, max_workers=2)
     assert busy >= 20_000
     assert 0 < idle < busy / 2, "it sleeps for moments, but at first"
+
+
+def test_a_worker_that_was_drained_naps_as_an_idle_one_does_and_parks_once_it_has_bins_again() -> None:
+    """Sleeping in moments, it says nothing of it in the flags of those who sleep."""
+
+    def program(worker: Any) -> list[bool]:
+        napped = []
+
+        def naps() -> bool:
+            return worker.step_or_park.__self__ is worker.dozing
+
+        with worker.dataflow("totals", bins=8) as scope:
+            handle, rows = scope.new_input(ROWS)
+            probe = totals(rows).for_each(lambda _, batch: napped.append(naps()))
+            placement = scope.placement
+        handle.advance_to(1)
+        at, was_moved = 1, [False, False]
+        if worker.index == 0:
+            while not (all(was_moved) and not placement.is_moving and at > 200):
+                if at > 20 and not was_moved[0]:
+                    was_moved[0] = bool(placement.drain(1, "all_at_once"))
+                elif at > 100 and not placement.is_moving and not was_moved[1]:
+                    napped.append(naps())
+                    was_moved[1] = bool(placement.even("all_at_once"))
+                handle.send({"key": list(range(40)), "value": [1] * 40})
+                at += 1
+                handle.advance_to(at)
+                worker.step_while(lambda now=at: probe.less_than(now))
+            napped.append(naps())
+        else:
+            handle.close()
+            worker.step_while(lambda: not naps())
+            seen = len(napped)
+            worker.step_while(lambda: len(napped) == seen or naps())
+            napped.append(naps())
+        worker.run()
+        return napped
+
+    first, second = tr.execute(program, workers=2)
+    assert not any(first) and not any(second[-1:]), "who has bins parks"
+    assert len(second) > 20

@@ -18,6 +18,8 @@ from tokenring.tools.errors import OptionError
 @click.option("--to", metavar="BINS:WORKER,...", help="Where bins are to be: 0-63:1,64:0 (bins 0 to 63 with worker 1).")
 @click.option("--drain", type=click.IntRange(min=0), metavar="W", help="Leave worker W no bin.")
 @click.option("--even", is_flag=True, help="Give all workers equally many bins, with as few moves as that takes.")
+@click.option("--end", is_flag=True,
+              help="With --drain W: of all dataflows, and then end worker W, the last one, in the running group.")
 @click.option("--plan", default="fluid", show_default=True, metavar="PLAN",
               help="In which steps: fluid (a bin each), batched:N, optimized (no worker sends, or takes, two), "
               "all_at_once.")  # fmt: skip
@@ -26,7 +28,7 @@ from tokenring.tools.errors import OptionError
               help="How long workers get to answer; with --wait, how long nothing may move.")  # fmt: skip
 @json_option
 def migrate(
-    process: int, dataflow: str | None, to: str | None, drain: int | None, even: bool, plan: str, wait: bool,
+    process: int, dataflow: str | None, to: str | None, drain: int | None, even: bool, end: bool, plan: str, wait: bool,
     timeout: float, as_json: bool,
 ) -> None:  # fmt: skip
     """Move bins of keyed state to other workers of a running group, whose dataflow was declared with bins=.
@@ -37,16 +39,27 @@ def migrate(
 
     What was asked for is done while the run goes on, one step after another, each at one time of the rows: their
     answers are the same. With --wait, if this command ends before, what has not begun stays where it is.
+
+    --drain W --end ends the last worker, once all bins have left it: its program is to be in run(), or to have
+    returned, its sources closed, and rows that go from worker to worker are to go by bins in all dataflows.
     """
     import orjson
 
     from tokenring.engine.ask import group_of
+    from tokenring.operators.leaving import end_worker
     from tokenring.operators.migrate import bins_of
     from tokenring.tools.system import progress_line
 
     target = _target(to, drain, even)
     if wait and target is None:
         raise OptionError("--wait waits for what moves: say what, by --to, --drain or --even")
+    if end:
+        if drain is None or dataflow is not None:
+            raise OptionError("--end ends the worker that --drain names, of no dataflow in particular: --drain 1 --end")
+        with asking(), progress_line("moving") as advance:
+            end_worker(group_of(process), drain, plan, timeout, advance)
+        click.echo(f"worker {drain} has ended")
+        return
     with asking(), progress_line("moving") as advance:
         found = bins_of(group_of(process), dataflow, target, plan, wait, timeout, advance)
     if as_json:

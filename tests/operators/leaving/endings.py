@@ -1,0 +1,101 @@
+"""Random rows and moves, as in tests/operators/migrate/random_moves, while workers end: for each at its own instant."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+from typing import Any
+
+from tests.engine.helpers import simulated
+from tests.operators.migrate.random_moves.trial import EPOCHS, Trial
+from tokenring.engine import Worker
+from tokenring.operators.leaving.answering import _uses
+from tokenring.operators.migrate import Placement, Placements
+
+_MOST_STEPS = 200_000
+
+
+class Ending:
+    """The end of the last worker of those that there still are: what assent brings about, as far as it matters."""
+
+    def __init__(self, workers: list[Worker], placements: list[Placement], random: Random) -> None:
+        self._workers, self._placements, self._random = workers, placements, random
+        self._leaver = len(workers) - 1
+        self._is_drained = self._has_promised = self._is_decided = False
+        self._acting: list[int] = []
+        self.ended = 0
+
+    def look(self, index: int) -> None:
+        """It is worker `index`'s turn: what it does of it, if anything, between two of its steps."""
+        leaver, first = self._leaver, self._placements[0]
+        if leaver == 0 or self._random.random() < 0.5:
+            return
+        if self._is_decided:
+            if index in self._acting:
+                self._acting.remove(index)
+                self._placements[index].peers = leaver
+                self._workers[index].parting.part(leaver, lambda: None, self._told)
+        elif self._has_promised:
+            if index == 0 and not _uses(first, leaver):
+                self._acting = [*range(leaver + 1)]
+                self._is_decided = True
+        elif not self._is_drained:
+            if index == 0 and not first.is_moving and not first.is_over:
+                first.drain(leaver, self._random.choice(["fluid", "all_at_once"]))
+                self._is_drained = True
+        elif index == leaver and not _uses(first, leaver) and not self._workers[0].complete:
+            self._has_promised = not self._workers[leaver].parting.hindrance()
+
+    def _told(self) -> None:
+        leaver = self._workers[self._leaver]
+        if leaver.parting.has_left:
+            assert not self._acting and leaver.complete
+            self.ended += 1
+            self._leaver -= 1
+            self._is_drained = self._has_promised = self._is_decided = False
+
+
+class EndingTrial(Trial):
+    """A trial all of whose rows are worker 0's."""
+
+    def __init__(self, name: str, seed: object) -> None:
+        super().__init__(name, seed)
+        self.changes = [(time % 2, number, worker) for time, number, worker in self.changes]  # then endings
+        for sent in self.sent:
+            for others in sent[1:]:
+                for epoch, messages in enumerate(others):
+                    sent[0][epoch] += messages
+                    messages.clear()
+
+    def ended(self, order: object, checks: str) -> tuple[Counter[tuple[Any, ...]], int]:
+        """What comes of it, and how many workers ended meanwhile."""
+        random = Random(f"{self.name} {order}")
+        due = [(epoch, number) for epoch in range(EPOCHS) for number in range(3)]
+        queue_bytes = random.choice([8192, 1 << 16])
+        with simulated(self.workers, queue_bytes=queue_bytes, ring_records=64, checks=checks) as group:
+            parts, placements = [], []
+            for worker in group.workers:
+                with group.building(worker):
+                    parts.append(self._declare(worker, moves=True))
+                placements.append(worker.kept(Placements)[-1])
+            for handles, _ in parts[1:]:
+                for handle in handles:
+                    handle.close()
+            ending = Ending(group.workers, placements, random)
+            shares, steps = [1.0] * self.workers, 0
+            while not all(worker.complete for worker in group.workers):
+                if steps % 50 == 0:
+                    shares = [random.choice([0.02, 1.0]) for _ in range(self.workers)]
+                steps += 1
+                assert steps < _MOST_STEPS, "it does not come to an end"
+                (index,) = random.choices(range(self.workers), shares)
+                if index == 0 and due and random.random() < 0.02:
+                    self._send(parts[0][0], 0, *due.pop(0))
+                else:
+                    group.workers[index].step()
+                    ending.look(index)
+            found: Counter[tuple[Any, ...]] = Counter()
+            for _, made in parts:
+                found.update(zip(*[column.tolist() for column in made.columns().values()], strict=True))
+        return found, ending.ended
+
