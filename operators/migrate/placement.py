@@ -286,8 +286,8 @@ class Placements(list[Placement]):
 
     def moved(self, worker: int) -> None:
         """Bins have moved, as far as this worker is concerned."""
-        movers = [one.movers[0] for one in self.named().values() if one.movers]
-        self.tell(not any([(mover.versions.now == worker).any() for mover in movers]))
+        there = [one for one in self.named().values() if one.movers]
+        self.tell(not any([one.staying or (one.movers[0].versions.now == worker).any() for one in there]))
 
     def add(self, placement: Placement) -> None:
         """One more; those of dataflows that are done are forgotten."""

@@ -163,6 +163,16 @@ def sourced(worker: tr.Worker) -> None:
         scope.from_callback(tr.Schema("n"), lambda: None, idle_ns=100_000).for_each(lambda _, batch: None)
 
 
+def stays(worker: tr.Worker) -> None:
+    """Keyed state in bins, and some that stays."""
+    with worker.dataflow("both", bins=4) as scope:
+        _, rows = scope.new_input(UPDATE)
+        rows.aggregate("k", n=tr.Count()).for_each(lambda _, batch: None)
+        rows.collection("time", "times").arrange("k")
+    if worker.index == 0:
+        worker.step_while(lambda: not worker.stopping)
+
+
 def scheduled(worker: tr.Worker) -> Any:
     """Moves that are known beforehand."""
     return feeding(worker, bins=4, moves=[(2**60, 0, 1)])
@@ -172,6 +182,7 @@ def scheduled(worker: tr.Worker) -> Any:
     ("program", "why"),
     [
         (unbinned, "dataflow 'totals' sends rows to all workers and has no bins.*bins=256"),
+        (stays, "operator 'arrange' of dataflow 'both' gets rows from all workers that do not go by bins"),
         (sourced, "operator 'from_callback', a source or an input, holds tokens there; it has to be closed"),
         (scheduled, "bins of dataflow 'totals' are still to move, at times that were given by moves="),
     ],
