@@ -19,7 +19,7 @@ class Leaving(Together):
     """The end of the worker of this number."""
 
     def prepare(self, question: Mapping[str, Any]) -> None:
-        """Refuse what cannot be; worker 0 lets bins move."""
+        """Refuse what cannot be; if that is not all that is asked, worker 0 lets bins move."""
         worker = self.worker
         self._leaver, self._limit_s = int(question["worker"]), float(question["timeout_s"])
         self.name = f"the end of worker {self._leaver}"
@@ -28,13 +28,17 @@ class Leaving(Together):
         self._placements = [*worker.kept(Placements).named().values()]
         self._require_bins()
         self._steps: list[tuple[Placement, list[Step]]] = []
-        self._told = -1
-        self._deadline = monotonic() + self._limit_s
-        if worker.index == 0:
+        self._told, self._has_acted = -1, False
+        self._deadline = 0.0 if worker.index else monotonic() + self._limit_s
+        if question["only_checks"]:
+            self._is_over = True
+            self.tell()
+        elif worker.index == 0:
             plans = [(one, one.steps_to_drain(self._leaver, question["plan"])) for one in self._placements]
             for placement, steps in plans:
                 placement.move(steps)
                 self._steps.append((placement, steps))
+            self._pause_balancing(True)
 
     def _require_bins(self) -> None:
         """Raise UsageError unless all rows that go from one worker to another follow bins."""
@@ -77,7 +81,10 @@ class Leaving(Together):
     def is_ready(self) -> bool:
         """Whether no bins are there, and nothing is to be done there."""
         worker = self.worker
-        if worker.parting.is_declaring or worker.peers != self._peers:
+        if worker.parting.is_declaring:
+            return False
+        if worker.peers != self._peers:
+            self.fail(f"worker {self._leaver} is ended by somebody else")
             return False
         if worker.plane.channels_made != self._channels:
             self.fail(f"worker {self._leaver} is not ended: a dataflow was declared meanwhile; try again")
@@ -109,6 +116,8 @@ class Leaving(Together):
         counting = [one.scope.running.instance.operators[one.counter] for one in self._placements if one.counter >= 0]
         hindrance = self.worker.parting.hindrance(counting)
         if not hindrance:
+            self._deadline = 0.0
+        elif not self._deadline:
             self._deadline = monotonic() + self._limit_s
         elif monotonic() > self._deadline:
             self.fail(f"worker {self._leaver} cannot be ended: {hindrance}")
@@ -116,6 +125,8 @@ class Leaving(Together):
 
     def act(self) -> None:
         """Go on without the worker, or leave."""
+        self._has_acted = True
+        self._pause_balancing(False)
         for placement in self._placements:
             placement.peers = self._leaver
 
@@ -123,6 +134,12 @@ class Leaving(Together):
             self.tell(peers=self._peers, process=os.getpid())
 
         self.worker.parting.part(self._leaver, self._count_no_more, tell)
+
+    def _pause_balancing(self, is_paused: bool) -> None:
+        """Keep bins from coming back by themselves, as long as it is not decided."""
+        for placement in self._placements:
+            if placement.balancing is not None:
+                placement.balancing.is_paused = is_paused
 
     def _count_no_more(self) -> None:
         for placement in self._placements:
@@ -132,7 +149,8 @@ class Leaving(Together):
     def leave(self) -> None:
         """Who asked is gone: if nobody has decided yet, it is not done, and what has not begun to move stays."""
         super().leave()
-        if not self._is_over:
+        if self._steps and not self._has_acted:
+            self._pause_balancing(False)
             for placement, steps in self._steps:
                 placement.forget(steps)
 

@@ -33,7 +33,9 @@ def end_worker(
     come to it in time, or no step is done for so long.
     """
     question = {"worker": worker, "plan": plan, "timeout_s": timeout_s}
-    with requested(group, "end", question, meanwhile) as request:
+    with requested(group, "end", question | {"only_checks": True}, meanwhile) as request:  # before anything moves
+        _sound(request.answers(timeout_s, unless_error=True))
+    with requested(group, "end", question | {"only_checks": False}, meanwhile) as request:
         said, since, left = list[dict[str, Any]](), time.monotonic(), -1
 
         def is_over() -> bool:
@@ -51,14 +53,18 @@ def end_worker(
             return False
 
         request.wait(is_over, float("inf"))
-    errors = dict.fromkeys([answer["error"] for answer in said if "error" in answer])
-    if errors:
-        raise UsageError("; ".join(errors))
+    _sound(said)
     (process,) = [answer["process"] for answer in said if answer["worker"] == worker]
     deadline = time.monotonic() + timeout_s
     while _lives(process) and time.monotonic() < deadline:  # its program may take a while to return
         meanwhile()
         time.sleep(0.002)
+
+
+def _sound(said: list[dict[str, Any]]) -> None:
+    errors = dict.fromkeys([answer["error"] for answer in said if "error" in answer])
+    if errors:
+        raise UsageError("; ".join(errors))
 
 
 def _lives(process: int) -> bool:

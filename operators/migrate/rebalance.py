@@ -104,6 +104,8 @@ class Balancing:
         self._load = np.zeros(placement.bins.count)
         self._fresh = 0
         self._enough = placement.peers * int((_SIGMAS / (how.within - 1)) ** 2 + 1)
+        self.is_paused = False
+        """Whether bins are to stay where somebody moves them: a worker is to end."""
         self._was_uneven = False
         self._problem = ""
 
@@ -122,7 +124,7 @@ class Balancing:
     def look(self) -> None:
         """Let bins move if that is called for."""
         placement, within = self._placement, self._how.within
-        if self._fresh < self._enough or placement.is_moving:
+        if self.is_paused or self._fresh < self._enough or placement.is_moving:
             return
         self._fresh = 0
         is_uneven = self.balance.greatest > within
