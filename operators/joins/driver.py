@@ -21,7 +21,9 @@ from tokenring.engine import (
 from tokenring.operators.joins.compiled import compiled_join
 from tokenring.operators.joins.kept import LEFT, RIGHT, Extents, JoinedColumns, join_tables
 from tokenring.operators.joins.matcher import Matcher
-from tokenring.operators.migrate import Staying, offer, state_moves
+from tokenring.operators.joins.moving_rights import declare_moving
+from tokenring.operators.joins.sent import answer
+from tokenring.operators.migrate import has_bins, offer, state_moves
 from tokenring.operators.state import require_rows
 from tokenring.operators.time import require_total_order
 
@@ -39,10 +41,12 @@ def declare(
     waits = extents is not None or any(columns.how.alone)  # for frontiers, which say that rows match no more
     require_total_order(columns.operator, scope)
     require_rows(columns.operator, *sides)
+    if extents is None and any(columns.how.alone) and has_bins(scope):
+        moving: Any = declare_moving(columns, sides, needs, unique)
+        return moving
     builder = sides[0].operator(columns.operator, Notify.ALWAYS if waits else Notify.NEVER)
-    exchange = Staying if extents is None and any(columns.how.alone) else Exchange  # it is never done with a time
     for side in (LEFT, RIGHT):
-        builder.input(sides[side], exchange(columns.key(side), needs[side]))
+        builder.input(sides[side], Exchange(columns.key(side), needs[side]))
     has_due = state_moves(builder, join_tables(columns, extents is not None), pends=waits)
     made = builder.output(columns.schema)
     arriving = sides[LEFT].schema.select(needs[LEFT]), sides[RIGHT].schema.select(needs[RIGHT])
@@ -100,8 +104,3 @@ def declare(
     else:
         builder.build(construct)
     return made
-
-
-def answer(output: OutputPort, reference: TokenRef, time: Time, rows: Batch) -> None:
-    """Send rows with the right of the message at hand, at its time or later."""
-    output.give(reference, rows, None if time == reference.time else time)

@@ -85,8 +85,7 @@ def join(
     left side's rows that match, each once, at its first match; "anti": those that match nothing, a null key among them.
     No row that was sent is ever taken back: so a row that matches nothing is sent when that is certain, with its
     message's time, and one token is held for that. Without a window that is when the other side is finished (at once
-    for a null key): what follows and waits for frontiers, as windows do, waits as long, and in a dataflow whose state
-    lies in bins that of such a join (but "semi") stays where it is. Memory for semi and anti: one
+    for a null key): what follows and waits for frontiers, as windows do, waits as long. Memory for semi and anti: one
     row a key of the right side, and the left's rows that have not matched yet.
 
     With a window, pairs are of rows within the same Tumbling or Sliding window of the window's time column (the

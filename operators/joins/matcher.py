@@ -1,8 +1,10 @@
 """The state of a join on one worker: rows in, pairs out, as soon as the second row of a pair is here."""
 
+from collections import Counter
+
 import numpy as np
 
-from tokenring.engine import COMPLETE, MAX_TIME, Batch, Schema, Time, UsageError
+from tokenring.engine import COMPLETE, MAX_TIME, Batch, Schema, Time
 from tokenring.operators.joins.kept import (
     A_PLACE,
     A_ROW,
@@ -17,7 +19,6 @@ from tokenring.operators.joins.kept import (
     MATCHED,
     MATCHES,
     NEVER,
-    NO_ROW,
     ONE,
     RIGHT,
     ROW,
@@ -53,7 +54,7 @@ class Matcher:
 
     __slots__ = (
         *("_columns", "_cursor", "_ended", "_extents", "_how", "_keys", "_least", "_places", "_rows"),
-        *("_seen", "_sent", "_unique", "sides"),
+        *("_seen", "_sent", "_unique", "changes", "sides"),
     )
 
     def __init__(
@@ -66,6 +67,8 @@ class Matcher:
         self._seen = [np.zeros(0, np.bool_) for _ in SIDES]  # by slot, where the other side's rows are sent alone
         self._ended = [False, False]
         self._least = [COMPLETE, COMPLETE]
+        self.changes: Counter[Time] | None = None
+        """How many rows more, by their times, may turn out to match nothing (below 0: fewer), if somebody asks."""
         self._keys = Keys(columns.sides[LEFT], columns.on[LEFT])
         self.sides = tuple([Side(columns.store(side), extents is not None) for side in (LEFT, RIGHT)])
         self._sent = Sent(Results(columns, arriving), self.sides, extents is not None and extents.exact)
@@ -75,7 +78,12 @@ class Matcher:
     @property
     def moves(self) -> MovingSides:
         """What is kept, as bins leave and come."""
-        return MovingSides(self._columns, self._keys, self.sides, self._extents is not None)
+        return MovingSides(
+            self._columns, self._keys, self.sides, self._extents is not None, changed=self._look_again, seen=self._seen
+        )
+
+    def _look_again(self) -> None:  # what came may be of keys that a side which has ended never had
+        self._ended = [False, False]
 
     def take(self, side: int, batch: Batch, time: Time, send: Send) -> None:
         """Take a message's rows: send the pairs that they complete, and keep them."""
@@ -90,7 +98,8 @@ class Matcher:
         for each in self.sides:
             each.have_slots(self._keys.limit)
         if extents is None and self._how.once and side == RIGHT:
-            batch, slots = self._first_of_keys(batch, slots, time)
+            rows = self.sides[RIGHT].firsts(slots, time)
+            batch, slots = batch.take(rows), slots[rows]
         matched = np.zeros(batch.rows, np.int64)
         if self._unique == 1 - side:
             self._meet(side, batch, slots, extent, matched, time, send)
@@ -103,16 +112,6 @@ class Matcher:
             self._keep_bounded(side, batch, slots, extent, matched, time)
         else:
             self._keep(side, batch, slots, matched, time, send)
-
-    def _first_of_keys(self, batch: Batch, slots: np.ndarray, time: Time) -> tuple[Batch, np.ndarray]:
-        """The first row of each key that the right side has no row of yet; the others may be earlier than the one."""
-        right = self.sides[RIGHT]
-        places = right.heads[slots]
-        known = places != NO_ROW
-        np.minimum.at(right.links[:, TIME], places[known] - HAS_ROW, time)
-        first = np.unique(slots, return_index=True)[1]
-        rows = np.sort(first[~known[first]])
-        return batch.take(rows), slots[rows]
 
     def _bar(
         self, side: int, batch: Batch, slots: np.ndarray, extent: Extent, matched: np.ndarray, time: Time, send: Send
@@ -129,10 +128,11 @@ class Matcher:
             extent[0][rows], extent[1][rows], matched[rows] = MAX_TIME, -MAX_TIME, MATCHES
             return barred
         other = self.sides[1 - side]
-        self._require_one(side, batch, rows, self.sides[side].bar(slots, rows))
+        self._columns.require_one(side, batch, rows, self.sides[side].bar(slots, rows))
         places = other.taken(slots[rows])
         if self._how.alone[1 - side] and len(places):
             self._sent.at_each(1 - side, other.store, places, np.maximum(other.links[places, TIME], time), send)
+            self._let_go(other.links[places, TIME])
         if other.store is not None:
             other.store.drop(places)
         return barred
@@ -150,7 +150,7 @@ class Matcher:
             rule = FIRST
         elif self._how.once:
             rows = np.flatnonzero(matched != MATCHES)  # those have been sent, or never will be
-        self._require_one(
+        self._columns.require_one(
             side, batch, rows, self.sides[side].add_bounded(batch, slots, rows, extent, matched, time, rule)
         )
 
@@ -167,22 +167,34 @@ class Matcher:
         never = np.flatnonzero(matched != MATCHES if self._ended[1 - side] else matched == NEVER)
         if alone[side] and len(never):
             self._sent.alone(side, batch, never, time, send)
+        everything = np.arange(batch.rows)
         if self._ended[1 - side]:
             if side != self._unique:
                 return
+            if alone[side]:  # nobody looks there any more, but a second row is told all the same
+                self._columns.require_one(side, batch, everything, self.sides[side].bar(slots, everything))
+                everything = everything[:0]
         elif alone[side] and len(rows if beside else slots):
             # Of a side that has no rows it is what was: the token for those has gone.
             self._least[side] = min(self._least[side] if len(self.sides[side]) else COMPLETE, time)
+            if self.changes is not None:
+                self.changes[time] += len(rows if beside else slots)
         if beside:
             if len(rows):
                 self.sides[side].add(batch, slots, rows, time, False)
             return
-        everything = np.arange(batch.rows)
-        self._require_one(
+        self._columns.require_one(
             side, batch, everything, self.sides[side].add(batch, slots, everything, time, side == self._unique)
         )
         if side == self._unique and (matched == MATCHES).any():
-            self.sides[1 - side].forget(slots[matched == MATCHES])
+            gone = self.sides[1 - side].forget(slots[matched == MATCHES])
+            if alone[1 - side]:
+                self._let_go(gone)
+
+    def _let_go(self, times: np.ndarray) -> None:
+        """Rows that waited to be sent alone, if they were to be, wait no more."""
+        if self.changes is not None:
+            self.changes.subtract(times.tolist())
 
     def _extent(self, side: int, batch: Batch, time: Time) -> Extent:
         if self._extents is None:
@@ -219,13 +231,6 @@ class Matcher:
             if found and self._how.matches:
                 rows, places = self._rows[:found], self._places[:found]
                 self._sent.pairs(side, batch, rows, places, cursor[LATEST], time, send)
-
-    def _require_one(self, side: int, batch: Batch, rows: np.ndarray, done: int) -> None:
-        """UsageError if not all of these rows were the first of their keys."""
-        if done < len(rows):
-            names, row = self._columns.on[side], int(rows[done])
-            key = ", ".join(f"{name}={batch.slice(row, row + 1)[name].tolist()[0]!r}" for name in names)
-            raise UsageError(f"the {SIDES[side]} side has a second row with {key}; it was declared unique")
 
     def _send_null_keys(self, side: int, batch: Batch, time: Time, send: Send) -> None:
         """Rows that can match nothing."""
@@ -273,12 +278,14 @@ class Matcher:
                     self._keys.remove(emptied)
 
     def _send_never_seen(self, side: int, send: Send) -> None:
-        """The other side is finished: rows of the keys that it never had match nothing, each at its message's time."""
+        """The other side is finished, and rows have done what they could. Those of the keys that it never had match
+        nothing, each at its message's time."""
         mine = self.sides[side]
         if self._how.alone[side] and len(mine):
             self._seen[1 - side] = grown(self._seen[1 - side], len(mine.heads))
-            slots = np.flatnonzero((mine.heads >= HAS_ROW) & ~self._seen[1 - side][: len(mine.heads)])
-            places = mine.taken(slots)
+            is_seen, slots = self._seen[1 - side][: len(mine.heads)], np.flatnonzero(mine.heads >= HAS_ROW)
+            self._let_go(mine.forget(slots[is_seen[slots]]))
+            places = mine.taken(slots[~is_seen[slots]])
             places = places[np.argsort(mine.links[places, TIME], kind="stable")]
             times = mine.links[places, TIME]
             for time in np.unique(times).tolist():

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tokenring.engine import Batch, Time
+from tokenring.engine import Batch, OutputPort, Time, TokenRef
 from tokenring.operators.joins.kept import TIME, Results, Side, both
 from tokenring.operators.state import RowStore
 
@@ -54,3 +54,8 @@ class Sent:
             self.at_each(side, source, rows, dues, send)
         else:
             self.alone(side, source, rows, int(dues.min()), send)
+
+
+def answer(output: OutputPort, reference: TokenRef, time: Time, rows: Batch) -> None:
+    """Send rows with the right of the message at hand, at its time or later."""
+    output.give(reference, rows, None if time == reference.time else time)

@@ -3,7 +3,17 @@
 from tokenring.operators.migrate.answering import Migrating
 from tokenring.operators.migrate.asking import bins_of
 from tokenring.operators.migrate.bins import Bins, Leaving, key_words
-from tokenring.operators.migrate.moves import DUE, Moves, Staying, Table, offer, offers_to, state_moves, staying
+from tokenring.operators.migrate.moves import (
+    DUE,
+    Moves,
+    Staying,
+    Table,
+    hears_of_ends,
+    offer,
+    offers_to,
+    state_moves,
+    staying,
+)
 from tokenring.operators.migrate.placement import Change, Finished, Placement, Placements, Waiting
 from tokenring.operators.migrate.plans import PLANS, Step
 from tokenring.operators.migrate.rebalance import Balance, Rebalance
@@ -30,6 +40,7 @@ __all__ = [
     "Waiting",
     "bins_of",
     "has_bins",
+    "hears_of_ends",
     "key_words",
     "offer",
     "offers_to",

@@ -33,7 +33,7 @@ class MigratingBuilder(OperatorBuilder[Any]):
         self._name = name
         self._mover: Mover | None = None
         self._declared: tuple[Table, ...] | None = None
-        self._stays = False
+        self._stays = self._hears_of_ends = False
         self._made: list[Stream] = []
 
     def input(self, stream: Stream, pact: Pact | None = None) -> int:
@@ -98,7 +98,8 @@ class MigratingBuilder(OperatorBuilder[Any]):
         steering.number = builder.number
         builder.input(stream)
         builder.input(self._ready)
-        steered: Stream = builder.output(steering.schema)
+        # Rows wait for what is ready in any case; so what holds that back need not hold back their end.
+        steered: Stream = builder.output(steering.schema, {1: None} if self._hears_of_ends else None)
         placement = self._scope.kept(Placement)
 
         def asked() -> None:
@@ -117,6 +118,10 @@ class MigratingBuilder(OperatorBuilder[Any]):
         """See OperatorBuilder."""
         self._made.append(super().output(schema, summaries, only=only))
         return self._made[-1]
+
+    def hears_of_ends(self) -> None:
+        """See `hears_of_ends` of moves."""
+        self._hears_of_ends = True
 
     def state_moves(self, tables: tuple[Table, ...], pends: bool) -> bool:
         """See `state_moves` of moves."""

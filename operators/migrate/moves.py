@@ -61,6 +61,14 @@ def offers_to(offered: Offered) -> Iterator[None]:
         _offering.pop()
 
 
+def hears_of_ends(builder: OperatorBuilder[Any]) -> None:
+    """Say of an operator, before its inputs, that it goes by frontiers for one thing alone: whether its rows have all
+    come (COMPLETE). Where state moves it is told so of each input by itself, while rows of others still come, and state
+    of bins may yet arrive, of which its `put_in` is called."""
+    if hasattr(builder, "hears_of_ends"):
+        builder.hears_of_ends()
+
+
 def offer(moves: Moves) -> None:
     """Say, in an operator's constructor, how its state moves. Where no state moves it means nothing."""
     if _offering:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tokenring.engine import COMPLETE, Batch, Time
+from tokenring.engine import COMPLETE, MAX_TIME, Batch, Schema, Time
 from tokenring.operators.joins.kept.joined_columns import LEFT, RIGHT, JoinedColumns
 from tokenring.operators.joins.kept.kernels import BARRED, END, HAS_ROW, MATCHED, START, TIME
 from tokenring.operators.joins.kept.moved_columns import MovedColumns, keys_table, rows_table
@@ -20,27 +20,34 @@ from tokenring.operators.joins.kept.side import Side
 from tokenring.operators.joins.kept.unique_kernels import AFTER, HERE, LAST, SINCE
 from tokenring.operators.joins.kept.unique_side import UniqueSide
 from tokenring.operators.migrate import Leaving, Table
-from tokenring.operators.state import KeptTexts, Keys, wrapped
+from tokenring.operators.state import KeptTexts, Keys, grown, joined, wrapped
 from tokenring.operators.state.moving import leaving_slots
 
 _BOUNDED = "start", "end", "due", "matched"
+FLAGS = "flags"
+_BARRED, _SEEN = 1, 4  # bits of flags: whether the left side's key is; the next one's is the right's
 
 
 def join_tables(columns: JoinedColumns, bounded: bool) -> list[Table]:
     """What the state of a join is as it moves. bounded: whether rows expire."""
     words = ("time", *_BOUNDED) if bounded else ("time",)
     tables = [rows_table(columns, side, *words) for side in (LEFT, RIGHT)]
-    return [*tables, keys_table(columns)] if _can_bar(columns, bounded) else tables
+    return [*tables, _flags_table(columns)] if _has_flags(columns, bounded) else tables
 
 
-def _can_bar(columns: JoinedColumns, bounded: bool) -> bool:
-    return not bounded and any([where is not None for where in columns.where])
+def _has_flags(columns: JoinedColumns, bounded: bool) -> bool:
+    return not bounded and (any([where is not None for where in columns.where]) or any(columns.how.alone))
+
+
+def _flags_table(columns: JoinedColumns) -> Table:
+    key = keys_table(columns)
+    return Table(Schema.of(key.schema.spec() | {FLAGS: "int64"}), key.key)
 
 
 class MovingSides:
     """One worker's part of a join, as bins leave and come."""
 
-    __slots__ = ("_barring", "_bounded", "_changed", "_columns", "_keys", "_moved", "_sides", "_spans")
+    __slots__ = ("_bounded", "_changed", "_columns", "_keys", "_moved", "_seen", "_sides", "_spans")
 
     def __init__(
         self,
@@ -51,20 +58,17 @@ class MovingSides:
         texts: Sequence[KeptTexts | None] = (None, None),
         spans: Sequence[int] = (0, 0),
         changed: Callable[[], None] = lambda: None,
+        seen: list[np.ndarray] | None = None,
     ) -> None:
-        """texts: where a compiled join has those of each side. spans: how long the extents of a `UniqueSide` are that
-        does not say where they end. changed: to be called when there are more keys or rows."""
+        """seen: of each side, by slot, whether it ever had a row of the key, where anybody asks. texts: where a
+        compiled join has those of each side. spans: how long the extents of a `UniqueSide` are that does not say where
+        they end. changed: to be called when there are more keys or rows."""
         self._columns, self._keys, self._sides, self._spans, self._changed = columns, keys, sides, spans, changed
-        self._bounded = bounded
+        self._bounded, self._seen = bounded, seen
         self._moved = [
             MovedColumns(table, sides[side].store, texts[side], columns.on[side])
             for side, table in zip((LEFT, RIGHT), join_tables(columns, bounded), strict=False)
         ]
-        self._barring: Side | None = None
-        if _can_bar(columns, bounded):
-            side = sides[RIGHT if columns.where[LEFT] is None else LEFT]
-            assert isinstance(side, Side), "rows stay"
-            self._barring = side
 
     def take_out(self, leaving: Leaving) -> Sequence[Batch]:
         """See Moves."""
@@ -72,13 +76,24 @@ class MovingSides:
         chosen = np.zeros(self._keys.capacity if self._bounded else 0, np.int64)
         if self._bounded:
             chosen[slots] = 1
-        barred = []
-        if self._barring is not None:
-            without = slots[self._barring.heads[slots] == BARRED]
-            barred = [wrapped(keys_table(self._columns).schema, self._keys.columns(without), len(without)).copy()]
+        flags = [self._take_flags(slots)] if _has_flags(self._columns, self._bounded) else []
         tables = [self._take(side, slots, chosen) for side in (LEFT, RIGHT)]
         self._keys.remove(slots)
-        return [*tables, *barred]
+        return [*tables, *flags]
+
+    def _take_flags(self, slots: np.ndarray) -> Batch:
+        """What is known of keys beside their rows, which may be all that there is."""
+        flags = np.zeros(len(slots), np.int64)
+        for number, side in enumerate(self._sides):
+            assert isinstance(side, Side), "rows stay"
+            flags[side.heads[slots] == BARRED] |= _BARRED << number
+            if self._seen is not None and len(self._seen[number]):
+                seen = self._seen[number] = grown(self._seen[number], self._keys.capacity)
+                flags[seen[slots] != 0] |= _SEEN << number
+                seen[slots] = 0
+        told = np.flatnonzero(flags)
+        columns = joined(self._keys.columns(slots[told]), ((flags[told],), (None,)))
+        return wrapped(_flags_table(self._columns).schema, columns, len(told)).copy()
 
     def _take(self, number: int, slots: np.ndarray, chosen: np.ndarray) -> Batch:
         side, keys = self._sides[number], self._keys
@@ -105,12 +120,20 @@ class MovingSides:
             slots = self._slots_of(table)
             self._put(number, table, slots)
             if table.rows and self._columns.how.alone[number]:
-                least = min(least, int(table.words("due").min()))
-        if self._barring is not None:
-            slots = self._slots_of(tables[-1])
-            self._barring.heads[slots] = BARRED
+                least = min(least, int(table.words("due").min()) if self._bounded else MAX_TIME)
+        if _has_flags(self._columns, self._bounded):
+            self._put_flags(tables[-1])
         self._changed()
         return least
+
+    def _put_flags(self, table: Batch) -> None:
+        slots, flags = self._slots_of(table), table.words(FLAGS)
+        for number, side in enumerate(self._sides):
+            assert isinstance(side, Side), "rows stay"
+            side.heads[slots[flags & _BARRED << number != 0]] = BARRED
+            if self._seen is not None and self._columns.how.alone[1 - number]:
+                seen = self._seen[number] = grown(self._seen[number], self._keys.capacity)
+                seen[slots[flags & _SEEN << number != 0]] = 1
 
     def _slots_of(self, table: Batch) -> np.ndarray:
         """The slots of a table's keys, for which both sides have room then."""

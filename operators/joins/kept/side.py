@@ -6,7 +6,10 @@ from tokenring.engine import COMPLETE, Batch, Time
 from tokenring.operators.joins.kept.kernels import (
     BOUNDED_WORDS,
     EXPIRING,
+    HAS_ROW,
+    NO_ROW,
     SIDE_META,
+    TIME,
     UNBOUNDED_WORDS,
     add,
     add_bounded,
@@ -90,16 +93,27 @@ class Side:
         if self.store is not None:
             self.store.put(places, batch.select(self.store.schema), rows)
 
+    def firsts(self, slots: np.ndarray, time: Time) -> np.ndarray:
+        """The rows, of keys at these slots, that are the first of keys of which there is none yet, int64; the others
+        may be earlier than the one that is there."""
+        places = self.heads[slots]
+        known = places != NO_ROW
+        np.minimum.at(self.links[:, TIME], places[known] - HAS_ROW, time)
+        first = np.unique(slots, return_index=True)[1]
+        return np.sort(first[~known[first]])
+
     def taken(self, slots: np.ndarray) -> np.ndarray:
         """Take all rows of these keys, each once, out: their places, int64, which can be read until rows are added."""
         places = np.empty(len(self), np.int64)
         return places[: take_chains(self.heads, self.links, self._free, self._meta, slots, places)]
 
-    def forget(self, slots: np.ndarray) -> None:
-        """Drop all rows of these keys."""
+    def forget(self, slots: np.ndarray) -> np.ndarray:
+        """Drop all rows of these keys; the times of their messages, int64 (rows,)."""
         places = self.taken(slots)
         if self.store is not None:
             self.store.drop(places)
+        times: np.ndarray = self.links[places, TIME]
+        return times
 
     @property
     def tables(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

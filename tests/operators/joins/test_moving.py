@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.operators.helpers import no_text_space
-from tests.operators.moving import Declare, changes, moving, rows_sent
+from tests.operators.helpers import bench, no_text_space
+from tests.operators.moving import BINS, Declare, changes, moving, rows_sent
 from tokenring.engine import Schema, Stream
 from tokenring.operators import Sliding, Tumbling, col, enrich, interval_join, join, temporal_join, with_columns
 
@@ -62,32 +62,59 @@ def same(
 @settings(max_examples=12, deadline=None)
 @given(
     rows=ROWS, workers=st.integers(2, 3), moves=changes(2, 35), on=st.sampled_from(ONS),
-    how=st.sampled_from(["inner", "semi"]),
+    how=st.sampled_from(["inner", "left", "right", "full", "semi", "anti"]),
 )  # fmt: skip
 def test_at_any_times(
     in_python: bool, rows: list[Any], workers: int, moves: list[Any], on: dict[str, str], how: str
 ) -> None:
     def declare(left: Stream, right: Stream) -> Stream:
-        return join(left, right, on=on, columns=COLUMNS if how == "semi" else BOTH, how=how)
+        return join(left, right, on=on, columns=COLUMNS if how in ("semi", "anti") else BOTH, how=how)
 
-    same(declare, messages(rows, workers), workers, moves, in_python, with_times=how == "inner")
+    same(declare, messages(rows, workers), workers, moves, in_python, with_times=how != "semi")
+
+
+def test_rows_go_on_when_the_other_side_has_ended_while_bins_move() -> None:
+    left, right, key = Schema("n key"), Schema("key other"), 5
+
+    def declare(*streams: Stream) -> Stream:
+        return join(*streams, on="key", how="left")
+
+    moves = [(time, number, time % 2) for time in (10, 15, 20) for number in range(BINS)]
+    with bench([left, right], moving(declare, 2, moves), 2) as made:
+        made.send({"key": [1], "other": [7]}, to=1, time=2)
+        made.send({"n": [0], "key": [key]}, time=3)
+        made.settle()
+        assert made.sent() == []  # its match may still come
+        for handles in made.inputs:
+            handles[1].close()
+        made.settle()
+        assert [row[:3] for row in made.sent()] == [(3, 0, key)]
+        for time in range(9, 25):
+            made.send({"n": [time, time], "key": [key, 1]}, worker=time % 2, time=time)
+            for handles in made.inputs:
+                handles[0].advance_to(time + 1)
+            made.settle()
+            assert [row[:3] for row in made.sent()] == [(time, time, 1), (time, time, key)]
+        made.close()
 
 
 @pytest.mark.parametrize("in_python", [False, True])
 @settings(max_examples=12, deadline=None)
 @given(
     rows=ROWS, workers=st.integers(2, 3), moves=changes(2, 35), on=st.sampled_from(ONS), unique=st.integers(0, 1),
-    where=st.booleans(),
+    where=st.booleans(), how=st.sampled_from(["inner", "left", "right", "full"]),
 )  # fmt: skip
 def test_beside_a_side_that_is_unique(
-    in_python: bool, rows: list[Any], workers: int, moves: list[Any], on: dict[str, str], unique: int, where: bool
-) -> None:
+    in_python: bool, rows: list[Any], workers: int, moves: list[Any], on: dict[str, str], unique: int, where: bool,
+    how: str,
+) -> None:  # fmt: skip
     only: Any = {("left_where", "right_where")[unique]: col("at") % 2 == 0} if where else {}
 
     def declare(left: Stream, right: Stream) -> Stream:
-        return join(left, right, on=on, columns=BOTH, unique=("left", "right")[unique], **only)
+        return join(left, right, on=on, columns=BOTH, how=how, unique=("left", "right")[unique], **only)
 
-    same(declare, messages(rows, workers, unique), workers, moves, in_python)
+    # A row that waits for one that is not wanted goes when that comes, which may be before it.
+    same(declare, messages(rows, workers, unique), workers, moves, in_python, with_times=how == "inner" or not where)
 
 
 @pytest.mark.parametrize("in_python", [False, True])
