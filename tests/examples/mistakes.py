@@ -19,12 +19,37 @@ from tokenring.engine import (
 )
 from tokenring.operators import Max, Notificator, Sum, Tumbling, aggregate, count, from_generator, no_op, union
 from tokenring.operators.mechanisms import use
+from tokenring.operators.migrate import Staying, Table, state_moves, use_bins
 
 
 def exchange_without_key(worker: Worker) -> None:
     with worker.dataflow() as scope:
         _, stream = scope.new_input(Schema("key value"))
         stream.sink("sum", Recorder().sink, Exchange("key", ("value",)))
+
+
+def keep_by_key(worker: Worker, *pacts: Exchange, tables: tuple[Table, ...] | None = None) -> None:
+    with worker.dataflow() as scope:
+        use_bins(scope, worker.index, worker.peers, 8)
+        _, stream = scope.new_input(Schema("key value"))
+        builder = scope.operator("kept")
+        for pact in pacts:
+            builder.input(stream, pact)
+        if tables is not None:
+            state_moves(builder, tables)
+        builder.build(Recorder().sink)
+
+
+def forget_how_state_moves(worker: Worker) -> None:
+    keep_by_key(worker, Exchange("key"))
+
+
+def let_one_stay(worker: Worker) -> None:
+    keep_by_key(worker, Exchange("key"), Staying("key"))
+
+
+def offer_nothing(worker: Worker) -> None:
+    keep_by_key(worker, Exchange("key"), tables=(Table(Schema("key value"), ("key",)),))
 
 
 def forget_to_build(worker: Worker) -> None:
@@ -228,6 +253,9 @@ def step_within_a_logic(worker: Worker) -> None:
 IN_A_PROGRAM: dict[str, tuple[int, Callable[[Worker], None]]] = {
     "exchange by a column that does not cross": (1, exchange_without_key),
     "forget to build an operator": (1, forget_to_build),
+    "keep state by key without `state_moves`, in a dataflow with `bins=`": (2, forget_how_state_moves),
+    "let one input's keys move, and another's stay": (2, let_one_stay),
+    "say `state_moves`, and `offer` nothing": (2, offer_nothing),
     "forget to return the logic": (1, forget_to_return),
     "declare after the block": (1, declare_late),
     "feed an input inside the block": (1, feed_early),
