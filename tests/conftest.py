@@ -68,7 +68,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 @pytest.fixture(scope="session")
-def warm_numba() -> None:
+def warm_numba() -> Iterator[None]:
     """Compile all kernels that are not (no test is to measure that, nor to hear of it), and run one here, so that
     whatever numba and LLVM open at first use is there before we count, and the file of the text space's constants, too.
     """
@@ -89,6 +89,8 @@ def warm_numba() -> None:
     # dozens of tests, and each of the workers that are forked would have to copy what it touches.
     gc.collect()
     gc.freeze()
+    yield
+    gc.unfreeze()  # libraries tell of what is left of them when Python ends
 
 
 @pytest.fixture(scope="session")

@@ -174,10 +174,11 @@ def _is_adopted(pid: int, started: int, my_command: bytes) -> bool:
     try:
         if os.getsid(pid) != os.getsid(0):
             return False
-        # Where tests are spread over processes, our siblings and what they fork look like us, but are nobody's orphans.
+        # Where tests are spread over processes, our siblings and what they fork look like us, but are nobody's orphans;
+        # nor are those of another run from the same terminal. Orphans go to init, or to another of our ancestors.
         while _read_proc(pid, "cmdline") == my_command:
             pid = psutil.Process(pid).ppid()
-        return pid != os.getppid()
+        return pid != os.getppid() and pid in {1, *(parent.pid for parent in psutil.Process().parents())}
     except (ProcessLookupError, psutil.NoSuchProcess):
         return False
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import os
 import re
 import subprocess
 import sys
@@ -166,6 +167,25 @@ def test_what_this_process_made_is_its_own(tmp_path: Path) -> None:
     made = tmp_path / new_name().lstrip("/")
     made.touch()
     assert not leaks.belongs_to_others(made, family={})
+
+
+def test_a_twin_is_an_orphan_once_its_parent_is_gone() -> None:
+    """Until then it may be of another run from the same terminal, and killing it would end that one."""
+    unmarked = {name: value for name, value in os.environ.items() if name != leaks.MARK_NAME}
+    command = [sys.executable, "-c", LAUNCHER]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=unmarked) as launcher:
+        assert launcher.stdout is not None
+        twin = psutil.Process(int(launcher.stdout.readline()))
+        try:
+            like_it = Path(f"/proc/{twin.pid}/cmdline").read_bytes()
+            assert not leaks._is_adopted(twin.pid, 0, like_it)
+            launcher.kill()
+            launcher.wait()
+            assert leaks._is_adopted(twin.pid, 0, like_it) is (os.getppid() != 1), "init's children look all the same"
+        finally:
+            launcher.kill()
+            twin.kill()
+    assert psutil.wait_procs([twin], timeout=60)[1] == []
 
 
 @given(st.integers())

@@ -11,8 +11,6 @@ from tests.nexmark.helpers import tokenring
 from tokenring.nexmark.events.edge_events import edge_tables
 from tokenring.nexmark.events.schema import STREAMS
 from tokenring.nexmark.manifest import read_manifest
-from tokenring.nexmark.measure import verdict
-from tokenring.nexmark.run import runner
 
 SOME = ("q1", "q9", "q12", "q17")
 
@@ -34,13 +32,11 @@ def test_other_events_do_not_go_with_it(capsys: pytest.CaptureFixture[str], tmp_
 
 
 @pytest.mark.spark
-@pytest.mark.usefixtures("spark")
+@pytest.mark.usefixtures("spark", "answers_alone_count")
 def test_what_is_staged_is_verified(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Some queries stand for all, which test_queries.py and test_oracle.py hold against DuckDB over these events."""
-    monkeypatch.setattr(runner, "HICCUP_S", 0.02)
-    monkeypatch.setattr(verdict, "BEHIND_NS", 60_000_000_000)  # whether the machine keeps up is not asked
     monkeypatch.setattr("tokenring.nexmark.commands.run.QUERIES", SOME)
     folder = tmp_path / "edges"
     assert tokenring(capsys, "stage", "--edges", "--seed", "2", "--out", folder).status == 0
