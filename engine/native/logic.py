@@ -149,6 +149,28 @@ def postpone(world, me, port):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def keep_back(world, me, port, rest):  # type: ignore[no-untyped-def]
+    """Let a new message, of some rows of the one that `take` takes next, wait behind all others in its place: of one
+    time, not a burst. That one is at hand then, so that its other rows can be answered. Nothing is counted: a message
+    of that time waits as before, and supports the answer."""
+    words = world_at(world)
+    row = input_of(world, me, port)
+    if row < 0:
+        return
+    here = inputs_at(words)[row]
+    message = here.first
+    here.first, here.at_hand, here.peeked = words_at(message, COLUMNS)[NEXT], message, 0
+    header = words_at(rest, COLUMNS)
+    header[TIME], header[NEXT], header[STANDING] = words_at(message, COLUMNS)[TIME], 0, ON_ITS_WAY
+    if here.first == 0:
+        here.first = rest
+    else:
+        words_at(here.last, COLUMNS)[NEXT] = rest
+    here.last = rest
+    let_go(words, message)
+
+
+@kernel
 def take_apart(world, me, port):  # type: ignore[no-untyped-def]
     """Let the messages of the burst that `take` would take next wait one by one, behind all others."""
     words = world_at(world)

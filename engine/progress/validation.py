@@ -107,8 +107,9 @@ class Validator:
                 if sent > 0:
                     added.add(at)
         owned = {at for at, count in self._tokens.items() if count > 0}
+        waits = {at for at, count in waiting.items() if count}  # what only this worker can take
         for at in added:
-            self._require_support(at, changes.get(at, 0), owned, given_up)
+            self._require_support(at, changes.get(at, 0), owned, given_up | waits)
         for at, delta in changes.items():
             if self._places[at[0]].is_source:
                 self._tokens[at] += delta
@@ -131,10 +132,10 @@ class Validator:
                 f"{self.owned(source)}: {self._times_at(source)}"
             )
 
-    def _require_support(self, at: Pointstamp, delta: int, owned: set[Pointstamp], given_up: set[Pointstamp]) -> None:
+    def _require_support(self, at: Pointstamp, delta: int, owned: set[Pointstamp], others: set[Pointstamp]) -> None:
         location, time = at
         paths = self._paths[location](location)
-        for origin, before in owned | given_up:
+        for origin, before in owned | others:
             if (origin, before) == at and at not in owned:
                 continue
             for summary in paths.get(origin, ()):

@@ -2,7 +2,7 @@
 
 from tokenring.operators.migrate.answering import Migrating
 from tokenring.operators.migrate.asking import bins_of
-from tokenring.operators.migrate.bins import Bins, Leaving, key_words
+from tokenring.operators.migrate.bins import Bins, Leaving, is_hashed, key_words
 from tokenring.operators.migrate.moves import (
     DUE,
     Moves,
@@ -41,6 +41,7 @@ __all__ = [
     "bins_of",
     "has_bins",
     "hears_of_ends",
+    "is_hashed",
     "key_words",
     "offer",
     "offers_to",

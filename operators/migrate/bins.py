@@ -9,12 +9,24 @@ from tokenring.engine.columns import Kind, hash_keys, heap_address
 from tokenring.engine.compiled import address_of, route
 
 MOST_BINS = 1 << 16
+_BLOCK = 1 << 14  # keys that are looked at together: what is found of them stays in a core's cache
 
 
 @kernel(void(COLUMN, int64, WORDS))
 def _bins_of(keys, count, bins):  # type: ignore[no-untyped-def]
     for row in range(len(keys)):
         bins[row] = route(keys[row], count)
+
+
+@kernel(int64(COLUMN, int64, WORDS, int64, WORDS))
+def _find_leaving(keys, count, leave, first, found):  # type: ignore[no-untyped-def]
+    """Write the positions of keys whose bins leave, counted from `first`, to `found`; returns how many those are."""
+    n = 0
+    for row in range(len(keys)):
+        if leave[route(keys[row], count)]:  # seldom, so that it is guessed
+            found[n] = first + row
+            n += 1
+    return n
 
 
 class Bins:
@@ -37,6 +49,11 @@ class Bins:
         bins = np.empty(len(keys), np.int64)
         _bins_of(np.ascontiguousarray(keys), self.count, bins)
         return bins
+
+    def find_leaving(self, keys: np.ndarray, leave: np.ndarray, first: int, found: np.ndarray) -> int:
+        """See `Leaving.positions`."""
+        n: int = _find_leaving(np.ascontiguousarray(keys), self.count, leave, first, found)
+        return n
 
 
 def is_hashed(kinds: Sequence[Kind]) -> bool:
@@ -82,3 +99,10 @@ class Leaving:
         """The same of keys of one column of integers, booleans or instants: of int64 (keys,), bool (keys,)."""
         chosen: np.ndarray = self._leave[self._bins.of_words(keys)]
         return chosen
+
+    def positions(self, keys: np.ndarray) -> np.ndarray:
+        """At which positions the keys leave, ascending, of keys as for `words`: int64 (n,). A nanosecond a key."""
+        leave, found, some = self._leave.astype(np.int64), np.empty(_BLOCK, np.int64), []
+        for first in range(0, len(keys), _BLOCK):
+            some.append(found[: self._bins.find_leaving(keys[first : first + _BLOCK], leave, first, found)].copy())
+        return np.concatenate(some) if some else np.zeros(0, np.int64)

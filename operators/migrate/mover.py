@@ -28,9 +28,9 @@ from tokenring.engine import (
 )
 from tokenring.operators.migrate.bins import MOST_BINS, Bins, Leaving
 from tokenring.operators.migrate.moves import DUE, Moves, Offered, Table
-from tokenring.operators.migrate.steer import ASK_MOVED, NEVER, REACHED
+from tokenring.operators.migrate.steer import ASK_MOVED, KNOWN, NEVER, REACHED
 from tokenring.operators.migrate.steering import TO, Steering, with_column
-from tokenring.operators.migrate.versions import Versions
+from tokenring.operators.migrate.versions import CONFIGURED, Versions
 
 CHANGES = Schema("bin worker")
 """Of the control stream: from the message's time on, `bin` is with `worker`."""
@@ -96,9 +96,11 @@ class Mover:
         def logic(changes: InputPort, *outputs: OutputPort) -> None:
             for reference, batch in changes:
                 time = reference.time
-                self.versions.add(time, zip(batch["bin"].tolist(), batch["worker"].tolist(), strict=True))
+                moved = zip(batch["bin"].tolist(), batch["worker"].tolist(), strict=True)
+                self.versions.add(time, moved, min([int(steering.words[KNOWN]) for steering in self.steerings]))
                 if time not in pending:
                     pending[time] = monotonic_ns(), [reference.retain(output) for output in range(len(outputs))]
+            self.versions.words[CONFIGURED] = changes.frontier
             while pending:
                 time = pending.peekitem(0)[0]
                 if changes.frontier <= time:

@@ -1,7 +1,8 @@
 """The kernels of F, Megaphone's routing operator: rows get the worker of their bin, and wait while that is not known.
 
 It has two inputs: the rows, and one on which nothing comes but a frontier, before which the configuration is known and
-all state is where it is to be. A message later than that waits. (Megaphone, section 3.3.)
+all state is where it is to be. Of a message later than that, rows wait whose bins may change their worker between that
+frontier and their time; others go on if the configuration is known at it. (Megaphone, section 3.3, has all wait.)
 """
 
 from tokenring.engine import kernel
@@ -12,10 +13,12 @@ from tokenring.engine.compiled import (
     addresses_of,
     alias_of,
     answer,
+    bare_message,
     claim,
     drop,
     entry,
     frontier_at,
+    keep_back,
     keys_of,
     latest_of,
     messages_waiting,
@@ -32,7 +35,20 @@ from tokenring.engine.compiled import (
     words_at,
     world_at,
 )
-from tokenring.operators.migrate.versions import AS_HASHED, COUNT, LOADS, SEEN, TABLES, TIMES, VERSION_WORDS, is_sampled
+from tokenring.operators.migrate.versions import (
+    AS_HASHED,
+    BUSY,
+    CONFIGURED,
+    COUNT,
+    FROM,
+    LOADS,
+    SEEN,
+    TABLES,
+    TIMES,
+    TO,
+    VERSION_WORDS,
+    is_sampled,
+)
 
 ROWS, READY = range(2)  # the inputs
 
@@ -41,8 +57,9 @@ ROWS, READY = range(2)  # the inputs
 # the rows; KNOWN: that of what is ready; GREATEST: the greatest time that came. Python is asked when REACHED or
 # GREATEST comes to ASK_REACHED, REACHED alone to ASK_MOVED, KNOWN beyond ASK_KNOWN; NEVER: it is not.
 FIRST, VERSIONS, BINS, WIDTH, POSITIONS, KEY, TOLD, KEYS, TEXTS, REACHED, KNOWN, GREATEST = range(12)
-# FOLLOWS: whether the rows were routed before, by another; then it is GREATEST alone that comes to ASK_REACHED.
-ASK_REACHED, ASK_MOVED, ASK_KNOWN, FOLLOWS, WORDS = range(12, 17)
+# FOLLOWS: whether the rows were routed before, by another; then it is GREATEST alone that comes to ASK_REACHED. STOOD:
+# how many messages waited behind the last look at what may go on, which was at STOOD_KNOWN and STOOD_CONFIGURED.
+ASK_REACHED, ASK_MOVED, ASK_KNOWN, FOLLOWS, STOOD, STOOD_KNOWN, STOOD_CONFIGURED, WORDS = range(12, 20)
 NEVER = -1
 _POSITION, _IS_TEXT, _IS_FLOAT, TOLD_WORDS = range(4)
 
@@ -104,17 +121,63 @@ def _steered(world, state, message, version):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def _part_of_rows(words, message, stays, count, wanted):  # type: ignore[no-untyped-def]
+    """A message of those rows of which `stays` is `wanted`, `count` of them, at no time yet."""
+    rows, origin = len(stays), addresses_of(message)
+    part = bare_message(words, len(origin), count)
+    for column in range(len(origin)):
+        room = claim(words, 8 * count)
+        point_to(part, column, room)
+        source, target, at = words_at(origin[column], rows), words_at(room, count), 0
+        for row in range(rows):
+            if stays[row] == wanted:
+                target[at] = source[row]
+                at += 1
+    return part
+
+
+@kernel
+def _pass_stayers(world, me, state, known, version):  # type: ignore[no-untyped-def]
+    """Send on the rows of a message of one time, the next one, whose bins stay where they are until then, and let the
+    others wait behind all."""
+    words, message = world_at(world), peek(world, me, ROWS)
+    versions, bins = words_at(state[VERSIONS], VERSION_WORDS), state[BINS]
+    rows, time = rows_of(message), time_of(message)
+    busy, keys = table_at(versions[BUSY], bins, 2), words_at(_keys_at(world, state, message), rows)
+    stays = words_at(claim(words, 8 * rows), rows)
+    count = 0
+    for row in range(rows):
+        here = busy[route(keys[row], bins)]
+        stays[row] = time < here[FROM] or here[TO] < known
+        count += stays[row]
+    if count == 0:
+        postpone(world, me, ROWS)
+    elif count == rows:
+        made = _steered(world, state, message, version)
+        take(world, me, ROWS)
+        answer(world, me, ROWS, 0, made)
+    else:
+        going = _steered(world, state, _part_of_rows(words, message, stays, count, 1), version)
+        keep_back(world, me, ROWS, _part_of_rows(words, message, stays, rows - count, 0))
+        answer(world, me, ROWS, 0, going)
+    return count < rows
+
+
+@kernel
 def _pass_on(world, me, state, known):  # type: ignore[no-untyped-def]
     """Send on what is before `known`, and let the rest wait in its order; whether bursts were taken apart."""
     versions = words_at(state[VERSIONS], VERSION_WORDS)
     waiting = messages_waiting(world, me, ROWS)
-    blocked, apart, at = False, False, 0
+    configured = versions[CONFIGURED]
+    stood = state[STOOD] if state[STOOD_KNOWN] == known and state[STOOD_CONFIGURED] == configured else 0
+    blocked, apart, at, stand = False, False, 0, 0
     while at < waiting:
         message = peek(world, me, ROWS)
         if message == 0:  # much has been logged: the rest in the next round, behind none that wait
             while blocked and at < waiting:
                 postpone(world, me, ROWS)
                 at += 1
+            stand = 0
             break
         at += 1
         latest = latest_of(message)
@@ -131,9 +194,12 @@ def _pass_on(world, me, state, known):  # type: ignore[no-untyped-def]
         elif keys_of(message) != 0 and latest != time_of(message):
             take_apart(world, me, ROWS)
             blocked = apart = True
-        else:
+        elif at <= stood or latest >= configured or keys_of(message) != 0:
             postpone(world, me, ROWS)
-            blocked = True
+            blocked, stand = True, stand + 1
+        elif _pass_stayers(world, me, state, known, version):
+            blocked, stand = True, stand + 1
+    state[STOOD], state[STOOD_KNOWN], state[STOOD_CONFIGURED] = 0 if apart else stand, known, configured
     return apart
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tokenring.engine import COMPLETE, MAX_TIME, Batch, InputPort, OperatorContext, OutputPort, Schema, Token
+from tokenring.engine import COMPLETE, MAX_TIME, Batch, InputPort, OperatorContext, OutputPort, Schema, Token, TokenRef
 from tokenring.engine.columns import Kind
 from tokenring.engine.compiled import Compiled, address_of, heap_of_words
 from tokenring.operators.migrate.bins import is_hashed
@@ -72,28 +72,32 @@ class Steering:
             token.drop()
             held: list[tuple[Token, Batch]] = []
 
-            def steered(batch: Batch, time: int) -> Batch:
+            def pass_on(right: TokenRef | Token, batch: Batch, known: int, output: OutputPort) -> Batch:
+                """Send on the rows that need not wait; the others."""
                 numbers = bins.of(batch, self.key)
-                versions.saw(numbers)
-                to: np.ndarray = versions.at(time)[numbers]
-                return with_column(batch, schema, to)
+                stays = versions.stays(numbers, right.time, known)
+                if stays.any():
+                    going, numbers = batch.filter(stays), numbers[stays]
+                    versions.saw(numbers)
+                    to: np.ndarray = versions.at(right.time)[numbers]
+                    output.give(right, with_column(going, schema, to))
+                return batch.filter(~stays)
 
             def logic(rows: InputPort, ready: InputPort, output: OutputPort) -> None:
                 known = ready.frontier
                 still: list[tuple[Token, Batch]] = []
                 for token, batch in held:
-                    if token.time < known:
-                        output.give(token, steered(batch, token.time))
-                        token.drop()
+                    rest = pass_on(token, batch, known, output)
+                    if rest.rows:
+                        still.append((token, rest))
                     else:
-                        still.append((token, batch))
+                        token.drop()
                 held[:] = still
                 for reference, batch in rows:
                     words[GREATEST] = max(int(words[GREATEST]), reference.time)
-                    if reference.time < known:
-                        output.give(reference, steered(batch, reference.time))
-                    else:
-                        held.append((reference.retain(), batch))
+                    rest = pass_on(reference, batch, known, output)
+                    if rest.rows:
+                        held.append((reference.retain(), rest))
                 words[KNOWN], words[REACHED] = known, rows.frontier
                 if _asks(words):
                     asked()

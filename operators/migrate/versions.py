@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from tokenring.engine import boolean, int64, kernel
+from tokenring.engine import COMPLETE, boolean, int64, kernel
 from tokenring.engine.compiled import address_of, key_of_worker
 from tokenring.operators.migrate.bins import Bins
 
@@ -12,7 +12,10 @@ from tokenring.operators.migrate.bins import Bins
 # first one's row of a word a bin, an exchange's key that goes to the bin's worker. LOADS: rows seen a bin, of one
 # message in SAMPLED; SEEN: messages.
 # AS_HASHED: whether all bins are where an exchange by the key would have them, now and as far as is known.
-COUNT, TIMES, TABLES, LOADS, SEEN, AS_HASHED, VERSION_WORDS = range(7)
+# CONFIGURED: before it, all changes are known here. BUSY: the address of two words a bin, between whose times it may
+# change its worker with state that has not arrived: FROM the least, TO the greatest of its changes.
+COUNT, TIMES, TABLES, LOADS, SEEN, AS_HASHED, CONFIGURED, BUSY, VERSION_WORDS = range(9)
+FROM, TO = range(2)
 GOLDEN = 0x61C8864680B583EB
 """Of 2^64: multiples of it are spread evenly, so that messages which take turns are sampled alike."""
 SAMPLED = 16
@@ -38,7 +41,9 @@ class Versions:
         self._tables = self._keys[np.vstack([workers, workers])]
         self.loads = np.zeros(bins.count, np.int64)
         """Rows seen, a bin: of a sample."""
+        self._busy = np.tile(np.array([COMPLETE, ALWAYS], np.int64), (bins.count, 1))
         self.words = np.zeros(VERSION_WORDS, np.int64)
+        self.words[BUSY] = address_of(self._busy)
         self.words[COUNT], self.words[LOADS] = 1, address_of(self.loads)
         self._hashed = np.arange(bins.count) * peers // bins.count if bins.count % peers == 0 else None
         self._link()
@@ -48,8 +53,9 @@ class Versions:
         hashed = self._hashed if len(self._workers) == 1 else None
         self.words[AS_HASHED] = hashed is not None and np.array_equal(self._workers[0], hashed)
 
-    def add(self, time: int, moved: Iterable[tuple[int, int]]) -> None:
-        """From `time` on, which is no earlier than any before, these bins are with these workers: (bin, worker)."""
+    def add(self, time: int, moved: Iterable[tuple[int, int]], ready: int) -> None:
+        """From `time` on, which is no earlier than any before, these bins are with these workers: (bin, worker). ready:
+        all state of changes before it has arrived."""
         last = len(self._workers) - 1
         if last == 0 or self._times[last] != time:
             last += 1
@@ -59,6 +65,9 @@ class Versions:
                 self._tables = np.vstack((self._tables, np.zeros_like(self._tables)))
         for number, worker in moved:
             self._workers[last][number] = worker
+            if self._busy[number, TO] < ready:
+                self._busy[number, FROM] = time
+            self._busy[number, TO] = time
         self._times[last], self._tables[last] = time, self._keys[self._workers[last]]
         self._link()
         self.words[COUNT] = last + 1
@@ -71,6 +80,15 @@ class Versions:
         self._times[0] = ALWAYS
         self.words[COUNT] = count
         self._link()
+
+    def stays(self, numbers: np.ndarray, time: int, ready: int) -> np.ndarray:
+        """Whether rows of these bins, at a time, need not wait for state, all of which has arrived before `ready`: of
+        int64 (rows,), bool (rows,)."""
+        if time < ready or time >= self.words[CONFIGURED]:
+            return np.full(len(numbers), time < ready)
+        busy = self._busy[numbers]
+        still: np.ndarray = (time < busy[:, FROM]) | (busy[:, TO] < ready)
+        return still
 
     def saw(self, numbers: np.ndarray) -> None:
         """A message with rows of these bins was routed: int64 (rows,)."""

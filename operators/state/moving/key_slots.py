@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 
 from tokenring.engine import Batch, Schema
-from tokenring.operators.migrate import Leaving
+from tokenring.operators.migrate import Leaving, is_hashed
 from tokenring.operators.state import FREE, HeapedColumns, Keys
 
 
@@ -20,7 +20,7 @@ def live_slots(keys: Keys) -> np.ndarray:
 
 def leaving_slots(keys: Keys, leaving: Leaving, names: Sequence[str]) -> np.ndarray:
     """The slots of the live keys that leave, in order: int64 (n,). names: the columns of the keys by which rows are
-    exchanged, in that order. Some ns a key."""
+    exchanged, in that order. A nanosecond or some a key."""
     _, stored, _, free, meta = keys.tables
     unused = free[: meta[FREE]]
     schema = keys.schema.select(names)
@@ -29,6 +29,13 @@ def leaving_slots(keys: Keys, leaving: Leaving, names: Sequence[str]) -> np.ndar
         chosen: np.ndarray = slots[leaving.rows(keys.batch(slots), names)]
         return chosen
     at = [keys.schema.position(name) for name in names]
+    if not is_hashed(schema.kinds):
+        found = leaving.positions(stored[: keys.limit, at[0]])
+        if not len(unused):
+            return found
+        live = np.ones(keys.limit, np.bool_)
+        live[unused] = False
+        return found[live[found]]
     columns = tuple([np.ascontiguousarray(stored[: keys.limit, each]).view(keys.schema.dtypes[each]) for each in at])
     heaps = keys.columns(np.zeros(0, np.int64))[1]
     heaps = tuple([heaps[each] for each in at]) if schema.has_text else ()

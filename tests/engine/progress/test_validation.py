@@ -82,6 +82,15 @@ def test_a_message_does_not_support_its_like(validator: Validator) -> None:
         validator.check_batch({(BODY, (0, 0)): 2}, {})
 
 
+def test_a_message_that_waits_supports_what_is_beyond_it_and_not_its_like(validator: Validator) -> None:
+    validator.check_batch({(FIRST, (0, 0)): -1}, {})
+    validator.received(BODY, (0, 0))
+    waiting = {(BODY, (0, 0)): 1}
+    validator.check_batch({(BACK, (0, 1)): 1}, waiting)
+    with pytest.raises(BrokenInvariant, match=r"add 1 at body, time \(0, 0\)"):
+        validator.check_batch({(BODY, (0, 0)): 1}, waiting)
+
+
 def test_what_is_taken_and_sent_again_needs_support_too(validator: Validator) -> None:
     """A message consumed and an equal one sent leave no trace in the batch, but the sending is seen all the same."""
     validator.check_batch({(FIRST, (0, 0)): -1, (FIRST, (2, 0)): 1, (BODY, (0, 0)): 1}, {})
