@@ -27,11 +27,12 @@ from tokenring.engine.progress.pool import release_regions
 from tokenring.engine.progress.propagation import become_eager, current_frontier, propagate
 from tokenring.engine.progress.table_entries import TableEntries
 from tokenring.engine.progress.tables import GraphTables, Tables
-from tokenring.engine.times import COMPLETE, Time, coordinates, from_coordinates
+from tokenring.engine.times import COMPLETE, Time, coordinates
 from tokenring.shm.kernels import address_of
 
 # What Python reads and writes at every step goes by the word: that is the quicker way.
 _LOCATION_WORDS, _FRONTIER = words_of(LOCATION), word_of(LOCATION, "frontier")
+_CHAIN_REGION, _CHAIN_COUNT = word_of(LOCATION, "chain_region"), word_of(LOCATION, "chain_count")
 _OPERATOR_WORDS = words_of(OPERATOR)
 _HOLDING, _IS_LAZY = word_of(OPERATOR, "holding"), word_of(OPERATOR, "is_lazy")
 
@@ -229,16 +230,19 @@ class Tracker:
     def nested_frontier(self, target: int) -> list[Any]:
         """A frontier in a dataflow with nested scopes: its elements, times of the location's depth; empty if complete.
         """
-        row = self.tables.locations[target]
-        if row["frontier"] < 0:
+        tables, at = self.tables, target * _LOCATION_WORDS
+        if tables.location_view[at + _FRONTIER] < 0:
             self._compute_frontier(target)
-        if not row["chain_count"]:
+        count = tables.location_view[at + _CHAIN_COUNT]
+        if not count:
             return []
-        graph = self.tables.graph_of(target)
+        graph = tables.graph_of(target)
         depth = graph.depths[target - graph.first]
-        chain, count = int(row["chain_region"]), int(row["chain_count"])
-        flat = self.tables.pool[chain : chain + count * COORDINATES].tolist()
-        return [from_coordinates(tuple(flat[i : i + depth])) for i in range(0, len(flat), COORDINATES)]
+        chain = tables.location_view[at + _CHAIN_REGION]
+        flat = tables.pool[chain : chain + count * COORDINATES].tolist()
+        if depth == 1:
+            return flat[::COORDINATES]
+        return [tuple(flat[i : i + depth]) for i in range(0, len(flat), COORDINATES)]
 
     def frontier_elements(self, target: int) -> list[Any]:
         """A frontier as the list of its elements, in order, whatever the dataflow's times."""

@@ -28,7 +28,8 @@ class Antichain(Generic[T]):
     @classmethod
     def of_incomparable(cls, elements: list[T], less_equal: Callable[[T, T], bool] = _default_order) -> Self:
         """An antichain of elements that are known to be one; the list is its own from now on."""
-        self = cls((), less_equal)
+        self = cls.__new__(cls)
+        self._less_equal = less_equal
         self._elements = elements
         return self
 

@@ -68,7 +68,7 @@ class Arranged:
             values[each] = str(other.schema.kind(each))
         data = Schema.of(values)
         schema = schema_of_updates(data, self.trace.depth)
-        builder = left.sealed.operator(name, Notify.ALWAYS)
+        builder = left.sealed.operator(name, Notify.ALWAYS if self.trace.depth == 1 else Notify.NEVER)
         builder.input(left.sealed, Pipeline())
         builder.input(right.sealed, Pipeline())
         pairs = builder.output(schema)

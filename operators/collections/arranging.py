@@ -61,12 +61,13 @@ def arranging(
 
         def logic(rows: InputPort, output: OutputPort) -> None:
             nonlocal pending
+            was_waiting = bool(pending)
             for reference, batch in rows:
                 if batch.rows:
                     pending.append(entering.table_of(batch))
                     rights.keep(reference)
-            if not pending:
-                return
+            if not was_waiting:
+                return  # what has just come is not finished while it counts as under way: it is run again when it is
             upper = elements_of(rows.frontier)
             if upper == trace.upper:
                 return

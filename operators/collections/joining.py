@@ -8,12 +8,21 @@ import numpy as np
 from tokenring.engine import InputPort, OperatorBuilder, OperatorContext, OutputPort, Schema, Stream, Token
 from tokenring.engine.compiled import Compiled
 from tokenring.operators.collections import compiled
-from tokenring.operators.collections.trace import Reader, Trace, batch_of
-from tokenring.operators.collections.updates import PAIR_WORDS, Spine, both, distinct_keys, elements_of, pair_some
+from tokenring.operators.collections.trace import Lag, Reader, Trace, batch_of
+from tokenring.operators.collections.updates import (
+    PAIR_WORDS,
+    Spine,
+    both,
+    distinct_keys,
+    elements_of,
+    pair_few,
+    pair_some,
+)
 from tokenring.operators.collections.words import with_keys
 
 _MOST_PAIRS = 1 << 14  # in a message
 _MOST_MESSAGES = 16  # in one run
+_FEW_ROWS, _FEW_PAIRS = 64, 256  # of a batch that is paired at once
 
 
 class _Work:
@@ -66,20 +75,37 @@ def _joining(
     def construct(context: OperatorContext, token: Token) -> Callable[..., None]:
         token.drop()
         works: deque[_Work] = deque()
+        lag = Lag()
 
-        def take(port: InputPort, reader: Reader, is_left: bool) -> None:
-            """Look the batches up that came on one side, in what was taken of the other."""
+        def take(port: InputPort, reader: Reader, is_left: bool, output: OutputPort) -> bool:
+            """Look the batches up that came on one side, in what was taken of the other; whether it is time to say
+            anew what is asked for at the earliest."""
             other, other_reader = (right, readers[1]) if is_left else (left, readers[0])
+            is_time = False
             for reference, batch in reader.take(port):
-                batch = with_keys(batch, nulls)
+                is_time |= lag.is_over(batch.shape[1])
+                if len(nulls):
+                    batch = with_keys(batch, nulls)
+                if not works and batch.shape[1] <= _FEW_ROWS:
+                    pairs = np.empty((len(schema), _FEW_PAIRS), np.int64)
+                    made = pair_few(
+                        other.spine.words, other.spine.least, other_reader.taken, left.keys, left.depth, is_left, batch,
+                        pairs,
+                    )  # fmt: skip
+                    if made >= 0:
+                        if made:
+                            output.give(reference, batch_of(schema, pairs[:, :made]))
+                        continue
                 work = _Work(left.keys, batch, is_left, other.spine, other_reader.taken, reference.retain())
                 works.append(work)
+            return is_time
 
         def logic(lefts: InputPort, rights: InputPort, output: OutputPort) -> None:
-            take(lefts, readers[0], True)
-            take(rights, readers[1], False)
-            readers[0].since = both(right.upper, elements_of(rights.frontier)) if right.upper else []
-            readers[1].since = both(left.upper, elements_of(lefts.frontier)) if left.upper else []
+            is_time = take(lefts, readers[0], True, output)
+            is_time |= take(rights, readers[1], False, output)
+            if is_time or left.depth == 1:
+                readers[0].since = both(right.upper, elements_of(rights.frontier)) if right.upper else []
+                readers[1].since = both(left.upper, elements_of(lefts.frontier)) if left.upper else []
             for _ in range(_MOST_MESSAGES):
                 if not works:
                     return

@@ -24,20 +24,16 @@ from tokenring.operators.collections.streams import schema_of_words
 from tokenring.operators.collections.trace import Reader, Trace
 from tokenring.operators.collections.updates import (
     DONE,
-    KEY,
-    LATER,
-    MADE,
     NEGATIVE,
-    NO_ROOM,
     TIME,
     TOTAL_WORDS,
     Sealed,
     as_table,
     both,
+    change_keys,
     distinct_keys,
     elements_of,
     least_times,
-    reduce_keys,
     split,
 )
 from tokenring.operators.collections.words import key_in_words
@@ -101,7 +97,7 @@ def build_reducing(
 
         builder.build_compiled(construct)
     else:
-        changes = partial(_by_kernel, name, data.select(data.names[: source.keys]), reduction)
+        changes = partial(_by_kernel, name, data.select(data.names[: source.keys]), source, target, reduction)
         builder.build(_reducing(source, target, reader, own, data, changes))
 
 
@@ -109,13 +105,16 @@ def build_reducing_by(
     builder: OperatorBuilder[Stream], source: Trace, target: Trace, data: Schema, changes: Changes
 ) -> None:
     """The same by Python code that says what changes."""
-    builder.build(_reducing(source, target, source.read(), target.read_all(), data, changes))
+    by_code = partial(_by_code, source, target, changes)
+    builder.build(_reducing(source, target, source.read(), target.read_all(), data, by_code))
 
 
 def _reducing(
-    source: Trace, target: Trace, reader: Reader, own: Reader, data: Schema, changes: Changes
+    source: Trace, target: Trace, reader: Reader, own: Reader, data: Schema,
+    changes: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]],
 ) -> Callable[[OperatorContext, Token], Callable[..., None]]:
-    """The operator's constructor."""
+    """The operator's constructor. changes: what changes at these keys and times (keys, coordinates, 1), as `Changes`
+    returns it, by what is not finished."""
     keys, depth = source.keys, source.depth
     schema = schema_of_words(data, depth)
     timed = [*range(keys), *range(source.data, source.data + depth)]  # a key, and a time at which it is looked at
@@ -139,7 +138,7 @@ def _reducing(
             asked_at = np.ones((keys + depth + 1, sum([part.shape[1] for part in taken]) + due.shape[1]), np.int64)
             np.concatenate([*taken, due[:-1]], axis=1, out=asked_at[:-1])
             if asked_at.shape[1]:
-                made, later = _changes(asked_at, frontier)
+                made, later = changes(asked_at, frontier)
                 if later.shape[1]:
                     waiting = Sealed.of(np.concatenate([waiting, later], axis=1)).words
                 pending = np.ascontiguousarray(waiting)
@@ -148,40 +147,37 @@ def _reducing(
             reader.since = own.since = upper
             rights.keep_only(least_times(pending, keys, depth))
 
-        def _changes(asked_at: np.ndarray, frontier: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            """What changes at these times of keys, as rows of `target`; and the times that are put off."""
-            table, rows = Sealed.of(asked_at)
-            asked, time_bounds = np.empty((keys, rows), np.int64), np.empty(rows + 1, np.int64)
-            count = int(distinct_keys(table, rows, keys, asked, time_bounds))
-            asked, time_bounds = np.ascontiguousarray(asked[:, :count]), time_bounds[: count + 1]
-            times = np.ascontiguousarray(table[keys:-1, :rows].T)
-            rows_now, bounds = source.spine.rows_of_keys(keys, asked)
-            before, before_bounds = target.spine.rows_of_keys(keys, asked)
-            return changes(Asked(asked, rows_now, bounds, before, before_bounds, times, time_bounds, frontier))
-
         return logic
 
     return construct
 
 
-def _by_kernel(name: str, key: Schema, reduction: Reduction, asked: Asked) -> tuple[np.ndarray, np.ndarray]:
+def _by_kernel(
+    name: str, key: Schema, source: Trace, target: Trace, reduction: Reduction, asked_at: np.ndarray,
+    frontier: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """What changes by one of the reductions that kernels know. key: the schema of the key."""
-    depth, rows = asked.times.shape[1], len(asked.times)
-    made = np.empty((1 + len(asked.before), 4 * rows + 64), np.int64)
-    later = np.empty((1 + depth, 4 * rows + 64), np.int64)
-    state = np.zeros(TIME + depth, np.int64)
-    while True:
-        status = reduce_keys(
-            asked.rows, asked.bounds, asked.before, asked.before_bounds, asked.times, asked.time_bounds, *reduction,
-            asked.frontier, made, later, state,
-        )  # fmt: skip
-        if status == DONE:
-            break
-        if status != NO_ROOM:
-            raise wrong_key(name, key, status, asked.keys[:, state[KEY]], state[TIME : TIME + depth].tolist())
-        made = np.concatenate([made, np.empty_like(made)], axis=1)
-        later = np.concatenate([later, np.empty_like(later)], axis=1)
-    made, later = made[:, : state[MADE]], later[:, : state[LATER]]
-    changes = np.concatenate([asked.keys[:, made[0]], made[1:]])
-    put_off = np.concatenate([asked.keys[:, later[0]], later[1:], np.ones((1, later.shape[1]), np.int64)])
-    return np.ascontiguousarray(changes), np.ascontiguousarray(put_off)
+    depth = source.depth
+    state = np.zeros(TIME + depth + 1 + source.keys, np.int64)
+    changes, put_off = change_keys(
+        source.spine.words, source.spine.least, target.spine.words, source.keys, asked_at, *reduction, frontier, state
+    )
+    if state[TIME + depth] != DONE:
+        status, time = int(state[TIME + depth]), state[TIME : TIME + depth].tolist()
+        raise wrong_key(name, key, status, state[TIME + depth + 1 :], time)
+    return changes, put_off
+
+
+def _by_code(
+    source: Trace, target: Trace, changes: Changes, asked_at: np.ndarray, frontier: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """What changes by Python code."""
+    keys = source.keys
+    table, rows = Sealed.of(asked_at)
+    asked, time_bounds = np.empty((keys, rows), np.int64), np.empty(rows + 1, np.int64)
+    count = int(distinct_keys(table, rows, keys, asked, time_bounds))
+    asked, time_bounds = np.ascontiguousarray(asked[:, :count]), time_bounds[: count + 1]
+    times = np.ascontiguousarray(table[keys:-1, :rows].T)
+    rows_now, bounds = source.spine.rows_of_keys(keys, asked)
+    before, before_bounds = target.spine.rows_of_keys(keys, asked)
+    return changes(Asked(asked, rows_now, bounds, before, before_bounds, times, time_bounds, frontier))

@@ -12,6 +12,24 @@ from tokenring.engine.times import COMPLETE, NestedTime
 from tokenring.operators.collections.updates import ALL, READ_SINCE, TAKEN, Sealed, Spine, least_of
 from tokenring.operators.collections.words import heaps_of
 
+_LAG_BATCHES, _LAG_ROWS = 16, 1 << 10
+
+
+class Lag:
+    """Lets what grows with the batches of a loop, which are many and mostly small, be done for some of them at once."""
+
+    def __init__(self) -> None:
+        self._batches = self._rows = 0
+
+    def is_over(self, rows: int) -> bool:
+        """Whether it is time, now that so many rows came."""
+        self._batches += 1
+        self._rows += rows
+        if self._batches < _LAG_BATCHES and self._rows < _LAG_ROWS:
+            return False
+        self._batches = self._rows = 0
+        return True
+
 
 class Reader:
     """One who looks up what a trace has: how many of its batches it has taken, and `since`, what it will ask for at the
@@ -61,6 +79,7 @@ class Trace:
         self.keys, self.data, self.depth = keys, data, depth
         self.spine = Spine(data, depth, folder)
         self.readers: list[Reader] = []
+        self._lag = Lag()  # of what readers may still tell apart
         self._upper: list[NestedTime] = [(0,) * depth]
 
     @property
@@ -103,7 +122,7 @@ class Trace:
 
     def seal(self, batch: Sealed) -> None:
         """Add a batch, which all readers see next."""
-        if self.depth > 1:
+        if self.depth > 1 and self._lag.is_over(batch.rows):
             since = least_of([time for reader in self.readers for time in reader.since])
             if since:  # else nobody asks any more
                 self.spine.compact(since)
@@ -126,11 +145,13 @@ def table_of(batch: Batch) -> np.ndarray:
     """A batch's columns as an int64 table (columns, rows)."""
     table = np.empty((len(batch.columns), batch.rows), np.int64)
     for column, words in zip(table, batch.columns, strict=True):
-        column[:] = words.view(np.int64)
+        column[:] = words if words.dtype == np.int64 else words.view(np.int64)
     return table
 
 
 def batch_of(schema: Schema, table: np.ndarray) -> Batch:
     """Columns of a table of canonical words as a batch."""
-    columns: Sequence[Any] = [column.view(dtype) for column, dtype in zip(table, schema.dtypes, strict=True)]
+    columns: Sequence[Any] = [
+        column if dtype == np.int64 else column.view(dtype) for column, dtype in zip(table, schema.dtypes, strict=True)
+    ]
     return Batch.wrap(schema, tuple(columns), table.shape[1], heaps_of(schema))

@@ -28,11 +28,7 @@ from tokenring.engine.compiled import (
 )
 from tokenring.operators.collections.compiled.blocks import Blocks, copy_of, merge_on
 from tokenring.operators.collections.updates import (
-    ALL,
     DATA,
-    KEY,
-    MADE,
-    NO_ROOM,
     READ_SINCE,
     SPINE_WORDS,
     TAKEN,
@@ -41,12 +37,9 @@ from tokenring.operators.collections.updates import (
     UPPER,
     Spine,
     add_block,
-    consolidate,
-    distinct_keys,
+    change_keys,
     new_block,
     reader_of,
-    reduce_keys,
-    rows_of_keys,
     seal_block,
 )
 from tokenring.operators.collections.updates import DONE as ALL_DONE
@@ -54,7 +47,7 @@ from tokenring.operators.collections.words import KIND_WORDS
 from tokenring.operators.mechanisms import drop_first
 
 # Words of the state. SOURCE, TARGET: where the spines' words are; SOURCE_READER, TARGET_READER: who reads them. KEYS:
-# how many columns are keys. WHAT, MOST, TOTALS, TOTAL_COUNT, KINDS: as `reduce_keys` has it. WORK, ROWS, AT, HELD: what
+# how many columns are keys. WHAT, MOST, TOTALS, TOTAL_COUNT, KINDS: as `change_keys` has it. WORK, ROWS, AT, HELD: what
 # is left to be looked at of a large batch: a block of keys and times, its rows, those that were looked at, its token.
 # WRONG: the address of KEYS words for the key of an error. LEAST: what earlier times of the source are taken for.
 (
@@ -66,40 +59,6 @@ _AT_ONCE = 1 << 13  # rows of a batch that are looked at in one run, and those o
 
 
 @kernel
-def _changes(state, asked, number, table, rows, time_bounds):  # type: ignore[no-untyped-def]
-    """How the output of keys changes: (a table as the target has it, or why not, the words of `reduce_keys`)."""
-    keys = state[_KEYS]
-    source, target = words_at(state[_SOURCE], SPINE_WORDS), words_at(state[_TARGET], SPINE_WORDS)
-    times = np.empty((rows, 1), np.int64)
-    for row in range(rows):
-        times[row, 0] = table[keys, row]
-    here, bounds = rows_of_keys(source, state[_LEAST], ALL, keys, asked, number)
-    before, before_bounds = rows_of_keys(target, 0, ALL, keys, asked, number)
-    totals, outputs = table_at(state[_TOTALS], state[_TOTAL_COUNT], TOTAL_WORDS), target[DATA] - keys
-    kinds = table_at(state[_KINDS], source[DATA] - keys, KIND_WORDS)
-    frontier, later, progress = np.empty((0, 1), np.int64), np.empty((2, 0), np.int64), np.zeros(TIME + 1, np.int64)
-    made = np.empty((outputs + 3, 2 * rows + 16), np.int64)
-    while True:
-        status = reduce_keys(
-            here, bounds, before, before_bounds, times, time_bounds[: number + 1], state[_WHAT], state[_MOST], totals,
-            kinds, frontier, made, later, progress,
-        )  # fmt: skip
-        if status != NO_ROOM:
-            break
-        more = np.empty((len(made), 2 * made.shape[1]), np.int64)
-        more[:, : made.shape[1]] = made
-        made = more
-    count = progress[MADE]
-    changes = np.empty((keys + outputs + 2, count), np.int64)
-    for row in range(count):
-        for column in range(keys):
-            changes[column, row] = asked[column, made[0, row]]
-        for column in range(1, len(made)):
-            changes[keys + column - 1, row] = made[column, row]
-    return changes, status, progress
-
-
-@kernel
 def _look_at(world, me, state, looked_at, slot):  # type: ignore[no-untyped-def]
     """Send, and keep, the changes at some keys' times, the rows of a table (keys and a time, rows), with the right of a
     token: DONE or FAILED."""
@@ -107,20 +66,22 @@ def _look_at(world, me, state, looked_at, slot):  # type: ignore[no-untyped-def]
     with_ones = np.empty((keys + 2, rows), np.int64)
     with_ones[: keys + 1] = looked_at
     with_ones[keys + 1] = 1
-    table = np.empty_like(with_ones)
-    rows = consolidate(with_ones, table)
-    asked, time_bounds = np.empty((keys, rows), np.int64), np.empty(rows + 1, np.int64)
-    number = distinct_keys(table, rows, keys, asked, time_bounds)
-    changes, status, progress = _changes(state, asked, number, table, rows, time_bounds)
-    if status != ALL_DONE:
-        words_at(state[_WRONG], keys)[:] = asked[:, progress[KEY]]
-        fail(world, me, -1, status, progress[TIME], 0)
+    source, target = words_at(state[_SOURCE], SPINE_WORDS), words_at(state[_TARGET], SPINE_WORDS)
+    totals = table_at(state[_TOTALS], state[_TOTAL_COUNT], TOTAL_WORDS)
+    kinds = table_at(state[_KINDS], source[DATA] - keys, KIND_WORDS)
+    frontier, found = np.empty((0, 1), np.int64), np.zeros(TIME + 2 + keys, np.int64)
+    changes, _ = change_keys(
+        source, state[_LEAST], target, keys, with_ones, state[_WHAT], state[_MOST], totals, kinds, frontier, found
+    )
+    if found[TIME + 1] != ALL_DONE:
+        words_at(state[_WRONG], keys)[:] = found[TIME + 2 :]
+        fail(world, me, -1, found[TIME + 1], found[TIME], 0)
         return FAILED
     if changes.shape[1] > 0:
         address, rows = seal_block(changes)
         if rows > 0:
             send(world, me, slot, copy_of(world, me, address, changes.shape, rows), time_of_token(world, slot))
-        add_block(words_at(state[_TARGET], SPINE_WORDS), address, changes.shape[1], rows)
+        add_block(target, address, changes.shape[1], rows)
     return DONE
 
 

@@ -16,7 +16,7 @@ from tokenring.operators.collections.updates.exact_sums import (
 from tokenring.operators.collections.updates.finding import distinct_keys, rows_of_keys
 from tokenring.operators.collections.updates.folding import DONE, NEGATIVE, NO_ROOM, TOTAL_WORDS, totals_of_sums
 from tokenring.operators.collections.updates.frontiers import as_table, both, elements_of, least_of, least_times, split
-from tokenring.operators.collections.updates.pairing import PAIR_WORDS, pair_some
+from tokenring.operators.collections.updates.pairing import PAIR_WORDS, pair_few, pair_some
 from tokenring.operators.collections.updates.partial_totals import (
     FIRST_PART,
     HOW,
@@ -54,7 +54,7 @@ from tokenring.operators.collections.updates.reducing import (
     PARTS,
     TIME,
     TOTALS,
-    reduce_keys,
+    change_keys,
 )
 from tokenring.operators.collections.updates.replacing import NO_ROW, replace_rows, rows_after
 from tokenring.operators.collections.updates.sealed import Sealed
@@ -107,6 +107,7 @@ __all__ = [
     "add_word",
     "as_table",
     "both",
+    "change_keys",
     "columns_of",
     "consolidate",
     "consolidate_dealt",
@@ -118,9 +119,9 @@ __all__ = [
     "least_times",
     "most_parts",
     "new_block",
+    "pair_few",
     "pair_some",
     "reader_of",
-    "reduce_keys",
     "replace_rows",
     "rows_after",
     "rows_of_keys",

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine import TABLE, WORDS, int64, kernel
-from tokenring.engine.times import COMPLETE, Antichain, NestedTime, less_equal
+from tokenring.engine.times import COMPLETE, NestedTime
 from tokenring.operators.collections.updates.moments import may_come
 
 _ELEMENTS = 16  # of a frontier, more than most have
@@ -24,8 +24,21 @@ def elements_of(frontier: Any) -> list[NestedTime]:
 
 def least_of(times: Iterable[NestedTime]) -> list[NestedTime]:
     """Those that no other is less than or equal to."""
-    different = set(times)
-    return sorted(Antichain(different, less_equal)) if len(different) > 1 else list(different)
+    different = list(set(times))
+    if len(different) < 2:
+        return different
+    different.sort()  # what is less than or equal to a time comes before it
+    least: list[NestedTime] = []
+    for time in different:
+        for kept in least:
+            for mine, other in zip(kept, time, strict=True):
+                if mine > other:
+                    break
+            else:
+                break
+        else:
+            least.append(time)
+    return least
 
 
 def both(first: Iterable[NestedTime], second: list[NestedTime]) -> list[NestedTime]:
@@ -53,6 +66,8 @@ def mark_behind(updates, first, frontier, marks):  # type: ignore[no-untyped-def
 
 def split(updates: np.ndarray, first: int, frontier: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(the rows whose times are finished, the others): int64 tables of the same columns."""
+    if not updates.shape[1]:
+        return updates, updates
     marks = np.empty(updates.shape[1], np.int64)
     found = mark_behind(updates, first, frontier, marks)
     if found == len(marks):
@@ -94,6 +109,8 @@ def _put_least(updates, first, least):  # type: ignore[no-untyped-def]
 
 def least_times(updates: np.ndarray, first: int, depth: int) -> list[NestedTime]:
     """The least times of rows, in columns from `first` on."""
+    if updates.shape[1] < 2:
+        return [tuple(time) for time in updates[first : first + depth].T.tolist()]
     least, count = np.empty((_ELEMENTS, depth), np.int64), -1
     while (count := _put_least(updates, first, least)) < 0:
         least = np.empty((2 * len(least), depth), np.int64)

@@ -1,6 +1,9 @@
 """Pairs of updates with equal keys: at the least upper bound of their times, as often as both together."""
 
+import numpy as np
+
 from tokenring.engine import TABLE, WORDS, int64, kernel
+from tokenring.operators.collections.updates.finding import distinct_keys, rows_of_keys
 from tokenring.operators.collections.updates.reducing import KEY, MADE
 
 # Where a call goes on, behind the key and how many pairs were made: the row of it, the row of the other side.
@@ -49,3 +52,21 @@ def pair_some(asked, number, depth, is_left, mine, bounds, others, other_bounds,
         key += 1
     state[KEY], state[_ROW], state[_OTHER], state[MADE] = key, 0, 0, made
     return 0
+
+
+@kernel(int64(WORDS, int64, int64, int64, int64, int64, TABLE, TABLE))
+def pair_few(spine, least, before, keys, depth, is_left, batch, target):  # type: ignore[no-untyped-def]
+    """All pairs of a batch with what a spine has in the additions before one, as `rows_of_keys` and `pair_some` have
+    them; how many, -1 if there is no room for them in target."""
+    rows = batch.shape[1]
+    asked, bounds = np.empty((keys, rows), np.int64), np.empty(rows + 1, np.int64)
+    number = distinct_keys(batch, rows, keys, asked, bounds)
+    others, other_bounds = rows_of_keys(spine, least, before, keys, asked, number)
+    pairs = 0
+    for key in range(number):
+        pairs += (bounds[key + 1] - bounds[key]) * (other_bounds[key + 1] - other_bounds[key])
+    if pairs > target.shape[1]:
+        return -1
+    state = np.zeros(PAIR_WORDS, np.int64)
+    pair_some(asked, number, depth, is_left, batch[keys:], bounds, others, other_bounds, pairs, state, target)
+    return pairs

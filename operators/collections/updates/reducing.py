@@ -7,7 +7,8 @@ where times are partially ordered, at the least upper bounds of these with times
 
 import numpy as np
 
-from tokenring.engine import TABLE, WORDS, int64, kernel
+from tokenring.engine import TABLE, WORDS, int64, kernel, tuple_of
+from tokenring.operators.collections.updates.finding import distinct_keys, rows_of_keys
 from tokenring.operators.collections.updates.folding import (
     DONE,
     NO_ROOM,
@@ -17,7 +18,8 @@ from tokenring.operators.collections.updates.folding import (
     totals_of_rows,
 )
 from tokenring.operators.collections.updates.moments import may_come, with_bounds, with_bounds_of_earlier
-from tokenring.operators.collections.updates.sorting import add_up, precedes, sort_rows
+from tokenring.operators.collections.updates.parts import ALL
+from tokenring.operators.collections.updates.sorting import add_up, consolidate, precedes, sort_rows
 from tokenring.operators.collections.words import by_value
 
 # What is made of the rows of a key: one row of totals; each row that is there, once; its first rows; one row of totals
@@ -140,3 +142,57 @@ def reduce_keys(  # type: ignore[no-untyped-def]
         state[LATER] = put_off
     state[KEY] = len(bounds) - 1
     return DONE
+
+
+@kernel
+def _with_keys(asked, rows, target):  # type: ignore[no-untyped-def]
+    """Write rows that begin with the number of a key, that key in its place."""
+    keys = len(asked)
+    for row in range(target.shape[1]):
+        for column in range(keys):
+            target[column, row] = asked[column, rows[0, row]]
+        for column in range(1, len(rows)):
+            target[keys + column - 1, row] = rows[column, row]
+
+
+@kernel(tuple_of(TABLE, 2)(WORDS, int64, WORDS, int64, TABLE, int64, int64, TABLE, TABLE, TABLE, WORDS))
+def change_keys(  # type: ignore[no-untyped-def]
+    source, least, target, keys, asked_at, what, most, totals, kinds, frontier, state
+):
+    """How the output of keys changes, `target`'s rows, by what `source` has now, as `reduce_keys` finds it: updates
+    (keys, values, time, multiplicity), and the times that are not finished (keys, time, 1). asked_at: these keys and
+    times, in any order, the same; least: as `rows_of_keys` has it. state: (TIME + coordinates + 1 + keys,), zeros:
+    behind the time stands DONE, or what is wrong there, and then the key at which it is.
+    """
+    depth = len(asked_at) - keys - 1
+    table = np.empty_like(asked_at)
+    rows = consolidate(asked_at, table)
+    asked, time_bounds = np.empty((keys, rows), np.int64), np.empty(rows + 1, np.int64)
+    number = distinct_keys(table, rows, keys, asked, time_bounds)
+    times = np.empty((rows, depth), np.int64)
+    for row in range(rows):
+        for at in range(depth):
+            times[row, at] = table[keys + at, row]
+    here, bounds = rows_of_keys(source, least, ALL, keys, asked, number)
+    before, before_bounds = rows_of_keys(target, 0, ALL, keys, asked, number)
+    made, later = np.empty((1 + len(before), 2 * rows + 16), np.int64), np.empty((1 + depth, rows + 16), np.int64)
+    while True:
+        status = reduce_keys(
+            here, bounds, before, before_bounds, times, time_bounds[: number + 1], what, most, totals, kinds, frontier,
+            made, later, state,
+        )  # fmt: skip
+        if status != NO_ROOM:
+            break
+        more = np.empty((len(made), 2 * made.shape[1]), np.int64)
+        more_later = np.empty((1 + depth, 2 * later.shape[1]), np.int64)
+        more[:, : made.shape[1]], more_later[:, : later.shape[1]] = made, later
+        made, later = more, more_later
+    state[TIME + depth] = status
+    if status != DONE:
+        state[TIME + depth + 1 : TIME + depth + 1 + keys] = asked[:, state[KEY]]
+    changes = np.empty((keys + len(before), state[MADE]), np.int64)
+    put_off = np.empty((keys + depth + 1, state[LATER]), np.int64)
+    _with_keys(asked, made, changes)
+    _with_keys(asked, later, put_off[: keys + depth])
+    put_off[keys + depth] = 1
+    return changes, put_off
