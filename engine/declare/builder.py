@@ -118,7 +118,7 @@ class OperatorBuilder(Generic[Made_co]):
         come as nulls, which saves bringing them.
         """
         spec = self._spec
-        if any([summary is not None for summary in spec.summaries.values()]) or spec.closed:
+        if spec.summaries or spec.closed:
             raise GraphError(
                 f"operator {spec.name!r}: a compiled operator answers at the time of what came, so its outputs have no "
                 f"summaries; use build() with a Python logic, or declare them without"

@@ -98,8 +98,7 @@ class MigratingBuilder(OperatorBuilder[Any]):
         steering.number = builder.number
         builder.input(stream)
         builder.input(self._ready)
-        # Rows wait for what is ready in any case; so what holds that back need not hold back their end.
-        steered: Stream = builder.output(steering.schema, {1: None} if self._hears_of_ends else None)
+        steered: Stream = builder.output(steering.schema)
         placement = self._scope.kept(Placement)
 
         def asked() -> None:
@@ -110,6 +109,10 @@ class MigratingBuilder(OperatorBuilder[Any]):
             builder.build_compiled(lambda context: steering.compiled(mover.versions, asked), texts=True)
         else:
             builder.build(steering.constructor(mover.versions, asked))
+        if self._hears_of_ends:
+            # Rows wait for what is ready in any case, and F sends by what brought them: there is no way from the other
+            # input, which need not hold back their end. (Behind `build`, which knows not what a compiled one sends by.)
+            builder._spec.summaries[1, 0] = None
         return steered
 
     def output(
