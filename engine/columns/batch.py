@@ -11,6 +11,7 @@ from tokenring.engine.columns.kinds import Kind
 from tokenring.engine.columns.offered import columns_of, table_of
 from tokenring.engine.columns.schema import Schema
 from tokenring.engine.columns.strings import Strings, join_texts, lasts
+from tokenring.engine.columns.text_kernels import text_bytes
 from tokenring.engine.errors import SchemaError
 
 if TYPE_CHECKING:
@@ -171,6 +172,15 @@ class Batch:
 
         arrays = [self.arrow(name) for name in self.schema.names]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema.to_arrow())
+
+    @property
+    def row_bytes(self) -> int:
+        """What its rows take: 8 bytes a value, and its texts, one that repeats the one before it once."""
+        total = 8 * self.rows * len(self.columns)
+        if self.heaps:
+            kinds = zip(self.schema.kinds, self.columns, strict=True)
+            total += sum([int(text_bytes(words)) for kind, words in kinds if kind.is_text])
+        return total
 
     def _heap(self, position: int) -> np.ndarray | None:
         return self.heaps[position] if self.heaps else None

@@ -26,7 +26,7 @@ from tokenring.engine.compiled import (
 )
 
 ROWS, BYTES, TIMES = range(3)
-"""What is counted: rows, the bytes of their columns (8 a value, texts not counted), distinct times."""
+"""What is counted: rows, the bytes of their columns (8 a value, and the texts, where METERED), distinct times."""
 
 # MOST: of the unit, that may be in the region. QUOTA: so much of it may be let in in a generation here. METERED: so
 # much has come to the region's inputs from this worker in this generation. SHARES: entries. MANNER: see below. ASKED:

@@ -28,9 +28,12 @@ def limited(
 
     Rows are let into the region as fast as it works them off. `most` bounds, on each worker, what passes between its
     operators before all of it was empty once: rows (2^20 unless said otherwise), bytes of columns (32 MiB; 8 a value,
-    texts not counted), or distinct times that are let in (64). So a region that makes thousands of rows of one gets a
+    and the texts), or distinct times that are let in (64). So a region that makes thousands of rows of one gets a
     few at a time: first 2^-14 of `most`, then as many as what came of those before allows. What may not go in yet waits
     in front with its time, so that frontiers and answers are as without; messages may come in pieces.
+
+    Where one worker's rows become many on another, that one asks all to let in less; but not within a loop: there each
+    worker holds back by what it has itself sent within the region, and what becomes of its rows elsewhere is unbounded.
 
     Bounded are messages, not what operators keep: a window's rows are state, and hold nothing back. All that the region
     reads must be among `streams`, which are of one scope; sources lie outside. Streams that it returns, alone, in a
@@ -50,7 +53,7 @@ def limited(
             made = _each_stream(region(*entered), _leave)
         part.require_fed_by([stream.source for stream in entered], f"limited region {name!r}")
         if unit != TIMES:
-            part.put_before_inputs("meter", lambda schema: Meter(gate, schema, 8 * len(schema) if unit == BYTES else 1))
+            part.put_before_inputs("meter", lambda schema: Meter(gate, schema))
         if scope.depth == 1 and unit != TIMES:
             handles[1] = _keeper(entered, gate)
         handles[0] = part.under_way()

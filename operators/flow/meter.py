@@ -9,24 +9,40 @@ from tokenring.engine.compiled import (
     CompiledStage,
     address_of,
     alias_of,
+    column_of,
     entry,
     rows_of,
     wake_at,
     words_at,
     world_at,
 )
-from tokenring.operators.flow.gate import GATE_WORDS, KEEPER, KEEPER_IS_UP, LARGEST, LARGEST_NOW, METERED, MOST, Gate
+from tokenring.engine.raw import text_bytes
+from tokenring.operators.flow.gate import (
+    BYTES,
+    GATE_WORDS,
+    KEEPER,
+    KEEPER_IS_UP,
+    LARGEST,
+    LARGEST_NOW,
+    METERED,
+    MOST,
+    UNIT,
+    Gate,
+)
 
-_GATE, _WIDTH, _UNITS = range(STAGE_WORDS, STAGE_WORDS + 3)
+# TEXTS: how many columns of text there are whose bytes count; their positions stand behind it.
+_GATE, _WIDTH, _UNITS, _TEXTS = range(STAGE_WORDS, STAGE_WORDS + 4)
 
 
 @entry
 def _count(world, state):  # type: ignore[no-untyped-def]
     """Hand a message on as it is."""
-    words = words_at(state, _UNITS + 1)
+    words = words_at(state, _TEXTS + 1)
     message = words[STAGE_MESSAGE]
     gate = words_at(words[_GATE], GATE_WORDS)
     units = rows_of(message) * words[_UNITS]
+    for column in words_at(state, _TEXTS + 1 + words[_TEXTS])[_TEXTS + 1 :]:
+        units += text_bytes(column_of(message, column))
     gate[METERED] += units
     gate[LARGEST_NOW] = max(gate[LARGEST_NOW], units)
     gate[LARGEST] = max(gate[LARGEST], units)
@@ -37,17 +53,19 @@ def _count(world, state):  # type: ignore[no-untyped-def]
 
 
 class Meter:
-    """Counts rows that pass, `units` each, in a gate's words."""
+    """Counts rows that pass in a gate's words, or, where that counts bytes, those of their columns."""
 
-    def __init__(self, gate: Gate, schema: Schema, units: int) -> None:
+    def __init__(self, gate: Gate, schema: Schema) -> None:
         self._gate = gate
         self._view = gate.words.data
         self._width = len(schema)
-        self._units = units
+        self._in_bytes = bool(self._view[UNIT] == BYTES)
+        texts = [position for position, kind in enumerate(schema.kinds) if kind.is_text]
+        self._texts = texts if self._in_bytes else []
 
     def __call__(self, batch: Batch) -> Batch:
         view = self._view
-        units = batch.rows * self._units
+        units = batch.row_bytes if self._in_bytes else batch.rows
         view[METERED] += units
         if units > view[LARGEST_NOW]:
             view[LARGEST_NOW], view[LARGEST] = units, max(units, view[LARGEST])
@@ -58,8 +76,10 @@ class Meter:
 
     def compiled_stage(self) -> CompiledStage:
         """The same in the inner loop."""
-        state = np.zeros(_UNITS + 1, np.int64)
-        state[_GATE], state[_WIDTH], state[_UNITS] = address_of(self._gate.words), self._width, self._units
+        state = np.zeros(_TEXTS + 1 + len(self._texts), np.int64)
+        state[_GATE], state[_WIDTH], state[_TEXTS] = address_of(self._gate.words), self._width, len(self._texts)
+        state[_UNITS] = 8 * self._width if self._in_bytes else 1
+        state[_TEXTS + 1 :] = self._texts
         return CompiledStage(_count, state, (self._gate,))
 
 

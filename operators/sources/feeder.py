@@ -60,7 +60,7 @@ def feed(
                 clock.close()
                 return
             greatest = clock.send(output, *piece, late)
-            sent.add(8 * piece.batch.rows * len(schema), None if timing.column is None else greatest)
+            sent.add(piece.batch.row_bytes, None if timing.column is None else greatest)
 
         return logic
 

@@ -139,7 +139,7 @@ def from_callback(
                 output.give(token, batch)
             else:
                 clock.send(output, batch, None, place, late_output)
-            sent.add(8 * batch.rows * len(schema), None)
+            sent.add(batch.row_bytes, None)
             taken += 1
 
         return logic

@@ -14,7 +14,7 @@ _WAIT_NS = 100_000
 
 class Throttle:
     """At most so much of a source is sent, by each worker, before what is behind it has taken nearly all: `batches`
-    messages, and `size_bytes` of their columns (8 a value, texts not counted), or one message.
+    messages, and `size_bytes` of their columns (8 a value, and the texts), or one message.
 
     Sources of the library have one unless they are given another. It bounds what waits at operators' inputs behind the
     source, at whatever times, not what operators keep in state. One that `watch`es a probe besides counts a batch as

@@ -11,10 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engine.helpers import build, simulated
+from tests.operators.flow.test_limited import noted_gates
 from tests.operators.helpers import no_text_space
 from tokenring import operators
 from tokenring.engine import Batch, GraphError, InputPort, OutputPort, Schema, Scope, Stream, Token, UsageError, Worker
 from tokenring.operators import Tumbling, col, limited, no_op
+from tokenring.operators.flow import gate
 
 VALUE = Schema("value")
 NAMED = Schema("value", name="string")
@@ -127,6 +129,24 @@ def test_texts_pass(has_space: bool, workers: int) -> None:
 
     with no_text_space(not has_space):
         assert ran(declare, feed, workers, []) == sorted(3 * workers * rows)
+
+
+@pytest.mark.parametrize("has_space", [True, False])
+def test_bytes_of_texts_count(has_space: bool) -> None:
+    def declare(scope: Scope) -> tuple[list[Any], Stream]:
+        handle, stream = scope.new_input(NAMED)
+        return [handle], limited(stream, lambda s: operators.exchange(s, "value"), most=1 << 30, per="bytes")
+
+    rows = [(value, "x" * value) for value in range(50)]
+
+    def feed(handles: list[Any], worker: int) -> None:
+        handles[0].send({"value": [row[0] for row in rows], "name": [row[1] for row in rows]})
+        handles[0].close()
+
+    with no_text_space(not has_space), noted_gates() as gates:
+        assert ran(declare, feed, 1, []) == rows
+    metered = max(gates[0].view()["most"], gates[0].words[gate.METERED])
+    assert metered == 2 * (50 * 16 + sum(range(50))), "at the exchange, and at the exit"
 
 
 @settings(max_examples=8)
