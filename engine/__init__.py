@@ -18,6 +18,7 @@ if __name__ != "tokenring.engine":  # a second copy of all its modules, where th
 
 
 from tokenring.engine.background import RunningGroup
+from tokenring.engine.budget import require_memory
 from tokenring.engine.columns import (
     Batch,
     Kind,
@@ -186,6 +187,7 @@ __all__ = [
     "readonly",
     "text_equal",
     "text_hash",
+    "require_memory",
     "tuple_of",
     "void",
 ]

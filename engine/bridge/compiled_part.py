@@ -9,7 +9,7 @@ from tokenring.engine.bridge.compiled_inbox import CompiledInbox, KeptColumns
 from tokenring.engine.bridge.edge_rows import EdgeRows
 from tokenring.engine.bridge.labels import Labels
 from tokenring.engine.data import BurstEnd, DataPlane, Inbox, Receiver, RemoteChannel
-from tokenring.engine.errors import OperatorError, TokenError, TokenRingError
+from tokenring.engine.errors import MemoryBudgetError, OperatorError, TokenError, TokenRingError
 from tokenring.engine.graph import Compiled, OperatorSpec
 from tokenring.engine.native import (
     BURSTS,
@@ -181,7 +181,11 @@ class CompiledPart:
                 return
             if trouble != NEEDS_ROOM or compiled.make_room is None:
                 self._raise(operator, compiled)
-            compiled.make_room()
+            try:
+                compiled.make_room()
+            except MemoryBudgetError as error:
+                where = f"operator {operator.name!r} on worker {operator.runtime.index}"
+                raise MemoryBudgetError(f"{where}: {error}") from error
             self.before()
             try:
                 stopped = run_once(self.world.address, row)

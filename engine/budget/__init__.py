@@ -1,7 +1,7 @@
 """A budget of memory for a group: sources pause near it, and what cannot fit ends the run with a name."""
 
 from tokenring.engine.budget.pressure import Pressure, Verdict
-from tokenring.engine.budget.relief import Relief
+from tokenring.engine.budget.relief import Relief, require_memory
 from tokenring.engine.budget.sizes import bytes_of, in_words
 from tokenring.engine.budget.watching import LOOK_S, BudgetWatch, require_budget
 from tokenring.engine.budget.weights import Weight, weigh, weights
@@ -16,6 +16,7 @@ __all__ = [
     "bytes_of",
     "in_words",
     "require_budget",
+    "require_memory",
     "weigh",
     "weights",
 ]

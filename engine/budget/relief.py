@@ -1,6 +1,6 @@
 """A worker's side of a budget of memory: it shows that it comes round, has sources pause once it has grown by as much
 as the launcher allowed, gives back what it does not use when it is asked to, and ends the run when that is its part,
-with an error that names its heaviest operator.
+with an error that names its heaviest operator; or before one large allocation that would not fit.
 """
 
 import ctypes
@@ -8,7 +8,7 @@ import gc
 import os
 import sys
 from contextlib import suppress
-from time import monotonic_ns
+from time import monotonic_ns, sleep
 
 from tokenring.engine.budget.resident import OwnAnonymous, own_bytes
 from tokenring.engine.budget.sizes import in_words
@@ -20,12 +20,25 @@ from tokenring.shm.queues import set_flag
 
 _FIRST_BYTES = 8 * 2**20  # that a worker may grow by before the launcher has looked at it for the first time
 _BETWEEN_NS = 1_000_000  # looks at its own growth, some µs each
+_LARGE_BYTES = 16 * 2**20  # smaller ones are left to the looks
+_UNTIL_SEEN_S = 0.15  # until the launcher has looked twice
 _NAMED = 3
+_ROWS_BYTES = 2**12  # that are named as rows that wait: a queue without any takes something too
 _PART = 0.05  # of what a worker takes, which an operator keeps at least to be named
 CURE = (
     "give the run more (memory_bytes, --memory), or have operators keep less: windows, bounds of time, fewer keys, "
     "fewer columns"
 )
+
+_reliefs: list["Relief"] = []  # this process's, where it is a worker of a group with a budget
+
+
+def require_memory(size_bytes: int) -> None:
+    """To be called before so many bytes are taken at once, by an operator's table, say: MemoryBudgetError if the
+    group's budget cannot hold them. The engine puts the operator's name before it. Costs nothing below 16 MiB, and
+    nothing in a group without a budget."""
+    if size_bytes >= _LARGE_BYTES and _reliefs:
+        _reliefs[-1].require(size_bytes)
 
 
 class Relief:
@@ -44,6 +57,7 @@ class Relief:
         self._own = OwnAnonymous()
         self._first_bytes = self._own.bytes() + _FIRST_BYTES
         self._looks = self._given = self._next_ns = 0
+        _reliefs[:] = [self]
 
     def look(self) -> None:
         """Do what the launcher asks for. MemoryBudgetError if the run is to end, and this worker to say why."""
@@ -63,6 +77,23 @@ class Relief:
             if self._own.bytes() > (peek(self._allowed_address) or self._first_bytes):
                 set_flag(self._flags, self._short)  # the launcher may be late: it takes it back once it has looked
 
+    def require(self, size_bytes: int) -> None:
+        """See `require_memory`."""
+        if self._has_room(size_bytes):
+            return
+        give_back()
+        sleep(_UNTIL_SEEN_S)
+        if not self._has_room(size_bytes):
+            used, budget = in_words(peek(self._used_address)), in_words(self._budget_bytes)
+            who = _heaviest(self._inspection.index, weights(self._inspection.operators))
+            raise MemoryBudgetError(
+                f"it is to take {in_words(size_bytes)} more at once, where the run takes {used} of memory already, and "
+                f"its budget is {budget}: {who}; {CURE}"
+            )
+
+    def _has_room(self, size_bytes: int) -> bool:
+        return peek(self._used_address) + size_bytes <= self._budget_bytes
+
 
 def too_much(used_bytes: int, budget_bytes: int) -> str:
     """That the group takes more than its budget, or all but a rest of it."""
@@ -73,7 +104,8 @@ def _heaviest(worker: int, found: list[Weight]) -> str:
     if not found or found[0].bytes < _PART * own_bytes(os.getpid()):
         return f"most is kept on worker {worker}, by its program, or where no operator's state leads to it"
     first, *others = found
-    waiting = f" ({in_words(first.waiting_bytes)} of it rows that wait at its inputs)" if first.waiting_bytes else ""
+    rows_bytes = first.waiting_bytes
+    waiting = f" ({in_words(rows_bytes)} of it rows that wait at its inputs)" if rows_bytes >= _ROWS_BYTES else ""
     text = f"most is kept by operator {first.operator!r} on worker {worker}, {in_words(first.bytes)}{waiting}"
     more = [f"{one.operator!r} {in_words(one.bytes)}" for one in others[: _NAMED - 1] if one.bytes * 20 > first.bytes]
     return f"{text}, besides {' and '.join(more)}" if more else text

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tokenring.engine.data import NO_MESSAGES, InputPort, OutputPort, Runtime, raised_at
-from tokenring.engine.errors import GroupStopped, OperatorError, TokenRingError
+from tokenring.engine.errors import GroupStopped, MemoryBudgetError, OperatorError, TokenRingError
 from tokenring.engine.graph import Notify, identity_paths
 from tokenring.shm.errors import BrokenInvariant
 
@@ -79,6 +79,8 @@ class RunningOperator:
             self.logic(*self.ports)
         except (GroupStopped, BrokenInvariant, OperatorError, KeyboardInterrupt):
             raise  # an OperatorError: of a stateless operator, which it names
+        except MemoryBudgetError as error:
+            raise MemoryBudgetError(f"operator {self.name!r} on worker {self.runtime.index}: {error}") from error
         except TokenRingError as error:
             raise OperatorError(
                 f"operator {self.name!r} on worker {self.runtime.index}: "

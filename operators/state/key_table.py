@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tokenring.engine import require_memory
 from tokenring.operators.state.cells import (
     DENSE_AT,
     DENSE_BASE,
@@ -93,6 +94,7 @@ class KeyTable:
         rows = _FIRST_CELLS
         while FULL * rows <= FULL_OF * len(slots):
             rows *= 2
+        require_memory(8 * rows)
         self._cells = np.zeros(rows, np.int64)
         counts[HALF] = counts[SPLIT] = counts[SHRINKS] = 0
         fill(self._cells, self._meta, self._tags, slots)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tokenring.engine import COLUMN, WORDS, Batch, Schema, int64, kernel
+from tokenring.engine import COLUMN, WORDS, Batch, Schema, int64, kernel, require_memory
 from tokenring.engine.raw import LENGTH_MASK, address_of, copy_text
 from tokenring.operators.state.keys_kernels import move_texts
 from tokenring.operators.state.tables import grown
@@ -70,6 +70,7 @@ class RowStore:
     def _reserve(self, length: int) -> None:
         if self._used + length <= min(self._limit, len(self._heap)):
             return
+        require_memory(self._used + length)
         heap, at = np.empty(2 * (self._used + length), np.uint8), 0
         for stored, is_text in zip(self._columns, self._texts, strict=True):
             if is_text:

@@ -1,25 +1,31 @@
 """Tables that become longer: the arrays in which operators keep state by slot, as slots are handed out."""
 
+from math import prod
+
 import numpy as np
 
+from tokenring.engine import require_memory
 from tokenring.operators.state.reserved import in_place
 
 
 def grown(array: np.ndarray, length: int, fill: int | None = 0, axis: int = -1) -> np.ndarray:
     """`array` if `axis` (its last) is `length` long or more; otherwise at least twice as long, new places `fill`
     (None: anything, which leaves memory untouched that is not used yet; so does 0). The array given is not to be grown
-    again.
+    again. MemoryBudgetError where what is copied or filled at once does not fit into the group's budget.
     """
     before = array.shape[axis]
     if before >= length:
         return array
     shape = list(array.shape)
     shape[axis] = max(length, 2 * before)
+    filled_bytes = prod(shape) * array.itemsize - array.nbytes if fill else 0
     longer = in_place(array, shape) if axis == 0 or array.ndim == 1 else None
     if longer is not None:
         if fill:
+            require_memory(filled_bytes)
             longer[before:] = fill
         return longer
+    require_memory(array.nbytes + filled_bytes)
     if fill is None:
         longer = np.empty(shape, array.dtype)
     else:

@@ -29,6 +29,7 @@ from tokenring.engine import (
 from tokenring.engine.budget import Pressure, Verdict, require_budget, watching
 from tokenring.engine.budget.resident import own_bytes
 from tokenring.operators import Count, aggregate, collect
+from tokenring.operators.state import grown
 
 _MIB = 2**20
 _ROWS = Schema("key")
@@ -140,6 +141,31 @@ def test_state_that_does_not_fit_ends_the_run_with_the_name_of_who_keeps_it() ->
     text = str(raised.value)
     assert "most is kept by operator 'aggregate' on worker" in text
     assert "its budget is" in text and "memory_bytes, --memory" in text
+
+
+def test_a_table_that_cannot_grow_at_once_ends_the_run_before_it_does() -> None:
+    def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
+        token.drop()
+        stamps = np.full(5 * _MIB, -1)
+
+        def logic(rows: InputPort, output: OutputPort) -> None:
+            for _ in rows:
+                grown(stamps, 10 * len(stamps), -1)
+
+        return logic
+
+    def program(worker: Worker) -> None:
+        with worker.dataflow() as scope:
+            rows, stream = scope.new_input(_ROWS)
+            stream.unary("doubling", _ROWS, construct)
+        rows.send({"key": [1]})
+        worker.step_while(lambda: True)
+
+    with pytest.raises(MemoryBudgetError) as raised:
+        execute(program, config=_config(150 * _MIB, workers=1))
+    text = str(raised.value)
+    assert "operator 'doubling' on worker 0: it is to take 360 MiB more at once, where the run takes" in text
+    assert "most is kept by operator 'doubling' on worker 0, 40.0 MiB; give the run more (memory_bytes" in text
 
 
 def test_state_that_waits_for_time_to_pass_may_use_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
