@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tokenring.engine import Batch, Schema, SchemaError, require_memory
+from tokenring.engine import Batch, Schema, SchemaError
 from tokenring.engine.raw import address_of
 from tokenring.operators.state.arithmetic import MOST
 from tokenring.operators.state.cells import (
@@ -205,7 +205,6 @@ class Keys(KeyTable):
     def _compact(self) -> None:
         """Move the texts of live keys to a heap of their own. The old one stays with the batches that refer to it."""
         counts = self._counts
-        require_memory(counts[TEXT] - counts[DEAD])
         heap, at = np.empty(counts[TEXT] - counts[DEAD] + _FIRST_BYTES, np.uint8), 0
         live = self.live()
         for column in self._texts.tolist():
