@@ -122,6 +122,15 @@ def seal_pending(state):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def give_pending(state):  # type: ignore[no-untyped-def]
+    """All that is pending, in the block in which it was gathered, the caller's from now on: (its address, its room, how
+    many rows there are)."""
+    address, room, rows = state[PENDING], state[ROOM], state[ROWS]
+    state[PENDING], state[ROOM], state[ROWS], state[LEAST] = 0, 0, 0, _NEVER
+    return address, room, rows
+
+
+@kernel
 def take_finished(state, frontier):  # type: ignore[no-untyped-def]
     """Take the rows that are before the frontier out of those pending: a table of their own, int64 (columns, rows)."""
     rows, columns = state[ROWS], state[COLUMNS]

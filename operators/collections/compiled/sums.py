@@ -17,11 +17,23 @@ from tokenring.engine.compiled import (
     table_at,
     words_at,
 )
-from tokenring.operators.collections.compiled.pending import COLUMNS, HELD, KINDS, PENDING_WORDS
+from tokenring.operators.collections.compiled.pending import (
+    COLUMNS,
+    HELD,
+    KINDS,
+    PENDING,
+    PENDING_WORDS,
+    ROOM,
+    ROWS,
+    are_all_finished,
+    give_pending,
+    take_finished,
+)
 from tokenring.operators.collections.updates import DONE as ALL_DONE
 from tokenring.operators.collections.updates import (
     FIRST_PART,
     HOW,
+    LARGE,
     NO_SUM,
     PRESENT_PART,
     SUMMED,
@@ -46,15 +58,16 @@ from tokenring.operators.state import (
 # Words of the state, behind those of what is pending. KEY_COUNT: how many columns are keys. SUMMED_AT, SUMMED_COUNT;
 # TOTALS, TOTAL_COUNT: what is summed and what is made of it, as `to_parts` and `reduce_keys` have them. WIDTH: how many
 # sums a key has, at SUMS_AT by slot; STAMPS: by slot, the number of the time of its last change, NUMBER the one that is
-# looked at; SCRATCH: room for BLOCK rows. DUE: the block of finished rows, in order of their times, DUE_ROWS of them;
-# DUE_AT: where it goes on. TOUCHED: the block of the slots that change at the time, with what they had before,
-# TOUCHED_COUNT of them, of which SENT were sent. WRONG: the address of KEY_COUNT words for the key of an error.
-# LACKS_TEXTS: whether it is texts that have no room.
+# looked at; SCRATCH: room for BLOCK rows. DUE: the block of finished rows, in order of their times, DUE_ROWS of them
+# in room for DUE_ROOM; DUE_AT: where it goes on. TOUCHED: the block of the slots that change at the time, with what
+# they had before, TOUCHED_COUNT of them, of which SENT were sent. WRONG: the address of KEY_COUNT words for the key of
+# an error. LACKS_TEXTS: whether it is texts that have no room.
 (
     KEY_COUNT, SUMMED_AT, SUMMED_COUNT, TOTALS, TOTAL_COUNT, WIDTH, SUMS_AT, STAMPS, SCRATCH, DUE, DUE_ROWS, DUE_AT,
     TOUCHED, TOUCHED_COUNT, SENT, NUMBER, WRONG, LACKS_TEXTS,
-) = range(PENDING_WORDS, PENDING_WORDS + 18)  # fmt: skip
-NUMBERS = PENDING_WORDS + 18
+    DUE_ROOM,
+) = range(PENDING_WORDS, PENDING_WORDS + 19)  # fmt: skip
+NUMBERS = PENDING_WORDS + 19
 WORDS = NUMBERS + NUMBERS_WORDS
 BLOCK = 1 << 10
 _SLOTS, _FRESH, _FRESH_ROWS, _WANTED, SOURCES = range(5)  # rows of the scratch
@@ -64,7 +77,7 @@ _AT_ONCE = 1 << 16  # rows and keys in one run
 
 @kernel
 def _due(state):  # type: ignore[no-untyped-def]
-    return table_at(state[DUE], state[COLUMNS], state[DUE_ROWS])
+    return table_at(state[DUE], state[COLUMNS], state[DUE_ROOM])
 
 
 @kernel
@@ -79,17 +92,36 @@ def _sums(state):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def begin_due(state, finished):  # type: ignore[no-untyped-def]
-    """Have finished rows looked at, in order of their times."""
-    columns, rows = finished.shape
-    state[DUE], state[DUE_ROWS], state[DUE_AT] = new_block(columns, rows), rows, 0
-    state[TOUCHED], state[TOUCHED_COUNT], state[SENT] = new_block(1 + state[WIDTH], rows), 0, 0
-    state[NUMBER] += 1
-    due, times = _due(state), finished[columns - 2]
+def _is_in_order(times, rows):  # type: ignore[no-untyped-def]
     is_in_order = True
     for row in range(1, rows):
         is_in_order &= times[row - 1] <= times[row]
-    if is_in_order:
+    return is_in_order
+
+
+@kernel
+def _begin(state):  # type: ignore[no-untyped-def]
+    state[DUE_AT] = state[SENT] = state[TOUCHED_COUNT] = 0
+    state[TOUCHED] = new_block(1 + state[WIDTH], state[DUE_ROWS])
+    state[NUMBER] += 1
+
+
+@kernel
+def begin_due(state, frontier):  # type: ignore[no-untyped-def]
+    """Have the rows that are before the frontier looked at, in order of their times. Of many, which all are and are in
+    order, no copy is made: to touch so much new memory costs more than to add them up."""
+    if state[ROWS] >= LARGE and are_all_finished(state, frontier):
+        times = table_at(state[PENDING], state[COLUMNS], state[ROOM])[state[COLUMNS] - 2]
+        if _is_in_order(times, state[ROWS]):
+            state[DUE], state[DUE_ROOM], state[DUE_ROWS] = give_pending(state)
+            _begin(state)
+            return
+    finished = take_finished(state, frontier)
+    columns, rows = finished.shape
+    state[DUE], state[DUE_ROOM], state[DUE_ROWS] = new_block(columns, rows), rows, rows
+    _begin(state)
+    due, times = _due(state), finished[columns - 2]
+    if _is_in_order(times, rows):
         due[:] = finished
         return
     by_time, order = np.empty((1, rows), np.int64), np.empty(rows, np.int64)

@@ -11,15 +11,7 @@ import numpy as np
 from tokenring.engine import Schema
 from tokenring.engine.compiled import DONE, NEEDS_ROOM, Compiled, address_of, entry, frontier_at, state_of
 from tokenring.operators.collections.compiled.blocks import Blocks
-from tokenring.operators.collections.compiled.pending import (
-    LEAST,
-    PENDING,
-    ROWS,
-    begin_pending,
-    gather_all,
-    hold_least,
-    take_finished,
-)
+from tokenring.operators.collections.compiled.pending import LEAST, PENDING, ROWS, begin_pending, gather_all, hold_least
 from tokenring.operators.collections.compiled.sums import (
     BLOCK,
     DUE,
@@ -59,7 +51,7 @@ def total(world, me):  # type: ignore[no-untyped-def]
             frontier = frontier_at(world, me, 0)
             if state[ROWS] == 0 or frontier <= state[LEAST]:
                 return DONE
-            begin_due(state, take_finished(state, frontier))
+            begin_due(state, frontier)
         status = go_on_with_due(world, me, state)
         if status != DONE:
             return status
