@@ -118,11 +118,20 @@ def column_to(kind: Kind, words: np.ndarray, heap: np.ndarray | None) -> Any:
 
     if heap is not None:
         return text_array(words, heap, kind.name == "string")
-    mask = kind.nulls(words) if kind.nullable else None
-    if kind.name == "bool":
-        return pa.array(words == 1, pa.bool_(), mask=mask)
-    values = words.view("datetime64[ns]") if kind.name == "timestamp" else words
-    return pa.array(values, arrow_type(kind), mask=mask)
+    is_timestamp = kind.name == "timestamp"
+    nulls = kind.nulls(words) if kind.nullable else np.isnat(words.view("datetime64[ns]")) if is_timestamp else None
+    validity, count = (None, 0) if nulls is None else _validity(nulls)
+    values = np.packbits(words == 1, bitorder="little") if kind.name == "bool" else np.ascontiguousarray(words)
+    return pa.Array.from_buffers(arrow_type(kind), len(words), [validity, pa.py_buffer(values)], count)
+
+
+def _validity(nulls: np.ndarray) -> tuple[Any, int]:
+    """The bits that say which values are there, None if all are, and how many are null. Not by `pa.array`, which loads
+    pandas when it first sees an array of numpy: that takes a second."""
+    import pyarrow as pa
+
+    count = int(np.count_nonzero(nulls))
+    return (pa.py_buffer(np.packbits(~nulls, bitorder="little")) if count else None), count
 
 
 def text_array(words: np.ndarray, heap: np.ndarray, is_text: bool) -> Any:
@@ -132,8 +141,6 @@ def text_array(words: np.ndarray, heap: np.ndarray, is_text: bool) -> Any:
     offsets = np.empty(len(words) + 1, np.int64)
     data = np.empty(lay_out(words, 0, offsets, 0), np.uint8)
     lay_out(words, heap_address(heap), offsets, heap_address(data))
-    nulls = words < 0
-    count = int(np.count_nonzero(nulls))
-    validity = pa.array(~nulls).buffers()[1] if count else None
+    validity, count = _validity(words < 0)
     kind = pa.large_string() if is_text else pa.large_binary()
     return pa.Array.from_buffers(kind, len(words), [validity, pa.py_buffer(offsets), pa.py_buffer(data)], count)
