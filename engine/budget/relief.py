@@ -114,6 +114,11 @@ def _heaviest(worker: int, found: list[Weight]) -> str:
 def give_back() -> None:
     """Find garbage, and give the system back what allocators keep for later."""
     gc.collect()
+    trim_allocators()
+
+
+def trim_allocators() -> None:
+    """Give the system back what allocators keep for later."""
     arrow = sys.modules.get("pyarrow")
     with suppress(Exception):
         if arrow is not None:

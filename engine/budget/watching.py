@@ -13,7 +13,7 @@ from threading import Event, Thread
 from time import monotonic
 
 from tokenring.engine.budget.pressure import Pressure, Verdict
-from tokenring.engine.budget.relief import CURE, too_much
+from tokenring.engine.budget.relief import CURE, too_much, trim_allocators
 from tokenring.engine.budget.resident import Taken, anonymous_bytes
 from tokenring.engine.budget.sizes import in_words
 from tokenring.engine.errors import ConfigError, MemoryBudgetError
@@ -38,7 +38,12 @@ _LEAST_BYTES = 8 * 2**20  # that state and rows are to have, for each worker
 
 def require_budget(budget_bytes: int, layout: Layout) -> int:
     """What a group takes before any row is: segment, launcher, interpreters. ConfigError where the budget cannot hold
-    that and a little more."""
+    that and a little more.
+
+    What this process's allocators keep for later goes back to the system first: forked workers would keep their rows in
+    copies of those pages, which no count of their own shows.
+    """
+    trim_allocators()
     workers, launcher = layout.workers, anonymous_bytes(os.getpid())
     fixed = layout.total_bytes + launcher + workers * _A_WORKER_BYTES
     least = fixed + workers * _LEAST_BYTES
