@@ -5,13 +5,35 @@ it when its process ends, however that is.
 """
 
 from tokenring.engine import kernel
-from tokenring.engine.compiled import allocate, deallocate, map_file, release_in_file, reserve_in_file, unmap
+from tokenring.engine.compiled import (
+    allocate,
+    deallocate,
+    map_file,
+    release_in_file,
+    reserve_in_file,
+    table_at,
+    unmap,
+    words_at,
+)
 
 _MAPPED_BYTES = 1 << 20  # smaller blocks are not worth a mapping
 _GRAIN_BYTES = 1 << 16  # no system has larger pages
 # Words of a file: its descriptor, -1 for none; where the next block begins; how many bytes are mapped.
 FILE, NEXT, MAPPED = range(3)
 FILE_WORDS = 3
+
+
+@kernel
+def lent_table(table):  # type: ignore[no-untyped-def]
+    """A view of a table that counts no references; valid as long as the caller's caller has the table. To count one
+    takes an atomic instruction each time that an array is passed on, which is most of what a row costs."""
+    return table_at(table.ctypes.data, table.shape[0], table.shape[1])
+
+
+@kernel
+def lent_words(words):  # type: ignore[no-untyped-def]
+    """The same of words."""
+    return words_at(words.ctypes.data, len(words))
 
 
 @kernel

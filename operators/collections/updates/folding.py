@@ -41,6 +41,15 @@ def _is_sum(operation):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def room_of_totals(totals):  # type: ignore[no-untyped-def]
+    """How many words `totals_of_rows` and `totals_of_parts` work with."""
+    most = 0
+    for total in range(len(totals)):
+        most = max(most, totals[total, COLUMN], totals[total, PRESENT])
+    return max(len(totals) * (1 + _width(totals)), most + _width(totals))
+
+
+@kernel
 def _width(totals):  # type: ignore[no-untyped-def]
     """How many parts the widest sum has."""
     width = INTEGER_PARTS
@@ -61,12 +70,15 @@ def _finished(totals, total, word, present):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def totals_of_rows(rows, order, values, time, totals, kinds, target):  # type: ignore[no-untyped-def]
+def totals_of_rows(rows, order, values, time, totals, kinds, target, room):  # type: ignore[no-untyped-def]
     """One row of totals over what is there of a key's rows at a time: (how many rows are made, DONE or what is wrong).
-    """
+    order: the key's rows by their words; room: `room_of_totals` words."""
     last, there, i, width = len(rows) - 1, np.int64(0), 0, _width(totals)
-    present, sums = np.zeros(len(totals), np.int64), np.zeros(len(totals) * width, np.int64)
-    target[: len(totals), 0] = 0
+    present, sums = room[: len(totals)], room[len(totals) :]
+    for at in range(len(totals) * (1 + width)):
+        room[at] = 0
+    for total in range(len(totals)):
+        target[total, 0] = 0
     while i < len(order):
         first, count = order[i], np.int64(0)
         while i < len(order) and precedes(rows, order[i], rows, first, 0, values) == 0:
@@ -107,13 +119,12 @@ def totals_of_rows(rows, order, values, time, totals, kinds, target):  # type: i
 
 
 @kernel
-def totals_of_parts(rows, time, totals, target):  # type: ignore[no-untyped-def]
-    """One row of totals of which a key's rows are the parts: (how many rows are made, DONE or what is wrong)."""
-    last, most = len(rows) - 1, 0
-    for total in range(len(totals)):
-        most = max(most, totals[total, COLUMN], totals[total, PRESENT])
-    added = np.zeros(most + _width(totals), np.int64)
-    for row in range(rows.shape[1]):
+def totals_of_parts(rows, start, stop, time, totals, target, room):  # type: ignore[no-untyped-def]
+    """One row of totals of which a key's rows, start..stop, are the parts: (how many rows are made, DONE or what is
+    wrong). room: `room_of_totals` words."""
+    last, added = len(rows) - 1, room
+    added[:] = 0
+    for row in range(start, stop):
         if rows[0, row] < len(added) and is_before(rows, row, 1, time):
             added[rows[0, row]] += rows[last, row]
     return totals_of_sums(added, totals, target)

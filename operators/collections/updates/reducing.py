@@ -8,11 +8,13 @@ where times are partially ordered, at the least upper bounds of these with times
 import numpy as np
 
 from tokenring.engine import TABLE, WORDS, int64, kernel, tuple_of
+from tokenring.operators.collections.updates.blocks import lent_table, lent_words
 from tokenring.operators.collections.updates.finding import distinct_keys, rows_of_keys
 from tokenring.operators.collections.updates.folding import (
     DONE,
     NO_ROOM,
     is_before,
+    room_of_totals,
     rows_there,
     totals_of_parts,
     totals_of_rows,
@@ -61,35 +63,43 @@ def _added_up(changes, there, outputs, net):  # type: ignore[no-untyped-def]
     return add_up(some, ranks, net, 0)
 
 
-@kernel(int64(TABLE, WORDS, TABLE, WORDS, TABLE, WORDS, int64, int64, TABLE, TABLE, TABLE, TABLE, TABLE, WORDS))
-def reduce_keys(  # type: ignore[no-untyped-def]
-    rows, bounds, before, before_bounds, times, time_bounds, what, most, totals, kinds, frontier, made, later, state
-):
-    """For each key, from key state[KEY] on, the changes of its output: written behind state[MADE] rows of `made`
-    (number of the key, output words, time, multiplicity); and the times that are not finished, behind state[LATER] rows
-    of `later` (number of the key, time). Returns DONE, or why it stopped at key state[KEY]; if it is not as it may be,
-    at the time that stands from state[TIME] on.
+@kernel
+def _order_of_key(rows, start, stop, values, what, is_downwards, kinds, room):  # type: ignore[no-untyped-def]
+    """The numbers of a key's rows in order of their words, of the first rows by value; in `room`, if that is enough."""
+    count = stop - start
+    if count > len(room):
+        room = np.empty(2 * count, np.int64)
+    order, is_in_order = room[:count], what != FIRST or count == 1
+    for i in range(count):
+        order[i] = start + i
+        is_in_order &= i == 0 or precedes(rows, start + i - 1, rows, start + i, 0, values) <= 0
+    if not is_in_order and what != PARTS:  # which are added up as they come
+        mine = rows[:, start:stop].copy()
+        sort_rows(by_value(mine, values, kinds, is_downwards) if what == FIRST else mine, values, order)
+        for i in range(count):
+            order[i] += start
+    return order, room
 
-    rows: all updates of the keys (values, time, multiplicity), those of key i at bounds[i]..bounds[i + 1]; before: the
-    same of their output so far; times: (times, coordinates), at which each key is to be looked at, rising, those of key
-    i at time_bounds[i]..; what: TOTALS or PARTS with `totals`, (totals, TOTAL_WORDS), EACH, or FIRST with `most` rows,
-    the last where that is less than 0; kinds: of the values, as `kinds_table` has them; frontier: (elements,
-    coordinates).
-    """
+
+@kernel
+def _reduce_keys(  # type: ignore[no-untyped-def]
+    rows, bounds, before, before_bounds, times, time_bounds, what, most, totals, kinds, frontier, made, later, state,
+    changes, net, some, order_room, sums,
+):  # fmt: skip
+    """`reduce_keys`, with room for what one key takes, most of the time: it grows."""
     depth = times.shape[1]
     values, outputs = len(rows) - depth - 1, len(before) - depth - 1
-    changes = np.empty((outputs + 1, 16), np.int64)
-    net = np.empty_like(changes)
     for key in range(state[KEY], len(bounds) - 1):
         state[KEY] = key
         start, stop = bounds[key], bounds[key + 1]
         first, last = before_bounds[key], before_bounds[key + 1]
         count = time_bounds[key + 1] - time_bounds[key]
-        some = np.empty((max(count, 4), depth), np.int64)
-        some[:count] = times[time_bounds[key] : time_bounds[key + 1]]
-        mine = rows[:, start:stop].copy()
-        order = np.empty(stop - start, np.int64)
-        sort_rows(by_value(mine, values, kinds, most < 0) if what == FIRST else mine, values, order)
+        if count > len(some):
+            some = np.empty((2 * count, depth), np.int64)
+        for row in range(count):
+            for coordinate in range(depth):
+                some[row, coordinate] = times[time_bounds[key] + row, coordinate]
+        order, order_room = _order_of_key(rows, start, stop, values, what, most < 0, kinds, order_room)
         begun, put_off = state[MADE], state[LATER]
         number = 0
         while number < count:
@@ -114,11 +124,11 @@ def reduce_keys(  # type: ignore[no-untyped-def]
                 changes = np.empty((outputs + 1, 2 * most_changes), np.int64)
                 net = np.empty_like(changes)
             if what == PARTS:
-                there, wrong = totals_of_parts(mine, time, totals, changes)
+                there, wrong = totals_of_parts(rows, start, stop, time, totals, changes, sums)
             elif what == TOTALS:
-                there, wrong = totals_of_rows(mine, order, values, time, totals, kinds, changes)
+                there, wrong = totals_of_rows(rows, order, values, time, totals, kinds, changes, sums)
             else:
-                there, wrong = rows_there(mine, order, values, time, most, changes)
+                there, wrong = rows_there(rows, order, values, time, most, changes)
             if wrong != DONE:
                 for at in range(depth):
                     state[TIME + at] = time[at]
@@ -142,6 +152,35 @@ def reduce_keys(  # type: ignore[no-untyped-def]
         state[LATER] = put_off
     state[KEY] = len(bounds) - 1
     return DONE
+
+
+@kernel(int64(TABLE, WORDS, TABLE, WORDS, TABLE, WORDS, int64, int64, TABLE, TABLE, TABLE, TABLE, TABLE, WORDS))
+def reduce_keys(  # type: ignore[no-untyped-def]
+    rows, bounds, before, before_bounds, times, time_bounds, what, most, totals, kinds, frontier, made, later, state
+):
+    """For each key, from key state[KEY] on, the changes of its output: written behind state[MADE] rows of `made`
+    (number of the key, output words, time, multiplicity); and the times that are not finished, behind state[LATER] rows
+    of `later` (number of the key, time). Returns DONE, or why it stopped at key state[KEY]; if it is not as it may be,
+    at the time that stands from state[TIME] on.
+
+    rows: all updates of the keys (values, time, multiplicity), those of key i at bounds[i]..bounds[i + 1]; before: the
+    same of their output so far; times: (times, coordinates), at which each key is to be looked at, rising, those of key
+    i at time_bounds[i]..; what: TOTALS or PARTS with `totals`, (totals, TOTAL_WORDS), EACH, or FIRST with `most` rows,
+    the last where that is less than 0; kinds: of the values, as `kinds_table` has them; frontier: (elements,
+    coordinates).
+    """
+    depth, outputs = times.shape[1], len(before) - times.shape[1] - 1
+    changes, net = np.empty((outputs + 1, 16), np.int64), np.empty((outputs + 1, 16), np.int64)
+    some, order = np.empty((4, depth), np.int64), np.empty(16, np.int64)
+    sums = np.empty(room_of_totals(totals), np.int64)
+    status = _reduce_keys(
+        lent_table(rows), lent_words(bounds), lent_table(before), lent_words(before_bounds), lent_table(times),
+        lent_words(time_bounds), what, most, lent_table(totals), lent_table(kinds), lent_table(frontier),
+        lent_table(made), lent_table(later), lent_words(state), lent_table(changes), lent_table(net), lent_table(some),
+        lent_words(order), lent_words(sums),
+    )  # fmt: skip
+    kept = len(changes) + len(net) + len(some) + len(order) + len(sums)  # they are there until here
+    return status if kept >= 0 else kept
 
 
 @kernel
