@@ -171,7 +171,8 @@ class Matcher:
         if self._ended[1 - side]:
             if side != self._unique:
                 return
-            if alone[side]:  # nobody looks there any more, but a second row is told all the same
+            # Nobody looks there any more, but a second row is told all the same; what is kept has a right elsewhere.
+            if alone[side] and self.changes is not None:
                 self._columns.require_one(side, batch, everything, self.sides[side].bar(slots, everything))
                 everything = everything[:0]
         elif alone[side] and len(rows if beside else slots):

@@ -2,7 +2,6 @@
 workers that do not answer.
 """
 
-import ctypes
 import os
 import threading
 import time
@@ -286,22 +285,3 @@ def test_what_forked_processes_share_is_counted_once() -> None:
 def test_the_watch_ends_with_the_group() -> None:
     execute(lambda worker: None, config=_config(60 * _MIB))
     assert not [thread for thread in threading.enumerate() if thread.name == "tokenring-memory"]
-
-
-def test_what_the_launcher_has_freed_is_given_back_before_it_forks() -> None:
-    """Workers would put rows into copies of those pages, which no count of their own shows."""
-    libc = ctypes.CDLL(None)
-    libc.malloc.restype = ctypes.c_void_p
-    libc.free.argtypes = [ctypes.c_void_p]
-    libc.memset.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t]
-    blocks = [libc.malloc(100_000) for _ in range(800)]  # less than what would be mapped for itself
-    for block in blocks:
-        libc.memset(block, 1, 100_000)
-    for block in blocks[:-1]:  # the last keeps the others from leaving at the heap's end
-        libc.free(block)
-    before = own_bytes(os.getpid())
-    try:
-        _budget(0)
-        assert own_bytes(os.getpid()) < before - 40 * _MIB
-    finally:
-        libc.free(blocks[-1])
