@@ -19,7 +19,7 @@ _SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "tokenring", "font.size": 8
 
 
 def draw_timelines(rows: list[Row]) -> bytes | None:
-    """The SVG: the greatest latency of each hundredth of a second; None without rows."""
+    """The SVG: the greatest latency of each twentieth of a second; None without rows."""
     import matplotlib
     from matplotlib.figure import Figure
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine import Config, Worker, execute
-from tokenring.nexmark.bench.migration.timeline import Timeline, duration_above_s, greatest_ms, quantiles_ms
+from tokenring.nexmark.bench.migration.timeline import Timeline, coarser, duration_above_s, greatest_ms, quantiles_ms
 from tokenring.nexmark.bench.sweeps import Row
 from tokenring.nexmark.measure import hiccups_ms
 from tokenring.nexmark.run import Measurements
@@ -121,7 +121,7 @@ def _moving_row(parts: list[dict[str, Any]]) -> Row:
         "bytes_moved": sum(part["bytes"] for part in parts),
         "memory_before_mb": sum(float(part["memory_mb"][: _at(part, moves[0][0])].max()) for part in timelines),
         "memory_moving_mb": sum(float(part["memory_mb"][_at(part, moves[0][0]) :].max()) for part in timelines),
-        "timeline": points,
+        "timeline": coarser(points),
         "moves_s": [[(began - start_ns) / 1e9, (ended - start_ns) / 1e9] for began, ended in moves],
     }
     for name, (began, ended) in zip(("away", "back"), moves, strict=True):

@@ -12,6 +12,7 @@ from tokenring.nexmark.measure import Histogram, anonymous_mb
 SLOT_NS = 10_000_000
 """Of the timeline."""
 _LOOK_MEMORY_EVERY = 5  # slots
+_DRAWN_SLOTS_A_S = 20
 
 
 class Timeline:
@@ -67,6 +68,15 @@ def greatest_ms(parts: list[dict[str, Any]], start_ns: int, end_ns: int) -> list
         if found is not None:
             points.append([(at_ns - start_ns) / 1e9, found])
     return points
+
+
+def coarser(timeline: list[list[float]]) -> list[list[float]]:
+    """The same for reports, in a fifth of the points: the greatest latency of each twentieth of a second."""
+    greatest: dict[int, float] = {}
+    for at_s, latency_ms in timeline:
+        slot = int(at_s * _DRAWN_SLOTS_A_S)
+        greatest[slot] = max(greatest.get(slot, 0.0), latency_ms)
+    return [[slot / _DRAWN_SLOTS_A_S, round(latency_ms, 3)] for slot, latency_ms in greatest.items()]
 
 
 def duration_above_s(timeline: list[list[float]], from_s: float, to_s: float, limit_ms: float) -> float:

@@ -11,7 +11,7 @@ import pytest
 from tests.nexmark.helpers import tokenring
 from tokenring.nexmark.bench.migration import draw_timelines, measured_key_count, render
 from tokenring.nexmark.bench.migration.moving import half_away
-from tokenring.nexmark.bench.migration.timeline import SLOT_NS, duration_above_s, greatest_ms, quantiles_ms
+from tokenring.nexmark.bench.migration.timeline import SLOT_NS, coarser, duration_above_s, greatest_ms, quantiles_ms
 from tokenring.nexmark.bench.rendering import machine
 from tokenring.nexmark.measure import BINS
 
@@ -37,6 +37,7 @@ def test_quantiles_and_timelines_are_of_the_slots_asked_for() -> None:
     timeline = greatest_ms([part], 0, 4 * SLOT_NS)
     assert [latency for _, latency in timeline] == [low, high, low]
     assert duration_above_s(timeline, 0.0, 1.0, low) == SLOT_NS / 1e9
+    assert coarser([*timeline, [0.06, 7.0]]) == [[0.0, round(high, 3)], [0.05, 7.0]]
 
 
 def test_half_of_the_keys_go_away_and_back() -> None:
