@@ -58,7 +58,7 @@ class Control:
         """Whether nothing moves any more: no rows come, or no operator has a key."""
         self._source: OperatorContext | None = None
         self._lead = 1
-        self._moved_ns = 0
+        self._moved_ns = self._reached = self._passed = 0  # of the last move of the token: when, where rows were, since
 
     def activate(self) -> None:
         """Let the source look."""
@@ -123,12 +123,14 @@ class Control:
 
     def _advance(self, token: Token, output: OutputPort, reached: Time) -> None:
         now_ns = monotonic_ns()
-        since_ns = now_ns - self._moved_ns
+        since_ns, passed = now_ns - self._moved_ns, reached - self._reached
         if since_ns < _SOON_NS:  # by so much that the next time is not so soon, as far as this one tells
-            self._lead = min(self._lead * min(2 * _SOON_NS // max(since_ns, 1), _MOST_GROWTH), MAX_TIME // _MOST_GROWTH)
+            least = min(passed, self._passed)  # so far rows come at once; twice, as one jump says nothing of their pace
+            growth = min(2 * _SOON_NS // max(since_ns, 1), _MOST_GROWTH)
+            self._lead = min(max(self._lead, least) * growth, MAX_TIME // _MOST_GROWTH)
         elif since_ns > _LATE_NS:
             self._lead = max(1, self._lead // 2)
-        self._moved_ns = now_ns
+        self._moved_ns, self._reached, self._passed = now_ns, reached, passed
         target = max(token.time, min(reached + 1 + self._lead, MAX_TIME))
         while self.scheduled and self.scheduled[0][0] <= target:
             time, moved = self.scheduled.popleft()
