@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tokenring.nexmark.bench.sweeps import ListCommand, Number
+from tokenring.nexmark.bench.sweeps import ExperimentCommand, Number
 from tokenring.nexmark.commands import MAX_WORKERS
 from tokenring.tools.system import STANDARD_OUTPUT, PathOption, at_work, require_writable
 
@@ -24,7 +24,7 @@ _WHOLE = {"scale": 1.0, "seconds": 3.0}
 
 
 @click.command(
-    cls=ListCommand,
+    cls=ExperimentCommand,
     short_help="Views kept up to date: changes a second and latency, by the size of epochs.",
     epilog=f"Workloads: {'; '.join(NAMES)}.",
 )

@@ -20,7 +20,7 @@ from tokenring.nexmark.bench.sweeps import (
     QUERIES,
     QUICK,
     SOURCES,
-    ListCommand,
+    ExperimentCommand,
     Number,
     chosen,
     said,
@@ -100,7 +100,7 @@ def bench() -> None:
 
 
 @bench.command(
-    cls=ListCommand,
+    cls=ExperimentCommand,
     short_help="Word count: latency by timestamp quantum, load and workers.",
     epilog=said("wordcount"),
 )
@@ -119,7 +119,7 @@ def wordcount(json_file: Path | None, quick: bool, **options: Any) -> int:
 
 
 @bench.command(
-    cls=ListCommand, short_help="Word count, weak scaling: a load that grows with the workers.", epilog=said("scaling")
+    cls=ExperimentCommand, short_help="Word count, weak scaling: load grows with workers.", epilog=said("scaling")
 )
 @_quanta
 @_many("--rate-per-worker", Number(0, MAX_RATE, min_open=True), "WORDS_PER_S", "Offered for each worker.")
@@ -136,7 +136,7 @@ def scaling(json_file: Path | None, quick: bool, **options: Any) -> int:
 
 
 @bench.command(
-    cls=ListCommand, short_help="A tick of time through idle operators, by their number.", epilog=said("chain")
+    cls=ExperimentCommand, short_help="A tick of time through idle operators, by their number.", epilog=said("chain")
 )
 @_many("--operators", click.IntRange(1, 100_000), "N", "Idle operators in the chain.")
 @_workers_and_more
@@ -151,7 +151,7 @@ def chain(json_file: Path | None, quick: bool, **options: Any) -> int:
 
 
 @bench.command(
-    cls=ListCommand, short_help="Many idle dataflows: a step, by their number and size.", epilog=said("idle")
+    cls=ExperimentCommand, short_help="Many idle dataflows: a step, by their number and size.", epilog=said("idle")
 )
 @_many("--dataflows", click.IntRange(1, 100_000), "N", "Dataflows in the group.  [default: 1000]")
 @_many(
@@ -181,7 +181,7 @@ def idle(
     return _conduct("idle", _idle_jobs(sweep), {"quick": quick, **sweep}, json_file)
 
 
-@bench.command(cls=ListCommand, short_help="Q4 and Q7: latency by rate and workers.", epilog=said("nexmark"))
+@bench.command(cls=ExperimentCommand, short_help="Q4 and Q7: latency by rate and workers.", epilog=said("nexmark"))
 @_input
 @_many("--query", click.Choice(QUERIES), "NAME", "q4, q7.")
 @_rate
@@ -199,7 +199,7 @@ def nexmark(json_file: Path | None, quick: bool, input_folder: Path | None, **op
         return _conduct("nexmark", jobs, {"quick": quick, **sweep}, json_file)
 
 
-@bench.command("all", cls=ListCommand, short_help="Every experiment, with its defaults.")
+@bench.command("all", cls=ExperimentCommand, short_help="Every experiment, with its defaults.")
 @_input
 @_workers
 @_quick

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tokenring.nexmark.bench.sweeps import ListCommand
+from tokenring.nexmark.bench.sweeps import ExperimentCommand
 from tokenring.nexmark.commands import MAX_WORKERS
 from tokenring.tools.system import STANDARD_OUTPUT, PathOption, at_work, require_writable
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _EVENTS = {False: 4e6, True: 5e4}
 
 
-@click.command(cls=ListCommand, short_help="Regions whose content is bounded: memory saved, time lost.")
+@click.command(cls=ExperimentCommand, short_help="Regions whose content is bounded: memory saved, time lost.")
 @click.option("--rounds", type=click.IntRange(1), metavar="N", help="With the bound and without.  [default: 5]")
 @click.option(
     "--workers", multiple=True, type=click.IntRange(1, MAX_WORKERS), metavar="N...",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tokenring.nexmark.bench.sweeps import ListCommand, Number
+from tokenring.nexmark.bench.sweeps import ExperimentCommand, Number
 from tokenring.nexmark.commands import MAX_WORKERS
 from tokenring.tools.extras import require_extra
 from tokenring.tools.system import STANDARD_OUTPUT, PathOption, at_work, require_writable
@@ -24,7 +24,7 @@ _STAGED_S = 20.0
 
 
 @click.command(
-    cls=ListCommand,
+    cls=ExperimentCommand,
     short_help="State that moves between workers meanwhile: latency by plan.",
     epilog=f"Workloads: {'; '.join(NAMES)}. Plans: {'; '.join(PLANS)}, batched:N.",
 )

@@ -1,6 +1,6 @@
 """What is swept: options that take several values, their defaults, and points measured one after the other."""
 
-from tokenring.nexmark.bench.sweeps.options import ListCommand, Number
+from tokenring.nexmark.bench.sweeps.options import ExperimentCommand, ListCommand, Number
 from tokenring.nexmark.bench.sweeps.sizes import EXCHANGING, OPERATOR_KINDS, QUERIES, QUICK, chosen, said
 from tokenring.nexmark.bench.sweeps.sources import EACH_TIME, SAID, SOURCES, by_source, sourced_points
 from tokenring.nexmark.bench.sweeps.sweep import Experiment, Job, Row, measure_all, points
@@ -9,6 +9,7 @@ __all__ = [
     "EACH_TIME",
     "EXCHANGING",
     "Experiment",
+    "ExperimentCommand",
     "Job",
     "ListCommand",
     "Number",

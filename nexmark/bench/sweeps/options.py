@@ -1,12 +1,17 @@
-"""Options of several values as people write them (`--workers 1 2`, not `--workers 1 --workers 2`), and of numbers."""
+"""Options as people write them: several values behind one (`--workers 1 2`), numbers, and what every experiment has."""
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Collection, Sequence
 from typing import Any
 
 import click
+
+from tokenring.tools.system import memory_option
+
+_MEMORY = "TOKENRING_MEMORY"
 
 
 class ListCommand(click.Command):
@@ -15,6 +20,28 @@ class ListCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         lists = {name for option in self.params if getattr(option, "multiple", False) for name in option.opts}
         return super().parse_args(ctx, spelled_out(args, lists))
+
+
+class ExperimentCommand(ListCommand):
+    """One that measures in groups of its own, each of which may be given a budget by `--memory`."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        memory_option(self)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        memory_bytes = ctx.params.pop("memory")
+        before = os.environ.get(_MEMORY)
+        if memory_bytes is not None:
+            os.environ[_MEMORY] = str(memory_bytes)  # as each group's Config reads it, wherever that is made
+        try:
+            return super().invoke(ctx)
+        finally:
+            if memory_bytes is not None:
+                if before is None:
+                    del os.environ[_MEMORY]
+                else:
+                    os.environ[_MEMORY] = before
 
 
 def spelled_out(arguments: Sequence[str], lists: Collection[str]) -> list[str]:
