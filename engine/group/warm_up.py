@@ -6,11 +6,12 @@ the first compiles once more. It leaves signals to the first, which ends it what
 first is killed.
 """
 
+import gc
 import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import NoReturn
 
 from tokenring.engine.group.linux import die_with_parent
@@ -21,14 +22,29 @@ _MANY = 16
 _INDEX_BYTES = 2
 _MOST = 1 << 15
 """So many indices fit into a pipe of 64 KiB."""
+_COLLECT_EVERY = 100_000
+"""New objects until the next look for garbage: what loads and compiles kernels makes many that stay."""
 
 
 def warm_up() -> int:
     """Make all declared kernels ready; says on stderr what it is about to compile. Returns how many were compiled."""
-    missing = [waiting for waiting in kernels_to_make_ready() if not waiting.make_ready(only_load=True)]
-    if missing:
-        _compile(missing)
+    with _collecting_seldom():
+        missing = [waiting for waiting in kernels_to_make_ready() if not waiting.make_ready(only_load=True)]
+        if missing:
+            _compile(missing)
     return len(missing)
+
+
+@contextmanager
+def _collecting_seldom() -> Iterator[None]:
+    """Looks for garbage would take an eighth of the time in which kernels are loaded, a tenth of that of compiling."""
+    before = gc.get_threshold()
+    try:
+        if 0 < before[0] < _COLLECT_EVERY:  # 0 is never
+            gc.set_threshold(_COLLECT_EVERY, *before[1:])
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _compile(kernels: Sequence[Kernel]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -58,6 +59,17 @@ def test_importing_neither_compiles_nor_loads_numba() -> None:
 
 def test_a_kernel_is_ready_in_every_worker() -> None:
     assert execute(lambda worker: int(total(np.arange(worker.index + 3))), workers=2) == [3, 6]
+
+
+@pytest.mark.parametrize("threshold", [700, 0, 200_000])
+def test_looks_for_garbage_are_as_they_were_in_every_worker(threshold: int) -> None:
+    before = gc.get_threshold()
+    try:
+        gc.set_threshold(threshold, 7, 9)
+        assert execute(lambda worker: gc.get_threshold(), workers=1) == [(threshold, 7, 9)]
+        assert gc.get_threshold() == (threshold, 7, 9)
+    finally:
+        gc.set_threshold(*before)
 
 
 def test_no_worker_compiles_what_was_declared_before_the_fork() -> None:
