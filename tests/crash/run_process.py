@@ -27,6 +27,7 @@ class Command:
             cwd=ROOT,
             env=os.environ | {"PYTHONPATH": str(ROOT)} | dict(environment or {}),
             start_new_session=True,
+            preexec_fn=_hears_of_hangups,
         )
         self.pid = self._process.pid
         self.others: list[psutil.Process] = []
@@ -67,6 +68,11 @@ class Command:
         _, alive = psutil.wait_procs(self.others, timeout=WATCHDOG_S)
         assert alive == []
         return self._process.returncode, out.decode(), err.decode()
+
+
+def _hears_of_hangups() -> None:
+    """What runs under nohup ignores hang-ups, children included; these tests are about programs that do not."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def _is_worker(process: psutil.Process, cpu_s: float) -> bool:
