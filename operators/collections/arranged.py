@@ -34,7 +34,8 @@ class Arranged:
 
     def collection(self) -> Collection:
         """The rows as a collection again, their updates added up."""
-        stream = with_texts(self.sealed, self.schema, self.trace.depth) if self.schema.has_text else self.sealed
+        sealed = self.by_key.sealed
+        stream = with_texts(sealed, self.schema, self.trace.depth) if self.schema.has_text else sealed
         made = self._made(stream, self.schema)
         made.kept = self
         return made
@@ -42,6 +43,11 @@ class Arranged:
     @property
     def looked_up(self) -> Arranged:
         """The same for a reader who looks up what is there when he is asked for it, and wants changes alone."""
+        return self
+
+    @property
+    def by_key(self) -> Arranged:
+        """The same for a reader who looks up nothing but keys that came to him."""
         return self
 
     def join(self, other: Arranged, name: str = "join") -> Collection:
@@ -104,16 +110,17 @@ class Arranged:
         batch, or None for no rows. Of equal rows it must make equal ones. It is called for each key and each time at
         which its rows have changed; what it raises names these, in a ValueError (as OperatorError).
         """
-        taken = [each for each in schema.names if each in self.keys]
-        if taken:
-            raise SchemaError(f"operator {name!r}: the key has columns {', '.join(taken)}: give others names")
+        twice = [each for each in schema.names if each in self.keys]
+        if twice:
+            raise SchemaError(f"operator {name!r}: the key has columns {', '.join(twice)}: give others names")
         data = Schema.of(self.schema.select(self.keys).spec() | schema.spec())
         trace = Trace(len(self.keys), len(data), self.trace.depth)
-        builder = self.sealed.operator(name, Notify.IF_TOKEN)
-        builder.input(self.sealed, Pipeline())
+        taken = self.by_key
+        builder = taken.sealed.operator(name, Notify.IF_TOKEN)
+        builder.input(taken.sealed, Pipeline())
         sealed = builder.output(schema_of_words(data, self.trace.depth))
         changes = ByFunction(name, function, self.schema, len(self.keys), schema)
-        build_reducing_by(builder, self.trace, trace, data, changes)
+        build_reducing_by(builder, taken.trace, trace, data, changes)
         return Arranged(sealed, data, self.keys, trace, self._made)
 
     # For others
@@ -145,9 +152,10 @@ class Arranged:
         """Of each key's rows others, of these kinds: see Reduction."""
         data = Schema.of({each: str(self.schema.kind(each)) for each in self.keys} | dict(values))
         trace = Trace(len(self.keys), len(data), self.trace.depth)
-        builder = self.sealed.operator(name, Notify.IF_TOKEN)
-        builder.input(self.sealed, Pipeline())
+        taken = self.by_key
+        builder = taken.sealed.operator(name, Notify.IF_TOKEN)
+        builder.input(taken.sealed, Pipeline())
         sealed = builder.output(schema_of_words(data, self.trace.depth))
         reduction = Reduction(what, most, totals, kinds_table(self.schema.kinds[len(self.keys) :]))
-        build_reducing(builder, name, self.trace, trace, data, reduction)
+        build_reducing(builder, name, taken.trace, trace, data, reduction)
         return Arranged(sealed, data, self.keys, trace, self._made)

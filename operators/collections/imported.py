@@ -1,6 +1,6 @@
 """Arrangements of other dataflows: what they keep is read where it lies, and their changes come as a stream."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,8 @@ from tokenring.operators.collections.sharing import View, Views
 from tokenring.operators.collections.streams import schema_of_words
 from tokenring.operators.collections.trace import Reader, Trace, batch_of
 from tokenring.operators.collections.updates import Spine, SpineSince
+
+_ROWS = 1 << 14  # of a piece of what is there
 
 
 class _Reader(Reader):
@@ -41,9 +43,10 @@ class ImportedTrace(Trace):
         self.readers: list[_Reader] = []  # type: ignore[assignment]
         self.least = 0
         """The time at which it was imported."""
-        self.is_taken = False
-        """Whether somebody takes the batches that are there."""
+        self.is_taken = self.is_taken_by_key = False
+        """Whether somebody takes the batches that are there; or all in pieces, in order of the keys."""
         self._view = view
+        self._by_key: list[tuple[_Reader, int]] = []
 
     def read(self) -> Reader:
         """Look up what is there, and take the batches that come on the imported stream."""
@@ -61,11 +64,21 @@ class ImportedTrace(Trace):
         self.least = self._view.since
         self.spine = SpineSince(spine, self.least)  # type: ignore[assignment]
         there = [batch.words for batch in spine.batches(taken)] if self.is_taken else []
+        if self.is_taken_by_key:
+            self.readers.append(_Reader(takes_all=False))
+            self._by_key = [(self.readers[-1], taken)]
         for reader in self.readers:  # who take all of them at once, since they come in one step
             reader.begin(spine, taken - len(there) if reader.takes_all else taken, self.least)
         for words in there:
             np.maximum(words[-2], self.least, out=words[-2])
         return there
+
+    def pieces(self) -> Iterator[np.ndarray]:
+        """What is there at the beginning, in order of the keys, if somebody takes it so."""
+        for reader, taken in self._by_key:
+            yield from self.spine.pieces(self.keys, taken, _ROWS)  # type: ignore[attr-defined]
+            self.readers.remove(reader)
+            reader.leave()
 
     def end(self) -> None:
         """Nobody here reads any more."""
@@ -93,15 +106,18 @@ class _LookedUp:
 
 
 class _Imported(Arranged):
-    """An imported arrangement. Its stream has what is there, and then changes; `looked_up` has changes alone."""
+    """An imported arrangement. Its stream has what is there, and then changes; `looked_up` has changes alone; `by_key`
+    what is there piece by piece, and then changes."""
 
     def __init__(
-        self, there: Stream, changes: Stream, schema: Schema, keys: tuple[str, ...], trace: ImportedTrace
+        self, streams: Sequence[Stream], schema: Schema, keys: tuple[str, ...], trace: ImportedTrace
     ) -> None:
+        there, changes, by_key = streams
         super().__init__(there, schema, keys, trace, Collection)
         looked_up: Any = _LookedUp(trace)
         self._imported = trace
         self._looked_up = Arranged(changes, schema, keys, looked_up, Collection)
+        self._by_key = Arranged(by_key, schema, keys, looked_up, Collection)
 
     @property
     def sealed(self) -> Stream:
@@ -118,6 +134,12 @@ class _Imported(Arranged):
         """To those who take changes alone."""
         return self._looked_up
 
+    @property
+    def by_key(self) -> Arranged:
+        """To those who look up nothing but keys that they have taken."""
+        self._imported.is_taken_by_key = True
+        return self._by_key
+
 
 class _Importing:
     """The source of an imported arrangement's stream on one worker."""
@@ -129,30 +151,40 @@ class _Importing:
         self._wake: Callable[[], None] = lambda: None
 
     def construct(
-        self, context: OperatorContext, token: Token, changes_token: Token
-    ) -> Callable[[OutputPort, OutputPort], None]:
+        self, context: OperatorContext, token: Token, changes_token: Token, by_key_token: Token
+    ) -> Callable[[OutputPort, OutputPort, OutputPort], None]:
         """Its constructor."""
         trace, view = self._trace, self._view
         there = [batch_of(self._schema, words) for words in trace.begin()]
+        pieces, waiting = trace.pieces(), list[tuple[int, Batch]]()
         self._wake = context.activate
         view.enter(self)
         context.when_released(self._end)
 
-        def logic(output: OutputPort, changes: OutputPort) -> None:
+        def give(held: Token, output: OutputPort, batches: Sequence[tuple[int, Batch]]) -> None:
+            for time, batch in batches:
+                output.give(held, batch, time)
+            if view.upper == COMPLETE:
+                held.drop()
+            else:
+                held.downgrade(view.upper)
+
+        def logic(output: OutputPort, changes: OutputPort, by_key: OutputPort) -> None:
             while there:
                 output.give(token, there.pop(0), trace.least)
             batches, self._batches = self._batches, []
-            for time, batch in batches:
-                output.give(token, batch, time)
-                changes.give(changes_token, batch, time)
-            if not token.live:
-                return
-            trace.upper = [] if view.upper == COMPLETE else [(view.upper,)]
-            for held in (token, changes_token):
-                if view.upper == COMPLETE:
-                    held.drop()
-                else:
-                    held.downgrade(view.upper)
+            if token.live:
+                trace.upper = [] if view.upper == COMPLETE else [(view.upper,)]
+                give(token, output, batches)
+                give(changes_token, changes, batches)
+            waiting.extend(batches)
+            piece = next(pieces, None)
+            if piece is not None:  # one a step, which is looked at while it is at hand
+                by_key.give(by_key_token, batch_of(self._schema, piece), trace.least)
+                context.activate()
+            elif by_key_token.live:
+                give(by_key_token, by_key, waiting)
+                waiting.clear()
 
         return logic
 
@@ -179,5 +211,5 @@ def import_arrangement(scope: Scope, name: str) -> Arranged:
     view = scope.kept_by_worker(Views)[name]
     trace, schema = ImportedTrace(view), schema_of_words(view.schema, 1)
     importing = _Importing(view, trace, schema, scope.graph.name)
-    there, changes = scope.source(f"import {name}", (schema, schema), importing.construct)
-    return _Imported(there, changes, view.schema, view.keys, trace)
+    streams = scope.source(f"import {name}", (schema, schema, schema), importing.construct)
+    return _Imported(streams, view.schema, view.keys, trace)

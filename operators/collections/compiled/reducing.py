@@ -23,12 +23,14 @@ from tokenring.engine.compiled import (
     state_of,
     table_at,
     take,
+    time_of,
     time_of_token,
     words_at,
 )
 from tokenring.operators.collections.compiled.blocks import Blocks, copy_of, merge_on
 from tokenring.operators.collections.updates import (
     DATA,
+    LARGE,
     READ_SINCE,
     SPINE_WORDS,
     TAKEN,
@@ -38,6 +40,8 @@ from tokenring.operators.collections.updates import (
     Spine,
     add_block,
     change_keys,
+    columns_of,
+    consolidate_behind,
     new_block,
     reader_of,
     seal_block,
@@ -50,18 +54,20 @@ from tokenring.operators.mechanisms import drop_first
 # how many columns are keys. WHAT, MOST, TOTALS, TOTAL_COUNT, KINDS: as `change_keys` has it. WORK, ROWS, AT, HELD: what
 # is left to be looked at of a large batch: a block of keys and times, its rows, those that were looked at, its token.
 # WRONG: the address of KEYS words for the key of an error. LEAST: what earlier times of the source are taken for.
+# GATHERED: the block of the changes of large batches whose keys follow each other, GATHERED_ROWS of them in order, in
+# room for GATHERED_ROOM; none of their keys is looked at before they are sealed.
 (
     _FIRST, _SOURCE, _TARGET, _SOURCE_READER, _TARGET_READER, _KEYS, _WHAT, _MOST, _TOTALS, _TOTAL_COUNT, _KINDS, _WORK,
-    _ROWS, _AT, _HELD, _WRONG, _LEAST,
-) = range(17)  # fmt: skip
-_WORDS = 17
+    _ROWS, _AT, _HELD, _WRONG, _LEAST, _GATHERED, _GATHERED_ROWS, _GATHERED_ROOM,
+) = range(20)  # fmt: skip
+_WORDS = 20
 _AT_ONCE = 1 << 13  # rows of a batch that are looked at in one run, and those of the same key
+_MOST_GATHERED = 1 << 20  # changes that are sealed at once: batches of a run each would be merged seven times more
 
 
 @kernel
-def _look_at(world, me, state, looked_at, slot):  # type: ignore[no-untyped-def]
-    """Send, and keep, the changes at some keys' times, the rows of a table (keys and a time, rows), with the right of a
-    token: DONE or FAILED."""
+def _look_at(world, me, state, looked_at):  # type: ignore[no-untyped-def]
+    """Send, and keep, the changes at some keys' times, the rows of a table (keys and a time, rows): DONE or FAILED."""
     keys, rows = state[_KEYS], looked_at.shape[1]
     with_ones = np.empty((keys + 2, rows), np.int64)
     with_ones[: keys + 1] = looked_at
@@ -77,24 +83,89 @@ def _look_at(world, me, state, looked_at, slot):  # type: ignore[no-untyped-def]
         words_at(state[_WRONG], keys)[:] = found[TIME + 2 :]
         fail(world, me, -1, found[TIME + 1], found[TIME], 0)
         return FAILED
-    if changes.shape[1] > 0:
-        address, rows = seal_block(changes)
-        if rows > 0:
-            send(world, me, slot, copy_of(world, me, address, changes.shape, rows), time_of_token(world, slot))
-        add_block(target, address, changes.shape[1], rows)
+    if changes.shape[1] == 0:
+        return DONE
+    if state[_GATHERED_ROWS] > 0 or state[_ROWS] >= LARGE:
+        _gather(world, me, state, changes)
+        return DONE
+    address, rows = seal_block(changes)
+    _send_and_keep(world, me, state, address, changes.shape, rows)
     return DONE
+
+
+@kernel
+def _send_and_keep(world, me, state, address, shape, rows):  # type: ignore[no-untyped-def]
+    """Send the first rows of a block of this shape, and have the target keep it."""
+    slot, target = state[_HELD], words_at(state[_TARGET], SPINE_WORDS)
+    if rows > 0:
+        send(world, me, slot, copy_of(world, me, address, shape, rows), time_of_token(world, slot))
+    add_block(target, address, shape[1], rows)
+
+
+@kernel
+def _gather(world, me, state, changes):  # type: ignore[no-untyped-def]
+    """Put changes of keys behind those that are gathered, in order and added up."""
+    columns, rows = changes.shape
+    if state[_GATHERED_ROWS] + rows > state[_GATHERED_ROOM]:
+        _seal_gathered(world, me, state)
+        state[_GATHERED_ROOM] = max(_MOST_GATHERED, rows)
+        state[_GATHERED] = new_block(columns, state[_GATHERED_ROOM])
+    gathered = table_at(state[_GATHERED], columns, state[_GATHERED_ROOM])
+    state[_GATHERED_ROWS] = consolidate_behind(changes, gathered, state[_GATHERED_ROWS])
+
+
+@kernel
+def _seal_gathered(world, me, state):  # type: ignore[no-untyped-def]
+    """Send what is gathered, and have the target keep it."""
+    if state[_GATHERED] == 0:
+        return
+    rows, columns = state[_GATHERED_ROWS], columns_of(words_at(state[_TARGET], SPINE_WORDS))
+    if rows > 0:
+        address = new_block(columns, rows)
+        sealed, gathered = table_at(address, columns, rows), table_at(state[_GATHERED], columns, state[_GATHERED_ROOM])
+        for column in range(columns):
+            sealed[column] = gathered[column, :rows]
+        _send_and_keep(world, me, state, address, (columns, rows), rows)
+    deallocate(state[_GATHERED])
+    state[_GATHERED] = state[_GATHERED_ROWS] = state[_GATHERED_ROOM] = 0
+
+
+@kernel
+def _follows(world, state, message):  # type: ignore[no-untyped-def]
+    """Whether a message is of the time of what is gathered, and all of its keys come behind."""
+    if time_of(message) != time_of_token(world, state[_HELD]):
+        return False
+    columns, last = columns_of(words_at(state[_TARGET], SPINE_WORDS)), state[_GATHERED_ROWS] - 1
+    gathered = table_at(state[_GATHERED], columns, state[_GATHERED_ROOM])
+    for column in range(state[_KEYS]):
+        word, first = gathered[column, last], column_of(message, column)[0]
+        if word != first:
+            return word < first
+    return False
+
+
+@kernel
+def _end(world, me, state):  # type: ignore[no-untyped-def]
+    """Seal what is gathered, and give its right back."""
+    _seal_gathered(world, me, state)
+    drop(world, me, state[_HELD])
 
 
 @kernel
 def _begin(world, me, state, message):  # type: ignore[no-untyped-def]
     """Keep what is to be looked at of a batch, and the right to answer it."""
     keys, rows = state[_KEYS], rows_of(message)
+    is_held = state[_GATHERED_ROWS] > 0
+    if is_held and not _follows(world, state, message):
+        _end(world, me, state)
+        is_held = False
     state[_WORK], state[_ROWS], state[_AT] = new_block(keys + 1, rows), rows, 0
     work = table_at(state[_WORK], keys + 1, rows)
     for column in range(keys):
         work[column] = column_of(message, column)
     work[keys] = column_of(message, words_at(state[_SOURCE], SPINE_WORDS)[DATA])
-    state[_HELD] = retain(world, me, 0, 0)
+    if not is_held:
+        state[_HELD] = retain(world, me, 0, 0)
 
 
 @kernel
@@ -132,14 +203,17 @@ def reduce(world, me):  # type: ignore[no-untyped-def]
             return AGAIN
         some = _some(state)
         looked_at += some.shape[1]
-        status = _look_at(world, me, state, some, state[_HELD])
+        status = _look_at(world, me, state, some)
         if status != DONE:
             return status
         if state[_AT] == state[_ROWS]:
-            drop(world, me, state[_HELD])
             deallocate(state[_WORK])
             state[_WORK] = 0
+            if state[_GATHERED_ROWS] == 0:
+                _end(world, me, state)
     frontier = frontier_at(world, me, 0)
+    if state[_GATHERED_ROWS] > 0 and frontier > time_of_token(world, state[_HELD]):
+        _end(world, me, state)
     target[UPPER] = reader_of(source, state[_SOURCE_READER])[READ_SINCE] = frontier
     reader_of(target, state[_TARGET_READER])[READ_SINCE] = frontier
     merge_on(world, me, target)
@@ -163,4 +237,5 @@ def reducing(
     def explain(_: int, operands: tuple[int, int, int]) -> Exception:
         return wrong(operands[0], key, operands[1:2])
 
-    return Compiled(reduce, state, (source, target, totals, kinds, key, Blocks(state, [_WORK])), explain=explain)
+    owners = source, target, totals, kinds, key, Blocks(state, [_WORK, _GATHERED])
+    return Compiled(reduce, state, owners, explain=explain)

@@ -79,6 +79,10 @@ def _time_for_all(view: str, answers: list[dict[str, Any]], time: int | None) ->
     if max([answer["latest"] for answer in answers]) < 0:
         raise ReadTimeError(f"{view!r} cannot be read yet: no time is finished")
     if time is None:
+        late = [answer["worker"] for answer in answers if answer["latest"] < 0]
+        if late:  # what the others have then may be a part of what an arrangement had that was imported
+            workers = ", ".join(map(str, late))
+            raise ReadTimeError(f"{view!r} cannot be read yet: no time is finished on worker {workers}; ask again")
         behind = [answer["latest"] for answer in answers if answer["upper"] is not None]
         return max(since, min(behind) if behind else max([answer["latest"] for answer in answers]))
     if time < since:

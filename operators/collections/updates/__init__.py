@@ -58,7 +58,14 @@ from tokenring.operators.collections.updates.reducing import (
 )
 from tokenring.operators.collections.updates.replacing import NO_ROW, replace_rows, rows_after
 from tokenring.operators.collections.updates.sealed import Sealed
-from tokenring.operators.collections.updates.sorting import LARGE, consolidate, consolidate_dealt, deal, sort_rows
+from tokenring.operators.collections.updates.sorting import (
+    LARGE,
+    consolidate,
+    consolidate_behind,
+    consolidate_dealt,
+    deal,
+    sort_rows,
+)
 from tokenring.operators.collections.updates.spine import Spine, SpineSince
 
 __all__ = [
@@ -110,6 +117,7 @@ __all__ = [
     "change_keys",
     "columns_of",
     "consolidate",
+    "consolidate_behind",
     "consolidate_dealt",
     "deal",
     "distinct_keys",

@@ -82,14 +82,8 @@ def _first_not_before(table, low, high, asked, number, keys):  # type: ignore[no
 
 
 @kernel
-def _end_of_key(table, rows, first, asked, number, keys):  # type: ignore[no-untyped-def]
-    """The end of the rows from `first` on that have the key that is asked for."""
-    step, low, high = np.int64(1), first, first
-    while high < rows and precedes(table, high, asked, number, 0, keys) == 0:
-        low = high + 1
-        high += step
-        step += step
-    high = min(high, rows)
+def first_behind(table, low, high, asked, number, keys):  # type: ignore[no-untyped-def]
+    """The first of rows low..high whose key is greater than one that is asked for."""
     while low < high:
         middle = (low + high) >> 1
         if precedes(table, middle, asked, number, 0, keys) <= 0:
@@ -97,6 +91,17 @@ def _end_of_key(table, rows, first, asked, number, keys):  # type: ignore[no-unt
         else:
             high = middle
     return low
+
+
+@kernel
+def _end_of_key(table, rows, first, asked, number, keys):  # type: ignore[no-untyped-def]
+    """The end of the rows from `first` on that have the key that is asked for."""
+    step, low, high = np.int64(1), first, first
+    while high < rows and precedes(table, high, asked, number, 0, keys) == 0:
+        low = high + 1
+        high += step
+        step += step
+    return first_behind(table, low, min(high, rows), asked, number, keys)
 
 
 @kernel

@@ -3,7 +3,12 @@
 import numpy as np
 
 from tokenring.engine import TABLE, WORDS, int64, kernel, void
-from tokenring.operators.collections.updates.directory import directory_words, find_by_directory, find_rows
+from tokenring.operators.collections.updates.directory import (
+    directory_words,
+    find_by_directory,
+    find_rows,
+    first_behind,
+)
 from tokenring.operators.collections.updates.parts import (
     COUNT,
     DIRECTORY,
@@ -17,6 +22,9 @@ from tokenring.operators.collections.updates.parts import (
     part_table,
     parts_of,
 )
+from tokenring.operators.collections.updates.sorting import consolidate
+
+NO_KEY = -1
 
 
 @kernel(int64(WORDS, int64, int64, TABLE, int64, TABLE, TABLE))
@@ -124,3 +132,47 @@ def copy_part(spine, at, target, room):  # type: ignore[no-untyped-def]
             for row in range(rows):
                 target[column, row] = table[column, row]
     return rows
+
+
+@kernel(int64(WORDS, int64, int64, int64, int64, TABLE, int64, TABLE))
+def copy_next(spine, before, least, keys, is_begun, after, rows, target):  # type: ignore[no-untyped-def]
+    """Copy the updates of the next keys in the additions before one, in order: some `rows` of them, all that each key
+    has. How many there are; NO_KEY if none is left; less: more than the target has room for, so many below 0, and
+    nothing is copied. after: int64 (keys, 1), the last key that was copied, if one was; written. least: what was
+    earlier came then. target: int64 (columns, room).
+    """
+    count, parts = parts_before(spine, before), parts_of(spine)
+    starts, stops = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    total, most, largest = np.int64(0), np.int64(0), -1
+    for at in range(count):
+        if is_begun:
+            starts[at] = first_behind(part_table(spine, parts, at), 0, parts[at, ROWS], after, 0, keys)
+        left = parts[at, ROWS] - starts[at]
+        total += left
+        if left > most:
+            most, largest = left, at
+    if largest < 0:
+        return NO_KEY
+    table = part_table(spine, parts, largest)
+    last = starts[largest] + min(most, max(1, np.int64(rows * (most / total)))) - 1
+    found, copied = np.int64(0), 0
+    for at in range(count):
+        part = part_table(spine, parts, at)
+        stops[at] = first_behind(part, starts[at], parts[at, ROWS], table, last, keys)
+        found += stops[at] - starts[at]
+        copied += stops[at] > starts[at]
+    if found > target.shape[1]:
+        return -found
+    for column in range(keys):
+        after[column, 0] = table[column, last]
+    some = target if copied == 1 else np.empty((len(target), found), np.int64)
+    made = 0
+    for at in range(count):
+        part = part_table(spine, parts, at)
+        for column in range(len(target)):
+            for row in range(starts[at], stops[at]):
+                some[column, made + row - starts[at]] = part[column, row]
+        made += stops[at] - starts[at]
+    for row in range(made):
+        some[len(some) - 2, row] = max(some[len(some) - 2, row], least)
+    return made if copied == 1 else consolidate(some, target)

@@ -165,8 +165,9 @@ def deal(table, rows, target):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _put_in_order(table, target, made):  # type: ignore[no-untyped-def]
-    """Write a table's updates in order and added up, from row `made` of the target on; where they end."""
+def consolidate_behind(table, target, made):  # type: ignore[no-untyped-def]
+    """Write a table's updates in order and added up, from row `made` of a target with room for them on; where they
+    end."""
     order = np.empty(table.shape[1], np.int64)
     sort_rows(table, len(table) - 1, order)
     return add_up(table, order, target, made)
@@ -178,7 +179,7 @@ def consolidate_dealt(dealt, bounds, target):  # type: ignore[no-untyped-def]
     made = 0
     for part in range(len(bounds) - 1):
         if bounds[part + 1] > bounds[part]:
-            made = _put_in_order(dealt[:, bounds[part] : bounds[part + 1]].copy(), target, made)
+            made = consolidate_behind(dealt[:, bounds[part] : bounds[part + 1]].copy(), target, made)
     return made
 
 
@@ -187,7 +188,7 @@ def consolidate(table, target):  # type: ignore[no-untyped-def]
     """Write the updates in order and added up; returns how many. target: as many columns, room for all rows."""
     rows = table.shape[1]
     if rows < LARGE:
-        return _put_in_order(table, target, 0)
+        return consolidate_behind(table, target, 0)
     dealt = np.empty_like(table)
     bounds = deal(table, rows, dealt)
     return consolidate_dealt(dealt, bounds, target)

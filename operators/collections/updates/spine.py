@@ -1,6 +1,6 @@
 """A spine as Python sees it: what was ever sealed of a collection, and who reads it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from tempfile import TemporaryFile
 
 import numpy as np
@@ -8,7 +8,15 @@ import numpy as np
 from tokenring.engine.compiled import address_of
 from tokenring.engine.times import NestedTime
 from tokenring.operators.collections.updates.blocks import FILE, MAPPED
-from tokenring.operators.collections.updates.finding import copy_found, copy_part, find_all, parts_before, sizes_of
+from tokenring.operators.collections.updates.finding import (
+    NO_KEY,
+    copy_found,
+    copy_next,
+    copy_part,
+    find_all,
+    parts_before,
+    sizes_of,
+)
 from tokenring.operators.collections.updates.parts import (
     ADDED,
     COUNT,
@@ -164,6 +172,23 @@ class SpineSince:
 
     def __init__(self, spine: Spine, least: int) -> None:
         self.spine, self.least, self.words = spine, least, spine.words
+
+    def pieces(self, keys: int, before: int, rows: int) -> Iterator[np.ndarray]:
+        """What there is in the additions before this one, some rows at a time, in order of the keys, all that a key has
+        in one: int64 (columns, rows). A reader is to see to it that these additions stay apart from later ones, and
+        their times from `least` on apart from each other; batches may be merged meanwhile."""
+        after, room = np.empty((keys, 1), np.int64), 2 * rows
+        is_begun = False
+        while True:
+            table = np.empty((self.spine.columns, room), np.int64)
+            made = int(copy_next(self.words, before, self.least, keys, is_begun, after, rows, table))
+            if made == NO_KEY:
+                return
+            if made < 0:
+                room = -made
+                continue
+            is_begun = True
+            yield table[:, :made]
 
     def rows_of_keys(
         self, keys: int, asked: np.ndarray, before: int | None = None

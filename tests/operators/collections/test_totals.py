@@ -1,4 +1,4 @@
-"""Counts and sums of very many keys, which come, go, and come again, beside numpy."""
+"""Counts, sums and least values of very many keys, which come, go, and come again, beside numpy."""
 
 from __future__ import annotations
 
@@ -56,3 +56,46 @@ def test_very_many_keys_are_totalled_at_every_time(workers: int, key: str) -> No
         assert set(often.tolist()) <= {0, 1}
         made = {tuple(row[: len(names)]): row[len(names) :] for row, n in zip(alike.tolist(), often, strict=True) if n}
         assert made == expected, time
+
+
+@pytest.mark.parametrize("is_imported", [False, True])
+def test_the_least_of_very_many_keys_is_right_at_every_time(is_imported: bool) -> None:
+    """Many rows at once, fewer, and a few: what is said of keys together, and apart."""
+    random = np.random.default_rng(6)
+    epochs = [
+        {"k": random.integers(0, KEYS, rows), "v": random.integers(0, 1 << 40, rows), "times": np.ones(rows, np.int64)}
+        for rows in (ROWS, ROWS // 3, 50)
+    ]
+    epochs.append(epochs[0] | {"times": -epochs[0]["times"]})
+
+    def program(worker: tr.Worker) -> dict[str, Any]:
+        with worker.dataflow() as scope:
+            handle, stream = scope.new_input(tr.Schema("k v times"))
+            arranged = stream.collection(times="times").arrange("k")
+            view = arranged.export("rows")
+            made = arranged.aggregate(low=tr.Min("v")).collection().changes().collect()
+        for time, epoch in enumerate(epochs):
+            handle.advance_to(time)
+            handle.send(epoch)
+            if time == 1 and is_imported:
+                worker.step_while(lambda: view.upper < 1)
+                with worker.dataflow("later") as scope:
+                    rows = scope.import_arrangement("rows").aggregate(low=tr.Min("v"))
+                    made = rows.collection().changes().collect()
+        worker.run()
+        return dict(made.columns())
+
+    found = tr.execute(program, workers=1)[0]
+    for time in range(len(epochs)):
+        so_far = [np.concatenate([each[name] for each in epochs[: time + 1]]) for name in ("k", "v", "times")]
+        keys, values, times = so_far
+        gone = set(zip(keys[times < 0].tolist(), values[times < 0].tolist(), strict=True))
+        expected: dict[int, int] = {}
+        for key, value in zip(keys[times > 0].tolist(), values[times > 0].tolist(), strict=True):
+            if (key, value) not in gone:
+                expected[key] = min(value, expected.get(key, value))
+        told = found["time"] <= time
+        made: dict[tuple[int, int], int] = {}
+        for *row, often in zip(*[found[name][told].tolist() for name in ("k", "low", "times")], strict=True):
+            made[row[0], row[1]] = made.get((row[0], row[1]), 0) + often
+        assert {row: often for row, often in made.items() if often} == dict.fromkeys(expected.items(), 1), time

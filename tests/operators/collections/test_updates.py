@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokenring.operators.collections.updates import ALL, READ_SINCE, Sealed, Spine, find_rows
+from tokenring.operators.collections.updates import ALL, READ_SINCE, Sealed, Spine, SpineSince, find_rows
 
 SMALL = st.integers(-3, 3)
 ROWS = st.lists(st.tuples(SMALL, SMALL, st.integers(0, 4), st.integers(0, 3), st.integers(-2, 2)), max_size=120)
@@ -122,3 +122,29 @@ def test_rows_of_keys_are_found(rows: list[tuple[int, ...]], asked: list[int]) -
     find_rows(table, count, 1, keys, keys.shape[1], starts, stops)
     for key, start, stop in zip(keys[0].tolist(), starts.tolist(), stops.tolist(), strict=True):
         assert list(range(start, stop)) == np.flatnonzero(table[0, :count] == key).tolist()
+
+
+@settings(max_examples=40)
+@given(st.lists(ROWS, max_size=4), st.integers(1, 9), st.integers(0, 3))
+def test_a_spine_is_taken_in_pieces_of_whole_keys(batches: list[list[tuple[int, ...]]], rows: int, least: int) -> None:
+    """In order, while merges go on, and without what was added later."""
+    spine = Spine(2, 1)
+    spine.new_reader(len(batches))
+    spine.readers[0] = len(batches), least
+    tables = [table_of([(k, v, t, d) for k, v, t, _, d in batch], 4) for batch in batches]
+    for table in tables:
+        spine.add(Sealed.of(table).words)
+    before = spine.added
+    spine.readers[0] = before, least
+    found = []
+    for piece in SpineSince(spine, least).pieces(1, before, rows):
+        found.append(piece)
+        spine.add(table_of([(0, 0, 9, 1), (1, 0, 9, len(found))], 4))
+        spine.work(3)
+    keys = [int(key) for piece in found for key in piece[0]]
+    assert keys == sorted(keys)
+    assert len(np.unique(keys)) == sum(len(np.unique(piece[0])) for piece in found)
+    moved = [table.copy() for table in tables]
+    for table in moved:
+        np.maximum(table[2], least, out=table[2])
+    assert total(found) == total(moved)
