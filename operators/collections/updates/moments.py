@@ -45,31 +45,63 @@ def _insert_time(times, count, time):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def with_bounds(times, count, number, table, start, stop, first):  # type: ignore[no-untyped-def]
-    """Add the least upper bounds of time `number` and those of rows start..stop of a table, in columns from `first` on:
-    (times, how many)."""
+def put_off(waiting, waits, time):  # type: ignore[no-untyped-def]
+    """Put a time among the first `waits` that wait, of which none is less than or equal to another: (waiting, how many
+    there are then). What is above another need not wait: when the key is looked at there, it is found again, since the
+    updates of which it is a bound are there still, or others that cannot be told from them."""
+    depth, kept = len(time), 0
+    for at in range(waits):
+        is_below, is_above = True, True
+        for coordinate in range(depth):
+            is_below &= waiting[at, coordinate] <= time[coordinate]
+            is_above &= waiting[at, coordinate] >= time[coordinate]
+        if is_below:
+            return waiting, waits
+        if not is_above:
+            for coordinate in range(depth):
+                waiting[kept, coordinate] = waiting[at, coordinate]
+            kept += 1
+    if kept == len(waiting):
+        more = np.empty((2 * kept, depth), np.int64)
+        more[:kept] = waiting
+        waiting = more
+    for coordinate in range(depth):
+        waiting[kept, coordinate] = time[coordinate]
+    return waiting, kept + 1
+
+
+@kernel
+def with_bounds(  # type: ignore[no-untyped-def]
+    times, count, number, table, start, stop, first, frontier, waiting, waits, bound
+):
+    """Add the least upper bounds of time `number` and those of rows start..stop of a table, in columns from `first` on,
+    to those that wait if they are not finished: (times, how many, waiting, how many). bound: room for a time."""
     depth = times.shape[1]
-    bound = np.empty(depth, np.int64)
     for row in range(start, stop):
         differs = False
         for at in range(depth):
             bound[at] = max(times[number, at], table[first + at, row])
             differs |= bound[at] != times[number, at]
         if differs:
-            times, count = _insert_time(times, count, bound)
-    return times, count
+            if may_come(frontier, bound):
+                waiting, waits = put_off(waiting, waits, bound)
+            else:
+                times, count = _insert_time(times, count, bound)
+    return times, count, waiting, waits
 
 
 @kernel
-def with_bounds_of_earlier(times, count, number):  # type: ignore[no-untyped-def]
-    """Add the least upper bounds of time `number` and those before it: (times, how many)."""
+def with_bounds_of_earlier(times, count, number, frontier, waiting, waits, bound):  # type: ignore[no-untyped-def]
+    """The same of time `number` and those before it."""
     depth = times.shape[1]
-    bound = np.empty(depth, np.int64)
     for other in range(number):
         differs = False
         for at in range(depth):
             bound[at] = max(times[number, at], times[other, at])
             differs |= bound[at] != times[number, at]
         if differs:
-            times, count = _insert_time(times, count, bound)
-    return times, count
+            if may_come(frontier, bound):
+                waiting, waits = put_off(waiting, waits, bound)
+            else:
+                times, count = _insert_time(times, count, bound)
+    return times, count, waiting, waits

@@ -19,7 +19,7 @@ from tokenring.operators.collections.updates.folding import (
     totals_of_parts,
     totals_of_rows,
 )
-from tokenring.operators.collections.updates.moments import may_come, with_bounds, with_bounds_of_earlier
+from tokenring.operators.collections.updates.moments import may_come, put_off, with_bounds, with_bounds_of_earlier
 from tokenring.operators.collections.updates.parts import ALL
 from tokenring.operators.collections.updates.sorting import add_up, consolidate, precedes, sort_rows
 from tokenring.operators.collections.words import by_value
@@ -35,10 +35,18 @@ KEY, MADE, LATER, TIME = range(4)
 @kernel
 def _take_back(table, start, stop, first, outputs, time, changes, there):  # type: ignore[no-untyped-def]
     """Write what was said up to a time, rows start..stop of a table with outputs from column `first` on, as taken away;
-    how many changes there are then."""
+    how many changes there are then. A row that came and went stands there twice, mostly one after the other, and is
+    left out at once: so few are left to be sorted, however many there were."""
     last = len(table) - 1
     for row in range(start, stop):
         if is_before(table, row, first + outputs, time):
+            is_same = there > 0
+            for column in range(outputs):
+                is_same = is_same and changes[column, there - 1] == table[first + column, row]
+            if is_same:
+                changes[outputs, there - 1] -= table[last, row]
+                there -= changes[outputs, there - 1] == 0
+                continue
             for column in range(outputs):
                 changes[column, there] = table[first + column, row]
             changes[outputs, there] = -table[last, row]
@@ -84,7 +92,7 @@ def _order_of_key(rows, start, stop, values, what, is_downwards, kinds, room):  
 @kernel
 def _reduce_keys(  # type: ignore[no-untyped-def]
     rows, bounds, before, before_bounds, times, time_bounds, what, most, totals, kinds, frontier, made, later, state,
-    changes, net, some, order_room, sums,
+    changes, net, some, waiting, bound, order_room, sums,
 ):  # fmt: skip
     """`reduce_keys`, with room for what one key takes, most of the time: it grows."""
     depth = times.shape[1]
@@ -96,27 +104,28 @@ def _reduce_keys(  # type: ignore[no-untyped-def]
         count = time_bounds[key + 1] - time_bounds[key]
         if count > len(some):
             some = np.empty((2 * count, depth), np.int64)
-        for row in range(count):
+        asked, count, waits = count, 0, 0
+        for at in range(time_bounds[key], time_bounds[key] + asked):
+            if may_come(frontier, times[at]):
+                waiting, waits = put_off(waiting, waits, times[at])
+                continue
             for coordinate in range(depth):
-                some[row, coordinate] = times[time_bounds[key] + row, coordinate]
+                some[count, coordinate] = times[at, coordinate]
+            count += 1
         order, order_room = _order_of_key(rows, start, stop, values, what, most < 0, kinds, order_room)
-        begun, put_off = state[MADE], state[LATER]
+        begun = state[MADE]
         number = 0
         while number < count:
-            if may_come(frontier, some[number]):
-                if put_off == later.shape[1]:
-                    state[MADE] = begun
-                    return NO_ROOM
-                later[0, put_off] = key
-                for at in range(depth):
-                    later[1 + at, put_off] = some[number, at]
-                put_off += 1
-                number += 1
-                continue
             if depth > 1:
-                some, count = with_bounds(some, count, number, rows, start, stop, values)
-                some, count = with_bounds(some, count, number, before, first, last, outputs)
-                some, count = with_bounds_of_earlier(some, count, number)
+                some, count, waiting, waits = with_bounds(
+                    some, count, number, rows, start, stop, values, frontier, waiting, waits, bound
+                )
+                some, count, waiting, waits = with_bounds(
+                    some, count, number, before, first, last, outputs, frontier, waiting, waits, bound
+                )
+                some, count, waiting, waits = with_bounds_of_earlier(
+                    some, count, number, frontier, waiting, waits, bound
+                )
             time = some[number]
             most_rows = 1 if what in (TOTALS, PARTS) else stop - start
             most_changes = most_rows + last - first + state[MADE] - begun
@@ -149,7 +158,14 @@ def _reduce_keys(  # type: ignore[no-untyped-def]
                 made[1 + outputs + depth, at] = net[outputs, row]
             state[MADE] += there
             number += 1
-        state[LATER] = put_off
+        if state[LATER] + waits > later.shape[1]:
+            state[MADE] = begun
+            return NO_ROOM
+        for at in range(waits):
+            later[0, state[LATER]] = key
+            for coordinate in range(depth):
+                later[1 + coordinate, state[LATER]] = waiting[at, coordinate]
+            state[LATER] += 1
     state[KEY] = len(bounds) - 1
     return DONE
 
@@ -171,15 +187,17 @@ def reduce_keys(  # type: ignore[no-untyped-def]
     """
     depth, outputs = times.shape[1], len(before) - times.shape[1] - 1
     changes, net = np.empty((outputs + 1, 16), np.int64), np.empty((outputs + 1, 16), np.int64)
-    some, order = np.empty((4, depth), np.int64), np.empty(16, np.int64)
+    some, waiting, bound = np.empty((4, depth), np.int64), np.empty((4, depth), np.int64), np.empty(depth, np.int64)
+    order = np.empty(16, np.int64)
     sums = np.empty(room_of_totals(totals), np.int64)
     status = _reduce_keys(
         lent_table(rows), lent_words(bounds), lent_table(before), lent_words(before_bounds), lent_table(times),
         lent_words(time_bounds), what, most, lent_table(totals), lent_table(kinds), lent_table(frontier),
         lent_table(made), lent_table(later), lent_words(state), lent_table(changes), lent_table(net), lent_table(some),
-        lent_words(order), lent_words(sums),
+        lent_table(waiting), lent_words(bound), lent_words(order), lent_words(sums),
     )  # fmt: skip
-    kept = len(changes) + len(net) + len(some) + len(order) + len(sums)  # they are there until here
+    kept = len(changes) + len(net) + len(some) + len(waiting)  # they are there until here
+    kept += len(bound) + len(order) + len(sums)
     return status if kept >= 0 else kept
 
 

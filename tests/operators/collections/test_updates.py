@@ -9,7 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokenring.operators.collections.updates import ALL, READ_SINCE, Sealed, Spine, SpineSince, find_rows
+from tokenring.operators.collections.updates import (
+    ALL,
+    DONE,
+    EACH,
+    READ_SINCE,
+    TIME,
+    TOTAL_WORDS,
+    Sealed,
+    Spine,
+    SpineSince,
+    change_keys,
+    find_rows,
+)
 
 SMALL = st.integers(-3, 3)
 ROWS = st.lists(st.tuples(SMALL, SMALL, st.integers(0, 4), st.integers(0, 3), st.integers(-2, 2)), max_size=120)
@@ -148,3 +160,24 @@ def test_a_spine_is_taken_in_pieces_of_whole_keys(batches: list[list[tuple[int, 
     for table in moved:
         np.maximum(table[2], least, out=table[2])
     assert total(found) == total(moved)
+
+
+def test_of_the_times_at_which_a_key_is_to_be_looked_at_the_least_wait() -> None:
+    key, value, depth = 7, 1, 2
+    source, target = Spine(2, depth), Spine(2, depth)
+    for spine in (source, target):
+        spine.new_reader(ALL)
+        for round_ in range(5):  # a row that came in each round and went in the next
+            words = [[key] * 2, [value + round_] * 2, [0, 0], [round_, round_ + 1], [1, -1]]
+            spine.add(np.array(words, np.int64))
+    source.add(np.array([[key], [value], [1], [0], [1]], np.int64))
+    asked = np.array([[key, key], [1, 1], [0, 3], [1, 1]], np.int64)  # at (1, 0), and at (1, 3), which is not finished
+    state = np.zeros(TIME + depth + 1 + 1, np.int64)
+    changes, later = change_keys(
+        source.words, 0, target.words, 1, asked, EACH, 0, np.zeros((0, TOTAL_WORDS), np.int64),
+        np.zeros((1, 4), np.int64), np.array([[1, 2], [2, 0]], np.int64), state,
+    )  # fmt: skip
+    assert state[TIME + depth] == DONE
+    # at (1, 0) the row is there twice, once is said; at (1, 1) it came anew where the others say that it went
+    assert changes.T.tolist() == [[key, value, 1, 1, 1]]
+    assert later.T.tolist() == [[key, 1, 2, 1]]  # at (1, 2) all later ones are found again
