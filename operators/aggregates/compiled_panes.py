@@ -46,6 +46,14 @@ FIRST, LAST, MEMBERS, FOLLOWING, HEAP, BY, BY_COUNT, SOURCES, SCRATCH, TIME, STE
     RUN_END, RUN_SLOT, PANE_END, PANE_NUMBER, WIDTH, WITH_START, WITH_END, WITH_ALL, EVERY, INSIDE, FRONT, DONE_END \
     = range(FOLDED + FOLDS_WORDS, FOLDED + FOLDS_WORDS + 27)  # fmt: skip
 OWN_WORDS = DONE_END + 1
+# Behind them, of sliding windows: where groups and their folds are. GROUP_OF: by slot of a pane that is inside. USES:
+# by group, in how many panes inside it is. BEHIND: by pane that is inside the next one, plus one; BACK: the last one,
+# plus one. ENTERING: the slot, plus one, with which the pane that comes in is to be gone on with after there was no
+# room. MOVES: whether groups' state is moved on from window to window.
+GROUPS = OWN_WORDS
+MERGED = GROUPS + NUMBERS_WORDS
+GROUP_OF, USES, BEHIND, BACK, ENTERING, SLIDING_SCRATCH, MOVES = range(MERGED + FOLDS_WORDS, MERGED + FOLDS_WORDS + 7)
+SLIDING_WORDS = MOVES + 1
 _CAPACITY = PANES + PLACES
 _ENDS, _WANTED, _SLOTS, _FRESH, _FRESH_ROWS, _CHOSEN, _PICKED, _NUMBERS = range(8)
 SCRATCH_ROWS, SCRATCH_WORDS = 8, BLOCK + 8

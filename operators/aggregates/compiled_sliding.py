@@ -18,21 +18,31 @@ from tokenring.engine.compiled import (
     world_at,
 )
 from tokenring.operators.aggregates.compiled_panes import (
+    BACK,
+    BEHIND,
     BY_COUNT,
     CLOSED,
     DONE_END,
+    ENTERING,
     EVERY,
     FIRST,
     FOLDED,
     FOLLOWING,
     FRONT,
+    GROUP_OF,
+    GROUPS,
     INSIDE,
     KEYS,
     LATENESS,
     MEMBERS,
+    MERGED,
+    MOVES,
     OWN_WORDS,
     PANES,
+    SLIDING_SCRATCH,
+    SLIDING_WORDS,
     SOURCES,
+    USES,
     WIDTH,
     forget_pane,
     heap_of,
@@ -46,7 +56,6 @@ from tokenring.operators.aggregates.compiled_panes import (
 from tokenring.operators.aggregates.compiled_windows import CompiledPanes, write_bounds, write_keys
 from tokenring.operators.folds import (
     BLOCK,
-    FOLDS_WORDS,
     Accumulators,
     FoldTables,
     Plan,
@@ -61,7 +70,6 @@ from tokenring.operators.folds import (
 from tokenring.operators.mechanisms import MADE, UPTO, CompiledLogic, driven, give, own_words
 from tokenring.operators.migrate import Table
 from tokenring.operators.state import (
-    NUMBERS_WORDS,
     PLACES,
     SOURCE_WORDS,
     Keys,
@@ -76,14 +84,6 @@ from tokenring.operators.state import (
 )
 from tokenring.operators.time import Panes
 
-# Words behind those of panes: where groups and their folds are. GROUP_OF: by slot of a pane that is inside. USES: by
-# group, in how many panes inside it is. BEHIND: by pane that is inside the next one, plus one; BACK: the last one, plus
-# one. ENTERING: the slot, plus one, with which the pane that comes in is to be gone on with after there was no room.
-# MOVES: whether groups' state is moved on from window to window.
-_GROUPS = OWN_WORDS
-_MERGED = _GROUPS + NUMBERS_WORDS
-_GROUP_OF, _USES, _BEHIND, _BACK, _ENTERING, _SCRATCH, _MOVES = range(_MERGED + FOLDS_WORDS, _MERGED + FOLDS_WORDS + 7)
-_ALL_WORDS = _MOVES + 1
 _SLOTS, _NUMBERS, _WANTED, _FRESH, _FRESH_ROWS, _PICKED = range(6)
 _SCRATCH_ROWS = 6
 _MOST_ROWS = 1 << 14
@@ -106,7 +106,7 @@ def _number_groups(world, own, slots, groups, scratch):  # type: ignore[no-untyp
         wanted, sources = scratch[_WANTED][:count], table_at(own[SOURCES], columns, SOURCE_WORDS)
         for column in range(columns):
             have_column(sources, column, words[column])
-    done, _ = number_rows(own, _GROUPS, sources, wanted, groups, scratch[_FRESH], scratch[_FRESH_ROWS])
+    done, _ = number_rows(own, GROUPS, sources, wanted, groups, scratch[_FRESH], scratch[_FRESH_ROWS])
     return done
 
 
@@ -116,14 +116,14 @@ def _enter_slots(world, own, slots, groups, scratch):  # type: ignore[no-untyped
     did."""
     done = _number_groups(world, own, slots, groups, scratch)
     slots, groups = slots[:done], groups[:done]
-    uses = words_at(own[_USES], own[_GROUPS + PLACES])
-    group_of = words_at(own[_GROUP_OF], own[KEYS + PLACES])
+    uses = words_at(own[USES], own[GROUPS + PLACES])
+    group_of = words_at(own[GROUP_OF], own[KEYS + PLACES])
     for i in range(done):
         if uses[groups[i]] == 0:
-            start_slot(own, _MERGED, groups[i])
+            start_slot(own, MERGED, groups[i])
         uses[groups[i]] += 1
         group_of[slots[i]] = groups[i]
-    wrong = merge_slots(own, FOLDED, _MERGED, slots, groups, scratch[_PICKED]) if own[_MOVES] else -1
+    wrong = merge_slots(own, FOLDED, MERGED, slots, groups, scratch[_PICKED]) if own[MOVES] else -1
     return done, wrong
 
 
@@ -131,12 +131,12 @@ def _enter_slots(world, own, slots, groups, scratch):  # type: ignore[no-untyped
 def _enter_panes(world, own, end):  # type: ignore[no-untyped-def]
     """The panes that end by `end` come in, in order; if there is no room, as far as there is."""
     heap, first = heap_of(own), pane_words(own, FIRST)
-    following, behind = words_at(own[FOLLOWING], own[KEYS + PLACES]), words_at(own[_BEHIND], own[PANES + PLACES])
-    scratch = table_at(own[_SCRATCH], _SCRATCH_ROWS, BLOCK)
+    following, behind = words_at(own[FOLLOWING], own[KEYS + PLACES]), words_at(own[BEHIND], own[PANES + PLACES])
+    scratch = table_at(own[SLIDING_SCRATCH], _SCRATCH_ROWS, BLOCK)
     slots, groups = scratch[_SLOTS], scratch[_NUMBERS]
     while heaped(own) > 0 and heap[0, 0] <= end:
         pane = heap[0, 1]
-        at = own[_ENTERING] if own[_ENTERING] != 0 else first[pane]
+        at = own[ENTERING] if own[ENTERING] != 0 else first[pane]
         while at != 0:
             count = 0
             while at != 0 and count < BLOCK:
@@ -147,16 +147,16 @@ def _enter_panes(world, own, end):  # type: ignore[no-untyped-def]
             if wrong >= 0:
                 return wrong
             if done < count:
-                own[_ENTERING] = slots[done] + 1
+                own[ENTERING] = slots[done] + 1
                 return _NO_ROOM
-        own[_ENTERING] = 0
+        own[ENTERING] = 0
         pop(heap, heaped(own))
         behind[pane] = 0
         if own[INSIDE] == 0:
             own[FRONT] = pane + 1
         else:
-            behind[own[_BACK] - 1] = pane + 1
-        own[_BACK] = pane + 1
+            behind[own[BACK] - 1] = pane + 1
+        own[BACK] = pane + 1
         own[INSIDE] += 1
     return _ALL_IN
 
@@ -168,24 +168,24 @@ def _slots_inside(world, own, pane):  # type: ignore[no-untyped-def]
     slots = words_at(claim(world_at(world), 8 * members), members)
     groups = words_at(claim(world_at(world), 8 * members), members)
     list_members(own, pane, slots, 0)
-    gather(words_at(own[_GROUP_OF], own[KEYS + PLACES]), slots, groups)
+    gather(words_at(own[GROUP_OF], own[KEYS + PLACES]), slots, groups)
     return slots, groups
 
 
 @kernel
 def _leave_panes(world, own, upto):  # type: ignore[no-untyped-def]
     """The panes that end by `upto` are of no later window, and are open no longer."""
-    ends, behind = key_column(own, PANES, 0), words_at(own[_BEHIND], own[PANES + PLACES])
-    uses = words_at(own[_USES], own[_GROUPS + PLACES])
+    ends, behind = key_column(own, PANES, 0), words_at(own[BEHIND], own[PANES + PLACES])
+    uses = words_at(own[USES], own[GROUPS + PLACES])
     while own[INSIDE] > 0 and ends[own[FRONT] - 1] <= upto:
         pane = own[FRONT] - 1
         slots, groups = _slots_inside(world, own, pane)
-        if own[_MOVES]:
-            take_away_slots(own, FOLDED, _MERGED, slots, groups)
+        if own[MOVES]:
+            take_away_slots(own, FOLDED, MERGED, slots, groups)
         forget_slots(own, KEYS, slots)
         unused = leave_groups(groups, uses, slots)
         if own[BY_COUNT] > 0:
-            forget_slots(own, _GROUPS, slots[:unused])
+            forget_slots(own, GROUPS, slots[:unused])
         own[FRONT] = behind[pane]
         own[INSIDE] -= 1
         forget_pane(own, pane)
@@ -196,12 +196,12 @@ def _merge_anew(world, own, shown):  # type: ignore[no-untyped-def]
     """The state of the groups that are shown, from that of the panes inside. Returns the fold whose sum left its
     range; -1 if none did."""
     for group in shown:
-        start_slot(own, _MERGED, group)
-    behind, at = words_at(own[_BEHIND], own[PANES + PLACES]), own[FRONT]
+        start_slot(own, MERGED, group)
+    behind, at = words_at(own[BEHIND], own[PANES + PLACES]), own[FRONT]
     for _ in range(own[INSIDE]):
         slots, groups = _slots_inside(world, own, at - 1)
         words = words_at(claim(world_at(world), 8 * len(slots)), len(slots))
-        wrong = merge_slots(own, FOLDED, _MERGED, slots, groups, words)
+        wrong = merge_slots(own, FOLDED, MERGED, slots, groups, words)
         if wrong >= 0:
             return wrong
         at = behind[at - 1]
@@ -211,7 +211,7 @@ def _merge_anew(world, own, shown):  # type: ignore[no-untyped-def]
 @entry
 def _emit_sliding(world, me):  # type: ignore[no-untyped-def]
     """Close windows, a message each."""
-    state, own = driven(world, me), own_words(world, me, _ALL_WORDS)
+    state, own = driven(world, me), own_words(world, me, SLIDING_WORDS)
     own[CLOSED] = max(own[CLOSED], state[UPTO])
     rows = 0
     while live_of(own, PANES) > 0 and least_end(own) <= state[UPTO]:
@@ -222,15 +222,15 @@ def _emit_sliding(world, me):  # type: ignore[no-untyped-def]
         told = _enter_panes(world, own, end)
         if told == _NO_ROOM:
             return NEEDS_ROOM
-        groups = live_of(own, _GROUPS) if own[BY_COUNT] > 0 else 1
-        shown = groups_in_use(world, words_at(own[_USES], own[_GROUPS + PLACES]), groups)
-        if told == _ALL_IN and own[_MOVES] == 0:
+        groups = live_of(own, GROUPS) if own[BY_COUNT] > 0 else 1
+        shown = groups_in_use(world, words_at(own[USES], own[GROUPS + PLACES]), groups)
+        if told == _ALL_IN and own[MOVES] == 0:
             told = _merge_anew(world, own, shown)
         if told >= 0:
             return overflow(world, me, told)
         message = new_message(world, me, 0, len(shown))
-        position = write_keys(own, _GROUPS, own[BY_COUNT], shown, message, write_bounds(own, message, end))
-        write_results(own, _MERGED, shown, message, position)
+        position = write_keys(own, GROUPS, own[BY_COUNT], shown, message, write_bounds(own, message, end))
+        write_results(own, MERGED, shown, message, position)
         give(world, me, time, message)
         rows += len(shown)
         own[DONE_END] = end
@@ -243,50 +243,51 @@ class _Sliding:
     """One worker's open panes, and the groups of those that are inside the window at hand."""
 
     def __init__(self, plan: Plan, panes: Panes) -> None:
-        self.panes = CompiledPanes(plan, panes, True, _ALL_WORDS - OWN_WORDS)
-        self._groups = Keys(Schema.of(plan.keys), plan.by) if plan.by else None
+        self.panes = CompiledPanes(plan, panes, True, SLIDING_WORDS - OWN_WORDS)
+        self.groups = Keys(Schema.of(plan.keys), plan.by) if plan.by else None
         self._state = Accumulators(plan)
         self._tables = FoldTables(plan, self._state)
         self._group_of, self._uses, self._behind = (np.zeros(64, np.int64) for _ in range(3))
         self._scratch = np.zeros((_SCRATCH_ROWS, BLOCK), np.int64)
         self.words = words = self.panes.words
         self.explain = self.panes.explain
-        words[_SCRATCH], words[_MOVES] = address_of(self._scratch), self._state.reversible
+        words[SLIDING_SCRATCH], words[MOVES] = address_of(self._scratch), self._state.reversible
         words[EVERY], words[DONE_END] = panes.every, -(2**62)
         self._link()
 
     def _link(self) -> None:
         words = self.words
-        if self._groups is None:
-            words[_GROUPS + PLACES] = len(self._uses)  # one group of all
+        if self.groups is None:
+            words[GROUPS + PLACES] = len(self._uses)  # one group of all
         else:
-            link_numbers(words, _GROUPS, self._groups)
-        self._tables.link(words, _MERGED)
-        words[_GROUP_OF], words[_USES] = address_of(self._group_of), address_of(self._uses)
-        words[_BEHIND] = address_of(self._behind)
+            link_numbers(words, GROUPS, self.groups)
+        self._tables.link(words, MERGED)
+        words[GROUP_OF], words[USES] = address_of(self._group_of), address_of(self._uses)
+        words[BEHIND] = address_of(self._behind)
 
     def grow(self) -> None:
         """Make room for another pane, another key of one, and another group."""
         self.panes.grow()
-        if self._groups is not None:
-            self._groups.grow()
-            self._tables.make_room(self._groups.capacity)
-            self._uses = grown(self._uses, self._groups.capacity)
+        if self.groups is not None:
+            self.groups.grow()
         self.lengthen()
 
     def lengthen(self) -> None:
-        """Let all be as long as panes and keys need it."""
+        """Let all be as long as panes, keys and groups need it."""
         self.panes.lengthen()
+        if self.groups is not None:
+            self._tables.make_room(self.groups.capacity)
+            self._uses = grown(self._uses, self.groups.capacity)
         self._group_of = grown(self._group_of, self.panes.keys.capacity)
         self._behind = grown(self._behind, self.panes.open.capacity)
         self._link()
 
     def take_out(self) -> None:
         """Let no pane be inside a window: those that are open come in again for the next one."""
-        if self._groups is not None:
-            self._groups.clear()
+        if self.groups is not None:
+            self.groups.clear()
         self._uses[:] = 0
-        self.words[INSIDE] = 0
+        self.words[INSIDE] = self.words[ENTERING] = 0
         self._link()
 
 
@@ -294,7 +295,6 @@ def compiled_sliding(plan: Plan, panes: Panes, exchanged: Sequence[str], moves: 
     """`Windows` of several panes each, of the states that the first stage sends, of a plan for which `can_fold` holds.
     exchanged, moves: as `Windows` has them."""
     held = _Sliding(plan, panes)
-    held.panes.offer(exchanged, moves, held.lengthen, held.take_out)
+    held.panes.offer(exchanged, moves, held.lengthen, held)
     return CompiledLogic(
-        held.words, _emit_sliding, (take_rows,), late=1, owners=(held,), make_room=held.grow, explain=held.explain
-    )
+        held.words, _emit_sliding, (take_rows,), late=1, owners=(held,), make_room=held.grow, explain=held.explain)

@@ -42,7 +42,7 @@ from tokenring.operators.aggregates.compiled_panes import (
     take_rows,
     take_runs,
 )
-from tokenring.operators.aggregates.moving_panes import MovingPanes
+from tokenring.operators.aggregates.moving_panes import MovingPanes, Sliding
 from tokenring.operators.aggregates.moving_windows import MovingWindows
 from tokenring.operators.aggregates.pane_state import PANE, too_late
 from tokenring.operators.folds import (
@@ -69,7 +69,7 @@ from tokenring.operators.state import (
     link_numbers,
     live_of,
 )
-from tokenring.operators.state.moving import MovingKeys, no_more
+from tokenring.operators.state.moving import MovingKeys
 from tokenring.operators.time import Panes
 
 
@@ -201,11 +201,11 @@ class CompiledPanes:
 
     def offer(
         self, exchanged: Sequence[str], moves: Sequence[Table], lengthen: Callable[[], None],
-        take_out: Callable[[], None] = no_more,
+        sliding: Sliding | None = None,
     ) -> None:  # fmt: skip
         """Say how this moves: see `Windows`, and MovingPanes."""
         kept = CompiledFolds(self.state, self._tables, self.words, FOLDED, lengthen)
-        panes = MovingPanes(self.words, self.keys, self.open, lengthen, take_out)
+        panes = MovingPanes(self.words, self.keys, self.open, lengthen, sliding)
         offer(MovingWindows(moves, MovingKeys(self.keys, exchanged, in_kernels=True), kept, panes))
 
     def explain(self, error: int, operands: tuple[int, int, int]) -> Exception:
