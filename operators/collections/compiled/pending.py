@@ -131,6 +131,15 @@ def give_pending(state):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def take_back(state, address, room):  # type: ignore[no-untyped-def]
+    """Have a block that `give_pending` gave again, to gather in, unless there is another."""
+    if state[PENDING] == 0:
+        state[PENDING], state[ROOM] = address, room
+    else:
+        deallocate(address)
+
+
+@kernel
 def take_finished(state, frontier):  # type: ignore[no-untyped-def]
     """Take the rows that are before the frontier out of those pending: a table of their own, int64 (columns, rows)."""
     rows, columns = state[ROWS], state[COLUMNS]

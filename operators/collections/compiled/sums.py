@@ -27,6 +27,7 @@ from tokenring.operators.collections.compiled.pending import (
     ROWS,
     are_all_finished,
     give_pending,
+    take_back,
     take_finished,
 )
 from tokenring.operators.collections.updates import DONE as ALL_DONE
@@ -61,13 +62,15 @@ from tokenring.operators.state import (
 # looked at; SCRATCH: room for BLOCK rows. DUE: the block of finished rows, in order of their times, DUE_ROWS of them
 # in room for DUE_ROOM; DUE_AT: where it goes on. TOUCHED: the block of the slots that change at the time, with what
 # they had before, TOUCHED_COUNT of them, of which SENT were sent. WRONG: the address of KEY_COUNT words for the key of
-# an error. LACKS_TEXTS: whether it is texts that have no room.
+# an error. LACKS_TEXTS: whether it is texts that have no room. TOUCHED_ROOM: of how many keys there is room in TOUCHED;
+# TOUCHED_TIME: the time at which they change. IS_EARLY: whether the due rows are of a time of which more may come, but
+# none of earlier ones: they are added as they come, and what they change is sent once the time is finished.
 (
     KEY_COUNT, SUMMED_AT, SUMMED_COUNT, TOTALS, TOTAL_COUNT, WIDTH, SUMS_AT, STAMPS, SCRATCH, DUE, DUE_ROWS, DUE_AT,
     TOUCHED, TOUCHED_COUNT, SENT, NUMBER, WRONG, LACKS_TEXTS,
-    DUE_ROOM,
-) = range(PENDING_WORDS, PENDING_WORDS + 19)  # fmt: skip
-NUMBERS = PENDING_WORDS + 19
+    DUE_ROOM, TOUCHED_ROOM, TOUCHED_TIME, IS_EARLY,
+) = range(PENDING_WORDS, PENDING_WORDS + 22)  # fmt: skip
+NUMBERS = PENDING_WORDS + 22
 WORDS = NUMBERS + NUMBERS_WORDS
 BLOCK = 1 << 10
 _SLOTS, _FRESH, _FRESH_ROWS, _WANTED, SOURCES = range(5)  # rows of the scratch
@@ -83,7 +86,7 @@ def _due(state):  # type: ignore[no-untyped-def]
 @kernel
 def _touched(state):  # type: ignore[no-untyped-def]
     """A row for each key that changes: its slot, and its sums before."""
-    return table_at(state[TOUCHED], state[DUE_ROWS], 1 + state[WIDTH])
+    return table_at(state[TOUCHED], state[TOUCHED_ROOM], 1 + state[WIDTH])
 
 
 @kernel
@@ -100,10 +103,19 @@ def _is_in_order(times, rows):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _begin(state):  # type: ignore[no-untyped-def]
-    state[DUE_AT] = state[SENT] = state[TOUCHED_COUNT] = 0
-    state[TOUCHED] = new_block(1 + state[WIDTH], state[DUE_ROWS])
-    state[NUMBER] += 1
+def begin(state):  # type: ignore[no-untyped-def]
+    """Begin with the due rows; with keys that rows of their time touched before, if some did."""
+    state[DUE_AT] = state[SENT] = 0
+    if state[TOUCHED_COUNT] == 0:
+        state[NUMBER] += 1
+    needed = state[TOUCHED_COUNT] + state[DUE_ROWS]
+    if needed > state[TOUCHED_ROOM] or state[TOUCHED] == 0:
+        before, count, room = state[TOUCHED], state[TOUCHED_COUNT], max(needed, 2 * state[TOUCHED_COUNT])
+        address = new_block(1 + state[WIDTH], room)
+        if before != 0:
+            table_at(address, room, 1 + state[WIDTH])[:count] = _touched(state)[:count]
+            deallocate(before)
+        state[TOUCHED], state[TOUCHED_ROOM] = address, room
 
 
 @kernel
@@ -114,12 +126,12 @@ def begin_due(state, frontier):  # type: ignore[no-untyped-def]
         times = table_at(state[PENDING], state[COLUMNS], state[ROOM])[state[COLUMNS] - 2]
         if _is_in_order(times, state[ROWS]):
             state[DUE], state[DUE_ROOM], state[DUE_ROWS] = give_pending(state)
-            _begin(state)
+            begin(state)
             return
     finished = take_finished(state, frontier)
     columns, rows = finished.shape
     state[DUE], state[DUE_ROOM], state[DUE_ROWS] = new_block(columns, rows), rows, rows
-    _begin(state)
+    begin(state)
     due, times = _due(state), finished[columns - 2]
     if _is_in_order(times, rows):
         due[:] = finished
@@ -205,14 +217,14 @@ def _write_row(state, message, at, slot, totals, time, times):  # type: ignore[n
 
 
 @kernel
-def _send_changes(world, me, state, due):  # type: ignore[no-untyped-def]
-    """Send how the totals of some keys change at the time of the last row that was added; what is wrong, or DONE."""
+def _send_changes(world, me, state):  # type: ignore[no-untyped-def]
+    """Send how the totals of some keys change at the time of the rows that were added; what is wrong, or DONE."""
     keys, sums, touched = state[KEY_COUNT], _sums(state), _touched(state)
     totals = table_at(state[TOTALS], state[TOTAL_COUNT], TOTAL_WORDS)
     before, after = np.empty((len(totals) + 1, 1), np.int64), np.empty((len(totals) + 1, 1), np.int64)
     stop = min(state[TOUCHED_COUNT], state[SENT] + _MOST_SENT)
     message, made = new_message(world, me, 0, 2 * (stop - state[SENT])), 0
-    time = due[state[COLUMNS] - 2, state[DUE_AT] - 1]
+    time = state[TOUCHED_TIME]
     gone, left = np.empty(stop - state[SENT], np.int64), 0
     for at in range(state[SENT], stop):
         slot = touched[at, 0]
@@ -252,22 +264,29 @@ def go_on_with_due(world, me, state):  # type: ignore[no-untyped-def]
     times = due[state[COLUMNS] - 2]
     while state[DUE_AT] < state[DUE_ROWS] or state[TOUCHED_COUNT] > 0:
         while state[DUE_AT] < state[DUE_ROWS]:
-            if state[TOUCHED_COUNT] > 0 and times[state[DUE_AT]] != times[state[DUE_AT] - 1]:
+            if state[TOUCHED_COUNT] > 0 and times[state[DUE_AT]] != state[TOUCHED_TIME]:
                 break
+            state[TOUCHED_TIME] = times[state[DUE_AT]]
             done += BLOCK
             if done > _AT_ONCE:
                 return AGAIN
             if not _add_some(state, due, _end_of_time(state, due)):
                 return NEEDS_ROOM
+        if state[IS_EARLY]:
+            break
         while state[SENT] < state[TOUCHED_COUNT]:
             done += _MOST_SENT
             if done > _AT_ONCE:
                 return AGAIN
-            if _send_changes(world, me, state, due) != DONE:
+            if _send_changes(world, me, state) != DONE:
                 return FAILED
         state[TOUCHED_COUNT] = state[SENT] = 0
         state[NUMBER] += 1
+    if state[IS_EARLY]:
+        take_back(state, state[DUE], state[DUE_ROOM])
+        state[DUE] = state[IS_EARLY] = 0
+        return DONE
     deallocate(state[DUE])
     deallocate(state[TOUCHED])
-    state[DUE] = state[TOUCHED] = 0
+    state[DUE] = state[TOUCHED] = state[TOUCHED_ROOM] = 0
     return DONE

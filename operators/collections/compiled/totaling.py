@@ -8,13 +8,25 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tokenring.engine import Schema
+from tokenring.engine import Schema, kernel
 from tokenring.engine.compiled import DONE, NEEDS_ROOM, Compiled, address_of, entry, frontier_at, state_of
 from tokenring.operators.collections.compiled.blocks import Blocks
-from tokenring.operators.collections.compiled.pending import LEAST, PENDING, ROWS, begin_pending, gather_all, hold_least
+from tokenring.operators.collections.compiled.pending import (
+    LEAST,
+    PENDING,
+    ROWS,
+    are_all_finished,
+    begin_pending,
+    gather_all,
+    give_pending,
+    hold_least,
+)
 from tokenring.operators.collections.compiled.sums import (
     BLOCK,
     DUE,
+    DUE_ROOM,
+    DUE_ROWS,
+    IS_EARLY,
     KEY_COUNT,
     LACKS_TEXTS,
     NUMBERS,
@@ -27,15 +39,33 @@ from tokenring.operators.collections.compiled.sums import (
     TOTAL_COUNT,
     TOTALS,
     TOUCHED,
+    TOUCHED_COUNT,
+    TOUCHED_TIME,
     WIDTH,
     WORDS,
     WRONG,
+    begin,
     begin_due,
     go_on_with_due,
 )
+from tokenring.operators.collections.updates import LARGE
 from tokenring.operators.collections.words import Entering
 from tokenring.operators.mechanisms import drop_first
 from tokenring.operators.state import SOURCE_WORDS, Keys, grown, link_numbers
+
+
+@kernel
+def can_be_early(state, frontier):  # type: ignore[no-untyped-def]
+    """Whether much is pending, and all of it is of the time that the frontier has come to."""
+    return state[ROWS] >= LARGE and state[LEAST] == frontier and are_all_finished(state, frontier + 1)
+
+
+@kernel
+def begin_early(state):  # type: ignore[no-untyped-def]
+    """Have all that is pending, which is of one time, added."""
+    state[DUE], state[DUE_ROOM], state[DUE_ROWS] = give_pending(state)
+    state[IS_EARLY] = 1
+    begin(state)
 
 
 @entry
@@ -49,13 +79,18 @@ def total(world, me):  # type: ignore[no-untyped-def]
     while True:
         if state[DUE] == 0:
             frontier = frontier_at(world, me, 0)
-            if state[ROWS] == 0 or frontier <= state[LEAST]:
+            is_open = state[TOUCHED_COUNT] > 0  # rows of a time were added of which more may have come
+            if (state[ROWS] > 0 and frontier > state[LEAST]) or (is_open and frontier > state[TOUCHED_TIME]):
+                begin_due(state, frontier)
+            elif can_be_early(state, frontier):
+                begin_early(state)
+            else:
                 return DONE
-            begin_due(state, frontier)
         status = go_on_with_due(world, me, state)
         if status != DONE:
             return status
-        hold_least(world, me, state)
+        if state[TOUCHED_COUNT] == 0:
+            hold_least(world, me, state)
 
 
 class _Room:

@@ -58,6 +58,37 @@ def test_very_many_keys_are_totalled_at_every_time(workers: int, key: str) -> No
         assert made == expected, time
 
 
+def test_rows_are_totalled_as_they_come_and_told_when_their_time_is_finished() -> None:
+    """Much of one time, in parts; of the next as well before the first is told."""
+    random = np.random.default_rng(8)
+    parts = [(0, 1, 10_000), (0, 1, 10_000), (0, -1, 10_000), (0, 1, 50), (1, 1, 10_000), (1, -1, 10_000), (2, 1, 9)]
+    sent = [{"k": random.integers(0, 7, rows), "v": random.integers(0, 99, rows)} for _, _, rows in parts]
+    sent[2], sent[5] = sent[0], sent[4]  # goes again within its time
+
+    def program(worker: tr.Worker) -> list[tuple[int, ...]]:
+        with worker.dataflow() as scope:
+            handle, rows = scope.new_collection(tr.Schema("k v"))
+            told = rows.aggregate("k", n=tr.Count(), s=tr.Sum("v")).changes()
+            made, probe = told.collect(), told.probe()
+        for (time, times, _), rows in zip(parts, sent, strict=True):
+            if time == 2:
+                worker.step_while(lambda: probe.less_than(1))
+            handle.advance_to(time)
+            (handle.insert if times > 0 else handle.remove)(rows)
+            for _ in range(3 * (time == 0)):
+                worker.step()
+        worker.run()
+        return list(zip(*[column.tolist() for column in made.columns().values()], strict=True))
+
+    expected, before = [], set[tuple[int, int, int]]()
+    for time, there in ((0, (1, 3)), (2, (1, 3, 6))):
+        keys, values = [np.concatenate([sent[part][name] for part in there]) for name in ("k", "v")]
+        now = {(k, int((keys == k).sum()), int(values[keys == k].sum())) for k in np.unique(keys).tolist()}
+        expected += [(*row, time, -1) for row in before - now] + [(*row, time, 1) for row in now - before]
+        before = now
+    assert sorted(tr.execute(program, workers=1)[0]) == sorted(expected)
+
+
 @pytest.mark.parametrize("is_imported", [False, True])
 def test_the_least_of_very_many_keys_is_right_at_every_time(is_imported: bool) -> None:
     """Many rows at once, fewer, and a few: what is said of keys together, and apart."""
