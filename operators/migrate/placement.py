@@ -161,7 +161,8 @@ class Placement:
 
     def require_drainable(self, worker: int) -> None:
         """Raise UsageError unless there is that worker, and another who could take its bins."""
-        self._require({0: worker})
+        if worker not in range(self.peers):
+            raise UsageError(f"there is no worker {worker!r}: workers are 0 to {self.peers - 1}")
         if self.peers == 1:
             raise UsageError("worker 0 is alone in its group: nobody can take its bins")
 
@@ -229,8 +230,7 @@ class Placement:
         time = self._control.under_way[0][0]
         for mover in self.movers:
             for steering in mover.steerings:
-                frontier = int(steering.words[REACHED])
-                if frontier < time:
+                if (frontier := int(steering.words[REACHED])) < time:
                     return Waiting(time, mover.name, frontier)
         return None
 

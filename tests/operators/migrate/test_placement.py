@@ -82,10 +82,10 @@ def test_what_was_forgotten_does_not_begin() -> None:
     [
         (lambda placement: placement.move({16: 0}), "no bin 16: bins are 0 to 15"),
         (lambda placement: placement.move({3: 2}), "bin 3 cannot be with worker 2: workers are 0 to 1"),
+        (lambda placement: placement.drain(2), "there is no worker 2: workers are 0 to 1"),
         (lambda placement: placement.move({3: 1}, "flud"), "no plan 'flud'; did you mean 'fluid'"),
         (lambda placement: placement.move([{3: 1}], "fluid"), "leave it out"),
         (lambda placement: placement.move(np.zeros(4, np.int64)), r"\(16,\), not int64 \(4,\)"),
-        (lambda placement: placement.drain(2), "workers are 0 to 1"),
         (lambda placement: placement.move({"3": 1}), "in integers"),
     ],
 )
