@@ -113,12 +113,52 @@ def map_file(typing: Any, file: Any, offset: Any, size_bytes: Any) -> Any:
 
 @intrinsic
 def unmap(typing: Any, address: Any, size_bytes: Any) -> Any:
-    """Give back what `map_file` gave."""
+    """Give back what `map_file` or `map_memory` gave."""
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         pointer = ir.IntType(8).as_pointer()
         function = _libc(builder, "munmap", ir.IntType(32), [pointer, ir.IntType(64)])
         builder.call(function, [builder.inttoptr(args[0], pointer), args[1]])
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), emit
+
+
+_MAP_PRIVATE_AND_ANONYMOUS = 0x22
+
+
+@intrinsic
+def map_memory(typing: Any, size_bytes: Any) -> Any:
+    """The address of so many bytes, zeros, in pages of their own, which `unmap` gives back to the system at once; below
+    0 if there are none."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        word, half, pointer = ir.IntType(64), ir.IntType(32), ir.IntType(8).as_pointer()
+        function = _libc(builder, "mmap", pointer, [pointer, word, half, half, half, word])
+        how = ir.Constant(half, _READ_AND_WRITE), ir.Constant(half, _MAP_PRIVATE_AND_ANONYMOUS)
+        anywhere, no_file = ir.Constant(pointer, None), ir.Constant(half, -1)
+        found = builder.call(function, [anywhere, args[0], *how, no_file, ir.Constant(word, 0)])
+        return builder.ptrtoint(found, word)
+
+    return types.int64(types.int64), emit
+
+
+@intrinsic
+def load_unaligned(typing: Any, address: Any) -> Any:
+    """The word of eight bytes from any address on."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.load(builder.inttoptr(args[0], ir.IntType(64).as_pointer()), align=1)
+
+    return types.int64(types.int64), emit
+
+
+@intrinsic
+def store_unaligned(typing: Any, address: Any, word: Any) -> Any:
+    """Write a word to eight bytes from any address on."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        builder.store(args[1], builder.inttoptr(args[0], ir.IntType(64).as_pointer()), align=1)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64), emit

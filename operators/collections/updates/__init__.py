@@ -1,7 +1,6 @@
 """Updates of collections as sorted columnar batches: in order, merged, found by key, paired and reduced."""
 
 from tokenring.operators.collections.updates.blocks import new_block
-from tokenring.operators.collections.updates.directory import find_rows
 from tokenring.operators.collections.updates.exact_sums import (
     COUNT,
     COUNT_PRESENT,
@@ -57,9 +56,9 @@ from tokenring.operators.collections.updates.reducing import (
     change_keys,
 )
 from tokenring.operators.collections.updates.replacing import NO_ROW, replace_rows, rows_after
-from tokenring.operators.collections.updates.sealed import Sealed
 from tokenring.operators.collections.updates.sorting import (
     LARGE,
+    Sealed,
     consolidate,
     consolidate_behind,
     consolidate_dealt,
@@ -122,7 +121,6 @@ __all__ = [
     "deal",
     "distinct_keys",
     "elements_of",
-    "find_rows",
     "least_of",
     "least_times",
     "most_parts",

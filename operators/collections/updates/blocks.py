@@ -1,4 +1,6 @@
-"""Blocks of memory for batches: allocated, or, where a spine has a file, mapped from it if they are large.
+"""Blocks of memory for batches: allocated, or, if they are large, mapped, from a file where a spine has one.
+
+A large block is there for long, and among memory that comes and goes it would keep that from being given back.
 
 What is mapped is written out by the system, and let go, when memory is short. The file has no name: nothing is left of
 it when its process ends, however that is.
@@ -9,6 +11,7 @@ from tokenring.engine.compiled import (
     allocate,
     deallocate,
     map_file,
+    map_memory,
     release_in_file,
     reserve_in_file,
     table_at,
@@ -21,6 +24,8 @@ _GRAIN_BYTES = 1 << 16  # no system has larger pages
 # Words of a file: its descriptor, -1 for none; where the next block begins; how many bytes are mapped.
 FILE, NEXT, MAPPED = range(3)
 FILE_WORDS = 3
+# Where blocks are that are not in the file: in pages of their own, or allocated among others.
+IN_MEMORY, IN_HEAP = -1, 0
 
 
 @kernel
@@ -52,7 +57,8 @@ def new_block(columns, rows):  # type: ignore[no-untyped-def]
 
 @kernel
 def try_block(file, size_bytes):  # type: ignore[no-untyped-def]
-    """(the address of so many bytes, 0 if there are none; where they are in the file, behind 1, 0 if they are not)."""
+    """(the address of so many bytes, 0 if there are none; where they are: in the file, behind 1, or in IN_MEMORY or
+    IN_HEAP)."""
     if file[FILE] >= 0 and size_bytes >= _MAPPED_BYTES:
         place, size = file[NEXT], _whole(size_bytes)
         if reserve_in_file(file[FILE], place, size) == 0:  # else the disk is full: memory may do
@@ -62,16 +68,22 @@ def try_block(file, size_bytes):  # type: ignore[no-untyped-def]
                 file[MAPPED] += size
                 return address, place + 1
             release_in_file(file[FILE], place, size)
-    return allocate(max(8, size_bytes)), 0
+    if size_bytes >= _MAPPED_BYTES:
+        address = map_memory(_whole(size_bytes))
+        if address > 0:
+            return address, IN_MEMORY
+    return allocate(max(8, size_bytes)), IN_HEAP
 
 
 @kernel
 def free_block(file, address, place, size_bytes):  # type: ignore[no-untyped-def]
     """Give back a block of so many bytes."""
-    if place == 0:
+    if place == IN_HEAP:
         deallocate(address)
         return
     size = _whole(size_bytes)
     unmap(address, size)
+    if place == IN_MEMORY:
+        return
     release_in_file(file[FILE], place - 1, size)
     file[MAPPED] -= size

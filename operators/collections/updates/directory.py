@@ -7,9 +7,9 @@ twenty. Ranges are alike in width, so that keys which lie close together in few 
 import numpy as np
 
 from tokenring.engine import TABLE, WORDS, int64, kernel, void
-from tokenring.operators.collections.updates.sorting import precedes
+from tokenring.engine.compiled import allocate, words_at
+from tokenring.operators.collections.updates.packed import LEAST_ROWS, compare, word_of
 
-LEAST_ROWS = 1 << 10  # smaller batches have none
 _ROWS_A_RANGE = 4
 # Words of a directory: the least first word, by how many bits words are shifted, how many ranges there are, the next
 # range to be written. The first row of each range follows, and behind them how many rows there are.
@@ -24,8 +24,13 @@ def directory_words(rows):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def begin_directory(directory, rows, least, most):  # type: ignore[no-untyped-def]
-    """An empty directory for so many rows, whose first words are from `least` to `most`."""
+def directory_at(address, room):  # type: ignore[no-untyped-def]
+    """The directory of a batch with room for so many rows."""
+    return words_at(address, directory_words(room))
+
+
+@kernel
+def _begin(directory, rows, least, most):  # type: ignore[no-untyped-def]
     spread, shift = np.uint64(most) - np.uint64(least), np.uint64(0)
     while spread >> shift >= np.uint64(max(1, rows // _ROWS_A_RANGE)):
         shift += np.uint64(1)
@@ -34,16 +39,28 @@ def begin_directory(directory, rows, least, most):  # type: ignore[no-untyped-de
 
 
 @kernel
+def new_directory(rows, least, most):  # type: ignore[no-untyped-def]
+    """The address of an empty directory for so many rows, whose first words are from `least` to `most`; 0 if they are
+    few, or there is no memory."""
+    if rows < LEAST_ROWS:
+        return 0
+    address = allocate(8 * directory_words(rows))
+    if address != 0:
+        _begin(directory_at(address, rows), rows, least, most)
+    return address
+
+
+@kernel
 def _range_of(directory, word):  # type: ignore[no-untyped-def]
     return np.int64((np.uint64(word) - np.uint64(directory[_LEAST])) >> np.uint64(directory[_SHIFT]))
 
 
 @kernel
-def extend_directory(directory, words, start, stop):  # type: ignore[no-untyped-def]
-    """Take in rows start..stop, which are behind those before. words: their first column."""
+def extend_directory(directory, heads, start, stop):  # type: ignore[no-untyped-def]
+    """Take in rows start..stop of a packed batch, which are behind those before."""
     following, rows = directory[_NEXT], directory[HEAD_WORDS:]
     for row in range(start, stop):
-        found = _range_of(directory, words[row])
+        found = _range_of(directory, word_of(heads, 0, row))
         while following <= found:
             rows[following] = row
             following += 1
@@ -70,11 +87,11 @@ def _range_around(directory, rows, word):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _first_not_before(table, low, high, asked, number, keys):  # type: ignore[no-untyped-def]
+def _first_not_before(heads, low, high, asked, number, keys):  # type: ignore[no-untyped-def]
     """The first of rows low..high whose key is not less than one that is asked for."""
     while low < high:
         middle = (low + high) >> 1
-        if precedes(table, middle, asked, number, 0, keys) < 0:
+        if compare(heads, middle, asked, number, 0, keys) < 0:
             low = middle + 1
         else:
             high = middle
@@ -82,11 +99,11 @@ def _first_not_before(table, low, high, asked, number, keys):  # type: ignore[no
 
 
 @kernel
-def first_behind(table, low, high, asked, number, keys):  # type: ignore[no-untyped-def]
+def first_behind(heads, low, high, asked, number, keys):  # type: ignore[no-untyped-def]
     """The first of rows low..high whose key is greater than one that is asked for."""
     while low < high:
         middle = (low + high) >> 1
-        if precedes(table, middle, asked, number, 0, keys) <= 0:
+        if compare(heads, middle, asked, number, 0, keys) <= 0:
             low = middle + 1
         else:
             high = middle
@@ -94,37 +111,38 @@ def first_behind(table, low, high, asked, number, keys):  # type: ignore[no-unty
 
 
 @kernel
-def _end_of_key(table, rows, first, asked, number, keys):  # type: ignore[no-untyped-def]
+def _end_of_key(heads, rows, first, asked, number, keys):  # type: ignore[no-untyped-def]
     """The end of the rows from `first` on that have the key that is asked for."""
     step, low, high = np.int64(1), first, first
-    while high < rows and precedes(table, high, asked, number, 0, keys) == 0:
+    while high < rows and compare(heads, high, asked, number, 0, keys) == 0:
         low = high + 1
         high += step
         step += step
-    return first_behind(table, low, min(high, rows), asked, number, keys)
+    return first_behind(heads, low, min(high, rows), asked, number, keys)
 
 
 @kernel
-def find_by_directory(directory, table, rows, keys, asked, count, starts, stops):  # type: ignore[no-untyped-def]
+def find_by_directory(directory, heads, rows, keys, asked, count, starts, stops):  # type: ignore[no-untyped-def]
     """`find_rows` in a batch that has a directory."""
     for number in range(count):
         low, high = _range_around(directory, rows, asked[0, number])
-        first = _first_not_before(table, low, high, asked, number, keys)
-        starts[number], stops[number] = first, _end_of_key(table, rows, first, asked, number, keys)
+        first = _first_not_before(heads, low, high, asked, number, keys)
+        starts[number], stops[number] = first, _end_of_key(heads, rows, first, asked, number, keys)
 
 
 @kernel(void(TABLE, int64, int64, TABLE, int64, WORDS, WORDS))
-def find_rows(table, rows, keys, asked, count, starts, stops):  # type: ignore[no-untyped-def]
-    """Where, among the first rows of a table, those of each of `count` keys are: starts..stops, alike where there are
-    none. asked: int64 (keys, at least count), in order; keys: of how many columns a key is, the first of both."""
+def find_rows(heads, rows, keys, asked, count, starts, stops):  # type: ignore[no-untyped-def]
+    """Where, among the first rows of a packed batch, those of each of `count` keys are: starts..stops, alike where
+    there are none. asked: int64 (keys, at least count), in order; keys: of how many columns a key is, the first of
+    both."""
     at = np.int64(0)
     for number in range(count):
         step = np.int64(1)  # gallop from where the last one was
         low, high = at, at
-        while high < rows and precedes(table, high, asked, number, 0, keys) < 0:
+        while high < rows and compare(heads, high, asked, number, 0, keys) < 0:
             low = high + 1
             high += step
             step += step
-        first = _first_not_before(table, low, min(high, rows), asked, number, keys)
-        at = _end_of_key(table, rows, first, asked, number, keys)
+        first = _first_not_before(heads, low, min(high, rows), asked, number, keys)
+        at = _end_of_key(heads, rows, first, asked, number, keys)
         starts[number], stops[number] = first, at

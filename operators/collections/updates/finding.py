@@ -4,22 +4,26 @@ import numpy as np
 
 from tokenring.engine import TABLE, WORDS, int64, kernel, void
 from tokenring.operators.collections.updates.directory import (
+    directory_at,
     directory_words,
     find_by_directory,
     find_rows,
     first_behind,
 )
+from tokenring.operators.collections.updates.packed import copy_words, word_of
 from tokenring.operators.collections.updates.parts import (
+    BYTES,
     COUNT,
     DIRECTORY,
     END,
     PART_ROOM,
     ROWS,
     TARGET,
+    TARGET_BYTES,
+    TARGET_DIRECTORY,
     TARGET_ROOM,
     columns_of,
-    directory_at,
-    part_table,
+    part_heads,
     parts_of,
 )
 from tokenring.operators.collections.updates.sorting import consolidate
@@ -38,12 +42,12 @@ def find_all(spine, before, keys, asked, number, starts, stops):  # type: ignore
             starts[at, :number] = 0
             stops[at, :number] = 0
             continue
-        table, rows = part_table(spine, parts, at), parts[at, ROWS]
+        heads, rows = part_heads(spine, parts, at), parts[at, ROWS]
         if parts[at, DIRECTORY] != 0:
             directory = directory_at(parts[at, DIRECTORY], parts[at, PART_ROOM])
-            find_by_directory(directory, table, rows, keys, asked, number, starts[at], stops[at])
+            find_by_directory(directory, heads, rows, keys, asked, number, starts[at], stops[at])
         else:
-            find_rows(table, rows, keys, asked, number, starts[at], stops[at])
+            find_rows(heads, rows, keys, asked, number, starts[at], stops[at])
         for key in range(number):
             total += stops[at, key] - starts[at, key]
     return total
@@ -59,10 +63,9 @@ def copy_found(spine, keys, number, starts, stops, target, bounds):  # type: ign
         for part in range(spine[COUNT]):
             first, last = starts[part, key], stops[part, key]
             if first < last:
-                table = part_table(spine, parts, part)
+                heads = part_heads(spine, parts, part)
                 for column in range(keys, columns):
-                    for row in range(first, last):
-                        target[column - keys, at + row - first] = table[column, row]
+                    copy_words(heads, column, first, last, target[column - keys], at)
                 at += last - first
     bounds[number] = at
 
@@ -108,8 +111,13 @@ def sizes_of(spine, before, sizes):  # type: ignore[no-untyped-def]
     for at in range(spine[COUNT]):
         if parts[at, END] <= before:
             sizes[0] += parts[at, ROWS]
-        room = parts[at, PART_ROOM] + (parts[at, TARGET] != 0) * parts[at, TARGET_ROOM]
-        sizes[1] += 8 * columns_of(spine) * room + 8 * directory_words(room)
+        sizes[1] += parts[at, BYTES]
+        if parts[at, DIRECTORY] != 0:
+            sizes[1] += 8 * directory_words(parts[at, PART_ROOM])
+        if parts[at, TARGET] != 0:
+            sizes[1] += parts[at, TARGET_BYTES]
+            if parts[at, TARGET_DIRECTORY] != 0:
+                sizes[1] += 8 * directory_words(parts[at, TARGET_ROOM])
 
 
 @kernel(int64(WORDS, int64))
@@ -127,10 +135,9 @@ def copy_part(spine, at, target, room):  # type: ignore[no-untyped-def]
     parts = parts_of(spine)
     rows = parts[at, ROWS]
     if rows <= room:
-        table = part_table(spine, parts, at)
-        for column in range(len(table)):
-            for row in range(rows):
-                target[column, row] = table[column, row]
+        heads = part_heads(spine, parts, at)
+        for column in range(len(heads)):
+            copy_words(heads, column, 0, rows, target[column], 0)
     return rows
 
 
@@ -146,32 +153,30 @@ def copy_next(spine, before, least, keys, is_begun, after, rows, target):  # typ
     total, most, largest = np.int64(0), np.int64(0), -1
     for at in range(count):
         if is_begun:
-            starts[at] = first_behind(part_table(spine, parts, at), 0, parts[at, ROWS], after, 0, keys)
+            starts[at] = first_behind(part_heads(spine, parts, at), 0, parts[at, ROWS], after, 0, keys)
         left = parts[at, ROWS] - starts[at]
         total += left
         if left > most:
             most, largest = left, at
     if largest < 0:
         return NO_KEY
-    table = part_table(spine, parts, largest)
-    last = starts[largest] + min(most, max(1, np.int64(rows * (most / total)))) - 1
+    heads, last_key = part_heads(spine, parts, largest), np.empty((keys, 1), np.int64)
+    for column in range(keys):
+        row = starts[largest] + min(most, max(1, np.int64(rows * (most / total)))) - 1
+        last_key[column, 0] = word_of(heads, column, row)
     found, copied = np.int64(0), 0
     for at in range(count):
-        part = part_table(spine, parts, at)
-        stops[at] = first_behind(part, starts[at], parts[at, ROWS], table, last, keys)
+        stops[at] = first_behind(part_heads(spine, parts, at), starts[at], parts[at, ROWS], last_key, 0, keys)
         found += stops[at] - starts[at]
         copied += stops[at] > starts[at]
     if found > target.shape[1]:
         return -found
-    for column in range(keys):
-        after[column, 0] = table[column, last]
+    after[:] = last_key
     some = target if copied == 1 else np.empty((len(target), found), np.int64)
     made = 0
     for at in range(count):
-        part = part_table(spine, parts, at)
         for column in range(len(target)):
-            for row in range(starts[at], stops[at]):
-                some[column, made + row - starts[at]] = part[column, row]
+            copy_words(part_heads(spine, parts, at), column, starts[at], stops[at], some[column], made)
         made += stops[at] - starts[at]
     for row in range(made):
         some[len(some) - 2, row] = max(some[len(some) - 2, row], least)

@@ -5,99 +5,188 @@ apart.
 import numpy as np
 
 from tokenring.engine import TABLE, WORDS, int64, kernel
+from tokenring.engine.compiled import load_unaligned
+from tokenring.operators.collections.updates.packed import (
+    AT,
+    LEAST,
+    LEAST_ROWS,
+    MASK,
+    STRIDE,
+    compare_packed,
+    has_room,
+    range_of,
+    word_of,
+    write_word,
+)
 from tokenring.operators.collections.updates.sorting import add_up, precedes, sort_rows
 
-# Words of a merge under way: the next row of either, the rows made.
-LEFT, RIGHT, MERGE_MADE = range(3)
-MERGE_WORDS = 3
+# Words of a merge under way: the next row of either, the rows made; the multiplicity that had no room, with which it
+# stopped, and whether there is one.
+LEFT, RIGHT, MERGE_MADE, TOO_LARGE, IS_STOPPED = range(5)
+MERGE_WORDS = 5
 
 
 @kernel
-def move_up(table, row, first, frontier):  # type: ignore[no-untyped-def]
-    """Move the time of a row, in columns from `first` on, to the least of those that no reader beyond the frontier can
-    tell from it: the greatest lower bound of its least upper bounds with the frontier's elements (differential
-    dataflow's `advance_by`). frontier: int64 (elements, coordinates); with no element all times become the greatest."""
-    coordinates = frontier.shape[1]
-    for at in range(coordinates):
-        time = table[first + at, row]
-        least = np.int64(np.iinfo(np.int64).max)
-        for element in range(len(frontier)):
-            least = min(least, max(time, frontier[element, at]))
-        table[first + at, row] = least
+def moved_up(time, frontier, at):  # type: ignore[no-untyped-def]
+    """What coordinate `at` of a time becomes: of the least time that no reader beyond the frontier can tell from it,
+    the greatest lower bound of its least upper bounds with the frontier's elements (differential dataflow's
+    `advance_by`). frontier: int64 (elements, coordinates); with no element all times become the greatest."""
+    least = np.int64(np.iinfo(np.int64).max)
+    for element in range(len(frontier)):
+        least = min(least, max(time, frontier[element, at]))
+    return least
 
 
 @kernel
-def _copy_row(source, row, target, at):  # type: ignore[no-untyped-def]
-    for column in range(len(source)):
-        target[column, at] = source[column, row]
+def ranges_of_both(left, rows, right, others, data, frontier):  # type: ignore[no-untyped-def]
+    """Between which words those of each column are that two packed batches' first rows become: int64 (columns, 2), of
+    which `new_packed` takes no notice where rows are few. Sums of multiplicities may be beyond."""
+    ranges = np.empty((len(left), 2), np.int64)
+    if rows + others < LEAST_ROWS:
+        return ranges
+    for column in range(len(left)):
+        (least, most), (other_least, other_most) = range_of(left, column, rows), range_of(right, column, others)
+        least, most = min(least, other_least), max(most, other_most)
+        if data <= column < len(left) - 1:
+            least, most = moved_up(least, frontier, column - data), moved_up(most, frontier, column - data)
+        ranges[column, 0], ranges[column, 1] = least, most
+    return ranges
 
 
 @kernel
-def _settle(target, start, stop, first):  # type: ignore[no-untyped-def]
-    """Rows start..stop, alike in their data, in order of their times from column `first` on, and added up; where they
-    end."""
-    last = len(target) - 1
-    in_order = True
-    for row in range(start + 1, stop):
-        if precedes(target, row - 1, target, row, first, last) >= 0:
-            in_order = False
-            break
-    if in_order:
-        made = start
-        for row in range(start, stop):
-            if target[last, row] != 0:
-                if made != row:
-                    _copy_row(target, row, target, made)
+def _take_group(heads, start, stop, data, frontier, some, at):  # type: ignore[no-untyped-def]
+    """Copy times, moved up, and multiplicities of rows start..stop to a table, from column `at` on."""
+    depth = len(some) - 1
+    for row in range(start, stop):
+        for coordinate in range(depth):
+            some[coordinate, at] = moved_up(word_of(heads, data + coordinate, row), frontier, coordinate)
+        some[depth, at] = word_of(heads, data + depth, row)
+        at += 1
+
+
+@kernel
+def _settle(some, count):  # type: ignore[no-untyped-def]
+    """The first updates of a table in order and added up: the table they are in, and how many there are."""
+    last, made, row = len(some) - 1, 0, 1
+    while row < count and precedes(some, row - 1, some, row, 0, last) < 0:
+        row += 1
+    if row >= count:
+        for row in range(count):
+            if some[last, row] != 0:
+                for column in range(last + 1):
+                    some[column, made] = some[column, row]
                 made += 1
-        return made
-    some = np.empty((len(target) - first, stop - start), np.int64)
-    for column in range(first, len(target)):
-        for row in range(start, stop):
-            some[column - first, row - start] = target[column, row]
-    order, summed = np.empty(stop - start, np.int64), np.empty_like(some)
-    sort_rows(some, len(some) - 1, order)
-    made = add_up(some, order, summed, 0)
-    for column in range(first, len(target)):
-        for row in range(made):
-            target[column, start + row] = summed[column - first, row]
-    return start + made
+        return some, made
+    if count == 2 and precedes(some, 0, some, 1, 0, last) == 0:
+        some[last, 0] += some[last, 1]
+        return some, 1 if some[last, 0] != 0 else 0
+    whole, order = some[:, :count].copy(), np.empty(count, np.int64)
+    sort_rows(whole, last, order)
+    summed = np.empty_like(some)
+    return summed, add_up(whole, order, summed, 0)
 
 
 @kernel
-def _end_of_group(table, row, rows, data):  # type: ignore[no-untyped-def]
+def _end_of_group(heads, row, rows, data):  # type: ignore[no-untyped-def]
     """Where the rows end that have the data of this one."""
     after = row + 1
-    while after < rows and precedes(table, after, table, row, 0, data) == 0:
+    while after < rows and compare_packed(heads, after, heads, row, 0, data) == 0:
         after += 1
     return after
 
 
+@kernel
+def _put_one(heads, row, target, made, data, frontier):  # type: ignore[no-untyped-def]
+    """Write the one row that has its data; whether there was room for its multiplicity."""
+    last = len(heads) - 1
+    times = word_of(heads, last, row)
+    if not has_room(target, last, times):
+        return False
+    for column in range(data):
+        write_word(target, column, made, word_of(heads, column, row))
+    for column in range(data, last):
+        write_word(target, column, made, moved_up(word_of(heads, column, row), frontier, column - data))
+    write_word(target, last, made, times)
+    return True
+
+
+@kernel
+def _put_group(left, i, stop, right, j, end, target, made, data, frontier):  # type: ignore[no-untyped-def]
+    """Write rows i..stop of the left and j..end of the right, which have the same data: (where they end, 0 or the
+    multiplicity that had no room, whether there was room)."""
+    depth, count = len(left) - data - 1, stop - i + end - j
+    some = np.empty((depth + 1, count), np.int64)
+    _take_group(left, i, stop, data, frontier, some, 0)
+    _take_group(right, j, end, data, frontier, some, stop - i)
+    settled, kept = _settle(some, count)
+    for row in range(kept):
+        if not has_room(target, data + depth, settled[depth, row]):
+            return made, settled[depth, row], False
+    for column in range(data):
+        word = word_of(left, column, i) if i < stop else word_of(right, column, j)
+        for row in range(kept):
+            write_word(target, column, made + row, word)
+    for column in range(depth + 1):
+        for row in range(kept):
+            write_word(target, data + column, made + row, settled[column, row])
+    return made + kept, 0, True
+
+
+@kernel
+def _word_at(at, stride, mask, least, row, rows):  # type: ignore[no-untyped-def]
+    """A row's word of a column with this head; 0 behind the last one."""
+    return least + (load_unaligned(at + stride * row) & mask) if row < rows else np.int64(0)
+
+
 @kernel(int64(TABLE, int64, TABLE, int64, TABLE, WORDS, int64, TABLE, int64))
 def merge_some(left, rows, right, others, target, state, data, frontier, fuel):  # type: ignore[no-untyped-def]
-    """Go on merging the first rows of two consolidated tables, for some `fuel` of them, in whole groups of rows with
-    the same data; returns what is left of the fuel, which is more than 0 when all are done.
+    """Go on merging the first rows of two packed batches, for some `fuel` of them, in whole groups of rows with the
+    same data; returns what is left of the fuel, which is more than 0 when all are done.
 
-    target: room for all rows of both; its first state[MERGE_MADE] rows are made. state: MERGE_WORDS words. data: how
-    many columns of data. frontier: as `move_up` has it.
+    target: room for all rows of both, wide enough for their data and times; its first state[MERGE_MADE] rows are made.
+    state: MERGE_WORDS words: where a sum of multiplicities is too large for it, state[IS_STOPPED] is 1. data: how many
+    columns of data. frontier: as `moved_up` has it, the same in all calls.
     """
     i, j, made = state[LEFT], state[RIGHT], state[MERGE_MADE]
+    last = len(left) - 1
+    # The first words are at hand, and so is what tells them, which is read anew behind each store otherwise.
+    at, stride, mask, least = left[0, AT], left[0, STRIDE], left[0, MASK], left[0, LEAST]
+    other_at, other_stride, other_mask = right[0, AT], right[0, STRIDE], right[0, MASK]
+    other_least = right[0, LEAST]
+    if data == 0:  # all rows are alike, and the first words are times
+        mask = other_mask = least = other_least = np.int64(0)
+    first = _word_at(at, stride, mask, least, i, rows)
+    other = _word_at(other_at, other_stride, other_mask, other_least, j, others)
     while (i < rows or j < others) and fuel > 0:
-        side = -1 if j >= others else 1 if i >= rows else precedes(left, i, right, j, 0, data)
-        stop = _end_of_group(left, i, rows, data) if side <= 0 else i
-        end = _end_of_group(right, j, others, data) if side >= 0 else j
-        begun = made
-        fuel -= stop - i + end - j
-        while i < stop:
-            _copy_row(left, i, target, made)
-            move_up(target, made, data, frontier)
-            i += 1
+        side = -1 if j >= others else 1 if i >= rows else -1 if first < other else int(first > other)
+        if side == 0:
+            side = compare_packed(left, i, right, j, 1, data)
+        stop, end = i, j
+        if side <= 0:
+            before, stop = first, i + 1
+            first = _word_at(at, stride, mask, least, stop, rows)
+            if stop < rows and first == before:
+                stop = _end_of_group(left, i, rows, data)
+                first = _word_at(at, stride, mask, least, stop, rows)
+        if side >= 0:
+            before, end = other, j + 1
+            other = _word_at(other_at, other_stride, other_mask, other_least, end, others)
+            if end < others and other == before:
+                end = _end_of_group(right, j, others, data)
+                other = _word_at(other_at, other_stride, other_mask, other_least, end, others)
+        count = stop - i + end - j
+        if count > 1:
+            made, too_large, has_put = _put_group(left, i, stop, right, j, end, target, made, data, frontier)
+        elif side < 0:
+            too_large, has_put = word_of(left, last, i), _put_one(left, i, target, made, data, frontier)
             made += 1
-        while j < end:
-            _copy_row(right, j, target, made)
-            move_up(target, made, data, frontier)
-            j += 1
+        else:
+            too_large, has_put = word_of(right, last, j), _put_one(right, j, target, made, data, frontier)
             made += 1
-        if made - begun > 1:
-            made = _settle(target, begun, made, data)
+        if not has_put:
+            state[TOO_LARGE], state[IS_STOPPED] = too_large, 1
+            return 0
+        fuel -= count
+        i, j = stop, end
     state[LEFT], state[RIGHT], state[MERGE_MADE] = i, j, made
     return fuel

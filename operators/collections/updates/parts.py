@@ -4,19 +4,25 @@ The oldest and largest come first, and no two neighbours are alike in size for l
 until that is done; blocks are allocated and freed here, so nobody keeps an address of theirs from call to call.
 """
 
-import numpy as np
 
 from tokenring.engine import COMPLETE, TABLE, WORDS, int64, kernel, void
-from tokenring.engine.compiled import allocate, deallocate, table_at, words_at
-from tokenring.operators.collections.updates.blocks import FILE, FILE_WORDS, free_block, new_block, try_block
+from tokenring.engine.compiled import deallocate, table_at, words_at
+from tokenring.operators.collections.updates.blocks import FILE_WORDS, free_block, new_block
 from tokenring.operators.collections.updates.directory import (
-    LEAST_ROWS,
-    begin_directory,
-    directory_words,
+    directory_at,
     end_directory,
     extend_directory,
+    new_directory,
 )
-from tokenring.operators.collections.updates.merging import MERGE_MADE, MERGE_WORDS, merge_some
+from tokenring.operators.collections.updates.merging import (
+    IS_STOPPED,
+    MERGE_MADE,
+    MERGE_WORDS,
+    TOO_LARGE,
+    merge_some,
+    ranges_of_both,
+)
+from tokenring.operators.collections.updates.packed import HEAD_WORDS, LEAST, MOST, new_packed, pack, wider, word_of
 from tokenring.operators.collections.updates.sorting import consolidate
 
 # Words of a spine. DATA, DEPTH: how many columns are data, and coordinates of times. ADDED: how many batches were
@@ -27,10 +33,12 @@ from tokenring.operators.collections.updates.sorting import consolidate
 DATA, DEPTH, ADDED, PARTS, COUNT, ROOM, SINCE, ELEMENTS, READERS, READER_COUNT, UPPER, UNDER_WAY, MERGE_NS = range(13)
 FILE_AT = 13
 SPINE_WORDS = FILE_AT + FILE_WORDS
-# Of a part: where its block is, int64 (columns, room), and its PLACE in the file, how many rows are updates, the number
-# of the last addition that is in it, where the directory of its keys is, if it has one; of one that is being merged
-# with the next: the block that will be both, its place, its directory, and how far that is.
-ADDRESS, PLACE, PART_ROOM, ROWS, END, DIRECTORY, TARGET, TARGET_PLACE, TARGET_ROOM, TARGET_DIRECTORY, STATE = range(11)
+# Of a part: where its packed block is, its PLACE (see `try_block`), its BYTES, for how many rows it has room, how many
+# there are, the number of the last addition that is in it, where the directory of its keys is, if it has one; of one
+# that is being merged with the next: the same of the block that will be both, behind whose heads the frontier stands as
+# it was when the merge began, of FRONTIER elements; and how far that is.
+ADDRESS, PLACE, BYTES, PART_ROOM, ROWS, END, DIRECTORY = range(7)
+TARGET, TARGET_PLACE, TARGET_BYTES, TARGET_ROOM, TARGET_DIRECTORY, FRONTIER, STATE = range(7, 14)
 PART_WORDS = STATE + MERGE_WORDS
 # Of a reader: how many additions it has taken (NOT_READING: it is gone; ALL: it reads whatever there is), and the time
 # before which it does not ask, where times have one coordinate.
@@ -57,26 +65,9 @@ def parts_of(spine):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def part_table(spine, parts, at):  # type: ignore[no-untyped-def]
-    """A part's block."""
-    return table_at(parts[at, ADDRESS], columns_of(spine), parts[at, PART_ROOM])
-
-
-@kernel
-def directory_at(address, room):  # type: ignore[no-untyped-def]
-    """The directory of a block with room for so many rows."""
-    return words_at(address, directory_words(room))
-
-
-@kernel
-def _new_directory(rows, least, most):  # type: ignore[no-untyped-def]
-    """The address of an empty directory for so many rows; 0 if they are few, or there is no memory."""
-    if rows < LEAST_ROWS:
-        return 0
-    address = allocate(8 * directory_words(rows))
-    if address != 0:
-        begin_directory(directory_at(address, rows), rows, least, most)
-    return address
+def part_heads(spine, parts, at):  # type: ignore[no-untyped-def]
+    """The heads of a part's columns."""
+    return table_at(parts[at, ADDRESS], columns_of(spine), HEAD_WORDS)
 
 
 @kernel
@@ -86,18 +77,18 @@ def reader_of(spine, number):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _bytes_of(spine, rows):  # type: ignore[no-untyped-def]
-    """How large a block for so many rows is."""
-    return 8 * columns_of(spine) * rows
-
-
-@kernel
 def _file(spine):  # type: ignore[no-untyped-def]
     return spine[FILE_AT:]
 
 
 @kernel
-def _push_part(spine, address, place, room, rows, end):  # type: ignore[no-untyped-def]
+def _frontier_of(spine, part):  # type: ignore[no-untyped-def]
+    """The frontier of a part's merge: int64 (elements, coordinates)."""
+    return table_at(part[TARGET] + 8 * HEAD_WORDS * columns_of(spine), part[FRONTIER], spine[DEPTH])
+
+
+@kernel
+def _push_part(spine, address, place, size_bytes, rows, end):  # type: ignore[no-untyped-def]
     if spine[COUNT] == spine[ROOM]:
         more = max(_FIRST_PARTS, 2 * spine[ROOM])
         grown = new_block(PART_WORDS, more)
@@ -107,12 +98,13 @@ def _push_part(spine, address, place, room, rows, end):  # type: ignore[no-untyp
         spine[PARTS], spine[ROOM] = grown, more
     part = parts_of(spine)[spine[COUNT]]
     part[:] = 0
-    part[ADDRESS], part[PLACE], part[PART_ROOM], part[ROWS], part[END] = address, place, room, rows, end
-    words = words_at(address, rows)
-    part[DIRECTORY] = _new_directory(rows, words[0], words[rows - 1])
+    part[ADDRESS], part[PLACE], part[BYTES] = address, place, size_bytes
+    part[PART_ROOM], part[ROWS], part[END] = rows, rows, end
+    heads = table_at(address, columns_of(spine), HEAD_WORDS)
+    part[DIRECTORY] = new_directory(rows, word_of(heads, 0, 0), word_of(heads, 0, rows - 1))
     if part[DIRECTORY] != 0:
         directory = directory_at(part[DIRECTORY], rows)
-        extend_directory(directory, words, 0, rows)
+        extend_directory(directory, heads, 0, rows)
         end_directory(directory, rows)
     spine[COUNT] += 1
 
@@ -120,9 +112,17 @@ def _push_part(spine, address, place, room, rows, end):  # type: ignore[no-untyp
 @kernel
 def _free_part(spine, part):  # type: ignore[no-untyped-def]
     """Give back what a part has, but for what it is being merged to."""
-    free_block(_file(spine), part[ADDRESS], part[PLACE], _bytes_of(spine, part[PART_ROOM]))
+    free_block(_file(spine), part[ADDRESS], part[PLACE], part[BYTES])
     if part[DIRECTORY] != 0:
         deallocate(part[DIRECTORY])
+
+
+@kernel
+def _free_target(spine, part):  # type: ignore[no-untyped-def]
+    """Give back what a part is being merged to."""
+    free_block(_file(spine), part[TARGET], part[TARGET_PLACE], part[TARGET_BYTES])
+    if part[TARGET_DIRECTORY] != 0:
+        deallocate(part[TARGET_DIRECTORY])
 
 
 @kernel
@@ -133,6 +133,34 @@ def _remove_part(spine, parts, at):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def _begin_merge(spine, parts, at, least_times, most_times):  # type: ignore[no-untyped-def]
+    """Begin to merge a part with the next, with room for multiplicities in this range, and those of both; not if there
+    is no memory: it is tried another time."""
+    left, right, part = part_heads(spine, parts, at), part_heads(spine, parts, at + 1), parts[at]
+    rows, others, since = part[ROWS], parts[at + 1, ROWS], table_at(spine[SINCE], spine[ELEMENTS], spine[DEPTH])
+    ranges = ranges_of_both(left, rows, right, others, spine[DATA], since)
+    times = ranges[len(left) - 1]
+    times[0], times[1] = min(times[0], least_times), max(times[1], most_times)
+    address, place, size_bytes = new_packed(_file(spine), ranges, rows + others, since.size)
+    part[TARGET], part[TARGET_PLACE], part[TARGET_BYTES], part[TARGET_ROOM] = address, place, size_bytes, rows + others
+    part[FRONTIER], part[TARGET_DIRECTORY], part[STATE:] = len(since), 0, 0
+    if address != 0:
+        _frontier_of(spine, part)[:] = since
+        least, most = min(word_of(left, 0, 0), word_of(right, 0, 0)), word_of(left, 0, rows - 1)
+        most = max(most, word_of(right, 0, others - 1))
+        part[TARGET_DIRECTORY] = new_directory(rows + others, least, most)
+
+
+@kernel
+def _begin_wider(spine, parts, at):  # type: ignore[no-untyped-def]
+    """Begin a merge anew whose multiplicities had no room: at most once for each byte that they are wider."""
+    head, too_large = table_at(parts[at, TARGET], columns_of(spine), HEAD_WORDS)[-1], parts[at, STATE + TOO_LARGE]
+    least, most = wider(head[LEAST], head[MOST])
+    _free_target(spine, parts[at])
+    _begin_merge(spine, parts, at, min(least, too_large), max(most, too_large))
+
+
+@kernel
 def _begin_merges(spine, parts, apart):  # type: ignore[no-untyped-def]
     """Begin to merge neighbours that are alike, the newest first, of the additions before number `apart`."""
     for newer in range(spine[COUNT] - 1, 0, -1):
@@ -140,15 +168,7 @@ def _begin_merges(spine, parts, apart):  # type: ignore[no-untyped-def]
         is_free = parts[older, TARGET] == 0 and parts[newer, TARGET] == 0
         is_free &= older == 0 or parts[older - 1, TARGET] == 0
         if is_free and parts[older, ROWS] < _ALIKE * parts[newer, ROWS] and parts[newer, END] <= apart:
-            rows = parts[older, ROWS] + parts[newer, ROWS]
-            target, place = try_block(_file(spine), _bytes_of(spine, rows))  # 0, if there is no memory: another time
-            parts[older, TARGET], parts[older, TARGET_PLACE], parts[older, TARGET_ROOM] = target, place, rows
-            parts[older, STATE:] = 0
-            if parts[older, TARGET] != 0:
-                first, other = parts[older], parts[newer]
-                words, others = words_at(first[ADDRESS], first[ROWS]), words_at(other[ADDRESS], other[ROWS])
-                most = max(words[first[ROWS] - 1], others[other[ROWS] - 1])
-                first[TARGET_DIRECTORY] = _new_directory(rows, min(words[0], others[0]), most)
+            _begin_merge(spine, parts, older, 1, 1)  # as they are most of the time
 
 
 @kernel
@@ -160,26 +180,30 @@ def work(spine, apart, fuel):  # type: ignore[no-untyped-def]
         return
     parts, columns = parts_of(spine), columns_of(spine)
     _begin_merges(spine, parts, apart)
-    since = table_at(spine[SINCE], spine[ELEMENTS], spine[DEPTH])
     at = spine[COUNT] - 2
     while at >= 0:
         if parts[at, TARGET] != 0:
-            target, before = table_at(parts[at, TARGET], columns, parts[at, TARGET_ROOM]), parts[at, STATE + MERGE_MADE]
+            target, before = table_at(parts[at, TARGET], columns, HEAD_WORDS), parts[at, STATE + MERGE_MADE]
             left = merge_some(
-                part_table(spine, parts, at), parts[at, ROWS], part_table(spine, parts, at + 1), parts[at + 1, ROWS],
-                target, parts[at, STATE:], spine[DATA], since, fuel,
+                part_heads(spine, parts, at), parts[at, ROWS], part_heads(spine, parts, at + 1), parts[at + 1, ROWS],
+                target, parts[at, STATE:], spine[DATA], _frontier_of(spine, parts[at]), fuel,
             )  # fmt: skip
+            if parts[at, STATE + IS_STOPPED]:
+                _begin_wider(spine, parts, at)
+                spine[UNDER_WAY] += 1
+                at -= 1
+                continue
             made = parts[at, STATE + MERGE_MADE]
             if parts[at, TARGET_DIRECTORY] != 0:
                 directory = directory_at(parts[at, TARGET_DIRECTORY], parts[at, TARGET_ROOM])
-                extend_directory(directory, target[0], before, made)
+                extend_directory(directory, target, before, made)
                 if left > 0:
                     end_directory(directory, made)
             if left > 0:
                 _free_part(spine, parts[at])
                 _free_part(spine, parts[at + 1])
                 parts[at, ADDRESS], parts[at, PLACE] = parts[at, TARGET], parts[at, TARGET_PLACE]
-                parts[at, PART_ROOM] = parts[at, TARGET_ROOM]
+                parts[at, BYTES], parts[at, PART_ROOM] = parts[at, TARGET_BYTES], parts[at, TARGET_ROOM]
                 parts[at, ROWS], parts[at, END] = made, parts[at + 1, END]
                 parts[at, DIRECTORY] = parts[at, TARGET_DIRECTORY]
                 parts[at, TARGET] = parts[at, TARGET_DIRECTORY] = 0
@@ -204,34 +228,30 @@ def _asked_by(spine):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def add_block(spine, address, room, rows):  # type: ignore[no-untyped-def]
-    """Add updates that are later than those before, in a block that is the spine's from now on; merges go on in
-    proportion. None are no addition; where nobody reads, nothing is kept."""
+def _add_table(spine, table, rows):  # type: ignore[no-untyped-def]
+    """Add a table's first rows; merges go on in proportion. None are no addition; where nobody reads, nothing is kept.
+    """
     if rows == 0:
-        deallocate(address)
         return
     taken, since = _asked_by(spine)
     apart = min(taken, spine[ADDED])
     spine[ADDED] += 1
     if taken == NOT_READING or (spine[DEPTH] == 1 and since == COMPLETE):
-        deallocate(address)
         free_parts(spine)
         return
     if spine[DEPTH] == 1:
         words_at(spine[SINCE], 1)[0] = since
-    kept, place = address, np.int64(0)
-    if spine[FILE_AT + FILE] >= 0:
-        kept, place = try_block(_file(spine), _bytes_of(spine, room))
-        if place == 0 and kept != 0:
-            deallocate(kept)
-        if place == 0:
-            kept = address
-        else:
-            words = columns_of(spine) * room
-            words_at(kept, words)[:] = words_at(address, words)
-            deallocate(address)
-    _push_part(spine, kept, place, room, rows, spine[ADDED])
+    address, place, size_bytes = pack(_file(spine), table, rows)
+    _push_part(spine, address, place, size_bytes, rows, spine[ADDED])
     work(spine, apart, _LEAST_FUEL + _FUEL_A_ROW * rows)
+
+
+@kernel
+def add_block(spine, address, room, rows):  # type: ignore[no-untyped-def]
+    """Add updates that are later than those before, in order and added up, the first rows of a block, int64 (columns,
+    room), which is given back; merges go on in proportion."""
+    _add_table(spine, table_at(address, columns_of(spine), room), rows)
+    deallocate(address)
 
 
 @kernel
@@ -242,10 +262,7 @@ def free_parts(spine):  # type: ignore[no-untyped-def]
         for at in range(spine[COUNT]):
             _free_part(spine, parts[at])
             if parts[at, TARGET] != 0:
-                size_bytes = _bytes_of(spine, parts[at, TARGET_ROOM])
-                free_block(_file(spine), parts[at, TARGET], parts[at, TARGET_PLACE], size_bytes)
-            if parts[at, TARGET] != 0 and parts[at, TARGET_DIRECTORY] != 0:
-                deallocate(parts[at, TARGET_DIRECTORY])
+                _free_target(spine, parts[at])
         spine[COUNT] = 0
 
 
@@ -258,10 +275,8 @@ def seal_block(table):  # type: ignore[no-untyped-def]
 
 @kernel(void(WORDS, TABLE))
 def add_consolidated(spine, table):  # type: ignore[no-untyped-def]
-    """`add_block` of a copy of updates that are in order and added up."""
-    address = new_block(len(table), table.shape[1])
-    table_at(address, len(table), table.shape[1])[:] = table
-    add_block(spine, address, table.shape[1], table.shape[1])
+    """`add_block` of updates that are in a table of somebody else's."""
+    _add_table(spine, table, table.shape[1])
 
 
 @kernel(void(WORDS))

@@ -5,6 +5,8 @@ time, the multiplicity last. They are in order when rows rise by their words, co
 out; they are consolidated when, besides, no two rows have all of these alike and no multiplicity is 0.
 """
 
+from typing import NamedTuple, Self
+
 import numpy as np
 
 from tokenring.engine import TABLE, WORDS, int64, kernel, void
@@ -192,3 +194,21 @@ def consolidate(table, target):  # type: ignore[no-untyped-def]
     dealt = np.empty_like(table)
     bounds = deal(table, rows, dealt)
     return consolidate_dealt(dealt, bounds, target)
+
+
+class Sealed(NamedTuple):
+    """A batch that changes no more: the first `rows` of an int64 table (columns, at least rows), consolidated."""
+
+    table: np.ndarray
+    rows: int
+
+    @classmethod
+    def of(cls, table: np.ndarray) -> Self:
+        """The updates of a table, in order and added up, in memory of their own."""
+        target = np.empty_like(table)
+        return cls(target, int(consolidate(table, target)))
+
+    @property
+    def words(self) -> np.ndarray:
+        """The updates, as an int64 array (columns, rows)."""
+        return self.table[:, : self.rows]

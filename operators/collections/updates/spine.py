@@ -37,7 +37,7 @@ from tokenring.operators.collections.updates.parts import (
     free_spine,
     work_on,
 )
-from tokenring.operators.collections.updates.sealed import Sealed
+from tokenring.operators.collections.updates.sorting import Sealed
 
 
 class Spine:

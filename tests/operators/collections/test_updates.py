@@ -1,5 +1,6 @@
 """Sorting, adding up and merging of updates, beside dictionaries."""
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -20,7 +21,6 @@ from tokenring.operators.collections.updates import (
     Spine,
     SpineSince,
     change_keys,
-    find_rows,
 )
 
 SMALL = st.integers(-3, 3)
@@ -128,12 +128,53 @@ def test_keys_are_found_in_batches_with_directories(spread: int) -> None:
 
 @given(ROWS, st.lists(SMALL, max_size=20))
 def test_rows_of_keys_are_found(rows: list[tuple[int, ...]], asked: list[int]) -> None:
-    table, count = Sealed.of(table_of(rows))
-    keys = np.array(sorted(set(asked)), np.int64).reshape(1, -1)
-    starts, stops = np.empty(keys.shape[1], np.int64), np.empty(keys.shape[1], np.int64)
-    find_rows(table, count, 1, keys, keys.shape[1], starts, stops)
-    for key, start, stop in zip(keys[0].tolist(), starts.tolist(), stops.tolist(), strict=True):
-        assert list(range(start, stop)) == np.flatnonzero(table[0, :count] == key).tolist()
+    table, spine = Sealed.of(table_of(rows)).words, Spine(len(table_of(rows)) - 2, 1)
+    spine.new_reader(ALL)
+    spine.add(table)
+    keys = sorted(set(asked))
+    found, bounds = spine.rows_of_keys(1, np.array(keys, np.int64).reshape(1, -1))
+    for number, key in enumerate(keys):
+        assert (found[:, bounds[number] : bounds[number + 1]] == table[1:, table[0] == key]).all()
+
+
+@pytest.mark.parametrize("is_merged", [False, True])
+def test_rows_take_as_many_bytes_as_their_words_differ_in(is_merged: bool) -> None:
+    """Of a key below 16 million three, of a value of 40 bits five, of times and multiplicities that are alike none; and
+    two of the directory."""
+    rows = 4_000
+    random = np.random.default_rng(1)
+    keys, values = random.permutation(1 << 24)[:rows], random.integers(0, 1 << 40, rows)
+    spine = Spine(2, 1)
+    reader = spine.new_reader(ALL)
+    for time, piece in enumerate(np.array_split(np.stack([keys, values]), 3 if is_merged else 1, axis=1)):
+        count = piece.shape[1]
+        spine.readers[reader, READ_SINCE] = time
+        spine.add(Sealed.of(np.concatenate([piece, np.full((1, count), time), np.ones((1, count), np.int64)])).words)
+    while spine.work(1_000):
+        pass
+    assert spine.rows == rows and spine.count == 1 + is_merged
+    assert 10 * rows < spine.size_bytes < 10.2 * rows
+    assert total([batch.words[:2] for batch in spine.batches()]) == total([np.stack([keys, values])])
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_multiplicities_grow_beyond_what_a_merge_had_room_for(sign: int) -> None:
+    """Sums of what is alike have no room, as it was stored once: such a merge begins anew with more. One key's are
+    greater than the others'; in the end nothing is left but that."""
+    spine, rows = Spine(1, 1), 1_500
+    reader = spine.new_reader(ALL)
+    keys, factor = np.arange(rows), np.where(np.arange(rows) == 1_200, 3, 1) * sign
+    each = [1, *(1 << k for k in range(0, 60, 3))]
+    for time, often in enumerate([*each, -sum(each)]):
+        spine.readers[reader, READ_SINCE] = time
+        times = factor * often if often > 0 else np.full(rows, sign * often)
+        spine.add(np.stack([keys, np.full(rows, time), times]))
+        while spine.work(400):
+            pass
+    found, bounds = spine.rows_of_keys(1, keys.reshape(1, -1))
+    assert [found[-1, start:stop].sum() for start, stop in itertools.pairwise(bounds)] == [
+        2 * sign * sum(each) if key == 1_200 else 0 for key in keys
+    ]
 
 
 @settings(max_examples=40)
