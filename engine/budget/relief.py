@@ -55,7 +55,8 @@ class Relief:
         self._allowed_address = segment.address(layout.worker(index) + WORKER_ALLOWED)
         self._flags, self._short = segment.address(layout.congested), layout.workers
         self._own = OwnAnonymous()
-        self._first_bytes = self._own.bytes() + _FIRST_BYTES
+        self._begun_bytes, self._used_then = self._own.bytes(), peek(self._used_address)
+        self._first_bytes = self._begun_bytes + _FIRST_BYTES
         self._looks = self._given = self._next_ns = 0
         _reliefs[:] = [self]
 
@@ -84,7 +85,7 @@ class Relief:
         give_back()
         sleep(_UNTIL_SEEN_S)
         if not self._has_room(size_bytes):
-            used, budget = in_words(peek(self._used_address)), in_words(self._budget_bytes)
+            used, budget = in_words(self._used_bytes()), in_words(self._budget_bytes)
             who = _heaviest(self._inspection.index, weights(self._inspection.operators))
             raise MemoryBudgetError(
                 f"it is to take {in_words(size_bytes)} more at once, where the run takes {used} of memory already, and "
@@ -92,7 +93,13 @@ class Relief:
             )
 
     def _has_room(self, size_bytes: int) -> bool:
-        return peek(self._used_address) + size_bytes <= self._budget_bytes
+        return self._used_bytes() + size_bytes <= self._budget_bytes
+
+    def _used_bytes(self) -> int:
+        """What the group takes, as the launcher saw it last; where it has not looked since this worker began, what was
+        there then and what this worker has grown by."""
+        used = peek(self._used_address)
+        return used if used != self._used_then else used + self._own.bytes() - self._begun_bytes
 
 
 def too_much(used_bytes: int, budget_bytes: int) -> str:

@@ -72,6 +72,7 @@ class BudgetWatch:
         self._over = segment.address(layout.over)
         self._relief = segment.address(layout.relief)
         self._used = segment.address(layout.used)
+        poke(self._used, fixed_bytes)  # until the first look: workers may ask before it
         self._pressure = Pressure(budget_bytes, fixed_bytes, self._workers * _NOISE_BYTES)
         self._taken = Taken()
         self._paused = False

@@ -142,7 +142,14 @@ def test_state_that_does_not_fit_ends_the_run_with_the_name_of_who_keeps_it() ->
     assert "its budget is" in text and "memory_bytes, --memory" in text
 
 
-def test_a_table_that_cannot_grow_at_once_ends_the_run_before_it_does() -> None:
+@pytest.mark.parametrize("looks", [True, False])
+def test_a_table_that_cannot_grow_at_once_ends_the_run_before_it_does(
+    looks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the launcher has come to look at it, too."""
+    if not looks:
+        monkeypatch.setattr(watching.BudgetWatch, "start", lambda *_: None)
+
     def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
         token.drop()
         stamps = np.full(5 * _MIB, -1)
@@ -161,7 +168,7 @@ def test_a_table_that_cannot_grow_at_once_ends_the_run_before_it_does() -> None:
         worker.step_while(lambda: True)
 
     with pytest.raises(MemoryBudgetError) as raised:
-        execute(program, config=_config(150 * _MIB, workers=1))
+        execute(program, config=_config(350 * _MIB, workers=1))
     text = str(raised.value)
     assert "operator 'doubling' on worker 0: it is to take 360 MiB more at once, where the run takes" in text
     assert "most is kept by operator 'doubling' on worker 0, 40.0 MiB; give the run more (memory_bytes" in text
