@@ -11,7 +11,7 @@ from tokenring.engine import errors
 from tokenring.engine.ask import KeptHold, Requests, answer_questions
 from tokenring.engine.errors import GraphMismatchError, GroupStopped, TokenRingError, UsageError
 from tokenring.engine.group.frames import write_message
-from tokenring.engine.group.linux import allow_tracing, die_with_parent
+from tokenring.engine.group.linux import allow_tracing, die_with_parent, keep_little
 from tokenring.engine.group.traces import trace_of
 from tokenring.engine.group.values import CURE
 from tokenring.engine.install import Installing, Removing
@@ -46,6 +46,7 @@ def live(
         forbid_compilation(index)
         die_with_parent(parent or launcher)
         allow_tracing()
+        keep_little()
         if cores:
             os.sched_setaffinity(0, {cores[index]})
         segment.allocate_queues_to(index)
