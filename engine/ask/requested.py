@@ -18,6 +18,7 @@ from tokenring.engine.errors import WorkerError
 from tokenring.shm.memory import process_start_ticks
 
 _PAUSE_S = 0.002
+_REMOVALS = 100  # tried of a folder to which workers write at the same time
 
 
 class Request:
@@ -77,7 +78,10 @@ def requested(
                 os.kill(worker, SIGNAL)
         yield Request(group, folder, meanwhile)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        for _ in range(_REMOVALS):
+            shutil.rmtree(folder, ignore_errors=True)
+            if not folder.exists():  # a worker may just have written to it
+                break
         with suppress(OSError):  # others ask
             private_folder().rmdir()
 
