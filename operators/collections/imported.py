@@ -188,6 +188,11 @@ class _Importing:
 
         return logic
 
+    @property
+    def least(self) -> int:
+        """The time at which it was imported."""
+        return self._trace.least
+
     def bring(self, batches: Sequence[tuple[int, Batch]]) -> None:
         """What the other dataflow has sealed, and how far it is."""
         self._batches += batches

@@ -14,7 +14,7 @@ from tokenring.engine.install import Installed
 from tokenring.operators.collections.sharing.view import View, Views
 
 _LOOK_AGAIN_NS = 1_000_000
-_LONG_NS = 1_000_000_000  # that a new dataflow gets to finish its first time
+_LONG_NS = 3_000_000_000  # that a new dataflow gets to finish its first time
 TIME = "time.json"
 """What the asker writes once he knows a time that all workers can read."""
 
@@ -40,7 +40,7 @@ class Query:
 
     def __init__(self, worker: Worker, folder: Path, question: Mapping[str, Any]) -> None:
         view = worker.kept(Views)[question["view"]]
-        self._worker, self._folder, self._view = worker, folder, view
+        self._worker, self._folder, self._views, self._view = worker, folder, worker.kept(Views), view
         self._key = None if question["key"] is None else _key_of(view, question["key"])
         self._kept = view.keep_since(view.since)
         self._first_ns = monotonic_ns()
@@ -52,7 +52,8 @@ class Query:
         if view.upper or monotonic_ns() - self._first_ns > _LONG_NS:
             self._has_told = True
             upper, latest = None if view.upper == COMPLETE else view.upper, view.latest if view.upper else -1
-            tell_asker(self._worker, self._folder, since=view.since, upper=upper, latest=latest)
+            since = _right_from(self._views, view)
+            tell_asker(self._worker, self._folder, since=since, upper=upper, latest=latest)
 
     def look(self) -> int:
         """Read once the time is known, and finished here too."""
@@ -86,6 +87,18 @@ class Query:
     def leave(self) -> None:
         """The past may go."""
         self._kept.release()
+
+
+def _right_from(views: Views, view: View) -> int:
+    """The earliest time that can be read here, and has all that its dataflow imported on this worker: other workers may
+    have imported it at another time."""
+    of_imported = [
+        max(importer.least, _right_from(views, other))
+        for other in views
+        for importer in other.importers
+        if importer.dataflow == view.dataflow != other.dataflow
+    ]
+    return max([view.since, *of_imported])
 
 
 def _key_of(view: View, told: list[Any]) -> tuple[Any, ...]:

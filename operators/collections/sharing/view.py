@@ -48,6 +48,10 @@ class Importer(Protocol):
 
     dataflow: str
 
+    @property
+    def least(self) -> int:
+        """The time at which it began to."""
+
     def bring(self, batches: Sequence[Finished]) -> None:
         """What was sealed comes; the view says what is finished."""
 
