@@ -17,86 +17,89 @@ if __name__ != "tokenring.engine":  # a second copy of all its modules, where th
     raise ImportError(f"{__name__} is a part of tokenring: import tokenring.engine", name=__name__)
 
 
-from tokenring.engine.background import RunningGroup
-from tokenring.engine.budget import require_memory
-from tokenring.engine.columns import (
-    Batch,
-    Kind,
-    Schema,
-    Strings,
-    columns_of,
-    did_you_mean,
-    table_of,
-    text_equal,
-    text_hash,
-)
-from tokenring.engine.data import InputPort, OutputPort, SendSession
-from tokenring.engine.declare import AnyStream, Feedback, Loop, OperatorBuilder, Part, Scope, ScopeOf, Stream
-from tokenring.engine.errors import (
-    BrokenInvariant,
-    ConfigError,
-    DroppedTokenError,
-    ExpiredReferenceError,
-    GraphError,
-    GraphMismatchError,
-    KernelError,
-    MemoryBudgetError,
-    NegativeMultiplicityError,
-    OperatorError,
-    OutOfSharedMemory,
-    PinnedTokenError,
-    ReadTimeError,
-    SchemaError,
-    SegmentError,
-    TimeRegressionError,
-    TokenError,
-    TokenRingError,
-    UsageError,
-    WorkerError,
-    WrongOutputError,
-)
-from tokenring.engine.explain import ActivePointstamp, Dataflow, Explanation, Hold, Holder
-from tokenring.engine.graph import (
-    BatchFunction,
-    Broadcast,
-    Constructor,
-    Exchange,
-    Fusable,
-    Notify,
-    Pact,
-    Pipeline,
-    Route,
-    Signal,
-    Updates,
-)
-from tokenring.engine.group import execute
-from tokenring.engine.running import (
-    InputGroup,
-    InputHandle,
-    OperatorContext,
-    Probe,
-    ProbeGroup,
-    SendingWarning,
-    UnderWay,
-)
-from tokenring.engine.times import COMPLETE, MAX_TIME, Antichain, PathSummary, Time, less_equal
-from tokenring.engine.tokens import Token, TokenRef
-from tokenring.engine.worker import Config, Worker
-from tokenring.shm.errors import KernelCacheWarning, KernelInWorkerWarning
-from tokenring.shm.kernels import (
-    COLUMN,
-    COLUMNS_COMPILED,
-    TABLE,
-    WORDS,
-    boolean,
-    float64,
-    int64,
-    kernel,
-    kernel_for_columns,
-    readonly,
-    tuple_of,
-    void,
-)
+from tokenring.faces import later
+
+with later(__name__):
+    from tokenring.engine.background import RunningGroup
+    from tokenring.engine.budget import require_memory
+    from tokenring.engine.columns import (
+        Batch,
+        Kind,
+        Schema,
+        Strings,
+        columns_of,
+        did_you_mean,
+        table_of,
+        text_equal,
+        text_hash,
+    )
+    from tokenring.engine.data import InputPort, OutputPort, SendSession
+    from tokenring.engine.declare import AnyStream, Feedback, Loop, OperatorBuilder, Part, Scope, ScopeOf, Stream
+    from tokenring.engine.errors import (
+        BrokenInvariant,
+        ConfigError,
+        DroppedTokenError,
+        ExpiredReferenceError,
+        GraphError,
+        GraphMismatchError,
+        KernelError,
+        MemoryBudgetError,
+        NegativeMultiplicityError,
+        OperatorError,
+        OutOfSharedMemory,
+        PinnedTokenError,
+        ReadTimeError,
+        SchemaError,
+        SegmentError,
+        TimeRegressionError,
+        TokenError,
+        TokenRingError,
+        UsageError,
+        WorkerError,
+        WrongOutputError,
+    )
+    from tokenring.engine.explain import ActivePointstamp, Dataflow, Explanation, Hold, Holder
+    from tokenring.engine.graph import (
+        BatchFunction,
+        Broadcast,
+        Constructor,
+        Exchange,
+        Fusable,
+        Notify,
+        Pact,
+        Pipeline,
+        Route,
+        Signal,
+        Updates,
+    )
+    from tokenring.engine.group import execute
+    from tokenring.engine.running import (
+        InputGroup,
+        InputHandle,
+        OperatorContext,
+        Probe,
+        ProbeGroup,
+        SendingWarning,
+        UnderWay,
+    )
+    from tokenring.engine.times import COMPLETE, MAX_TIME, Antichain, PathSummary, Time, less_equal
+    from tokenring.engine.tokens import Token, TokenRef
+    from tokenring.engine.worker import Config, Worker
+    from tokenring.shm.errors import KernelCacheWarning, KernelInWorkerWarning
+    from tokenring.shm.kernels import (
+        COLUMN,
+        COLUMNS_COMPILED,
+        TABLE,
+        WORDS,
+        boolean,
+        float64,
+        int64,
+        kernel,
+        kernel_for_columns,
+        readonly,
+        tuple_of,
+        void,
+    )
 
 __all__ = [
     "COLUMN",
@@ -185,9 +188,9 @@ __all__ = [
     "less_equal",
     "table_of",
     "readonly",
+    "require_memory",
     "text_equal",
     "text_hash",
-    "require_memory",
     "tuple_of",
     "void",
 ]

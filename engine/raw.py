@@ -4,9 +4,12 @@ Nothing here is checked: an address that is wrong, or outlives what it points to
 kernels take columns and tables as arrays, which `tokenring.engine` has types for.
 """
 
-from tokenring.engine.columns import text_bytes
-from tokenring.shm.kernels import LENGTH_BITS, LENGTH_MASK, address_of, bytes_at, copy_text, halves_at, words_at
-from tokenring.shm.memory import MappedFile, TextSpace, prefetch, text_space
+from tokenring.faces import later
+
+with later(__name__):
+    from tokenring.engine.columns import text_bytes
+    from tokenring.shm.kernels import LENGTH_BITS, LENGTH_MASK, address_of, bytes_at, copy_text, halves_at, words_at
+    from tokenring.shm.memory import MappedFile, TextSpace, prefetch, text_space
 
 __all__ = [
     "LENGTH_BITS",

@@ -54,82 +54,85 @@ if __name__ != "tokenring.operators":  # a second copy of all its modules, where
     raise ImportError(f"{__name__} is a part of tokenring: import tokenring.operators", name=__name__)
 
 
-from tokenring.operators.aggregates import aggregate, count, distinct, last_by, reduce, scan, top
-from tokenring.operators.capture import capture, replay
-from tokenring.operators.collections import (
-    Arranged,
-    Collection,
-    CollectionInput,
-    UpsertInput,
-    View,
-    collection,
-    new_collection,
-)
-from tokenring.operators.durations import DAY, HOUR, MICROSECOND, MILLISECOND, MINUTE, SECOND
-from tokenring.operators.expressions import Expression, col, greatest, least, lit, when
-from tokenring.operators.flow import limited
-from tokenring.operators.folds import Count, CountDistinct, First, Last, Max, Mean, Min, Sum
-from tokenring.operators.joins import enrich, interval_join, join, look_up, temporal_join
-from tokenring.operators.migrate import Leaving, Moves, Rebalance, Staying, Table, offer, state_moves
-from tokenring.operators.paper import (
-    Arrangement,
-    arrange,
-    average_of_last,
-    best_offers,
-    no_op,
-    running_average,
-    tumbling_average,
-    word_count,
-)
-from tokenring.operators.rows import (
-    RowwiseWarning,
-    branch,
-    broadcast,
-    drop_columns,
-    exchange,
-    filter,
-    filter_batches,
-    filter_rows,
-    flat_map_rows,
-    inspect,
-    iterate,
-    map_batches,
-    map_rows,
-    partition,
-    rename,
-    select,
-    union,
-    with_arrival,
-    with_columns,
-)
-from tokenring.operators.sinks import (
-    Collected,
-    Latest,
-    Roll,
-    collect,
-    for_each,
-    gather,
-    latest,
-    to_arrow_files,
-    to_json_lines,
-    to_parquet,
-)
-from tokenring.operators.sources import (
-    ARRIVAL,
-    END_OF_STREAM,
-    Throttle,
-    ZoneWarning,
-    engine_events,
-    from_callback,
-    from_generator,
-    read_arrow,
-    read_columns,
-    read_csv,
-    read_json_lines,
-    read_parquet,
-)
-from tokenring.operators.state import Keys, as_rows, grown
-from tokenring.operators.time import Notificator, Session, Sliding, Stash, Tumbling, delay
+from tokenring.faces import later
+
+with later(__name__):
+    from tokenring.operators.aggregates import aggregate, count, distinct, last_by, reduce, scan, top
+    from tokenring.operators.capture import capture, replay
+    from tokenring.operators.collections import (
+        Arranged,
+        Collection,
+        CollectionInput,
+        UpsertInput,
+        View,
+        collection,
+        new_collection,
+    )
+    from tokenring.operators.durations import DAY, HOUR, MICROSECOND, MILLISECOND, MINUTE, SECOND
+    from tokenring.operators.expressions import Expression, col, greatest, least, lit, when
+    from tokenring.operators.flow import limited
+    from tokenring.operators.folds import Count, CountDistinct, First, Last, Max, Mean, Min, Sum
+    from tokenring.operators.joins import enrich, interval_join, join, look_up, temporal_join
+    from tokenring.operators.migrate import Leaving, Moves, Rebalance, Staying, Table, offer, state_moves
+    from tokenring.operators.paper import (
+        Arrangement,
+        arrange,
+        average_of_last,
+        best_offers,
+        no_op,
+        running_average,
+        tumbling_average,
+        word_count,
+    )
+    from tokenring.operators.rows import (
+        RowwiseWarning,
+        branch,
+        broadcast,
+        drop_columns,
+        exchange,
+        filter,
+        filter_batches,
+        filter_rows,
+        flat_map_rows,
+        inspect,
+        iterate,
+        map_batches,
+        map_rows,
+        partition,
+        rename,
+        select,
+        union,
+        with_arrival,
+        with_columns,
+    )
+    from tokenring.operators.sinks import (
+        Collected,
+        Latest,
+        Roll,
+        collect,
+        for_each,
+        gather,
+        latest,
+        to_arrow_files,
+        to_json_lines,
+        to_parquet,
+    )
+    from tokenring.operators.sources import (
+        ARRIVAL,
+        END_OF_STREAM,
+        Throttle,
+        ZoneWarning,
+        engine_events,
+        from_callback,
+        from_generator,
+        read_arrow,
+        read_columns,
+        read_csv,
+        read_json_lines,
+        read_parquet,
+    )
+    from tokenring.operators.state import Keys, as_rows, grown
+    from tokenring.operators.time import Notificator, Session, Sliding, Stash, Tumbling, delay
 
 __all__ = [
     "ARRIVAL",

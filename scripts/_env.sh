@@ -84,8 +84,8 @@ show_progress() {
     [[ ! -t 2 ]] || printf '\r\033[K' >&2
 }
 
-# install_tokenring EXTRAS: the checkout, editable, with these extras (spark,bench, or test, which has both), unless that
-# is already so.
+# install_tokenring EXTRAS: the checkout, editable, with these extras (kernels,spark,bench, or what has all of them: test,
+# or test,release), unless that is already so.
 # Two scripts at once would install over each other: the second waits for the first.
 install_tokenring() {
     mkdir -p -- "$(dirname -- "$VENV")"
@@ -106,14 +106,15 @@ _install() {
     fi
     key=$({ cat -- "$ROOT/pyproject.toml" && "$PYTHON" -V && printf '%s\n' "$ROOT"; } | sha256sum | cut -d ' ' -f 1)
     [[ $(cat -- "$VENV/.tokenring-$extra" 2>/dev/null) != "$key" ]] || return 0
-    say "installing tokenring[$extra] into $VENV (Spark and a Java among it: a minute or more)"
+    say "installing tokenring[$extra] into $VENV (Spark and a Java among it, and kernels are compiled: minutes)"
     # pip draws no bar into a pipe; from 24.1 on it can print the numbers instead.
     [[ ! -t 2 || $("$PYTHON" -m pip install --help) != *"off, raw]"* ]] || bar=raw
     : >"$log"
     # pyspark comes as a source archive; --use-pep517 has every pip build it in the same way, apart from this environment.
-    if ! (cd -- "$ROOT" && "$PYTHON" -m pip install --use-pep517 --progress-bar "$bar" -e ".[$extra]" 2>&1) | show_progress "$log"; then
-        tail -n 20 -- "$log" >&2
+    # -v has it pass on how far our build is: "compiling kernels: 40 %".
+    if ! (cd -- "$ROOT" && "$PYTHON" -m pip install -v --use-pep517 --progress-bar "$bar" -e ".[$extra]" 2>&1) | show_progress "$log"; then
+        tail -n 40 -- "$log" >&2
         die "pip could not install tokenring; its whole output is in $log. Is the package index within reach? Then run this again"
     fi
-    printf '%s\n' "$key" | tee -- "$VENV/.tokenring-$extra" >"$VENV/.tokenring-spark,bench"
+    printf '%s\n' "$key" | tee -- "$VENV/.tokenring-$extra" >"$VENV/.tokenring-kernels,spark,bench"
 }

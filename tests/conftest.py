@@ -1,6 +1,6 @@
 """What every test runs under: a leak check after each, numba warmed up first, no deadlines for hypothesis.
 
-Spread over processes (`-n 2 --dist loadgroup`), a file stays in one of them, and so do all that share a Spark.
+Spread over processes (`-n 2 --dist loadscope`), a file stays in one of them, and so do all that share a Spark.
 """
 
 from __future__ import annotations
@@ -8,10 +8,12 @@ from __future__ import annotations
 import gc
 import mmap
 import os
+import re
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import numba
@@ -35,25 +37,27 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 _FAILED = pytest.StashKey[bool]()
 
 
+@cache
+def _shares_spark(file: str) -> bool:
+    """Whether its tests use the Spark that a process keeps for them; a fixture is named where it is asked for."""
+    return re.search(r"\bmark\.spark\b|resident_spark\b|shared_staged\b", (ROOT / file).read_text()) is not None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """In a process of several, those that share a Spark are one group, and first, since nothing else takes so long."""
-    if "PYTEST_XDIST_WORKER" not in os.environ:
-        return
-    with_spark = [item for item in items if item.get_closest_marker("spark") or "resident_spark" in item.fixturenames]  # type: ignore[attr-defined]
-    for item in with_spark:
-        item.add_marker(pytest.mark.xdist_group("spark"))
-    items.sort(key=lambda item: item not in with_spark)
+    """In a process of several, files that share a Spark come first, since nothing else takes so long."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        items.sort(key=lambda item: not _shares_spark(item.nodeid.partition("::")[0]))
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Hand out whole files, which share fixtures, or groups; in the order of collection."""
-    from xdist.scheduler import LoadGroupScheduling
+    """Hand out whole files, which share fixtures, in the order of collection; those that share a Spark as one."""
+    from xdist.scheduler import LoadScopeScheduling
 
-    class ByFile(LoadGroupScheduling):  # type: ignore[misc]
+    class ByFile(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
-            scope: str = super()._split_scope(nodeid)
-            return nodeid.split("::", 1)[0] if scope == nodeid else scope
+            file = nodeid.partition("::")[0]
+            return "spark" if _shares_spark(file) else file
 
     return ByFile(config, log)
 

@@ -32,12 +32,13 @@ class Import:
 
 @dataclass(frozen=True)
 class Module:
-    """One source file: its dotted name, its docstring and everything it imports, inside functions too."""
+    """One source file: its dotted name, its docstring and everything it imports, inside functions too.
+
+    It is read when somebody asks for more than its name: collecting tests asks for names.
+    """
 
     name: str
     path: Path
-    docstring: str | None
-    imports: tuple[Import, ...]
 
     @property
     def package(self) -> str:
@@ -48,9 +49,25 @@ class Module:
         """The dotted name of the package that it lies in, or is."""
         return self.name if self.path.name == "__init__.py" else self.name.rpartition(".")[0]
 
+    @property
+    def docstring(self) -> str | None:
+        return self._read[0]
+
+    @property
+    def imports(self) -> tuple[Import, ...]:
+        return self._read[1]
+
     def binds(self, name: str) -> bool:
         """Whether it is a package whose face imports this name out of one of its files."""
         return name in self._bound
+
+    @cached_property
+    def _read(self) -> tuple[str | None, tuple[Import, ...]]:
+        source = self.path.read_text(encoding="utf-8")
+        tree = ast.parse(source, filename=str(self.path))
+        # Imports are statements, but for calls of this name: where there are none, expressions need no look.
+        skipped = () if "import_module" in source else (ast.expr,)
+        return ast.get_docstring(tree), tuple(_imports(tree, self.folder, skipped, typing_only=False))
 
     @cached_property
     def _bound(self) -> frozenset[str]:
@@ -67,15 +84,8 @@ def package_of(name: str) -> str:
     return inner if inner in PACKAGES else name.partition(".")[0]
 
 
-def read_module(name: str, path: Path) -> Module:
-    """Parse one file."""
-    tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
-    base = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    return Module(name, path, ast.get_docstring(tree), tuple(_imports(tree, base, typing_only=False)))
-
-
 def read_tree(packages: Iterable[str], root: Path = ROOT) -> dict[str, Module]:
-    """Parse every module of these packages, by dotted name."""
+    """Return every module of these packages, by dotted name."""
     modules = {}
     for package in packages:
         folder = folder_of(package, root)
@@ -83,7 +93,7 @@ def read_tree(packages: Iterable[str], root: Path = ROOT) -> dict[str, Module]:
             parts = (package, *path.relative_to(folder).with_suffix("").parts)
             name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
             name = f"{HOUSE}.{name}" if package in PACKAGES else name
-            modules[name] = read_module(name, path)
+            modules[name] = Module(name, path)
     return modules
 
 
@@ -141,8 +151,10 @@ def third_party(module: Module) -> set[str]:
     return {imported.top for imported in module.imports} - ours - sys.stdlib_module_names
 
 
-def _imports(node: ast.AST, base: str, *, typing_only: bool) -> Iterator[Import]:
+def _imports(node: ast.AST, base: str, skipped: tuple[type[ast.AST], ...], *, typing_only: bool) -> Iterator[Import]:
     for child in ast.iter_child_nodes(node):
+        if isinstance(child, skipped):
+            continue
         match child:
             case ast.Import(names=names):
                 yield from (Import(alias.name, child.lineno, typing_only) for alias in names)
@@ -153,11 +165,11 @@ def _imports(node: ast.AST, base: str, *, typing_only: bool) -> Iterator[Import]
                 yield Import(name, child.lineno, typing_only)
             case ast.If(test=test) if "TYPE_CHECKING" in ast.unparse(test):
                 for statement in child.body:
-                    yield from _imports(ast.Module([statement], []), base, typing_only=True)
+                    yield from _imports(ast.Module([statement], []), base, skipped, typing_only=True)
                 for statement in child.orelse:
-                    yield from _imports(ast.Module([statement], []), base, typing_only=typing_only)
+                    yield from _imports(ast.Module([statement], []), base, skipped, typing_only=typing_only)
                 continue
-        yield from _imports(child, base, typing_only=typing_only)
+        yield from _imports(child, base, skipped, typing_only=typing_only)
 
 
 def _absolute(source: str | None, level: int, base: str) -> str:

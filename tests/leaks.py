@@ -8,6 +8,7 @@ import os
 import sys
 import time
 import uuid
+from collections.abc import Iterable
 from dataclasses import dataclass
 from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
@@ -37,6 +38,9 @@ Process = tuple[int, float]  # pid, creation time: a pid alone may be used again
 _STRANGERS: set[tuple[int, int]] = set()
 """Processes, with when they started, that were never forked from this one: those need not be looked at again."""
 
+_LAST_LOOK: dict[frozenset[int], dict[int, Process]] = {}
+"""The pids that there were at the last look, and which of them are this run's: while they stay, so do these."""
+
 KEPT: set[int] = set()
 """Processes that a fixture of the session keeps from test to test, with all that descends from them; it ends them."""
 
@@ -58,12 +62,15 @@ def take() -> Snapshot:
 def left_behind(before: Snapshot, *, check_descriptors: bool = True) -> list[str]:
     """Say, one line each, what exists now and did not exist before; waits a moment for it to go away."""
     deadline = time.monotonic() + GRACE_S
-    pause_s = 0.002
+    pause_s, generation = 0.002, 1
     while True:
         found = _differences(before, check_descriptors)
         if not found or time.monotonic() > deadline:
             return found
-        gc.collect()  # what sits in a reference cycle closes its descriptor only now
+        # What sits in a reference cycle closes its descriptor only now. Young cycles go first: of all that a long run
+        # has made, a look takes up to a second.
+        gc.collect(generation)
+        generation = 2
         multiprocessing.active_children()  # reaps those that have ended
         time.sleep(pause_s)
         pause_s = min(2 * pause_s, 0.1)
@@ -118,14 +125,19 @@ def belongs_to_others(segment: Path, family: dict[int, Process]) -> bool:
 def _descendants() -> dict[int, Process]:
     """Return every process of this run by pid, adopted ones included, but for multiprocessing's own two helpers."""
     me = os.getpid()
+    there = frozenset(int(name) for name in os.listdir("/proc") if name.isdigit())
+    if there in _LAST_LOOK:
+        return _LAST_LOOK[there]
+    _LAST_LOOK.clear()
     helpers = {
         _helper(resource_tracker, "_resource_tracker", "_pid"),
         _helper(forkserver, "_forkserver", "_forkserver_pid"),
     }
-    parents, started = _parents()
+    parents, started = _parents(there)
     pids = _below({me}, parents)
     my_command = _read_proc(me, "cmdline")
-    others = [pid for pid in parents if pid != me and pid not in pids and (pid, started[pid]) not in _STRANGERS]
+    younger = [pid for pid in parents if pid != me and started[pid] >= started[me]]
+    others = [pid for pid in younger if pid not in pids and (pid, started[pid]) not in _STRANGERS]
     pids.update(pid for pid in others if _is_adopted(pid, started[pid], my_command))
     family: dict[int, Process] = {}
     for pid in pids - helpers - KEPT - _below(KEPT, parents):
@@ -133,13 +145,15 @@ def _descendants() -> dict[int, Process]:
             family[pid] = (pid, psutil.Process(pid).create_time())
         except psutil.NoSuchProcess:
             continue
+    if all(pid in family or (pid, started[pid]) in _STRANGERS for pid in others):
+        _LAST_LOOK[there] = family
     return family
 
 
-def _parents() -> tuple[dict[int, int], dict[int, int]]:
+def _parents(there: Iterable[int]) -> tuple[dict[int, int], dict[int, int]]:
     """Who started whom, and when, but for the kernel's threads: this is asked twice a test, so it reads one file a
     process."""
-    stats = {int(name): _read_proc(int(name), "stat") for name in os.listdir("/proc") if name.isdigit()}
+    stats = {pid: _read_proc(pid, "stat") for pid in there}
     fields = {pid: stat.rpartition(b")")[2].split() for pid, stat in stats.items() if stat}
     found = {pid: int(after[1]) for pid, after in fields.items()}
     kernel = [pid for pid, stat in stats.items() if b"(kthreadd)" in stat and found[pid] == 0]

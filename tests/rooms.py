@@ -7,7 +7,7 @@ from tests.imports import PACKAGES, read_tree
 # Rooms, each importing those before it and no others, type-only imports counted. Files that lie beside rooms (errors)
 # may be imported by all, and by their full names; rooms by their names alone.
 ROOMS = {
-    "shm": ("kernels", "memory", "queues"),
+    "shm": ("kernels", "kernels.making", "memory", "queues"),
     "engine": (
         *("times", "columns", "texts", "graph", "progress", "tokens", "native", "data", "running", "bridge", "explain"),
         *("declare", "cores", "budget", "worker", "ask", "install", "group", "background"),

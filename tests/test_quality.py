@@ -7,7 +7,8 @@ import tomllib
 
 import pytest
 
-from tests.imports import HOUSE, LINKED, PACKAGES, ROOT, folder_of, read_tree, third_party
+from tests.imports import HOUSE, LINKED, PACKAGES, ROOT, folder_of, third_party
+from tests.rooms import MODULES
 
 LINE_CAP = 300
 # path -> why it may be longer. A file that has become short again has no place here.
@@ -29,10 +30,14 @@ def names(requirements: list[str]) -> set[str]:
 
 CORE = names(PROJECT["dependencies"])
 OPTIONAL = {extra: names(needs) for extra, needs in PROJECT["optional-dependencies"].items()}
-DECLARED = CORE | OPTIONAL["spark"] | OPTIONAL["bench"]
+DECLARED = CORE | OPTIONAL["kernels"] | OPTIONAL["spark"] | OPTIONAL["bench"]
 EXTRAS = {name for needs in OPTIONAL.values() for name in needs} - {"tokenring"}
-# What needs an extra when it is imported: Spark's own processes, and what draws.
+# What needs an extra when it is imported: what compiles, Spark's own processes, and what draws.
 NEEDS_EXTRA = (
+    "tokenring.shm.kernels.making",
+    *(f"tokenring.shm.kernels.{name}" for name in ("callees", "compilation", "compiled_entry", "compiler_lock")),
+    *(f"tokenring.shm.kernels.{name}" for name in ("folder_lock", "loaded_library", "temporary_folder")),
+    *(f"tokenring.shm.memory.{name}" for name in ("c_functions", "intrinsics", "vectors")),
     "tokenring.nexmark.spark.jobs",
     "tokenring.nexmark.oracle.job",
     "tokenring.nexmark.scale_out.job",
@@ -57,7 +62,7 @@ def test_packages_are_whole(package: str) -> None:
 
 
 def test_what_is_imported_is_declared_and_the_other_way_round() -> None:
-    imported = {name for module in read_tree(PACKAGES).values() for name in third_party(module)}
+    imported = {name for module in MODULES.values() for name in third_party(module)}
     used = {DISTRIBUTIONS.get(name, name) for name in imported}
     assert used - DECLARED == set(), "imported, but missing from pyproject.toml"
     assert DECLARED - used - INDIRECT == set(), "declared in pyproject.toml, but nothing imports it"
@@ -66,4 +71,4 @@ def test_what_is_imported_is_declared_and_the_other_way_round() -> None:
 def test_each_dependency_is_explained() -> None:
     explained = re.findall(r"^- \*\*([\w.-]+)\*\*", (ROOT / "docs" / "dependencies.md").read_text(), flags=re.M)
     assert len(explained) == len(set(explained))
-    assert set(explained) == DECLARED | EXTRAS | names(["hatchling"])
+    assert set(explained) == DECLARED | EXTRAS | {"hatchling", "ziglang"}

@@ -2,9 +2,8 @@
 
 The names are those of the faces of `tokenring.engine`, `tokenring.operators` and `tokenring.operators.fluent`, with
 `tr.graphs` and `tr.mechanisms`; where two have a name, such as Stream, it is the one with the methods.
-The faces are loaded when a name is first used, so that importing the package, or one of its parts, costs that part
-alone; and all together, so that all kernels are there before a program's workers are forked. What type checkers and
-editors see stands in `__init__.pyi`.
+A name is found when it is first used, and only what it needs is loaded then (see `faces`); so importing the package, or
+one of its parts, costs that part alone. What type checkers and editors see stands in `__init__.pyi`.
 """
 
 from importlib import import_module
@@ -25,7 +24,6 @@ def __getattr__(name: str) -> object:
     elif name in _PARTS:
         found = import_module(f"tokenring.{name}")
     elif name in _ROOMS:
-        _load()
         found = import_module(_ROOMS[name])
     else:
         found = _of_a_face(name)
@@ -33,14 +31,7 @@ def __getattr__(name: str) -> object:
     return found
 
 
-def _load() -> None:
-    """Load everything: what is first named in a worker must not be imported, and its kernels compiled, in each."""
-    for module in (*_FACES, *_ROOMS.values()):
-        import_module(module)
-
-
 def _of_a_face(name: str) -> object:
-    _load()
     for face in map(import_module, _FACES):
         if name in face.__all__:
             return getattr(face, name)

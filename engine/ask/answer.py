@@ -8,9 +8,9 @@ code (a kernel, say) it waits for that to end.
 import os
 import signal
 import stat
-import sysconfig
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -23,11 +23,6 @@ from tokenring.engine.explain import Explanation, Inspection, Named, Place, expl
 
 SIGNAL = signal.SIGUSR1
 _PLACES = 20  # that are explained where the question names none
-_NOT_THEIRS = (
-    "<frozen",
-    *(str(Path(__file__).parents[2] / package) + "/" for package in ("engine", "shm")),
-    *(sysconfig.get_path(name) + "/" for name in ("stdlib", "platlib")),
-)
 
 
 def private_folder() -> Path:
@@ -120,10 +115,19 @@ def _depth(time: Any) -> int:
     return len(time) if isinstance(time, tuple) else 1
 
 
+@cache
+def _not_theirs() -> tuple[str, ...]:
+    """Where code lies that is not the program's."""
+    import sysconfig
+
+    ours = [str(Path(__file__).parents[2] / package) + "/" for package in ("engine", "shm")]
+    return ("<frozen", *ours, *(sysconfig.get_path(name) + "/" for name in ("stdlib", "platlib")))
+
+
 def _at(frame: FrameType | None) -> str:
     """What the worker was doing: the innermost line of the program's own, or of any code if there is none."""
     innermost = frame
-    while frame is not None and frame.f_code.co_filename.startswith(_NOT_THEIRS):
+    while frame is not None and frame.f_code.co_filename.startswith(_not_theirs()):
         frame = frame.f_back
     frame = frame or innermost
     return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno} ({frame.f_code.co_name})"

@@ -23,6 +23,7 @@ from tokenring.shm.memory import NAME_PREFIX, SHM_FOLDER, process_start_ticks
 
 _MAPPED = re.compile(rf" {re.escape(SHM_FOLDER + NAME_PREFIX)}(\d+)-(\d+)-[0-9a-f]+ \(deleted\)$", re.M)
 _PAUSE_S = 0.01
+_REMOVALS = 100  # tried of a folder to which workers write at the same time
 _LOOKS = 3  # for a group's workers: /proc is not read in one piece, so a look at a busy process may miss what it maps
 
 
@@ -173,9 +174,7 @@ def _question(launcher: int) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        with suppress(OSError):  # another question is under way
-            private_folder().rmdir()
+        remove_folder(folder)
 
 
 def make_folder(folder: Path) -> None:
@@ -188,6 +187,16 @@ def make_folder(folder: Path) -> None:
             require_private(private_folder())
             folder.mkdir(mode=0o700)
             return
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove what `make_folder` made, and the private one if nobody else asks."""
+    for _ in range(_REMOVALS):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():  # a worker may just have written to it
+            break
+    with suppress(OSError):
+        private_folder().rmdir()
 
 
 def _clear(folder: Path) -> None:

@@ -2,7 +2,6 @@
 
 import os
 import secrets
-import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -12,13 +11,12 @@ from typing import Any
 import orjson
 
 from tokenring.engine.ask.answer import SIGNAL, private_folder, write_whole
-from tokenring.engine.ask.asker import Group, make_folder
+from tokenring.engine.ask.asker import Group, make_folder, remove_folder
 from tokenring.engine.ask.requests import requests_of
 from tokenring.engine.errors import WorkerError
 from tokenring.shm.memory import process_start_ticks
 
 _PAUSE_S = 0.002
-_REMOVALS = 100  # tried of a folder to which workers write at the same time
 
 
 class Request:
@@ -78,12 +76,7 @@ def requested(
                 os.kill(worker, SIGNAL)
         yield Request(group, folder, meanwhile)
     finally:
-        for _ in range(_REMOVALS):
-            shutil.rmtree(folder, ignore_errors=True)
-            if not folder.exists():  # a worker may just have written to it
-                break
-        with suppress(OSError):  # others ask
-            private_folder().rmdir()
+        remove_folder(folder)
 
 
 def _make_folder(group: Group, kind: str) -> Path:

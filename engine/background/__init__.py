@@ -1,5 +1,8 @@
 """Groups that run while their launcher does other things: asked, added to, and ended."""
 
-from tokenring.engine.background.started import ANSWER_S, RunningGroup, start
+from tokenring.faces import later
+
+with later(__name__):
+    from tokenring.engine.background.started import ANSWER_S, RunningGroup, start
 
 __all__ = ["ANSWER_S", "RunningGroup", "start"]

@@ -1,21 +1,24 @@
 """Columns: kinds, schemas and batches, text, and what comes from and goes to Arrow, pandas and Polars."""
 
-from tokenring.engine.columns.batch import Batch, Heaps
-from tokenring.engine.columns.instants import instant_of, instants_of
-from tokenring.engine.columns.kinds import Kind
-from tokenring.engine.columns.offered import columns_of, table_of
-from tokenring.engine.columns.schema import Schema, did_you_mean
-from tokenring.engine.columns.strings import Strings, lasts, let_last
-from tokenring.engine.columns.text_kernels import (
-    gather,
-    hash_keys,
-    heap_address,
-    shift,
-    shift_below,
-    text_bytes,
-    text_equal,
-    text_hash,
-)
+from tokenring.faces import later
+
+with later(__name__):
+    from tokenring.engine.columns.batch import Batch, Heaps
+    from tokenring.engine.columns.instants import instant_of, instants_of
+    from tokenring.engine.columns.kinds import Kind
+    from tokenring.engine.columns.offered import columns_of, table_of
+    from tokenring.engine.columns.schema import Schema, did_you_mean
+    from tokenring.engine.columns.strings import Strings, lasts, let_last
+    from tokenring.engine.columns.text_kernels import (
+        gather,
+        hash_keys,
+        heap_address,
+        shift,
+        shift_below,
+        text_bytes,
+        text_equal,
+        text_hash,
+    )
 
 __all__ = [
     "Batch",

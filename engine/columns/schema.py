@@ -1,7 +1,6 @@
 """Schemas: the ordered names and kinds of a stream's columns."""
 
 from collections.abc import Collection, Mapping, Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -127,5 +126,7 @@ class Schema:
 
 def did_you_mean(name: object, names: Sequence[str]) -> str:
     """The end of an error about a name that is not among these: the one that is likely meant, if any."""
+    from difflib import get_close_matches
+
     near = get_close_matches(name, names, 1) if isinstance(name, str) else []
     return f"; did you mean {near[0]!r}?" if near else ""

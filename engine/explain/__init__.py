@@ -1,12 +1,15 @@
 """Answers about a running dataflow: why time stands still, breakpoints, a look at state, stalls."""
 
-from tokenring.engine.explain.dataflow import Dataflow
-from tokenring.engine.explain.explanation import ActivePointstamp, Explanation, Holder, merge
-from tokenring.engine.explain.hold import Hold
-from tokenring.engine.explain.inspection import Inspection
-from tokenring.engine.explain.place import Named, Place, of_port, of_probe
-from tokenring.engine.explain.stall import StallWatch
-from tokenring.engine.explain.why import explain, live_tokens
+from tokenring.faces import later
+
+with later(__name__):
+    from tokenring.engine.explain.dataflow import Dataflow
+    from tokenring.engine.explain.explanation import ActivePointstamp, Explanation, Holder, merge
+    from tokenring.engine.explain.hold import Hold
+    from tokenring.engine.explain.inspection import Inspection
+    from tokenring.engine.explain.place import Named, Place, of_port, of_probe
+    from tokenring.engine.explain.stall import StallWatch
+    from tokenring.engine.explain.why import explain, live_tokens
 
 __all__ = [
     "Dataflow",

@@ -1,16 +1,19 @@
 """The declared graph: operators, ports, pacts, stages, the paths between locations, and cycles."""
 
-from tokenring.engine.graph.compiled_logic import Compiled, CompiledStage, stage_of
-from tokenring.engine.graph.graph import Graph
-from tokenring.engine.graph.location import NOTIFY_CODES, Location, Notify, Source, Target
-from tokenring.engine.graph.pact import Broadcast, Exchange, Pact, Pipeline, Route
-from tokenring.engine.graph.paths import Paths, identity_paths
-from tokenring.engine.graph.reachability import Reachability
-from tokenring.engine.graph.sharing import shared
-from tokenring.engine.graph.signal import Signal
-from tokenring.engine.graph.spec import Constructor, InputSpec, OperatorSpec, arriving_schema
-from tokenring.engine.graph.stage import BatchFunction, Fusable, Stage
-from tokenring.engine.graph.updates import Updates
+from tokenring.faces import later
+
+with later(__name__):
+    from tokenring.engine.graph.compiled_logic import Compiled, CompiledStage, stage_of
+    from tokenring.engine.graph.graph import Graph
+    from tokenring.engine.graph.location import NOTIFY_CODES, Location, Notify, Source, Target
+    from tokenring.engine.graph.pact import Broadcast, Exchange, Pact, Pipeline, Route
+    from tokenring.engine.graph.paths import Paths, identity_paths
+    from tokenring.engine.graph.reachability import Reachability
+    from tokenring.engine.graph.sharing import shared
+    from tokenring.engine.graph.signal import Signal
+    from tokenring.engine.graph.spec import Constructor, InputSpec, OperatorSpec, arriving_schema
+    from tokenring.engine.graph.stage import BatchFunction, Fusable, Stage
+    from tokenring.engine.graph.updates import Updates
 
 __all__ = [
     "BatchFunction",

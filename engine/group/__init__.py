@@ -1,13 +1,16 @@
 """A group of workers: started, watched and ended by its launcher."""
 
-from tokenring.engine.group.child import Program
-from tokenring.engine.group.group import Group
-from tokenring.engine.group.interrupts import DeferredSignals, Interrupts
-from tokenring.engine.group.launcher import execute, launched
-from tokenring.engine.group.named import import_program
-from tokenring.engine.group.processes import starting
-from tokenring.engine.group.scratch import owned_name, remove_leftovers, scratch_folder
-from tokenring.engine.group.warm_up import warm_up
+from tokenring.faces import later
+
+with later(__name__):
+    from tokenring.engine.group.child import Program
+    from tokenring.engine.group.group import Group
+    from tokenring.engine.group.interrupts import DeferredSignals, Interrupts
+    from tokenring.engine.group.launcher import execute, launched
+    from tokenring.engine.group.named import import_program
+    from tokenring.engine.group.processes import starting
+    from tokenring.engine.group.scratch import owned_name, remove_leftovers, scratch_folder
+    from tokenring.engine.group.warm_up import warm_up
 
 __all__ = [
     "DeferredSignals",

@@ -7,11 +7,10 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from tokenring.engine import budget as budgets
 from tokenring.engine import errors
-from tokenring.engine.budget import LOOK_S as BUDGET_LOOK_S
-from tokenring.engine.budget import BudgetWatch
 from tokenring.engine.errors import OperatorError, WorkerError
 from tokenring.engine.group.interrupts import Interrupts
 from tokenring.engine.group.processes import Process
@@ -20,6 +19,9 @@ from tokenring.engine.running import Publication, put_in_place
 from tokenring.engine.worker import Config, first_difference
 from tokenring.shm.memory import Segment, poke
 from tokenring.shm.queues import ParkingLot, wake_all
+
+if TYPE_CHECKING:
+    from tokenring.engine.budget import BudgetWatch
 
 _GRACE_S = 0.5  # how long workers get to notice that the group stops
 _AGREEMENT_S = 5.0  # and to tell what they have declared, if that is not what others have: all of them notice at once
@@ -37,7 +39,7 @@ class Group:
         config: Config,
         interrupts: Interrupts,
         on_note: OnNote | None,
-        budget: BudgetWatch | None = None,
+        budget: "BudgetWatch | None" = None,
     ) -> None:
         self.processes: list[Process] = []
         self._segment = segment
@@ -87,7 +89,7 @@ class Group:
     def wait(self) -> list[Any]:
         """Collect results until every worker has ended; raises for the first failure."""
         while self._running:
-            self.poll(LOOK_S if self._budget is None else BUDGET_LOOK_S)
+            self.poll(LOOK_S if self._budget is None else budgets.LOOK_S)
         put_in_place(self._publications)  # now, and not before: all workers were right to their end
         return [self._results[index] for index in range(self._config.workers)]
 

@@ -6,7 +6,6 @@ dies stops the group; a launcher that dies takes its workers with it.
 """
 
 import gc
-import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -14,24 +13,22 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NoReturn
 
-from tokenring.engine.budget import BudgetWatch, require_budget
+from tokenring.engine import budget
 from tokenring.engine.cores import Claims, place
 from tokenring.engine.errors import ConfigError
 from tokenring.engine.group.child import Program, flush_output, live
 from tokenring.engine.group.group import Group
 from tokenring.engine.group.interrupts import Interrupts
-from tokenring.engine.group.named import named
 from tokenring.engine.group.processes import Process, fork, starting
 from tokenring.engine.group.starts import Server, require_no_start_within, spawn_all
 from tokenring.engine.group.threads import warn_of_threads
 from tokenring.engine.group.warm_up import warm_up
 from tokenring.engine.texts import can_have_texts
-from tokenring.engine.worker import FORK, FORKSERVER, SPAWN, Config, Worker, usable_cores
+from tokenring.engine.worker import FORK, FORKSERVER, SPAWN, Config, Worker, note, usable_cores
 from tokenring.shm.memory import Segment, reclaim
 from tokenring.shm.queues import ParkingLot
 
 _BACKLOGS = 8  # what waits for room may take one in so many parts of what a budget of memory leaves
-_log = logging.getLogger("tokenring")
 
 
 def execute(
@@ -96,6 +93,8 @@ def launched(
     require_no_start_within()
     told: dict[str, Any] = {}
     if config.start != FORK:
+        from tokenring.engine.group.named import named
+
         told |= {"program": named(program, config.start), "worker_class": named(worker_class, config.start)}
     warm_up()
     reclaim()
@@ -107,19 +106,19 @@ def launched(
             config = replace(config, spin_us=placement.spin_us)
             fixed_bytes = 0
             if config.memory_bytes:
-                fixed_bytes = require_budget(config.memory_bytes, config.layout)
+                fixed_bytes = budget.require_budget(config.memory_bytes, config.layout)
                 backlogs = (config.memory_bytes - fixed_bytes) // (_BACKLOGS * config.workers)
                 config = replace(config, backlog_bytes=min(config.backlog_bytes, backlogs))
             told |= {"cores": list(placement.cores)}
-            _log.info("%s", placement)
+            note("%s", placement)
             segment = Segment.create(config.layout)
             undo.callback(segment.close)
             undo.callback(segment.unlink)
             lot = ParkingLot(config.workers, keep_names=True)
             undo.callback(lot.close)
             undo.callback(lot.unlink)
-            budget = BudgetWatch(segment, lot, config.memory_bytes, fixed_bytes) if config.memory_bytes else None
-            group = Group(segment, lot, config, interrupts, on_note, budget)
+            watch = budget.BudgetWatch(segment, lot, config.memory_bytes, fixed_bytes) if config.memory_bytes else None
+            group = Group(segment, lot, config, interrupts, on_note, watch)
             undo.callback(group.end)
             if config.start == SPAWN:
                 spawn_all(group.processes, told, segment, lot, config)

@@ -5,7 +5,6 @@ Their names carry the owner's pid and start time, as those of segments do, so th
 
 import os
 import re
-import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ _OURS = re.compile(r"\.?tokenring-[a-z]+-(\d+)-(\d+)-[0-9a-f]+")
 def owned_name(kind: str) -> str:
     """A new name for a file or folder of this process; kind: lower-case letters that say what for."""
     pid = os.getpid()
-    return f"tokenring-{kind}-{pid}-{process_start_ticks(pid)}-{secrets.token_hex(6)}"
+    return f"tokenring-{kind}-{pid}-{process_start_ticks(pid)}-{os.urandom(6).hex()}"
 
 
 def remove_leftovers(folder: Path) -> list[Path]:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import numpy as np
 
@@ -110,6 +109,8 @@ class _Packer:
         if type(zone) is timezone:
             offset = zone.utcoffset(None)
             return offset // timedelta(microseconds=1), zone.tzname(None)
+        from zoneinfo import ZoneInfo
+
         if type(zone) is ZoneInfo and zone.key is not None:
             return zone.key
         raise TypeError(f"a time in {zone!r}; use datetime.timezone or zoneinfo")
@@ -163,6 +164,8 @@ def _at(kind: type[datetime] | type[time]) -> Callable[..., Any]:
     def make(parts: Any, told: str, fold: int, zone: Any) -> datetime | time:
         place: tzinfo | None = None
         if isinstance(zone, str):
+            from zoneinfo import ZoneInfo
+
             place = ZoneInfo(zone)
         elif zone is not None:
             offset = timedelta(microseconds=zone[0])

@@ -1,4 +1,5 @@
-"""Makes every kernel declared so far ready before the group forks: from the cache, or by compiling it, once.
+"""Makes every kernel declared so far ready before the group forks: out of the library, from numba's cache, or by
+compiling it, once.
 
 Where many are to be compiled and there are two cores, a second process helps: both take the next kernel out of one
 pipe, until it is empty. Nothing depends on the second: what it did not keep, because it died or nothing can be kept,
@@ -12,11 +13,14 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from typing import NoReturn
 
 from tokenring.engine.group.linux import die_with_parent
-from tokenring.shm.kernels import DeferredSignals, Kernel, kernels_to_make_ready
+from tokenring.engine.kernel_library import import_everything
+from tokenring.shm.kernels import DeferredSignals, Kernel, kernels_to_make_ready, library
 
+_FOR_PROGRAMS = ("shm", "engine", "operators")
 _MANY = 16
 """So many kernels are worth a process."""
 _INDEX_BYTES = 2
@@ -27,11 +31,22 @@ _COLLECT_EVERY = 100_000
 
 
 def warm_up() -> int:
-    """Make all declared kernels ready; says on stderr what it is about to compile. Returns how many were compiled."""
+    """Make all declared kernels ready; says on stderr what it is about to compile. Returns how many were compiled.
+
+    What the library does not serve is imported before, so that it is compiled here and not in each worker.
+    """
+    found, why = library()
+    if found is None:
+        import_everything(_FOR_PROGRAMS)  # programs may name it for the first time in a worker
+    else:
+        changed = found.changed()
+        for module in changed:
+            import_module(module)
+        why = "changed since the library of kernels was made" if changed else ""
     with _collecting_seldom():
         missing = [waiting for waiting in kernels_to_make_ready() if not waiting.make_ready(only_load=True)]
         if missing:
-            _compile(missing)
+            _compile(missing, why)
     return len(missing)
 
 
@@ -47,8 +62,8 @@ def _collecting_seldom() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-def _compile(kernels: Sequence[Kernel]) -> None:
-    said = f"compiling {len(kernels)} kernel{'s' * (len(kernels) > 1)}, once"
+def _compile(kernels: Sequence[Kernel], why: str) -> None:
+    said = f"compiling {len(kernels)} kernel{'s' * (len(kernels) > 1)}, once{f' ({why})' * bool(why)}"
     moving = sys.stderr.isatty()
     print(said, end=":" if moving else "\n", file=sys.stderr, flush=True)
     with _SecondCompiler(kernels) as second:

@@ -1,8 +1,11 @@
 """Dataflows that are installed in a running group, and removed: both sides."""
 
-from tokenring.engine.install.asking import install, remove
-from tokenring.engine.install.code import Code, code_of
-from tokenring.engine.install.installing import Installed, Installing, Removing
-from tokenring.engine.install.together import Together
+from tokenring.faces import later
+
+with later(__name__):
+    from tokenring.engine.install.asking import install, remove
+    from tokenring.engine.install.code import Code, code_of
+    from tokenring.engine.install.installing import Installed, Installing, Removing
+    from tokenring.engine.install.together import Together
 
 __all__ = ["Code", "Installed", "Installing", "Removing", "Together", "code_of", "install", "remove"]

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from tokenring.engine.running.events import EventLog
 from tokenring.engine.running.operator import RunningOperator
 from tokenring.engine.running.probe import Probe
 from tokenring.engine.running.publishing import Publication
+
+if TYPE_CHECKING:
+    from tokenring.engine.running.events import EventLog
 
 
 class EndInOrder(Protocol):
@@ -33,7 +35,7 @@ class Host(Protocol):
     def ending(self) -> EndInOrder:
         """Who knows whether the run is to end."""
 
-    def watch_events(self) -> EventLog:
+    def watch_events(self) -> "EventLog":
         """The log of what the engine does, turned on if it was not."""
 
 
@@ -107,7 +109,7 @@ class OperatorContext:
             self._host.ending.run_then(self._operator)
         return self._host.ending.heed()
 
-    def engine_events(self) -> EventLog:
+    def engine_events(self) -> "EventLog":
         """The log of what this worker's engine does, turned on: for sources that send it (`engine_events`)."""
         events = self._host.watch_events()
         events.add_reader(self._operator)

@@ -4,7 +4,6 @@ import os
 from typing import NamedTuple
 
 from tokenring.engine.errors import UsageError
-from tokenring.engine.whole_files import sync
 
 
 class Publication(NamedTuple):
@@ -17,6 +16,8 @@ class Publication(NamedTuple):
 
 def put_in_place(publications: list[Publication]) -> None:
     """Give all of them their names. UsageError names the first that could not be had; the others have theirs."""
+    from tokenring.engine.whole_files import sync
+
     first: UsageError | None = None
     for operator, made, target in publications:
         try:

@@ -1,7 +1,16 @@
 """Texts and the text space: which have their bytes in it, where all workers see them, and which are to be copied."""
 
-from tokenring.engine.texts.common import as_common, can_have_texts, constant_text, first_private_word, heap_of_words
-from tokenring.engine.texts.private import is_all_common, move_private, move_text, moved_bytes, private_bytes
+from tokenring.faces import later
+
+with later(__name__):
+    from tokenring.engine.texts.common import (
+        as_common,
+        can_have_texts,
+        constant_text,
+        first_private_word,
+        heap_of_words,
+    )
+    from tokenring.engine.texts.private import is_all_common, move_private, move_text, moved_bytes, private_bytes
 
 __all__ = [
     "as_common",

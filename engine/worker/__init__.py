@@ -1,8 +1,11 @@
 """A worker: it builds dataflows, agrees with its peers, and steps."""
 
-from tokenring.engine.worker.agreement import first_difference
-from tokenring.engine.worker.config import FORK, FORKSERVER, SPAWN, Config, default_workers, usable_cores
-from tokenring.engine.worker.worker import Worker
+from tokenring.faces import later
+
+with later(__name__):
+    from tokenring.engine.worker.agreement import first_difference
+    from tokenring.engine.worker.config import FORK, FORKSERVER, SPAWN, Config, default_workers, note, usable_cores
+    from tokenring.engine.worker.worker import Worker
 
 __all__ = [
     "Config",
@@ -12,5 +15,6 @@ __all__ = [
     "Worker",
     "default_workers",
     "first_difference",
+    "note",
     "usable_cores",
 ]

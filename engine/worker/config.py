@@ -1,9 +1,10 @@
 """How a group is run: sizes, pinning, parking; defaults that work, and errors that name the option."""
 
-import logging
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tokenring.engine.budget import bytes_of
 from tokenring.engine.cores import cpu_quota, within_quota
@@ -18,7 +19,12 @@ _QUEUES_PART = 1 / 8  # of a budget of memory
 _LARGEST_QUEUE_BYTES = 2**21
 _SMALLEST_QUEUE_BYTES = 2**13  # a message may have a quarter of it: rows of 31 columns, or one with 1 KB of text
 _ROOT = Path("/")
-_log = logging.getLogger("tokenring")
+
+
+def note(text: str, *arguments: Any) -> None:
+    """Say something in the log; nobody listens who has not imported `logging`."""
+    if logging := sys.modules.get("logging"):
+        logging.getLogger("tokenring").info(text, *arguments)
 
 
 def usable_cores() -> list[int]:
@@ -32,7 +38,7 @@ def default_workers() -> int:
     cores, quota = len(usable_cores()), cpu_quota(_ROOT)
     workers = within_quota(cores, quota)
     if workers < cores:
-        _log.info("workers by default: %d, for %d usable cores and a cgroup's quota of %g CPUs", workers, cores, quota)
+        note("workers by default: %d, for %d usable cores and a cgroup's quota of %g CPUs", workers, cores, quota)
     return workers
 
 

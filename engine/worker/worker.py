@@ -7,30 +7,20 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import get_ident
 from time import monotonic_ns
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from tokenring.engine import budget
 from tokenring.engine.bridge import CompiledPart
-from tokenring.engine.budget import Relief
 from tokenring.engine.data import DataPlane, Runtime
 from tokenring.engine.declare import Scope, one_of
 from tokenring.engine.errors import GroupStopped
 from tokenring.engine.explain import Inspection, StallWatch
 from tokenring.engine.native import NOTED, OBSERVED, World
 from tokenring.engine.progress import ChangeLog, ProgressChannel, Tracker
-from tokenring.engine.running import (
-    Dataflows,
-    EventLog,
-    Garbage,
-    Publication,
-    Room,
-    Schedule,
-    put_in_place,
-    refuse_step,
-)
+from tokenring.engine.running import Dataflows, Garbage, Publication, Room, Schedule, put_in_place, refuse_step
 from tokenring.engine.worker.agreement import Agreement
 from tokenring.engine.worker.assent import Assent
 from tokenring.engine.worker.build import begin
-from tokenring.engine.worker.checked_progress import CheckedProgress
 from tokenring.engine.worker.config import EXHAUSTIVE, Config
 from tokenring.engine.worker.dozing import Dozing
 from tokenring.engine.worker.ending import Ending
@@ -39,6 +29,9 @@ from tokenring.engine.worker.parting import Parting
 from tokenring.engine.worker.turns import Turns
 from tokenring.shm.memory import Segment, untouched_zeros
 from tokenring.shm.queues import ParkingLot
+
+if TYPE_CHECKING:
+    from tokenring.engine.running import EventLog
 
 T = TypeVar("T")
 
@@ -76,7 +69,11 @@ class Worker:
         self.compiled.attach(segment, index, self.progress, exhaustive)
         self.dataflows.forget_compiled = self.compiled.forget
         self.lost, self.thread = self.runtime.lost, self.runtime.thread
-        checked = CheckedProgress(self.progress, self.runtime, self.dataflows) if exhaustive else None
+        checked = None
+        if exhaustive:
+            from tokenring.engine.worker.checked_progress import CheckedProgress
+
+            checked = CheckedProgress(self.progress, self.runtime, self.dataflows)
         self.turns = Turns(
             self.runtime, self.schedule, self.dataflows, self.compiled, self.parking, self.progress,
             (checked or self.progress).exchange,
@@ -96,7 +93,7 @@ class Worker:
         """What ended a step in the middle: this worker publishes nothing more."""
         self._garbage = Garbage()
         self.room = Room(self, config.backlog_bytes, config.memory_bytes > 0)
-        self._relief = Relief(segment, self.inspection, config.memory_bytes) if config.memory_bytes else None
+        self._relief = budget.Relief(segment, self.inspection, config.memory_bytes) if config.memory_bytes else None
         self._check_steps = _BUDGET_CHECK_STEPS if config.memory_bytes else _STOP_CHECK_STEPS
         self._stall = StallWatch(self.inspection, self.schedule, self.progress, self.lost)
         self._spin_ns = config.spin_us * 1000
@@ -241,9 +238,11 @@ class Worker:
         """Whether every count is zero, here and so everywhere."""
         return self.tracker.complete and self.log.offset == 0 and not self.lost.waiting
 
-    def watch_events(self) -> EventLog:
+    def watch_events(self) -> "EventLog":
         """The log of what the engine does; turned on, it stands before this worker's ways to exchange and to sleep."""
         if self.events is None:
+            from tokenring.engine.running import EventLog
+
             self.events = events = EventLog(self.log, self.dataflows, self.turns.exchange, self._park)
             vars(self.turns).update(exchange=events.exchange)
             self.turns.has_run = events.ran

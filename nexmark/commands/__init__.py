@@ -1,7 +1,10 @@
 """The `tokenring` command: a subcommand a file."""
 
-from tokenring.nexmark.commands.cli import main
-from tokenring.nexmark.commands.run import MAX_DURATION_S, MAX_RATE, MAX_WORKERS, MECHANISMS
+from tokenring.faces import later
+
+with later(__name__):
+    from tokenring.nexmark.commands.cli import main
+    from tokenring.nexmark.commands.run import MAX_DURATION_S, MAX_RATE, MAX_WORKERS, MECHANISMS
 
 __all__ = [
     "MAX_DURATION_S",

@@ -10,7 +10,6 @@ from typing import Any
 
 import click
 
-from tokenring.nexmark.spark import require_spark
 from tokenring.tools.commands import first_argument, run_program
 from tokenring.tools.errors import OptionError
 from tokenring.tools.programs import is_named
@@ -182,6 +181,8 @@ def run(
     """
     _require_targets(json_file, out_file)
     if verify or engine == "spark":
+        from tokenring.nexmark.spark import require_spark
+
         require_spark("--verify" if verify else "--engine spark")
     if options["query"] == ALL and out_file is not None:
         raise OptionError("--out is for one query's rows; leave it out, or name the query")

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tokenring.engine import Config, Worker
 from tokenring.nexmark.measure import DNF, Histogram, Verdict, anonymous_mb, hiccups_ms, judge, peak_rss_mb
@@ -18,8 +18,11 @@ from tokenring.nexmark.staging import StagedEvents
 from tokenring.operators import collect
 from tokenring.operators.fluent import execute
 from tokenring.operators.mechanisms import use
-from tokenring.operators.migrate import Change, use_bins
+from tokenring.operators.migrate import use_bins
 from tokenring.tools.errors import OptionError
+
+if TYPE_CHECKING:
+    from tokenring.operators.migrate import Change
 
 CLOSED_BLOCK_ROWS = 16_384
 LEAST_TURNS = 16  # that each worker has in a closed loop, however few of the events are read
@@ -52,7 +55,7 @@ class Plan:
     micro_batch_ns: int = 1_000_000
     each_time: bool = False
     bins: int = 0
-    moves: tuple[Change, ...] = ()
+    moves: "tuple[Change, ...]" = ()
     queue_bytes: int = 0
     ring_records: int = 1 << 14
     checks: str = ""

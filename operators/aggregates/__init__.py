@@ -9,13 +9,16 @@ reduce      a function of all rows of each key
 scan        a function of each row and its key's state
 """
 
-from tokenring.operators.aggregates.aggregate import aggregate
-from tokenring.operators.aggregates.reduce import reduce
-from tokenring.operators.aggregates.rows_by_key import count, distinct, last_by
-from tokenring.operators.aggregates.scan import scan
-from tokenring.operators.aggregates.top import top
-from tokenring.operators.folds import Aggregate, Count, CountDistinct, First, Last, Max, Mean, Min, Sum
-from tokenring.operators.time import Session, Sliding, Tumbling, Window
+from tokenring.faces import later
+
+with later(__name__):
+    from tokenring.operators.aggregates.aggregate import aggregate
+    from tokenring.operators.aggregates.reduce import reduce
+    from tokenring.operators.aggregates.rows_by_key import count, distinct, last_by
+    from tokenring.operators.aggregates.scan import scan
+    from tokenring.operators.aggregates.top import top
+    from tokenring.operators.folds import Aggregate, Count, CountDistinct, First, Last, Max, Mean, Min, Sum
+    from tokenring.operators.time import Session, Sliding, Tumbling, Window
 
 __all__ = [
     "Aggregate",

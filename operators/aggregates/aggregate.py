@@ -5,22 +5,18 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from tokenring.engine import AnyStream, Exchange, Notify, Pipeline, Schema, SchemaError, Stream
+from tokenring.operators import collections, running, sessions
 from tokenring.operators.aggregates.changing import require_alone, totals_that_change
-from tokenring.operators.aggregates.compiled_sliding import compiled_sliding
-from tokenring.operators.aggregates.compiled_windows import compiled_local, compiled_windows
 from tokenring.operators.aggregates.local_panes import LocalPanes
 from tokenring.operators.aggregates.moving_windows import window_tables
 from tokenring.operators.aggregates.pane_state import PANE
 from tokenring.operators.aggregates.window_results import Windows
-from tokenring.operators.collections import Collection, collection
 from tokenring.operators.durations import Span
 from tokenring.operators.expressions import Alias, with_aliased
 from tokenring.operators.folds import ALL, Accumulators, Aggregate, Plan, can_fold, to_owners, with_conditions
 from tokenring.operators.folds.moving import fold_kinds
 from tokenring.operators.mechanisms import EACH, FINAL, CompiledLogic, emission, mechanism_of
 from tokenring.operators.rows import Columns, exchanged_by, with_key
-from tokenring.operators.running import running
-from tokenring.operators.sessions import Sessions, compiled_sessions, session_tables
 from tokenring.operators.state import require_rows, updates_by
 from tokenring.operators.time import (
     FOREVER,
@@ -57,7 +53,7 @@ def aggregate(
     stream: AnyStream, /, by: Columns = ..., *aliased: Alias, window: Window | None = ..., emit: None = ...,
     late: Literal[False] = ..., lateness: Span = ..., changes: Literal[True], name: str = ...,
     **aggregates: Aggregate,
-) -> Collection: ...  # fmt: skip
+) -> "collections.Collection": ...  # fmt: skip
 
 
 def aggregate(
@@ -128,7 +124,7 @@ def aggregate(
         schema = Schema.of(plan.keys | plan.result_kinds)
         if mode == FINAL:
             return _by_panes(stream, plan, FOREVER, schema)
-        return updates_by(running(stream, plan, schema, mode == EACH), name, names)
+        return updates_by(running.running(stream, plan, schema, mode == EACH), name, names)
     window = checked_window(name, window, stream.schema)
     lateness = checked_lateness(name, lateness, window, stream.schema)
     panes = None if isinstance(window, Session) else panes_of(window, lateness)
@@ -145,7 +141,7 @@ def aggregate(
     else:
         results = _by_panes(stream, plan, panes_of(window, lateness), schema)
     if changes:
-        return collection(results, name=f"{name}.rows")
+        return collections.collection(results, name=f"{name}.rows")
     return results if late_rows is None else (results, late_rows)
 
 
@@ -167,7 +163,7 @@ def _by_panes(stream: AnyStream, plan: Plan, panes: Panes, schema: Schema) -> An
     in_kernels = can_fold(plan) and panes.clock is None
     local = way.timed(
         f"{name}.local", [(stream, Pipeline())], partial, lambda: LocalPanes(plan, panes, partial), Notify.IF_TOKEN,
-        (lambda: compiled_local(plan, panes, partial)) if in_kernels else None,
+        (lambda: _compiled_local(plan, panes, partial)) if in_kernels else None,
     )  # fmt: skip
     merging = plan.merging(partial)
     pact = Exchange(exchanged_by(plan.by or tuple(together) or (PANE,)))
@@ -179,12 +175,26 @@ def _by_panes(stream: AnyStream, plan: Plan, panes: Panes, schema: Schema) -> An
 
     def compiled() -> CompiledLogic:
         if panes.is_tumbling:
-            return compiled_windows(merging, panes, True, exchanged, moves)
+            return _compiled_windows(merging, panes, True, exchanged, moves)
+        from tokenring.operators.aggregates.compiled_sliding import compiled_sliding
+
         return compiled_sliding(merging, panes, exchanged, moves)
 
     return way.timed(
         name, [(local, pact)], schema, make, Notify.IF_TOKEN, compiled if in_kernels else None, moves
     )  # fmt: skip
+
+
+def _compiled_local(*what: Any) -> CompiledLogic:
+    from tokenring.operators.aggregates.compiled_windows import compiled_local
+
+    return compiled_local(*what)
+
+
+def _compiled_windows(*what: Any) -> CompiledLogic:
+    from tokenring.operators.aggregates.compiled_windows import compiled_windows
+
+    return compiled_windows(*what)
 
 
 def _exchanged_first(stream: AnyStream, plan: Plan, panes: Panes, schema: Schema) -> AnyStream:
@@ -194,19 +204,21 @@ def _exchanged_first(stream: AnyStream, plan: Plan, panes: Panes, schema: Schema
     moves = window_tables(plan, plan.by, fold_kinds(plan))
     return mechanism_of(stream.scope).timed(
         plan.operator, [edge], schema, lambda: Windows(plan, panes, schema, False, Accumulators, plan.by, moves),
-        Notify.IF_TOKEN, (lambda: compiled_windows(plan, panes, False, plan.by, moves)) if in_kernels else None, moves,
+        Notify.IF_TOKEN, (lambda: _compiled_windows(plan, panes, False, plan.by, moves)) if in_kernels else None, moves,
     )  # fmt: skip
 
 
 def _by_sessions(stream: AnyStream, plan: Plan, window: Session, lateness: int, schema: Schema) -> AnyStream:
     edge, plan, by = to_owners(stream, plan, window.time)
-    moves = session_tables(plan, by)
+    moves = sessions.session_tables(plan, by)
     return mechanism_of(stream.scope).timed(
         plan.operator,
         [edge],
         schema,
-        lambda: Sessions(plan, by, window, lateness, schema, moves),
+        lambda: sessions.Sessions(plan, by, window, lateness, schema, moves),
         Notify.IF_TOKEN,
-        (lambda: compiled_sessions(plan, by, window, lateness, moves)) if can_fold(plan) and plan.merges else None,
+        (lambda: sessions.compiled_sessions(plan, by, window, lateness, moves))
+        if can_fold(plan) and plan.merges
+        else None,
         moves,
     )

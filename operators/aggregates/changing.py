@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tokenring.engine import SchemaError, Stream
-from tokenring.operators.collections import Collection, collection
+from tokenring.operators import collections
 from tokenring.operators.expressions import col
 from tokenring.operators.rows import filter, without_unnamed
 
@@ -21,9 +21,11 @@ def require_alone(name: str, **others: Any) -> None:
             )
 
 
-def totals_that_change(stream: Stream, name: str, by: Sequence[str], aggregates: Mapping[str, Any]) -> Collection:
+def totals_that_change(
+    stream: Stream, name: str, by: Sequence[str], aggregates: Mapping[str, Any]
+) -> "collections.Collection":
     """A row of totals for each key, at each time that of all rows up to it."""
-    rows = collection(stream, name=f"{name}.rows")
+    rows = collections.collection(stream, name=f"{name}.rows")
     if not _PARAMETERS & set(aggregates):
         return rows.aggregate(by, name, **aggregates)
     numbered = {f"@total {number}": each for number, each in enumerate(aggregates.values())}
@@ -33,7 +35,7 @@ def totals_that_change(stream: Stream, name: str, by: Sequence[str], aggregates:
 
 def first_that_change(
     stream: Stream, name: str, by: Sequence[str], order: Sequence[str], k: int, largest: bool
-) -> Collection:
+) -> "collections.Collection":
     """The k first rows of each key by the first column of `order`, among equals those with the least values in the
     others, at each time of all rows up to it; those whose first column is null or NaN are left out."""
     best = order[0]
@@ -42,7 +44,7 @@ def first_that_change(
         stream = filter(stream, col(best).is_not_null())
     if kind.name == "float64":
         stream = filter(stream, col(best) == col(best))
-    rows = collection(stream, name=f"{name}.rows")
+    rows = collections.collection(stream, name=f"{name}.rows")
     made = rows.top(by, order, k, [largest, *[False] * (len(order) - 1)], name)
     named = without_unnamed(stream, name).schema
     return made if made.schema == named else made.select(*named.names)

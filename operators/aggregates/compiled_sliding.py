@@ -54,6 +54,7 @@ from tokenring.operators.aggregates.compiled_panes import (
     take_rows,
 )
 from tokenring.operators.aggregates.compiled_windows import CompiledPanes, write_bounds, write_keys
+from tokenring.operators.aggregates.moving_panes import come_in
 from tokenring.operators.folds import (
     BLOCK,
     Accumulators,
@@ -115,16 +116,7 @@ def _enter_slots(world, own, slots, groups, scratch):  # type: ignore[no-untyped
     """Slots of a pane come in. Returns how many there was room for, and the fold whose sum left its range; -1 if none
     did."""
     done = _number_groups(world, own, slots, groups, scratch)
-    slots, groups = slots[:done], groups[:done]
-    uses = words_at(own[USES], own[GROUPS + PLACES])
-    group_of = words_at(own[GROUP_OF], own[KEYS + PLACES])
-    for i in range(done):
-        if uses[groups[i]] == 0:
-            start_slot(own, MERGED, groups[i])
-        uses[groups[i]] += 1
-        group_of[slots[i]] = groups[i]
-    wrong = merge_slots(own, FOLDED, MERGED, slots, groups, scratch[_PICKED]) if own[MOVES] else -1
-    return done, wrong
+    return done, come_in(own, slots[:done], groups[:done], scratch[_PICKED])
 
 
 @kernel

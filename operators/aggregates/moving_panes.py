@@ -116,7 +116,7 @@ def _go_out(own, slots, inside, groups):  # type: ignore[no-untyped-def]
 
 
 @kernel(int64(WORDS, COLUMN, COLUMN, WORDS))
-def _come_in(own, slots, groups, room):  # type: ignore[no-untyped-def]
+def come_in(own, slots, groups, room):  # type: ignore[no-untyped-def]
     """Slots of panes that are inside come into their groups. Returns the fold whose sum left its range; -1 if none."""
     uses, group_of = words_at(own[USES], own[GROUPS + PLACES]), words_at(own[GROUP_OF], own[KEYS + PLACES])
     for i in range(len(slots)):
@@ -241,7 +241,7 @@ class MovingPanes:
             keys = self._slots.batch(slots)
             groups = inside.groups.slots(keys, keys.schema.names[1:])
             self._link()
-        return _come_in(self._words, slots, groups, np.empty(len(slots), np.int64)) < 0
+        return come_in(self._words, slots, groups, np.empty(len(slots), np.int64)) < 0
 
     def least(self) -> Time:
         """See OpenPanes."""

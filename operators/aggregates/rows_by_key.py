@@ -4,16 +4,15 @@ from collections.abc import Callable
 from typing import Any, Literal, overload
 
 from tokenring.engine import AnyStream, Batch, Exchange, Schema
+from tokenring.operators import collections, running
 from tokenring.operators.aggregates.aggregate import aggregate
 from tokenring.operators.aggregates.changing import require_alone
 from tokenring.operators.aggregates.owner_panes import windowed
 from tokenring.operators.aggregates.top import top
-from tokenring.operators.collections import Collection
 from tokenring.operators.folds import Best, Count, Plan, TopState, best_tables, can_fold, compiled_best
 from tokenring.operators.mechanisms import EACH, FINAL, emission, mechanism_of
 from tokenring.operators.migrate import offer
 from tokenring.operators.rows import Column, Columns, exchanged_by, unnamed, with_key, without_unnamed
-from tokenring.operators.running import compiled_firsts, moved_keys
 from tokenring.operators.state import Keys, require_newest, require_rows, updates_by
 from tokenring.operators.state.moving import KeyedMoves, MovingKeys
 from tokenring.operators.time import check_order
@@ -35,7 +34,7 @@ def distinct(
 
     def make() -> Callable[[Batch], Batch]:
         keys = Keys(plan.schema, names)
-        offer(KeyedMoves(moved_keys(plan.schema, names), MovingKeys(keys, names)))
+        offer(KeyedMoves(running.moved_keys(plan.schema, names), MovingKeys(keys, names)))
 
         def answer(batch: Batch) -> Batch:
             keys.slots(batch)
@@ -45,8 +44,8 @@ def distinct(
 
     edge = stream, Exchange(exchanged_by(names))
     schema = stream.schema
-    in_kernels = (lambda: compiled_firsts(schema, names)) if can_fold(plan, text_keys=True) else None
-    moves = moved_keys(plan.schema, names)
+    in_kernels = (lambda: running.compiled_firsts(schema, names)) if can_fold(plan, text_keys=True) else None
+    moves = running.moved_keys(plan.schema, names)
     firsts = mechanism_of(stream.scope).respond(name, edge, schema, make, compiled=in_kernels, moves=moves)
     return without_unnamed(firsts, name)
 
@@ -61,7 +60,7 @@ def last_by(
 @overload
 def last_by(
     stream: AnyStream, by: Columns, *, order: Column, emit: None = ..., changes: Literal[True], name: str = ...
-) -> Collection: ...
+) -> "collections.Collection": ...
 
 
 def last_by(
@@ -112,7 +111,7 @@ def last_by(
 @overload
 def count(
     stream: AnyStream, by: Columns = ..., *, name: str = ..., changes: Literal[True], **settings: Any
-) -> Collection: ...
+) -> "collections.Collection": ...
 
 
 @overload

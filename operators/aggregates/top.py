@@ -5,9 +5,9 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Pipeline, Schema, SchemaError
+from tokenring.operators import collections
 from tokenring.operators.aggregates.changing import first_that_change, require_alone
 from tokenring.operators.aggregates.owner_panes import windowed
-from tokenring.operators.collections import Collection, collection
 from tokenring.operators.folds import (
     Best,
     Plan,
@@ -40,7 +40,7 @@ def top(
     stream: AnyStream, by: Columns = ..., *, order: Column, k: int, largest: bool = ..., ties: Columns = ...,
     rank: str = ..., window: Tumbling | Sliding | None = ..., emit: None = ..., changes: Literal[True],
     name: str = ...,
-) -> Collection: ...  # fmt: skip
+) -> "collections.Collection": ...  # fmt: skip
 
 
 def top(
@@ -97,7 +97,7 @@ def top(
 
     if mode == FINAL:
         ranked_rows = without_unnamed(windowed(stream, plan, window, schema, lambda _: state(), rows), name)
-        return collection(ranked_rows, name=f"{name}.rows") if changes else ranked_rows
+        return collections.collection(ranked_rows, name=f"{name}.rows") if changes else ranked_rows
     way = mechanism_of(stream.scope)
     if not plan.by:
         stream = way.respond(f"{name}.local", (stream, Pipeline()), rows, lambda: _best(state()))

@@ -1,6 +1,7 @@
 """The last stage of windowed operators: panes put together to windows as they end."""
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sortedcontainers import SortedSet
@@ -8,14 +9,23 @@ from sortedcontainers import SortedSet
 from tokenring.engine import COMPLETE, Batch, Schema, Time
 from tokenring.operators.aggregates.moving_windows import MovingWindows
 from tokenring.operators.aggregates.pane_state import PANE, MovingState, PaneState, State, ends_of, too_late
-from tokenring.operators.aggregates.put_together import PutTogether
-from tokenring.operators.folds import Accumulators, Groups, Plan
+from tokenring.operators.folds import Accumulators, Plan
 from tokenring.operators.folds.moving import KeptFolds
 from tokenring.operators.mechanisms import Give, distinct
 from tokenring.operators.migrate import Table, offer
 from tokenring.operators.state import Keys, joined, wrapped
 from tokenring.operators.state.moving import MovingKeys
 from tokenring.operators.time import Panes, bounds_of
+
+if TYPE_CHECKING:
+    from tokenring.operators.aggregates.put_together import PutTogether
+
+
+def _put_together(plan: Plan, panes: Panes, rows: PaneState, state: State) -> "PutTogether":
+    from tokenring.operators.aggregates.put_together import PutTogether
+    from tokenring.operators.folds import Groups
+
+    return PutTogether(panes, rows, Groups(plan.keys), state)
 
 
 class Windows:
@@ -39,9 +49,7 @@ class Windows:
         self._partial = partial
         state = make(plan)
         self._rows = PaneState(plan, panes, state)
-        self._together = (
-            None if panes.is_tumbling else PutTogether(panes, self._rows, Groups(plan.keys), make(plan))
-        )
+        self._together = None if panes.is_tumbling else _put_together(plan, panes, self._rows, make(plan))
         self._time = plan.schema.position(PANE if partial else panes.time) if partial or panes.time else -1
         self._pending: SortedSet = SortedSet()  # ends of windows that have rows
         self._closed: Time = -1

@@ -4,7 +4,10 @@ capture  writes what arrives at it, and how its frontier moves
 replay   a source that does the same again
 """
 
-from tokenring.operators.capture.capture import capture
-from tokenring.operators.capture.replay import replay
+from tokenring.faces import later
+
+with later(__name__):
+    from tokenring.operators.capture.capture import capture
+    from tokenring.operators.capture.replay import replay
 
 __all__ = ["capture", "replay"]

@@ -1,19 +1,22 @@
 """Collections: rows with times and multiplicities, and what is kept of them."""
 
-from tokenring.operators.collections.arranged import Arranged
-from tokenring.operators.collections.collection import Collection
-from tokenring.operators.collections.graphs import (
-    SURFERS,
-    closure,
-    connected_components,
-    distances,
-    least_labels,
-    page_rank,
-    strong_edges,
-)
-from tokenring.operators.collections.imported import import_arrangement
-from tokenring.operators.collections.inputs import CollectionInput, UpsertInput, collection, new_collection
-from tokenring.operators.collections.sharing import Answer, Listing, Query, Shared, View, Views, query, views_of
+from tokenring.faces import later
+
+with later(__name__):
+    from tokenring.operators.collections.arranged import Arranged
+    from tokenring.operators.collections.collection import Collection
+    from tokenring.operators.collections.graphs import (
+        SURFERS,
+        closure,
+        connected_components,
+        distances,
+        least_labels,
+        page_rank,
+        strong_edges,
+    )
+    from tokenring.operators.collections.imported import import_arrangement
+    from tokenring.operators.collections.inputs import CollectionInput, UpsertInput, collection, new_collection
+    from tokenring.operators.collections.sharing import Answer, Listing, Query, Shared, View, Views, query, views_of
 
 __all__ = [
     "Answer",

@@ -10,11 +10,14 @@ remembered    results that are made once for each word
 fuse          neighbouring operators as one function: batch_runs, and stages of the inner loop: compiled_runs
 """
 
-from tokenring.operators.expressions.fuse import Computation, Part
-from tokenring.operators.expressions.node import Alias, column_named_by, with_aliased
-from tokenring.operators.expressions.program import Step
-from tokenring.operators.expressions.tree import Condition, Expression, When, col, greatest, least, lit, when
-from tokenring.operators.expressions.typed import Term, column_term, typed
+from tokenring.faces import later
+
+with later(__name__):
+    from tokenring.operators.expressions.fuse import Computation, Part
+    from tokenring.operators.expressions.node import Alias, column_named_by, with_aliased
+    from tokenring.operators.expressions.program import Step
+    from tokenring.operators.expressions.tree import Condition, Expression, When, col, greatest, least, lit, when
+    from tokenring.operators.expressions.typed import Term, column_term, typed
 
 __all__ = [
     "Alias",

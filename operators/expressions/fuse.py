@@ -11,12 +11,9 @@ import numpy as np
 from tokenring.engine import Batch, BatchFunction, Schema, SchemaError
 from tokenring.engine.compiled import CompiledStage, can_have_texts
 from tokenring.operators.expressions.batch_runs import Chain, Form, Machine, Projection
-from tokenring.operators.expressions.compiled_runs import compiled_run
 from tokenring.operators.expressions.hoist import MOST_COLUMNS, MakeText, Remember, without_text
 from tokenring.operators.expressions.node import Node
 from tokenring.operators.expressions.program import Program, Step
-from tokenring.operators.expressions.remembered import Remembered
-from tokenring.operators.expressions.stages import MadeColumns, chained
 from tokenring.operators.expressions.typed import typed
 
 
@@ -102,6 +99,8 @@ def _joined(schema: Schema, steps: Sequence[Step], most_columns: int) -> BatchFu
     functions: list[BatchFunction] = []
     for before, made in _runs(schema, steps, most_columns, has_one_heap=False):
         if isinstance(made, Remember):
+            from tokenring.operators.expressions.remembered import Remembered
+
             functions.append(Remembered(_few(before, made), before, made.columns, made.schema))
         elif isinstance(made, MakeText):
             functions.append(made.function)
@@ -124,6 +123,9 @@ def _machine(before: Schema, steps: Sequence[Step], form: Form) -> Projection | 
 
 def _stage(schema: Schema, steps: Sequence[Step]) -> CompiledStage | None:
     """Steps in the worker's inner loop, where all text is in the text space; None where there is none."""
+    from tokenring.operators.expressions.compiled_runs import compiled_run
+    from tokenring.operators.expressions.stages import MadeColumns, chained
+
     parts = []
     for before, made in _runs(schema, steps, MOST_COLUMNS, has_one_heap=True):
         has_texts = not isinstance(made, list) or before.has_text or any([step.schema.has_text for step in made])

@@ -10,7 +10,6 @@ from tokenring.engine import Batch, Schema
 from tokenring.operators.expressions.constants import kind_named
 from tokenring.operators.expressions.machine import CHECKED, OPERATIONS
 from tokenring.operators.expressions.program import Step
-from tokenring.operators.expressions.texts import REPEATED, function_of
 from tokenring.operators.expressions.typed import CHOOSE, TEXTS, Term, column_term
 
 MOST_COLUMNS = 2
@@ -115,6 +114,8 @@ class _Hoist:
         by that."""
         if not self._most_columns or not _has_text(term, self._has_one_heap):
             return
+        from tokenring.operators.expressions.texts import REPEATED
+
         columns = _columns_of(term)
         if 0 < len(columns) <= self._most_columns and not _may_raise(term) and set(columns.values()) <= set(TEXTS):
             alone.setdefault(tuple(columns), []).append(term)
@@ -173,6 +174,8 @@ class _Hoist:
 
 
 def _maker(value: tuple[Any, ...], names: list[str], made: Term, schema: Schema) -> Callable[[Batch], Batch]:
+    from tokenring.operators.expressions.texts import function_of
+
     compute, is_text = function_of(value), made.kind in TEXTS
 
     def make(batch: Batch) -> Batch:

@@ -5,10 +5,13 @@
     run(lambda scope: scope.read_csv(path, schema).filter(col("price") > 100).to_parquet(folder), workers=2)
 """
 
-from tokenring.operators.fluent.running_group import RunningGroup, start
-from tokenring.operators.fluent.scope import Feedback, Loop, OperatorBuilder, Scope
-from tokenring.operators.fluent.stream import Stream
-from tokenring.operators.fluent.worker import Worker, execute, gather, run
+from tokenring.faces import later
+
+with later(__name__):
+    from tokenring.operators.fluent.running_group import RunningGroup, start
+    from tokenring.operators.fluent.scope import Feedback, Loop, OperatorBuilder, Scope
+    from tokenring.operators.fluent.stream import Stream
+    from tokenring.operators.fluent.worker import Worker, execute, gather, run
 
 __all__ = [
     "Feedback",

@@ -2,25 +2,28 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tokenring import engine
 from tokenring.engine import Config
 from tokenring.engine.background import ANSWER_S
 from tokenring.engine.background import start as start_engine
-from tokenring.operators.collections import Answer, Shared, query, views_of
+from tokenring.operators import collections, leaving
+from tokenring.operators.fluent.named import import_named
 from tokenring.operators.fluent.worker import Worker
-from tokenring.operators.leaving import end_worker
+
+if TYPE_CHECKING:
+    from tokenring.operators.collections import Answer, Shared
 
 
 class RunningGroup(engine.RunningGroup):
     """A group that runs: `tr.start` gives it. What its workers report is taken in whenever it is asked something."""
 
-    def views(self, timeout_s: float = ANSWER_S) -> Shared:
+    def views(self, timeout_s: float = ANSWER_S) -> "Shared":
         """What its dataflows export (`Arranged.export`), with sizes over all workers, and what is installed."""
-        return views_of(self.asked(timeout_s), timeout_s, self.poll)
+        return collections.views_of(self.asked(timeout_s), timeout_s, self.poll)
 
-    def query(self, view: str, time: int | None = None, key: Any = None, timeout_s: float = ANSWER_S) -> Answer:
+    def query(self, view: str, time: int | None = None, key: Any = None, timeout_s: float = ANSWER_S) -> "Answer":
         """(time, rows): an arrangement's rows on all workers as of one time, an Arrow table with how often each is
         there in the column `times`. time: the latest that all can read, if none is said; key: only the rows of this key
         (a tuple for several columns).
@@ -29,7 +32,7 @@ class RunningGroup(engine.RunningGroup):
         a worker takes no step in time.
         """
         asked = None if key is None else key if isinstance(key, tuple | list) else (key,)
-        return query(self.asked(timeout_s), view, time, asked, timeout_s, self.poll)
+        return collections.query(self.asked(timeout_s), view, time, asked, timeout_s, self.poll)
 
     def end_worker(self, worker: int, plan: str = "", timeout_s: float = ANSWER_S) -> None:
         """Let all bins of the last worker go to the others, by a plan (`scope.placement.move`), and then end it. Its
@@ -38,7 +41,7 @@ class RunningGroup(engine.RunningGroup):
         Raises UsageError, and the group goes on with the worker, if it cannot be ended; WorkerError if that is not done
         in time.
         """
-        end_worker(self.asked(timeout_s), worker, plan, timeout_s, meanwhile=self.poll)
+        leaving.end_worker(self.asked(timeout_s), worker, plan, timeout_s, meanwhile=self.poll)
         self.look_again()
 
 
@@ -62,5 +65,6 @@ def start(
     if max_workers:
         config, workers = Config.with_idle(workers, max_workers, config, start, memory_bytes), 0
         start, memory_bytes = "", 0
+    import_named(program)
     with start_engine(program, RunningGroup, workers, config, on_note, start, memory_bytes, Worker) as group:
         yield group

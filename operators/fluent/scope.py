@@ -7,10 +7,15 @@ from typing import TYPE_CHECKING, Any
 from tokenring import engine
 from tokenring.engine import Constructor, GraphError, InputHandle, Notify, Schema
 from tokenring.engine.errors import NoSuchMethodError
-from tokenring.operators import collections, sources
-from tokenring.operators.capture import replay as from_capture
+from tokenring.faces import later
 from tokenring.operators.fluent.stream import Stream
-from tokenring.operators.migrate import Placement
+
+with later(__name__, keep=True):
+    from tokenring.operators import collections, sources
+    from tokenring.operators.capture import replay as from_capture
+
+if TYPE_CHECKING:
+    from tokenring.operators.migrate import Placement
 
 Feedback = engine.Feedback[Stream]
 OperatorBuilder = engine.OperatorBuilder[Stream]
@@ -63,8 +68,10 @@ class Scope(engine.Scope):
         def region(self, name: str) -> Iterator["Scope"]: ...
 
     @property
-    def placement(self) -> Placement:
+    def placement(self) -> "Placement":
         """Where the bins of keyed state are, and how they are moved. GraphError for a dataflow without bins."""
+        from tokenring.operators.migrate import Placement
+
         if Placement not in self.root._kept:
             raise GraphError(f"dataflow {self.graph.name!r} has no bins: declare it with bins=256, say")
         return self.kept(Placement)

@@ -5,8 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 from tokenring import engine
 from tokenring.engine.errors import NoSuchMethodError
-from tokenring.operators import aggregates, collections, flow, graphs, joins, paper, rows, sinks, state, time
-from tokenring.operators.capture import capture as to_capture
+from tokenring.faces import later
+
+with later(__name__, keep=True):
+    from tokenring.operators import aggregates, collections, flow, graphs, joins, paper, rows, sinks, state, time
+    from tokenring.operators.capture import capture as to_capture
 
 _MEANT = {
     "agg": "aggregate",

@@ -7,23 +7,30 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from tokenring import engine
 from tokenring.engine import Config, Probe, UsageError
-from tokenring.operators.collections import Arranged, Collection, Listing, Query, View, Views
+from tokenring.operators import collections, leaving, mechanisms, migrate
+from tokenring.operators.fluent.named import import_named
 from tokenring.operators.fluent.scope import Scope
 from tokenring.operators.fluent.stream import Stream
-from tokenring.operators.leaving import Leaving
-from tokenring.operators.mechanisms import TOKENS, use
-from tokenring.operators.migrate import Change, Migrating, Placements, Rebalance, use_bins
+from tokenring.operators.mechanisms import TOKENS
 from tokenring.operators.sinks import Kept, gathered, rows_kept
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from tokenring.operators.collections import View
+    from tokenring.operators.migrate import Change, Rebalance
 
 
 class Worker(engine.Worker):
     """The engine's face inside a worker process: build dataflows, feed inputs, step, wait."""
 
     scope_class = Scope
-    answering: ClassVar[dict[str, Any]] = {"views": Listing, "query": Query, "migrate": Migrating, "end": Leaving}
+    answering: ClassVar[dict[str, Any]] = {  # what answers is imported when somebody asks
+        "views": lambda *asked: collections.Listing(*asked),
+        "query": lambda *asked: collections.Query(*asked),
+        "migrate": lambda *asked: migrate.Migrating(*asked),
+        "end": lambda *asked: leaving.Leaving(*asked),
+    }
 
     @contextmanager
     def dataflow(
@@ -31,8 +38,8 @@ class Worker(engine.Worker):
         name: str = "dataflow",
         mechanism: str = TOKENS.name,
         bins: int = 0,
-        moves: Iterable[Change] = (),
-        rebalance: Rebalance | None = None,
+        moves: "Iterable[Change]" = (),
+        rebalance: "Rebalance | None" = None,
     ) -> Iterator[Scope]:
         """Declare a dataflow inside the block; it runs from the block's end on. All workers must declare the same ones
         in one order. mechanism: what it coordinates by, one of `mechanisms.MECHANISMS`.
@@ -52,10 +59,10 @@ class Worker(engine.Worker):
         try:
             with super().dataflow(name) as scope:
                 if mechanism != TOKENS.name:
-                    use(scope, mechanism)
+                    mechanisms.use(scope, mechanism)
                 if bins:
-                    use_bins(scope, self.index, self.peers, bins, moves, rebalance, self.sharing)
-                    self.kept(Placements).tell = self.dozing.may_doze
+                    migrate.use_bins(scope, self.index, self.peers, bins, moves, rebalance, self.sharing)
+                    self.kept(migrate.Placements).tell = self.dozing.may_doze
                 yield cast(Scope, scope)
         finally:
             self.parting.is_declaring = False
@@ -65,23 +72,23 @@ class Worker(engine.Worker):
         is exported by the dataflow's name.
         """
         made = function(scope)
-        if isinstance(made, Collection):
+        if isinstance(made, collections.Collection):
             made = made.arrange(made.schema.names)
-        if isinstance(made, Arranged):
+        if isinstance(made, collections.Arranged):
             made.export(scope.graph.name)
 
     def require_removable(self, dataflow: str) -> None:
         """Raise UsageError if others import what this dataflow exports."""
-        for view in self.kept(Views):
+        for view in self.kept(collections.Views):
             if view.dataflow == dataflow and view.importers:
                 readers = ", ".join([repr(importer.dataflow) for importer in view.importers])
                 raise UsageError(f"{view.name!r} of {dataflow!r} is imported by {readers}; remove that first")
 
-    def view(self, name: str) -> View:
+    def view(self, name: str) -> "View":
         """The arrangement that a dataflow of this worker exports by that name, to be read at a time: see
         `Arranged.export`. GraphError if there is none.
         """
-        return self.kept(Views)[name]
+        return self.kept(collections.Views)[name]
 
 
 def execute(
@@ -114,6 +121,7 @@ def execute(
     """
     if max_workers:
         config, workers = Config.with_idle(workers, max_workers, config, start, memory_bytes), 0
+    import_named(program)
     return engine.execute(program, workers, config, on_note, on_start, start, memory_bytes, worker_class=Worker)
 
 

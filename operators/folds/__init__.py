@@ -1,40 +1,42 @@
 """What can be aggregated, and the state that it is kept in by slot."""
 
-from tokenring.operators.folds.accumulators import Accumulators
-from tokenring.operators.folds.best import Best, best_tables
-from tokenring.operators.folds.compiled_best import compiled_best
-from tokenring.operators.folds.compiled_folds import (
-    NO_ROOM,
-    fold_block,
-    fold_stretches,
-    gather,
-    merge_slots,
-    take_away_slots,
-    write_partials,
-    write_results,
-    write_rows,
-)
-from tokenring.operators.folds.compiled_sets import drop_sets, put_pairs
-from tokenring.operators.folds.compiled_tables import (
-    ARRIVED,
-    COLUMN,
-    FOLD_COUNT,
-    FOLDS_WORDS,
-    OPERATION,
-    FoldTables,
-    accumulated,
-    can_fold,
-    folds_of,
-    start_slot,
-)
-from tokenring.operators.folds.compiled_top import compiled_top
-from tokenring.operators.folds.conditions import with_conditions
-from tokenring.operators.folds.functions import Aggregate, Count, CountDistinct, First, Last, Max, Mean, Min, Sum
-from tokenring.operators.folds.groups import Groups, groups_in_use, leave_groups
-from tokenring.operators.folds.kernels import BLOCK, COUNT, bounds, distinct_slots, fold_inside
-from tokenring.operators.folds.owners import to_owners
-from tokenring.operators.folds.plan import ALL, Plan, counted_columns
-from tokenring.operators.folds.top_state import TopState, top_tables
+from tokenring.faces import later
+
+with later(__name__):
+    from tokenring.operators.folds.accumulators import Accumulators
+    from tokenring.operators.folds.best import Best, best_tables
+    from tokenring.operators.folds.compiled_best import compiled_best
+    from tokenring.operators.folds.compiled_folds import (
+        NO_ROOM,
+        fold_block,
+        fold_stretches,
+        gather,
+        merge_slots,
+        take_away_slots,
+        write_partials,
+        write_results,
+        write_rows,
+    )
+    from tokenring.operators.folds.compiled_sets import drop_sets, put_pairs
+    from tokenring.operators.folds.compiled_tables import (
+        ARRIVED,
+        COLUMN,
+        FOLD_COUNT,
+        FOLDS_WORDS,
+        OPERATION,
+        FoldTables,
+        accumulated,
+        folds_of,
+        start_slot,
+    )
+    from tokenring.operators.folds.compiled_top import compiled_top
+    from tokenring.operators.folds.conditions import with_conditions
+    from tokenring.operators.folds.functions import Aggregate, Count, CountDistinct, First, Last, Max, Mean, Min, Sum
+    from tokenring.operators.folds.groups import Groups, groups_in_use, leave_groups
+    from tokenring.operators.folds.kernels import BLOCK, COUNT, bounds, distinct_slots, fold_inside
+    from tokenring.operators.folds.owners import to_owners
+    from tokenring.operators.folds.plan import ALL, Plan, can_fold, counted_columns
+    from tokenring.operators.folds.top_state import TopState, top_tables
 
 __all__ = [
     "write_partials",

@@ -6,7 +6,7 @@ from tokenring.engine import Schema, kernel
 from tokenring.engine.compiled import address_of, table_at, words_at
 from tokenring.operators.folds.accumulators import Accumulators
 from tokenring.operators.folds.functions import Fold
-from tokenring.operators.folds.kernels import BLOCK, DISTINCT, FIRST, LAST, MAX, MAX_FLOAT, MIN, MIN_FLOAT
+from tokenring.operators.folds.kernels import BLOCK, FIRST, LAST, MAX, MAX_FLOAT, MIN, MIN_FLOAT
 from tokenring.operators.folds.plan import Plan, counted_columns
 from tokenring.operators.folds.sets import MOST_FLAGS, SET_WORDS, ValueSets
 from tokenring.operators.state import LEAST, MOST
@@ -26,22 +26,6 @@ RESULT_WORDS = 5
 SET_SCRATCH_ROWS = 6
 _NAN = int(np.array([np.nan]).view(np.int64)[0])
 _NEUTRAL = {MIN: MOST, MAX: LEAST, FIRST: MOST, LAST: LEAST, MIN_FLOAT: _NAN, MAX_FLOAT: _NAN}
-
-
-def can_fold(plan: Plan, beside: bool = False, text_keys: bool = False) -> bool:
-    """Whether kernels alone can fold rows so: where keys and values are words, and conditions columns. beside: columns
-    that are none of these may be text; text_keys: so may those of the key."""
-    folded = {name for fold in plan.folds for name in (fold.column, fold.order) if name is not None}
-    needed = {*folded, *(() if text_keys else plan.by)} if beside or text_keys else set(plan.schema.names)
-    return (
-        not any(plan.schema.kind(name).is_text for name in needed)
-        and all(plan.schema.kind(name).name != "float64" for name in plan.by)  # where -0.0 is 0.0
-        and all(
-            (fold.where is None or isinstance(fold.where, str))
-            and not (fold.operation == DISTINCT and plan.schema.kind(str(fold.column)).name == "float64")
-            for fold in plan.folds
-        )
-    )
 
 
 @kernel

@@ -119,3 +119,19 @@ def counted_columns(plan: Plan, most: int) -> list[tuple[str, list[int]]]:
         if fold.operation == DISTINCT and fold.column is not None:
             numbers.setdefault(fold.column, []).append(at)
     return [(column, found[at : at + most]) for column, found in numbers.items() for at in range(0, len(found), most)]
+
+
+def can_fold(plan: Plan, beside: bool = False, text_keys: bool = False) -> bool:
+    """Whether kernels alone can fold rows so: where keys and values are words, and conditions columns. beside: columns
+    that are none of these may be text; text_keys: so may those of the key."""
+    folded = {name for fold in plan.folds for name in (fold.column, fold.order) if name is not None}
+    needed = {*folded, *(() if text_keys else plan.by)} if beside or text_keys else set(plan.schema.names)
+    return (
+        not any(plan.schema.kind(name).is_text for name in needed)
+        and all(plan.schema.kind(name).name != "float64" for name in plan.by)  # where -0.0 is 0.0
+        and all(
+            (fold.where is None or isinstance(fold.where, str))
+            and not (fold.operation == DISTINCT and plan.schema.kind(str(fold.column)).name == "float64")
+            for fold in plan.folds
+        )
+    )

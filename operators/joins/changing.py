@@ -1,17 +1,16 @@
 """Joins whose results change, as collections: a row with nulls is taken away again when its match comes."""
 
 from tokenring.engine import Stream
-from tokenring.operators.collections import Collection, collection
+from tokenring.operators import collections
 from tokenring.operators.expressions import col
 from tokenring.operators.joins.kept import SIDES, JoinedColumns
 
 _METHODS = {
-    "left": Collection.left_join, "right": Collection.right_join, "full": Collection.full_join,
-    "semi": Collection.semijoin, "anti": Collection.antijoin,
+    "left": "left_join", "right": "right_join", "full": "full_join", "semi": "semijoin", "anti": "antijoin",
 }  # fmt: skip
 
 
-def joined_that_change(columns: JoinedColumns, sides: tuple[Stream, Stream], how: str) -> Collection:
+def joined_that_change(columns: JoinedColumns, sides: tuple[Stream, Stream], how: str) -> "collections.Collection":
     """What a join of all rows up to each time is. how: one that is not "inner", whose pairs stay."""
     name = columns.operator
     keys = [f"key {number}" for number in range(len(columns.on[0]))]
@@ -19,9 +18,9 @@ def joined_that_change(columns: JoinedColumns, sides: tuple[Stream, Stream], how
     for side, stream in enumerate(sides):
         needed = {key: col(source) for key, source in zip(keys, columns.on[side], strict=True)}
         needed |= {f"{side} {source}": col(source) for source in columns.kept(side)}
-        rows.append(collection(stream, name=f"{name}.{SIDES[side]}.rows").select(**needed))
+        rows.append(collections.collection(stream, name=f"{name}.{SIDES[side]}.rows").select(**needed))
     left, right = rows
-    met = _METHODS[how](left, right, keys, name)
+    met = getattr(left, _METHODS[how])(right, keys, name)
     chosen = {}
     for result, (side, source), other in zip(columns.schema.names, columns.sources, columns.instead, strict=True):
         is_shared = other is not None  # the key of the side that has the row

@@ -3,7 +3,7 @@
 from typing import Any, Literal, overload
 
 from tokenring.engine import AnyStream, SchemaError, Stream
-from tokenring.operators.collections import Collection, collection
+from tokenring.operators import collections
 from tokenring.operators.expressions import Expression
 from tokenring.operators.joins.changing import joined_that_change
 from tokenring.operators.joins.driver import declare
@@ -37,7 +37,7 @@ def join(
     columns: Chosen = ..., window: Tumbling | Sliding | None = ...,
     right_time: str | None = ..., how: str = ..., unique: None = ..., left_where: Expression | None = ...,
     right_where: Expression | None = ..., late: Literal[False] = ..., changes: Literal[True], name: str = ...,
-) -> Collection: ...  # fmt: skip
+) -> "collections.Collection": ...  # fmt: skip
 
 
 def join(
@@ -112,7 +112,7 @@ def join(
         if unique is not None:
             raise SchemaError(f"operator {name!r}: unique= is for joins without a window, whose rows stay for ever")
         made = windowed_join(*sides, on, columns, window, right_time or window.time, how, late, name)
-        return collection(made, name=f"{name}.rows") if changes else made
+        return collections.collection(made, name=f"{name}.rows") if changes else made
     if late or right_time is not None:
         what = "late=True" if late else "right_time="
         raise SchemaError(f"operator {name!r}: {what} needs a window; give window=Tumbling('time', width)")
@@ -122,4 +122,4 @@ def join(
     refuse_once(plan, how, unique)
     needs = plan.crossing(0), plan.crossing(1)
     pairs = declare(plan, sides, needs, unique=number_of(unique))
-    return collection(pairs, name=f"{name}.rows") if changes else pairs
+    return collections.collection(pairs, name=f"{name}.rows") if changes else pairs

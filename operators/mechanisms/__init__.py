@@ -6,25 +6,28 @@ watermarks      Flink: marks in band, forwarded by every operator, broadcast (X)
 sequential      Spark: each time finishes before the next starts
 """
 
-from tokenring.operators.mechanisms.compiled import (
-    MADE,
-    MESSAGE,
-    REPLY,
-    UPTO,
-    CompiledLogic,
-    can_be_compiled,
-    compile_with,
-    driven,
-    drop_first,
-    give,
-    own_words,
-    respond,
-)
-from tokenring.operators.mechanisms.emit import EACH, FINAL, answer_each, emission
-from tokenring.operators.mechanisms.interface import Edge, Mechanism, Outlet, Progress
-from tokenring.operators.mechanisms.logic import Answer, Give, TimedLogic, distinct
-from tokenring.operators.mechanisms.tokens import TOKENS, late_rows
-from tokenring.operators.mechanisms.used import MECHANISMS, mechanism, mechanism_of, use
+from tokenring.faces import later
+
+with later(__name__):
+    from tokenring.operators.mechanisms.compiled import (
+        MADE,
+        MESSAGE,
+        REPLY,
+        UPTO,
+        CompiledLogic,
+        can_be_compiled,
+        compile_with,
+        driven,
+        drop_first,
+        give,
+        own_words,
+        respond,
+    )
+    from tokenring.operators.mechanisms.emit import EACH, FINAL, answer_each, emission
+    from tokenring.operators.mechanisms.interface import Edge, Mechanism, Outlet, Progress
+    from tokenring.operators.mechanisms.logic import Answer, Give, TimedLogic, distinct
+    from tokenring.operators.mechanisms.tokens import TOKENS, late_rows
+    from tokenring.operators.mechanisms.used import MECHANISMS, mechanism, mechanism_of, use
 
 __all__ = [
     "Answer",

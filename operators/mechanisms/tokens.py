@@ -29,7 +29,6 @@ from tokenring.engine.compiled import Compiled
 from tokenring.operators.mechanisms.compiled import CompiledLogic, can_be_compiled, compile_with, respond, timed
 from tokenring.operators.mechanisms.interface import Constructor, Edge, Mechanism, Ports, Progress, taken_by
 from tokenring.operators.mechanisms.logic import Answer, Take, TimedLogic, in_order
-from tokenring.operators.mechanisms.rounds import by_rounds
 from tokenring.operators.migrate import Table, state_moves
 from tokenring.operators.time import require_total_order
 
@@ -227,6 +226,8 @@ class Tokens(Mechanism):
         stream, pact = edge
         in_kernels = compiled is not None and can_be_compiled(stream.scope, schema, stream.schema, texts=True)
         if not in_kernels and remembers and stream.scope.depth > 1:
+            from tokenring.operators.mechanisms.rounds import by_rounds
+
             return stream.unary(name, schema, by_rounds(make), pact, Notify.ALWAYS)  # to let an epoch's state go
         builder = stream.operator(name, notify)
         builder.input(stream, pact)

@@ -4,15 +4,26 @@ from collections.abc import Callable
 
 from tokenring.engine import GraphError, Scope, UsageError
 from tokenring.operators.mechanisms.interface import Mechanism
-from tokenring.operators.mechanisms.notifications import Notifications
 from tokenring.operators.mechanisms.tokens import TOKENS, Sequential, Tokens
-from tokenring.operators.mechanisms.watermarks import Watermarks
+
+
+def _notifications() -> Mechanism:
+    from tokenring.operators.mechanisms.notifications import Notifications
+
+    return Notifications()
+
+
+def _watermarks(name: str) -> Mechanism:
+    from tokenring.operators.mechanisms.watermarks import Watermarks
+
+    return Watermarks(name, crosses=name == "watermarks-X")
+
 
 _MAKE: dict[str, Callable[[], Mechanism]] = {
     "tokens": Tokens,
-    "notifications": Notifications,
-    "watermarks-X": lambda: Watermarks("watermarks-X", crosses=True),
-    "watermarks-P": lambda: Watermarks("watermarks-P", crosses=False),
+    "notifications": _notifications,
+    "watermarks-X": lambda: _watermarks("watermarks-X"),
+    "watermarks-P": lambda: _watermarks("watermarks-P"),
     "sequential": Sequential,
 }
 

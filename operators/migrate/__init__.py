@@ -1,24 +1,27 @@
 """Live migration: keyed state in bins that move between workers while the stream goes on (Megaphone)."""
 
-from tokenring.operators.migrate.answering import Migrating
-from tokenring.operators.migrate.asking import bins_of
-from tokenring.operators.migrate.bins import Bins, Leaving, is_hashed, key_words
-from tokenring.operators.migrate.moves import (
-    DUE,
-    Moves,
-    Staying,
-    Table,
-    hears_of_ends,
-    offer,
-    offers_to,
-    state_moves,
-    staying,
-)
-from tokenring.operators.migrate.placement import Change, Finished, Placement, Placements, Waiting
-from tokenring.operators.migrate.plans import PLANS, Step
-from tokenring.operators.migrate.rebalance import Balance, Rebalance
-from tokenring.operators.migrate.steering import TO
-from tokenring.operators.migrate.used import has_bins, use_bins
+from tokenring.faces import later
+
+with later(__name__):
+    from tokenring.operators.migrate.answering import Migrating
+    from tokenring.operators.migrate.asking import bins_of
+    from tokenring.operators.migrate.bins import Bins, Leaving, is_hashed, key_words
+    from tokenring.operators.migrate.moves import (
+        DUE,
+        Moves,
+        Staying,
+        Table,
+        hears_of_ends,
+        offer,
+        offers_to,
+        state_moves,
+        staying,
+    )
+    from tokenring.operators.migrate.placement import Change, Finished, Placement, Placements, Waiting
+    from tokenring.operators.migrate.plans import PLANS, Step
+    from tokenring.operators.migrate.rebalance import Balance, Rebalance
+    from tokenring.operators.migrate.steering import TO
+    from tokenring.operators.migrate.used import has_bins, use_bins
 
 __all__ = [
     "Balance",

@@ -1,11 +1,13 @@
 """Which dataflows have their keyed state in bins: said once, before all else."""
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from tokenring.engine import GraphError, Scope, UsageError
-from tokenring.operators.migrate.builder import MigratingBuilder
-from tokenring.operators.migrate.placement import Change, Placement
-from tokenring.operators.migrate.rebalance import Rebalance, keep_balanced
+
+if TYPE_CHECKING:
+    from tokenring.operators.migrate.placement import Change, Placement
+    from tokenring.operators.migrate.rebalance import Rebalance
 
 
 def use_bins(
@@ -13,16 +15,20 @@ def use_bins(
     worker_index: int,
     peers: int,
     bins: int,
-    changes: Iterable[Change] = (),
-    rebalance: Rebalance | None = None,
+    changes: "Iterable[Change]" = (),
+    rebalance: "Rebalance | None" = None,
     sharing: int = 0,
-) -> Placement:
+) -> "Placement":
     """Let the state of a dataflow's operators with a key lie in so many bins, a power of two. To be said before
     anything else is declared: GraphError otherwise. changes: what is known beforehand of how bins move. rebalance: how
     they are kept in balance. sharing: how many workers, the first ones, have bins at first (0: all). UsageError for
     bins, or workers, that are not there, and for both of these. A group of one has nowhere to move state to, and
     nothing is changed in it.
     """
+    from tokenring.operators.migrate.builder import MigratingBuilder
+    from tokenring.operators.migrate.placement import Placement
+    from tokenring.operators.migrate.rebalance import keep_balanced
+
     if scope.graph.operators:
         raise GraphError(
             f"dataflow {scope.graph.name!r}: its bins are said before anything is declared: say "
@@ -45,4 +51,4 @@ def use_bins(
 
 def has_bins(scope: Scope) -> bool:
     """Whether keyed state of a dataflow may move."""
-    return scope.root.builder_class is MigratingBuilder
+    return scope.root.builder_class is not Scope.builder_class

@@ -1,33 +1,36 @@
 """Operators that look at each row by itself, and that spread rows over streams and workers."""
 
-from tokenring.operators.rows.arrival import with_arrival
-from tokenring.operators.rows.batches import filter_batches, map_batches, mask_of
-from tokenring.operators.rows.branch import branch, partition
-from tokenring.operators.rows.exchange import broadcast, exchange, hand_on
-from tokenring.operators.rows.filter import filter
-from tokenring.operators.rows.inspect import inspect
-from tokenring.operators.rows.iterate import iterate
-from tokenring.operators.rows.key_columns import (
-    Column,
-    Columns,
-    columns_of,
-    exchanged_by,
-    unnamed,
-    with_key,
-    without_unnamed,
-)
-from tokenring.operators.rows.passed_on import passing_on
-from tokenring.operators.rows.projection import all_columns, computed, drop_columns, rename, select, with_columns
-from tokenring.operators.rows.rowwise import (
-    Row,
-    RowwiseWarning,
-    batch_of,
-    filter_rows,
-    flat_map_rows,
-    map_rows,
-    rows_of,
-)
-from tokenring.operators.rows.union import union
+from tokenring.faces import later
+
+with later(__name__):
+    from tokenring.operators.rows.arrival import with_arrival
+    from tokenring.operators.rows.batches import filter_batches, map_batches, mask_of
+    from tokenring.operators.rows.branch import branch, partition
+    from tokenring.operators.rows.exchange import broadcast, exchange, hand_on
+    from tokenring.operators.rows.filter import filter
+    from tokenring.operators.rows.inspect import inspect
+    from tokenring.operators.rows.iterate import iterate
+    from tokenring.operators.rows.key_columns import (
+        Column,
+        Columns,
+        columns_of,
+        exchanged_by,
+        unnamed,
+        with_key,
+        without_unnamed,
+    )
+    from tokenring.operators.rows.passed_on import passing_on
+    from tokenring.operators.rows.projection import all_columns, computed, drop_columns, rename, select, with_columns
+    from tokenring.operators.rows.rowwise import (
+        Row,
+        RowwiseWarning,
+        batch_of,
+        filter_rows,
+        flat_map_rows,
+        map_rows,
+        rows_of,
+    )
+    from tokenring.operators.rows.union import union
 
 __all__ = [
     "Column",

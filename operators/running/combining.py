@@ -18,6 +18,7 @@ from tokenring.engine.compiled import (
     entry,
     new_message,
     rows_of,
+    table_at,
     words_at,
     world_at,
 )
@@ -153,7 +154,7 @@ def _begin(own, message):  # type: ignore[no-untyped-def]
 @kernel
 def _combine(own, message, at, some):  # type: ignore[no-untyped-def]
     """Fold rows from `at` on into rows to be sent; whether all sums stayed in range."""
-    scratch = words_at(own[_SCRATCH], _SCRATCH_ROWS * BLOCK).reshape(_SCRATCH_ROWS, BLOCK)
+    scratch = table_at(own[_SCRATCH], _SCRATCH_ROWS, BLOCK)
     slots, before = scratch[_SLOTS][:some], own[_MADE]
     if own[_ONLY_COUNTS] and own[_VARIES] == 1:
         _count(own, column_of(message, words_at(own[_VARYING], 1)[0])[at : at + some], at)

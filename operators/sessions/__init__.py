@@ -1,7 +1,10 @@
 """Session windows: which rows of a key lie so close together that they are one window."""
 
-from tokenring.operators.sessions.compiled_sessions import compiled_sessions
-from tokenring.operators.sessions.moving_sessions import session_tables
-from tokenring.operators.sessions.sessions import Sessions
+from tokenring.faces import later
+
+with later(__name__):
+    from tokenring.operators.sessions.compiled_sessions import compiled_sessions
+    from tokenring.operators.sessions.moving_sessions import session_tables
+    from tokenring.operators.sessions.sessions import Sessions
 
 __all__ = ["Sessions", "compiled_sessions", "session_tables"]

@@ -7,12 +7,15 @@ gather                                     what workers collected, as one table 
 (tokenring.operators.sinks.collect keeps rows on the worker.)
 """
 
-from tokenring.operators.sinks.collect import Collected, Latest, collect, latest
-from tokenring.operators.sinks.for_each import for_each
-from tokenring.operators.sinks.gather import Kept, gather, gathered, rows_kept
-from tokenring.operators.sinks.part_files import to_arrow_files, to_json_lines, to_parquet
-from tokenring.operators.sinks.publication import publish
-from tokenring.operators.sinks.rolling import Roll
+from tokenring.faces import later
+
+with later(__name__):
+    from tokenring.operators.sinks.collect import Collected, Latest, collect, latest
+    from tokenring.operators.sinks.for_each import for_each
+    from tokenring.operators.sinks.gather import Kept, gather, gathered, rows_kept
+    from tokenring.operators.sinks.part_files import to_arrow_files, to_json_lines, to_parquet
+    from tokenring.operators.sinks.publication import publish
+    from tokenring.operators.sinks.rolling import Roll
 
 __all__ = [
     "Collected",

@@ -24,7 +24,6 @@ from tokenring.engine import (
 from tokenring.engine.compiled import Compiled
 from tokenring.operators.mechanisms import can_be_compiled
 from tokenring.operators.migrate import Staying, has_bins
-from tokenring.operators.sinks.compiled_collect import compiled_latest, compiled_rows
 from tokenring.operators.state import Keys, grown, require_newest
 from tokenring.operators.time import require_total_order
 
@@ -93,6 +92,8 @@ def collect(stream: Stream, name: str = "collect") -> Collected:
     if can_be_compiled(stream.scope, schema):
 
         def compiled(context: OperatorContext) -> Compiled:
+            from tokenring.operators.sinks.compiled_collect import compiled_rows
+
             made, read = compiled_rows(schema)
             collected.follow(read)
             return made
@@ -173,6 +174,8 @@ def latest(stream: Stream, key: str, name: str = "latest") -> Latest:
     if can_be_compiled(stream.scope, stream.schema) and not moves:
 
         def compiled(context: OperatorContext) -> Compiled:
+            from tokenring.operators.sinks.compiled_collect import compiled_latest
+
             made, read = compiled_latest(len(kept.names), position)
             kept.follow(read)
             return made

@@ -11,16 +11,19 @@ from_callback    live data, as it arrives
 Throttle         how much of them may be under way
 """
 
-from tokenring.operators.sources.arrow_tables import ZoneWarning, read_arrow
-from tokenring.operators.sources.csv_files import read_csv
-from tokenring.operators.sources.engine_events import engine_events
-from tokenring.operators.sources.generated import from_generator
-from tokenring.operators.sources.json_lines import read_json_lines
-from tokenring.operators.sources.json_rows import JsonRows
-from tokenring.operators.sources.live import ARRIVAL, END_OF_STREAM, from_callback
-from tokenring.operators.sources.parquet import read_parquet
-from tokenring.operators.sources.raw_columns import read_columns
-from tokenring.operators.sources.throttle import Throttle
+from tokenring.faces import later
+
+with later(__name__):
+    from tokenring.operators.sources.arrow_tables import ZoneWarning, read_arrow
+    from tokenring.operators.sources.csv_files import read_csv
+    from tokenring.operators.sources.engine_events import engine_events
+    from tokenring.operators.sources.generated import from_generator
+    from tokenring.operators.sources.json_lines import read_json_lines
+    from tokenring.operators.sources.json_rows import JsonRows
+    from tokenring.operators.sources.live import ARRIVAL, END_OF_STREAM, from_callback
+    from tokenring.operators.sources.parquet import read_parquet
+    from tokenring.operators.sources.raw_columns import read_columns
+    from tokenring.operators.sources.throttle import Throttle
 
 __all__ = [
     "ARRIVAL",

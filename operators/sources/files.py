@@ -1,6 +1,5 @@
 """Which files a path, a folder, a pattern or a list of them names."""
 
-import glob
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -25,6 +24,8 @@ def files_of(name: str, paths: Paths, suffixes: tuple[str, ...]) -> list[str]:
         elif path.is_file():
             found.append(str(path))
         else:
+            import glob
+
             matches = sorted(glob.glob(str(each), recursive=True))
             if not matches:
                 raise UsageError(f"source {name!r}: there is no file {each}")

@@ -12,64 +12,67 @@ arithmetic  whether a sum stays in range, and words are the same
 updates     streams of updates, marked and refused
 """
 
-from tokenring.operators.state.arithmetic import LEAST, MOST, all_equal, overflows
-from tokenring.operators.state.cells import (
-    AHEAD,
-    CELLS_META,
-    DENSE_AT,
-    DENSE_ROOM,
-    FLAG_BITS,
-    FREE,
-    FULL,
-    FULL_OF,
-    HALF,
-    LIMIT,
-    LIVE,
-    SETTLED_AT_ONCE,
-    SPLIT,
-    begin_settling,
-    first_homes,
-    give_place,
-    mark_of,
-    mixed,
-    put,
-    settle,
-    settle_all,
-    slot_of,
-    take_place,
-)
-from tokenring.operators.state.chains import chain, members_of
-from tokenring.operators.state.compiled_keys import CAPACITY, KEYS_WORDS, cells_of, counts_of, link_keys, tags_of
-from tokenring.operators.state.compiled_numbers import (
-    KEY_COLUMNS,
-    NUMBERS_WORDS,
-    PLACES,
-    SOURCE_WORDS,
-    find_by,
-    forget_slots,
-    have_column,
-    key_column,
-    link_numbers,
-    live_of,
-    number_by,
-    number_rows,
-)
-from tokenring.operators.state.heap import pop, push
-from tokenring.operators.state.heaped_columns import HeapedColumns, joined, wrapped
-from tokenring.operators.state.kept_texts import (
-    BASE,
-    COMMON,
-    KeptTexts,
-    bytes_to_keep,
-    has_room_for_texts,
-    keep_text,
-    keep_text_of,
-    kept_texts,
-)
-from tokenring.operators.state.keys import Keys
-from tokenring.operators.state.row_store import RowStore
-from tokenring.operators.state.tables import grown
-from tokenring.operators.state.updates import as_rows, require_newest, require_rows, updates_by
+from tokenring.faces import later
+
+with later(__name__):
+    from tokenring.operators.state.arithmetic import LEAST, MOST, all_equal, overflows
+    from tokenring.operators.state.cells import (
+        AHEAD,
+        CELLS_META,
+        DENSE_AT,
+        DENSE_ROOM,
+        FLAG_BITS,
+        FREE,
+        FULL,
+        FULL_OF,
+        HALF,
+        LIMIT,
+        LIVE,
+        SETTLED_AT_ONCE,
+        SPLIT,
+        begin_settling,
+        first_homes,
+        give_place,
+        mark_of,
+        mixed,
+        put,
+        settle,
+        settle_all,
+        slot_of,
+        take_place,
+    )
+    from tokenring.operators.state.chains import chain, members_of
+    from tokenring.operators.state.compiled_keys import CAPACITY, KEYS_WORDS, cells_of, counts_of, link_keys, tags_of
+    from tokenring.operators.state.compiled_numbers import (
+        KEY_COLUMNS,
+        NUMBERS_WORDS,
+        PLACES,
+        SOURCE_WORDS,
+        find_by,
+        forget_slots,
+        have_column,
+        key_column,
+        link_numbers,
+        live_of,
+        number_by,
+        number_rows,
+    )
+    from tokenring.operators.state.heap import pop, push
+    from tokenring.operators.state.heaped_columns import HeapedColumns, joined, wrapped
+    from tokenring.operators.state.kept_texts import (
+        BASE,
+        COMMON,
+        KeptTexts,
+        bytes_to_keep,
+        has_room_for_texts,
+        keep_text,
+        keep_text_of,
+        kept_texts,
+    )
+    from tokenring.operators.state.keys import Keys
+    from tokenring.operators.state.row_store import RowStore
+    from tokenring.operators.state.tables import grown
+    from tokenring.operators.state.updates import as_rows, require_newest, require_rows, updates_by
 
 __all__ = [
     "AHEAD",

@@ -8,7 +8,7 @@ GREATEST: what words did not fit among.
 import numpy as np
 
 from tokenring.engine import COLUMN, TABLE, WORDS, kernel, text_hash, void
-from tokenring.engine.raw import words_at
+from tokenring.engine.compiled import table_at, words_at
 from tokenring.operators.state.cells import CELLS_META, mixed
 
 ADDRESS, HEAP, IS_TEXT = range(3)
@@ -22,7 +22,7 @@ MOST_BITS = 62
 
 @kernel
 def _packing(meta, columns):  # type: ignore[no-untyped-def]
-    return words_at(meta[PACKING_AT], columns * PACKING_WORDS).reshape(columns, PACKING_WORDS)
+    return table_at(meta[PACKING_AT], columns, PACKING_WORDS)
 
 
 @kernel

@@ -1,36 +1,39 @@
 """Time in rows: windows, lateness, orders, when sources send, and what waits for its time."""
 
-from tokenring.operators.time.delay import delay
-from tokenring.operators.time.late import fill_ends, split_late
-from tokenring.operators.time.notificator import Notificator, Stash
-from tokenring.operators.time.orders import check_order, order_words, ranked
-from tokenring.operators.time.own_times import require_own_time
-from tokenring.operators.time.timing import (
-    NOTHING,
-    TIME_KINDS,
-    RowOrigin,
-    Timing,
-    block_minima,
-    floors_after,
-    position_of,
-    require_root,
-)
-from tokenring.operators.time.total_order import require_total_order
-from tokenring.operators.time.windows import (
-    FOREVER,
-    Panes,
-    Session,
-    Sliding,
-    Tumbling,
-    Window,
-    behind_window,
-    bounds_of,
-    checked_lateness,
-    checked_window,
-    named,
-    panes_of,
-    whole,
-)
+from tokenring.faces import later
+
+with later(__name__):
+    from tokenring.operators.time.delay import delay
+    from tokenring.operators.time.late import fill_ends, split_late
+    from tokenring.operators.time.notificator import Notificator, Stash
+    from tokenring.operators.time.orders import check_order, order_words, ranked
+    from tokenring.operators.time.own_times import require_own_time
+    from tokenring.operators.time.timing import (
+        NOTHING,
+        TIME_KINDS,
+        RowOrigin,
+        Timing,
+        block_minima,
+        floors_after,
+        position_of,
+        require_root,
+    )
+    from tokenring.operators.time.total_order import require_total_order
+    from tokenring.operators.time.windows import (
+        FOREVER,
+        Panes,
+        Session,
+        Sliding,
+        Tumbling,
+        Window,
+        behind_window,
+        bounds_of,
+        checked_lateness,
+        checked_window,
+        named,
+        panes_of,
+        whole,
+    )
 
 __all__ = [
     "FOREVER",

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import gcd
-from typing import Any, TypeVar
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -12,7 +11,9 @@ from tokenring.engine import MAX_TIME, Schema, SchemaError, Time
 from tokenring.operators.durations import SECOND, Span, span_of
 from tokenring.operators.state import HeapedColumns
 from tokenring.operators.time.own_times import require_own_time
-from tokenring.operators.time.zones import WallClock
+
+if TYPE_CHECKING:
+    from tokenring.operators.time.zones import WallClock
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class Panes:
     lateness: int
     named: tuple[bool, bool]
     """Whether results have the window's start, and its end."""
-    clock: WallClock | None = None
+    clock: "WallClock | None" = None
     """Where panes, which are windows then, end otherwise: in a time zone."""
 
     def start_of(self, end: Time) -> Time:
@@ -101,7 +102,13 @@ def panes_of(window: Tumbling | Sliding, lateness: int) -> Panes:
     width, offset = whole(window.width), whole(window.offset)
     every = whole(window.every) if isinstance(window, Sliding) else width
     zone = window.zone if isinstance(window, Tumbling) else None
-    clock = None if zone is None else WallClock(ZoneInfo(zone), width, offset)
+    clock = None
+    if zone is not None:
+        from zoneinfo import ZoneInfo
+
+        from tokenring.operators.time.zones import WallClock
+
+        clock = WallClock(ZoneInfo(zone), width, offset)
     return Panes(window.time, gcd(width, every), width, every, offset, lateness, named(window), clock)
 
 
@@ -167,6 +174,8 @@ def checked_window(operator: str, window: W, schema: Schema) -> W:
 
 
 def _check_zone(operator: str, window: Tumbling, kind: str) -> None:
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
     try:
         ZoneInfo(str(window.zone))
     except (ZoneInfoNotFoundError, ValueError, OSError):

@@ -22,6 +22,7 @@ _VERBS = {
     "state": "Bytes of state an event for each query, a long run, keys that never come again.",
     "workers": "What a step and memory cost by the number of workers, and a model for many more.",
     "roundtrip": "A row to another worker and its progress back, by how long workers spin.",
+    "starts": "Whole processes that do next to nothing: README's first program, --help, a query.",
     "hops": "What a message costs at each operator that it passes, in the inner loop and in Python.",
     "collections": "Views kept up to date: loads, and changes by the size of epochs, beside DuckDB from scratch.",
     "migration": "What it costs that state could move: all queries with their state in bins, and without.",

@@ -15,6 +15,7 @@ from scripts.benchmarks.open_tables import render_open
 from scripts.benchmarks.queries_tables import ranged, render_queries
 from scripts.benchmarks.roundtrip_tables import render_roundtrip
 from scripts.benchmarks.scale_tables import render_scale
+from scripts.benchmarks.starts_tables import render_starts
 from scripts.benchmarks.state_tables import render_state
 from scripts.benchmarks.workers_tables import render_workers
 from tokenring.nexmark.bench.rendering import RENDERERS as EXPERIMENT_RENDERERS
@@ -274,6 +275,7 @@ RENDERERS: dict[str, Callable[[dict[str, Any]], list[str]]] = {
     "scale": render_scale,
     "workers": render_workers,
     "roundtrip": render_roundtrip,
+    "starts": render_starts,
     "hops": render_hops,
     "state": render_state,
     "collections": render_collections,

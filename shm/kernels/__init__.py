@@ -18,6 +18,8 @@ from tokenring.shm.kernels.kernel import (
     table_at,
     words_at,
 )
+from tokenring.shm.kernels.levels import CAN_PACK, LEVELS, is_for_any_processor, levels_for
+from tokenring.shm.kernels.library import LIBRARY_FOLDER, library
 from tokenring.shm.kernels.signatures import COLUMN, TABLE, WORDS, boolean, float64, int64, readonly, tuple_of, void
 from tokenring.shm.kernels.text_words import LENGTH_BITS, LENGTH_MASK, copy_text
 
@@ -28,6 +30,7 @@ COME_WITH_NUMBA += [
 ]
 
 __all__ = [
+    "CAN_PACK",
     "COLUMN",
     "COLUMNS_COMPILED",
     "COME_WITH_NUMBA",
@@ -36,6 +39,8 @@ __all__ = [
     "Kernel",
     "LENGTH_BITS",
     "LENGTH_MASK",
+    "LEVELS",
+    "LIBRARY_FOLDER",
     "LOGIC",
     "Later",
     "RAISED",
@@ -51,8 +56,11 @@ __all__ = [
     "halves_at",
     "int64",
     "kernel",
+    "is_for_any_processor",
     "kernel_for_columns",
     "kernels_to_make_ready",
+    "levels_for",
+    "library",
     "readonly",
     "records_at",
     "table_at",

@@ -75,9 +75,11 @@ class _CalleeCache(KernelCache):
 class Callee(CPUDispatcher):  # type: ignore[misc]
     """Numba's dispatcher of a function that kernels call: compiled for types, not for the literals of a call."""
 
+    compiler: type[Compiler] = _CalleeCompiler
+
     def __init__(self, function: Callable[..., Any], is_kept: bool = True) -> None:
         options = OPTIONS | {"nopython": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-        super().__init__(function, {}, options, _CalleeCompiler)
+        super().__init__(function, {}, options, self.compiler)
         cache = cache_of(function, _CalleeCache) if is_kept else None
         if cache is not None:
             self._cache = cache

@@ -3,17 +3,12 @@
 Imported when the first kernel is needed, since importing numba takes longer than importing all of ours.
 """
 
-import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dis import EXTENDED_ARG, opmap
 from functools import cache
-from hashlib import blake2b
-from types import CodeType, ModuleType
 from typing import Any, ClassVar
 
-import numpy as np
 from numba import njit
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.compiler import Compiler
@@ -21,15 +16,11 @@ from numba.core.registry import cpu_target
 from numba.extending import typeof_impl
 
 from tokenring.shm.errors import KernelCacheWarning
+from tokenring.shm.kernels.ingredients import ingredients
 from tokenring.shm.kernels.loaded_library import LoadedLibrary
 
 OPTIONS = {"error_model": "numpy"}
 """Of every kernel."""
-
-_ATTRIBUTES = {opmap[name] for name in ("LOAD_ATTR", "LOAD_METHOD") if name in opmap}
-_ATTRIBUTE_SHIFT = 1 if sys.version_info >= (3, 12) else 0
-"""From 3.12 on, the last bit of such an instruction's argument says whether a method is called."""
-
 
 class NotCached(Exception):
     """A kernel that was only to be loaded has to be compiled."""
@@ -166,74 +157,3 @@ def stand_for(placeholder: type, original: Callable[[Any], Any]) -> None:
     @typeof_impl.register(placeholder)
     def typeof_placeholder(value: Any, context: Any) -> Any:
         return cpu_target.typing_context.resolve_value_type(original(value))
-
-
-@cache
-def ingredients(function: Callable[..., Any]) -> str:
-    """A hash of all that is compiled into a function: its code, the constants that it names, and the kernels and
-    intrinsics that it calls with all that is in those."""
-    found = [_text(function.__code__)]
-    for name, value in sorted(_references(function).items()):
-        if isinstance(value, int | float | tuple | np.dtype):
-            found.append(f"{name}={value!r}")
-            continue
-        if not hasattr(value, "py_func") and hasattr(value, "original"):
-            value = value.original()
-        if hasattr(value, "py_func"):
-            if value.py_func is not function:
-                found.append(f"{name}:{ingredients(value.py_func)}")
-        elif hasattr(value, "_defn"):  # an intrinsic
-            found.append(f"{name}:{_text(value._defn.__code__)}")
-    return blake2b("\n".join(found).encode(), digest_size=16).hexdigest()
-
-
-def _references(function: Callable[..., Any]) -> dict[str, Any]:
-    """What the code of a function refers to, by what it says: globals, variables of the functions around it, and what
-    it takes out of modules. A field of a record may be called like any of them, and is none."""
-    found = dict[str, Any]()
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        with suppress(ValueError):  # it has no value yet
-            found[name] = cell.cell_contents
-    for code in _codes(function.__code__):
-        for name, *attributes in _names_read(code):
-            value = function.__globals__.get(name)
-            for attribute in attributes:
-                if isinstance(value, ModuleType):
-                    name, value = f"{name}.{attribute}", getattr(value, attribute, None)
-            found[name] = value
-    return found
-
-
-def _names_read(code: CodeType) -> list[list[str]]:
-    """The globals that code reads, each with the attributes that it takes at once of it, and of that."""
-    found: list[list[str]] = []
-    argument, is_open = 0, False
-    for operation, low in zip(code.co_code[::2], code.co_code[1::2], strict=True):
-        if operation == opmap["CACHE"]:
-            continue
-        argument = argument << 8 | low
-        if operation == EXTENDED_ARG:
-            continue
-        if operation == opmap["LOAD_GLOBAL"]:
-            found.append([code.co_names[argument >> 1]])
-            is_open = True
-        elif is_open and operation in _ATTRIBUTES:
-            found[-1].append(code.co_names[argument >> _ATTRIBUTE_SHIFT])
-        else:
-            is_open = False
-        argument = 0
-    return found
-
-
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    """A function's code, and that of functions within it."""
-    yield code
-    for value in code.co_consts:
-        if isinstance(value, CodeType):
-            yield from _codes(value)
-
-
-def _text(code: CodeType) -> str:
-    """What a function's code says, functions within it included."""
-    constants = [_text(value) if isinstance(value, CodeType) else repr(value) for value in code.co_consts]
-    return f"{code.co_code.hex()} {constants} {code.co_names}"

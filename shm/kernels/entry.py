@@ -24,11 +24,13 @@ class Entry(Kernel):
         self._compiled: Any = None
 
     def make_ready(self, only_load: bool = False) -> bool:
-        """Compile it, or load it from the cache; with `only_load`, False if it would have to be compiled."""
+        """As a kernel's."""
+        if self._is_ready or self._is_in_library():
+            return True
         if self._compiled is None:
+            self.numba_comes()
             from tokenring.shm.kernels.compiled_entry import compile_entry
 
-            self.numba_comes()
             self._compiled = compile_entry(self.py_func, resolved(self.signature), RAISED, only_load)
             if self._compiled is None:
                 return False
@@ -38,10 +40,10 @@ class Entry(Kernel):
     @property
     def address(self) -> int:
         """Where it is, in this process and in those that are forked from it."""
-        if self._compiled is None:
+        if not self._is_ready and not self._is_in_library():
             self.check_may_compile("call it before `execute`, or declare it with its module")
             self.make_ready()
-        return int(self._compiled.address)
+        return int(self._compiled.address) if self._compiled is not None else self.address_in_library()
 
     def original(self) -> Any:
         """Nothing: no kernel can name it."""

@@ -24,6 +24,8 @@ COLUMNS_COMPILED = 8
 COME_WITH_NUMBA: list[str] = []
 """Modules that are imported when numba is: for those that know what this one must not."""
 
+_LIBRARY = "tokenring.shm.kernels.library"  # imported when the first kernel is needed: it knows files
+
 _waiting: "WeakSet[Kernel]" = WeakSet()
 _for_columns: "WeakSet[_ForColumns]" = WeakSet()
 _worker: int | None = None
@@ -55,18 +57,36 @@ class Kernel:
             _waiting.add(self)
 
     def make_ready(self, only_load: bool = False) -> bool:
-        """Compile it, or load it from the cache; with `only_load`, False if it would have to be compiled."""
+        """Take it out of the library, compile it, or load it from the cache; with `only_load`, False if it would have
+        to be compiled."""
+        if self._is_ready or self._is_in_library():
+            return True
+        self.numba_comes()
         from tokenring.shm.kernels.compilation import compile_for, dispatcher_of
 
         if self._dispatcher is None:
-            self.numba_comes()
             self._dispatcher = dispatcher_of(self.py_func)
-        if self.signature is None or self._is_ready:
+        if self.signature is None:
             return True
         if not compile_for(self._dispatcher, resolved(self.signature), only_load):
             return False
         self.is_ready_as(self._dispatcher)
         return True
+
+    def _is_in_library(self) -> bool:
+        """Whether the library that came with the package has it; it is ready then."""
+        found = None
+        if self.signature is not None:
+            library = import_module(_LIBRARY).library()[0]
+            found = library.find(self) if library is not None else None
+        if found is None:
+            return False
+        self.is_ready_as(found)
+        return True
+
+    def address_in_library(self) -> int:
+        """Where an entry is that the library has."""
+        return int(import_module(_LIBRARY).library()[0].address(self))
 
     def is_ready_as(self, compiled: Callable[..., Any]) -> None:
         """Let calls go straight to what was compiled."""
@@ -78,18 +98,23 @@ class Kernel:
         """Numba's dispatcher, which is what other kernels call."""
         if self.signature is not None:
             self.make_ready()
-            return self._dispatcher
+            if self._dispatcher is not None:
+                return self._dispatcher
         if self._callee is None:
+            self.numba_comes()
             from tokenring.shm.kernels.callees import Callee
 
-            self.numba_comes()
             self._callee = Callee(self.py_func)
+            if self.signature is not None:
+                self._callee.compile(resolved(self.signature))
+                self._callee.disable_compile()
         return self._callee
 
     def _first_call(self, *arguments: Any) -> Any:
-        self.check_may_compile("call it before `execute`, or declare it with its module")
-        self.make_ready()
-        return self._dispatcher(*arguments)
+        if not self._is_in_library():
+            self.check_may_compile("call it before `execute`, or declare it with its module")
+            self.make_ready()
+        return self.__call__(*arguments)
 
     def _call_for_types(self, *arguments: Any) -> Any:
         self.check_may_compile("it has no signature: give it one, as in `@kernel(int64(int64, COLUMN))`")
@@ -109,10 +134,18 @@ class Kernel:
             stacklevel=3,
         )
 
-    @staticmethod
-    def numba_comes() -> None:
-        """The first kernel is needed: tell numba what our objects stand for."""
-        _numba_comes()
+    def numba_comes(self) -> None:
+        """The first kernel is to be compiled: tell numba what our objects stand for. KernelError if it is not there."""
+        try:
+            numba_comes()
+        except ModuleNotFoundError as error:
+            if error.name != "numba":
+                raise
+            why = import_module(_LIBRARY).library()[1]
+            raise KernelError(
+                f"kernel {self.name} is not in the library of kernels that came with tokenring, and numba, which would "
+                f"compile it, is not installed: pip install 'tokenring[kernels]' ({why})"
+            ) from None
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}>"
@@ -133,7 +166,8 @@ class Later:
 
 
 @cache
-def _numba_comes() -> None:
+def numba_comes() -> None:
+    """Tell numba what our objects stand for."""
     from tokenring.shm.kernels.compilation import stand_for
 
     for module in COME_WITH_NUMBA:

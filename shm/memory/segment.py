@@ -3,7 +3,6 @@
 import errno
 import mmap
 import os
-import secrets
 
 import numpy as np
 import posix_ipc
@@ -31,7 +30,7 @@ def process_start_ticks(pid: int) -> int:
 def new_name() -> str:
     """An unguessable name that says which process owns it, so that a later run can tell whether it was left behind."""
     pid = os.getpid()
-    return f"{NAME_PREFIX}{pid}-{process_start_ticks(pid)}-{secrets.token_hex(8)}"
+    return f"{NAME_PREFIX}{pid}-{process_start_ticks(pid)}-{os.urandom(8).hex()}"
 
 
 class Segment:

@@ -7,6 +7,8 @@ from numba import types
 from numba.core import config
 from numba.extending import intrinsic
 
+from tokenring.shm.kernels import CAN_PACK, is_for_any_processor
+
 _BYTE, _WORD = ir.IntType(8), ir.IntType(64)
 _BYTES, _WORDS, _MASK = (ir.VectorType(kind, 8) for kind in (_BYTE, _WORD, ir.IntType(1)))
 _ALIGNMENT = ir.Constant(ir.IntType(32), 8)
@@ -24,7 +26,11 @@ def can_pack(typing: Any) -> Any:
     """Whether `pack_eight` and `pack_rest` may be called: a constant of the code, of which the rest falls away."""
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return context.get_constant(types.boolean, _is_there())
+        if not is_for_any_processor():
+            return context.get_constant(types.boolean, _is_there())
+        if CAN_PACK not in builder.module.globals:
+            ir.GlobalVariable(builder.module, _BYTE, CAN_PACK).global_constant = True
+        return builder.trunc(builder.load(builder.module.globals[CAN_PACK]), ir.IntType(1))
 
     return types.boolean(), emit
 
@@ -73,7 +79,7 @@ def pack_eight(typing: Any, target: Any, origin: Any, owners: Any, owner: Any) -
     `owner`; returns how many."""
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        if not _is_there():
+        if not (is_for_any_processor() or _is_there()):
             return ir.Constant(_WORD, 0)
         target, origin, owners, owner = args
         words = builder.load(builder.inttoptr(origin, _WORDS.as_pointer()))
@@ -88,7 +94,7 @@ def pack_rest(typing: Any, target: Any, origin: Any, owners: Any, owner: Any, wo
     """`pack_eight` of `words` words only: nothing behind them is read, but eight bytes at `owners` are."""
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        if not _is_there():
+        if not (is_for_any_processor() or _is_there()):
             return ir.Constant(_WORD, 0)
         target, origin, owners, owner, count = args
         chosen = builder.and_(_is_owned(builder, owners, owner), _first(builder, count))

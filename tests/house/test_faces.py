@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from tests.imports import PACKAGES, read_tree
+from tests.rooms import MODULES
 from tokenring import engine, operators
 from tokenring.operators import fluent, graphs, mechanisms
 
 A_FILE = re.compile(r"[\w/-]+\.(?:py|pyi|md)\b")
 FACES = (engine, operators, fluent, graphs, mechanisms)
 NAMES = [(face, name) for face in FACES for name in face.__all__]
-ROOMS = {name: module for name, module in read_tree(PACKAGES).items() if module.path.name == "__init__.py"}
+ROOMS = {name: module for name, module in MODULES.items() if module.path.name == "__init__.py"}
 
 
 def said(face: ModuleType, name: str) -> Iterator[tuple[str, str]]:
@@ -25,7 +25,8 @@ def said(face: ModuleType, name: str) -> Iterator[tuple[str, str]]:
         return
     yield name, inspect.cleandoc(value.__doc__ or "")
     if isinstance(value, type):
-        for attribute, member in vars(value).items():
+        for attribute in [*vars(value)]:
+            member: Any = getattr(value, attribute, None)  # looked at: some methods are found then
             function = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
             if not attribute.startswith("_") and isinstance(function, FunctionType):
                 yield f"{name}.{attribute}", inspect.cleandoc(function.__doc__ or "")

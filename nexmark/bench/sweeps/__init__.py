@@ -1,9 +1,12 @@
 """What is swept: options that take several values, their defaults, and points measured one after the other."""
 
-from tokenring.nexmark.bench.sweeps.options import ExperimentCommand, ListCommand, Number
-from tokenring.nexmark.bench.sweeps.sizes import EXCHANGING, OPERATOR_KINDS, QUERIES, QUICK, chosen, said
-from tokenring.nexmark.bench.sweeps.sources import EACH_TIME, SAID, SOURCES, by_source, sourced_points
-from tokenring.nexmark.bench.sweeps.sweep import Experiment, Job, Row, measure_all, points
+from tokenring.faces import later
+
+with later(__name__):
+    from tokenring.nexmark.bench.sweeps.options import ExperimentCommand, ListCommand, Number
+    from tokenring.nexmark.bench.sweeps.sizes import EXCHANGING, OPERATOR_KINDS, QUERIES, QUICK, chosen, said
+    from tokenring.nexmark.bench.sweeps.sources import EACH_TIME, SAID, SOURCES, by_source, sourced_points
+    from tokenring.nexmark.bench.sweeps.sweep import Experiment, Job, Row, measure_all, points
 
 __all__ = [
     "EACH_TIME",

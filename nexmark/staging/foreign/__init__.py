@@ -1,7 +1,10 @@
 """Events from elsewhere: found out, checked row by row, and written down in one shape."""
 
-from tokenring.nexmark.staging.foreign.foreign import find_source, normalise
-from tokenring.nexmark.staging.foreign.ordering import write_in_order
+from tokenring.faces import later
+
+with later(__name__):
+    from tokenring.nexmark.staging.foreign.foreign import find_source, normalise
+    from tokenring.nexmark.staging.foreign.ordering import write_in_order
 
 __all__ = [
     "find_source",

@@ -1,10 +1,13 @@
 """Operators of collections in the inner loop, for times of one coordinate: they stamp, arrange, reduce, total and join.
 """
 
-from tokenring.operators.collections.compiled.arranging import arranging
-from tokenring.operators.collections.compiled.joining import joining
-from tokenring.operators.collections.compiled.reducing import reducing
-from tokenring.operators.collections.compiled.stamping import stamping
-from tokenring.operators.collections.compiled.totaling import totaling
+from tokenring.faces import later
+
+with later(__name__):
+    from tokenring.operators.collections.compiled.arranging import arranging
+    from tokenring.operators.collections.compiled.joining import joining
+    from tokenring.operators.collections.compiled.reducing import reducing
+    from tokenring.operators.collections.compiled.stamping import stamping
+    from tokenring.operators.collections.compiled.totaling import totaling
 
 __all__ = ["arranging", "joining", "reducing", "stamping", "totaling"]

@@ -1,8 +1,16 @@
 """Totals of collections' columns, and orders of rows: planned from what users say of them."""
 
-from tokenring.operators.collections.totals.means import means_of, without_means
-from tokenring.operators.collections.totals.orders import in_order
-from tokenring.operators.collections.totals.planning import columns_folded, table_of_rows, tables_of_parts, totals_of
+from tokenring.faces import later
+
+with later(__name__):
+    from tokenring.operators.collections.totals.means import means_of, without_means
+    from tokenring.operators.collections.totals.orders import in_order
+    from tokenring.operators.collections.totals.planning import (
+        columns_folded,
+        table_of_rows,
+        tables_of_parts,
+        totals_of,
+    )
 
 __all__ = [
     "columns_folded",

@@ -1,71 +1,81 @@
 """Updates of collections as sorted columnar batches: in order, merged, found by key, paired and reduced."""
 
-from tokenring.operators.collections.updates.blocks import new_block
-from tokenring.operators.collections.updates.exact_sums import (
-    COUNT,
-    COUNT_PRESENT,
-    GREATEST,
-    LEAST,
-    SUM,
-    SUM_FLOAT,
-    SUM_UNSIGNED,
-    add_word,
-    total_of,
-)
-from tokenring.operators.collections.updates.finding import distinct_keys, rows_of_keys
-from tokenring.operators.collections.updates.folding import DONE, NEGATIVE, NO_ROOM, TOTAL_WORDS, totals_of_sums
-from tokenring.operators.collections.updates.frontiers import as_table, both, elements_of, least_of, least_times, split
-from tokenring.operators.collections.updates.pairing import PAIR_WORDS, pair_few, pair_some
-from tokenring.operators.collections.updates.partial_totals import (
-    FIRST_PART,
-    HOW,
-    NO_SUM,
-    PRESENT_PART,
-    SUMMED,
-    SUMMED_WORDS,
-    Parts,
-    most_parts,
-    to_parts,
-    width_of,
-)
-from tokenring.operators.collections.updates.parts import (
-    ALL,
-    DATA,
-    MERGE_NS,
-    NOT_READING,
-    READ_SINCE,
-    SPINE_WORDS,
-    TAKEN,
-    UNDER_WAY,
-    UPPER,
-    add_block,
-    columns_of,
-    reader_of,
-    seal_block,
-    work_on,
-)
-from tokenring.operators.collections.updates.reducing import (
-    EACH,
-    FIRST,
-    KEY,
-    LATER,
-    MADE,
-    PARTS,
-    TIME,
-    TOTALS,
-    change_keys,
-)
-from tokenring.operators.collections.updates.replacing import NO_ROW, replace_rows, rows_after
-from tokenring.operators.collections.updates.sorting import (
-    LARGE,
-    Sealed,
-    consolidate,
-    consolidate_behind,
-    consolidate_dealt,
-    deal,
-    sort_rows,
-)
-from tokenring.operators.collections.updates.spine import Spine, SpineSince
+from tokenring.faces import later
+
+with later(__name__):
+    from tokenring.operators.collections.updates.blocks import new_block
+    from tokenring.operators.collections.updates.exact_sums import (
+        COUNT,
+        COUNT_PRESENT,
+        GREATEST,
+        LEAST,
+        SUM,
+        SUM_FLOAT,
+        SUM_UNSIGNED,
+        add_word,
+        total_of,
+    )
+    from tokenring.operators.collections.updates.finding import distinct_keys, rows_of_keys
+    from tokenring.operators.collections.updates.folding import DONE, NEGATIVE, NO_ROOM, TOTAL_WORDS, totals_of_sums
+    from tokenring.operators.collections.updates.frontiers import (
+        as_table,
+        both,
+        elements_of,
+        least_of,
+        least_times,
+        split,
+    )
+    from tokenring.operators.collections.updates.pairing import PAIR_WORDS, pair_few, pair_some
+    from tokenring.operators.collections.updates.partial_totals import (
+        FIRST_PART,
+        HOW,
+        NO_SUM,
+        PRESENT_PART,
+        SUMMED,
+        SUMMED_WORDS,
+        Parts,
+        most_parts,
+        to_parts,
+        width_of,
+    )
+    from tokenring.operators.collections.updates.parts import (
+        ALL,
+        DATA,
+        MERGE_NS,
+        NOT_READING,
+        READ_SINCE,
+        SPINE_WORDS,
+        TAKEN,
+        UNDER_WAY,
+        UPPER,
+        add_block,
+        columns_of,
+        reader_of,
+        seal_block,
+        work_on,
+    )
+    from tokenring.operators.collections.updates.reducing import (
+        EACH,
+        FIRST,
+        KEY,
+        LATER,
+        MADE,
+        PARTS,
+        TIME,
+        TOTALS,
+        change_keys,
+    )
+    from tokenring.operators.collections.updates.replacing import NO_ROW, replace_rows, rows_after
+    from tokenring.operators.collections.updates.sorting import (
+        LARGE,
+        Sealed,
+        consolidate,
+        consolidate_behind,
+        consolidate_dealt,
+        deal,
+        sort_rows,
+    )
+    from tokenring.operators.collections.updates.spine import Spine, SpineSince
 
 __all__ = [
     "ALL",

@@ -1,18 +1,21 @@
 """Words of columns in collections: canonical ones, equal where values are; texts interned; and words by their value."""
 
-from tokenring.operators.collections.words.entering import Entering, enter_columns
-from tokenring.operators.collections.words.interning import Interned, interned_texts
-from tokenring.operators.collections.words.kinds import (
-    BASE,
-    KIND_WORDS,
-    Heaps,
-    heaps_of,
-    is_null,
-    key_in_words,
-    kinds_table,
-)
-from tokenring.operators.collections.words.nulls import nulls_of, with_keys
-from tokenring.operators.collections.words.ordering import by_value, comes_before
+from tokenring.faces import later
+
+with later(__name__):
+    from tokenring.operators.collections.words.entering import Entering, enter_columns
+    from tokenring.operators.collections.words.interning import Interned, interned_texts
+    from tokenring.operators.collections.words.kinds import (
+        BASE,
+        KIND_WORDS,
+        Heaps,
+        heaps_of,
+        is_null,
+        key_in_words,
+        kinds_table,
+    )
+    from tokenring.operators.collections.words.nulls import nulls_of, with_keys
+    from tokenring.operators.collections.words.ordering import by_value, comes_before
 
 __all__ = [
     "BASE",

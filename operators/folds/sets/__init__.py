@@ -1,29 +1,33 @@
 """Sets of different values by slot, for compiled operators, that are rearranged a piece at a time."""
 
-from tokenring.operators.folds.sets.moving import flags_before, move_some
-from tokenring.operators.folds.sets.value_sets import MOST_FLAGS, ValueSets
-from tokenring.operators.folds.sets.words import (
-    CELL_COUNT,
-    CELLS,
-    DEAD,
-    FREE_OWNERS,
-    GONE,
-    GREATEST_VALUE,
-    IS_NUMBERED,
-    LEAST_VALUE,
-    MISFIT,
-    OLD,
-    OWNERS,
-    OWNERS_LENGTH,
-    OWNERS_ROOM,
-    PAIRS,
-    SET_COLUMN,
-    SET_FOLDS,
-    SET_WORDS,
-    VALUE_BASE,
-    VALUE_BITS,
-    VALUES,
-)
+from tokenring.faces import later
+
+with later(__name__):
+    from tokenring.operators.folds.sets.moving import flags_before, move_some
+    from tokenring.operators.folds.sets.value_sets import ValueSets
+    from tokenring.operators.folds.sets.words import (
+        CELL_COUNT,
+        CELLS,
+        DEAD,
+        FREE_OWNERS,
+        GONE,
+        GREATEST_VALUE,
+        IS_NUMBERED,
+        LEAST_VALUE,
+        MISFIT,
+        MOST_FLAGS,
+        OLD,
+        OWNERS,
+        OWNERS_LENGTH,
+        OWNERS_ROOM,
+        PAIRS,
+        SET_COLUMN,
+        SET_FOLDS,
+        SET_WORDS,
+        VALUE_BASE,
+        VALUE_BITS,
+        VALUES,
+    )
 
 __all__ = [
     "CELLS",

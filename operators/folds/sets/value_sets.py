@@ -61,8 +61,6 @@ from tokenring.operators.state import (
     settle_all,
 )
 
-MOST_FLAGS = 8
-"""Conditions that one set has: more are in another."""
 _FIRST = 64
 _LEAST_DENSE = 1 << 10  # fewer are quick to find in any form
 _SPREAD = 16  # pairs among so many times as many are dense, which takes no more than cells do

@@ -11,5 +11,7 @@ owner of each slot, plus one, 0 for none yet; how many pairs each owner has, GON
 to be used again; for how many there is room. Pairs of owners that are gone. Where the words are of the form that pairs
 move from, 0 if they do not, the next place there, and of a dense one between which parts of each owner's places there
 are any. Whether values are numbered, and where their keys are then."""
+MOST_FLAGS = 8
+"""Conditions that one set has: more are in another."""
 GONE, LEAVING = -1, -2
 """In the place of an owner's number of pairs: its own are still in a form; in none but that which pairs move from."""

@@ -1,8 +1,11 @@
 """Joins in the worker's inner loop: over the tables and kernels of joins in Python, where no text passes."""
 
-from tokenring.operators.joins.compiled.join import compiled_join
-from tokenring.operators.joins.compiled.look_up import compiled_look_up
-from tokenring.operators.joins.compiled.versions import compiled_versioned
-from tokenring.operators.joins.compiled.windows import expanding
+from tokenring.faces import later
+
+with later(__name__):
+    from tokenring.operators.joins.compiled.join import compiled_join
+    from tokenring.operators.joins.compiled.look_up import compiled_look_up
+    from tokenring.operators.joins.compiled.versions import compiled_versioned
+    from tokenring.operators.joins.compiled.windows import expanding
 
 __all__ = ["compiled_join", "compiled_look_up", "compiled_versioned", "expanding"]

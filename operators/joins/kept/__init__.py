@@ -12,67 +12,70 @@ moved_columns, moving_sides, moving_versions, moving_kernels
 results         rows of both sides, side by side
 """
 
-from tokenring.operators.joins.kept.extents import FAR, Extent, Extents, Reach, in_time
-from tokenring.operators.joins.kept.joined_columns import (
-    HOWS,
-    LEFT,
-    RIGHT,
-    SIDES,
-    Chosen,
-    JoinedColumns,
-    Names,
-    On,
-    can_match,
-    joined_on,
-    present,
-    require_how,
-    require_time,
-)
-from tokenring.operators.joins.kept.kernels import (
-    A_PLACE,
-    A_ROW,
-    ANY,
-    BARRED,
-    EVERY,
-    EXPIRING,
-    FIRST,
-    HAS_ROW,
-    LATEST,
-    MATCHED,
-    MATCHES,
-    NEVER,
-    NEWEST,
-    NO_ROW,
-    ONE,
-    PLACE,
-    ROW,
-    SIDE_META,
-    TIME,
-    WAITS,
-    add,
-    add_bounded,
-    bar,
-    expire,
-    meet,
-    probe,
-    take_chains,
-)
-from tokenring.operators.joins.kept.moved_columns import MovedColumns, pieces_of
-from tokenring.operators.joins.kept.moving_sides import MovingSides, join_tables
-from tokenring.operators.joins.kept.moving_versions import MovingVersions, versions_tables
-from tokenring.operators.joins.kept.results import Results, both, with_found
-from tokenring.operators.joins.kept.side import AT_ONCE, Side
-from tokenring.operators.joins.kept.unique_kernels import (
-    add_at_slots,
-    due_of,
-    expire_at_slots,
-    has_matched,
-    meet_at_slots,
-    time_at,
-)
-from tokenring.operators.joins.kept.unique_side import UniqueSide
-from tokenring.operators.joins.kept.version_kernels import add_versions, find_versions
-from tokenring.operators.joins.kept.versions import Versions, known
+from tokenring.faces import later
+
+with later(__name__):
+    from tokenring.operators.joins.kept.extents import FAR, Extent, Extents, Reach, in_time
+    from tokenring.operators.joins.kept.joined_columns import (
+        HOWS,
+        LEFT,
+        RIGHT,
+        SIDES,
+        Chosen,
+        JoinedColumns,
+        Names,
+        On,
+        can_match,
+        joined_on,
+        present,
+        require_how,
+        require_time,
+    )
+    from tokenring.operators.joins.kept.kernels import (
+        A_PLACE,
+        A_ROW,
+        ANY,
+        BARRED,
+        EVERY,
+        EXPIRING,
+        FIRST,
+        HAS_ROW,
+        LATEST,
+        MATCHED,
+        MATCHES,
+        NEVER,
+        NEWEST,
+        NO_ROW,
+        ONE,
+        PLACE,
+        ROW,
+        SIDE_META,
+        TIME,
+        WAITS,
+        add,
+        add_bounded,
+        bar,
+        expire,
+        meet,
+        probe,
+        take_chains,
+    )
+    from tokenring.operators.joins.kept.moved_columns import MovedColumns, pieces_of
+    from tokenring.operators.joins.kept.moving_sides import MovingSides, join_tables
+    from tokenring.operators.joins.kept.moving_versions import MovingVersions, versions_tables
+    from tokenring.operators.joins.kept.results import Results, both, with_found
+    from tokenring.operators.joins.kept.side import AT_ONCE, Side
+    from tokenring.operators.joins.kept.unique_kernels import (
+        add_at_slots,
+        due_of,
+        expire_at_slots,
+        has_matched,
+        meet_at_slots,
+        time_at,
+    )
+    from tokenring.operators.joins.kept.unique_side import UniqueSide
+    from tokenring.operators.joins.kept.version_kernels import add_versions, find_versions
+    from tokenring.operators.joins.kept.versions import Versions, known
 
 __all__ = [
     "AT_ONCE",

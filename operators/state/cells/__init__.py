@@ -14,42 +14,45 @@ belong there. Some move at each new key, and whenever one is asked for that has 
 cells do, and SHRINKS says so.
 """
 
-from tokenring.operators.state.cells.dense import dense_of, move_all, not_moved
-from tokenring.operators.state.cells.free_list import FREE, LIMIT, give_place, take_place
-from tokenring.operators.state.cells.probing import (
-    AHEAD,
-    CELLS_META,
-    DENSE_AT,
-    DENSE_BASE,
-    DENSE_LIVE,
-    DENSE_ROOM,
-    EXTENDS,
-    FLAG_BITS,
-    FULL,
-    FULL_OF,
-    GREATEST_TAG,
-    HALF,
-    LEAST_TAG,
-    LIVE,
-    MARK,
-    MOST_SLOTS,
-    MOVED_AT_ONCE,
-    MOVING,
-    SETTLED_AT_ONCE,
-    SHRINKS,
-    SLOT,
-    SPLIT,
-    SPREAD,
-    ask_for,
-    begin_settling,
-    first_homes,
-    mark_of,
-    mixed,
-    put,
-    settle,
-    settle_all,
-)
-from tokenring.operators.state.cells.slots import drop_slot, fill, new_slot, slot_of
+from tokenring.faces import later
+
+with later(__name__):
+    from tokenring.operators.state.cells.dense import dense_of, move_all, not_moved
+    from tokenring.operators.state.cells.free_list import FREE, LIMIT, give_place, take_place
+    from tokenring.operators.state.cells.probing import (
+        AHEAD,
+        CELLS_META,
+        DENSE_AT,
+        DENSE_BASE,
+        DENSE_LIVE,
+        DENSE_ROOM,
+        EXTENDS,
+        FLAG_BITS,
+        FULL,
+        FULL_OF,
+        GREATEST_TAG,
+        HALF,
+        LEAST_TAG,
+        LIVE,
+        MARK,
+        MOST_SLOTS,
+        MOVED_AT_ONCE,
+        MOVING,
+        SETTLED_AT_ONCE,
+        SHRINKS,
+        SLOT,
+        SPLIT,
+        SPREAD,
+        ask_for,
+        begin_settling,
+        first_homes,
+        mark_of,
+        mixed,
+        put,
+        settle,
+        settle_all,
+    )
+    from tokenring.operators.state.cells.slots import drop_slot, fill, new_slot, slot_of
 
 __all__ = [
     "FREE",

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from types import FrameType
 
+import psutil
 import pytest
 
 from tokenring.nexmark.measure.hiccups import hiccups_ms
@@ -34,8 +35,18 @@ def interruptible() -> Iterator[None]:
     signal.signal(signal.SIGUSR1, before)
 
 
+def _once_they_spin(then: str) -> subprocess.Popen[bytes]:
+    """A shell that waits for two meters and does something to `$meters`, or to us. A moment later: an exception in what
+    Python itself does after a fork would be lost.
+    """
+    others = " ".join(str(child.pid) for child in psutil.Process().children())
+    of_them = f'case " $$ {others} " in *" $pid "*) ;; *) meters="$meters $pid" ;; esac'
+    look = f"meters=; for pid in $(cat /proc/{os.getpid()}/task/*/children); do {of_them}; done; set -- $meters"
+    return subprocess.Popen(["sh", "-c", f"until {look}; [ $# = 2 ]; do sleep 0.01; done; sleep 0.3; {then}"])
+
+
 def _interrupted_meter() -> None:
-    with subprocess.Popen(["sh", "-c", f"sleep 0.3; kill -USR1 {os.getpid()}"]):
+    with _once_they_spin(f"kill -USR1 {os.getpid()}"):
         hiccups_ms(2, 3600)
 
 
@@ -46,6 +57,5 @@ def test_an_interrupted_meter_leaves_no_process(interruptible: None) -> None:
 
 
 def test_a_meter_that_is_killed_is_one_error() -> None:
-    killer = f"for pid in $(cat /proc/{os.getpid()}/task/*/children); do [ $pid != $$ ] && kill -9 $pid; done"
-    with subprocess.Popen(["sh", "-c", f"sleep 0.3; {killer}"]), pytest.raises(CommandError, match="meter of worker 0"):
+    with _once_they_spin("kill -9 $meters"), pytest.raises(CommandError, match="meter of worker 0"):
         hiccups_ms(2, 3600)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from mypy import api
 
+from tests.imports import ROOT
 from tests.operators.exported import exported
 from tokenring import operators
 from tokenring.engine import Config, Schema, UsageError
@@ -60,7 +61,7 @@ execute(program)
 def test_types_follow_at_each_step(tmp_path: Path) -> None:
     path = tmp_path / "sample.py"
     path.write_text(SAMPLE)
-    said, _, _ = api.run(["--strict", "--cache-dir", str(tmp_path / "cache"), str(path)])
+    said, _, _ = api.run(["--config-file", str(ROOT / "pyproject.toml"), str(path)])
     told = [line.partition("sample.py:")[2] for line in said.splitlines() if "sample.py:" in line]
     stream = "tokenring.operators.fluent.stream.Stream"
     revealed = [line.split('"')[1] for line in told if "Revealed type" in line]

@@ -1,26 +1,27 @@
-"""`tokenring warm-up`: compiles every kernel there is, so that no program has to wait for it."""
+"""`tokenring warm-up`: compiles every kernel that is not in the library, so that no program has to wait for it."""
 
 from __future__ import annotations
 
-from importlib import import_module
-from pkgutil import walk_packages
-from typing import Final
-
 import click
 
-_HOUSE: Final = "tokenring"
+from tokenring.tools.errors import CommandError
 
 
 @click.command("warm-up")
 def warm_up() -> None:
-    """Compile all kernels of TokenRing, about a minute's work, and keep them on disk.
+    """Compile the kernels that are not in the library that came with TokenRing, and keep them on disk.
 
-    Programs compile what they use when they first run; after this they find it ready. Set-up calls it. A change of the
-    sources, of numba or of the processor calls for it again, and is noticed.
+    Those are kernels whose sources have changed since, or all where there is no library for this processor, some two
+    minutes' work. Programs compile what they need when they first run; after this they find it ready.
     """
+    from tokenring.engine.errors import KernelError
     from tokenring.engine.group import warm_up as make_ready
+    from tokenring.engine.kernel_library import import_everything
 
-    for found in walk_packages(import_module(_HOUSE).__path__, f"{_HOUSE}."):
-        import_module(found.name)
-    if not make_ready():
+    import_everything()
+    try:
+        compiled = make_ready()
+    except KernelError as error:
+        raise CommandError(str(error)) from None
+    if not compiled:
         click.echo("all kernels were ready")

@@ -72,7 +72,7 @@ def _known(file: str) -> dict[str, Frame]:
 def _of_face(file: str) -> dict[str, Frame]:
     """The kernels that a package's face has from its files."""
     found: dict[str, Frame] = {}
-    for node in _tree(file).body:
+    for node in ast.walk(_tree(file)):
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
             declared = _declared(_file_of(node.module, beside=file))
             names = [alias for alias in node.names if alias.name in declared]

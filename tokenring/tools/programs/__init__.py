@@ -1,8 +1,11 @@
 """Programs by name: a function of a file or module, found, run on all workers, and what it returned printed."""
 
-from tokenring.tools.programs.named import Target, is_named, load
-from tokenring.tools.programs.returned import print_returned
-from tokenring.tools.programs.run import run
+from tokenring.faces import later
+
+with later(__name__):
+    from tokenring.tools.programs.named import Target, is_named, load
+    from tokenring.tools.programs.returned import print_returned
+    from tokenring.tools.programs.run import run
 
 __all__ = [
     "Target",

@@ -1,0 +1,73 @@
+"""Faces whose imports are done later: what they show meanwhile, and what they say of an import that fails."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+FACE = '''"""A face."""
+from tokenring.faces import later
+
+with later(__name__):
+    from lazy_house.broken import thing
+    from lazy_house.greet import greet
+
+__all__ = ["greet", "thing"]
+'''
+CLASS = '''"""A class with methods that are elsewhere."""
+from tokenring.faces import later
+
+with later(__name__, keep=True):
+    from lazy_house.greet import greet as hello
+
+
+class Person:
+    """Somebody."""
+
+    greet = hello
+    again = hello
+'''
+
+
+@pytest.fixture
+def _house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    folder = tmp_path / "lazy_house"
+    folder.mkdir()
+    (folder / "__init__.py").write_text(FACE)
+    (folder / "greet.py").write_text('def greet(self=None):\n    """Says it."""\n    return "hello"\n')
+    (folder / "broken.py").write_text("import sys\nthing = sys.no_such_name\n")
+    (folder / "person.py").write_text(CLASS)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield
+    for name in [name for name in sys.modules if name.startswith("lazy_house")]:
+        del sys.modules[name]
+
+
+@pytest.mark.usefixtures("_house")
+def test_a_name_is_imported_when_it_is_used_and_wins_over_a_file_called_so() -> None:
+    import lazy_house  # type: ignore[import-not-found]
+
+    assert {"greet", "thing"} <= {*dir(lazy_house)}
+    assert "lazy_house.greet" not in sys.modules
+    import lazy_house.greet  # the file, whose name the import system would leave in the face
+
+    assert lazy_house.greet() == "hello"
+    assert not hasattr(lazy_house, "nothing")
+
+
+@pytest.mark.usefixtures("_house")
+def test_a_file_that_fails_is_not_taken_for_a_name_that_is_not_there() -> None:
+    with pytest.raises(ImportError, match=r"'thing' of lazy_house cannot be imported: .*no_such_name"):
+        from lazy_house import thing  # noqa: F401
+
+
+@pytest.mark.usefixtures("_house")
+def test_a_method_is_found_when_it_is_looked_at() -> None:
+    from lazy_house.person import Person  # type: ignore[import-not-found]
+
+    assert Person().greet() == Person.again() == "hello"
+    assert Person.greet.__doc__ == "Says it."
+    assert vars(Person)["again"] is sys.modules["lazy_house.greet"].greet

@@ -1,0 +1,98 @@
+"""What a start loads, by the names of modules: what a program uses, and little of that in each worker."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.house.strangers import README_FIRST
+from tests.house.test_one_name import loaded_by
+from tests.imports import PACKAGES, ROOT, read_tree
+
+ROOMS = [name for name, module in read_tree(PACKAGES).items() if module.path.name == "__init__.py"]
+OURS = 330
+"""Modules of ours that README's first program loads in all, a third of them faces and kernels. When the faces were
+imported whole, it was 536."""
+IN_WORKERS = 20
+"""Those of them that only the workers load, each by itself."""
+NOT_NAMED = (
+    *(f"tokenring.operators.{room}." for room in ("collections", "joins", "graphs", "paper", "capture", "flow")),
+    *(f"tokenring.operators.{room}." for room in ("sessions", "running", "leaving")),
+    "tokenring.nexmark",
+    "tokenring.tools",
+)
+DEAR = {"logging", "inspect", "dis", "csv", "uuid", "pickle", "sysconfig", "multiprocessing", "unittest", "asyncio"}
+DEAR |= {"pyarrow.parquet", "pyarrow.dataset", "pyarrow.csv", "pandas", "polars", "rich", "psutil"}
+DEAR |= {"numba", "llvmlite"}
+
+TELLING = """
+import os, sys
+
+import numpy, pyarrow
+
+before = {*sys.modules}
+
+
+def tell(path):
+    with open(path, "w") as file:
+        json.dump(sorted({*sys.modules} - before), file)
+
+
+def end(status, ends=os._exit):
+    tell(f"{folder}/worker")
+    ends(status)
+
+
+import json
+folder = sys.argv[1]
+os._exit = end
+os.register_at_fork(before=lambda: tell(f"{folder}/launcher"))
+"""
+
+
+def loaded(folder: Path, program: str) -> tuple[set[str], set[str]]:
+    """What a program has loaded beside numpy and pyarrow when its workers are forked, and what a worker at its end."""
+    file = folder / "program.py"
+    file.write_text(f"{TELLING}\n{program}")
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", file, folder], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    launcher, worker = (json.loads((folder / name).read_text()) for name in ("launcher", "worker"))
+    return set(launcher), set(worker)
+
+
+def ours(modules: set[str]) -> set[str]:
+    return {name for name in modules if name.startswith("tokenring")}
+
+
+def test_a_program_loads_what_it_uses_and_most_of_it_before_the_fork(tmp_path: Path) -> None:
+    launcher, worker = loaded(tmp_path, README_FIRST.text)
+    assert not [name for name in worker if name.startswith(NOT_NAMED)]
+    assert len(ours(worker)) < OURS
+    assert len(ours(worker - launcher)) < IN_WORKERS
+
+
+def test_what_it_imports_is_not_dear(tmp_path: Path) -> None:
+    """As far as kernels are made ready; the table itself is left out, for which pyarrow imports pandas."""
+    function = "def" + README_FIRST.text.partition("def")[2].partition("table = ")[0]
+    program = f"import tokenring as tr\n{function}from tokenring.operators.fluent import named, run\n"
+    launcher, _ = loaded(tmp_path, f"{program}named.import_named(busy_channels)\nif os.fork() == 0: os._exit(0)")
+    assert "tokenring.operators.aggregates.aggregate" in launcher
+    assert not launcher & DEAR
+
+
+def test_commands_load_what_they_do() -> None:
+    told = loaded_by("from tokenring.nexmark.commands import main")
+    assert not told & {"numpy", "pyarrow", "psutil", "rich", "tokenring.engine", "tokenring.nexmark.spark"}
+    q7 = loaded_by("from tokenring.nexmark.run.runner import QUERIES; QUERIES['q7']")
+    q7 -= loaded_by("import numpy, pyarrow")
+    assert not q7 & {*DEAR, "pyspark", "matplotlib", "tokenring.nexmark.spark.process", "tokenring.nexmark.queries.q4"}
+
+
+def test_each_name_of_each_face_is_where_its_import_says() -> None:
+    """Else only who asks for the name would learn of it."""
+    names = [f"import {room}\nfor name in getattr({room}, '__all__', ()): getattr({room}, name)" for room in ROOMS]
+    assert "tokenring.operators.graphs.page_rank" in loaded_by("\n".join(names))
