@@ -15,7 +15,7 @@ from tokenring.engine.budget.sizes import in_words
 from tokenring.engine.budget.weights import Weight, weights
 from tokenring.engine.errors import MemoryBudgetError
 from tokenring.engine.explain import Inspection
-from tokenring.shm.memory import WORKER_ALLOWED, WORKER_LOOKS, Segment, peek, poke
+from tokenring.shm.memory import WORKER_LOOKS, WORKER_SEEN, Segment, peek, poke
 from tokenring.shm.queues import set_flag
 
 _FIRST_BYTES = 8 * 2**20  # that a worker may grow by before the launcher has looked at it for the first time
@@ -52,11 +52,11 @@ class Relief:
         self._over_address = segment.address(layout.over)
         self._relief_address = segment.address(layout.relief)
         self._used_address = segment.address(layout.used)
-        self._allowed_address = segment.address(layout.worker(index) + WORKER_ALLOWED)
+        self._seen_address = segment.address(layout.worker(index) + WORKER_SEEN)
+        self._growth_address = segment.address(layout.growth)
         self._flags, self._short = segment.address(layout.congested), layout.workers
         self._own = OwnAnonymous()
-        self._begun_bytes, self._used_then = self._own.bytes(), peek(self._used_address)
-        self._first_bytes = self._begun_bytes + _FIRST_BYTES
+        self._begun_bytes = self._own.bytes()
         self._looks = self._given = self._next_ns = 0
         _reliefs[:] = [self]
 
@@ -75,7 +75,7 @@ class Relief:
         now_ns = monotonic_ns()
         if now_ns >= self._next_ns:
             self._next_ns = now_ns + _BETWEEN_NS
-            if self._own.bytes() > (peek(self._allowed_address) or self._first_bytes):
+            if self._grown_bytes() > (peek(self._growth_address) or _FIRST_BYTES):
                 set_flag(self._flags, self._short)  # the launcher may be late: it takes it back once it has looked
 
     def require(self, size_bytes: int) -> None:
@@ -96,10 +96,13 @@ class Relief:
         return self._used_bytes() + size_bytes <= self._budget_bytes
 
     def _used_bytes(self) -> int:
-        """What the group takes, as the launcher saw it last; where it has not looked since this worker began, what was
-        there then and what this worker has grown by."""
-        used = peek(self._used_address)
-        return used if used != self._used_then else used + self._own.bytes() - self._begun_bytes
+        """What the group takes: as the launcher saw it last, and what this worker has grown by since."""
+        grown = self._grown_bytes()  # first: a look between the two counts what has grown twice, and never not at all
+        return peek(self._used_address) + grown
+
+    def _grown_bytes(self) -> int:
+        """What this worker has grown by since the launcher's last look at it, or since it began."""
+        return max(0, self._own.bytes() - (peek(self._seen_address) or self._begun_bytes))
 
 
 def too_much(used_bytes: int, budget_bytes: int) -> str:

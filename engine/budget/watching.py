@@ -17,7 +17,7 @@ from tokenring.engine.budget.relief import CURE, too_much, trim_allocators
 from tokenring.engine.budget.resident import Taken, anonymous_bytes
 from tokenring.engine.budget.sizes import in_words
 from tokenring.engine.errors import ConfigError, MemoryBudgetError
-from tokenring.shm.memory import WORKER_ALLOWED, WORKER_LOOKS, Layout, Segment, peek, poke
+from tokenring.shm.memory import WORKER_LOOKS, WORKER_SEEN, Layout, Segment, peek, poke
 from tokenring.shm.queues import ParkingLot, clear_flag, set_flag, wake_all
 
 LOOK_S = 0.05
@@ -68,10 +68,10 @@ class BudgetWatch:
         self._flags = segment.address(layout.congested)
         self._position = segment.address(layout.ring_write_position)
         self._looks = [segment.address(layout.worker(index) + WORKER_LOOKS) for index in range(self._workers)]
-        self._allowed = [segment.address(layout.worker(index) + WORKER_ALLOWED) for index in range(self._workers)]
+        self._seen = [segment.address(layout.worker(index) + WORKER_SEEN) for index in range(self._workers)]
         self._over = segment.address(layout.over)
         self._relief = segment.address(layout.relief)
-        self._used = segment.address(layout.used)
+        self._used, self._growth = segment.address(layout.used), segment.address(layout.growth)
         poke(self._used, fixed_bytes)  # until the first look: workers may ask before it
         self._pressure = Pressure(budget_bytes, fixed_bytes, self._workers * _NOISE_BYTES)
         self._taken = Taken()
@@ -108,6 +108,8 @@ class BudgetWatch:
         taken = self._taken.look([os.getpid(), *living.values()], self._pressure.is_near(peek(self._used)))
         used = sum(taken.values()) + self._segment.layout.total_bytes
         poke(self._used, used)
+        for worker, pid in living.items():
+            poke(self._seen[worker], self._taken.anonymous[pid])  # after `used`, which its growth is added to
         heaviest = max(living, key=lambda worker: taken[living[worker]])
         if self._deadline:
             self._insist(used, heaviest, taken[living[heaviest]])
@@ -130,9 +132,7 @@ class BudgetWatch:
             self._still_from = monotonic(), looks
             self._ask_for_relief(looks)
         else:
-            left = self._pressure.left_until_pause(used) // len(living)
-            for worker, pid in living.items():
-                poke(self._allowed[worker], self._taken.anonymous[pid] + max(_STEP_BYTES, left))
+            poke(self._growth, max(_STEP_BYTES, self._pressure.left_until_pause(used) // len(living)))
             if verdict is Verdict.GO_ON:
                 self._paused = False
                 if clear_flag(self._flags, self._workers):  # ours, or a worker's that had grown by its part

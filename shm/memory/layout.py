@@ -1,10 +1,10 @@
 """Where everything lies in a group's segment, as data: offsets in 8-byte words, apart from the algorithms.
 
     header      magic version digest workers ring queue total ready      1 line, `ready` written last
-    group       stop ending | over relief used                           1 line
+    group       stop ending | over relief used growth                    1 line
     flags       parked | congested: a bit for each worker, and the launcher's     1 line each
     workers     graphs digest(2) built barriers finished instant(2) forgotten(2) process running
-                vote decision looks | allowed                            1 line each
+                vote decision looks | seen                               1 line each
     bells       what its senders ring, of each worker                    1 line each
     ring        write position | read position, parted of each worker | records   1 line, 1 line each, 8 words a record
     queues      for each receiver, each sender to it: write position | read position | data
@@ -19,7 +19,7 @@ from functools import cached_property
 from tokenring.shm.errors import SegmentError
 
 MAGIC = 0x544F4B454E52494E  # "TOKENRIN"
-VERSION = 9
+VERSION = 10
 WORD_BYTES = 8
 LINE_WORDS = 16
 RECORD_WORDS = 8
@@ -43,7 +43,7 @@ HEADER_MAGIC, HEADER_VERSION, HEADER_DIGEST, HEADER_WORKERS, HEADER_RING, HEADER
     WORKER_VOTE,
     WORKER_DECISION,
     WORKER_LOOKS,
-    WORKER_ALLOWED,
+    WORKER_SEEN,
 ) = range(16)
 
 MAX_WORKERS = 512
@@ -105,6 +105,11 @@ class Layout:
     def used(self) -> int:
         """Offset of how many bytes the group takes (writer: the launcher, where it has a budget)."""
         return LINE_WORDS + 4
+
+    @property
+    def growth(self) -> int:
+        """Offset of how many bytes each worker may grow by until the launcher looks again (writer: the launcher)."""
+        return LINE_WORDS + 5
 
     @property
     def parked(self) -> int:

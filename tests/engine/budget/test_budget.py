@@ -2,6 +2,7 @@
 workers that do not answer.
 """
 
+import multiprocessing
 import os
 import threading
 import time
@@ -142,16 +143,26 @@ def test_state_that_does_not_fit_ends_the_run_with_the_name_of_who_keeps_it() ->
     assert "its budget is" in text and "memory_bytes, --memory" in text
 
 
-@pytest.mark.parametrize("looks", [True, False])
+@pytest.mark.parametrize("looks", ["often", "once", "never"])
 def test_a_table_that_cannot_grow_at_once_ends_the_run_before_it_does(
-    looks: bool, monkeypatch: pytest.MonkeyPatch
+    looks: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before the launcher has come to look at it, too."""
-    if not looks:
+    """Before the launcher has come to look at it, too, or after a look at what it was before."""
+    looked = multiprocessing.Event()
+
+    def look_once(watch: watching.BudgetWatch) -> None:
+        watch.look(dict(watch._living()))
+        looked.set()
+
+    if looks == "once":
+        monkeypatch.setattr(watching.BudgetWatch, "_run", look_once)
+    if looks == "never":
         monkeypatch.setattr(watching.BudgetWatch, "start", lambda *_: None)
 
     def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
         token.drop()
+        if looks == "once":
+            assert looked.wait(60)
         stamps = np.full(5 * _MIB, -1)
 
         def logic(rows: InputPort, output: OutputPort) -> None:
