@@ -148,7 +148,7 @@ def test_a_table_that_cannot_grow_at_once_ends_the_run_before_it_does(
     looks: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before the launcher has come to look at it, too, or after a look at what it was before."""
-    looked = multiprocessing.Event()
+    looked, has_grown = multiprocessing.Event(), multiprocessing.Event()
 
     def look_once(watch: watching.BudgetWatch) -> None:
         watch.look(dict(watch._living()))
@@ -163,11 +163,12 @@ def test_a_table_that_cannot_grow_at_once_ends_the_run_before_it_does(
         token.drop()
         if looks == "once":
             assert looked.wait(60)
-        stamps = np.full(5 * _MIB, -1)
+        stamps = np.full(_MIB * 100 // 8, -1)  # the rest would fit, were this not there
 
         def logic(rows: InputPort, output: OutputPort) -> None:
             for _ in rows:
-                grown(stamps, 10 * len(stamps), -1)
+                grown(stamps, 4 * len(stamps), -1)
+                has_grown.set()
 
         return logic
 
@@ -176,13 +177,13 @@ def test_a_table_that_cannot_grow_at_once_ends_the_run_before_it_does(
             rows, stream = scope.new_input(_ROWS)
             stream.unary("doubling", _ROWS, construct)
         rows.send({"key": [1]})
-        worker.step_while(lambda: True)
+        worker.step_while(lambda: not has_grown.is_set())
 
     with pytest.raises(MemoryBudgetError) as raised:
         execute(program, config=_config(350 * _MIB, workers=1))
     text = str(raised.value)
-    assert "operator 'doubling' on worker 0: it is to take 360 MiB more at once, where the run takes" in text
-    assert "most is kept by operator 'doubling' on worker 0, 40.0 MiB; give the run more (memory_bytes" in text
+    assert "operator 'doubling' on worker 0: it is to take 300 MiB more at once, where the run takes" in text
+    assert "most is kept by operator 'doubling' on worker 0, 100 MiB; give the run more (memory_bytes" in text
 
 
 def test_state_that_waits_for_time_to_pass_may_use_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
