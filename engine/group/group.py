@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tokenring.engine.budget import BudgetWatch
 
 _GRACE_S = 0.5  # how long workers get to notice that the group stops
+_SAME_S = 0.5  # within which a SIGTERM after a SIGTERM is the same: `timeout` sends one to the launcher and one to all
 _AGREEMENT_S = 5.0  # and to tell what they have declared, if that is not what others have: all of them notice at once
 
 OnNote = Callable[[int, Any], None]
@@ -53,6 +54,7 @@ class Group:
         self._attached = 0
         self._is_heeded = False  # some worker closes its sources when it is asked to
         self._is_stopping = False
+        self._terminated_at = 0.0  # when SIGTERM asked for that
         self._results: dict[int, Any] = {}
         self._failures: dict[int, dict[str, Any]] = {}
         self._publications: list[Publication] = []
@@ -90,6 +92,8 @@ class Group:
         """Collect results until every worker has ended; raises for the first failure."""
         while self._running:
             self.poll(LOOK_S if self._budget is None else budgets.LOOK_S)
+        if self._failures:  # raised before, out of a question, and caught there
+            raise self._failure()
         put_in_place(self._publications)  # now, and not before: all workers were right to their end
         return [self._results[index] for index in range(self._config.workers)]
 
@@ -130,9 +134,15 @@ class Group:
 
     def _interrupted(self) -> None:
         """A signal has come: the first asks sources to close where they will, another ends the run at once."""
+        now, is_terminated = time.monotonic(), self._interrupts.noted[0] == signal.SIGTERM
+        if is_terminated and self._terminated_at and now < self._terminated_at + _SAME_S:
+            self._interrupts.noted.clear()
+            return
         if not self._is_heeded or self._is_stopping or not self._interrupts.is_pythons_own():
             self._interrupts.act()
             return
+        if is_terminated:
+            self._terminated_at = now
         self._interrupts.noted.clear()
         print("stopping: sources close, and what is under way is finished; again to end at once", file=sys.stderr)
         self.ask_to_end()

@@ -9,11 +9,18 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tokenring.shm.kernels import DeferredSignals
+from tokenring.shm.kernels import ENDING_SIGNALS, DeferredSignals
 
-__all__ = ["DeferredSignals", "Interrupted", "Interrupts"]
+__all__ = ["DeferredSignals", "Interrupted", "Interrupts", "leave_to_launcher"]
 
 _PYTHONS_OWN = (signal.default_int_handler, signal.SIG_DFL)
+
+
+def leave_to_launcher() -> None:
+    """In a worker: signals that end a run are the launcher's to act on, which ends its workers. Who sends them to all
+    processes at once (a terminal, systemd, `timeout`, a container's stop) means the run, not each of them."""
+    for number in ENDING_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 class Interrupted(BaseException):
@@ -81,8 +88,10 @@ class Interrupts(DeferredSignals):
             self.let_go()
 
     def is_pythons_own(self) -> bool:
-        """Whether nobody has said what the signal that was noted is to do."""
-        return self.before.get(self.noted[0]) in _PYTHONS_OWN
+        """Whether nobody has said what the signal that was noted is to do, or has said that a stop in order is right
+        too (`may_stop_in_order`)."""
+        handler = self.before.get(self.noted[0])
+        return handler in _PYTHONS_OWN or getattr(handler, "may_stop_in_order", False)
 
     def woken(self) -> None:
         """Have `wake` wait for the next signal."""
@@ -100,11 +109,8 @@ class Interrupts(DeferredSignals):
         handler(self.noted.pop(0), None)
 
     def forked(self) -> None:
-        """In a child: Ctrl-C reaches the whole group, and the launcher acts on it; other signals end the child."""
+        """In a child."""
         signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        if signal.SIGHUP in self.before:
-            signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        leave_to_launcher()
         os.close(self.wake)
         os.close(self._waker)

@@ -8,11 +8,13 @@ from typing import Any, NoReturn
 
 from tokenring.engine.group.child import live, told
 from tokenring.engine.group.frames import write_message
+from tokenring.engine.group.interrupts import leave_to_launcher
 from tokenring.engine.group.linux import die_with_parent
 from tokenring.engine.group.named import resolve
 from tokenring.engine.group.values import unpack
 from tokenring.engine.group.warm_up import warm_up
 from tokenring.engine.worker import Config
+from tokenring.shm.kernels import ENDING_SIGNALS
 from tokenring.shm.memory import Segment
 from tokenring.shm.queues import ParkingLot
 
@@ -50,7 +52,6 @@ def server(orders: int, pipes: list[int], requests: int, answers: int) -> NoRetu
             for other in (*pipes, requests, answers):
                 if other != pipe:
                     os.close(other)
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
             config, cores = Config(**order["config"]), order["cores"]
             live(program, segment, lot, index, config, cores, pipe, order["launcher"], me, worker_class)
         pids.append(pid)
@@ -66,8 +67,8 @@ def server(orders: int, pipes: list[int], requests: int, answers: int) -> NoRetu
 
 def _ordered(orders: int) -> Any:
     """What the launcher wrote into a file of its own; signals are set up, and our end is bound to its."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the launcher acts on it
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+    leave_to_launcher()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING_SIGNALS)
     with open(f"/proc/self/fd/{orders}", "rb") as file:  # a position of its own: all have the descriptor
         count = int.from_bytes(file.read(8), "little")
         lengths = [int.from_bytes(file.read(8), "little") for _ in range(count)]

@@ -16,6 +16,7 @@ from tokenring.engine.group.frames import write_message
 from tokenring.engine.group.processes import Process
 from tokenring.engine.group.spawned import STARTING
 from tokenring.engine.worker import Config
+from tokenring.shm.kernels import ENDING_SIGNALS
 from tokenring.shm.memory import Segment
 from tokenring.shm.queues import ParkingLot
 
@@ -135,13 +136,13 @@ def _orders(told: dict[str, Any], segment: Segment, lot: ParkingLot, config: Con
 
 
 def _python(call: str, descriptors: list[int]) -> int:
-    """A new interpreter with this one's path, which makes a call in tokenring.engine.group.spawned; Ctrl-C waits
-    until it is ready."""
+    """A new interpreter with this one's path, which makes a call in tokenring.engine.group.spawned; signals that
+    end a run wait until it is ready."""
     code = f"import sys; sys.path[:] = {sys.path!r}; import tokenring.engine.group.spawned as spawned; spawned.{call}"
     for descriptor in descriptors:
         os.set_inheritable(descriptor, True)
     try:
-        return os.posix_spawn(sys.executable, [sys.executable, "-c", code], os.environ, setsigmask=[signal.SIGINT])
+        return os.posix_spawn(sys.executable, [sys.executable, "-c", code], os.environ, setsigmask=ENDING_SIGNALS)
     finally:
         for descriptor in descriptors:
             os.set_inheritable(descriptor, False)

@@ -1,6 +1,6 @@
 """Kernels: functions that numba compiles, declared, kept on disk, made ready; and what a word of text is."""
 
-from tokenring.shm.kernels.deferred_signals import DeferredSignals
+from tokenring.shm.kernels.deferred_signals import ENDING_SIGNALS, DeferredSignals
 from tokenring.shm.kernels.entry import LOGIC, RAISED, Entry, entry
 from tokenring.shm.kernels.kernel import (
     COLUMNS_COMPILED,
@@ -34,6 +34,7 @@ __all__ = [
     "COLUMN",
     "COLUMNS_COMPILED",
     "COME_WITH_NUMBA",
+    "ENDING_SIGNALS",
     "DeferredSignals",
     "Entry",
     "Kernel",

@@ -9,7 +9,7 @@ import threading
 from types import FrameType
 from typing import Any
 
-ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class DeferredSignals:
@@ -40,7 +40,7 @@ class DeferredSignals:
 
     def hold(self) -> None:
         """Note signals from now on."""
-        for number in ENDING:
+        for number in ENDING_SIGNALS:
             handler = signal.getsignal(number)
             if callable(handler) or (handler == signal.SIG_DFL and number in self._defaults):
                 self.before[number] = handler

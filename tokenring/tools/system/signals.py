@@ -67,11 +67,13 @@ def put_back(before: dict[int, Any]) -> None:
 
 @contextmanager
 def ending_signals_raise() -> Iterator[None]:
-    """Within the block, SIGINT, SIGTERM and SIGHUP raise `Ended`; outside, they do what they did before."""
+    """Within the block, SIGINT, SIGTERM and SIGHUP raise `Ended`, save the first during a run whose sources close when
+    they are asked to; outside, they do what they did before."""
 
     def end(number: int, _frame: FrameType | None) -> None:
         raise Ended(number)
 
+    end.may_stop_in_order = True  # type: ignore[attr-defined]  # engine/group/interrupts.py
     before = _handled(end)
     try:
         with _raised_again():
