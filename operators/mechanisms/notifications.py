@@ -64,6 +64,7 @@ class Notifications(Tokens):
     """Naiad's notifications."""
 
     name = "notifications"
+    compiles = False  # a compiled operator retires whole intervals, as tokens do
 
     def source(
         self,

@@ -140,7 +140,8 @@ class Tokens(Mechanism):
             builder.input(stream, pact)
         brings_due = moves is not None and state_moves(builder, moves, pends=True)
         output = builder.output(schema)
-        if compiled is not None and can_be_compiled(scope, schema, *[stream.schema for stream, _ in inputs]):
+        schemas = [schema, *[stream.schema for stream, _ in inputs]]
+        if compiled is not None and self.compiles and can_be_compiled(scope, *schemas):
             builder.build_compiled(
                 lambda context: compile_with(timed, compiled(), partial(late_rows, context.name), brings_due)
             )

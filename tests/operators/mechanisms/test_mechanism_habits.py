@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.operators.helpers import Bench, bench
 from tokenring.engine import COMPLETE, Batch, Exchange, Notify, Schema, Stream, Time, TimeRegressionError
-from tokenring.operators import no_op, word_count
+from tokenring.operators import Count, Tumbling, aggregate, no_op, word_count
 from tokenring.operators.mechanisms import MECHANISMS, mechanism_of, use
 from tokenring.operators.mechanisms.logic import Give
 from tokenring.shm.queues.progress_ring import RING_READ_POSITION
@@ -114,6 +114,22 @@ def _tick(made: Bench) -> None:
     for time in range(1, TICKS + 1):
         made.advance(time)
         assert [probe.frontier for probe in made.probes] == [time] * len(made.probes)
+
+
+@pytest.mark.parametrize(("way", "least", "most"), [("tokens", 0, 10), ("notifications", 100, 210)])
+def test_windows_that_end_at_once_are_as_many_runs_as_the_mechanism_says(way: str, least: int, most: int) -> None:
+    """Of an operator of the library, which has a compiled form: its runs are not counted here."""
+
+    def declare(stream: Stream) -> Stream:
+        return aggregate(stream, "word", window=Tumbling("at", 10), n=Count())
+
+    with bench([WORDS], declare, 1, way, ["at"]) as made:
+        made.send({"word": [0] * 100, "at": list(range(0, 1000, 10))})
+        made.settle()
+        runs = _count_runs(made)
+        made.close()
+        assert least <= runs["aggregate"] <= most
+        assert len(made.rows) == 100
 
 
 @pytest.mark.parametrize("way", MECHANISMS)
