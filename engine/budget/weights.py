@@ -2,7 +2,7 @@
 
 Nothing is kept for it before. The walk goes from object to object as the garbage collector would, and stops at the
 engine's own. Of long containers it weighs some elements and takes the others to be like them. What lies where no object
-leads (memory that kernels ask the system for) counts where an object says so, by `size_bytes`.
+leads (memory that kernels ask the system for) counts where an object says so, by `kept_bytes`.
 """
 
 import sys
@@ -160,7 +160,7 @@ class _Walk:
 
 def _told(one: Any) -> int | None:
     """What an object says of its size, with all that it leads to."""
-    told = getattr(one, "size_bytes", None)
+    told = getattr(one, "kept_bytes", None)
     return told if isinstance(told, int) else None
 
 

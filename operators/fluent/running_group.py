@@ -23,15 +23,15 @@ class RunningGroup(engine.RunningGroup):
         """What its dataflows export (`Arranged.export`), with sizes over all workers, and what is installed."""
         return collections.views_of(self.asked(timeout_s), timeout_s, self.poll)
 
-    def query(self, view: str, time: int | None = None, key: Any = None, timeout_s: float = ANSWER_S) -> "Answer":
+    def query(self, view: str, time: int | None = None, key: Any = ..., timeout_s: float = ANSWER_S) -> "Answer":
         """(time, rows): an arrangement's rows on all workers as of one time, an Arrow table with how often each is
         there in the column `times`. time: the latest that all can read, if none is said; key: only the rows of this key
-        (a tuple for several columns).
+        (a tuple for several columns; None is null), all if none is said.
 
         Raises UsageError if there is no such view or key, ReadTimeError for a time that cannot be read, WorkerError if
         a worker takes no step in time.
         """
-        asked = None if key is None else key if isinstance(key, tuple | list) else (key,)
+        asked = None if key is ... else key if isinstance(key, tuple | list) else (key,)
         return collections.query(self.asked(timeout_s), view, time, asked, timeout_s, self.poll)
 
     def end_worker(self, worker: int, plan: str = "", timeout_s: float = ANSWER_S) -> None:

@@ -41,7 +41,7 @@ class Query:
     def __init__(self, worker: Worker, folder: Path, question: Mapping[str, Any]) -> None:
         view = worker.kept(Views)[question["view"]]
         self._worker, self._folder, self._views, self._view = worker, folder, worker.kept(Views), view
-        self._key = None if question["key"] is None else _key_of(view, question["key"])
+        self._key = ... if question["key"] is None else _key_of(view, question["key"])
         self._kept = view.keep_since(view.since)
         self._first_ns = monotonic_ns()
         self._has_told = self._is_done = False

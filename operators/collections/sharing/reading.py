@@ -4,22 +4,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tokenring.engine import Batch, Schema, SchemaError
+from tokenring.engine import Batch, NegativeMultiplicityError, Schema, SchemaError
 from tokenring.operators.collections.updates import Sealed, Spine
 from tokenring.operators.collections.words import Entering, heaps_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_FEW = 3  # rows that an error shows
 
-def rows_at(schema: Schema, keys: tuple[str, ...], spine: Spine, time: int, key: Any, times: str) -> "pa.Table":
+
+def rows_at(
+    name: str, schema: Schema, keys: tuple[str, ...], spine: Spine, time: int, key: Any, times: str
+) -> "pa.Table":
     """The rows of a spine of the root scope as of a time, each once, with how often it is there in the column `times`.
+    key: `...` for all of them. NegativeMultiplicityError where that is below 0.
     """
     import pyarrow as pa
 
     if times in schema.positions:
         raise SchemaError(f"there is a column {times!r}; say times= and another name for how often a row is there")
-    if key is None:
+    if key is ...:
         parts = [np.empty((spine.columns, 0), np.int64), *[_until(time, batch.words) for batch in spine.batches()]]
         rows = np.concatenate(parts, axis=1)
     else:
@@ -30,7 +35,14 @@ def rows_at(schema: Schema, keys: tuple[str, ...], spine: Spine, time: int, key:
     found = Sealed.of(rows).words
     told = Schema.of({name: str(schema.kind(name)) for name in schema.names} | {times: "int64"})
     columns: Any = [column.view(dtype) for column, dtype in zip([*found[:-2], found[-1]], told.dtypes, strict=True)]
-    return pa.Table.from_batches([Batch.wrap(told, tuple(columns), found.shape[1], heaps_of(told)).to_arrow()])
+    made = Batch.wrap(told, tuple(columns), found.shape[1], heaps_of(told))
+    if len(found[-1]) and found[-1].min() < 0:
+        wrong = made.take(np.flatnonzero(found[-1] < 0)[:_FEW]).to_arrow().to_pylist()
+        raise NegativeMultiplicityError(
+            f"{name!r} at {time} has rows that were removed more often than they were added: {wrong}; remove a row at "
+            f"the time at which it was added, or later, and with the same values"
+        )
+    return pa.Table.from_batches([made.to_arrow()])
 
 
 def _until(time: int, rows: np.ndarray) -> np.ndarray:

@@ -161,15 +161,16 @@ class View:
 
     # Read
 
-    def at(self, time: int | None = None, key: Any = None, times: str = "times") -> "pa.Table":
+    def at(self, time: int | None = None, key: Any = ..., times: str = "times") -> "pa.Table":
         """The rows on this worker as of a time, the latest finished one if none is said, as an Arrow table: its
         columns, and in the column `times` how often each row is there. key: only those of this key (a tuple for several
-        columns).
+        columns; None is null), all if none is said.
 
-        ReadTimeError for a time that is not finished, or no longer known. Each key is on one worker: to have all of
-        them, ask every worker, at one time.
+        ReadTimeError for a time that is not finished, or no longer known; NegativeMultiplicityError where a row was
+        removed more often than it was added. Each key is on one worker: to have all of them, ask every worker, at one
+        time.
         """
-        return rows_at(self.schema, self.keys, self.trace.spine, self.readable(time), key, times)
+        return rows_at(self.name, self.schema, self.keys, self.trace.spine, self.readable(time), key, times)
 
     @property
     def latest(self) -> int:
@@ -241,7 +242,7 @@ class View:
             "key": list(self.keys),
             "rows": spine.rows,
             "batches": spine.count,
-            "bytes": spine.size_bytes,
+            "bytes": spine.kept_bytes,
             "mapped_bytes": spine.mapped_bytes,
             "since": self.since,
             "upper": None if upper == COMPLETE else upper,

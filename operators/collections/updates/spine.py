@@ -94,7 +94,7 @@ class Spine:
         return self._sizes()[0]
 
     @property
-    def size_bytes(self) -> int:
+    def kept_bytes(self) -> int:
         """What they take; merges under way count with all that they will."""
         return self._sizes()[1]
 

@@ -192,7 +192,7 @@ class Interned:
         return int(self.words[_COUNT])
 
     @property
-    def size_bytes(self) -> int:
+    def kept_bytes(self) -> int:
         """What they take."""
         return self._cells.nbytes + self._before.nbytes + int(self.words[_AT] - self.words[_START])
 

@@ -3,7 +3,6 @@ workers that do not answer.
 """
 
 import multiprocessing
-import os
 import threading
 import time
 from collections.abc import Callable
@@ -28,7 +27,6 @@ from tokenring.engine import (
     execute,
 )
 from tokenring.engine.budget import Pressure, Verdict, require_budget, watching
-from tokenring.engine.budget.resident import own_bytes
 from tokenring.operators import Count, aggregate, collect
 from tokenring.operators.state import grown
 
@@ -286,19 +284,6 @@ def test_the_environment_has_the_default(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_queues_take_a_part_of_a_small_budget_only() -> None:
     assert Config(workers=8, memory_bytes=400 * _MIB).layout.total_bytes < 60 * _MIB
     assert Config(workers=8).layout.total_bytes > 100 * _MIB
-
-
-def test_what_forked_processes_share_is_counted_once() -> None:
-    shared = np.ones(64 * _MIB // 8)
-    before = own_bytes(os.getpid())
-
-    def program(worker: Worker) -> tuple[int, int]:
-        own = own_bytes(os.getpid())
-        worker.barrier()
-        return own, int(shared[0])
-
-    for own, one in execute(program, 3):
-        assert own < before - 32 * _MIB * one
 
 
 def test_the_watch_ends_with_the_group() -> None:

@@ -14,7 +14,7 @@ import pytest
 from tokenring.engine import Batch, Config, Exchange, InputPort, OperatorContext, Schema, int64, kernel, void
 from tokenring.engine.budget import weigh, weights
 from tokenring.engine.worker.simulation import SimulatedGroup
-from tokenring.operators import Count, aggregate
+from tokenring.operators import Count, Throttle, aggregate
 from tokenring.operators.state import grown
 
 _MIB = 2**20
@@ -84,14 +84,15 @@ def test_arrow_counts_by_its_buffers() -> None:
 
 def test_objects_may_say_what_they_keep_elsewhere() -> None:
     class Kept:
-        size_bytes = 12_345
+        kept_bytes = 12_345
 
     class Broken:
         @property
-        def size_bytes(self) -> int:
+        def kept_bytes(self) -> int:
             raise RuntimeError("in the middle of a change")
 
     assert 12_345 <= weigh(Kept()) <= 12_345 + 100
+    assert weigh(Throttle()) < 1_000, "a bound is nothing that is kept"
     assert 0 < weigh([Broken()]) < 10_000
 
 

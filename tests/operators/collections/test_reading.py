@@ -101,6 +101,42 @@ def test_texts_floats_and_nulls_are_read_as_they_came() -> None:
     assert all({**row, "time": 0, "times": 1} in found for row in b)
 
 
+def test_null_is_a_key_like_others() -> None:
+    def program(worker: tr.Worker) -> Any:
+        with worker.dataflow() as scope:
+            feed, stream = scope.new_input(tr.Schema(name="string?", n="int64"))
+            view = stream.collection().arrange("name").export("names")
+        feed.send({"name": ["a", None, None], "n": [1, 2, 3]})
+        feed.advance_to(1)
+        worker.step_while(lambda: view.upper < 1)
+        feed.close()
+        worker.run()
+        return [view.at(key=None)["n"].to_pylist(), view.at(key=(None,))["n"].to_pylist(), len(view.at())]
+
+    assert tr.execute(program, workers=1) == [[[2, 3], [2, 3], 3]]
+
+
+def test_rows_that_were_removed_before_they_came_are_no_answer() -> None:
+    def program(worker: tr.Worker) -> Any:
+        with worker.dataflow() as scope:
+            feed = Feed(worker, scope, [(1, 5, 0, -1), (2, 6, 0, 1), (1, 5, 2, 2)])
+            view = feed.collection.arrange("k").export("rows", history=5)
+        feed.go_to(4)
+        worker.step_while(lambda: view.upper < 4)
+        said = []
+        for ask in (lambda: view.at(0), lambda: view.at(1, key=1)):
+            with pytest.raises(tr.NegativeMultiplicityError) as raised:
+                ask()
+            said.append(str(raised.value))
+        feed.handle.close()
+        worker.run()
+        return said, as_rows(view.at(0, key=2)), as_rows(view.at(2))
+
+    ((said, of_others, later),) = tr.execute(program, workers=1)
+    assert ["'rows' at 0" in said[0], "'rows' at 1" in said[1], "'times': -1" in said[0]] == [True] * 3
+    assert of_others == {(2, 6): 1} and later == {(1, 5): 1, (2, 6): 1}
+
+
 def test_what_is_kept_can_be_inspected() -> None:
     def program(worker: tr.Worker) -> Any:
         with worker.dataflow("base") as scope:
