@@ -147,8 +147,9 @@ class CheckedProgress:
             check_ring(self._honest.ring)
         except AssertionError as error:
             raise BrokenInvariant(f"worker {self._me}: tables or ring out of order: {error}") from error
+        entries = cache(self._tracker.entries.at)  # nothing changes meanwhile
         for target, (name, paths_to) in self._targets.items():
-            found = naive_frontier(target, paths_to, self._tracker.entries.at)
+            found = naive_frontier(target, paths_to, entries)
             frontier = self._tracker.frontier_elements(target)
             if frontier != found:
                 raise BrokenInvariant(

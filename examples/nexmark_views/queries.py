@@ -182,7 +182,7 @@ def q21(bid: Collection) -> Collection:
 
 def q22(bid: Collection) -> Collection:
     """Bids with the directories of their url."""
-    parts = {f"dir{number}": col("url").split_part("/", 2 + number) for number in (1, 2, 3)}
+    parts = {f"dir{number}": col("url").split_part("/", 3 + number) for number in (1, 2, 3)}
     return bid.select("auction", "bidder", "price", "channel", **parts)
 
 

@@ -7,7 +7,7 @@ from tokenring.operators import col, select
 
 def build(bids: Stream) -> Stream:
     """The bids with the parts of the url behind the host."""
-    dir1, dir2, dir3 = [col("url").split_part("/", part) for part in (3, 4, 5)]
+    dir1, dir2, dir3 = [col("url").split_part("/", part) for part in (4, 5, 6)]
     return select(bids, "auction", "bidder", "price", "channel", dir1=dir1, dir2=dir2, dir3=dir3)
 
 

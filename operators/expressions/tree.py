@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tokenring.engine import Batch, UsageError
+from tokenring.engine import Batch, SchemaError, UsageError
 from tokenring.operators.durations import nanoseconds_of
 from tokenring.operators.expressions.fuse import Masks
 from tokenring.operators.expressions.node import Node
@@ -227,8 +227,11 @@ class Expression(Node):
         return _text("extract", self, pattern, group)
 
     def split_part(self, separator: str, index: int) -> "Expression":
-        """The part of that index, from 0, between separators; null where there are fewer parts."""
-        return _text("split_part", self, separator, index)
+        """The part of that number between separators, from 1 as in SQL; null where there are fewer parts. SchemaError
+        for a number below 1."""
+        if not isinstance(index, int) or index < 1:
+            raise SchemaError(f"split_part counts parts from 1, as SQL does: {index!r} is none")
+        return _text("split_part", self, separator, index - 1)
 
     def count_of(self, text: str) -> "Expression":
         """How often the string has this in it, without overlap: int64."""

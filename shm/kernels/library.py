@@ -74,6 +74,7 @@ class Library:
         self._package = package
         self._module = module
         self._unchanged: dict[int, bool] = {}
+        self._changed: list[str] | None = None
 
     def find(self, kernel: Found) -> Callable[..., Any] | None:
         """What Python calls; None if the library has no such kernel, or has it of other sources."""
@@ -88,20 +89,25 @@ class Library:
         return int(self._module.address(self.kernels[key_of(kernel)][0]))
 
     def changed(self, for_sure: bool = False) -> list[str]:
-        """The modules of kernels whose files have changed since: as far as their dates say, or `for_sure`."""
+        """The modules of kernels whose files have changed since: as far as their dates say, or `for_sure`. Files are
+        looked at once in a process, which has imported its own by then."""
+        if self._changed is not None and not for_sure:
+            return self._changed
         if not for_sure and all([self._is_older(path) for path, _ in self._sources]):
-            return []
-        return sorted(
+            self._changed = []
+            return self._changed
+        self._changed = sorted(
             {
                 key.split()[0].rpartition(".")[0]
                 for key, (_, _, sources) in self.kernels.items()
                 if not all(map(self._is_unchanged, sources))
             }
         )
+        return self._changed
 
     def _is_older(self, path: str) -> bool:
         try:
-            return os.stat(self._package / path).st_mtime < self._listed_s + _INSTALLING_S
+            return os.stat(f"{self._package}/{path}").st_mtime < self._listed_s + _INSTALLING_S
         except OSError:
             return False
 

@@ -26,7 +26,7 @@ def paths(edges: Collection) -> Collection:
     def body(found: Collection, loop: Any) -> Collection:
         ends = found.select(begin=tr.col("k"), k=tr.col("v"))
         further = ends.join(edges.enter(loop), "k").select(k=tr.col("begin"), v=tr.col("v"))
-        apart = further.with_columns(v=(tr.col("v") + "/" + tr.col("v")).split_part("/", 0).fill_null(""))
+        apart = further.with_columns(v=(tr.col("v") + "/" + tr.col("v")).split_part("/", 1).fill_null(""))
         return apart.concat(edges.enter(loop)).distinct()
 
     return edges.distinct("edges").iterate(body)

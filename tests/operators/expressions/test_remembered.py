@@ -126,9 +126,9 @@ def of_pairs(batch: Batch) -> Batch:
     stream = select(
         Scope("text").new_input(PAIR)[1],
         "one",
-        parts=two.split_part("/", 1),
-        first=one.split_part("/", 0),
-        last=one.split_part("/", 2),
+        parts=two.split_part("/", 2),
+        first=one.split_part("/", 1),
+        last=one.split_part("/", 3),
         chosen=when(one.lower() == "a").then(two).when(two.is_null()).then("none").otherwise(one + two.upper()),
         found=(one + "-" + two).contains("a-a"),
         beside=when(col("number") > 1).then(one.upper()).otherwise(two),

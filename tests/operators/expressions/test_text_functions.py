@@ -72,6 +72,20 @@ def test_what_cannot_be_is_refused_at_once(expression: Expression, says: str) ->
         select(stream, x=expression)
 
 
+@pytest.mark.parametrize("index", [0, -1, "1"])
+def test_parts_are_counted_from_1(index: Any) -> None:
+    with pytest.raises(SchemaError, match="counts parts from 1, as SQL does"):
+        col("text").split_part("/", index)
+    texts = ["a/b//c", "", None, "/", "a"]
+    found = answer("SELECT [split_part(t, '/', n) FOR n IN range(1, 5)] FROM (SELECT unnest($t) AS t)", {"t": texts})
+    parts = [results(list(texts), found=col("text").split_part("/", n)) for n in range(1, 5)]
+    for row, (text, (expected,)) in enumerate(zip(texts, found, strict=True)):
+        held = None if text is None else text.split("/")
+        for n in range(4):
+            is_there = held is not None and n < len(held)
+            assert parts[n][row] == (expected[n] if is_there else None,)
+
+
 WHOLE = {"0": 0, "-17": -17, "+5": 5, "007": 7, "9223372036854775807": 2**63 - 1}
 REAL = {"1.5": 1.5, "-.5": -0.5, "2.": 2.0, "1e3": 1000.0, "1E-2": 0.01, "inf": math.inf, "-Infinity": -math.inf}
 NONE = ["", " ", " 1", "1 ", "1_000", "٣", "१", "0x10", "1e", "e5", "Oslo", "--1", "1,5", "½", "1\n", "∞", "+", "."]

@@ -65,7 +65,7 @@ def run(declare: Callable[[Stream], Stream], batch: Batch = ROWS) -> tuple[Schem
         (when(col("price") > 90).then("big").otherwise(col("channel")), "string?", ["big", "big", "apple/é"]),
         (when(col("price") > 90).then(1).when(col("flag")).then(2), "int64?", [1, 1, 2]),
         (when(col("price") != 100).then(1000 // (col("price") - 100)), "int64?", [None, 6, -34]),
-        (col("channel").split_part("/", 1), "string?", [None, None, "é"]),
+        (col("channel").split_part("/", 2), "string?", [None, None, "é"]),
         (col("channel").extract("([Gp]o*)(.)", 2), "string?", ["g", None, "p"]),
         (col("channel").matches("^[A-Z]"), "bool?", [True, None, False]),
         (col("channel").count_of("o"), "int64?", [2, None, 0]),

@@ -25,7 +25,7 @@ def tree(stream: Stream) -> list[Stream]:
     """Stages of all that is done with text."""
     one, two, number = col("one"), col("two"), col("number")
     kind = when(one == "apple").then("fruit").when(one.is_in(["", "äö"])).then(None).otherwise("other")
-    small = with_columns(stream, low=one.lower(), high=two.upper(), part=one.split_part("/", 1), both=one + "-" + two)
+    small = with_columns(stream, low=one.lower(), high=two.upper(), part=one.split_part("/", 2), both=one + "-" + two)
     return [
         filter(stream, one == "apple"),
         filter(stream, one.is_in(["apple", "", "äö"]) & (number != 3)),
