@@ -1,4 +1,4 @@
-"""Habits that a reader relies on: short files, typed packages, and dependencies that are declared and explained."""
+"""Habits that a reader relies on: typed packages, and dependencies that are declared and explained."""
 
 from __future__ import annotations
 
@@ -7,12 +7,8 @@ import tomllib
 
 import pytest
 
-from tests.imports import HOUSE, LINKED, PACKAGES, ROOT, folder_of, third_party
+from tests.imports import PACKAGES, ROOT, folder_of, third_party
 from tests.rooms import MODULES
-
-LINE_CAP = 300
-# path -> why it may be longer. A file that has become short again has no place here.
-LONGER: dict[str, str] = {}
 
 # Import name -> distribution, where they differ; llvmlite is numba's own and always the version it asks for.
 DISTRIBUTIONS = {"posix_ipc": "posix-ipc", "py4j": "pyspark", "llvmlite": "numba"}
@@ -43,16 +39,6 @@ NEEDS_EXTRA = (
     "tokenring.nexmark.scale_out.job",
     "tokenring.nexmark.bench.rendering.plots",
 )
-
-
-def test_files_stay_short() -> None:
-    lines = {
-        str(path.relative_to(ROOT)): len(path.read_text().splitlines())
-        for folder in (*LINKED, HOUSE, "scripts", "tests", "examples")
-        for path in (ROOT / folder).rglob("*.py")
-    }
-    long = {path: count for path, count in lines.items() if count > LINE_CAP}
-    assert long.keys() == LONGER.keys(), f"over {LINE_CAP} lines: {long}; listed as longer: {sorted(LONGER)}"
 
 
 @pytest.mark.parametrize("package", PACKAGES)
