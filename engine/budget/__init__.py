@@ -5,6 +5,7 @@ from tokenring.faces import later
 with later(__name__):
     from tokenring.engine.budget.pressure import Pressure, Verdict
     from tokenring.engine.budget.relief import Relief, require_memory
+    from tokenring.engine.budget.resident import anonymous_bytes
     from tokenring.engine.budget.sizes import bytes_of, in_words
     from tokenring.engine.budget.watching import LOOK_S, BudgetWatch, require_budget
     from tokenring.engine.budget.weights import Weight, weigh, weights
@@ -16,6 +17,7 @@ __all__ = [
     "Relief",
     "Verdict",
     "Weight",
+    "anonymous_bytes",
     "bytes_of",
     "in_words",
     "require_budget",

@@ -5,6 +5,8 @@ A step: fire timers, take in messages, run due operators (what they send to them
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
+from os import getpid
 from threading import get_ident
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -91,7 +93,7 @@ class Worker:
         self.is_stepping = False  # stays True after a failure
         self.failure: BaseException | None = None
         """What ended a step in the middle: this worker publishes nothing more."""
-        self._garbage = Garbage()
+        self._garbage = Garbage(partial(budget.anonymous_bytes, getpid()))
         self.room = Room(self, config.backlog_bytes, config.memory_bytes > 0)
         self._relief = budget.Relief(segment, self.inspection, config.memory_bytes) if config.memory_bytes else None
         self._check_steps = _BUDGET_CHECK_STEPS if config.memory_bytes else _STOP_CHECK_STEPS

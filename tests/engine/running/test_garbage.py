@@ -1,10 +1,12 @@
 """Cyclic garbage is freed, old or young, and tokens lost in it are told of."""
 
 import gc
+import resource
 import weakref
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tokenring.engine.explain.stall
@@ -30,7 +32,7 @@ class Node:
 
 @pytest.mark.usefixtures("collector_off")
 def test_garbage_that_grew_old_is_freed() -> None:
-    garbage = Garbage()
+    garbage = Garbage(lambda: 0)
     node = Node()
     gone = weakref.ref(node)
     gc.collect(1)
@@ -59,7 +61,7 @@ def test_looking_at_all_stays_in_proportion_to_what_is_made(monkeypatch: pytest.
 
     monkeypatch.setattr("tokenring.engine.running.garbage.monotonic_ns", lambda: now_ns)
     living: list[list[int]] = []
-    garbage = Garbage()
+    garbage = Garbage(lambda: 0)
     gc.callbacks.append(note)
     try:
         for _ in range(100):
@@ -69,6 +71,56 @@ def test_looking_at_all_stays_in_proportion_to_what_is_made(monkeypatch: pytest.
         gc.callbacks.remove(note)
     assert len(looks) == 100
     assert 7 <= looks.count(2) <= 9, "one for each 25,000 objects made: 200 ns each"
+
+
+@pytest.mark.usefixtures("collector_off")
+def test_few_objects_that_hold_much_are_looked_at_as_memory_grows(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_ns, taken, looks = 0, 1 << 30, 0
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        nonlocal looks
+        looks += phase == "stop" and info["generation"] == 2
+
+    monkeypatch.setattr("tokenring.engine.running.garbage.monotonic_ns", lambda: now_ns)
+    garbage = Garbage(lambda: taken)
+    gc.callbacks.append(note)
+    try:
+        found = []
+        for grown_mib in (0, 200, 100, 0, 200, 150, 0):  # 300 MiB are more than a fourth of a GiB
+            taken += grown_mib << 20
+            now_ns += 10**9
+            garbage.when_busy()
+            garbage.when_busy()
+            found.append(looks)
+    finally:
+        gc.callbacks.remove(note)
+    assert found == [0, 0, 1, 1, 1, 2, 2]
+
+
+def test_a_busy_worker_frees_few_cycles_that_hold_much() -> None:
+    rounds, size_bytes = 1_500, 1 << 20
+
+    def program(worker: Worker) -> int:
+        with worker.dataflow() as scope:
+            rows, stream = scope.new_input(VALUE)
+            stream.sink("cycles", construct)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        for number in range(rounds):
+            rows.send({"value": [number]})
+            worker.step()
+        rows.close()
+        worker.run()
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+
+    def construct(context: Any) -> Any:
+        def logic(messages: Any) -> None:
+            for _ in messages:
+                Node().held = np.ones(size_bytes // 8)  # type: ignore[attr-defined]
+
+        return logic
+
+    (grown_kib,) = execute(program, 1)
+    assert grown_kib << 10 < rounds * size_bytes // 3
 
 
 def test_a_token_lost_in_a_cycle_is_told_of_and_time_goes_on(
