@@ -36,7 +36,7 @@ class Arranged:
         """The rows as a collection again, their updates added up."""
         sealed = self.by_key.sealed
         stream = with_texts(sealed, self.schema, self.trace.depth) if self.schema.has_text else sealed
-        made = self._made(stream, self.schema)
+        made = self._made(stream, self.schema, is_net=True)
         made.kept = self
         return made
 

@@ -170,7 +170,7 @@ class Collection(Rows):
             kinds = {each: str(total.kind) for each, total in totals.items()}
             found = totaled(rows.stream, rows._by(keys), keys, name, parts, table, kinds)
             if found is not None:
-                return Collection(*found)
+                return Collection(*found, is_net=True)
             made = rows._arranged(keys, f"{name}.arrange", parts)._reduced(name, PARTS, kinds, totals=table)
         return made.collection()
 
@@ -264,6 +264,8 @@ class Collection(Rows):
             result = body(entered.concat(Collection(back.stream, self.schema)), loop)
             if result.schema != self.schema:
                 raise SchemaError(f"{name}: the body makes {result.schema!r} of {self.schema!r}; it must make the same")
+            if not result.is_net:  # or what comes and goes at once would go round for ever
+                result = result.consolidate(f"{name}.consolidate")
             changed = result.concat(entered.negate())
             back.connect(next_round(changed.stream, self.schema, rounds, name))
             return result.leave(loop)

@@ -16,15 +16,16 @@ from tokenring.operators.rows import filter as filter_rows
 
 
 class Rows:
-    """Rows of a schema, as a stream of updates: (columns, time, multiplicity)."""
+    """Rows of a schema, as a stream of updates: (columns, time, multiplicity). is_net: those of one time are added up,
+    so that what is added and taken away at once is not there."""
 
-    def __init__(self, stream: Stream, schema: Schema) -> None:
-        self.stream, self.schema = stream, schema
+    def __init__(self, stream: Stream, schema: Schema, is_net: bool = False) -> None:
+        self.stream, self.schema, self.is_net = stream, schema, is_net
         self.depth: int = stream.scope.depth
 
     def filter(self, condition: Any) -> Self:
         """The rows for which an expression is true."""
-        return type(self)(filter_rows(self.stream, condition), self.schema)
+        return type(self)(filter_rows(self.stream, condition), self.schema, self.is_net)
 
     def select(self, *kept: Any, **columns: Any) -> Self:
         """These columns alone, as `select` of a stream."""

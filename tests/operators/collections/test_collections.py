@@ -151,6 +151,19 @@ def test_every_time_has_what_comes_of_its_rows(name: str, workers: int) -> None:
     check(build, expected, inputs, workers)
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_comes_and_goes_in_a_round_goes_no_further(workers: int) -> None:
+    """A body that adds rows and takes the same away: nothing changes, so the loop ends."""
+
+    def build(rows: Collection) -> Collection:
+        def body(inner: Collection, loop: tr.Loop) -> Collection:
+            return inner.concat(inner.filter(tr.col("v") % 2 == 1).negate())
+
+        return rows.iterate(body, rounds=4)
+
+    check(build, lambda rows: Counter({row: n for row, n in rows.items() if row[1] % 2 == 0}), 1, workers)
+
+
 def test_a_loop_without_an_end_says_what_changes_still() -> None:
     def build(rows: Collection) -> Collection:
         return rows.iterate(lambda inner, loop: inner.with_columns(v=tr.col("v") + 1), "upwards", rounds=20)
