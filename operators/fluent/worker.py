@@ -9,10 +9,11 @@ from tokenring import engine
 from tokenring.engine import Config, Probe, UsageError
 from tokenring.operators import collections, leaving, mechanisms, migrate
 from tokenring.operators.fluent.named import import_named
+from tokenring.operators.fluent.programs import require_function_of
 from tokenring.operators.fluent.scope import Scope
 from tokenring.operators.fluent.stream import Stream
 from tokenring.operators.mechanisms import TOKENS
-from tokenring.operators.sinks import Kept, gathered, rows_kept
+from tokenring.operators.sinks import Kept, RowsKept, gathered, rows_kept
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -119,6 +120,7 @@ def execute(
     MemoryBudgetError; ConfigError where the system has too few files, processes or memory for so many workers. A signal
     that ends the process ends the group first, and whoever handles it is called where it is safe.
     """
+    require_function_of("worker", program, "execute")
     if max_workers:
         config, workers = Config.with_idle(workers, max_workers, config, start, memory_bytes), 0
     import_named(program)
@@ -138,6 +140,7 @@ def gather(
 
     Raises what `execute` raises; UsageError if the program returned something else.
     """
+    require_function_of("worker", program, "gather")
     launch = partial(
         execute, workers=workers, config=config, start=start, memory_bytes=memory_bytes, max_workers=max_workers
     )
@@ -160,8 +163,10 @@ def run(
     pipeline returns says what comes of it: for what `collect()` or `latest(key)` gave, the rows of all workers as a
     pyarrow table; for a sink's probe, or None, None. The rest is as for `execute`.
 
-    Raises what `execute` raises; UsageError for a pipeline that returns something else.
+    Raises what `execute` raises; UsageError for a pipeline that returns something else, or not what `collect()` or
+    `latest(key)` gave it.
     """
+    require_function_of("scope", pipeline, "run")
     launch = partial(
         execute, workers=workers, config=config, start=start, memory_bytes=memory_bytes, max_workers=max_workers
     )
@@ -174,6 +179,11 @@ def _declared(pipeline: Callable[[Scope], Any], name: str, mechanism: str, worke
         made = pipeline(scope)
         if made is not None and not isinstance(made, Kept | Probe):
             raise UsageError(_odd(made))
+        if made is None and (kept := scope.kept(RowsKept)):
+            raise UsageError(
+                f"the pipeline returned None, so nobody gets the rows that {' and '.join(kept)} keep: return what it "
+                f"gave, as in `return rows.collect()`"
+            )
     return made if isinstance(made, Kept) else None
 
 

@@ -10,7 +10,7 @@ gather                                     what workers collected, as one table 
 from tokenring.faces import later
 
 with later(__name__):
-    from tokenring.operators.sinks.collect import Collected, Latest, collect, latest
+    from tokenring.operators.sinks.collect import Collected, Latest, RowsKept, collect, latest
     from tokenring.operators.sinks.for_each import for_each
     from tokenring.operators.sinks.gather import Kept, gather, gathered, rows_kept
     from tokenring.operators.sinks.part_files import to_arrow_files, to_json_lines, to_parquet
@@ -21,6 +21,7 @@ __all__ = [
     "Collected",
     "Latest",
     "Roll",
+    "RowsKept",
     "collect",
     "for_each",
     "Kept",

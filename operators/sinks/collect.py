@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 _KEY = Schema("key")
 
 
+class RowsKept(list[str]):
+    """The names of a dataflow's sinks that keep rows."""
+
+
 class Collected:
     """The rows that reached a sink on this worker, in the order of arrival; complete once the dataflow is."""
 
@@ -88,6 +92,7 @@ class Collected:
 def collect(stream: Stream, name: str = "collect") -> Collected:
     """Keep every row that arrives on this worker. Memory: all of them; use it for small results and tests."""
     schema = stream.schema
+    stream.scope.kept(RowsKept).append(repr(name))
     collected = Collected(schema)
     if can_be_compiled(stream.scope, schema):
 
@@ -168,6 +173,7 @@ def latest(stream: Stream, key: str, name: str = "latest") -> Latest:
     """
     require_total_order(name, stream.scope)
     require_newest(name, stream, (key,))
+    stream.scope.kept(RowsKept).append(repr(name))
     kept = Latest(stream.schema.names)
     position = stream.schema.position(key)
     moves = has_bins(stream.scope)

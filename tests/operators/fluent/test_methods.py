@@ -80,6 +80,10 @@ SCHEMA = Schema("key at price")
 ROWS = pa.table({"key": [1, 2, 1, 2], "at": [1, 2, 3, 14], "price": [10, 200, 300, 400]})
 
 
+def _forgetting(scope: Scope) -> None:
+    scope.read_arrow(ROWS).collect("mine")
+
+
 def _pipeline(scope: Scope) -> Any:
     assert type(scope) is Scope
     top = scope.read_arrow(ROWS, time="at").filter(col("price") > 100).aggregate(
@@ -112,11 +116,29 @@ def test_what_is_written_is_not_gathered(tmp_path: Path) -> None:
     [
         (lambda scope: scope.read_arrow(ROWS), "which nobody reads: end it with a sink, such as .collect()"),
         (lambda scope: 7, "the pipeline returned int; it returns what a sink gives"),
+        (_forgetting, "'mine' keep: return what it gave"),
+        (lambda worker: worker.dataflow(), "it takes a worker: use tokenring.execute"),
+        ("hello", "its scope; 'hello' is no function"),
+        (lambda: None, "takes nothing; a program takes its worker, or a scope"),
+        (lambda scope, other: None, r"takes \(scope, other\)"),
     ],
 )
-def test_a_pipeline_without_a_sink_is_refused(pipeline: Any, said: str) -> None:
+def test_what_is_no_pipeline_with_a_sink_is_refused(pipeline: Any, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         run(pipeline, config=Config(workers=1, pin=False))
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        (lambda scope: scope.read_arrow(ROWS).collect(), "it takes a scope: use tokenring.run"),
+        (7, "its worker; 7 is no function"),
+    ],
+)
+@pytest.mark.parametrize("launch", [execute, gather])
+def test_what_is_no_program_is_refused_before_anything_starts(launch: Any, program: Any, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        launch(program, workers=1)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,8 +11,6 @@ from tokenring.tools.errors import InputError
 if TYPE_CHECKING:
     from tokenring.engine import Config
     from tokenring.operators.fluent import Worker
-
-_BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def run(name: str, program: Callable[..., Any], config: Config) -> list[Any]:
@@ -29,18 +26,13 @@ def run(name: str, program: Callable[..., Any], config: Config) -> list[Any]:
 
 
 def _takes_a_scope(name: str, program: Callable[..., Any]) -> bool:
+    from tokenring.engine import UsageError
+    from tokenring.operators.fluent.programs import taken_by
+
     try:
-        parameters = list(inspect.signature(program).parameters.values())
-    except (TypeError, ValueError):  # written in C: nothing is known of it
-        return False
-    needed = [one for one in parameters if one.default is one.empty and one.kind is not one.VAR_KEYWORD]
-    first = next((one for one in parameters if one.kind in (*_BY_POSITION, inspect.Parameter.VAR_POSITIONAL)), None)
-    if first is None or any(one is not first for one in needed if one.kind is not one.VAR_POSITIONAL):
-        takes = f"({', '.join(map(str, parameters))})" if parameters else "nothing"
-        raise InputError(f"{name} takes {takes}; a program takes its worker, or a scope, and nothing else")
-    noted = first.annotation
-    said = "" if noted is first.empty else noted if isinstance(noted, str) else getattr(noted, "__name__", "")
-    return (said.strip("'\"").rpartition(".")[2] or first.name).lower() == "scope"
+        return taken_by(name, program) == "scope"
+    except UsageError as error:
+        raise InputError(str(error)) from None
 
 
 def _part(program: Callable[..., Any], name: str, of_a_scope: bool, worker: Worker) -> Any:
