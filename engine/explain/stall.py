@@ -64,6 +64,8 @@ class StallWatch:
                 self._said_who_waits = _say(_held_up(self._inspection, self._asked.stop()))
         elif not self._said and monotonic_ns() - self._since_ns > STALLED_S * 1e9:
             self._since_ns = monotonic_ns()
+            if self._schedule.idle_for(STALLED_S) <= 0:
+                return  # somebody is about to run, and may use his token yet: late, on a loaded machine, not forgotten
             gc.collect()
             if self._lost.waiting:
                 return  # what was lost is told of and released, and time goes on

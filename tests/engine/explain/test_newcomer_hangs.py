@@ -123,6 +123,42 @@ def test_who_waits_with_reason_is_left_alone(
     assert capfd.readouterr().err == ""
 
 
+def test_who_works_in_many_calls_has_not_forgotten(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Its input is empty, it sends nothing for long, and it will run again: on a loaded machine that takes its time."""
+    monkeypatch.setattr(tokenring.engine.explain.stall, "STALLED_S", 0.05)
+
+    def construct(context: Any, token: Any) -> Any:
+        token.drop()
+        held: list[Any] = []
+        calls = 0
+
+        def logic(rows: Any, output: Any) -> None:
+            nonlocal calls
+            for reference, _ in rows:
+                held.append(reference.retain())
+            calls += 1
+            if held and calls < 2_000:
+                time.sleep(0.0002)
+                context.activate()
+            elif held:
+                held.pop().drop()
+
+        return logic
+
+    def program(worker: Worker) -> None:
+        with worker.dataflow("newcomer's") as scope:
+            handle, stream = scope.new_input(BID, "bids")
+            probe = stream.unary("slow", BID, construct).probe()
+        handle.send(ROWS)
+        handle.close()
+        worker.step_while(lambda: not probe.done())
+
+    execute(program, workers=1)
+    assert capfd.readouterr().err == ""
+
+
 @pytest.mark.parametrize("way", ["step_while", "own loop", "group"])
 def test_an_input_never_advanced_is_told_of(
     way: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
