@@ -3,6 +3,7 @@
 import errno
 import mmap
 import os
+import resource
 
 import numpy as np
 import posix_ipc
@@ -63,7 +64,11 @@ class Segment:
         try:
             os.ftruncate(memory.fd, layout.total_bytes)
             os.posix_fallocate(memory.fd, 0, layout.queues_to(0) * WORD_BYTES)
-            mapping = mmap.mmap(memory.fd, layout.total_bytes)
+            mapping = _mapped(memory.fd, layout.total_bytes)
+        except SegmentError:
+            memory.close_fd()
+            posix_ipc.unlink_shared_memory(name)
+            raise
         except OSError as error:
             memory.close_fd()
             posix_ipc.unlink_shared_memory(name)
@@ -105,7 +110,7 @@ class Segment:
                 raise SegmentError(
                     f"{name} holds {memory.size} bytes, expected {layout.total_bytes}: not this group's segment"
                 )
-            mapping = mmap.mmap(memory.fd, layout.total_bytes)
+            mapping = _mapped(memory.fd, layout.total_bytes)
         except BaseException:
             memory.close_fd()
             raise
@@ -190,6 +195,21 @@ def require_room(needed_bytes: int) -> None:
         return  # not mounted there: creating will tell
     if needed_bytes > status.f_bavail * status.f_frsize:
         raise _too_little_room(needed_bytes, status.f_bavail * status.f_frsize)
+
+
+def _mapped(descriptor: int, size_bytes: int) -> mmap.mmap:
+    """The whole of a segment; SegmentError where this process may not have so much address space."""
+    try:
+        return mmap.mmap(descriptor, size_bytes)
+    except OSError as error:
+        if error.errno != errno.ENOMEM:
+            raise
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        said = "" if limit == resource.RLIM_INFINITY else f" (`ulimit -v` allows it {limit >> 20} MiB)"
+        raise SegmentError(
+            f"{size_bytes >> 20} MiB of shared memory cannot be mapped: this process may have no more address "
+            f"space{said}: raise `ulimit -v`, or use fewer workers or smaller queues (queue_bytes)"
+        ) from error
 
 
 def _too_little_room(needed_bytes: int, free_bytes: int | None) -> OutOfSharedMemory:

@@ -3,7 +3,9 @@ no room."""
 
 from __future__ import annotations
 
+import mmap
 import os
+import resource
 import stat
 import subprocess
 import sys
@@ -249,3 +251,23 @@ def test_a_name_that_is_taken_is_not_reused(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(posix_ipc.ExistentialError):
         posix_ipc.SharedMemory(f"/{_path.__name__}-none")
     made.close()
+
+
+def test_too_little_address_space_is_not_too_little_shared_memory() -> None:
+    said_at, tell = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        with open("/proc/self/statm") as file:
+            mapped = int(file.read().split()[0]) * mmap.PAGESIZE
+        resource.setrlimit(resource.RLIMIT_AS, (mapped + (16 << 20), hard))
+        try:
+            Segment.create(Layout(2, 1024, 1 << 22))
+        except SegmentError as error:
+            os.write(tell, f"{type(error).__name__}: {error}".encode())
+        os._exit(0)
+    os.close(tell)
+    with open(said_at) as told:
+        said = told.read()
+    os.waitpid(pid, 0)
+    assert said.startswith("SegmentError: ") and "raise `ulimit -v`" in said and "/dev/shm" not in said
