@@ -50,11 +50,19 @@ def requests_of(launcher: int | str) -> dict[Path, dict[str, Any]]:
     for folder in folders:
         with suppress(OSError, ValueError):  # it is being made, or removed
             question = orjson.loads((folder / "question.json").read_bytes())
+            if not _is_whole(question):
+                continue
             if process_start_ticks(question["asker"]) == question["since"]:
                 found[folder] = question
             else:
                 shutil.rmtree(folder, ignore_errors=True)
     return found
+
+
+def _is_whole(question: Any) -> bool:
+    """Whether it says who asks whom: not where somebody else wrote it."""
+    kinds = {"asker": int, "since": int, "workers": list}
+    return isinstance(question, dict) and all([isinstance(question.get(name), kind) for name, kind in kinds.items()])
 
 
 class Requests:
@@ -105,8 +113,11 @@ class Requests:
                 raise TokenRingError(f"the workers of this group answer no request {kind!r}; run it by tr.execute")
             return self._begin[kind](worker, folder, question)
         except TokenRingError as error:
-            with suppress(OSError):  # the asker need not be there any more
-                tell_asker(worker, folder, error=str(error))
+            said = str(error)
+        except (KeyError, TypeError, ValueError) as error:  # of another version, say
+            said = f"the question is none that a worker of this version can read: {error!r}"
+        with suppress(OSError):  # the asker need not be there any more
+            tell_asker(worker, folder, error=said)
         return None
 
 
