@@ -84,6 +84,17 @@ show_progress() {
     [[ ! -t 2 ]] || printf '\r\033[K' >&2
 }
 
+# help_needs_no_install "$@": where --help is asked for and nothing is installed yet, the script's own first lines are it.
+help_needs_no_install() {
+    local argument
+    for argument; do
+        if [[ $argument == -h || $argument == --help ]] && ! venv_works; then
+            sed -n '2,/^[^#]/{s/^# //p}' -- "$0"
+            exit 0
+        fi
+    done
+}
+
 # install_tokenring EXTRAS: the checkout, editable, with these extras (kernels,spark,bench, or what has all of them: test,
 # or test,release), unless that is already so.
 # Two scripts at once would install over each other: the second waits for the first.

@@ -27,7 +27,6 @@ from tokenring.nexmark.bench.sweeps import (
 )
 from tokenring.nexmark.commands import MAX_DURATION_S, MAX_RATE, MAX_WORKERS, MECHANISMS
 from tokenring.tools.errors import OptionError
-from tokenring.tools.extras import require_extra
 from tokenring.tools.system import STANDARD_OUTPUT, PathOption, at_work, require_writable
 
 if TYPE_CHECKING:
@@ -269,7 +268,6 @@ def _conduct(name: str, jobs: list[Job], parameters: dict[str, Any], json_file: 
         if json_file.suffix in (".md", ".svg"):
             raise OptionError(f"--json {json_file}: .md and .svg are written beside it; name it .json")
         require_writable(json_file)
-        require_extra("bench", "--json, which draws plots,", "matplotlib")
     rows: list[Row] = []
     with at_work():
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,13 @@ def publish(path: Path, data: dict[str, Any]) -> None:
     replace(path, orjson.dumps(data, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
     if is_special(path):
         return
-    plots = write_plots(path, data)
+    try:
+        plots = write_plots(path, data)
+    except ModuleNotFoundError as error:
+        if error.name != "matplotlib":
+            raise
+        plots = {}
+        print("no plots are drawn: matplotlib is not installed: pip install 'tokenring[bench]'", file=sys.stderr)
     shown = [f"![{name}]({file.name})" for name, file in plots.items()]
     replace(path.with_suffix(".md"), "\n\n".join([f"# {data['benchmark']}", render(data), *shown, ""]).encode())
 
