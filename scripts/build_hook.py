@@ -4,6 +4,7 @@ A wheel gets every level of its machine (TOKENRING_MACHINE: x86_64 or aarch64, o
 the one level of this processor, into the checkout, unless a library that fits is there.
 """
 
+import atexit
 import os
 import platform
 import shutil
@@ -40,6 +41,7 @@ class KernelsHook(BuildHookInterface):  # type: ignore[type-arg]
             return
         machine = _machine()
         self._made = tempfile.mkdtemp(prefix="tokenring-kernels-")
+        atexit.register(shutil.rmtree, self._made, ignore_errors=True)  # a build that fails is not finalized
         folder = Path(self._made) / "kernels"
         make(("all",), machine, _say(), folder)
         build_data["force_include"].update({str(file): f"{FOLDER}/{file.name}" for file in folder.iterdir()})

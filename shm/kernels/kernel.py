@@ -141,7 +141,9 @@ class Kernel:
         except ModuleNotFoundError as error:
             if error.name != "numba":
                 raise
-            why = import_module(_LIBRARY).library()[1]
+            found, why = import_module(_LIBRARY).library()
+            if found is not None:
+                why = "its sources are not those that the library was made of"
             raise KernelError(
                 f"kernel {self.name} is not in the library of kernels that came with tokenring, and numba, which would "
                 f"compile it, is not installed: pip install 'tokenring[kernels]' ({why})"
