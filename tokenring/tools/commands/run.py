@@ -21,8 +21,8 @@ def program_options(command: Any) -> Any:
     options = [
         click.argument("target", metavar="FILE.py:FUNCTION"),
         click.argument("arguments", nargs=-1, metavar="[-- ARGUMENTS]..."),
-        click.option("--workers", type=click.IntRange(1, MAX_WORKERS), metavar="N",
-                     help="Worker processes.  [default: one per usable core, within a cgroup's quota of CPUs]"),
+        click.option("--workers", type=click.IntRange(0, MAX_WORKERS), metavar="N",
+                     help="Worker processes; 0, as if none is said: one per usable core, within a cgroup's quota."),
         click.option("--start", type=click.Choice(STARTS), default="fork", show_default=True,
                      help="How workers begin: as copies of this process, or each importing the program."),
         click.option("--checks", type=click.Choice(["normal", "exhaustive"]),
