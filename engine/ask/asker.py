@@ -200,11 +200,16 @@ def remove_folder(folder: Path) -> None:
 
 
 def _clear(folder: Path) -> None:
-    """Remove what an asker that was killed left behind."""
-    with suppress(OSError, ValueError, KeyError):
-        asker = orjson.loads((folder / "question.json").read_bytes())["asker"]
-        if not process_start_ticks(asker):
-            shutil.rmtree(folder, ignore_errors=True)
+    """Remove what an asker that was killed left behind, and what is no question."""
+    try:
+        question = orjson.loads((folder / "question.json").read_bytes())
+    except OSError:  # nobody asks, or a question is being made
+        return
+    except ValueError:
+        question = None
+    asker = question.get("asker") if isinstance(question, dict) else None
+    if not isinstance(asker, int) or not process_start_ticks(asker):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _collect(

@@ -17,7 +17,7 @@ from tests.imports import ROOT
 from tokenring.engine import UsageError, WorkerError
 from tokenring.engine.ask import asker
 from tokenring.engine.ask.answer import private_folder, question_folder, require_private, write_whole
-from tokenring.engine.ask.asker import Group, ask, running_groups
+from tokenring.engine.ask.asker import Group, ask, make_folder, running_groups
 
 WATCHDOG_S = 60
 STUCK = """
@@ -150,7 +150,12 @@ def test_what_a_killed_asker_left_is_cleared_and_a_living_one_waited_for(tmp_pat
         write_whole(folder / "question.json", {"asker": os.getpid()})
         with pytest.raises(UsageError, match="somebody else is asking"):
             ask(group.launcher)
-        write_whole(folder / "question.json", {"asker": 2**22 + 1})
+        for wrong in ({"asker": 2**22 + 1}, {"asker": "me"}, {}, [1], 7):
+            write_whole(folder / "question.json", wrong)
+            assert len(ask(group.launcher, timeout_s=WATCHDOG_S).explanations) == 1
+            assert not folder.exists()
+            make_folder(folder)
+        (folder / "question.json").write_text("{no json")
         assert len(ask(group.launcher, timeout_s=WATCHDOG_S).explanations) == 1
         assert not folder.exists()
 
