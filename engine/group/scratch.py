@@ -1,8 +1,11 @@
 """Temporary folders that are gone after use, or, where their owner was killed, at the next use of the same place.
 
-Their names carry the owner's pid and start time, as those of segments do, so that a dead owner's can be told.
+Their names carry the owner's pid and start time, as those of segments do, so that a dead owner's can be told; and a
+folder is locked for as long as its owner or a process that it forked lives, since another PID namespace that shares the
+place (a container's) knows other pids.
 """
 
+import fcntl
 import os
 import re
 import shutil
@@ -34,6 +37,8 @@ def remove_leftovers(folder: Path) -> list[Path]:
                 if entry.stat(follow_symlinks=False).st_uid != os.geteuid():
                     continue
                 if entry.is_dir(follow_symlinks=False):
+                    if _is_locked(entry.path):
+                        continue
                     shutil.rmtree(entry.path, ignore_errors=True)
                 else:
                     os.unlink(entry.path)
@@ -48,11 +53,40 @@ def scratch_folder(kind: str, parent: Path | None = None) -> Iterator[Path]:
     """
     parent = Path(tempfile.gettempdir()) if parent is None else parent
     remove_leftovers(parent)
-    folder = parent / owned_name(kind)
+    folder, lock = _locked_folder(parent, kind)
     owner = os.getpid()
-    folder.mkdir(mode=0o700)
     try:
         yield folder
     finally:
         if os.getpid() == owner:
             shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+def _locked_folder(parent: Path, kind: str) -> tuple[Path, int]:
+    """A new folder, and the descriptor that has its lock."""
+    while True:
+        folder = parent / owned_name(kind)
+        folder.mkdir(mode=0o700)
+        try:
+            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        except FileNotFoundError:  # whom our pid means nothing has removed it, before there was a lock
+            continue
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(lock, fcntl.LOCK_SH)
+        if os.fstat(lock).st_nlink:
+            return folder, lock
+        os.close(lock)
+
+
+def _is_locked(folder: str) -> bool:
+    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # a file system without locks
+        return False
+    finally:
+        os.close(lock)
+    return False

@@ -48,6 +48,17 @@ def test_a_dead_owners_goes_and_a_living_ones_stays(tmp_path: Path) -> None:
     assert sorted(tmp_path.iterdir()) == sorted(others)
 
 
+def test_whom_no_pid_here_means_keeps_what_he_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container's process that shares the place: its pid says nothing here, its lock does."""
+    monkeypatch.setattr("tokenring.engine.group.scratch.process_start_ticks", lambda pid: 5)
+    with scratch_folder("rows", tmp_path) as folder:
+        monkeypatch.setattr("tokenring.engine.group.scratch.process_start_ticks", lambda pid: 0)
+        assert remove_leftovers(tmp_path) == []
+        assert folder.is_dir()
+    folder.mkdir()
+    assert remove_leftovers(tmp_path) == [folder]
+
+
 def test_a_reused_pid_is_no_owner(tmp_path: Path) -> None:
     started = process_start_ticks(os.getpid())
     name = owned_name("rows").replace(f"-{os.getpid()}-{started}-", f"-{os.getpid()}-{started - 1}-")
