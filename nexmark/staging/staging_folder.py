@@ -50,6 +50,10 @@ def staging_folder(target: Path, force: bool, needed_bytes: int) -> Iterator[Pat
     except OSError as error:
         if error.errno == errno.ENOSPC:
             raise StagingError(f"{target}: the disk is full; free some space or choose another --out") from None
+        if error.errno == errno.EDQUOT:
+            raise StagingError(f"{target}: the quota of disk space is used up; choose another --out") from None
+        if error.errno == errno.EFBIG:
+            raise StagingError(f"{target}: files may not be so large: raise `ulimit -f` or change --out") from None
         raise
     finally:
         if not done:

@@ -55,6 +55,10 @@ def find_source(path: Path, out: Path) -> Source:
                 f"--from {path}: a single file must be JSON lines (*.jsonl); give a folder for Parquet"
             )
         return Source(path, {}, [path])
+    if not path.is_dir():  # a FIFO, a device: it can be read once, and is read more than once
+        raise ForeignDataError(
+            f"--from {path}: neither a folder nor a plain file; write what comes out of it into a file *.jsonl first"
+        )
     lines = json_files(path)
     present = [name for name in STREAMS if (path / f"{name}.parquet").exists()]
     if lines and present:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import resource
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -188,6 +190,20 @@ def test_files_that_are_not_there(capsys: pytest.CaptureFixture[str], tmp_path: 
     (tmp_path / "empty").mkdir()
     assert "holds neither bid.parquet" in refused(capsys, tmp_path, tmp_path / "empty")
     assert "must be JSON lines" in refused(capsys, tmp_path, source / "bid.parquet")
+    os.mkfifo(tmp_path / "rows.jsonl")
+    assert "neither a folder nor a plain file" in refused(capsys, tmp_path, tmp_path / "rows.jsonl")
+    assert "neither a folder nor a plain file" in refused(capsys, tmp_path, Path("/dev/null"))
+
+
+def test_a_limit_of_files_that_is_too_small(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    source = write(tmp_path / "src")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200, limits[1]))
+    try:
+        said = refused(capsys, tmp_path, source)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert "raise `ulimit -f`" in said
 
 
 def test_a_folder_of_two_kinds(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
