@@ -26,7 +26,7 @@ LEVELS = (
     Level("x86-64-v4", "x86_64", (*_V2, *_V3, *_V4), "znver5"),
     Level("x86-64-v3", "x86_64", (*_V2, *_V3), "x86-64-v3"),
     Level("x86-64-v2", "x86_64", _V2, "x86-64-v2"),
-    Level("armv8.1-a", "aarch64", ("neon", "lse"), "neoverse-n1"),
+    Level("armv8.1-a", "aarch64", ("neon", "lse"), "generic"),
     Level("armv8-a", "aarch64", ("neon",), "generic"),
 )
 """The best first, of each machine."""
