@@ -131,7 +131,7 @@ def test_py_spy_is_not_installed(
         ("--seconds nan", "--seconds"),
         ("--frequency 0", "--frequency"),
         ("--frequency 1001", "--frequency"),
-        ("--workers 0", "--workers"),
+        ("--workers -1", "--workers"),
         ("--duration 1", "--rate"),
     ],
 )

@@ -198,7 +198,7 @@ def test_a_wrong_answer_is_said_and_fails(
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        ("--workers 0", "--workers"),
+        ("--workers -1", "--workers"),
         ("--workers -2", "--workers"),
         ("--workers 513", "--workers"),
         ("--workers two", "--workers"),
