@@ -7,7 +7,7 @@ with later(__name__):
     from tokenring.engine.group.group import Group
     from tokenring.engine.group.interrupts import DeferredSignals, Interrupts
     from tokenring.engine.group.launcher import execute, launched
-    from tokenring.engine.group.named import import_program
+    from tokenring.engine.group.named import import_program, require_function_of, taken_by
     from tokenring.engine.group.processes import starting
     from tokenring.engine.group.scratch import owned_name, remove_leftovers, scratch_folder
     from tokenring.engine.group.warm_up import warm_up
@@ -22,7 +22,9 @@ __all__ = [
     "launched",
     "owned_name",
     "remove_leftovers",
+    "require_function_of",
     "scratch_folder",
     "starting",
+    "taken_by",
     "warm_up",
 ]

@@ -8,7 +8,6 @@
 from tokenring.faces import later
 
 with later(__name__):
-    from tokenring.operators.fluent.programs import taken_by
     from tokenring.operators.fluent.running_group import RunningGroup, start
     from tokenring.operators.fluent.scope import Feedback, Loop, OperatorBuilder, Scope
     from tokenring.operators.fluent.stream import Stream
@@ -25,6 +24,5 @@ __all__ = [
     "execute",
     "gather",
     "run",
-    "taken_by",
     "start",
 ]

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from tokenring import engine
 from tokenring.engine import Config, Probe, UsageError
+from tokenring.engine.group import require_function_of
 from tokenring.operators import collections, leaving, mechanisms, migrate
 from tokenring.operators.fluent.named import import_named
-from tokenring.operators.fluent.programs import require_function_of
 from tokenring.operators.fluent.scope import Scope
 from tokenring.operators.fluent.stream import Stream
 from tokenring.operators.mechanisms import TOKENS

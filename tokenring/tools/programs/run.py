@@ -27,7 +27,7 @@ def run(name: str, program: Callable[..., Any], config: Config) -> list[Any]:
 
 def _takes_a_scope(name: str, program: Callable[..., Any]) -> bool:
     from tokenring.engine import UsageError
-    from tokenring.operators.fluent import taken_by
+    from tokenring.engine.group import taken_by
 
     try:
         return taken_by(name, program) == "scope"

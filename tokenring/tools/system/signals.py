@@ -69,6 +69,7 @@ def put_back(before: dict[int, Any]) -> None:
 def ending_signals_raise() -> Iterator[None]:
     """Within the block, SIGINT, SIGTERM and SIGHUP raise `Ended`, save the first during a run whose sources close when
     they are asked to; outside, they do what they did before."""
+    import orjson  # noqa: F401 - before: an exception that comes while it initialises itself is a segmentation fault
 
     def end(number: int, _frame: FrameType | None) -> None:
         raise Ended(number)
