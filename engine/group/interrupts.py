@@ -17,8 +17,9 @@ _PYTHONS_OWN = (signal.default_int_handler, signal.SIG_DFL)
 
 
 def leave_to_launcher() -> None:
-    """In a worker: signals that end a run are the launcher's to act on, which ends its workers. Who sends them to all
-    processes at once (a terminal, systemd, `timeout`, a container's stop) means the run, not each of them."""
+    """In a process that a launcher forks: signals that end a run are the launcher's to act on, which ends it. Who sends
+    them to all processes at once (a terminal, systemd, `timeout`, a container's stop) means the run, not each of them.
+    """
     for number in ENDING_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 

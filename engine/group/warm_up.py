@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import NoReturn
 
+from tokenring.engine.group.interrupts import leave_to_launcher
 from tokenring.engine.group.linux import die_with_parent
 from tokenring.engine.kernel_library import import_everything
 from tokenring.shm.kernels import DeferredSignals, Kernel, kernels_to_make_ready, library
@@ -120,8 +121,7 @@ class _SecondCompiler:
     def _compile_as_second(self, first: int) -> NoReturn:
         try:
             die_with_parent(first)
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-                signal.signal(number, signal.SIG_IGN)
+            leave_to_launcher()
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, 1)
             os.dup2(nowhere, 2)  # of what fails the first will tell

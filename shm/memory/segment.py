@@ -65,13 +65,11 @@ class Segment:
             os.ftruncate(memory.fd, layout.total_bytes)
             os.posix_fallocate(memory.fd, 0, layout.queues_to(0) * WORD_BYTES)
             mapping = _mapped(memory.fd, layout.total_bytes)
-        except SegmentError:
+        except (OSError, SegmentError) as error:
             memory.close_fd()
             posix_ipc.unlink_shared_memory(name)
-            raise
-        except OSError as error:
-            memory.close_fd()
-            posix_ipc.unlink_shared_memory(name)
+            if isinstance(error, SegmentError):
+                raise
             if error.errno in (errno.ENOSPC, errno.ENOMEM):
                 raise _too_little_room(layout.total_bytes, None) from error
             raise SegmentError(f"cannot size shared memory {name} to {layout.total_bytes} bytes: {error}") from error
