@@ -6,6 +6,7 @@ TokenRingError
 │   ├── ConfigError         an option of the run has a value that cannot work
 │   ├── GraphError          the dataflow graph cannot be built (a cycle, a stream of another dataflow, ...)
 │   ├── NegativeMultiplicityError   a collection has rows fewer times than not at all
+│   ├── RejectedRowsError   rows of a collection are missing, because an operator failed at them
 │   ├── ReadTimeError       a time of an arrangement is not finished yet, or known no more
 │   ├── SchemaError         columns, dtypes or lengths do not fit
 │   └── TokenError          a token, token reference or session was misused
@@ -39,6 +40,7 @@ __all__ = [
     "OutOfSharedMemory",
     "PinnedTokenError",
     "ReadTimeError",
+    "RejectedRowsError",
     "SchemaError",
     "SegmentError",
     "SharedMemoryError",
@@ -77,6 +79,10 @@ class NegativeMultiplicityError(UsageError):
 
 class ReadTimeError(UsageError):
     """An arrangement cannot be read at a time: it is not finished yet, or what was then is forgotten."""
+
+
+class RejectedRowsError(UsageError):
+    """What is read lacks rows that an operator failed at, and says which."""
 
 
 class SchemaError(UsageError):

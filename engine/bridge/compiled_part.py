@@ -186,6 +186,8 @@ class CompiledPart:
             except MemoryBudgetError as error:
                 where = f"operator {operator.name!r} on worker {operator.runtime.index}"
                 raise MemoryBudgetError(f"{where}: {error}") from error
+            except Exception as error:
+                raise self._in_words(operator, error) from error
             self.before()
             try:
                 stopped = run_once(self.world.address, row)
@@ -213,14 +215,16 @@ class CompiledPart:
         where = f"operator {operator.name!r} on worker {index}"
         if error < 0 and compiled.explain is not None:
             found = compiled.explain(error, operands)
-            if isinstance(found, TokenRingError):
-                raise OperatorError(f"{where}: {type(found).__name__}: {found}") from found
-            inputs = ", ".join(f"input {port.index} at {port.frontier}" for port in operator.inputs)
-            raise OperatorError(
-                f"operator {operator.name!r} raised on worker {index} ({inputs or 'a source'}): "
-                f"{type(found).__name__}: {found}"
-            ) from found
+            raise self._in_words(operator, found) from found
         wrong: Exception = what_is_wrong(error, operands)
         if error == 0 and self.world.view[TROUBLE] == NEEDS_ROOM:
             wrong = TokenError("its logic returned NEEDS_ROOM, and it has no make_room; give Compiled one")
         raise OperatorError(f"{where}: {type(wrong).__name__}: {wrong}") from wrong
+
+    def _in_words(self, operator: RunningOperator, found: Exception) -> OperatorError:
+        """What an operator found wrong."""
+        name, index, said = operator.name, operator.runtime.index, f"{type(found).__name__}: {found}"
+        if isinstance(found, TokenRingError):
+            return OperatorError(f"operator {name!r} on worker {index}: {said}")
+        inputs = ", ".join(f"input {port.index} at {port.frontier}" for port in operator.inputs)
+        return OperatorError(f"operator {name!r} raised on worker {index} ({inputs or 'a source'}): {said}")

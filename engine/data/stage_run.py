@@ -8,8 +8,9 @@ from tokenring.engine.columns import Batch, Schema
 from tokenring.engine.data.burst import Burst
 from tokenring.engine.data.channel import Edge
 from tokenring.engine.data.raised import raised_at
+from tokenring.engine.data.sifted import Sifted
 from tokenring.engine.errors import GroupStopped, OperatorError, SchemaError, TokenRingError
-from tokenring.engine.graph import Source, Stage
+from tokenring.engine.graph import Rejects, Source, Stage
 from tokenring.shm.errors import BrokenInvariant
 
 Step = tuple[Any, Schema, str]
@@ -31,13 +32,14 @@ class StageRun:
     def compile(self) -> None:
         """Turn the stages into steps; neighbours that can become one function do."""
         steps: list[Step] = []
-        for fused, group in groupby(self.stages, _fused):
-            if fused is None:
-                steps += [(stage.function, stage.schema, stage.label) for stage in group]
-            else:
-                together = list(group)
-                function = fused([stage.function for stage in together])
-                steps.append((function, together[-1].schema, _range(together)))
+        for (fused, rejects), group in groupby(self.stages, _made_by):
+            stages = list(group)
+            for together in [stages] if fused else [[stage] for stage in stages]:
+                last, label = together[-1], _range(together)
+                function: Any = fused([stage.function for stage in together]) if fused else last.function
+                if rejects is not None:
+                    function = Sifted(function, rejects, last, label, together[0].before)
+                steps.append((function, last.schema, label))
         self._steps = tuple(steps)
         self.stages = []
 
@@ -98,9 +100,9 @@ class StageRun:
         return batch
 
 
-def _fused(stage: Stage) -> Any:
-    """What makes one function of neighbours; None: it is a function already."""
-    return getattr(stage.function, "fused", None)
+def _made_by(stage: Stage) -> tuple[Any, Rejects | None]:
+    """What makes one function of neighbours (None: it is a function already), and who takes what they fail at."""
+    return getattr(stage.function, "fused", None), stage.rejects
 
 
 def _range(stages: Sequence[Stage]) -> str:

@@ -63,7 +63,7 @@ class Part:
             schema = origin if spec.stage is None else spec.stage.schema
             if spec.stage is not None:
                 spec.stage.followers -= 1
-            stage = Stage(len(graph.stages), graph.region, name, schema, make(schema), spec.origin, spec.stage)
+            stage = Stage(len(graph.stages), graph.region, name, schema, make(schema), spec.origin, spec.stage, schema)
             stage.followers = 1
             graph.stages.append(stage)
             spec.stage = stage

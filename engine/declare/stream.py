@@ -5,7 +5,18 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from tokenring.engine.columns import Schema
 from tokenring.engine.errors import NoSuchMethodError
-from tokenring.engine.graph import BatchFunction, Constructor, Fusable, InputSpec, Notify, Pact, Source, Stage, Updates
+from tokenring.engine.graph import (
+    BatchFunction,
+    Constructor,
+    Fusable,
+    InputSpec,
+    Notify,
+    Pact,
+    Rejects,
+    Source,
+    Stage,
+    Updates,
+)
 from tokenring.engine.running import Probe
 
 if TYPE_CHECKING:
@@ -24,7 +35,7 @@ class Stream:
     """The output of an operator in a dataflow under construction, seen through stateless operators if `stage` is one.
     """
 
-    __slots__ = ("schema", "scope", "source", "stage", "updates")
+    __slots__ = ("rejects", "schema", "scope", "source", "stage", "updates")
 
     def __init__(self, scope: "Scope", source: Source, schema: Schema, stage: Stage | None = None) -> None:
         self.scope = scope
@@ -33,6 +44,8 @@ class Stream:
         self.stage = stage
         self.updates: Updates | None = None
         """Whether rows take the places of earlier ones."""
+        self.rejects: Rejects | None = None
+        """Who takes the rows that stateless operators behind it fail at; None: the run ends."""
 
     def apply(self, name: str, schema: Schema, function: BatchFunction | Fusable) -> Self:
         """A stateless operator: `function(batch)` returns the batch of `schema` that is sent in its stead, or None.
@@ -43,9 +56,11 @@ class Stream:
         scope = self.scope
         scope.require_open()
         stages = scope.graph.stages
-        stage = Stage(len(stages), scope.graph.region, name, schema, function, self.source, self.stage)
+        place = self.source, self.stage, self.schema
+        stage = Stage(len(stages), scope.graph.region, name, schema, function, *place, self.rejects)
         stages.append(stage)
         made = type(self)(scope, self.source, schema, stage)
+        made.rejects = self.rejects
         if self.updates is not None:
             made.updates = self.updates.unknown()
         return made

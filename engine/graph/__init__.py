@@ -12,7 +12,7 @@ with later(__name__):
     from tokenring.engine.graph.sharing import shared
     from tokenring.engine.graph.signal import Signal
     from tokenring.engine.graph.spec import Constructor, InputSpec, OperatorSpec, arriving_schema
-    from tokenring.engine.graph.stage import BatchFunction, Fusable, Stage
+    from tokenring.engine.graph.stage import BatchFunction, Fusable, Rejects, Stage
     from tokenring.engine.graph.updates import Updates
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "Paths",
     "Pipeline",
     "Reachability",
+    "Rejects",
     "Route",
     "Signal",
     "Source",

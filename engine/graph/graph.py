@@ -65,6 +65,21 @@ class Graph:
                     to_do.append(target.operator)
         return found
 
+    def behind(self, source: Source, stage: Stage | None) -> tuple[set[int], set[int]]:
+        """The operators and the stages, by number, that what an output sends through a stage depends on."""
+        operators: set[int] = set()
+        stages: set[int] = set()
+        to_do = [(source, stage)]
+        while to_do:
+            source, stage = to_do.pop()
+            while stage is not None and stage.number not in stages:
+                stages.add(stage.number)
+                stage = stage.parent
+            if source.operator not in operators:
+                operators.add(source.operator)
+                to_do += [(spec.origin, spec.stage) for spec in self.operators[source.operator].inputs]
+        return operators, stages
+
     def describe(self, location: Source | Target) -> str:
         """A port in words."""
         side = "output" if isinstance(location, Source) else "input"

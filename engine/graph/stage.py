@@ -29,10 +29,20 @@ class Fusable(Protocol):
         """
 
 
+class Rejects(Protocol):
+    """Who takes the rows that stateless operators fail at, so that the others go on."""
+
+    def takes(self, stage: "Stage") -> bool:
+        """Whether it takes what fails behind this stage; else the operator fails, and the run with it."""
+
+    def take(self, stage: "Stage", label: str, rows: Batch, errors: Sequence[Exception]) -> None:
+        """Take rows that came to the operators called `label`, the last of them this stage, each with its error."""
+
+
 class Stage:
     """A stateless operator: what it does, and the stage before it (None: it reads the output itself)."""
 
-    __slots__ = ("followers", "function", "name", "number", "origin", "parent", "region", "schema")
+    __slots__ = ("before", "followers", "function", "name", "number", "origin", "parent", "region", "rejects", "schema")
 
     def __init__(
         self,
@@ -43,6 +53,8 @@ class Stage:
         function: BatchFunction | Fusable,
         origin: Source,
         parent: "Stage | None",
+        before: Schema,
+        rejects: Rejects | None = None,
     ) -> None:
         self.number = number  # position in the graph's list
         self.region = region
@@ -51,6 +63,8 @@ class Stage:
         self.function = function
         self.origin = origin
         self.parent = parent
+        self.before = before  # the schema of what comes in
+        self.rejects = rejects
         self.followers = 0  # stages and inputs that read what this stage sends
         if parent is not None:
             parent.followers += 1

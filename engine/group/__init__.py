@@ -9,7 +9,13 @@ with later(__name__):
     from tokenring.engine.group.launcher import execute, launched
     from tokenring.engine.group.named import import_program, require_function_of, taken_by
     from tokenring.engine.group.processes import starting
-    from tokenring.engine.group.scratch import owned_name, remove_leftovers, scratch_folder
+    from tokenring.engine.group.scratch import (
+        group_folder,
+        make_group_folder,
+        owned_name,
+        remove_leftovers,
+        scratch_folder,
+    )
     from tokenring.engine.group.warm_up import warm_up
 
 __all__ = [
@@ -20,6 +26,8 @@ __all__ = [
     "execute",
     "import_program",
     "launched",
+    "group_folder",
+    "make_group_folder",
     "owned_name",
     "remove_leftovers",
     "require_function_of",

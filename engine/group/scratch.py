@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from tokenring.engine.errors import UsageError
 from tokenring.shm.memory import process_start_ticks
 
 _OURS = re.compile(r"\.?tokenring-[a-z]+-(\d+)-(\d+)-[0-9a-f]+")
@@ -77,6 +78,33 @@ def _locked_folder(parent: Path, kind: str) -> tuple[Path, int]:
         if os.fstat(lock).st_nlink:
             return folder, lock
         os.close(lock)
+
+
+def group_folder(kind: str) -> Path:
+    """The folder that the workers of this one's group share, if one of them has made it: see `make_group_folder`."""
+    launcher = os.getppid()
+    return Path(tempfile.gettempdir()) / f"tokenring-{kind}-{launcher}-{process_start_ticks(launcher)}-0"
+
+
+def make_group_folder(kind: str) -> int:
+    """Make the group's folder if it is not there; a descriptor, which keeps it from being taken for a dead group's as
+    long as it is open. Whoever removes the last file in it removes it. UsageError if somebody else has made it."""
+    folder = group_folder(kind)
+    remove_leftovers(folder.parent)
+    while True:
+        with suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+        try:
+            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except FileNotFoundError:  # another worker has just removed it
+            continue
+        found = os.fstat(lock)
+        if found.st_uid != os.geteuid() or found.st_mode & 0o077:
+            os.close(lock)
+            raise UsageError(f"{folder} is not a folder of this user alone (mode 0700); remove it")
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(lock, fcntl.LOCK_SH)
+        return lock
 
 
 def _is_locked(folder: str) -> bool:

@@ -10,8 +10,8 @@ import numpy as np
 from tokenring.engine import GraphError, Notify, Pipeline, Schema, SchemaError, Stream
 from tokenring.operators.collections.functions import ByFunction, Function
 from tokenring.operators.collections.joining import build_joining
-from tokenring.operators.collections.reduction import NO_TOTALS, Reduction, build_reducing, build_reducing_by
-from tokenring.operators.collections.sharing import View, Views, exporting
+from tokenring.operators.collections.reduction import NO_TOTALS, KeyFaults, Reduction, build_reducing, build_reducing_by
+from tokenring.operators.collections.sharing import Rejected, View, Views, exporting
 from tokenring.operators.collections.streams import schema_of_updates, schema_of_words, with_texts
 from tokenring.operators.collections.totals import table_of_rows, totals_of
 from tokenring.operators.collections.trace import Trace
@@ -119,7 +119,8 @@ class Arranged:
         builder = taken.sealed.operator(name, Notify.IF_TOKEN)
         builder.input(taken.sealed, Pipeline())
         sealed = builder.output(schema_of_words(data, self.trace.depth))
-        changes = ByFunction(name, function, self.schema, len(self.keys), schema)
+        faults = KeyFaults(name, self.schema.select(self.keys), sealed)
+        changes = ByFunction(name, function, self.schema, len(self.keys), schema, faults)
         build_reducing_by(builder, taken.trace, trace, data, changes)
         return Arranged(sealed, data, self.keys, trace, self._made)
 
@@ -136,7 +137,9 @@ class Arranged:
         views = scope.kept_by_worker(Views)
         for declared in (views, scope.kept(Views)):
             declared.require_new(name)
-        view = View(views, name, self.schema, self.keys, self.trace, history)
+        rejected = scope.kept(Rejected)
+        view = View(views, name, self.schema, self.keys, self.trace, rejected, history)
+        rejected.is_read_by(view, self.sealed)
         view.dataflow = scope.graph.name
         scope.kept(Views).add(view)
         self.sealed.sink(f"export {name}", exporting(view))
@@ -157,5 +160,6 @@ class Arranged:
         builder.input(taken.sealed, Pipeline())
         sealed = builder.output(schema_of_words(data, self.trace.depth))
         reduction = Reduction(what, most, totals, kinds_table(self.schema.kinds[len(self.keys) :]))
-        build_reducing(builder, name, taken.trace, trace, data, reduction)
+        faults = KeyFaults(name, self.schema.select(self.keys), sealed)
+        build_reducing(builder, taken.trace, trace, data, reduction, faults)
         return Arranged(sealed, data, self.keys, trace, self._made)

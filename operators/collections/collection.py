@@ -277,7 +277,8 @@ class Collection(Rows):
         if self.depth > 1:
             raise GraphError("changes are told outside of loops: leave() the loop first")
         named = {TIMES[0]: time, TIMES_ADDED: times}
-        return select(self.stream, **{named.get(each, each): col(each) for each in self.stream.schema.names})
+        told = {named.get(each, each): col(each) for each in self.stream.schema.names}
+        return self.rejected.is_handed_out(select(self.stream, **told))
 
     def to_upserts(
         self, key: str | Sequence[str], time: str = "time", deleted: str = "deleted", name: str = "to_upserts"
@@ -286,4 +287,4 @@ class Collection(Rows):
         more, which the column `deleted` says. UsageError (as OperatorError) for a key of several rows, naming it."""
         if self.depth > 1:
             raise GraphError("upserts are told outside of loops: leave() the loop first")
-        return to_upserts(self.arrange(key, f"{name}.arrange"), time, deleted, name)
+        return self.rejected.is_handed_out(to_upserts(self.arrange(key, f"{name}.arrange"), time, deleted, name))

@@ -9,7 +9,7 @@ import numpy as np
 
 from tokenring.engine import Batch, Schema
 from tokenring.engine.times import NestedTime, less_equal
-from tokenring.operators.collections.reduction import Asked, wrong_key
+from tokenring.operators.collections.reduction import Asked, KeyFaults
 from tokenring.operators.collections.trace import batch_of
 from tokenring.operators.collections.updates import NEGATIVE, Sealed
 from tokenring.operators.collections.words import Entering, key_in_words
@@ -19,10 +19,12 @@ Function = Callable[[Batch, np.ndarray], Mapping[str, Any] | Batch | None]
 
 class ByFunction:
     """What changes, by a function of a key's rows. data: the schema of rows, whose first columns are the key; made: of
-    what the function makes."""
+    what the function makes; faults: who hears of keys that it fails at."""
 
-    def __init__(self, name: str, function: Function, data: Schema, keys: int, made: Schema) -> None:
-        self._name, self._function, self._data, self._made = name, function, data, made
+    def __init__(
+        self, name: str, function: Function, data: Schema, keys: int, made: Schema, faults: KeyFaults
+    ) -> None:
+        self._name, self._function, self._data, self._made, self._faults = name, function, data, made, faults
         self._key = data.select(data.names[:keys])
         self._entering = Entering(name, made)
         kinds = data.kinds[keys:]
@@ -64,7 +66,9 @@ class ByFunction:
                     if bound not in known:
                         known.add(bound)
                         heappush(times, bound)
-            there = self._rows_at(asked.keys[:, number], rows, time)
+            there, error = self._rows_at(asked.keys[:, number], rows, time)
+            if error is not None or self._faults.are_there:
+                self._faults.tell(asked.keys[:, number], time, error)
             for when, words, count in made:
                 if less_equal(when, time):
                     there[words] -= count
@@ -73,15 +77,17 @@ class ByFunction:
                     made.append((time, words, count))
                     changes.append((*key, *words, *time, count))
 
-    def _rows_at(self, key: np.ndarray, rows: np.ndarray, time: NestedTime) -> Counter[tuple[int, ...]]:
-        """What the function makes of the rows that are there at a time, and how often."""
+    def _rows_at(
+        self, key: np.ndarray, rows: np.ndarray, time: NestedTime
+    ) -> tuple[Counter[tuple[int, ...]], Exception | None]:
+        """What the function makes of the rows that are there at a time, and how often; or why it makes nothing."""
         values = len(rows) - len(time) - 1
         is_there = (rows[values:-1] <= np.array(time)[:, None]).all(axis=0)
         net = Sealed.of(np.ascontiguousarray(rows[[*range(values), -1]][:, is_there])).words
         if (net[-1] < 0).any():
-            raise wrong_key(self._name, self._key, NEGATIVE, key, time)
+            return Counter(), self._faults.wrong(NEGATIVE, key, time)
         if not net.shape[1]:
-            return Counter()
+            return Counter(), None
         table = np.concatenate([np.repeat(key[:, None], net.shape[1], axis=1), net[:-1]])
         batch, times = batch_of(self._data, np.ascontiguousarray(table)), net[-1].copy()
         if not self._is_in_order:
@@ -90,15 +96,17 @@ class ByFunction:
         try:
             found = self._function(batch, times)
             if found is None:
-                return Counter()
+                return Counter(), None
             words = self._entering.table_of(found if isinstance(found, Batch) else Batch(self._made, found))
         except Exception as error:
             at = time if len(time) > 1 else time[0]
-            raise ValueError(
+            failed = ValueError(
                 f"operator {self._name!r}: the function failed for {key_in_words(self._key, key)} at {at}: "
                 f"{type(error).__name__}: {error}"
-            ) from error
-        return Counter([tuple(row) for row in words.T.tolist()])
+            )
+            failed.__cause__ = error
+            return Counter(), failed
+        return Counter([tuple(row) for row in words.T.tolist()]), None
 
     def _by_value(self, batch: Batch) -> np.ndarray:
         """The order of rows by what they hold, null last, and NaN before it."""

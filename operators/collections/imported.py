@@ -9,7 +9,7 @@ from tokenring.engine import COMPLETE, Batch, GraphError, OperatorContext, Outpu
 from tokenring.engine.times import NestedTime
 from tokenring.operators.collections.arranged import Arranged
 from tokenring.operators.collections.collection import Collection
-from tokenring.operators.collections.sharing import View, Views
+from tokenring.operators.collections.sharing import Rejected, View, Views, complaint
 from tokenring.operators.collections.streams import schema_of_words
 from tokenring.operators.collections.trace import Reader, Trace, batch_of
 from tokenring.operators.collections.updates import Spine, SpineSince
@@ -144,8 +144,14 @@ class _Imported(Arranged):
 class _Importing:
     """The source of an imported arrangement's stream on one worker."""
 
-    def __init__(self, view: View, trace: ImportedTrace, schema: Schema, dataflow: str) -> None:
+    operator = -1
+    """Its number in the graph."""
+
+    def __init__(
+        self, view: View, trace: ImportedTrace, schema: Schema, dataflow: str, rejected: Rejected
+    ) -> None:
         self.dataflow = dataflow
+        self._rejected = rejected
         self._view, self._trace, self._schema = view, trace, schema
         self._batches: list[tuple[int, Batch]] = []
         self._wake: Callable[[], None] = lambda: None
@@ -156,6 +162,9 @@ class _Importing:
         """Its constructor."""
         trace, view = self._trace, self._view
         there = [batch_of(self._schema, words) for words in trace.begin()]
+        lacking = view.lacking(trace.least)
+        if lacking and self.hands_out:  # to those who would not hear of it
+            raise complaint(view.name, trace.least, lacking)
         pieces, waiting = trace.pieces(), list[tuple[int, Batch]]()
         self._wake = context.activate
         view.enter(self)
@@ -193,6 +202,11 @@ class _Importing:
         """The time at which it was imported."""
         return self._trace.least
 
+    @property
+    def hands_out(self) -> bool:
+        """See Importer."""
+        return self._rejected.hands_out(("operator", self.operator))
+
     def bring(self, batches: Sequence[tuple[int, Batch]]) -> None:
         """What the other dataflow has sealed, and how far it is."""
         self._batches += batches
@@ -215,6 +229,9 @@ def import_arrangement(scope: Scope, name: str) -> Arranged:
         raise GraphError(f"{name!r} is imported in the root scope; collection().enter(loop) brings it into the loop")
     view = scope.kept_by_worker(Views)[name]
     trace, schema = ImportedTrace(view), schema_of_words(view.schema, 1)
-    importing = _Importing(view, trace, schema, scope.graph.name)
+    rejected = scope.kept(Rejected)
+    importing = _Importing(view, trace, schema, scope.graph.name, rejected)
     streams = scope.source(f"import {name}", (schema, schema, schema), importing.construct)
+    importing.operator = streams[0].source.operator
+    rejected.imports(streams[0], view)
     return _Imported(streams, view.schema, view.keys, trace)

@@ -20,12 +20,12 @@ from tokenring.engine.compiled import Compiled
 from tokenring.operators.collections import compiled
 from tokenring.operators.collections.arranging import send_sealed
 from tokenring.operators.collections.rights import Rights
+from tokenring.operators.collections.sharing import Rejected
 from tokenring.operators.collections.streams import schema_of_words
 from tokenring.operators.collections.trace import Reader, Trace
 from tokenring.operators.collections.updates import (
     DONE,
     NEGATIVE,
-    TIME,
     TOTAL_WORDS,
     Sealed,
     as_table,
@@ -71,33 +71,64 @@ Changes = Callable[[Asked], tuple[np.ndarray, np.ndarray]]
 coordinates, 1)."""
 
 
-def wrong_key(name: str, schema: Schema, status: int, words: np.ndarray, time: Sequence[int]) -> Exception:
-    """The error for a key, of this schema and these words, whose rows are not as they may be at a time."""
-    at = f"operator {name!r}: at {time[0] if len(time) == 1 else tuple(time)} {key_in_words(schema, words)} has"
-    if status == NEGATIVE:
-        return NegativeMultiplicityError(
-            f"{at} a row fewer times than not at all: more of it was taken away than was there; rows are taken away as "
-            f"they were added, at the same time or later"
-        )
-    return ValueError(f"{at} a sum beyond what its kind holds")
+class KeyFaults:
+    """Tells of keys that an operator can make nothing of: errors of the views that lack them. key: its schema; made:
+    what the operator sends."""
+
+    def __init__(self, name: str, key: Schema, made: Stream) -> None:
+        self._name, self._key = name, key
+        self._rejected, self._place = made.scope.kept(Rejected), ("operator", made.source.operator)
+
+    def tell(self, words: np.ndarray, time: Sequence[int], error: Exception | None) -> None:
+        """Nothing is made of a key's rows at a time, because of this error; or something, where there is none. Raises
+        the error if nobody would hear of it."""
+        if error is not None and not self._rejected.takes_at(self._place):
+            raise error
+        said = "" if error is None else f"{type(error).__name__}: {error}"
+        self._rejected.set_key(self._place, self._name, key_in_words(self._key, words), tuple(time), said)
+
+    def tell_all(self, faults: np.ndarray) -> bool:
+        """The same of int64 (faults; key, time, DONE or what is wrong); whether keys are looked at that had an error,
+        which are then to be told of whatever they are."""
+        keys = len(self._key)
+        for fault in faults:
+            time, status = fault[keys:-1].tolist(), int(fault[-1])
+            self.tell(fault[:keys], time, None if status == DONE else self.wrong(status, fault[:keys], time))
+        return self.are_there
+
+    @property
+    def are_there(self) -> bool:
+        """Whether there are keys that it had to tell of, and has not seen right since."""
+        return self._rejected.has_keys(self._place)
+
+    def wrong(self, status: int, words: np.ndarray, time: Sequence[int]) -> Exception:
+        """The error for a key of these words, whose rows are not as they may be at a time."""
+        when, key = time[0] if len(time) == 1 else tuple(time), key_in_words(self._key, words)
+        at = f"operator {self._name!r}: at {when} {key}"
+        if status == NEGATIVE:
+            return NegativeMultiplicityError(
+                f"{at} has a row fewer times than not at all: more of it was taken away than was there; rows are taken "
+                f"away as they were added, at the same time or later"
+            )
+        return ValueError(f"{at} has a sum beyond what its kind holds")
 
 
 def build_reducing(
-    builder: OperatorBuilder[Stream], name: str, source: Trace, target: Trace, data: Schema, reduction: Reduction
-) -> None:
+    builder: OperatorBuilder[Stream], source: Trace, target: Trace, data: Schema, reduction: Reduction,
+    faults: KeyFaults,
+) -> None:  # fmt: skip
     """Give an operator its code: it reads `source` and seals what it makes in `target`, of the same keys. data: the
     schema of that."""
     reader, own = source.read(), target.read_all()
     if builder.can_be_compiled:
-        wrong = partial(wrong_key, name, data.select(data.names[: source.keys]))
 
         def construct(context: OperatorContext) -> Compiled:
             readers = reader.number, own.number
-            return compiled.reducing(source.spine, target.spine, readers, source.keys, reduction, wrong)
+            return compiled.reducing(source.spine, target.spine, readers, source.keys, reduction, faults.tell_all)
 
         builder.build_compiled(construct)
     else:
-        changes = partial(_by_kernel, name, data.select(data.names[: source.keys]), source, target, reduction)
+        changes = partial(_by_kernel, source, target, reduction, faults)
         builder.build(_reducing(source, target, reader, own, data, changes))
 
 
@@ -153,18 +184,15 @@ def _reducing(
 
 
 def _by_kernel(
-    name: str, key: Schema, source: Trace, target: Trace, reduction: Reduction, asked_at: np.ndarray,
-    frontier: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """What changes by one of the reductions that kernels know. key: the schema of the key."""
-    depth = source.depth
-    state = np.zeros(TIME + depth + 1 + source.keys, np.int64)
-    changes, put_off = change_keys(
-        source.spine.words, source.spine.least, target.spine.words, source.keys, asked_at, *reduction, frontier, state
-    )
-    if state[TIME + depth] != DONE:
-        status, time = int(state[TIME + depth]), state[TIME : TIME + depth].tolist()
-        raise wrong_key(name, key, status, state[TIME + depth + 1 :], time)
+    source: Trace, target: Trace, reduction: Reduction, faults: KeyFaults, asked_at: np.ndarray, frontier: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """What changes by one of the reductions that kernels know."""
+    changes, put_off, wrong = change_keys(
+        source.spine.words, source.spine.least, target.spine.words, source.keys, asked_at, *reduction, frontier,
+        faults.are_there,
+    )  # fmt: skip
+    if wrong.shape[1]:
+        faults.tell_all(wrong.T)
     return changes, put_off
 
 

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from tokenring.engine import Batch, GraphError, Schema, SchemaError, Stream, UsageError
+from tokenring.operators.collections.sharing import Rejected
 from tokenring.operators.collections.streams import TIMES, TIMES_ADDED, later_by, mapped, schema_of_updates, with_nulls
 from tokenring.operators.durations import Span, span_of
 from tokenring.operators.expressions import Expression, col, greatest
@@ -21,6 +22,7 @@ class Rows:
 
     def __init__(self, stream: Stream, schema: Schema, is_net: bool = False) -> None:
         self.stream, self.schema, self.is_net = stream, schema, is_net
+        stream.rejects = self.rejected = stream.scope.kept(Rejected)
         self.depth: int = stream.scope.depth
 
     def filter(self, condition: Any) -> Self:

@@ -1,7 +1,6 @@
 """Totals of keys that are counts and sums alone, where times are totally ordered: kept by key, not arranged."""
 
 from collections.abc import Mapping
-from functools import partial
 
 import numpy as np
 
@@ -9,7 +8,7 @@ from tokenring.engine import Notify, OperatorContext, Schema, Stream
 from tokenring.engine.compiled import Compiled
 from tokenring.operators.collections import compiled
 from tokenring.operators.collections.arranging import spread_by_key
-from tokenring.operators.collections.reduction import wrong_key
+from tokenring.operators.collections.reduction import KeyFaults
 from tokenring.operators.collections.streams import schema_of_updates
 from tokenring.operators.collections.updates import FIRST_PART, HOW, PRESENT_PART, SUM_FLOAT, width_of
 from tokenring.operators.collections.words import Entering
@@ -27,16 +26,16 @@ def totaled(
         return None
     made = Schema.of({key: str(data.kind(key)) for key in keys} | dict(kinds))
     arriving = schema_of_updates(data, 1)
-    entering, key_schema = Entering(name, arriving), data.select(keys)
+    entering = Entering(name, arriving)
     ends = [max(row[FIRST_PART] + width_of(row[HOW]), row[PRESENT_PART] + 1) for row in summed.tolist()]
     width = max([1, *ends])  # part 0 counts rows
     builder = rows.operator(name, Notify.IF_TOKEN)
     spread_by_key(builder, rows, keys, arriving)
     changes = builder.output(schema_of_updates(made, 1))
+    faults = KeyFaults(name, data.select(keys), changes)
 
     def construct(context: OperatorContext) -> Compiled:
-        wrong = partial(wrong_key, name, key_schema)
-        return compiled.totaling(entering, len(keys), summed, totals, width, wrong)
+        return compiled.totaling(entering, len(keys), summed, totals, width, faults.tell_all)
 
     builder.build_compiled(construct, texts=True)
     return changes, made

@@ -1,21 +1,18 @@
 """Reducing in the inner loop, at times of one coordinate: how the output of keys changes, a part of a batch at once."""
 
-from collections.abc import Callable, Sequence
-
 import numpy as np
 
 from tokenring.engine import kernel
 from tokenring.engine.compiled import (
     AGAIN,
     DONE,
-    FAILED,
+    NEEDS_ROOM,
     Compiled,
     address_of,
     column_of,
     deallocate,
     drop,
     entry,
-    fail,
     frontier_at,
     retain,
     rows_of,
@@ -28,13 +25,21 @@ from tokenring.engine.compiled import (
     words_at,
 )
 from tokenring.operators.collections.compiled.blocks import Blocks, copy_of, merge_on
+from tokenring.operators.collections.compiled.faults import (
+    FAULT_COUNT,
+    FAULT_WORDS,
+    FAULTS,
+    TELLS_ALL,
+    Faults,
+    Tell,
+    fault_row,
+)
 from tokenring.operators.collections.updates import (
     DATA,
     LARGE,
     READ_SINCE,
     SPINE_WORDS,
     TAKEN,
-    TIME,
     TOTAL_WORDS,
     UPPER,
     Spine,
@@ -46,28 +51,28 @@ from tokenring.operators.collections.updates import (
     reader_of,
     seal_block,
 )
-from tokenring.operators.collections.updates import DONE as ALL_DONE
 from tokenring.operators.collections.words import KIND_WORDS
 from tokenring.operators.mechanisms import drop_first
 
 # Words of the state. SOURCE, TARGET: where the spines' words are; SOURCE_READER, TARGET_READER: who reads them. KEYS:
 # how many columns are keys. WHAT, MOST, TOTALS, TOTAL_COUNT, KINDS: as `change_keys` has it. WORK, ROWS, AT, HELD: what
 # is left to be looked at of a large batch: a block of keys and times, its rows, those that were looked at, its token.
-# WRONG: the address of KEYS words for the key of an error. LEAST: what earlier times of the source are taken for.
+# LEAST: what earlier times of the source are taken for.
 # GATHERED: the block of the changes of large batches whose keys follow each other, GATHERED_ROWS of them in order, in
-# room for GATHERED_ROOM; none of their keys is looked at before they are sealed.
+# room for GATHERED_ROOM; none of their keys is looked at before they are sealed. FAULTS_AT: where the words of faults
+# begin.
 (
     _FIRST, _SOURCE, _TARGET, _SOURCE_READER, _TARGET_READER, _KEYS, _WHAT, _MOST, _TOTALS, _TOTAL_COUNT, _KINDS, _WORK,
-    _ROWS, _AT, _HELD, _WRONG, _LEAST, _GATHERED, _GATHERED_ROWS, _GATHERED_ROOM,
+    _ROWS, _AT, _HELD, _LEAST, _GATHERED, _GATHERED_ROWS, _GATHERED_ROOM, _FAULTS_AT,
 ) = range(20)  # fmt: skip
-_WORDS = 20
+_WORDS = _FAULTS_AT + FAULT_WORDS
 _AT_ONCE = 1 << 13  # rows of a batch that are looked at in one run, and those of the same key
 _MOST_GATHERED = 1 << 20  # changes that are sealed at once: batches of a run each would be merged seven times more
 
 
 @kernel
 def _look_at(world, me, state, looked_at):  # type: ignore[no-untyped-def]
-    """Send, and keep, the changes at some keys' times, the rows of a table (keys and a time, rows): DONE or FAILED."""
+    """Send, and keep, the changes at some keys' times, the rows of a table (keys and a time, rows); note faults."""
     keys, rows = state[_KEYS], looked_at.shape[1]
     with_ones = np.empty((keys + 2, rows), np.int64)
     with_ones[: keys + 1] = looked_at
@@ -75,22 +80,21 @@ def _look_at(world, me, state, looked_at):  # type: ignore[no-untyped-def]
     source, target = words_at(state[_SOURCE], SPINE_WORDS), words_at(state[_TARGET], SPINE_WORDS)
     totals = table_at(state[_TOTALS], state[_TOTAL_COUNT], TOTAL_WORDS)
     kinds = table_at(state[_KINDS], source[DATA] - keys, KIND_WORDS)
-    frontier, found = np.empty((0, 1), np.int64), np.zeros(TIME + 2 + keys, np.int64)
-    changes, _ = change_keys(
-        source, state[_LEAST], target, keys, with_ones, state[_WHAT], state[_MOST], totals, kinds, frontier, found
-    )
-    if found[TIME + 1] != ALL_DONE:
-        words_at(state[_WRONG], keys)[:] = found[TIME + 2 :]
-        fail(world, me, -1, found[TIME + 1], found[TIME], 0)
-        return FAILED
+    changes, _, faults = change_keys(
+        source, state[_LEAST], target, keys, with_ones, state[_WHAT], state[_MOST], totals, kinds,
+        np.empty((0, 1), np.int64), state[_FAULTS_AT + TELLS_ALL],
+    )  # fmt: skip
+    for row in range(faults.shape[1]):
+        fault = fault_row(state, _FAULTS_AT)
+        for column in range(keys + 2):
+            fault[column] = faults[column, row]
     if changes.shape[1] == 0:
-        return DONE
+        return
     if state[_GATHERED_ROWS] > 0 or state[_ROWS] >= LARGE:
         _gather(world, me, state, changes)
-        return DONE
+        return
     address, rows = seal_block(changes)
     _send_and_keep(world, me, state, address, changes.shape, rows)
-    return DONE
 
 
 @kernel
@@ -200,12 +204,10 @@ def reduce(world, me):  # type: ignore[no-untyped-def]
             reader_of(source, state[_SOURCE_READER])[TAKEN] += 1
             _begin(world, me, state, message)
         if looked_at >= _AT_ONCE:
-            return AGAIN
+            return NEEDS_ROOM if state[_FAULTS_AT + FAULT_COUNT] > 0 else AGAIN
         some = _some(state)
         looked_at += some.shape[1]
-        status = _look_at(world, me, state, some)
-        if status != DONE:
-            return status
+        _look_at(world, me, state, some)
         if state[_AT] == state[_ROWS]:
             deallocate(state[_WORK])
             state[_WORK] = 0
@@ -217,25 +219,21 @@ def reduce(world, me):  # type: ignore[no-untyped-def]
     target[UPPER] = reader_of(source, state[_SOURCE_READER])[READ_SINCE] = frontier
     reader_of(target, state[_TARGET_READER])[READ_SINCE] = frontier
     merge_on(world, me, target)
-    return DONE
+    return NEEDS_ROOM if state[_FAULTS_AT + FAULT_COUNT] > 0 else DONE
 
 
 def reducing(
     source: Spine, target: Spine, readers: tuple[int, int], keys: int,
-    reduction: tuple[int, int, np.ndarray, np.ndarray], wrong: Callable[[int, np.ndarray, Sequence[int]], Exception],
+    reduction: tuple[int, int, np.ndarray, np.ndarray], tell: Tell,
 ) -> Compiled:  # fmt: skip
     """The operator. readers: its numbers as a reader of source and target; keys: how many columns are keys; reduction:
-    what is made of a key's rows; wrong: the error for a key, by what `reduce_keys` returned, its words and the time."""
+    what is made of a key's rows; tell: takes keys of whose rows nothing can be made."""
     what, most, totals, kinds = reduction
-    key = np.zeros(keys, np.int64)
     state = np.zeros(_WORDS, np.int64)
     state[_SOURCE], state[_TARGET] = address_of(source.words), address_of(target.words)
     state[_SOURCE_READER], state[_TARGET_READER], state[_KEYS] = *readers, keys
     state[_WHAT], state[_MOST], state[_TOTALS], state[_TOTAL_COUNT] = what, most, address_of(totals), len(totals)
-    state[_KINDS], state[_WRONG], state[_LEAST] = address_of(kinds), address_of(key), source.least
-
-    def explain(_: int, operands: tuple[int, int, int]) -> Exception:
-        return wrong(operands[0], key, operands[1:2])
-
-    owners = source, target, totals, kinds, key, Blocks(state, [_WORK, _GATHERED])
-    return Compiled(reduce, state, owners, explain=explain)
+    state[_KINDS], state[_LEAST] = address_of(kinds), source.least
+    faults = Faults(state, _FAULTS_AT, keys + 2, tell)
+    owners = source, target, totals, kinds, Blocks(state, [_WORK, _GATHERED, _FAULTS_AT + FAULTS])
+    return Compiled(reduce, state, owners, make_room=faults.tell)

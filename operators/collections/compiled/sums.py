@@ -6,17 +6,16 @@ from tokenring.engine import kernel
 from tokenring.engine.compiled import (
     AGAIN,
     DONE,
-    FAILED,
     NEEDS_ROOM,
     column_of,
     deallocate,
-    fail,
     new_message,
     send,
     shorten,
     table_at,
     words_at,
 )
+from tokenring.operators.collections.compiled.faults import FAULT_WORDS, fault_row
 from tokenring.operators.collections.compiled.pending import (
     COLUMNS,
     HELD,
@@ -61,16 +60,17 @@ from tokenring.operators.state import (
 # sums a key has, at SUMS_AT by slot; STAMPS: by slot, the number of the time of its last change, NUMBER the one that is
 # looked at; SCRATCH: room for BLOCK rows. DUE: the block of finished rows, in order of their times, DUE_ROWS of them
 # in room for DUE_ROOM; DUE_AT: where it goes on. TOUCHED: the block of the slots that change at the time, with what
-# they had before, TOUCHED_COUNT of them, of which SENT were sent. WRONG: the address of KEY_COUNT words for the key of
-# an error. LACKS_TEXTS: whether it is texts that have no room. TOUCHED_ROOM: of how many keys there is room in TOUCHED;
-# TOUCHED_TIME: the time at which they change. IS_EARLY: whether the due rows are of a time of which more may come, but
-# none of earlier ones: they are added as they come, and what they change is sent once the time is finished.
+# they had before, TOUCHED_COUNT of them, of which SENT were sent. LACKS_TEXTS: whether it is texts that have no room.
+# TOUCHED_ROOM: of how many keys there is room in TOUCHED; TOUCHED_TIME: the time at which they change. IS_EARLY:
+# whether the due rows are of a time of which more may come, but none of earlier ones: they are added as they come, and
+# what they change is sent once the time is finished. FAULTS_AT: where the words of faults begin.
 (
     KEY_COUNT, SUMMED_AT, SUMMED_COUNT, TOTALS, TOTAL_COUNT, WIDTH, SUMS_AT, STAMPS, SCRATCH, DUE, DUE_ROWS, DUE_AT,
-    TOUCHED, TOUCHED_COUNT, SENT, NUMBER, WRONG, LACKS_TEXTS,
+    TOUCHED, TOUCHED_COUNT, SENT, NUMBER, LACKS_TEXTS,
     DUE_ROOM, TOUCHED_ROOM, TOUCHED_TIME, IS_EARLY,
-) = range(PENDING_WORDS, PENDING_WORDS + 22)  # fmt: skip
-NUMBERS = PENDING_WORDS + 22
+) = range(PENDING_WORDS, PENDING_WORDS + 21)  # fmt: skip
+FAULTS_AT = PENDING_WORDS + 21
+NUMBERS = FAULTS_AT + FAULT_WORDS
 WORDS = NUMBERS + NUMBERS_WORDS
 BLOCK = 1 << 10
 _SLOTS, _FRESH, _FRESH_ROWS, _WANTED, SOURCES = range(5)  # rows of the scratch
@@ -218,7 +218,7 @@ def _write_row(state, message, at, slot, totals, time, times):  # type: ignore[n
 
 @kernel
 def _send_changes(world, me, state):  # type: ignore[no-untyped-def]
-    """Send how the totals of some keys change at the time of the rows that were added; what is wrong, or DONE."""
+    """Send how the totals of some keys change at the time of the rows that were added; note keys that have none."""
     keys, sums, touched = state[KEY_COUNT], _sums(state), _touched(state)
     totals = table_at(state[TOTALS], state[TOTAL_COUNT], TOTAL_WORDS)
     before, after = np.empty((len(totals) + 1, 1), np.int64), np.empty((len(totals) + 1, 1), np.int64)
@@ -228,17 +228,17 @@ def _send_changes(world, me, state):  # type: ignore[no-untyped-def]
     gone, left = np.empty(stop - state[SENT], np.int64), 0
     for at in range(state[SENT], stop):
         slot = touched[at, 0]
-        was, _ = totals_of_sums(touched[at, 1:], totals, before)
-        there, wrong = totals_of_sums(sums[slot], totals, after)
-        if wrong != ALL_DONE:
+        was, was_wrong = totals_of_sums(touched[at, 1:], totals, before)
+        there, is_wrong = totals_of_sums(sums[slot], totals, after)
+        if is_wrong != was_wrong:
+            fault = fault_row(state, FAULTS_AT)
             for column in range(keys):
-                words_at(state[WRONG], keys)[column] = key_column(state, NUMBERS, column)[slot]
-            fail(world, me, -1, wrong, time, 0)
-            return FAILED
+                fault[column] = key_column(state, NUMBERS, column)[slot]
+            fault[keys], fault[keys + 1] = time, is_wrong
         is_same = was == there
         for total in range(len(totals)):
             is_same &= before[total, 0] == after[total, 0]
-        if there == 0:
+        if there == 0 and is_wrong == ALL_DONE:
             gone[left] = slot
             left += 1
         if is_same or was + there == 0:
@@ -254,7 +254,6 @@ def _send_changes(world, me, state):  # type: ignore[no-untyped-def]
         send(world, me, state[HELD], message, time)
     forget_slots(state, NUMBERS, gone[:left])
     state[SENT] = stop
-    return DONE
 
 
 @kernel
@@ -278,8 +277,7 @@ def go_on_with_due(world, me, state):  # type: ignore[no-untyped-def]
             done += _MOST_SENT
             if done > _AT_ONCE:
                 return AGAIN
-            if _send_changes(world, me, state) != DONE:
-                return FAILED
+            _send_changes(world, me, state)
         state[TOUCHED_COUNT] = state[SENT] = 0
         state[NUMBER] += 1
     if state[IS_EARLY]:

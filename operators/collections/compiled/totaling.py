@@ -4,13 +4,12 @@ Times are totally ordered, so what was said before needs no looking up: the sums
 costs the same however many rows the key has, or had.
 """
 
-from collections.abc import Callable, Sequence
-
 import numpy as np
 
 from tokenring.engine import Schema, kernel
 from tokenring.engine.compiled import DONE, NEEDS_ROOM, Compiled, address_of, entry, frontier_at, state_of
 from tokenring.operators.collections.compiled.blocks import Blocks
+from tokenring.operators.collections.compiled.faults import FAULT_COUNT, FAULTS, Faults, Tell
 from tokenring.operators.collections.compiled.pending import (
     LEAST,
     PENDING,
@@ -26,6 +25,7 @@ from tokenring.operators.collections.compiled.sums import (
     DUE,
     DUE_ROOM,
     DUE_ROWS,
+    FAULTS_AT,
     IS_EARLY,
     KEY_COUNT,
     LACKS_TEXTS,
@@ -43,7 +43,6 @@ from tokenring.operators.collections.compiled.sums import (
     TOUCHED_TIME,
     WIDTH,
     WORDS,
-    WRONG,
     begin,
     begin_due,
     go_on_with_due,
@@ -85,20 +84,21 @@ def total(world, me):  # type: ignore[no-untyped-def]
             elif can_be_early(state, frontier):
                 begin_early(state)
             else:
-                return DONE
+                return NEEDS_ROOM if state[FAULTS_AT + FAULT_COUNT] > 0 else DONE
         status = go_on_with_due(world, me, state)
         if status != DONE:
-            return status
+            return NEEDS_ROOM if state[FAULTS_AT + FAULT_COUNT] > 0 else status
         if state[TOUCHED_COUNT] == 0:
             hold_least(world, me, state)
 
 
 class _Room:
-    """Keys and sums of one worker, which grow."""
+    """Keys and sums of one worker, which grow; and what they failed at."""
 
-    def __init__(self, state: np.ndarray, keys: int, width: int, entering: Entering) -> None:
+    def __init__(self, state: np.ndarray, keys: int, width: int, entering: Entering, tell: Tell) -> None:
         names = [f"key{column}" for column in range(keys)]
         self._state, self._entering = state, entering
+        self._faults = Faults(state, FAULTS_AT, keys + 2, tell)
         self._keys = Keys(Schema.of(dict.fromkeys(names, "int64")), names)
         self._sums = np.zeros((self._keys.capacity, width), np.int64)
         self._stamps = np.zeros(self._keys.capacity, np.int64)
@@ -109,7 +109,10 @@ class _Room:
         self._state[SUMS_AT], self._state[STAMPS] = address_of(self._sums), address_of(self._stamps)
 
     def make(self) -> None:
-        """Let there be more room, for texts or for keys, where there was none."""
+        """Tell of faults; or let there be more room, for texts or for keys, where there was none."""
+        if self._faults.are_noted:
+            self._faults.tell()
+            return
         if self._state[LACKS_TEXTS]:
             self._entering.make_room()
             return
@@ -121,22 +124,17 @@ class _Room:
 
 
 def totaling(
-    entering: Entering, keys: int, summed: np.ndarray, totals: np.ndarray, width: int,
-    wrong: Callable[[int, np.ndarray, Sequence[int]], Exception],
-) -> Compiled:  # fmt: skip
+    entering: Entering, keys: int, summed: np.ndarray, totals: np.ndarray, width: int, tell: Tell
+) -> Compiled:
     """The operator. entering: makes tables of messages; keys: how many columns are keys, the first ones; summed,
-    totals: what is summed, and made of it; width: how many sums a key has; wrong: the error for a key, by what is
-    wrong, its words and the time."""
-    key, scratch = np.zeros(keys, np.int64), np.zeros(SOURCES * BLOCK + keys * SOURCE_WORDS, np.int64)
+    totals: what is summed, and made of it; width: how many sums a key has; tell: takes keys that have no totals, where
+    they had some, and those that have some again."""
+    scratch = np.zeros(SOURCES * BLOCK + keys * SOURCE_WORDS, np.int64)
     state = np.zeros(WORDS, np.int64)
     owners = begin_pending(state, entering)
-    state[KEY_COUNT], state[WIDTH], state[WRONG], state[SCRATCH] = keys, width, address_of(key), address_of(scratch)
+    state[KEY_COUNT], state[WIDTH], state[SCRATCH] = keys, width, address_of(scratch)
     state[SUMMED_AT], state[SUMMED_COUNT] = address_of(summed), len(summed)
     state[TOTALS], state[TOTAL_COUNT] = address_of(totals), len(totals)
-    room = _Room(state, keys, width, entering)
-    blocks = Blocks(state, [PENDING, DUE, TOUCHED])
-
-    def explain(_: int, operands: tuple[int, int, int]) -> Exception:
-        return wrong(operands[0], key, operands[1:2])
-
-    return Compiled(total, state, (*owners, key, scratch, summed, totals, room, blocks), room.make, explain)
+    room = _Room(state, keys, width, entering, tell)
+    blocks = Blocks(state, [PENDING, DUE, TOUCHED, FAULTS_AT + FAULTS])
+    return Compiled(total, state, (*owners, scratch, summed, totals, room, blocks), room.make)

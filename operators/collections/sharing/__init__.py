@@ -6,6 +6,21 @@ with later(__name__):
     from tokenring.operators.collections.sharing.answering import Listing, Query
     from tokenring.operators.collections.sharing.asking import Answer, Shared, query, views_of
     from tokenring.operators.collections.sharing.exporting import exporting
+    from tokenring.operators.collections.sharing.rejected import Rejected, complaint
     from tokenring.operators.collections.sharing.view import Kept, Trace, View, Views
 
-__all__ = ["Answer", "Kept", "Listing", "Query", "Shared", "Trace", "View", "Views", "exporting", "query", "views_of"]
+__all__ = [
+    "Answer",
+    "Kept",
+    "Listing",
+    "Query",
+    "Rejected",
+    "Shared",
+    "Trace",
+    "View",
+    "Views",
+    "complaint",
+    "exporting",
+    "query",
+    "views_of",
+]

@@ -10,7 +10,7 @@ def exporting(view: View) -> Callable[[OperatorContext], Callable[[InputPort], N
     """The operator's constructor: a sink of the arrangement's stream that is told of every frontier."""
 
     def construct(context: OperatorContext) -> Callable[[InputPort], None]:
-        view.begin()
+        view.begin(context)
         context.inspectable(lambda: view.facts)
         context.when_released(view.end)
         return view.take

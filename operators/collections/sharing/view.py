@@ -1,10 +1,22 @@
 """An arrangement under a name, as one worker has it: what can be asked of it, and who reads it."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tokenring.engine import COMPLETE, Batch, GraphError, InputPort, ReadTimeError, Schema, TokenRef, did_you_mean
+from tokenring.engine import (
+    COMPLETE,
+    Batch,
+    GraphError,
+    InputPort,
+    OperatorContext,
+    ReadTimeError,
+    Schema,
+    TokenRef,
+    did_you_mean,
+)
 from tokenring.operators.collections.sharing.reading import latest_of, rows_at
+from tokenring.operators.collections.sharing.rejected import Fault, Rejected, complaint, table_of
 from tokenring.operators.collections.updates import Spine
 
 if TYPE_CHECKING:
@@ -47,6 +59,8 @@ class Importer(Protocol):
     """Another dataflow that reads a view."""
 
     dataflow: str
+    hands_out: bool
+    """Whether what comes of it leaves the collections, for those who would not hear of rows that are missing."""
 
     @property
     def least(self) -> int:
@@ -116,8 +130,9 @@ class View:
     """
 
     def __init__(
-        self, views: Views, name: str, schema: Schema, keys: tuple[str, ...], trace: Trace, history: int
-    ) -> None:
+        self, views: Views, name: str, schema: Schema, keys: tuple[str, ...], trace: Trace, rejected: Rejected,
+        history: int,
+    ) -> None:  # fmt: skip
         self.name, self.schema, self.keys = name, schema, keys
         self.history = history
         """How much of the past can be read, beside the latest finished time."""
@@ -128,6 +143,7 @@ class View:
         self.trace = trace
         self.importers: list[Importer] = []
         self._kept: list[Kept] = []
+        self._rejected = rejected
         self._reader = trace.read()
         self._views = views
         self._is_over = False
@@ -155,9 +171,10 @@ class View:
         for importer in self.importers:
             importer.bring(batches)
 
-    def begin(self) -> None:
-        """Its dataflow runs."""
+    def begin(self, context: OperatorContext) -> None:
+        """Its dataflow runs on this worker."""
         self._views.add(self)
+        self._rejected.begin(context)
 
     # Read
 
@@ -166,11 +183,27 @@ class View:
         columns, and in the column `times` how often each row is there. key: only those of this key (a tuple for several
         columns; None is null), all if none is said.
 
-        ReadTimeError for a time that is not finished, or no longer known; NegativeMultiplicityError where a row was
-        removed more often than it was added. Each key is on one worker: to have all of them, ask every worker, at one
-        time.
+        ReadTimeError for a time that is not finished, or no longer known; RejectedRowsError where operators failed at
+        rows that are there at the time: see `errors`; NegativeMultiplicityError where a row was removed more often than
+        it was added. Each key is on one worker: to have all of them, ask every worker, at one time.
         """
-        return rows_at(self.name, self.schema, self.keys, self.trace.spine, self.readable(time), key, times)
+        time = self.readable(time)
+        lacking = self.lacking(time)
+        if lacking:
+            raise complaint(self.name, time, lacking)
+        return rows_at(self.name, self.schema, self.keys, self.trace.spine, time, key, times)
+
+    def errors(self, time: int | None = None) -> "pa.Table":
+        """What operators, on all workers, failed at of the rows that are there at a time, the latest finished one if
+        none is said: the columns operator, row (or key, as text), error, and in `times` how often. Each is gone once
+        its row is removed."""
+        import pyarrow as pa
+
+        return pa.table(table_of(self.lacking(self.readable(time))))
+
+    def lacking(self, time: int) -> Counter[Fault]:
+        """The same of a time, whether it can be read or not."""
+        return self._rejected.lacking(self, time)
 
     @property
     def latest(self) -> int:
@@ -230,6 +263,7 @@ class View:
         if self._is_over and not self.importers and not self._kept:
             self.trace.leave(self._reader)
             self._views.remove(self)
+            self._rejected.forget(self)
 
     @property
     def facts(self) -> Mapping[str, Any]:

@@ -61,7 +61,6 @@ with later(__name__):
         LATER,
         MADE,
         PARTS,
-        TIME,
         TOTALS,
         change_keys,
     )
@@ -114,7 +113,6 @@ __all__ = [
     "Spine",
     "SpineSince",
     "TAKEN",
-    "TIME",
     "TOTALS",
     "TOTAL_WORDS",
     "UNDER_WAY",

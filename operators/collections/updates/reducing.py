@@ -27,9 +27,10 @@ from tokenring.operators.collections.words import by_value
 # What is made of the rows of a key: one row of totals; each row that is there, once; its first rows; one row of totals
 # whose parts (see `to_parts`) are what is there.
 TOTALS, EACH, FIRST, PARTS = range(4)
-# Words that a call leaves behind: the key it goes on with, the rows made, the times put off; the time at which a key is
-# not as it may be.
-KEY, MADE, LATER, TIME = range(4)
+# Words that a call leaves behind: the key it goes on with, the rows made, the times put off, the faults. Before it:
+# whether all keys are told of as faults are, those that are as they may be, too.
+KEY, MADE, LATER, FAULTS, TELLS_ALL = range(5)
+STATE_WORDS = 5
 
 
 @kernel
@@ -91,8 +92,8 @@ def _order_of_key(rows, start, stop, values, what, is_downwards, kinds, room):  
 
 @kernel
 def _reduce_keys(  # type: ignore[no-untyped-def]
-    rows, bounds, before, before_bounds, times, time_bounds, what, most, totals, kinds, frontier, made, later, state,
-    changes, net, some, waiting, bound, order_room, sums,
+    rows, bounds, before, before_bounds, times, time_bounds, what, most, totals, kinds, frontier, made, later, faults,
+    state, changes, net, some, waiting, bound, order_room, sums,
 ):  # fmt: skip
     """`reduce_keys`, with room for what one key takes, most of the time: it grows."""
     depth = times.shape[1]
@@ -113,7 +114,7 @@ def _reduce_keys(  # type: ignore[no-untyped-def]
                 some[count, coordinate] = times[at, coordinate]
             count += 1
         order, order_room = _order_of_key(rows, start, stop, values, what, most < 0, kinds, order_room)
-        begun = state[MADE]
+        begun, told = state[MADE], state[FAULTS]
         number = 0
         while number < count:
             if depth > 1:
@@ -138,15 +139,22 @@ def _reduce_keys(  # type: ignore[no-untyped-def]
                 there, wrong = totals_of_rows(rows, order, values, time, totals, kinds, changes, sums)
             else:
                 there, wrong = rows_there(rows, order, values, time, most, changes)
-            if wrong != DONE:
+            if wrong != DONE or state[TELLS_ALL] or state[FAULTS] > told:
+                if state[FAULTS] == faults.shape[1]:
+                    state[MADE], state[FAULTS] = begun, told
+                    return NO_ROOM
+                faults[0, state[FAULTS]] = key
                 for at in range(depth):
-                    state[TIME + at] = time[at]
-                return wrong
+                    faults[1 + at, state[FAULTS]] = time[at]
+                faults[1 + depth, state[FAULTS]] = wrong
+                state[FAULTS] += 1
+            if wrong != DONE:
+                there = 0
             there = _take_back(before, first, last, 0, outputs, time, changes, there)
             there = _take_back(made, begun, state[MADE], 1, outputs, time, changes, there)
             there = _added_up(changes, there, outputs, net) if there > 0 else 0
             if state[MADE] + there > made.shape[1]:
-                state[MADE] = begun
+                state[MADE], state[FAULTS] = begun, told
                 return NO_ROOM
             for row in range(there):
                 at = state[MADE] + row
@@ -159,7 +167,7 @@ def _reduce_keys(  # type: ignore[no-untyped-def]
             state[MADE] += there
             number += 1
         if state[LATER] + waits > later.shape[1]:
-            state[MADE] = begun
+            state[MADE], state[FAULTS] = begun, told
             return NO_ROOM
         for at in range(waits):
             later[0, state[LATER]] = key
@@ -170,14 +178,19 @@ def _reduce_keys(  # type: ignore[no-untyped-def]
     return DONE
 
 
-@kernel(int64(TABLE, WORDS, TABLE, WORDS, TABLE, WORDS, int64, int64, TABLE, TABLE, TABLE, TABLE, TABLE, WORDS))
+@kernel(
+    int64(TABLE, WORDS, TABLE, WORDS, TABLE, WORDS, int64, int64, TABLE, TABLE, TABLE, TABLE, TABLE, TABLE, WORDS)
+)
 def reduce_keys(  # type: ignore[no-untyped-def]
-    rows, bounds, before, before_bounds, times, time_bounds, what, most, totals, kinds, frontier, made, later, state
-):
+    rows, bounds, before, before_bounds, times, time_bounds, what, most, totals, kinds, frontier, made, later, faults,
+    state,
+):  # fmt: skip
     """For each key, from key state[KEY] on, the changes of its output: written behind state[MADE] rows of `made`
-    (number of the key, output words, time, multiplicity); and the times that are not finished, behind state[LATER] rows
-    of `later` (number of the key, time). Returns DONE, or why it stopped at key state[KEY]; if it is not as it may be,
-    at the time that stands from state[TIME] on.
+    (number of the key, output words, time, multiplicity); the times that are not finished, behind state[LATER] rows
+    of `later` (number of the key, time); and where its rows are not as they may be, and so nothing is made of them,
+    behind state[FAULTS] rows of `faults` (number of the key, time, what is wrong), and where the key is looked at
+    after that, DONE or not; with state[TELLS_ALL] everywhere.
+    Returns DONE, or NO_ROOM if it stopped at key state[KEY].
 
     rows: all updates of the keys (values, time, multiplicity), those of key i at bounds[i]..bounds[i + 1]; before: the
     same of their output so far; times: (times, coordinates), at which each key is to be looked at, rising, those of key
@@ -193,8 +206,8 @@ def reduce_keys(  # type: ignore[no-untyped-def]
     status = _reduce_keys(
         lent_table(rows), lent_words(bounds), lent_table(before), lent_words(before_bounds), lent_table(times),
         lent_words(time_bounds), what, most, lent_table(totals), lent_table(kinds), lent_table(frontier),
-        lent_table(made), lent_table(later), lent_words(state), lent_table(changes), lent_table(net), lent_table(some),
-        lent_table(waiting), lent_words(bound), lent_words(order), lent_words(sums),
+        lent_table(made), lent_table(later), lent_table(faults), lent_words(state), lent_table(changes),
+        lent_table(net), lent_table(some), lent_table(waiting), lent_words(bound), lent_words(order), lent_words(sums),
     )  # fmt: skip
     kept = len(changes) + len(net) + len(some) + len(waiting)  # they are there until here
     kept += len(bound) + len(order) + len(sums)
@@ -212,14 +225,13 @@ def _with_keys(asked, rows, target):  # type: ignore[no-untyped-def]
             target[keys + column - 1, row] = rows[column, row]
 
 
-@kernel(tuple_of(TABLE, 2)(WORDS, int64, WORDS, int64, TABLE, int64, int64, TABLE, TABLE, TABLE, WORDS))
+@kernel(tuple_of(TABLE, 3)(WORDS, int64, WORDS, int64, TABLE, int64, int64, TABLE, TABLE, TABLE, int64))
 def change_keys(  # type: ignore[no-untyped-def]
-    source, least, target, keys, asked_at, what, most, totals, kinds, frontier, state
+    source, least, target, keys, asked_at, what, most, totals, kinds, frontier, tells_all
 ):
     """How the output of keys changes, `target`'s rows, by what `source` has now, as `reduce_keys` finds it: updates
-    (keys, values, time, multiplicity), and the times that are not finished (keys, time, 1). asked_at: these keys and
-    times, in any order, the same; least: as `rows_of_keys` has it. state: (TIME + coordinates + 1 + keys,), zeros:
-    behind the time stands DONE, or what is wrong there, and then the key at which it is.
+    (keys, values, time, multiplicity), the times that are not finished (keys, time, 1), and what is wrong where (keys,
+    time, DONE or why). asked_at: these keys and times, in any order, the same; least: as `rows_of_keys` has it.
     """
     depth = len(asked_at) - keys - 1
     table = np.empty_like(asked_at)
@@ -233,23 +245,26 @@ def change_keys(  # type: ignore[no-untyped-def]
     here, bounds = rows_of_keys(source, least, ALL, keys, asked, number)
     before, before_bounds = rows_of_keys(target, 0, ALL, keys, asked, number)
     made, later = np.empty((1 + len(before), 2 * rows + 16), np.int64), np.empty((1 + depth, rows + 16), np.int64)
+    faults, state = np.empty((2 + depth, 1 + rows * tells_all), np.int64), np.zeros(STATE_WORDS, np.int64)
+    state[TELLS_ALL] = tells_all
     while True:
         status = reduce_keys(
             here, bounds, before, before_bounds, times, time_bounds[: number + 1], what, most, totals, kinds, frontier,
-            made, later, state,
+            made, later, faults, state,
         )  # fmt: skip
         if status != NO_ROOM:
             break
         more = np.empty((len(made), 2 * made.shape[1]), np.int64)
         more_later = np.empty((1 + depth, 2 * later.shape[1]), np.int64)
+        more_faults = np.empty((2 + depth, 2 * faults.shape[1]), np.int64)
         more[:, : made.shape[1]], more_later[:, : later.shape[1]] = made, later
-        made, later = more, more_later
-    state[TIME + depth] = status
-    if status != DONE:
-        state[TIME + depth + 1 : TIME + depth + 1 + keys] = asked[:, state[KEY]]
+        more_faults[:, : faults.shape[1]] = faults
+        made, later, faults = more, more_later, more_faults
     changes = np.empty((keys + len(before), state[MADE]), np.int64)
     put_off = np.empty((keys + depth + 1, state[LATER]), np.int64)
+    wrong = np.empty((keys + depth + 1, state[FAULTS]), np.int64)
     _with_keys(asked, made, changes)
     _with_keys(asked, later, put_off[: keys + depth])
     put_off[keys + depth] = 1
-    return changes, put_off
+    _with_keys(asked, faults, wrong)
+    return changes, put_off, wrong

@@ -15,7 +15,6 @@ from tokenring.operators.collections.updates import (
     DONE,
     EACH,
     READ_SINCE,
-    TIME,
     TOTAL_WORDS,
     Sealed,
     Spine,
@@ -213,12 +212,11 @@ def test_of_the_times_at_which_a_key_is_to_be_looked_at_the_least_wait() -> None
             spine.add(np.array(words, np.int64))
     source.add(np.array([[key], [value], [1], [0], [1]], np.int64))
     asked = np.array([[key, key], [1, 1], [0, 3], [1, 1]], np.int64)  # at (1, 0), and at (1, 3), which is not finished
-    state = np.zeros(TIME + depth + 1 + 1, np.int64)
-    changes, later = change_keys(
+    changes, later, faults = change_keys(
         source.words, 0, target.words, 1, asked, EACH, 0, np.zeros((0, TOTAL_WORDS), np.int64),
-        np.zeros((1, 4), np.int64), np.array([[1, 2], [2, 0]], np.int64), state,
+        np.zeros((1, 4), np.int64), np.array([[1, 2], [2, 0]], np.int64), True,
     )  # fmt: skip
-    assert state[TIME + depth] == DONE
+    assert faults.T.tolist() == [[key, 1, 0, DONE], [key, 1, 1, DONE]]
     # at (1, 0) the row is there twice, once is said; at (1, 1) it came anew where the others say that it went
     assert changes.T.tolist() == [[key, value, 1, 1, 1]]
     assert later.T.tolist() == [[key, 1, 2, 1]]  # at (1, 2) all later ones are found again

@@ -1,0 +1,171 @@
+"""A stateless operator that goes on without the rows it fails at, which somebody else takes."""
+
+import ctypes
+from functools import partial
+from weakref import ref
+
+import numpy as np
+
+from tokenring.engine.columns import Batch, Schema
+from tokenring.engine.errors import GroupStopped, MemoryBudgetError, SchemaError
+from tokenring.engine.graph import BatchFunction, CompiledStage, Rejects, Stage, stage_of
+from tokenring.engine.native import (
+    STAGE_MESSAGE,
+    STAGE_ROW,
+    STAGE_WORDS,
+    addresses_of,
+    array_at,
+    bare_message,
+    claim,
+    give_keys,
+    keys_of,
+    rows_of,
+    world_at,
+)
+from tokenring.engine.texts import heap_of_words
+from tokenring.shm.errors import BrokenInvariant
+from tokenring.shm.kernels import address_of, entry, kernel, words_at
+from tokenring.shm.memory import call_at
+
+_NEVER_A_ROWS = (SchemaError, GroupStopped, BrokenInvariant, MemoryError, MemoryBudgetError)
+"""Errors that are not about some row: a function that makes other columns than it said, no memory, the group's end."""
+
+# Words: what fails, and its state; the function to be called then, how many columns come in; for Python, how many rows
+# the message has, and the addresses of its columns; where it leaves the rows that are good, and how many these are.
+_LOGIC, _STATE, _PYTHON, _WIDTH, _ROWS, _COLUMNS, _GOOD, _GOOD_COUNT = range(STAGE_WORDS, STAGE_WORDS + 8)
+_WORDS = STAGE_WORDS + 8
+_FAILED, _NOT_TAKEN, _TAKEN = range(3)
+_CALLED = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+
+
+@kernel
+def _some(words, column, good):  # type: ignore[no-untyped-def]
+    """The address of these rows of a column, one after the other."""
+    made = claim(words, 8 * len(good))
+    target = words_at(made, len(good))
+    for i in range(len(good)):
+        target[i] = column[good[i]]
+    return made
+
+
+@entry
+def sift(world, state):  # type: ignore[no-untyped-def]
+    """What the stage makes of a message, or of the rows of it that it does not fail at."""
+    own, words = words_at(state, _WORDS), world_at(world)
+    message = own[STAGE_MESSAGE]
+    stage = words_at(own[_STATE], STAGE_WORDS)
+    stage[STAGE_MESSAGE] = message
+    made = call_at(own[_LOGIC], world, own[_STATE])
+    if made >= 0:  # RAISED, too
+        return made
+    own[STAGE_ROW] = stage[STAGE_ROW]
+    rows, columns = rows_of(message), addresses_of(message)
+    own[_ROWS], own[_COLUMNS] = rows, columns.ctypes.data
+    answer = call_at(own[_PYTHON], world, 0)
+    if answer != _TAKEN:
+        return made
+    good = words_at(own[_GOOD], own[_GOOD_COUNT])
+    if len(good) == 0:
+        return 0
+    left = bare_message(words, own[_WIDTH], len(good))
+    target = addresses_of(left)
+    for column in range(own[_WIDTH]):
+        target[column] = _some(words, words_at(columns[column], rows), good)
+    keys = keys_of(message)
+    give_keys(left, keys if keys == 0 else _some(words, words_at(keys, rows), good))
+    stage[STAGE_MESSAGE] = left
+    made = call_at(own[_LOGIC], world, own[_STATE])
+    own[STAGE_ROW] = stage[STAGE_ROW]
+    return made
+
+
+class Sifted:
+    """A function of batches that goes on without the rows that it fails at: found by halving the batch, and handed to
+    who takes them. What is not about some row is raised, and so is everything where nobody takes it."""
+
+    def __init__(self, function: BatchFunction, rejects: Rejects, stage: Stage, label: str, before: Schema) -> None:
+        """stage: the last of those that the function does; label: their name; before: the schema of what comes in."""
+        self._function, self._rejects, self._stage, self._label = function, rejects, stage, label
+        self._before = before
+        self._error: Exception | None = None
+        self._good: np.ndarray = np.zeros(0, np.int64)
+        self._state: np.ndarray = np.zeros(_WORDS, np.int64)
+
+    def __call__(self, batch: Batch) -> Batch | None:
+        try:
+            return self._function(batch)
+        except _NEVER_A_ROWS:
+            raise
+        except Exception:
+            if not self._rejects.takes(self._stage):
+                raise
+            good = batch.take(self._sift(batch))
+        return self._function(good) if good.rows else None
+
+    def _sift(self, batch: Batch) -> np.ndarray:
+        """Hand the rows that the function fails at to who takes them; the numbers of the others."""
+        bad: list[int] = []
+        errors: list[Exception] = []
+        parts = [(0, batch.rows)]
+        while parts:
+            start, stop = parts.pop()
+            try:
+                self._function(batch.take(np.arange(start, stop)))
+            except _NEVER_A_ROWS:
+                raise
+            except Exception as error:
+                if stop - start == 1:
+                    bad.append(start)
+                    errors.append(error)
+                else:
+                    middle = (start + stop) // 2
+                    parts += [(middle, stop), (start, middle)]
+        self._rejects.take(self._stage, self._label, batch.take(np.array(bad, np.int64)), errors)
+        return np.delete(np.arange(batch.rows), bad)
+
+    def compiled_stage(self) -> CompiledStage | None:
+        """The same in the worker's inner loop."""
+        stage = stage_of(self._function)
+        if stage is None:
+            return None
+        self._called = _CALLED(partial(_answer, ref(self)))
+        state = self._state
+        state[_LOGIC], state[_STATE], state[_WIDTH] = stage.logic.address, address_of(stage.state), len(self._before)
+        state[_PYTHON] = ctypes.cast(self._called, ctypes.c_void_p).value or 0
+        explain = partial(self._explained, stage)
+        return CompiledStage(sift, state, (stage, self), explain, stage.has_texts)
+
+    def _explained(self, stage: CompiledStage, number: int, row: int) -> Exception:
+        if self._error is not None:
+            return self._error
+        assert stage.explain is not None, "a stage that fails says why"
+        return stage.explain(number, row)
+
+    def answer(self) -> int:
+        """Do what the stage asks for."""
+        if not self._rejects.takes(self._stage):
+            return _NOT_TAKEN
+        try:
+            self._good = self._sift(self._rows())
+        except Exception as error:
+            self._error = error
+            return _FAILED
+        self._state[_GOOD], self._state[_GOOD_COUNT] = address_of(self._good), len(self._good)
+        return _TAKEN
+
+    def _rows(self) -> Batch:
+        """The message."""
+        rows, columns, heaps = int(self._state[_ROWS]), [], []
+        addresses = array_at(int(self._state[_COLUMNS]), len(self._before))
+        for address, kind, dtype in zip(addresses.tolist(), self._before.kinds, self._before.dtypes, strict=True):
+            words = array_at(address, rows)
+            words.flags.writeable = False
+            columns.append(words.view(dtype))
+            heaps.append(heap_of_words() if kind.is_text else None)
+        return Batch.wrap(self._before, tuple(columns), rows, tuple(heaps) if self._before.has_text else ())
+
+
+def _answer(sifted: "ref[Sifted]", world: int, wanted: int) -> int:
+    """What the stage calls; it knows its function weakly, so that nothing goes round."""
+    found = sifted()
+    return _FAILED if found is None else found.answer()

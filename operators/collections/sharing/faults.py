@@ -1,0 +1,105 @@
+"""What operators failed at, by time: rows, as often as they are there, and keys, from a time on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import le
+from typing import NamedTuple
+
+Place = tuple[str, int]
+"""Where something failed: ("stage" or "operator", its number in the graph)."""
+_MANY = 1_000  # changes, before those are added up that can no longer be told apart
+
+
+class Fault(NamedTuple):
+    """What an operator failed at: a row, or a key, as text; and why, "" of a key that is as it may be."""
+
+    operator: str
+    row: str
+    error: str
+
+
+class Change(NamedTuple):
+    """A fault is there so much more often from a time on; or, with times = 0, is what is said of its key from then on.
+    time: its coordinates, of which those of a loop come behind the root's."""
+
+    kind: str
+    number: int
+    fault: Fault
+    time: Sequence[int]
+    times: int
+
+
+class Ledger:
+    """Faults of one dataflow, as one worker has them."""
+
+    def __init__(self) -> None:
+        self._rows: dict[tuple[Place, Fault], Counter[int]] = {}
+        self._keys: dict[tuple[Place, str], dict[tuple[int, ...], Fault]] = {}
+        self._added, self._most = 0, _MANY
+
+    def add(self, changes: Iterable[Change]) -> None:
+        """Take changes in."""
+        for change in changes:
+            self._added += 1
+            place = (change.kind, change.number)
+            if change.times:
+                self._rows.setdefault((place, change.fault), Counter())[change.time[0]] += change.times
+            elif change.fault.error or (place, change.fault.row) in self._keys:
+                self._keys.setdefault((place, change.fault.row), {})[tuple(change.time)] = change.fault
+
+    @property
+    def is_long(self) -> bool:
+        """Whether so much was taken in that it is worth to forget what cancels out."""
+        return self._added > self._most
+
+    def forget(self, since: int) -> None:
+        """Take what was before a time for what was then."""
+        rows: dict[tuple[Place, Fault], Counter[int]] = {}
+        for of_row, changes in self._rows.items():
+            left = Counter({time: times for time, times in changes.items() if time > since and times})
+            left[since] += sum([times for time, times in changes.items() if time <= since])
+            if any(left.values()):
+                rows[of_row] = left
+        keys = {}
+        for of_key, said in self._keys.items():
+            last = {time[1:]: time for time in sorted(said) if time[0] <= since}  # of each round
+            kept = {time: fault for time, fault in said.items() if time[0] > since or last[time[1:]] == time}
+            if any([fault.error for fault in kept.values()]):
+                keys[of_key] = kept
+        self._rows, self._keys = rows, keys
+        self._added = sum(map(len, rows.values())) + sum(map(len, keys.values()))
+        self._most = max(_MANY, 2 * self._added)
+
+    def changes(self) -> Iterator[Change]:
+        """All that is kept."""
+        for (place, fault), times in self._rows.items():
+            yield from [Change(*place, fault, [time], count) for time, count in times.items() if count]
+        for (place, _), said in self._keys.items():
+            yield from [Change(*place, fault, list(time), 0) for time, fault in sorted(said.items())]
+
+    def has_keys(self, place: Place) -> bool:
+        """Whether there are keys with an error at a place, or with one before."""
+        return any([each == place for each, _ in self._keys])
+
+    def at(self, time: int, counts: Callable[[Place], bool]) -> Counter[Fault]:
+        """How often what is there at a time, which is finished, of the places that count."""
+        places = {place for place, _ in (*self._rows, *self._keys)}
+        chosen = {place for place in places if counts(place)}
+        found: Counter[Fault] = Counter()
+        for (place, fault), changes in self._rows.items():
+            if place in chosen:
+                found[fault] += sum([times for when, times in changes.items() if when <= time])
+        for (place, _), said in self._keys.items():
+            if place in chosen:
+                found.update({_said_at(said, time, round_) for _, *round_ in said} - {None})
+        return found
+
+
+def _said_at(said: dict[tuple[int, ...], Fault], time: int, round_: Sequence[int]) -> Fault | None:
+    """What holds of a key at a time, and in a loop in a round of it: as of all times before, those of least upper
+    bounds among them, one is the last."""
+    before = [when for when in said if when[0] <= time and all(map(le, when[1:], round_))]
+    fault = said[max(before)] if before else None
+    return fault if fault is not None and fault.error else None
