@@ -79,6 +79,28 @@ def sift(world, state):  # type: ignore[no-untyped-def]
     return made
 
 
+def failures(function: BatchFunction, batch: Batch) -> tuple[np.ndarray, list[Exception]]:
+    """The rows of a batch that a function fails at, by halving it: their numbers, and an error for each. Raises what is
+    not about some row."""
+    bad: list[int] = []
+    errors: list[Exception] = []
+    parts = [(0, batch.rows)]
+    while parts:
+        start, stop = parts.pop()
+        try:
+            function(batch.take(np.arange(start, stop)))
+        except _NEVER_A_ROWS:
+            raise
+        except Exception as error:
+            if stop - start == 1:
+                bad.append(start)
+                errors.append(error)
+            else:
+                middle = (start + stop) // 2
+                parts += [(middle, stop), (start, middle)]
+    return np.array(bad, np.int64), errors
+
+
 class Sifted:
     """A function of batches that goes on without the rows that it fails at: found by halving the batch, and handed to
     who takes them. What is not about some row is raised, and so is everything where nobody takes it."""
@@ -104,23 +126,8 @@ class Sifted:
 
     def _sift(self, batch: Batch) -> np.ndarray:
         """Hand the rows that the function fails at to who takes them; the numbers of the others."""
-        bad: list[int] = []
-        errors: list[Exception] = []
-        parts = [(0, batch.rows)]
-        while parts:
-            start, stop = parts.pop()
-            try:
-                self._function(batch.take(np.arange(start, stop)))
-            except _NEVER_A_ROWS:
-                raise
-            except Exception as error:
-                if stop - start == 1:
-                    bad.append(start)
-                    errors.append(error)
-                else:
-                    middle = (start + stop) // 2
-                    parts += [(middle, stop), (start, middle)]
-        self._rejects.take(self._stage, self._label, batch.take(np.array(bad, np.int64)), errors)
+        bad, errors = failures(self._function, batch)
+        self._rejects.take(self._stage, self._label, batch.take(bad), errors)
         return np.delete(np.arange(batch.rows), bad)
 
     def compiled_stage(self) -> CompiledStage | None:

@@ -1,32 +1,46 @@
 """map_batches, filter_batches: stateless operators from a Python function of a batch."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Schema, SchemaError
+from tokenring.operators.rows.on_error import OnError, applied
+
+BatchMaker = Callable[[Batch], Mapping[str, Any] | Batch | None]
 
 
+@overload
+def map_batches(
+    stream: AnyStream, schema: Schema, function: BatchMaker, name: str = ..., *, on_error: Literal["stream"]
+) -> tuple[AnyStream, AnyStream]: ...
+@overload
+def map_batches(
+    stream: AnyStream, schema: Schema, function: BatchMaker, name: str = ..., *, on_error: Literal["fail"] = ...
+) -> AnyStream: ...
 def map_batches(
     stream: AnyStream,
     schema: Schema,
-    function: Callable[[Batch], Mapping[str, Any] | Batch | None],
+    function: BatchMaker,
     name: str = "map_batches",
-) -> AnyStream:
+    *,
+    on_error: OnError = "fail",
+) -> Any:
     """`function(batch)` for each batch: a mapping of the columns of `schema` to arrays of any one length (so it is a
     flat map too), a batch of that schema, or None.
 
     Columns may be whatever `Batch` takes: arrays, lists, Strings, Arrow arrays. It may return the arrays it got, but
     must not write into them. Stateless, keeps nothing; SchemaError (as OperatorError, in the run) for columns that do
-    not fit. What expressions can say is quicker as `with_columns` and `select`.
+    not fit. What expressions can say is quicker as `with_columns` and `select`. on_error="stream": as there; the
+    function is called with less rows where it raises, to find out at which.
     """
 
     def apply(batch: Batch) -> Batch | None:
         columns = function(batch)
         return columns if columns is None or isinstance(columns, Batch) else Batch(schema, columns)
 
-    return stream.apply(name, schema, apply)
+    return applied(stream, name, schema, apply, on_error)
 
 
 def filter_batches(stream: AnyStream, keep: Callable[[Batch], np.ndarray], name: str = "filter_batches") -> AnyStream:

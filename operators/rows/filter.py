@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import inf, isnan
 from operator import index
 from struct import pack, unpack
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -22,15 +22,27 @@ from tokenring.engine import (
 )
 from tokenring.engine.compiled import CompiledStage, stage_of
 from tokenring.operators.expressions import Computation, Expression, Part, Step, Term, col, column_term, typed
+from tokenring.operators.rows.on_error import OnError, applied
 
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 _KINDS = "iuf"  # of dtypes; the position is what the table holds
 _COMPARISONS = ("<", "<=", "==", "!=", ">=", ">")
 
 
+@overload
 def filter(
-    stream: AnyStream, condition: str | Expression, comparison: str = "", constant: Any = None, name: str = "filter"
-) -> AnyStream:
+    stream: AnyStream, condition: str | Expression, comparison: str = ..., constant: Any = ..., name: str = ..., *,
+    on_error: Literal["stream"],
+) -> tuple[AnyStream, AnyStream]: ...  # fmt: skip
+@overload
+def filter(
+    stream: AnyStream, condition: str | Expression, comparison: str = ..., constant: Any = ..., name: str = ..., *,
+    on_error: Literal["fail"] = ...,
+) -> AnyStream: ...  # fmt: skip
+def filter(
+    stream: AnyStream, condition: str | Expression, comparison: str = "", constant: Any = None, name: str = "filter", *,
+    on_error: OnError = "fail",
+) -> Any:  # fmt: skip
     """The rows for which the condition is true (not those for which it is null). A batch of which every row stays
     passes as it is; text is never copied.
 
@@ -41,12 +53,12 @@ def filter(
     A stateless operator: however many follow each other, with `with_columns` and `select` among them, they are one call
     of a kernel, and some nanoseconds each for a row. NaN is neither less than nor equal to nor greater than anything,
     so only != keeps it. Raises SchemaError for another comparison, a fraction compared with a column of whole numbers,
-    a condition that is not bool.
+    a condition that is not bool. on_error: as of `with_columns`.
     """
     schema = stream.schema
     if condition.__class__ is str and comparison:
         try:
-            if schema.kinds[schema.position(condition)].is_plain:
+            if schema.kinds[schema.position(condition)].is_plain and on_error == "fail":
                 made = stream.apply(name, schema, Where(schema, condition, comparison, constant))
                 if stream.updates is not None:
                     made.updates = stream.updates.filtered(condition)
@@ -58,8 +70,9 @@ def filter(
     term = typed(expression, schema, name)
     if term.kind != "bool":
         raise SchemaError(f"operator {name!r}: {condition!r} is {term.kind}, not bool; compare it with something")
-    made = stream.apply(name, schema, Computation(schema, Step(term, _all_columns(schema), schema), repr(condition)))
-    if stream.updates is not None:
+    step = Computation(schema, Step(term, _all_columns(schema), schema), repr(condition))
+    made = applied(stream, name, schema, step, on_error)
+    if stream.updates is not None and on_error == "fail":
         made.updates = stream.updates.filtered(*expression.columns)
     return made
 

@@ -1,7 +1,7 @@
 """with_columns, select, rename, drop_columns: rows with other columns, in one kernel call with `filter`."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal, overload
 
 from tokenring.engine import AnyStream, Schema, SchemaError
 from tokenring.operators.expressions import (
@@ -17,9 +17,16 @@ from tokenring.operators.expressions import (
     typed,
     with_aliased,
 )
+from tokenring.operators.rows.on_error import OnError, applied
 
 
-def with_columns(stream: AnyStream, /, *aliased: Alias, **columns: Any) -> AnyStream:
+@overload
+def with_columns(
+    stream: AnyStream, /, *aliased: Alias, on_error: Literal["stream"], **columns: Any
+) -> tuple[AnyStream, AnyStream]: ...
+@overload
+def with_columns(stream: AnyStream, /, *aliased: Alias, on_error: Literal["fail"] = ..., **columns: Any) -> AnyStream: ...
+def with_columns(stream: AnyStream, /, *aliased: Alias, on_error: OnError = "fail", **columns: Any) -> Any:
     """The rows with these columns besides, computed by expressions over the stream's columns, all of them as they were:
     `with_columns(stream, euro=col("price") * 89 // 100, large=col("price") > 10_000)`. A column that exists is replaced
     and stays in its place; new ones come last, in the order given.
@@ -27,14 +34,26 @@ def with_columns(stream: AnyStream, /, *aliased: Alias, **columns: Any) -> AnySt
     Kinds follow from the expressions (see `Expression`). A stateless operator; neighbours of it, `select` and `filter`
     are one call of a kernel. What is not computed passes by reference. Raises SchemaError for columns that are not
     there, or kinds that do not fit. Names that Python does not take: `(col("price") * 89).alias("price in cents")`.
+
+    Where the expressions fail at a row (a division by zero, a text that is no number), the run ends; with
+    on_error="stream" there are two streams, `made, failed = ...`: `failed` has the rows as they came, and why in the
+    column `error`. It is a Python operator then, no stage.
     """
     name = "with_columns"
-    return computed(stream, name, {**all_columns(stream.schema), **with_aliased(name, aliased, columns)})
+    return computed(stream, name, {**all_columns(stream.schema), **with_aliased(name, aliased, columns)}, on_error)
 
 
-def select(stream: AnyStream, /, *kept: str | Expression | Alias, **columns: Any) -> AnyStream:
+@overload
+def select(
+    stream: AnyStream, /, *kept: str | Expression | Alias, on_error: Literal["stream"], **columns: Any
+) -> tuple[AnyStream, AnyStream]: ...
+@overload
+def select(
+    stream: AnyStream, /, *kept: str | Expression | Alias, on_error: Literal["fail"] = ..., **columns: Any
+) -> AnyStream: ...
+def select(stream: AnyStream, /, *kept: str | Expression | Alias, on_error: OnError = "fail", **columns: Any) -> Any:
     """These columns alone, in this order: `select(stream, "auction", price=col("euro"))` keeps the one and has the
-    other under another name. Expressions as in `with_columns`; a mere choice copies nothing.
+    other under another name. Expressions, and `on_error`, as in `with_columns`; a mere choice copies nothing.
     """
     name = "select"
     chosen: dict[str, Any] = {}
@@ -43,7 +62,7 @@ def select(stream: AnyStream, /, *kept: str | Expression | Alias, **columns: Any
             each = column_named_by(each) or each
         found = with_aliased(name, (each,), {}) if isinstance(each, Alias) else _kept(stream.schema, (each,), name)
         chosen |= found
-    return computed(stream, name, {**chosen, **columns})
+    return computed(stream, name, {**chosen, **columns}, on_error)
 
 
 def rename(
@@ -85,7 +104,7 @@ def _kept(schema: Schema, names: tuple[Any, ...], who: str) -> dict[str, Any]:
     return {name: col(name) for name in names}
 
 
-def computed(stream: AnyStream, who: str, columns: Mapping[str, Any]) -> AnyStream:
+def computed(stream: AnyStream, who: str, columns: Mapping[str, Any], on_error: OnError = "fail") -> Any:
     """The rows with these columns, by name, each an expression; `who` is what the operator is called."""
     schema = stream.schema
     terms: dict[str, Term] = {}
@@ -107,8 +126,8 @@ def computed(stream: AnyStream, who: str, columns: Mapping[str, Any]) -> AnyStre
         raise SchemaError(f"operator {who!r}: no column would be left")
     after = Schema.of({name: term.spelled for name, term in terms.items()})
     step = Step(None, terms, schema if after == schema else after)
-    made = stream.apply(who, step.schema, Computation(schema, step, _said(columns)))
-    if stream.updates is not None:
+    made = applied(stream, who, step.schema, Computation(schema, step, _said(columns)), on_error)
+    if stream.updates is not None and on_error == "fail":
         made.updates = stream.updates.named(kept)
     return made
 

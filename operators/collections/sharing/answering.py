@@ -79,7 +79,7 @@ class Query:
         try:
             table = self._view.at(time, self._key)
         except TokenRingError as error:
-            table = pa.table({}).replace_schema_metadata({"error": str(error)})
+            table = pa.table({}).replace_schema_metadata({"error": str(error), "type": type(error).__name__})
         with pa.OSFile(str(draft), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
             writer.write_table(table)
         draft.rename(target)

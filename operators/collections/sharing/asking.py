@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tokenring.engine import ReadTimeError, UsageError
+from tokenring.engine import ReadTimeError, RejectedRowsError, UsageError
 from tokenring.engine.ask import Group, requested, write_whole
 from tokenring.operators.collections.sharing.answering import TIME
 
@@ -68,7 +68,8 @@ def query(
         tables = [pa.ipc.open_file(pa.py_buffer(path.read_bytes())).read_all() for path in paths]
     for table in tables:
         if table.schema.metadata and b"error" in table.schema.metadata:
-            raise UsageError(table.schema.metadata[b"error"].decode())
+            lacks_rows = table.schema.metadata[b"type"].decode() == RejectedRowsError.__name__
+            raise (RejectedRowsError if lacks_rows else UsageError)(table.schema.metadata[b"error"].decode())
     return Answer(chosen, pa.concat_tables(tables))
 
 

@@ -93,7 +93,8 @@ class Ledger:
                 found[fault] += sum([times for when, times in changes.items() if when <= time])
         for (place, _), said in self._keys.items():
             if place in chosen:
-                found.update({_said_at(said, time, round_) for _, *round_ in said} - {None})
+                holding = {_said_at(said, time, round_) for _, *round_ in said}
+                found.update([fault for fault in holding if fault is not None])
         return found
 
 

@@ -15,8 +15,9 @@ from tokenring.engine import (
     TokenRef,
     did_you_mean,
 )
+from tokenring.operators.collections.sharing.faults import Fault
 from tokenring.operators.collections.sharing.reading import latest_of, rows_at
-from tokenring.operators.collections.sharing.rejected import Fault, Rejected, complaint, table_of
+from tokenring.operators.collections.sharing.rejected import Rejected, complaint, table_of
 from tokenring.operators.collections.updates import Spine
 
 if TYPE_CHECKING:
@@ -59,8 +60,10 @@ class Importer(Protocol):
     """Another dataflow that reads a view."""
 
     dataflow: str
-    hands_out: bool
-    """Whether what comes of it leaves the collections, for those who would not hear of rows that are missing."""
+
+    @property
+    def hands_out(self) -> bool:
+        """Whether what comes of it leaves the collections, for those who would not hear of rows that are missing."""
 
     @property
     def least(self) -> int:

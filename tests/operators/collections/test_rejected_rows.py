@@ -220,3 +220,27 @@ def test_a_key_that_nothing_can_be_made_of_is_an_error_until_it_is_right(what: s
             assert isinstance(each, str) == bool(bad)
         if not bad:
             assert sum([each for each, _ in parts], Rows()) == Rows({row: 1 for row in expected.items()})
+
+
+def serve(worker: tr.Worker) -> None:
+    with worker.dataflow() as scope:
+        feed = Feed(worker, scope, UPDATES, "feed")
+        feed.collection.arrange("k").export("rows")
+    feed.go_to(3)
+    while not worker.stopping:
+        worker.step(wait_ns=1_000_000)
+
+
+def quotients_of_rows(scope: Any) -> tr.Collection:
+    return quotients(scope.import_arrangement("rows").collection())
+
+
+def test_an_installed_dataflow_fails_alone() -> None:
+    with tr.start(serve, workers=2) as group:
+        group.install(quotients_of_rows, "quotients")
+        with pytest.raises(tr.RejectedRowsError) as raised:
+            group.query("quotients")
+        assert "'v': 0" in str(raised.value) and "division by zero" in str(raised.value)
+        _, rows = group.query("rows")
+        assert as_rows(rows) == at(UPDATES, 2)
+        group.remove("quotients")

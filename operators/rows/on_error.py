@@ -1,0 +1,61 @@
+"""on_error: what becomes of the rows that a stateless operator fails at."""
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+
+from tokenring.engine import AnyStream, Batch, InputPort, Notify, OperatorContext, OutputPort, Schema, SchemaError, Token
+from tokenring.engine.data import failures
+from tokenring.operators.state import require_rows
+
+OnError = Literal["fail", "stream"]
+ERROR = "error"
+"""The column that says why, behind the row's own."""
+
+
+def applied(stream: AnyStream, name: str, schema: Schema, function: Any, on_error: str) -> Any:
+    """The stateless operator `stream.apply(name, schema, function)`; or, with on_error="stream", two streams: what it
+    makes, and the rows that it fails at, each with an error. They go through Python then, a batch at a time."""
+    if on_error == "fail":
+        return stream.apply(name, schema, function)
+    if on_error != "stream":
+        raise SchemaError(
+            f"operator {name!r}: on_error is \"fail\", which ends the run, or \"stream\", which gives a second stream, "
+            f"not {on_error!r}"
+        )
+    if ERROR in stream.schema.positions:
+        raise SchemaError(f"operator {name!r}: rows that fail get a column {ERROR!r}; rename the one that is there")
+    require_rows(name, stream)
+    run = function.fused([function]) if hasattr(function, "fused") else function
+    failed = Schema.of(stream.schema.spec() | {ERROR: "string"})
+    builder = stream.operator(name, Notify.NEVER)
+    builder.input(stream)
+    outputs = builder.output(schema), builder.output(failed)
+
+    def construct(context: OperatorContext, *tokens: Token) -> Callable[[InputPort, OutputPort, OutputPort], None]:
+        for token in tokens:
+            token.drop()
+
+        def logic(rows: InputPort, good: OutputPort, bad: OutputPort) -> None:
+            for reference, batch in rows:
+                try:
+                    made = run(batch) if batch.rows else None
+                except Exception:
+                    numbers, errors = failures(run, batch)
+                    bad.give(reference, _with_errors(failed, batch.take(numbers), errors))
+                    left = batch.take(np.delete(np.arange(batch.rows), numbers))
+                    made = run(left) if left.rows else None
+                if made is not None and made.rows:
+                    good.give(reference, made)
+
+        return logic
+
+    builder.build(construct)
+    return outputs
+
+
+def _with_errors(schema: Schema, rows: Batch, errors: list[Exception]) -> Batch:
+    """Rows, each with what is wrong with it."""
+    said = [f"{type(error).__name__}: {error}".replace(", row 0 of the batch", "") for error in errors]
+    return Batch(schema, {name: rows[name] for name in rows.schema.names} | {ERROR: said})
