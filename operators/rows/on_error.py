@@ -5,7 +5,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tokenring.engine import AnyStream, Batch, InputPort, Notify, OperatorContext, OutputPort, Schema, SchemaError, Token
+from tokenring.engine import (
+    AnyStream,
+    Batch,
+    InputPort,
+    Notify,
+    OperatorContext,
+    OutputPort,
+    Schema,
+    SchemaError,
+    Token,
+)
 from tokenring.engine.data import failures
 from tokenring.operators.state import require_rows
 

@@ -25,7 +25,9 @@ def with_columns(
     stream: AnyStream, /, *aliased: Alias, on_error: Literal["stream"], **columns: Any
 ) -> tuple[AnyStream, AnyStream]: ...
 @overload
-def with_columns(stream: AnyStream, /, *aliased: Alias, on_error: Literal["fail"] = ..., **columns: Any) -> AnyStream: ...
+def with_columns(
+    stream: AnyStream, /, *aliased: Alias, on_error: Literal["fail"] = ..., **columns: Any
+) -> AnyStream: ...
 def with_columns(stream: AnyStream, /, *aliased: Alias, on_error: OnError = "fail", **columns: Any) -> Any:
     """The rows with these columns besides, computed by expressions over the stream's columns, all of them as they were:
     `with_columns(stream, euro=col("price") * 89 // 100, large=col("price") > 10_000)`. A column that exists is replaced
