@@ -6,8 +6,7 @@ with later(__name__):
     from tokenring.engine.data.burst import Burst, messages_of
     from tokenring.engine.data.channel import Channel, Edge, FeedbackChannel, RelayChannel, SelectChannel, needs_queues
     from tokenring.engine.data.inbox import NO_MESSAGES, Inbox
-    from tokenring.engine.data.input_port import InputPort
-    from tokenring.engine.data.nested_port import NestedInputPort
+    from tokenring.engine.data.input_port import InputPort, NestedInputPort
     from tokenring.engine.data.output_port import OutputPort
     from tokenring.engine.data.plane import DataPlane, Receiver
     from tokenring.engine.data.raised import raised_at

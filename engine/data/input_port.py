@@ -1,4 +1,4 @@
-"""Inputs of a running operator: messages to take, and the frontier of what may still come."""
+"""Inputs of a running operator: messages to take, and the frontier of what may still come; in nested scopes, too."""
 
 from collections.abc import Iterator
 from threading import get_ident
@@ -10,7 +10,7 @@ from tokenring.engine.data.inbox import Inbox
 from tokenring.engine.data.output_port import OutputPort
 from tokenring.engine.errors import ExpiredReferenceError, WrongOutputError
 from tokenring.engine.progress import CHANGE_BYTES, GONE, pack_change
-from tokenring.engine.times import PathSummary, Time
+from tokenring.engine.times import Antichain, PathSummary, Time, as_time, less_equal
 from tokenring.engine.tokens import TokenRef, refuse_thread
 
 _new_tuple = tuple.__new__
@@ -154,3 +154,24 @@ class InputPort:
     def describe(self) -> str:
         """Operator, input and worker, for messages."""
         return f"operator {self.operator.name!r} input {self.index} on worker {self.operator.runtime.index}"
+
+
+class NestedInputPort(InputPort):
+    """An input in a nested scope: its times are tuples, its frontier is an antichain of them."""
+
+    __slots__ = ()
+
+    @property
+    def frontier(self) -> Antichain[Any]:  # type: ignore[override]
+        """The least times that may still arrive here; empty if none. A time t is finished once no element is less or
+        equal.
+        """
+        return Antichain.of_incomparable(self._tracker.nested_frontier(self.location), less_equal)
+
+    def finished(self, time: Any) -> bool:
+        """Whether no message at `time`, or at one that could result in it, can arrive here any more.
+        TypeError for what is no time of this scope.
+        """
+        if time.__class__ is not tuple or len(time) != self.depth:
+            as_time(time, self.depth)
+        return not any(less_equal(element, time) for element in self._tracker.nested_frontier(self.location))
