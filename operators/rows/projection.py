@@ -25,9 +25,7 @@ def with_columns(
     stream: AnyStream, /, *aliased: Alias, on_error: Literal["stream"], **columns: Any
 ) -> tuple[AnyStream, AnyStream]: ...
 @overload
-def with_columns(
-    stream: AnyStream, /, *aliased: Alias, on_error: Literal["fail"] = ..., **columns: Any
-) -> AnyStream: ...
+def with_columns(stream: AnyStream, /, *aliased: Alias, **columns: Any) -> AnyStream: ...
 def with_columns(stream: AnyStream, /, *aliased: Alias, on_error: OnError = "fail", **columns: Any) -> Any:
     """The rows with these columns besides, computed by expressions over the stream's columns, all of them as they were:
     `with_columns(stream, euro=col("price") * 89 // 100, large=col("price") > 10_000)`. A column that exists is replaced
@@ -50,9 +48,7 @@ def select(
     stream: AnyStream, /, *kept: str | Expression | Alias, on_error: Literal["stream"], **columns: Any
 ) -> tuple[AnyStream, AnyStream]: ...
 @overload
-def select(
-    stream: AnyStream, /, *kept: str | Expression | Alias, on_error: Literal["fail"] = ..., **columns: Any
-) -> AnyStream: ...
+def select(stream: AnyStream, /, *kept: str | Expression | Alias, **columns: Any) -> AnyStream: ...
 def select(stream: AnyStream, /, *kept: str | Expression | Alias, on_error: OnError = "fail", **columns: Any) -> Any:
     """These columns alone, in this order: `select(stream, "auction", price=col("euro"))` keeps the one and has the
     other under another name. Expressions, and `on_error`, as in `with_columns`; a mere choice copies nothing.
