@@ -76,8 +76,9 @@ def warm_numba() -> Iterator[None]:
     """Compile all kernels that are not (no test is to measure that, nor to hear of it), and run one here, so that
     whatever numba and LLVM open at first use is there before we count, and the file of the text space's constants, too.
     """
-    subprocess.run([sys.executable, "-m", "tokenring", "warm-up"], cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
-    make_kernels_ready()  # those that tests declare
+    if "TOKENRING_TESTS_LAZY" not in os.environ:
+        subprocess.run([sys.executable, "-m", "tokenring", "warm-up"], cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
+        make_kernels_ready()  # those that tests declare
     text_space()
 
     @numba.njit

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.engine.helpers import VALUE, Recorder, build, settle, simulated
+from tests.engine.native.scripted import BY_VALUE, forward, later, operate
 from tokenring.engine import (
     COMPLETE,
     Batch,
@@ -85,6 +86,39 @@ def received(
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_a_burst_comes_as_the_messages_that_it_is(workers: int, pact: Pact | None, through: str) -> None:
     assert received(as_burst, workers, pact, through) == received(one_by_one, workers, pact, through)
+
+
+@pytest.mark.parametrize("pact", [None, BY_VALUE], ids=["pipeline", "exchange"])
+@pytest.mark.parametrize("timed", [True, False])
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_a_burst_waits_at_a_compiled_operator_with_its_keys(workers: int, timed: bool, pact: Pact | None) -> None:
+    """For rounds in which the memory of those before is used anew; it goes on as the messages that it was."""
+    rows = 500
+    times, values = np.arange(rows) // 3, np.arange(rows) * 7
+    states: list[np.ndarray] = []
+    recorder = Recorder()
+
+    def send(output: OutputPort, token: Token) -> None:
+        output.give_each(token, Batch(VALUE, {"value": values}), times, timed)
+
+    def declare(worker: Worker, scope: Scope) -> None:
+        (stream,) = scope.source("source", (VALUE,), source(send))
+        other = scope.source("other", (VALUE,), source(send))[0]
+        for number in range(2):
+            (stream,) = operate(stream, later(), f"waits {number}", pact=pact, states=states)
+            (other,) = operate(other, forward(), f"goes on {number}", pact=pact)
+        stream.sink("record", recorder.sink)
+        other.sink("nothing", Recorder().sink)
+
+    with simulated(workers, checks="exhaustive") as group:
+        build(group, declare)
+        for state in states:
+            state[2] = -9
+        settle(group, 20_000)
+        assert all(worker.complete for worker in group.workers)
+    assert recorder.rows == sorted(zip(times.tolist() if timed else [0] * rows, values.tolist(), strict=True))
+    for _, of_message, _ in recorder.seen:
+        assert len({value // 7 // 3 for value in of_message}) == 1, "a message is of one key"
 
 
 def test_text_and_full_queues_are_no_hindrance() -> None:
