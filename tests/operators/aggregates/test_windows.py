@@ -129,7 +129,9 @@ def test_a_sum_that_comes_round_to_what_it_was_is_refused(value: int, count: int
     schema = Schema.of({"at": "int64", "v": "int64"} | ({"text": "string"} if in_python else {}))
     with (
         no_text_space(in_python),
-        bench([schema], lambda s: aggregate(s, by, window=Tumbling("at", 10), total=Sum("v")), queue_bytes=1 << 20) as made,
+        bench(
+            [schema], lambda s: aggregate(s, by, window=Tumbling("at", 10), total=Sum("v")), queue_bytes=1 << 20
+        ) as made,
     ):
         made.send({"at": [1] * count, "v": [value] * count} | ({"text": ["x"] * count} if in_python else {}))
         if -(2**63) <= value * count < 2**63:
