@@ -86,15 +86,18 @@ def test_a_run_that_is_killed_leaves_whole_files_alone(tmp_path: Path) -> None:
     assert not [name for name in os.listdir(tmp_path) if name[0] == "."]
 
 
-MESSAGES = st.lists(st.tuples(st.integers(0, 4), st.lists(st.integers(0, 30), max_size=5)), max_size=12)
+MESSAGES = st.lists(
+    st.tuples(st.integers(0, 4), st.integers(0, 25), st.lists(st.integers(0, 30), max_size=5)), max_size=12
+)
 
 
 @settings(max_examples=40, deadline=None)
 @given(messages=MESSAGES, every=st.sampled_from([0, 1, 7]), most=st.integers(0, 3), own=st.booleans())
 def test_every_row_is_in_one_file_of_its_interval(
-    messages: list[tuple[int, list[int]]], every: int, most: int, own: bool, tmp_path_factory: Any
+    messages: list[tuple[int, int, list[int]]], every: int, most: int, own: bool, tmp_path_factory: Any
 ) -> None:
-    """Rows of any times, their own or their messages'; after each move, what is in place is what is finished."""
+    """Rows of any times, their own or their messages', which come in any order; after each move, what is in place is
+    what is finished."""
     folder = tmp_path_factory.mktemp("rolling")
     roll = Roll(every=every, rows=most if every else most + 1, time="at" if own else None)
 
@@ -105,16 +108,40 @@ def test_every_row_is_in_one_file_of_its_interval(
     sent: list[tuple[int, int, int]] = []
     with simulated(1) as group:
         [(handle, probe)] = build(group, declare)
-        for later, times in messages:
+        for later, ahead, times in messages:
             handle.advance_to(handle.time + later)
-            own_times = [handle.time + time for time in times]
-            handle.send({"n": [len(sent) + at for at in range(len(times))], "at": own_times})
-            sent += [(len(sent) + at, handle.time, time) for at, time in enumerate(own_times)]
+            own_times = [handle.time + ahead + time for time in times]
+            handle.send({"n": [len(sent) + at for at in range(len(times))], "at": own_times}, handle.time + ahead)
+            sent += [(len(sent) + at, handle.time + ahead, time) for at, time in enumerate(own_times)]
             settle(group)
             _check(folder, sent, roll, handle.time, probe.frontier)
         handle.close()
         settle(group)
     assert sorted(n for _, found in _files(folder) for n, _ in found) == [n for n, _, _ in sent]
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_an_earlier_message_that_follows_a_later_one_is_in_a_file(own: bool, tmp_path: Path) -> None:
+    """What the folder is told to have gets there, though the right to it was taken for a message of a later time."""
+
+    def declare(worker: Worker, scope: Scope) -> Any:
+        handle, stream = scope.new_input(ROW)
+        return handle, to_arrow_files(stream, tmp_path, roll=Roll(every=10, time="at" if own else None))
+
+    sent = [(1, 25, 25), (2, 12, 13), (3, 3, 14 if own else 3), (4, 7, 7)]
+    with simulated(1) as group:
+        [(handle, probe)] = build(group, declare)
+        for n, time, at in sent:
+            handle.send({"n": [n], "at": [at]}, time)
+            settle(group)
+        for time in (5, 10, 11, 13, 20, 26, 30):
+            handle.advance_to(time)
+            settle(group)
+            _check(tmp_path, sent, Roll(every=10, time="at" if own else None), time, probe.frontier)
+        assert probe.frontier == 30, "all that was sent is in place"
+        handle.close()
+        settle(group)
+    assert [n for n, _, _ in sorted(sent)] == sorted(n for _, found in _files(tmp_path) for n, _ in found)
 
 
 def _files(folder: Path) -> list[tuple[str, list[tuple[int, int]]]]:

@@ -61,6 +61,18 @@ def test_times_words_for_null_and_newlines_as_the_file_has_them(tmp_path: Path) 
     assert _rows(tmp_path, "t\n", Schema(t="timestamp")) == []
 
 
+def test_words_for_null_are_no_texts(tmp_path: Path) -> None:
+    """Only where the empty text alone stands for null is it a text like any other where null is none."""
+    text = "s,n\nNA,1\n,2\n"
+    for nulls in (("NA",), ("", "NA"), ("NA", "")):
+        with pytest.raises(OperatorError, match=r"line 2, column 's': null where the kind is string; make it string\?"):
+            _rows(tmp_path, text, Schema(s="string", n="int64"), nulls=nulls)
+    for nulls, expected in ((("NA",), [None, ""]), (("",), ["NA", None]), (("", "NA"), [None, None])):
+        rows = _rows(tmp_path, text, Schema(s="string?", n="int64"), nulls=nulls)
+        assert [row["s"] for row in rows] == expected
+    assert [row["s"] for row in _rows(tmp_path, text, Schema(s="string", n="int64"))] == ["NA", ""]
+
+
 @pytest.mark.parametrize(
     ("text", "kinds", "said"),
     [

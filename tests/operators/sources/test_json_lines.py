@@ -147,6 +147,25 @@ def test_both_readers_read_alike(lines: list[str], between: str, end: str, damag
     assert read(quick=True) == read(quick=False)
 
 
+@pytest.mark.parametrize("depth", [900, 1000, 1001, 1100, 3000])
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}"), ('[{"a":', "}]")])
+@pytest.mark.parametrize("where", ["first", "last"])
+def test_lines_are_as_deep_as_one_reader_goes(where: str, opening: str, closing: str, depth: int) -> None:
+    """Lists and objects within each other, in a column that nobody asks for: orjson reads 1024 levels, the line's own
+    among them; what is deeper is refused, and not by the block that it stands in."""
+    levels = depth // (opening.count("[") + opening.count("{"))
+    deep = '{"more":' + opening * levels + "1" + closing * levels + ',"id":2}'
+    lines = [deep, *['{"id":1}'] * 3] if where == "first" else [*['{"id":1}'] * 3, deep]
+    rows = JsonRows("read", Schema("id"))
+    if 1 + levels * (opening.count("[") + opening.count("{")) > 1024:
+        number = lines.index(deep) + 1
+        with pytest.raises(SchemaError, match=f"line {number}, character .*: bad JSON: .*(recurs|depth)"):
+            rows.batch("\n".join(lines).encode(), lambda line: f"line {line + 1}")
+    else:
+        batch, _ = rows.batch("\n".join(lines).encode(), lambda line: f"line {line + 1}")
+        assert sorted(batch["id"].tolist()) == [1, 1, 1, 2]
+
+
 def test_a_block_of_right_lines_is_read_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(JsonRows, "exact")
     same = {"at": "2026-01-01T00:00:00Z", "on": True, "score": 0.5, "more": {}}

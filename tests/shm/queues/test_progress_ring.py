@@ -12,6 +12,7 @@ from tokenring.shm.queues.progress_ring import (
     available,
     check,
     claim,
+    leave,
     load_position,
     release,
     slowest_read_position,
@@ -120,6 +121,28 @@ def test_the_slowest_reader_is_the_least() -> None:
         assert slowest_read_position(states[2]) == 0
         take(states[2])
         assert slowest_read_position(states[2]) == 2
+
+
+def test_who_leaves_is_alone_on_a_ring_of_its_own_that_is_full_as_any() -> None:
+    """However far the ring was that it left; and those who stay wait for it no more."""
+    with private(ring_records=64) as segment:
+        first, second = rings(segment)
+        for number in range(200):
+            assert put(second, (number, 1, 0)), "what it knows of the slowest reader is from long ago"
+            take(first)
+            take(second)
+        words = leave(second)
+        for number in range(64):
+            assert put(second, (number, 1, 0))
+            check(second)
+        assert not put(second, (64, 1, 0)), "nobody is lapped there either"
+        assert take(second) == [[(number, 1, 0)] for number in range(64)]
+        assert put(second, (64, 1, 0))
+        assert take(second) == [[(64, 1, 0)]]
+        assert load_position(words.ctypes.data) == 65
+        for number in range(300):
+            assert put(first, (number, 1, 0))
+            assert take(first) == [[(number, 1, 0)]]
 
 
 def test_check_notices_a_reader_ahead_of_the_writers() -> None:
