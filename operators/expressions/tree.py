@@ -286,12 +286,12 @@ def when(condition: Any) -> Condition:
 
 
 def least(first: Any, second: Any) -> Expression:
-    """The smaller of two; NaN if one is."""
+    """The smaller of two, the first of equal ones; NaN if one is."""
     return _two("least", first, second)
 
 
 def greatest(first: Any, second: Any) -> Expression:
-    """The greater of two; NaN if one is."""
+    """The greater of two, the first of equal ones; NaN if one is."""
     return _two("greatest", first, second)
 
 

@@ -179,16 +179,17 @@ def real(op, target, first, second, count):  # type: ignore[no-untyped-def]
             t[i] = a[i] / b[i]
     elif op == REAL_LEAST:
         for i in range(count):
-            t[i] = a[i] if a[i] < b[i] or a[i] != a[i] else b[i]
+            t[i] = b[i] if b[i] < a[i] or b[i] != b[i] else a[i]
     elif op == REAL_GREATEST:
         for i in range(count):
-            t[i] = a[i] if a[i] > b[i] or a[i] != a[i] else b[i]
+            t[i] = b[i] if b[i] > a[i] or b[i] != b[i] else a[i]
     elif op == REAL_DIV:
         for i in range(count):
             t[i] = np.floor_divide(a[i], b[i])
     else:
         for i in range(count):
-            t[i] = np.remainder(a[i], b[i])
+            rest = np.remainder(a[i], b[i])
+            t[i] = rest if rest != 0.0 else np.copysign(0.0, b[i])
 
 
 @kernel

@@ -264,3 +264,148 @@ def test_more_rows_than_a_block_are_computed_block_by_block() -> None:
     last = np.append(values, 7**21)
     with pytest.raises(UsageError, match=r"row 5000 of the batch"):
         run(lambda stream: with_columns(stream, x=col("value") * 100), Batch(Schema("value"), {"value": last}))
+
+
+def as_python(rows: Sequence[Any], made: Expression) -> None:
+    """Assert that an expression of these rows, which KINDS names, is what Python makes of them one by one."""
+    plain = [dict(zip(KINDS, row, strict=True)) for row in rows]
+    columns: dict[str, Any] = {name: [row[name] for row in plain] for name in KINDS}
+    columns["t"] = np.array(columns["t"], np.int64).view("datetime64[ns]")
+    columns["u"] = np.array(columns["u"], np.uint64)
+    expected: list[tuple[Any]] = []
+    try:
+        for one in plain:
+            expected.append((value_of(made, one, KINDS),))
+    except Fault:
+        with pytest.raises(UsageError, match=rf"row {len(expected)} of the batch"):
+            run(lambda stream: select(stream, made=made), Batch(SCHEMA, columns))
+        return
+    schema, result = run(lambda stream: select(stream, made=made), Batch(SCHEMA, columns))
+    assert repr(listed(result, schema.names)) == repr(expected)
+
+
+def row(**values: Any) -> tuple[Any, ...]:
+    """A row of SCHEMA of plain values but for these."""
+    usual = dict(zip(KINDS, (1, 1, 1, 1.0, 1.0, True, True, "a", "a", 0), strict=True))
+    return tuple((usual | values).values())
+
+
+FAULTY = {
+    "//": 7 // col("i"),
+    "%": 7 % col("i"),
+    "null": 7 // col("n"),
+    "+": col("i") + (2**63 - 1),
+    "uint": (col("u") - lit(np.uint64(1))) * lit(np.uint64(0)) + lit(np.uint64(1)),
+}
+"""Some of which a 0 has no value, some a number above 0."""
+ZERO = {
+    "//": col("i") == 0, "%": col("i") == 0, "null": col("n") == 0, "+": col("i") > 0, "uint": col("u") == 0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAULTY)
+def test_a_branch_is_of_the_rows_that_take_it_alone(name: str) -> None:
+    """Neither a branch nor a condition has a fault where an earlier branch is taken, nor where a null decides."""
+    bad, risky = ZERO[name], FAULTY[name]
+    safe = lit(np.uint64(5)) if name == "uint" else lit(5)
+    rows = [row(i=i, u=u, n=n, m=m) for i in (0, 3, -2) for u in (0, 4) for n in (None, 0, 2) for m in (True, None)]
+    sound = [
+        when(bad).then(safe).otherwise(risky),
+        when(bad).then(safe).when(risky > safe).then(risky).otherwise(safe),
+        when(~bad).then(risky).otherwise(safe),
+        when(bad).then(safe).when(col("b")).then(risky).otherwise(risky),
+        when(bad).then(safe).when(bad).then(risky).otherwise(risky),
+        when(col("b")).then(when(bad).then(safe).otherwise(risky)).otherwise(risky),
+        when(bad).then(safe).otherwise(when(col("m")).then(risky).otherwise(safe)),
+        when(bad.fill_null(True)).then(safe).when(~bad).then(risky).otherwise(safe),
+    ]
+    for made in sound:
+        for each in rows:
+            value_of(made, dict(zip(KINDS, each, strict=True)), KINDS)  # has no fault in Python either
+        as_python(rows, made)
+    for at, each in enumerate(rows):
+        for made in (when(bad).then(risky).otherwise(safe), when(col("m")).then(risky).otherwise(safe)):
+            as_python(rows[at:], made)
+            as_python([each] * 3, made)
+
+
+@pytest.mark.parametrize(("kind", "name", "other"), [
+    ("int64", "n", "i"), ("float64", "g", "f"), ("bool", "m", "b"), ("string", "z", "s"),
+])  # fmt: skip
+def test_nulls_within_branches_are_null(kind: str, name: str, other: str) -> None:
+    """Whichever branch may hold them, beside branches that may not; a condition that is null is not taken."""
+    some = {"int64": (None, 3), "float64": (None, -0.0), "bool": (None, True), "string": (None, "ab")}[kind]
+    rows = [row(**{name: value, "i": i, "m": m}) for value in some for i in (0, 1, 2) for m in (None, False, True)]
+    rows = [one for one in rows if name != "m" or one[6] is some[0] or one[6] is some[1]]
+    for made in (
+        when(col("i") == 0).then(col(name)).otherwise(col(other)),
+        when(col("i") == 0).then(col(other)).otherwise(col(name)),
+        when(col("m")).then(col(name)).when(col("i") == 1).then(col(other)).otherwise(col(name)),
+        when(col("m")).then(col(other)).when(~col("m")).then(col(name)).otherwise(col(other)),
+        when(col("i") == 0).then(col(name)),
+        when(col("m")).then(col(other)),
+        when(col(name).is_null()).then(col(other)).otherwise(col(name)),
+        when(col("i") == 0).then(lit(None)).otherwise(col(other)),
+    ):
+        as_python(rows, made)
+        as_python(rows, made.is_null())
+
+
+def test_the_least_and_the_greatest_of_floats() -> None:
+    """NaN on either side is NaN, null null; of two zeros the first, as Python has it."""
+    values = [0.0, -0.0, 1.5, -2.5, math.inf, -math.inf, math.nan, 5e-324, -5e-324]
+    rows = [row(f=first, g=second) for first in values for second in [*values, None]]
+    for made in (least, greatest):
+        as_python(rows, made(col("f"), col("g")))
+        as_python(rows, made(col("g"), col("f")))
+        as_python(rows, made(col("f"), lit(0.0)))
+        as_python(rows, made(lit(-0.0), col("f")))
+
+
+def test_zeros_of_either_sign_are_one_number() -> None:
+    rows = [row(f=first, g=second) for first in (0.0, -0.0) for second in (0.0, -0.0, 1.0, -1.0, None)]
+    for made in (
+        *(Expression(sign, (col("f"), col("g"))) for sign in COMPARISONS),
+        *(Expression(sign, (col("g"), lit(-0.0))) for sign in COMPARISONS),
+        *(Expression(sign, (col("f"), col("g"))) for sign in ARITHMETIC),
+    ):
+        as_python(rows, made)
+    for zero in (0.0, -0.0):
+        batch = Batch(SCHEMA, {name: [value] for name, value in zip(KINDS, row(f=zero), strict=True)})
+        _, found = run(lambda stream: select(stream, a=col("f").is_in([-0.0]), b=col("f").cast("bool")), batch)
+        assert listed(found, ["a", "b"]) == [(True, False)]
+
+
+DAY = 86_400 * SECOND
+
+
+def test_the_calendar_is_pythons_of_80_000_days() -> None:
+    """From 1859 to 2078, every day with its leap days, at its first and last ns: 2000 is a leap year, 1900 is none."""
+    days = np.arange(-40_500, 39_500)
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    expected = [epoch + timedelta(days=day) for day in days.tolist()]
+    assert {(at.year, at.month, at.day) for at in expected} >= {(2000, 2, 29), (1900, 3, 1), (1904, 2, 29)}
+    assert (1900, 2, 29) not in {(at.year, at.month, at.day) for at in expected}
+    fields = {
+        "year": col("t").year(), "month": col("t").month(), "day": col("t").day(), "weekday": col("t").weekday(),
+        "hour": col("t").hour(), "minute": col("t").minute(), "second": col("t").second(),
+    }  # fmt: skip
+    for within in (0, DAY - 1):
+        batch = Batch(Schema(t="timestamp"), {"t": (days * DAY + within).view("datetime64[ns]")})
+        _, found = run(lambda stream: select(stream, **fields), batch)
+        assert found is not None
+        for name in ("year", "month", "day"):
+            assert found[name].tolist() == [getattr(at, name) for at in expected]
+        assert found["weekday"].tolist() == [at.weekday() for at in expected]
+        for name, last in (("hour", 23), ("minute", 59), ("second", 59)):
+            assert set(found[name].tolist()) == {last if within else 0}
+
+
+def test_the_calendar_reaches_as_far_as_times() -> None:
+    """The first and the last ns that a timestamp has, and days at the ends of centuries."""
+    said = ["1677-09-22", "1699-12-31", "1700-02-28", "1700-03-01", "1800-02-28", "1800-12-31", "2100-02-28"]
+    said += ["2100-03-01", "2200-12-31", "2262-04-11"]
+    batch = Batch(Schema(t="timestamp"), {"t": np.array(said, "datetime64[ns]")})
+    _, found = run(lambda s: select(s, y=col("t").year(), m=col("t").month(), d=col("t").day()), batch)
+    assert found is not None
+    assert [f"{y}-{m:02}-{d:02}" for y, m, d in listed(found, "ymd")] == said
