@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.engine.helpers import build, settle, simulated
+from tests.engine.helpers import Recorder, build, settle, simulated
+from tests.engine.native.scripted import ADD, ANSWER, DROP, FIRST, IF_ZERO, RETAIN, RETURN, SET, TAKE, M, forward, operate
 from tests.operators.helpers import bench
-from tokenring.engine import Batch, OperatorError, Schema, Scope, Stream, Worker
+from tokenring.engine import Batch, OperatorContext, OperatorError, OutputPort, Schema, Scope, Stream, Token, Worker
+from tokenring.engine.compiled import AGAIN, DONE
 from tokenring.engine.native import EXCHANGE, LOCAL, OUTSIDE, STAGE
 from tokenring.operators import (
     as_rows,
@@ -159,3 +161,54 @@ def test_an_error_in_columns_of_one_word_is_that_of_the_first_row() -> None:
         made.send({"at": np.full(900, 5), "word": np.zeros(900, np.int64)})
         with pytest.raises(OperatorError, match="row 0 of the batch"):
             made.settle()
+
+
+KEEPS_A_TOKEN = [
+    *FIRST, (ADD, 2, 1), (IF_ZERO, 2, 7), (RETURN, AGAIN), (SET, 2, -1), (IF_ZERO, 6, 11), (DROP, 5), (SET, 6, 0),
+    (TAKE, 0, M), (IF_ZERO, M, 17), (RETAIN, 0, 0, 5), (SET, 6, 1), (ANSWER, 0, 0, M), (RETURN, AGAIN), (RETURN, DONE),
+]  # fmt: skip
+"""Of each message, at its time, until the next run; after as many runs as register 2 is below zero."""
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("least", [0, 1, 700, 2000])
+@pytest.mark.parametrize("computes", [False, True])
+def test_a_burst_whose_first_messages_are_left_out_begins_later(computes: bool, least: int, workers: int) -> None:
+    """Its time is that of the first message that is left: earlier ones nobody has a right to any more."""
+    rows, value = 600, Schema("value")
+    times, values = np.arange(rows) // 5 + 3, np.arange(rows) * 2
+    recorder = Recorder()
+    reached: list[tuple[int, int]] = []
+    states: list[np.ndarray] = []
+
+    def source(context: OperatorContext, token: Token) -> Any:
+        def logic(output: OutputPort) -> None:
+            if token.live:
+                if context.worker_index == 0:
+                    output.give_each(token, Batch(value, {"value": values}), times)
+                token.drop()
+
+        return logic
+
+    def declare(worker: Worker, scope: Scope) -> Any:
+        (stream,) = scope.source("source", (value,), source)
+        (stream,) = operate(stream, forward(), "before")
+        stream = filter(stream, "value", ">=", least)
+        stream = with_columns(stream, value=col("value") + 1) if computes else stream
+        (stream,) = operate(stream, KEEPS_A_TOKEN, "behind", states=states)
+        probe = stream.unary("record", value, recorder.unary).probe()
+        probe.on_advance(lambda: reached.append((worker.index, probe.frontier)))
+
+    with simulated(workers, checks="exhaustive", queue_bytes=1 << 16) as group:
+        build(group, declare)
+        for state in states:
+            state[2] = -9
+        settle(group)
+        assert all(worker.complete for worker in group.workers)
+        for worker in group.workers:
+            worker.tracker.entries.check()
+    left = [(time, each) for time, each in zip(times.tolist(), values.tolist(), strict=True) if each >= least]
+    assert recorder.rows == [(time, each + computes) for time, each in left]
+    for worker in range(workers):
+        moves = [frontier for index, frontier in reached if index == worker]
+        assert moves == sorted(moves)
