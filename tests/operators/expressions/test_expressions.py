@@ -323,8 +323,14 @@ def test_a_branch_is_of_the_rows_that_take_it_alone(name: str) -> None:
         for each in rows:
             value_of(made, dict(zip(KINDS, each, strict=True)), KINDS)  # has no fault in Python either
         as_python(rows, made)
+    faulty = [
+        when(bad).then(risky).otherwise(safe),
+        when(col("m")).then(risky).otherwise(safe),
+        when(col("m")).then(safe).otherwise(risky),
+        when(col("m")).then(safe).when(risky > safe).then(safe).otherwise(safe),
+    ]
     for at, each in enumerate(rows):
-        for made in (when(bad).then(risky).otherwise(safe), when(col("m")).then(risky).otherwise(safe)):
+        for made in faulty:
             as_python(rows[at:], made)
             as_python([each] * 3, made)
 

@@ -120,15 +120,17 @@ def test_every_row_is_in_one_file_of_its_interval(
     assert sorted(n for _, found in _files(folder) for n, _ in found) == [n for n, _, _ in sent]
 
 
-@pytest.mark.parametrize("own", [False, True])
-def test_an_earlier_message_that_follows_a_later_one_is_in_a_file(own: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "roll", [Roll(every=10), Roll(every=10, time="at"), Roll(rows=2), Roll(every=30, rows=2), Roll(rows=1)], ids=str
+)
+def test_an_earlier_message_that_follows_a_later_one_is_in_a_file(roll: Roll, tmp_path: Path) -> None:
     """What the folder is told to have gets there, though the right to it was taken for a message of a later time."""
 
     def declare(worker: Worker, scope: Scope) -> Any:
         handle, stream = scope.new_input(ROW)
-        return handle, to_arrow_files(stream, tmp_path, roll=Roll(every=10, time="at" if own else None))
+        return handle, to_arrow_files(stream, tmp_path, roll=roll)
 
-    sent = [(1, 25, 25), (2, 12, 13), (3, 3, 14 if own else 3), (4, 7, 7)]
+    sent = [(1, 25, 25), (2, 12, 13), (3, 3, 14), (4, 7, 7)]
     with simulated(1) as group:
         [(handle, probe)] = build(group, declare)
         for n, time, at in sent:
@@ -137,7 +139,7 @@ def test_an_earlier_message_that_follows_a_later_one_is_in_a_file(own: bool, tmp
         for time in (5, 10, 11, 13, 20, 26, 30):
             handle.advance_to(time)
             settle(group)
-            _check(tmp_path, sent, Roll(every=10, time="at" if own else None), time, probe.frontier)
+            _check(tmp_path, sent, roll, time, probe.frontier)
         assert probe.frontier == 30, "all that was sent is in place"
         handle.close()
         settle(group)
