@@ -8,7 +8,20 @@ import numpy as np
 import pytest
 
 from tests.engine.helpers import Recorder, build, settle, simulated
-from tests.engine.native.scripted import ADD, ANSWER, DROP, FIRST, IF_ZERO, RETAIN, RETURN, SET, TAKE, M, forward, operate
+from tests.engine.native.scripted import (
+    ADD,
+    ANSWER,
+    DROP,
+    FIRST,
+    IF_ZERO,
+    RETAIN,
+    RETURN,
+    SET,
+    TAKE,
+    M,
+    forward,
+    operate,
+)
 from tests.operators.helpers import bench
 from tokenring.engine import Batch, OperatorContext, OperatorError, OutputPort, Schema, Scope, Stream, Token, Worker
 from tokenring.engine.compiled import AGAIN, DONE
