@@ -75,6 +75,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 def warm_numba() -> Iterator[None]:
     """Compile all kernels that are not (no test is to measure that, nor to hear of it), and run one here, so that
     whatever numba and LLVM open at first use is there before we count, and the file of the text space's constants, too.
+    With TOKENRING_TESTS_LAZY in the environment kernels are compiled where they are needed: of a few tests' most are
+    not.
     """
     if "TOKENRING_TESTS_LAZY" not in os.environ:
         subprocess.run([sys.executable, "-m", "tokenring", "warm-up"], cwd=ROOT, stdout=subprocess.DEVNULL, check=True)

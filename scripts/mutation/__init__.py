@@ -1,1 +1,1 @@
-"""Mutants: careful changes to kernels and queries, and whether the tests notice them."""
+"""Mutants: careful changes to functions, kernels and queries, and whether the tests notice them."""

@@ -34,7 +34,7 @@ _SHOWN_LINES = 30
     "--limit", type=click.FloatRange(1), default=300.0, show_default=True, help="Seconds for one mutant's tests."
 )
 def main(seed: int, cases: int, with_careful: bool, files: tuple[str, ...], is_list: bool, limit: float) -> None:
-    """Change kernels and queries, one place at a time, and run the tests about each.
+    """Change kernels, other functions and queries, one place at a time, and run the tests about each.
 
     Exit status 1 if less than 95 % of the mutants are noticed, those that change nothing left out; 2 if some could
     not be judged, since their tests do not pass without a change.
@@ -55,7 +55,7 @@ def main(seed: int, cases: int, with_careful: bool, files: tuple[str, ...], is_l
 
 
 def sample(seed: int, cases: int, files: tuple[str, ...]) -> list[Mutant]:
-    """Mutants of all kernels and queries, chosen by the seed; each file has the same chance."""
+    """Mutants of all functions and queries, chosen by the seed; each file has the same chance."""
     dice = random.Random(seed)
     by_file = []
     for package in PACKAGES:

@@ -1,4 +1,4 @@
-"""Which changes there are: every place in a file's kernels, or in a query, where one token turns the meaning."""
+"""Which changes there are: every place in a file's functions, or in a query, where one token turns the meaning."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ _ARITHMETIC: dict[type[ast.operator], tuple[str, str]] = {
     ast.BitXor: ("^", "&"),
 }  # fmt: skip
 _NAMES = {"min": "max", "max": "min", "Min": "Max", "Max": "Min"}
+_FOR_READERS = ("__repr__", "__str__")
 _ORDERS = {"store_release": "store_word", "load_acquire": "load_word"}
 
 
@@ -33,7 +34,7 @@ def changes(file: str, source: bytes) -> list[Mutant]:
 
 
 def _parts(file: str, tree: ast.Module) -> list[ast.stmt]:
-    """What is changed of a file: kernels, and of a query all but what the runner is told of it."""
+    """What is changed of a file: its functions, kernels among them, and of a query all but what the runner is told."""
     if file.startswith("nexmark/queries/"):
         return [
             node
@@ -41,7 +42,7 @@ def _parts(file: str, tree: ast.Module) -> list[ast.stmt]:
             if isinstance(node, ast.FunctionDef) or (isinstance(node, ast.Assign) and not _is_told(node))
         ]
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    return [node for node in functions if any("kernel" in ast.unparse(one) for one in node.decorator_list)]
+    return [node for node in functions if node.name not in _FOR_READERS]
 
 
 def _is_told(node: ast.Assign) -> bool:
@@ -49,9 +50,18 @@ def _is_told(node: ast.Assign) -> bool:
 
 
 def _within(part: ast.stmt) -> Iterator[ast.AST]:
-    """The nodes of a part's body; signatures and annotations say nothing that runs."""
-    for statement in part.body if isinstance(part, ast.FunctionDef) else [part]:
-        yield from ast.walk(statement)
+    """The nodes of a part's body that run: neither annotations nor signatures do; texts with values in them, whose
+    parts Python places wrongly before 3.12, are mostly for readers."""
+    waiting: list[ast.AST] = [*part.body] if isinstance(part, ast.FunctionDef) else [part]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if isinstance(node, ast.FunctionDef):
+            waiting += node.body
+        elif isinstance(node, ast.AnnAssign):
+            waiting += [node.value] if node.value is not None else []
+        elif not isinstance(node, ast.JoinedStr):
+            waiting += ast.iter_child_nodes(node)
 
 
 class _Places:

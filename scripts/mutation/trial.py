@@ -19,7 +19,8 @@ KILLED, SURVIVED, HUNG = "killed", "survived", "hung"
 
 
 class Trials:
-    """Runs tests over mutants. Compiled kernels are taken over from `pristine`, where tests ran unchanged."""
+    """Runs tests over mutants. Compiled kernels are taken over from `pristine`, where tests ran unchanged; those that a
+    mutant changes are compiled where a test needs them, as others, which it does not touch, need not be."""
 
     def __init__(self, root: Path, folder: Path, limit_s: float) -> None:
         self.pristine = folder / "pristine"
@@ -58,7 +59,7 @@ class Trials:
     def _run(self, tree: Path, tests: tuple[str, ...]) -> str:
         temporary = self._folder / "tmp"
         temporary.mkdir()
-        environment = os.environ | {"PYTHONPATH": str(tree), "TMPDIR": str(temporary)}
+        environment = os.environ | {"PYTHONPATH": str(tree), "TMPDIR": str(temporary), "TOKENRING_TESTS_LAZY": "1"}
         command = [sys.executable, "-m", "pytest", "-n", "0", "-q", "-x", "-p", "no:cacheprovider", *tests]
         with self.said.open("wb") as said:
             process = subprocess.Popen(command, cwd=tree, env=environment, stdout=said, stderr=subprocess.STDOUT,
