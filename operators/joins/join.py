@@ -89,9 +89,9 @@ def join(
     row a key of the right side, and the left's rows that have not matched yet.
 
     With a window, pairs are of rows within the same Tumbling or Sliding window of the window's time column (the
-    right's may be called `right_time` there), once for each such window; results start with (window_start, window_end).
-    Rows that match nothing in a window are sent at the window's end, when the other side has passed it. Memory: rows of
-    windows that are open on the other side.
+    right's may be called `right_time` there), once for each such window; results start with (window_start, window_end),
+    as the window calls them. Rows that match nothing in a window are sent at the window's end, when the other side has
+    passed it. Memory: rows of windows that are open on the other side.
 
     A row is late if the first of its windows ended at or before its message's time. late=True gives three streams: the
     pairs, the left side's late rows, the right side's. Otherwise a late row raises TimeRegressionError (as

@@ -6,10 +6,12 @@ import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Schema, SchemaError, Stream
 from tokenring.engine.compiled import CompiledStage
+from tokenring.operators.expressions import col
 from tokenring.operators.joins.compiled import expanding
 from tokenring.operators.joins.driver import declare
 from tokenring.operators.joins.kept import LEFT, RIGHT, Chosen, Extents, JoinedColumns, On, Reach, require_time
-from tokenring.operators.time import Sliding, Tumbling, checked_window, split_late, whole
+from tokenring.operators.rows import select
+from tokenring.operators.time import Sliding, Tumbling, behind_window, checked_window, split_late, whole
 
 START, END = "window_start", "window_end"
 
@@ -47,8 +49,19 @@ def windowed_join(
     plan = JoinedColumns.of(name, left.schema, right.schema, on, columns, how=how, first=(START, END))
     needs = plan.crossing(LEFT, END), plan.crossing(RIGHT, END)
     reach = Reach(END, first=1)
-    joined = declare(plan, (left, right), needs, Extents(reach, reach, exact=True))
+    joined = _as_called(declare(plan, (left, right), needs, Extents(reach, reach, exact=True)), window, name)
     return (joined, *late_rows) if late else joined
+
+
+def _as_called(joined: Stream, window: Tumbling | Sliding, name: str) -> Stream:
+    """Results whose window's bounds are called as the window says, or left out."""
+    called = {START: window.start, END: window.end}
+    if all([bound == other for bound, other in called.items()]):
+        return joined
+    results = {each: kind for each, kind in joined.schema.spec().items() if each not in called}
+    behind_window(name, Tumbling(START, 1, start=window.start, end=window.end), joined.schema, results)
+    bounds = {other: col(bound) for bound, other in called.items() if other is not None}
+    return select(joined, **bounds, **{each: col(each) for each in results})
 
 
 def _ends(window: Tumbling | Sliding, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -97,6 +97,33 @@ def test_rows_go_with_their_windows() -> None:
         made.close()
 
 
+@pytest.mark.parametrize("how", ["inner", "left", "semi", "anti"])
+@pytest.mark.parametrize(("start", "end"), [("since", None), (None, "until"), (None, None), ("since", "until")])
+def test_a_windows_bounds_are_called_as_it_says(start: str | None, end: str | None, how: str) -> None:
+    def declare(left: Stream, right: Stream) -> Stream:
+        window = Tumbling("at", 10, start=start, end=end)
+        made = join(left, right, on="k", window=window, right_time="when", how=how, columns=["k"])
+        assert made.schema.names == (*[name for name in (start, end) if name is not None], "k")
+        return made
+
+    with bench([A, B], declare) as made:
+        made.send({"at": [12], "k": [1], "a": [5]}, to=0)
+        made.send({"when": [13 if how != "anti" else 40], "k": [1], "b": [6]}, to=1)
+        made.close()
+        bounds = [bound for name, bound in ((start, 10), (end, 20)) if name is not None]
+        assert [row[2:] for row in made.rows] == [(*bounds, 1)]
+
+
+def test_a_window_has_no_column_of_the_results() -> None:
+    def declare(left: Stream, right: Stream) -> Stream:
+        with pytest.raises(SchemaError, match="'join': the window has a column 'a' already; call yours otherwise"):
+            join(left, right, on="k", window=Tumbling("at", 10, start="a"), right_time="when")
+        return left
+
+    with bench([A, B], declare):
+        pass
+
+
 def test_a_window_of_many_rows() -> None:
     """More than go at a time."""
     many = 40_000
