@@ -82,7 +82,7 @@ def empty(dice: Random) -> list[Message]:
 
 def not_numbers(dice: Random) -> list[Message]:
     """NaN is the first value of one key, the last of another, and all that a third one has; zeros of both signs."""
-    sent = at_times([0, 4, 8, 15], dice, shares=(0.0, -0.0, 2.0))
+    sent = at_times([0, 4, 8, 15], dice, shares=(0.0, -0.0, -2.0))
     for _, _, rows in sent[:2]:
         rows[0] |= {"key": 0, "share": math.nan}
         rows[1] |= {"key": 3, "share": math.nan}
