@@ -9,7 +9,7 @@ import click
 
 from tokenring.nexmark.bench.sweeps import ExperimentCommand, Number
 from tokenring.nexmark.commands import MAX_WORKERS
-from tokenring.tools.system import STANDARD_OUTPUT, PathOption, at_work, require_writable
+from tokenring.tools.system import at_work, json_option
 
 if TYPE_CHECKING:
     from tokenring.nexmark.bench.sweeps import Row
@@ -42,10 +42,7 @@ _WHOLE = {"scale": 1.0, "seconds": 3.0}
     "--seconds", type=Number(0, 3600, min_open=True), metavar="S", help="Of each size of epochs.  [default: 3]"
 )
 @click.option("--quick", is_flag=True, help="Small and short: to see that all works.")
-@click.option(
-    "--json", "json_file", metavar="[FILE]", is_flag=False, flag_value="-", type=PathOption(),
-    help="Write the figures as JSON; without FILE, or with -, on standard output alone.",
-)  # fmt: skip
+@json_option("the figures")
 def collections(
     workloads: tuple[str, ...],
     workers: tuple[int, ...],
@@ -72,8 +69,6 @@ def collections(
         "scale": scale or chosen["scale"],
         "seconds": seconds or chosen["seconds"],
     }
-    if json_file not in (None, STANDARD_OUTPUT):
-        require_writable(json_file)
     rows: list[Row] = []
     asked = [(name, number) for name in parameters["workload"] for number in parameters["workers"]]
     with at_work():

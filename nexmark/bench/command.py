@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -27,7 +26,7 @@ from tokenring.nexmark.bench.sweeps import (
 )
 from tokenring.nexmark.commands import MAX_DURATION_S, MAX_RATE, MAX_WORKERS, MECHANISMS
 from tokenring.tools.errors import OptionError
-from tokenring.tools.system import STANDARD_OUTPUT, PathOption, at_work, require_writable
+from tokenring.tools.system import STANDARD_OUTPUT, PathOption, at_work, json_option, write_json
 
 if TYPE_CHECKING:
     from tokenring.nexmark.bench.sweeps import Job, Row
@@ -64,14 +63,7 @@ _source = _many(
     "each-time: a message for each distinct time; batched: each mechanism's best.  [default: both; scaling: each-time]",
 )  # fmt: skip
 _quick = click.option("--quick", is_flag=True, help="Fewer points and shorter ones.")
-_json = click.option(
-    "--json",
-    "json_file",
-    metavar="FILE",
-    type=PathOption(),
-    help="Write the figures as JSON, and beside it, with the same stem, the table (.md) and the plot (.svg); "
-    "- for JSON on standard output alone.",
-)
+_json = json_option("the figures", "Beside FILE stand, with the same stem, the table (.md) and the plot (.svg).")
 _input = click.option(
     "--input",
     "input_folder",
@@ -264,10 +256,8 @@ def _conduct(name: str, jobs: list[Job], parameters: dict[str, Any], json_file: 
     from tokenring.nexmark.bench.sweeps import measure_all
     from tokenring.tools.system import progress_line
 
-    if json_file not in (None, STANDARD_OUTPUT):
-        if json_file.suffix in (".md", ".svg"):
-            raise OptionError(f"--json {json_file}: .md and .svg are written beside it; name it .json")
-        require_writable(json_file)
+    if json_file is not None and json_file.suffix in (".md", ".svg"):
+        raise OptionError(f"--json {json_file}: .md and .svg are written beside it; name it .json")
     rows: list[Row] = []
     with at_work():
         try:
@@ -283,15 +273,12 @@ def _conduct(name: str, jobs: list[Job], parameters: dict[str, Any], json_file: 
 
 
 def _publish(name: str, rows: list[Row], complete: bool, parameters: dict[str, Any], json_file: Path | None) -> None:
-    import orjson
-
     from tokenring.nexmark.bench.rendering import machine, publish, render
 
     measured = {"complete": complete, "machine": machine(), "parameters": parameters, "rows": rows}
     data = {"benchmark": f"bench-{name}", **measured}
     if json_file == STANDARD_OUTPUT:
-        sys.stdout.buffer.write(orjson.dumps(data, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
-        sys.stdout.flush()
+        write_json(json_file, data)
         return
     click.echo(render(data))
     if json_file is not None:

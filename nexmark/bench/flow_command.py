@@ -10,7 +10,7 @@ import click
 
 from tokenring.nexmark.bench.sweeps import ExperimentCommand
 from tokenring.nexmark.commands import MAX_WORKERS
-from tokenring.tools.system import STANDARD_OUTPUT, PathOption, at_work, require_writable
+from tokenring.tools.system import PathOption, at_work, json_option
 
 if TYPE_CHECKING:
     from tokenring.nexmark.bench.sweeps import Row
@@ -27,10 +27,7 @@ _EVENTS = {False: 4e6, True: 5e4}
 @click.option("--input", "folder", type=PathOption(), metavar="DIR",
               help="Staged events for Q4 and Q7.  [default: some are staged now, and gone afterwards]")  # fmt: skip
 @click.option("--quick", is_flag=True, help="Small: to see that all works; without --input, no queries.")
-@click.option(
-    "--json", "json_file", metavar="[FILE]", is_flag=False, flag_value="-", type=PathOption(),
-    help="Write the figures as JSON; without FILE, or with -, on standard output.",
-)  # fmt: skip
+@json_option("the figures")
 def flow(
     rounds: int | None, workers: tuple[int, ...], folder: Path | None, quick: bool, json_file: Path | None
 ) -> int:
@@ -50,8 +47,6 @@ def flow(
     )
     from tokenring.nexmark.bench.rendering import say
 
-    if json_file not in (None, STANDARD_OUTPUT):
-        require_writable(json_file)
     parameters: dict[str, Any] = {
         "rounds": rounds or (1 if quick else 5),
         "workers": workers or (1, 2),

@@ -12,7 +12,7 @@ import click
 from tokenring.nexmark.bench.sweeps import ExperimentCommand, Number
 from tokenring.nexmark.commands import MAX_WORKERS
 from tokenring.tools.extras import require_extra
-from tokenring.tools.system import STANDARD_OUTPUT, PathOption, at_work, require_writable
+from tokenring.tools.system import STANDARD_OUTPUT, PathOption, at_work, json_option
 
 if TYPE_CHECKING:
     from tokenring.nexmark.bench.sweeps import Row
@@ -46,10 +46,7 @@ _STAGED_S = 20.0
 @click.option("--input", "folder", type=PathOption(), metavar="DIR",
               help="Staged events for queries.  [default: some are staged now, and gone afterwards]")  # fmt: skip
 @click.option("--quick", is_flag=True, help="Small: to see that all works.")
-@click.option(
-    "--json", "json_file", metavar="[FILE]", is_flag=False, flag_value="-", type=PathOption(),
-    help="Write the figures as JSON, and the timelines as SVG beside it; without FILE, or with -, on standard output.",
-)  # fmt: skip
+@json_option("the figures", "Beside FILE stand the timelines, as SVG.")
 def migration(
     workloads: tuple[str, ...],
     plans: tuple[str, ...],
@@ -79,7 +76,6 @@ def migration(
         "seconds": seconds or (0.3 if quick else 2.5),
     }
     if json_file not in (None, STANDARD_OUTPUT):
-        require_writable(json_file)
         require_extra("bench", "--json, which draws timelines,", "matplotlib")
     rows: list[Row] = []
     points = list(_points(parameters))

@@ -18,10 +18,11 @@ from tokenring.tools.system import (
     PathOption,
     at_work,
     is_special,
+    json_option,
     memory_option,
-    replace,
     require_writable,
     verbose_option,
+    write_json,
 )
 
 MAX_RATE = 1e12
@@ -131,8 +132,7 @@ class QueryOrProgram(click.Command):
 
 @click.command(cls=QueryOrProgram)
 @partial(run_options, queries=(*QUERIES, ALL))
-@click.option("--json", "json_file", metavar="FILE", type=PathOption(),
-              help="Write the outcome as one JSON object; - for standard output.")  # fmt: skip
+@json_option("the outcome")
 @click.option(
     "--out", "out_file", metavar="FILE", type=PathOption(),
     help="Write the result's rows: as FILE.parquet, FILE.arrow or FILE.jsonl.",
@@ -179,7 +179,11 @@ def run(
     With --engine spark DIR may be any folder that Hadoop reads, as hdfs://host/events, and --verify compares with
     TokenRing's own result.
     """
-    _require_targets(json_file, out_file)
+    if out_file is not None:
+        from tokenring.nexmark.run import require_known
+
+        require_known(out_file)
+        require_writable(out_file, "--out")
     if verify or engine == "spark":
         from tokenring.nexmark.spark import require_spark
 
@@ -196,21 +200,10 @@ def run(
     with at_work():
         outcome = _run_one(plan, out_file, verify)
     if json_file is not None:
-        _write_json(json_file, outcome)
+        write_json(json_file, outcome)
     if json_file != STANDARD_OUTPUT:
         _print(plan, outcome)
     return 0 if not outcome["dnf"] and outcome["verified"] is not False else 1
-
-
-def _require_targets(json_file: Path | None, out_file: Path | None) -> None:
-    """Fail before a run rather than after it."""
-    if json_file not in (None, STANDARD_OUTPUT):
-        require_writable(json_file)
-    if out_file is not None:
-        from tokenring.nexmark.run import require_known
-
-        require_known(out_file)
-        require_writable(out_file, "--out")
 
 
 def _run_one(plan: Any, out_file: Path | None, is_verified: bool) -> dict[str, Any]:
@@ -236,7 +229,7 @@ def _run_all(json_file: Path | None, is_verified: bool, checks: str | None, opti
     with at_work():
         rows = run_all(plans, is_verified)
     if json_file is not None:
-        _write_json(json_file, {"rows": rows})
+        write_json(json_file, {"rows": rows})
     if json_file != STANDARD_OUTPUT:
         print_rows(rows)
     return 1 if any(row["failed"] for row in rows) else 0
@@ -262,21 +255,10 @@ def _run_on_spark(
     with at_work():
         rows = run_queries(plan, out_file, is_verified)
     if json_file is not None:
-        _write_json(json_file, {"rows": rows} if is_all else rows[0])
+        write_json(json_file, {"rows": rows} if is_all else rows[0])
     if json_file != STANDARD_OUTPUT:
         print_runs(rows)
     return 1 if any(row["failed"] for row in rows) else 0
-
-
-def _write_json(target: Path, outcome: dict[str, Any]) -> None:
-    import orjson
-
-    data = orjson.dumps(outcome, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-    if target == STANDARD_OUTPUT:
-        sys.stdout.buffer.write(data)
-        sys.stdout.flush()
-    else:
-        replace(target, data)
 
 
 def _print(plan: Any, outcome: dict[str, Any]) -> None:

@@ -6,16 +6,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from tokenring.nexmark.bench.rendering.tables import render
 from tokenring.nexmark.bench.sweeps import Row
-from tokenring.tools.system import is_special, replace
+from tokenring.tools.system import is_special, replace, write_json
 
 
 def publish(path: Path, data: dict[str, Any]) -> None:
     """Write `path` and what stands beside it. Each file is whole or not there; beside a FIFO stands nothing."""
-    replace(path, orjson.dumps(data, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    write_json(path, data)
     if is_special(path):
         return
     try:

@@ -223,7 +223,6 @@ def test_a_wrong_answer_is_said_and_fails(
         ("--queue-kib 4294967296", "--queue-kib"),
         ("--checks some", "--checks"),
         ("--nonsense", "--nonsense"),
-        ("--json", "--json"),
         ("surplus", "surplus"),
         ("--out rows.csv", ".jsonl"),
     ],

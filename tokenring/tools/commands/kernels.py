@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from tokenring.tools.errors import CommandError, OptionError
+from tokenring.tools.system import STANDARD_OUTPUT, json_option, write_json
 
 
 @click.command()
@@ -12,15 +15,13 @@ from tokenring.tools.errors import CommandError, OptionError
 @click.option("--level", "levels", multiple=True, metavar="NAME",
               help="With --make: a level of processor, or all; otherwise the best that this one has.")  # fmt: skip
 @click.option("--machine", metavar="NAME", default="", help="With --make: x86_64 or aarch64; otherwise this one.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def kernels(make: bool, levels: tuple[str, ...], machine: str, as_json: bool) -> None:
+@json_option("which library it is, and what has changed since,")
+def kernels(make: bool, levels: tuple[str, ...], machine: str, json_file: Path | None) -> None:
     """Say which library of compiled kernels programs take here, or why none.
 
     The library comes with the package, or is made when a checkout is installed. Kernels whose sources have changed
     since are compiled by numba when a program starts, and kept; --make puts them into the library.
     """
-    import orjson
-
     from tokenring.engine.kernel_library import library
 
     if (levels or machine) and not make:
@@ -31,9 +32,11 @@ def kernels(make: bool, levels: tuple[str, ...], machine: str, as_json: bool) ->
     found, why = library()
     changed = found.changed() if found is not None else []
     told = {"level": why if found is not None else None, "kernels": len(found.kernels) if found is not None else 0}
-    if as_json:
-        click.echo(orjson.dumps(told | {"changed": changed, "why": "" if found else why}, option=orjson.OPT_INDENT_2))
-    elif found is None:
+    if json_file is not None:
+        write_json(json_file, told | {"changed": changed, "why": "" if found else why})
+    if json_file == STANDARD_OUTPUT:
+        return
+    if found is None:
         click.echo(f"no library is used: {why}; numba compiles kernels when they are first needed")
     else:
         click.echo(f"{len(found.kernels)} kernels for {why}")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import click
 
-from tokenring.tools.commands.query import asking, json_option
+from tokenring.tools.commands.query import asking
 from tokenring.tools.errors import OptionError
+from tokenring.tools.system import STANDARD_OUTPUT, json_option, write_json
 
 
 @click.command()
@@ -26,10 +28,10 @@ from tokenring.tools.errors import OptionError
 @click.option("--wait", is_flag=True, help="Wait until all state has arrived.")
 @click.option("--timeout", type=click.FloatRange(0.1, 3600), default=5.0, show_default=True, metavar="S",
               help="How long workers get to answer; with --wait, how long nothing may move.")  # fmt: skip
-@json_option
+@json_option("where bins are, or which worker has ended,")
 def migrate(
     process: int, dataflow: str | None, to: str | None, drain: int | None, even: bool, end: bool, plan: str, wait: bool,
-    timeout: float, as_json: bool,
+    timeout: float, json_file: Path | None,
 ) -> None:  # fmt: skip
     """Move bins of keyed state to other workers of a running group, whose dataflow was declared with bins=.
 
@@ -43,8 +45,6 @@ def migrate(
     --drain W --end ends the last worker, once all bins have left it: its program is to be in run(), or to have
     returned, its sources closed, and rows that go from worker to worker are to go by bins in all dataflows.
     """
-    import orjson
-
     from tokenring.engine.ask import group_of
     from tokenring.operators.leaving import end_worker
     from tokenring.operators.migrate import bins_of
@@ -58,12 +58,16 @@ def migrate(
             raise OptionError("--end ends the worker that --drain names, of no dataflow in particular: --drain 1 --end")
         with asking(), progress_line("moving") as advance:
             end_worker(group_of(process), drain, plan, timeout, advance)
-        click.echo(f"worker {drain} has ended")
+        if json_file is not None:
+            write_json(json_file, {"ended": drain})
+        if json_file != STANDARD_OUTPUT:
+            click.echo(f"worker {drain} has ended")
         return
     with asking(), progress_line("moving") as advance:
         found = bins_of(group_of(process), dataflow, target, plan, wait, timeout, advance)
-    if as_json:
-        click.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2))
+    if json_file is not None:
+        write_json(json_file, found)
+    if json_file == STANDARD_OUTPUT:
         return
     if target is not None and not found["steps"]:
         click.echo("all bins are there already")

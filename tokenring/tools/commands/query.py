@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
 
 import click
 
 from tokenring.tools.errors import CommandError, OptionError
+from tokenring.tools.system import STANDARD_OUTPUT, json_option, write_json
 
 timeout_option = click.option("--timeout", type=click.FloatRange(0.1, 3600), default=5.0, show_default=True,
                               metavar="S", help="How long workers get to answer.")  # fmt: skip
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @contextmanager
@@ -31,8 +31,8 @@ def asking() -> Iterator[None]:
 @click.command()
 @click.argument("process", type=click.IntRange(min=1))
 @timeout_option
-@json_option
-def views(process: int, timeout: float, as_json: bool) -> None:
+@json_option("what is exported")
+def views(process: int, timeout: float, json_file: Path | None) -> None:
     """List what a running group exports: what `tokenring query` reads, and dataflows import; and what is installed.
 
     PROCESS is the number of the process that launched the group, or of one of its workers: `tokenring why` lists them.
@@ -44,8 +44,9 @@ def views(process: int, timeout: float, as_json: bool) -> None:
 
     with asking():
         found = views_of(group_of(process), timeout)
-    if as_json:
-        _print_json(found._asdict())
+    if json_file is not None:
+        write_json(json_file, found._asdict())
+    if json_file == STANDARD_OUTPUT:
         return
     for view in found.views:
         kinds = view["columns"]
@@ -70,8 +71,8 @@ def views(process: int, timeout: float, as_json: bool) -> None:
 @click.option("--key", metavar="K", help="Only the rows of this key: 7, or for several columns 7,Oslo.")
 @click.option("--time", "at", type=int, metavar="T", help="As of this time.  [default: the latest finished one]")
 @timeout_option
-@json_option
-def query(process: int, view: str, key: str | None, at: int | None, timeout: float, as_json: bool) -> None:
+@json_option("the rows, and as of when,")
+def query(process: int, view: str, key: str | None, at: int | None, timeout: float, json_file: Path | None) -> None:
     """Read an arrangement of a running group: all rows, or those of a key, as of one time on all workers.
 
     PROCESS is the number of the process that launched the group, or of one of its workers; VIEW the name by which the
@@ -86,14 +87,9 @@ def query(process: int, view: str, key: str | None, at: int | None, timeout: flo
 
     with asking():
         answer = read(group_of(process), view, at, None if key is None else key.split(","), timeout)
-    if as_json:
-        _print_json({"view": view, "time": answer.time, "rows": answer.rows.to_pylist()})
+    if json_file is not None:
+        write_json(json_file, {"view": view, "time": answer.time, "rows": answer.rows.to_pylist()})
+    if json_file == STANDARD_OUTPUT:
         return
     click.echo(f"{view} at {answer.time}: {answer.rows.num_rows:,} rows", err=True)
     print_returned([answer.rows])
-
-
-def _print_json(value: Any) -> None:
-    import orjson
-
-    click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2, default=str))

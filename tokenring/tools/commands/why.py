@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tokenring.tools.errors import CommandError, OptionError
+from tokenring.tools.system import STANDARD_OUTPUT, json_option, write_json
 
 if TYPE_CHECKING:
-    from tokenring.engine.ask import Weights
+    from tokenring.engine.ask import Answers, Group, Weights
 
 _SHOWN = 10  # operators whose weights are said
 _LEAST_BYTES = 2**20  # that one weighs to be among them, unless it is asked for
@@ -24,9 +26,9 @@ _ROWS_BYTES = 2**12  # a queue without rows takes something too
 @click.option("--time", "at", metavar="T", help="What keeps this time from passing: 7, or in a loop 7,2.")
 @click.option("--timeout", type=click.FloatRange(0.1, 3600), default=5.0, show_default=True, metavar="S",
               help="How long workers get to answer.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option("the groups, or the answers,")
 def why(
-    process: int | None, operator: str | None, port: str | None, at: str | None, timeout: float, as_json: bool
+    process: int | None, operator: str | None, port: str | None, at: str | None, timeout: float, json_file: Path | None
 ) -> None:
     """Say what holds the frontiers of a running group back.
 
@@ -38,8 +40,6 @@ def why(
     keep in memory is said too, the heaviest first: of all that keep a MiB, or of the one that is named. The run goes on
     meanwhile.
     """
-    import orjson
-
     from tokenring.engine import UsageError, WorkerError
     from tokenring.engine.ask import ask, running_groups
 
@@ -47,12 +47,10 @@ def why(
         if operator or port or at:
             raise OptionError("--operator, --port and --time need a PROCESS; `tokenring why` alone lists them")
         groups = running_groups()
-        if as_json:
-            click.echo(orjson.dumps({"groups": groups}, option=orjson.OPT_INDENT_2))
-        for group in groups if not as_json else ():
-            click.echo(f"{group.launcher}: {len(group.workers)} workers: {group.command}")
-        if not groups and not as_json:
-            click.echo("no group is running")
+        if json_file is not None:
+            write_json(json_file, {"groups": groups})
+        if json_file != STANDARD_OUTPUT:
+            _print_groups(groups)
         return
     try:
         answers = ask(process, operator, port_of(port, operator), time_of(at), timeout)
@@ -62,13 +60,25 @@ def why(
         raise CommandError(str(error)) from None
     if answers.problems and not answers.explanations:
         raise OptionError("; ".join(dict.fromkeys(problem.partition(": ")[2] for problem in answers.problems)))
-    if as_json:
-        click.echo(orjson.dumps(answers, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS))
-        return
+    if json_file is not None:
+        write_json(json_file, answers)
+    if json_file != STANDARD_OUTPUT:
+        _print(answers, bool(operator))
+
+
+def _print_groups(groups: list[Group]) -> None:
+    for group in groups:
+        click.echo(f"{group.launcher}: {len(group.workers)} workers: {group.command}")
+    if not groups:
+        click.echo("no group is running")
+
+
+def _print(answers: Answers, is_named: bool) -> None:
+    """is_named: of one operator, which is said however little it keeps."""
     for worker, where in answers.at.items():
         click.echo(f"worker {worker} is at {where}")
     for weights in answers.weights[:_SHOWN]:
-        if weights.bytes >= _LEAST_BYTES or operator:
+        if weights.bytes >= _LEAST_BYTES or is_named:
             click.echo(_in_words(weights))
     for explanation in answers.explanations:
         click.echo(f"\n{explanation}")
