@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -262,11 +261,9 @@ def _run_on_spark(
 
 
 def _print(plan: Any, outcome: dict[str, Any]) -> None:
-    from rich.console import Console
-
     from tokenring.nexmark.run import print_report
 
-    print_report(outcome, Console(width=None if sys.stdout.isatty() else 120))
+    print_report(outcome)
     if plan.duration_s is not None and outcome["planned_events"] < int(plan.rate * plan.duration_s):
         seconds = outcome["planned_events"] / plan.rate
         click.echo(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -71,8 +70,9 @@ def _verified(plan: Plan) -> Row:
 
 def print_rows(rows: Sequence[Row]) -> None:
     """Print the table."""
-    from rich.console import Console
     from rich.table import Table
+
+    from tokenring.tools.system import console_of, print_table
 
     table = Table(title="closed loop: events/s; open loop: latency in ms", title_justify="left")
     for name in ("query", "events/s", "offered/s", "p50", "p99", "p99.9", "rows", "verified"):
@@ -86,4 +86,4 @@ def print_rows(rows: Sequence[Row]) -> None:
             "-" if row["result_rows"] is None else f"{row['result_rows']:,}",
             {True: "yes", False: "NO", None: "-"}[row["verified"]],
         )
-    Console(width=None if sys.stdout.isatty() else 120).print(table)
+    print_table(table, console_of())

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
 from tokenring.nexmark.errors import SparkError
-from tokenring.nexmark.run import count
+from tokenring.nexmark.run import add_rows, count
 from tokenring.nexmark.scale_out import SparkPlan, require_local, run_on_spark, verify_by_tokenring
 
 Row = dict[str, Any]
@@ -44,10 +43,11 @@ def run_queries(plan: SparkPlan, out_file: Path | None, is_verified: bool) -> li
 
 def print_runs(rows: list[Row]) -> None:
     """Print a line for each run, and the rows of a single small result."""
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console(width=None if sys.stdout.isatty() else 120)
+    from tokenring.tools.system import console_of, print_table
+
+    console = console_of()
     first = rows[0]
     title = f"Spark, {first['mode']}, {first['master']}: {first['workers']} cores"
     title += f"; seconds without the {first['start_seconds']:.1f} of its start"
@@ -67,11 +67,8 @@ def print_runs(rows: list[Row]) -> None:
             "-" if row["result_rows"] is None else f"{row['result_rows']:,}",
             {True: "yes", False: "NO", None: "-"}[row["verified"]],
         )
-    console.print(table)
+    print_table(table, console)
     if len(rows) == 1 and first["result"] is not None:
         result = Table(title=f"result ({first['result_rows']:,} rows)", title_justify="left")
-        for name in first["result"][0] if first["result"] else ("(no rows)",):
-            result.add_column(name, justify="right")
-        for shown in first["result"][:_MOST_ROWS]:
-            result.add_row(*(str(value) for value in shown.values()))
-        console.print(result)
+        add_rows(result, first["result"][:_MOST_ROWS])
+        print_table(result, console)

@@ -4,16 +4,18 @@ answer.
 
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from tokenring.nexmark.measure import UNDECIDED
+from tokenring.tools.system import console_of, print_table
 
 _MOST_ROWS = 12
 
 
-def print_report(outcome: dict[str, Any], console: Console) -> None:
+def print_report(outcome: dict[str, Any]) -> None:
     """Print the JSON object of a run for people."""
+    console = console_of()
     loop = "closed loop" if outcome["rate"] is None else f"open loop, {count(outcome['rate'])} events/s offered"
     console.print(
         f"[bold]{outcome['query']}[/bold]: {outcome['workers']} worker(s), {outcome['mechanism']}, {loop}",
@@ -31,9 +33,9 @@ def print_report(outcome: dict[str, Any], console: Console) -> None:
         f"{outcome['peak_rss_mb']:.0f}",
         verified,
     )
-    console.print(summary)
+    print_table(summary, console)
     if outcome["latency_ms"] is not None:
-        console.print(_latency_table(outcome))
+        print_table(_latency_table(outcome), console)
     if outcome["dnf"]:
         grows = "" if outcome["slope"] is None else f", {1e3 * outcome['slope']:,.1f} ms later with each second"
         console.print(
@@ -41,7 +43,11 @@ def print_report(outcome: dict[str, Any], console: Console) -> None:
         )
     elif outcome["verdict"] == UNDECIDED:
         console.print("too short to tell whether this rate holds: offer it for longer", highlight=False)
-    console.print(_result_table(outcome))
+    if outcome["result"] is None:
+        kept = "changes" if outcome["result_rows"] is None else f"{outcome['result_rows']:,} rows"
+        console.print(f"result: {kept}, counted only; --out keeps the rows")
+    else:
+        print_table(_result_table(outcome["result"], outcome["result_rows"]), console)
 
 
 def _latency_table(outcome: dict[str, Any]) -> Table:
@@ -58,18 +64,20 @@ def _latency_table(outcome: dict[str, Any]) -> Table:
     return table
 
 
-def _result_table(outcome: dict[str, Any]) -> Table | str:
-    rows, of = outcome["result"], outcome["result_rows"]
-    if rows is None:
-        return f"result: {'changes' if of is None else f'{of:,} rows'}, counted only; --out keeps the rows"
+def _result_table(rows: list[dict[str, Any]], of: int) -> Table:
     table = Table(title=f"result ({of:,} rows)", title_justify="left")
-    for name in rows[0] if rows else ("(no rows)",):
-        table.add_column(name, justify="right")
-    for row in rows[:_MOST_ROWS]:
-        table.add_row(*(str(value) for value in row.values()))
+    add_rows(table, rows[:_MOST_ROWS])
     if of > _MOST_ROWS:
         table.caption = f"... {of - _MOST_ROWS:,} more rows; --out gives them all"
     return table
+
+
+def add_rows(table: Table, rows: list[dict[str, Any]]) -> None:
+    """Give a table without columns those of these rows, figures to the right."""
+    for name, value in (rows[0] if rows else {"(no rows)": ""}).items():
+        table.add_column(name, justify="left" if isinstance(value, str) else "right")
+    for row in rows:
+        table.add_row(*[Text(str(value)) for value in row.values()])
 
 
 def count(value: float) -> str:

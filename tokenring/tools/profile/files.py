@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from typing import Any
 import click
 
 from tokenring.tools.errors import OptionError
-from tokenring.tools.system import replace
+from tokenring.tools.system import console_of, print_table, replace
 
 _TOP = 15
 _WORKER_FILE = re.compile(r"worker-\d+\.(svg|speedscope\.json)")
@@ -71,12 +70,11 @@ def _subtitle(during: str, recording: Any) -> str:
 def print_profile(files: list[Path], title: str, recordings: list[Any], err: bool = False) -> None:
     """Say for each worker how it spent its time, then which functions took most of the work, then what was written; on
     stdout, or on stderr where stdout is somebody else's."""
-    from rich.console import Console
     from rich.table import Table
 
     from tokenring.tools.profile.stacks import function_shares
 
-    console = Console(stderr=err, width=None if (sys.stderr if err else sys.stdout).isatty() else 120)
+    console = console_of(err)
     workers = Table(title=title, title_justify="left")
     for name in ("", "samples", "not readable", "asleep %", "looking for work %"):
         workers.add_column(name, justify="right" if name else "left")
@@ -85,7 +83,7 @@ def print_profile(files: list[Path], title: str, recordings: list[Any], err: boo
         waits = (recording.parked, samples - len(recording.at_work) - recording.parked)
         shares = [f"{100 * wait / samples:.1f}" if samples else "-" for wait in waits]
         workers.add_row(recording.label, f"{samples:,}", f"{recording.unread:,}", *shares)
-    console.print(workers)
+    print_table(workers, console)
     stacks = [stack for recording in recordings for stack in recording.at_work]
     top = Table(title=f"top {_TOP} functions by their own share of the time at work, all workers", title_justify="left")
     for name in ("own %", "total %"):
@@ -97,7 +95,7 @@ def print_profile(files: list[Path], title: str, recordings: list[Any], err: boo
         own, total = (f"{100 * samples / len(stacks):.1f}" for samples in (share.own, share.total))
         hottest = "".join(f":{line}" for line, _ in share.lines.most_common(1))
         top.add_row(own, total, name, file + hottest)
-    console.print(top)
+    print_table(top, console)
     if any(recording.is_anonymous for recording in recordings):
         click.echo("tokenring: compiled operators have no names here: /proc/PID/mem may not be read", err=True)
     for path in files:

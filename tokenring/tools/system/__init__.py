@@ -23,6 +23,7 @@ with later(__name__):
         ending_signals_raise,
         put_back,
     )
+    from tokenring.tools.system.tables import console_of, print_table
     from tokenring.tools.system.verbose import verbose_option
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "PathOption",
     "STANDARD_OUTPUT",
     "at_work",
+    "console_of",
     "ending_signals_come_late",
     "ending_signals_exit",
     "ending_signals_raise",
@@ -38,6 +40,7 @@ __all__ = [
     "is_special",
     "json_option",
     "memory_option",
+    "print_table",
     "progress_bar",
     "progress_line",
     "put_back",
