@@ -8,6 +8,7 @@ from pathlib import Path
 from pkgutil import walk_packages
 
 from tokenring.engine.errors import KernelError, UsageError
+from tokenring.how_to_install import how_to_install
 from tokenring.shm.kernels import LEVELS, LIBRARY_FOLDER, kernels_to_make_ready, library
 
 __all__ = ["import_everything", "library", "make"]
@@ -55,7 +56,7 @@ def make(
         if error.name not in ("numba", "llvmlite"):
             raise
         raise KernelError(
-            "kernels are compiled by numba, which is not installed: pip install 'tokenring[kernels]'"
+            f"kernels are compiled by numba, which is not installed: {how_to_install('kernels')}"
         ) from None
     import_everything()
     package = Path(import_module(_HOUSE).__path__[0])

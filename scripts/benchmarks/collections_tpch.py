@@ -13,6 +13,7 @@ import orjson
 from examples.tpch.kept import keep
 from examples.tpch.tables import EPOCHS, generate, generator
 from scripts.benchmarks.measure import ROOT
+from tokenring.how_to_install import how_to_install
 from tokenring.nexmark.bench.rendering import figure, table
 from tokenring.tools.errors import CommandError, OptionError
 
@@ -25,7 +26,7 @@ def tables_of(scale: float) -> Path:
     """A folder with the tables, written now unless they are there."""
     folder = ROOT / ".data" / f"tpch-{scale:g}"
     if generator() is None:
-        raise OptionError("tpchgen-cli is not installed; pip install 'tokenring[bench]', or run ./scripts/benchmark")
+        raise OptionError(f"tpchgen-cli is not installed; {how_to_install('bench')}, or run ./scripts/benchmark")
     if not (folder / "orders.parquet").is_file():
         folder.mkdir(parents=True, exist_ok=True)
         generate(folder, scale)

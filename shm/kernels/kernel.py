@@ -15,6 +15,7 @@ from weakref import WeakSet
 
 import numpy as np
 
+from tokenring.how_to_install import how_to_install
 from tokenring.shm.errors import KernelError, KernelInWorkerWarning
 from tokenring.shm.kernels.signatures import COLUMN, Type, resolved, tuple_of
 
@@ -146,7 +147,7 @@ class Kernel:
                 why = "its sources are not those that the library was made of"
             raise KernelError(
                 f"kernel {self.name} is not in the library of kernels that came with tokenring, and numba, which would "
-                f"compile it, is not installed: pip install 'tokenring[kernels]' ({why})"
+                f"compile it, is not installed: {how_to_install('kernels')} ({why})"
             ) from None
 
     def __repr__(self) -> str:

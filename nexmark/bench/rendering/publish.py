@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tokenring.how_to_install import how_to_install
 from tokenring.nexmark.bench.rendering.tables import render
 from tokenring.nexmark.bench.sweeps import Row
 from tokenring.tools.system import is_special, replace, write_json
@@ -22,7 +23,7 @@ def publish(path: Path, data: dict[str, Any]) -> None:
         if error.name != "matplotlib":
             raise
         plots = {}
-        print("no plots are drawn: matplotlib is not installed: pip install 'tokenring[bench]'", file=sys.stderr)
+        print(f"no plots are drawn: matplotlib is not installed: {how_to_install('bench')}", file=sys.stderr)
     shown = [f"![{name}]({file.name})" for name, file in plots.items()]
     replace(path.with_suffix(".md"), "\n\n".join([f"# {data['benchmark']}", render(data), *shown, ""]).encode())
 

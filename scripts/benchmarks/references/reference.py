@@ -14,6 +14,7 @@ from typing import Any, Self
 import orjson
 
 from scripts.benchmarks.measure import ROOT
+from tokenring.how_to_install import how_to_install
 from tokenring.tools.errors import CommandError, OptionError
 
 
@@ -30,7 +31,7 @@ class Reference:
         """threads: how many its process is started with, where they cannot be set later; 0: they can."""
         if find_spec(self.package) is None:
             raise OptionError(
-                f"{self.package} is not installed; pip install 'tokenring[bench]', or run ./scripts/benchmark"
+                f"{self.package} is not installed; {how_to_install('bench')}, or run ./scripts/benchmark"
             )
         module = f"scripts.benchmarks.references.{self.package}_reference"
         self._arguments = [sys.executable, "-m", module, str(folder.resolve()), str(events), *queries]
