@@ -187,5 +187,5 @@ class _Offering:
         with offers_to(offered):
             made = self._constructor(context, *tokens)
         if self._mover.tables:
-            _ = self._mover.moves  # GraphError if none was offered
+            self._mover.try_out()
         return made

@@ -80,6 +80,33 @@ class Mover:
             )
         return self.offered[0]
 
+    def try_out(self) -> None:
+        """Take out the state of no key. GraphError for an operator that could not when bins move, which would end the
+        run: it did not offer one state, or that raises, or returns what its tables cannot carry."""
+        moves, no_bins = self.moves, np.zeros(self.versions.bins.count, bool)
+        problem = ""
+        try:
+            taken = moves.take_out(Leaving(self.versions.bins, no_bins))
+        except Exception as error:
+            raise GraphError(self._cannot_move(f"take_out raised {type(error).__name__}: {error}")) from error
+        if len(taken) != len(self.tables):
+            problem = f"take_out returned {len(taken)} of {len(self.tables)} tables"
+        for table, batch in zip(self.tables, taken, strict=False):
+            if batch.schema.spec() != table.schema.spec():
+                problem = f"take_out returned {batch.schema} for the table of {table.schema}"
+            elif batch.rows:
+                problem = f"take_out returned {batch.rows:,} rows of keys that did not leave"
+            elif missing := [name for name in table.key if name not in table.schema.names]:
+                problem = f"{missing[0]!r} of its key is no column of the table of {table.schema}"
+        if problem:
+            raise GraphError(self._cannot_move(problem))
+
+    def _cannot_move(self, why: str) -> str:
+        return (
+            f"operator {self.name!r}: its state cannot move, {why}; mend take_out, or let the state stay, by "
+            f"Staying(...) for Exchange(...)"
+        )
+
     def has_come_to(self, time: Time) -> bool:
         """Whether the operator, on all workers, has done all that is before `time`."""
         return all([not probe.less_than(time) for probe in self.probes])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import tokenring as tr
-from tests.operators.migrate.own_sums import VALUES, sums
-from tokenring.engine import Exchange, GraphError, Schema, UsageError, WorkerError
+from tests.operators.migrate.own_sums import SUMS, VALUES, sums
+from tokenring.engine import Batch, Exchange, GraphError, Schema, UsageError, WorkerError
 from tokenring.operators.migrate import Bins, Staying
 
 EPOCHS, KEYS, BINS = 12, 20, 8
@@ -93,8 +94,12 @@ def test_one_worker_has_all_bins() -> None:
 
 def test_a_worker_killed_while_state_moves_ends_the_run() -> None:
     def program(worker: Any) -> None:
+        calls = []
+
         def killed() -> None:
-            os.kill(os.getpid(), signal.SIGKILL)
+            calls.append("take_out")
+            if len(calls) > 1:  # the first is tried at the start, of no key
+                os.kill(os.getpid(), signal.SIGKILL)
 
         with worker.dataflow("sums", bins=BINS, moves=[(2, number, 0) for number in range(BINS)]) as scope:
             handle, rows = scope.new_input(VALUES)
@@ -156,6 +161,19 @@ def output_first(scope: Any, rows: Any) -> None:
     builder.input(rows, Exchange("key"))
 
 
+def raising() -> None:
+    raise ValueError("a socket cannot be taken out")
+
+
+_OTHER = Batch(Schema("key"), {"key": []})
+BROKEN: list[tuple[Callable[[], list[Batch] | None], str]] = [
+    (raising, "take_out raised ValueError: a socket cannot be taken out"),
+    (list, "take_out returned 0 of 1 tables"),
+    (lambda: [_OTHER], "take_out returned Schema.* for the table of Schema"),
+    (lambda: [Batch(SUMS, {"key": [1], "total": [1]})], "take_out returned 1 rows of keys that did not leave"),
+]
+
+
 @pytest.mark.parametrize(
     ("declare", "words"),
     [
@@ -165,6 +183,7 @@ def output_first(scope: Any, rows: Any) -> None:
         (staying_and_moving, "the keys of one input stay"),
         (lambda scope, rows: sums(rows, offers=0), "'sums': its constructor offered 0 states"),
         (lambda scope, rows: sums(rows, offers=2), "offered 2 states"),
+        *[(lambda scope, rows, out=out: sums(rows, on_out=out), f"'sums': .*, {words}") for out, words in BROKEN],
     ],
 )
 def test_what_does_not_say_how_its_state_moves_is_refused(declare: Any, words: str) -> None:
