@@ -12,6 +12,7 @@ from tokenring.engine.ask import KeptHold, Requests, answer_questions
 from tokenring.engine.errors import GraphMismatchError, GroupStopped, TokenRingError, UsageError
 from tokenring.engine.group.frames import write_message
 from tokenring.engine.group.linux import allow_tracing, die_with_parent, keep_little
+from tokenring.engine.group.processes import limit_met
 from tokenring.engine.group.traces import trace_of
 from tokenring.engine.group.values import CURE
 from tokenring.engine.install import Installing, Removing
@@ -96,6 +97,8 @@ def told(error: BaseException, index: int) -> dict[str, Any]:
         text = f"worker {index}: {type(error).__name__}: {text}"
     elif f"worker {index}" not in text:
         text = f"worker {index}: {text}"
+    if limit := limit_met(error):
+        text = f"{text} ({limit})"
     try:
         trace = _printable(trace_of(error))
     except Exception:

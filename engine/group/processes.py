@@ -69,6 +69,19 @@ def fork(body: Callable[[int], NoReturn], others: list[Process]) -> Process:
     return Process(pid, read_end)
 
 
+def limit_met(error: BaseException | None) -> str:
+    """The limit of this process that made an error, or its cause, with the cure; "" for any other."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno == errno.EMFILE:
+            return f"`ulimit -n` allows {resource.getrlimit(resource.RLIMIT_NOFILE)[0]} open files: raise it"
+        addresses, _ = resource.getrlimit(resource.RLIMIT_AS)
+        is_full = isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
+        if is_full and addresses != resource.RLIM_INFINITY:
+            return f"`ulimit -v` allows {addresses >> 20} MiB: raise it"
+        error = error.__cause__
+    return ""
+
+
 @contextmanager
 def starting(workers: int) -> Iterator[None]:
     """Within the block a group is made; an error of the system there becomes a ConfigError that says the cure."""

