@@ -17,6 +17,7 @@ from tokenring.engine import (
     OperatorContext,
     OutputPort,
     Schema,
+    SchemaError,
     Token,
     int64,
     kernel,
@@ -87,14 +88,22 @@ class Arrangement:
         return dict(zip(self._schema.names, (self._keys.words(0)[chosen], totals[chosen]), strict=True))
 
 
-def arrange(stream: AnyStream, key: str, change: str, name: str = "arrange") -> tuple[AnyStream, Arrangement]:
+def arrange(
+    stream: AnyStream, key: str, change: str | None = None, name: str = "arrange"
+) -> tuple[AnyStream, Arrangement]:
     """Rows (key, change), int64, at each time: its net changes by key, those that are 0 left out, once it is finished.
 
     Exchanged by `key`. While a time is open its rows are kept with a token; otherwise the operator holds none, and is
     not run when time advances. Memory: some 50 bytes for each key ever seen, and the rows of open
-    times. After differential dataflow's operator, without its past versions. GraphError in loops, whose times have
-    no total order.
+    times. After differential dataflow's operator, without its past versions. SchemaError without a column of
+    changes: rows themselves are kept by `stream.collection().arrange(key)`. GraphError in loops, whose times have no
+    total order.
     """
+    if change is None:
+        raise SchemaError(
+            f"operator {name!r}: say which column has the changes that are to be added up, change='...'; to keep rows "
+            f"by key, in loops too, make a collection of them first: .collection().arrange({key!r})"
+        )
     require_total_order(name, stream.scope)
     require_rows(name, stream)
     arrangement = Arrangement(key, change)

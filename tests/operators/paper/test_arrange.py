@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tokenring as tr
 from tests.operators.helpers import bench
-from tokenring.engine import Schema, Stream
+from tokenring.engine import Schema, SchemaError, Stream
 from tokenring.operators import Arrangement, arrange
 
 UPDATES = Schema("change key other")
@@ -65,3 +67,24 @@ def test_it_holds_a_token_only_for_open_times_and_is_not_run_when_idle() -> None
         made.advance(51)
         assert (len(runs), operator.held) == (2, 0)
         assert made.sent() == [(49, 7, 1)]
+
+
+def test_without_a_column_of_changes_the_rows_are_to_be_a_collection() -> None:
+    def declare(stream: Any) -> Any:
+        with stream.scope.loop("around") as loop:
+            entered = loop.enter(stream)
+            for rows in (stream, entered):
+                with pytest.raises(SchemaError, match=r"operator 'arrange': .*\.collection\(\)\.arrange\('key'\)"):
+                    rows.arrange("key")
+            there = entered.collection(times="change").arrange("key").collection().leave(loop)
+        return there.changes().collect()
+
+    def program(worker: Any) -> Any:
+        with worker.dataflow("declared") as scope:
+            handle, rows = scope.new_input(Schema("key change"))
+            found = declare(rows)
+        handle.send({"key": [1, 1, 2], "change": [2, 1, -1]})
+        worker.run()
+        return sorted(zip(*[column.tolist() for column in found.columns().values()], strict=True))
+
+    assert tr.execute(program, workers=1) == [[(1, 0, 3), (2, 0, -1)]]
