@@ -77,6 +77,10 @@ class NegativeMultiplicityError(UsageError):
     """Of a row of a collection more was taken away than was there."""
 
 
+class MultiplicityOverflowError(UsageError):
+    """A row of a collection would be there, or be taken away, more often than 2**63 - 1 times."""
+
+
 class ReadTimeError(UsageError):
     """An arrangement cannot be read at a time: it is not finished yet, or what was then is forgotten."""
 

@@ -32,7 +32,7 @@ def send_sealed(trace: Trace, schema: Schema, updates: np.ndarray, rights: Right
         else:
             updates, mine = split(updates, trace.data, as_table([time], trace.depth))
         if mine.shape[1]:
-            batch = Sealed.of(mine)
+            batch = Sealed.of(mine, trace.depth)
             if batch.rows:
                 trace.seal(batch)
                 output.give(token, batch_of(schema, batch.words))

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from tokenring.engine import Batch, Schema
+from tokenring.engine import Batch, MultiplicityOverflowError, Schema
 from tokenring.engine.times import NestedTime, less_equal
 from tokenring.operators.collections.reduction import Asked, KeyFaults
 from tokenring.operators.collections.trace import batch_of
-from tokenring.operators.collections.updates import NEGATIVE, Sealed
+from tokenring.operators.collections.updates import NEGATIVE, TOO_MANY, Sealed
 from tokenring.operators.collections.words import Entering, key_in_words
 
 Function = Callable[[Batch, np.ndarray], Mapping[str, Any] | Batch | None]
@@ -83,7 +83,10 @@ class ByFunction:
         """What the function makes of the rows that are there at a time, and how often; or why it makes nothing."""
         values = len(rows) - len(time) - 1
         is_there = (rows[values:-1] <= np.array(time)[:, None]).all(axis=0)
-        net = Sealed.of(np.ascontiguousarray(rows[[*range(values), -1]][:, is_there])).words
+        try:
+            net = Sealed.of(np.ascontiguousarray(rows[[*range(values), -1]][:, is_there]), 0).words
+        except MultiplicityOverflowError:
+            return Counter(), self._faults.wrong(TOO_MANY, key, time)
         if (net[-1] < 0).any():
             return Counter(), self._faults.wrong(NEGATIVE, key, time)
         if not net.shape[1]:

@@ -12,6 +12,7 @@ from tokenring.engine import (
     Batch,
     GraphError,
     InputHandle,
+    MultiplicityOverflowError,
     Schema,
     SchemaError,
     ScopeOf,
@@ -26,6 +27,7 @@ from tokenring.operators.collections.streams import TIMES, schema_of_updates, st
 from tokenring.operators.collections.upserts import GONE, from_upserts
 from tokenring.operators.state import require_rows
 
+_MOST = 2**63 - 1  # times that a row is there
 Given = Batch | Mapping[str, Any]
 
 
@@ -121,8 +123,13 @@ class CollectionInput(_Input):
 
     def update(self, rows: Given, times: Any, time: Any = None) -> None:
         """Add rows as often as `times` says, a number or an array of one a row; below 0, take them away."""
-        batch = self._rows(self.data, rows)
-        self._give(batch, time, self._whole(times, batch.rows, "multiplicities"))
+        batch, what = self._rows(self.data, rows), "multiplicities"
+        given = np.asarray(times)
+        if given.dtype.kind in "iu" and given.size and not -_MOST <= int(given.min()) <= int(given.max()) <= _MOST:
+            raise MultiplicityOverflowError(
+                f"cannot send on {self.describe()}: {what} are from -(2**63 - 1) to 2**63 - 1"
+            )
+        self._give(batch, time, self._whole(times, batch.rows, what))
 
 
 class UpsertInput(_Input):

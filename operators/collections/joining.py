@@ -10,13 +10,16 @@ from tokenring.engine.compiled import Compiled
 from tokenring.operators.collections import compiled
 from tokenring.operators.collections.trace import Lag, Reader, Trace, batch_of
 from tokenring.operators.collections.updates import (
+    MADE,
     PAIR_WORDS,
+    TOO_OFTEN,
     Spine,
     both,
     distinct_keys,
     elements_of,
     pair_few,
     pair_some,
+    too_often,
 )
 from tokenring.operators.collections.words import with_keys
 
@@ -41,12 +44,15 @@ class _Work:
         self.state = np.zeros(PAIR_WORDS, np.int64)
 
     def some(self, depth: int, columns: int) -> np.ndarray:
-        """Some pairs; `left` says how many there are still."""
+        """Some pairs; `left` says how many there are still. MultiplicityOverflowError for one that would be there too
+        often."""
         target = np.empty((columns, min(_MOST_PAIRS, self.left)), np.int64)
-        pair_some(
+        status = pair_some(
             self.asked, self.asked.shape[1], depth, self.is_left, self.mine, self.bounds, self.others,
             self.other_bounds, target.shape[1], self.state, target,
         )  # fmt: skip
+        if status == TOO_OFTEN:
+            raise too_often(target[-1 - depth : -1, self.state[MADE]].tolist())
         self.left -= target.shape[1]
         return target
 

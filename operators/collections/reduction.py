@@ -8,6 +8,7 @@ import numpy as np
 
 from tokenring.engine import (
     InputPort,
+    MultiplicityOverflowError,
     NegativeMultiplicityError,
     OperatorBuilder,
     OperatorContext,
@@ -26,6 +27,7 @@ from tokenring.operators.collections.trace import Reader, Trace
 from tokenring.operators.collections.updates import (
     DONE,
     NEGATIVE,
+    TOO_MANY,
     TOTAL_WORDS,
     Sealed,
     as_table,
@@ -109,6 +111,11 @@ class KeyFaults:
             return NegativeMultiplicityError(
                 f"{at} has a row fewer times than not at all: more of it was taken away than was there; rows are taken "
                 f"away as they were added, at the same time or later"
+            )
+        if status == TOO_MANY:
+            return MultiplicityOverflowError(
+                f"{at} has rows more often than 2**63 - 1 times; add them fewer times, and where there are so many, "
+                f"let a column say how many each stands for"
             )
         return ValueError(f"{at} has a sum beyond what its kind holds")
 

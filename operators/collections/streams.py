@@ -8,6 +8,7 @@ import numpy as np
 from tokenring.engine import (
     Batch,
     InputPort,
+    MultiplicityOverflowError,
     Notify,
     OperatorContext,
     OutputPort,
@@ -31,6 +32,7 @@ TIMES_ADDED = "@times"
 """How many times a row is added; below 0, taken away."""
 ORDER = "@order"
 """Where rows of one time have an order: by worker, then as they came."""
+_MOST = 2**63 - 1
 _WORKER_SHIFT = 48
 _FEW = 3  # rows that an error shows
 
@@ -196,6 +198,10 @@ def as_often(
                 f"whole number for each of {batch.rows} counts"
             )
         columns = [batch.columns[position] for position in kept]
+        if times.size and (int(times.max()) > _MOST or int(times.min()) < -_MOST):
+            raise MultiplicityOverflowError(
+                f"operator {name!r}: the function says that a row is there more often than 2**63 - 1 times"
+            )
         columns[-1] = columns[-1] * times.astype(np.int64)
         heaps = tuple([batch.heaps[position] for position in kept]) if data.has_text else ()
         return Batch.wrap(schema, tuple(columns), batch.rows, heaps, batch).filter(times != 0)

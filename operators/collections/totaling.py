@@ -35,7 +35,7 @@ def totaled(
     faults = KeyFaults(name, data.select(keys), changes)
 
     def construct(context: OperatorContext) -> Compiled:
-        return compiled.totaling(entering, len(keys), summed, totals, width, faults.tell_all)
+        return compiled.totaling(entering, len(keys), summed, totals, width, faults.tell_all, faults.wrong)
 
     builder.build_compiled(construct, texts=True)
     return changes, made

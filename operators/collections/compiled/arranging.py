@@ -5,10 +5,13 @@ import numpy as np
 from tokenring.engine import kernel
 from tokenring.engine.compiled import (
     DONE,
+    FAILED,
     NEEDS_ROOM,
     Compiled,
     address_of,
+    deallocate,
     entry,
+    fail,
     frontier_at,
     send,
     state_of,
@@ -36,6 +39,7 @@ from tokenring.operators.collections.updates import (
     LARGE,
     SPINE_WORDS,
     SUMMED_WORDS,
+    TOO_OFTEN,
     UPPER,
     Parts,
     Spine,
@@ -44,6 +48,7 @@ from tokenring.operators.collections.updates import (
     most_parts,
     seal_block,
     to_parts,
+    too_often,
 )
 from tokenring.operators.collections.words import KIND_WORDS, Entering
 from tokenring.operators.mechanisms import drop_first
@@ -57,14 +62,14 @@ _WORDS = PENDING_WORDS + 4
 
 @kernel
 def _as_kept(state, updates):  # type: ignore[no-untyped-def]
-    """Updates as the spine has them."""
+    """Updates as the spine has them, and whether all can be said; if not, one that cannot."""
     if state[_SUMS] < 0:
-        return updates
+        return updates, True
     keys, data = state[_KEYS], state[COLUMNS] - 2
     summed = table_at(state[_SUMMED], state[_SUMS], SUMMED_WORDS)
     target = np.empty((keys + 3, most_parts(updates.shape[1], len(summed))), np.int64)
     made = to_parts(updates, keys, data, summed, table_at(state[KINDS], data, KIND_WORDS), target)
-    return target[:, :made].copy()
+    return target[:, : abs(made)].copy(), made >= 0
 
 
 @entry
@@ -81,9 +86,15 @@ def arrange(world, me):  # type: ignore[no-untyped-def]
         if room >= LARGE and state[_SUMS] < 0 and are_all_finished(state, frontier):
             address, rows = seal_pending(state)
         else:
-            finished = _as_kept(state, take_finished(state, frontier))
+            finished, can_be = _as_kept(state, take_finished(state, frontier))
             room = finished.shape[1]
             address, rows = seal_block(finished)
+            rows = rows if can_be else TOO_OFTEN
+        if rows == TOO_OFTEN:
+            columns = columns_of(spine)
+            fail(world, me, -1, table_at(address, columns, room)[columns - 2, 0], 0, 0)
+            deallocate(address)
+            return FAILED
         if rows > 0:
             message = copy_of(world, me, address, (columns_of(spine), room), rows)
             send(world, me, state[HELD], message, time_of_token(world, state[HELD]))
@@ -101,4 +112,5 @@ def arranging(spine: Spine, entering: Entering, parts: Parts | None) -> Compiled
     state[_SPINE], state[_SUMMED], state[_SUMS] = address_of(spine.words), address_of(summed), -1
     if parts is not None:
         state[_KEYS], state[_SUMS] = parts.keys, len(summed)
-    return Compiled(arrange, state, (spine, *owners, summed, Blocks(state, [PENDING])), entering.make_room)
+    owners = (spine, *owners, summed, Blocks(state, [PENDING]))
+    return Compiled(arrange, state, owners, entering.make_room, lambda _, operands: too_often(operands[:1]))

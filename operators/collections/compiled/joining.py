@@ -6,6 +6,7 @@ from tokenring.engine import WORDS, kernel, void
 from tokenring.engine.compiled import (
     AGAIN,
     DONE,
+    FAILED,
     Compiled,
     address_of,
     allocate,
@@ -14,6 +15,7 @@ from tokenring.engine.compiled import (
     deallocate,
     drop,
     entry,
+    fail,
     frontier_at,
     new_message,
     retain,
@@ -27,16 +29,19 @@ from tokenring.engine.compiled import (
 )
 from tokenring.operators.collections.compiled.blocks import table_of_message
 from tokenring.operators.collections.updates import (
+    MADE,
     PAIR_WORDS,
     READ_SINCE,
     SPINE_WORDS,
     TAKEN,
+    TOO_OFTEN,
     Spine,
     columns_of,
     distinct_keys,
     pair_some,
     reader_of,
     rows_of_keys,
+    too_often,
 )
 from tokenring.operators.collections.words import with_keys
 from tokenring.operators.mechanisms import drop_first
@@ -101,14 +106,22 @@ def _put_off(world, me, state, side, asked, number, mine, bounds, others, other_
 
 
 @kernel
+def _fail_at(world, me, target, progress):  # type: ignore[no-untyped-def]
+    """Note that the pair behind those that were made would be there too often; FAILED."""
+    fail(world, me, -1, target[len(target) - 2, progress[MADE]], 0, 0)
+    return FAILED
+
+
+@kernel
 def _take_batches(world, me, state, side):  # type: ignore[no-untyped-def]
-    """Look up the batches that came on one side in what was taken of the other. Few pairs are sent at once."""
+    """Look up the batches that came on one side in what was taken of the other; DONE or FAILED. Few pairs are sent at
+    once."""
     keys, own, other = state[_KEYS], _spine(state, side), _spine(state, 1 - side)
     columns, others_columns = columns_of(own), columns_of(other)
     while True:
         message = take(world, me, side)
         if message == 0:
-            return
+            return DONE
         reader_of(own, state[_READERS + side])[TAKEN] += 1
         whole = np.empty((columns, rows_of(message)), np.int64)
         for column in range(columns):
@@ -128,13 +141,15 @@ def _take_batches(world, me, state, side):  # type: ignore[no-untyped-def]
             continue
         made, progress = new_message(world, me, 0, pairs), np.zeros(PAIR_WORDS, np.int64)
         target = table_of_message(made, columns + others_columns - keys - 2)
-        pair_some(asked, number, 1, side == 0, mine, bounds, others, other_bounds, pairs, progress, target)
+        status = pair_some(asked, number, 1, side == 0, mine, bounds, others, other_bounds, pairs, progress, target)
+        if status == TOO_OFTEN:
+            return _fail_at(world, me, target, progress)
         answer(world, me, side, 0, made)
 
 
 @kernel
 def _send_some(world, me, state):  # type: ignore[no-untyped-def]
-    """Send some pairs of the first work; whether they were all."""
+    """Send some pairs of the first work, which goes with the last of them; DONE or FAILED."""
     address, keys = state[_WORK], state[_KEYS]
     work = words_at(address, _WORK_WORDS)
     number, rows, found, side = work[_NUMBER], work[_MINE], work[_OTHERS], work[_SIDE]
@@ -149,14 +164,17 @@ def _send_some(world, me, state):  # type: ignore[no-untyped-def]
     some = min(_MOST_PAIRS, work[_LEFT])
     made = new_message(world, me, 0, some)
     target = table_of_message(made, columns + others_columns - keys - 2)
-    pair_some(asked, number, 1, side == 0, mine, bounds, others, other_bounds, some, work[_STATE:], target)
+    status = pair_some(asked, number, 1, side == 0, mine, bounds, others, other_bounds, some, work[_STATE:], target)
+    if status == TOO_OFTEN:
+        return _fail_at(world, me, target, work[_STATE:])
     send(world, me, work[_TOKEN], made, time_of_token(world, work[_TOKEN]))
     work[_LEFT] -= some
     if work[_LEFT] > 0:
-        return
+        return DONE
     drop(world, me, work[_TOKEN])
     state[_WORK] = work[_NEXT]
     deallocate(address)
+    return DONE
 
 
 @entry
@@ -165,13 +183,15 @@ def join(world, me):  # type: ignore[no-untyped-def]
     state = state_of(world, me, _WORDS)
     drop_first(world, me, state)
     for side in range(2):
-        _take_batches(world, me, state, side)
+        if _take_batches(world, me, state, side) != DONE:
+            return FAILED
     for side in range(2):  # each is asked for at the times at which the other may come
         reader_of(_spine(state, side), state[_READERS + side])[READ_SINCE] = frontier_at(world, me, 1 - side)
     for _ in range(_MOST_MESSAGES):
         if state[_WORK] == 0:
             return DONE
-        _send_some(world, me, state)
+        if _send_some(world, me, state) != DONE:
+            return FAILED
     return AGAIN if state[_WORK] != 0 else DONE
 
 
@@ -201,4 +221,5 @@ def joining(left: Spine, right: Spine, readers: tuple[int, int], keys: int, null
     state[_LEASTS : _LEASTS + 2] = left.least, right.least
     state[_READERS : _READERS + 2], state[_KEYS] = readers, keys
     state[_NULLS], state[_NULL_COUNT] = address_of(nulls), len(nulls)
-    return Compiled(join, state, (left, right, nulls, _Works(state)))
+    owners = left, right, nulls, _Works(state)
+    return Compiled(join, state, owners, explain=lambda _, operands: too_often(operands[:1]))

@@ -107,8 +107,8 @@ def are_all_finished(state, frontier):  # type: ignore[no-untyped-def]
 
 @kernel
 def seal_pending(state):  # type: ignore[no-untyped-def]
-    """All that is pending, which is much, in order and added up, in a block with room for all: (its address, how many).
-    No more memory is used at once than twice what comes of it."""
+    """All that is pending, which is much, in order and added up, in a block with room for all: (its address, how many,
+    or TOO_OFTEN, as `add_up` has it). No more memory is used at once than twice what comes of it."""
     rows, columns = state[ROWS], state[COLUMNS]
     address = new_block(columns, rows)
     dealt = table_at(address, columns, rows)

@@ -6,9 +6,11 @@ from tokenring.engine import kernel
 from tokenring.engine.compiled import (
     AGAIN,
     DONE,
+    FAILED,
     NEEDS_ROOM,
     column_of,
     deallocate,
+    fail,
     new_message,
     send,
     shorten,
@@ -35,11 +37,14 @@ from tokenring.operators.collections.updates import (
     HOW,
     LARGE,
     NO_SUM,
+    OVERFLOW,
     PRESENT_PART,
     SUMMED,
     SUMMED_WORDS,
+    TOO_MANY,
     TOTAL_WORDS,
     add_word,
+    added,
     new_block,
     sort_rows,
     totals_of_sums,
@@ -60,16 +65,17 @@ from tokenring.operators.state import (
 # sums a key has, at SUMS_AT by slot; STAMPS: by slot, the number of the time of its last change, NUMBER the one that is
 # looked at; SCRATCH: room for BLOCK rows. DUE: the block of finished rows, in order of their times, DUE_ROWS of them
 # in room for DUE_ROOM; DUE_AT: where it goes on. TOUCHED: the block of the slots that change at the time, with what
-# they had before, TOUCHED_COUNT of them, of which SENT were sent. LACKS_TEXTS: whether it is texts that have no room.
-# TOUCHED_ROOM: of how many keys there is room in TOUCHED; TOUCHED_TIME: the time at which they change. IS_EARLY:
-# whether the due rows are of a time of which more may come, but none of earlier ones: they are added as they come, and
-# what they change is sent once the time is finished. FAULTS_AT: where the words of faults begin.
+# they had before, TOUCHED_COUNT of them, of which SENT were sent. WRONG: the address of KEY_COUNT words for the key of
+# an error. LACKS_TEXTS: whether it is texts that have no room. TOUCHED_ROOM: of how many keys there is room in TOUCHED;
+# TOUCHED_TIME: the time at which they change. IS_EARLY: whether the due rows are of a time of which more may come, but
+# none of earlier ones: they are added as they come, and what they change is sent once the time is finished. FAULTS_AT:
+# where the words of faults begin.
 (
     KEY_COUNT, SUMMED_AT, SUMMED_COUNT, TOTALS, TOTAL_COUNT, WIDTH, SUMS_AT, STAMPS, SCRATCH, DUE, DUE_ROWS, DUE_AT,
-    TOUCHED, TOUCHED_COUNT, SENT, NUMBER, LACKS_TEXTS,
+    TOUCHED, TOUCHED_COUNT, SENT, NUMBER, WRONG, LACKS_TEXTS,
     DUE_ROOM, TOUCHED_ROOM, TOUCHED_TIME, IS_EARLY,
-) = range(PENDING_WORDS, PENDING_WORDS + 21)  # fmt: skip
-FAULTS_AT = PENDING_WORDS + 21
+) = range(PENDING_WORDS, PENDING_WORDS + 22)  # fmt: skip
+FAULTS_AT = PENDING_WORDS + 22
 NUMBERS = FAULTS_AT + FAULT_WORDS
 WORDS = NUMBERS + NUMBERS_WORDS
 BLOCK = 1 << 10
@@ -156,7 +162,8 @@ def _end_of_time(state, due):  # type: ignore[no-untyped-def]
 
 @kernel
 def _add_rows(state, due, slots, start, stop):  # type: ignore[no-untyped-def]
-    """Add rows to the sums of their keys; of each key that had not changed at this time, what it had is noted."""
+    """Add rows to the sums of their keys; of each key that had not changed at this time, what it had is noted. (DONE or
+    what is wrong, the slot of the key where it is)."""
     sums, stamps, touched = _sums(state), words_at(state[STAMPS], state[NUMBERS + PLACES]), _touched(state)
     summed = table_at(state[SUMMED_AT], state[SUMMED_COUNT], SUMMED_WORDS)
     kinds = table_at(state[KINDS], state[COLUMNS], KIND_WORDS)
@@ -171,7 +178,9 @@ def _add_rows(state, due, slots, start, stop):  # type: ignore[no-untyped-def]
             for at in range(width):
                 before[1 + at] = own[at]
             state[TOUCHED_COUNT] += 1
-        own[0] += times
+        own[0], carry = added(own[0], times)
+        if carry != 0:
+            return TOO_MANY, slot
         for each in range(len(summed)):
             column = summed[each, SUMMED]
             word = due[column, row]
@@ -179,31 +188,45 @@ def _add_rows(state, due, slots, start, stop):  # type: ignore[no-untyped-def]
                 continue
             if summed[each, PRESENT_PART] >= 0:
                 own[summed[each, PRESENT_PART]] += times
-            if summed[each, HOW] != NO_SUM:
-                add_word(summed[each, HOW], own, summed[each, FIRST_PART], word, times)
+            how = summed[each, HOW]
+            if how != NO_SUM and not add_word(how, own, summed[each, FIRST_PART], word, times):
+                return OVERFLOW, slot
+    return ALL_DONE, np.int64(0)
 
 
 @kernel
-def _add_some(state, due, stop):  # type: ignore[no-untyped-def]
-    """Number the keys of rows AT..stop and add these up; whether there was room for all."""
+def _fail_at(world, me, state, slot, wrong, time):  # type: ignore[no-untyped-def]
+    """Note what is wrong with a key at a time; FAILED."""
+    keys = state[KEY_COUNT]
+    for column in range(keys):
+        words_at(state[WRONG], keys)[column] = key_column(state, NUMBERS, column)[slot]
+    fail(world, me, -1, wrong, time, 0)
+    return FAILED
+
+
+@kernel
+def _add_some(world, me, state, due, stop):  # type: ignore[no-untyped-def]
+    """Number the keys of rows AT..stop and add these up; DONE, NEEDS_ROOM if there was none for all, or FAILED."""
     start, keys = state[DUE_AT], state[KEY_COUNT]
     rows, scratch = stop - start, table_at(state[SCRATCH], SOURCES, BLOCK)
     slots, fresh, fresh_rows = scratch[_SLOTS, :rows], scratch[_FRESH, :rows], scratch[_FRESH_ROWS, :rows]
     if keys == 1:
         none = table_at(state[SCRATCH], 0, SOURCE_WORDS)
-        done, added = number_rows(state, NUMBERS, none, due[0, start:stop], slots, fresh, fresh_rows)
+        done, more = number_rows(state, NUMBERS, none, due[0, start:stop], slots, fresh, fresh_rows)
     else:
         sources = table_at(state[SCRATCH] + 8 * SOURCES * BLOCK, keys, SOURCE_WORDS)
         for column in range(keys):
             have_column(sources, column, due[column, start:stop])
-        done, added = number_rows(state, NUMBERS, sources, scratch[_WANTED, :rows], slots, fresh, fresh_rows)
+        done, more = number_rows(state, NUMBERS, sources, scratch[_WANTED, :rows], slots, fresh, fresh_rows)
     sums, stamps = _sums(state), words_at(state[STAMPS], state[NUMBERS + PLACES])
-    for i in range(added):
+    for i in range(more):
         sums[fresh[i]] = 0
         stamps[fresh[i]] = -1
-    _add_rows(state, due, slots, start, start + done)
+    wrong, slot = _add_rows(state, due, slots, start, start + done)
+    if wrong != ALL_DONE:
+        return _fail_at(world, me, state, slot, wrong, state[TOUCHED_TIME])
     state[DUE_AT] = start + done
-    return done == rows
+    return DONE if done == rows else NEEDS_ROOM
 
 
 @kernel
@@ -269,8 +292,9 @@ def go_on_with_due(world, me, state):  # type: ignore[no-untyped-def]
             done += BLOCK
             if done > _AT_ONCE:
                 return AGAIN
-            if not _add_some(state, due, _end_of_time(state, due)):
-                return NEEDS_ROOM
+            status = _add_some(world, me, state, due, _end_of_time(state, due))
+            if status != DONE:
+                return status
         if state[IS_EARLY]:
             break
         while state[SENT] < state[TOUCHED_COUNT]:

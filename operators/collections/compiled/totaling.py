@@ -4,10 +4,12 @@ Times are totally ordered, so what was said before needs no looking up: the sums
 costs the same however many rows the key has, or had.
 """
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from tokenring.engine import Schema, kernel
-from tokenring.engine.compiled import DONE, NEEDS_ROOM, Compiled, address_of, entry, frontier_at, state_of
+from tokenring.engine.compiled import AGAIN, DONE, NEEDS_ROOM, Compiled, address_of, entry, frontier_at, state_of
 from tokenring.operators.collections.compiled.blocks import Blocks
 from tokenring.operators.collections.compiled.faults import FAULT_COUNT, FAULTS, Faults, Tell
 from tokenring.operators.collections.compiled.pending import (
@@ -43,6 +45,7 @@ from tokenring.operators.collections.compiled.sums import (
     TOUCHED_TIME,
     WIDTH,
     WORDS,
+    WRONG,
     begin,
     begin_due,
     go_on_with_due,
@@ -87,7 +90,7 @@ def total(world, me):  # type: ignore[no-untyped-def]
                 return NEEDS_ROOM if state[FAULTS_AT + FAULT_COUNT] > 0 else DONE
         status = go_on_with_due(world, me, state)
         if status != DONE:
-            return NEEDS_ROOM if state[FAULTS_AT + FAULT_COUNT] > 0 else status
+            return NEEDS_ROOM if status == AGAIN and state[FAULTS_AT + FAULT_COUNT] > 0 else status
         if state[TOUCHED_COUNT] == 0:
             hold_least(world, me, state)
 
@@ -124,17 +127,23 @@ class _Room:
 
 
 def totaling(
-    entering: Entering, keys: int, summed: np.ndarray, totals: np.ndarray, width: int, tell: Tell
-) -> Compiled:
+    entering: Entering, keys: int, summed: np.ndarray, totals: np.ndarray, width: int, tell: Tell,
+    wrong: Callable[[int, np.ndarray, Sequence[int]], Exception],
+) -> Compiled:  # fmt: skip
     """The operator. entering: makes tables of messages; keys: how many columns are keys, the first ones; summed,
     totals: what is summed, and made of it; width: how many sums a key has; tell: takes keys that have no totals, where
-    they had some, and those that have some again."""
-    scratch = np.zeros(SOURCES * BLOCK + keys * SOURCE_WORDS, np.int64)
+    they had some, and those that have some again; wrong: the error for a key that has rows more often than its sums can
+    hold, by what is wrong, its words and the time."""
+    key, scratch = np.zeros(keys, np.int64), np.zeros(SOURCES * BLOCK + keys * SOURCE_WORDS, np.int64)
     state = np.zeros(WORDS, np.int64)
     owners = begin_pending(state, entering)
-    state[KEY_COUNT], state[WIDTH], state[SCRATCH] = keys, width, address_of(scratch)
+    state[KEY_COUNT], state[WIDTH], state[WRONG], state[SCRATCH] = keys, width, address_of(key), address_of(scratch)
     state[SUMMED_AT], state[SUMMED_COUNT] = address_of(summed), len(summed)
     state[TOTALS], state[TOTAL_COUNT] = address_of(totals), len(totals)
     room = _Room(state, keys, width, entering, tell)
     blocks = Blocks(state, [PENDING, DUE, TOUCHED, FAULTS_AT + FAULTS])
-    return Compiled(total, state, (*owners, scratch, summed, totals, room, blocks), room.make)
+
+    def explain(_: int, operands: tuple[int, int, int]) -> Exception:
+        return wrong(operands[0], key, operands[1:2])
+
+    return Compiled(total, state, (*owners, key, scratch, summed, totals, room, blocks), room.make, explain)

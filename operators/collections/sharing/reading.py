@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tokenring.engine import Batch, NegativeMultiplicityError, Schema, SchemaError
+from tokenring.engine import Batch, MultiplicityOverflowError, NegativeMultiplicityError, Schema, SchemaError
 from tokenring.operators.collections.updates import Sealed, Spine
 from tokenring.operators.collections.words import Entering, heaps_of
 
@@ -18,7 +18,8 @@ def rows_at(
     name: str, schema: Schema, keys: tuple[str, ...], spine: Spine, time: int, key: Any, times: str
 ) -> "pa.Table":
     """The rows of a spine of the root scope as of a time, each once, with how often it is there in the column `times`.
-    key: `...` for all of them. NegativeMultiplicityError where that is below 0.
+    key: `...` for all of them. NegativeMultiplicityError where that is below 0, MultiplicityOverflowError where it is
+    beyond 2**63 - 1.
     """
     import pyarrow as pa
 
@@ -32,7 +33,10 @@ def rows_at(
         values, _ = spine.rows_of_keys(len(keys), asked)
         rows = _until(time, np.concatenate([np.repeat(asked, values.shape[1], axis=1), values]))
     rows[-2] = time
-    found = Sealed.of(rows).words
+    try:
+        found = Sealed.of(rows).words
+    except MultiplicityOverflowError as error:
+        raise MultiplicityOverflowError(f"{name!r} {error}") from None
     told = Schema.of({name: str(schema.kind(name)) for name in schema.names} | {times: "int64"})
     columns: Any = [column.view(dtype) for column, dtype in zip([*found[:-2], found[-1]], told.dtypes, strict=True)]
     made = Batch.wrap(told, tuple(columns), found.shape[1], heaps_of(told))

@@ -16,7 +16,15 @@ with later(__name__):
         total_of,
     )
     from tokenring.operators.collections.updates.finding import distinct_keys, rows_of_keys
-    from tokenring.operators.collections.updates.folding import DONE, NEGATIVE, NO_ROOM, TOTAL_WORDS, totals_of_sums
+    from tokenring.operators.collections.updates.folding import (
+        DONE,
+        NEGATIVE,
+        NO_ROOM,
+        OVERFLOW,
+        TOO_MANY,
+        TOTAL_WORDS,
+        totals_of_sums,
+    )
     from tokenring.operators.collections.updates.frontiers import (
         as_table,
         both,
@@ -25,6 +33,7 @@ with later(__name__):
         least_times,
         split,
     )
+    from tokenring.operators.collections.updates.multiplicities import TOO_OFTEN, added
     from tokenring.operators.collections.updates.pairing import PAIR_WORDS, pair_few, pair_some
     from tokenring.operators.collections.updates.partial_totals import (
         FIRST_PART,
@@ -73,6 +82,7 @@ with later(__name__):
         consolidate_dealt,
         deal,
         sort_rows,
+        too_often,
     )
     from tokenring.operators.collections.updates.spine import Spine, SpineSince
 
@@ -98,6 +108,7 @@ __all__ = [
     "NO_ROOM",
     "NO_ROW",
     "NO_SUM",
+    "OVERFLOW",
     "PAIR_WORDS",
     "PARTS",
     "PRESENT_PART",
@@ -113,12 +124,15 @@ __all__ = [
     "Spine",
     "SpineSince",
     "TAKEN",
+    "TOO_MANY",
+    "TOO_OFTEN",
     "TOTALS",
     "TOTAL_WORDS",
     "UNDER_WAY",
     "UPPER",
     "add_block",
     "add_word",
+    "added",
     "as_table",
     "both",
     "change_keys",
@@ -143,6 +157,7 @@ __all__ = [
     "sort_rows",
     "split",
     "to_parts",
+    "too_often",
     "total_of",
     "totals_of_sums",
     "width_of",

@@ -5,6 +5,7 @@ float, in digits of 32 bits. What a sum is depends on what is there alone, not o
 import numpy as np
 
 from tokenring.engine import kernel
+from tokenring.operators.collections.updates.multiplicities import added, product
 
 # What is made of a column: how many rows; the sum, the least, the greatest of its words; how many are not null; sums
 # that are of other kinds than int64.
@@ -53,14 +54,22 @@ def parts_of(operation, word):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def _add_part(sums, at, more, times):  # type: ignore[no-untyped-def]
+    more, fits = product(more, times)
+    sums[at], carry = added(sums[at], more)
+    return fits and carry == 0
+
+
+@kernel
 def add_word(operation, sums, at, word, times):  # type: ignore[no-untyped-def]
-    """Add a word so often to the sum whose parts are sums[at:]."""
+    """Add a word so often to the sum whose parts are sums[at:]; whether none of these went beyond 64 bits."""
     first, low, middle, high = parts_of(operation, word)
-    sums[at + first] += low * times
+    fits = _add_part(sums, at + first, low, times)
     if middle != 0:
-        sums[at + first + 1] += middle * times
+        fits &= _add_part(sums, at + first + 1, middle, times)
     if high != 0:
-        sums[at + first + 2] += high * times
+        fits &= _add_part(sums, at + first + 2, high, times)
+    return fits
 
 
 @kernel
@@ -115,7 +124,7 @@ def total_of(operation, sums, at):  # type: ignore[no-untyped-def]
     """A sum as a word, and whether it has one."""
     if operation == SUM_FLOAT:
         return _float_of(sums, at), True
-    upper = sums[at + 1] + (sums[at] >> HALF_BITS)
+    upper, _ = added(sums[at + 1], sums[at] >> HALF_BITS)
     sign = upper >> (HALF_BITS - 1)
     is_in_range = 0 <= upper <= LOWER_HALF if operation == SUM_UNSIGNED else sign == 0 or sign == -1
     return (upper << HALF_BITS) | (sums[at] & LOWER_HALF), is_in_range

@@ -10,6 +10,7 @@ from tokenring.operators.collections.updates.directory import (
     find_rows,
     first_behind,
 )
+from tokenring.operators.collections.updates.multiplicities import TOO_OFTEN
 from tokenring.operators.collections.updates.packed import copy_words, word_of
 from tokenring.operators.collections.updates.parts import (
     BYTES,
@@ -28,7 +29,7 @@ from tokenring.operators.collections.updates.parts import (
 )
 from tokenring.operators.collections.updates.sorting import consolidate
 
-NO_KEY = -1
+NO_KEY, NOT_SAID = -1, -2
 
 
 @kernel(int64(WORDS, int64, int64, TABLE, int64, TABLE, TABLE))
@@ -143,10 +144,11 @@ def copy_part(spine, at, target, room):  # type: ignore[no-untyped-def]
 
 @kernel(int64(WORDS, int64, int64, int64, int64, TABLE, int64, TABLE))
 def copy_next(spine, before, least, keys, is_begun, after, rows, target):  # type: ignore[no-untyped-def]
-    """Copy the updates of the next keys in the additions before one, in order: some `rows` of them, all that each key
-    has. How many there are; NO_KEY if none is left; less: more than the target has room for, so many below 0, and
-    nothing is copied. after: int64 (keys, 1), the last key that was copied, if one was; written. least: what was
-    earlier came then. target: int64 (columns, room).
+    """Copy the updates of the next keys in the additions before one, in order: some `rows` of them, all that each
+    key has. How many there are; NO_KEY if none is left; NOT_SAID if a row would be there too often, at `least`
+    if not later; less: more than the target has room for, so many below 0, and nothing is copied. after: int64
+    (keys, 1), the last key that was copied, if one was; written. least: what was earlier came then. target:
+    int64 (columns, room).
     """
     count, parts = parts_before(spine, before), parts_of(spine)
     starts, stops = np.zeros(count, np.int64), np.zeros(count, np.int64)
@@ -180,4 +182,7 @@ def copy_next(spine, before, least, keys, is_begun, after, rows, target):  # typ
         made += stops[at] - starts[at]
     for row in range(made):
         some[len(some) - 2, row] = max(some[len(some) - 2, row], least)
-    return made if copied == 1 else consolidate(some, target)
+    if copied == 1:
+        return made
+    made = consolidate(some, target)
+    return made if made != TOO_OFTEN else NOT_SAID

@@ -14,6 +14,7 @@ from tokenring.operators.collections.updates.exact_sums import (
     add_word,
     total_of,
 )
+from tokenring.operators.collections.updates.multiplicities import added, can_be_said
 from tokenring.operators.collections.updates.sorting import precedes
 from tokenring.operators.collections.words import comes_before, is_null
 
@@ -23,7 +24,7 @@ OPERATION, COLUMN, PRESENT, NO_VALUE = range(4)
 TOTAL_WORDS = 4
 
 # Why a key is not done: there is no room, or it is not as it may be.
-DONE, NO_ROOM, NEGATIVE, OVERFLOW = range(4)
+DONE, NO_ROOM, NEGATIVE, OVERFLOW, TOO_MANY = range(5)
 
 
 @kernel
@@ -80,16 +81,21 @@ def totals_of_rows(rows, order, values, time, totals, kinds, target, room):  # t
     for total in range(len(totals)):
         target[total, 0] = 0
     while i < len(order):
-        first, count = order[i], np.int64(0)
+        first, count, carries = order[i], np.int64(0), np.int64(0)
         while i < len(order) and precedes(rows, order[i], rows, first, 0, values) == 0:
             if is_before(rows, order[i], values, time):
-                count += rows[last, order[i]]
+                count, carry = added(count, rows[last, order[i]])
+                carries += carry
             i += 1
+        if not can_be_said(count, carries):
+            return 0, TOO_MANY
         if count < 0:
             return 0, NEGATIVE
         if count == 0:
             continue
-        there += count
+        there, carry = added(there, count)
+        if carry != 0:
+            return 0, TOO_MANY
         for total in range(len(totals)):
             what, column = totals[total, OPERATION], totals[total, COLUMN]
             if what == COUNT:
@@ -103,8 +109,8 @@ def totals_of_rows(rows, order, values, time, totals, kinds, target, room):  # t
             elif what in (LEAST, GREATEST):
                 if present[total] == 0 or comes_before(kinds, column, word, target[total, 0], what == GREATEST):
                     target[total, 0] = word
-            else:
-                add_word(what, sums, total * width, word, count)
+            elif not add_word(what, sums, total * width, word, count):
+                return 0, OVERFLOW
             present[total] += count
     for total in range(len(totals)):
         if _is_sum(totals[total, OPERATION]):
@@ -122,33 +128,36 @@ def totals_of_rows(rows, order, values, time, totals, kinds, target, room):  # t
 def totals_of_parts(rows, start, stop, time, totals, target, room):  # type: ignore[no-untyped-def]
     """One row of totals of which a key's rows, start..stop, are the parts: (how many rows are made, DONE or what is
     wrong). room: `room_of_totals` words."""
-    last, added = len(rows) - 1, room
-    added[:] = 0
+    last, sums = len(rows) - 1, room
+    sums[:] = 0
     for row in range(start, stop):
-        if rows[0, row] < len(added) and is_before(rows, row, 1, time):
-            added[rows[0, row]] += rows[last, row]
-    return totals_of_sums(added, totals, target)
+        part, more = rows[0, row], rows[last, row]
+        if part < len(sums) and is_before(rows, row, 1, time):
+            sums[part], carry = added(sums[part], more)
+            if carry != 0:
+                return 0, TOO_MANY if part == 0 else OVERFLOW
+    return totals_of_sums(sums, totals, target)
 
 
 @kernel
-def totals_of_sums(added, totals, target):  # type: ignore[no-untyped-def]
-    """One row of totals, of parts added up: (how many rows are made, DONE or what is wrong). added: part 0, which
+def totals_of_sums(sums, totals, target):  # type: ignore[no-untyped-def]
+    """One row of totals, of parts added up: (how many rows are made, DONE or what is wrong). sums: part 0, which
     counts rows, first; target: (at least totals + 1, at least 1)."""
-    if added[0] < 0 or (added[0] == 0 and added.any()):
+    if sums[0] < 0 or (sums[0] == 0 and sums.any()):
         return 0, NEGATIVE
     for total in range(len(totals)):
         what, at = totals[total, OPERATION], totals[total, COLUMN]
-        word = added[at]
+        word = sums[at]
         if _is_sum(what):
-            word, is_in_range = total_of(what, added, at)
+            word, is_in_range = total_of(what, sums, at)
             if not is_in_range:
                 return 0, OVERFLOW
-        present = added[totals[total, PRESENT]] if totals[total, PRESENT] >= 0 else np.int64(0)
+        present = sums[totals[total, PRESENT]] if totals[total, PRESENT] >= 0 else np.int64(0)
         target[total, 0], is_value = _finished(totals, total, word, present)
         if not is_value:
             return 0, OVERFLOW
     target[len(totals), 0] = 1
-    return (1 if added[0] > 0 else 0), DONE
+    return (1 if sums[0] > 0 else 0), DONE
 
 
 @kernel
@@ -158,14 +167,17 @@ def rows_there(rows, order, values, time, most, target):  # type: ignore[no-unty
     last, made, left, i, stop = len(rows) - 1, 0, abs(most), 0, len(order)
     while i < stop and (most == 0 or left > 0):
         at = i if most >= 0 else stop - 1 - i
-        first, count = order[at], np.int64(0)
+        first, count, carries = order[at], np.int64(0), np.int64(0)
         while i < stop:
             at = i if most >= 0 else stop - 1 - i
             if precedes(rows, order[at], rows, first, 0, values) != 0:
                 break
             if is_before(rows, order[at], values, time):
-                count += rows[last, order[at]]
+                count, carry = added(count, rows[last, order[at]])
+                carries += carry
             i += 1
+        if not can_be_said(count, carries):
+            return 0, TOO_MANY
         if count < 0:
             return 0, NEGATIVE
         if count > 0:

@@ -6,6 +6,7 @@ import numpy as np
 
 from tokenring.engine import TABLE, WORDS, int64, kernel
 from tokenring.engine.compiled import load_unaligned
+from tokenring.operators.collections.updates.multiplicities import TOO_OFTEN, added, can_be_said
 from tokenring.operators.collections.updates.packed import (
     AT,
     LEAST,
@@ -66,7 +67,8 @@ def _take_group(heads, start, stop, data, frontier, some, at):  # type: ignore[n
 
 @kernel
 def _settle(some, count):  # type: ignore[no-untyped-def]
-    """The first updates of a table in order and added up: the table they are in, and how many there are."""
+    """The first updates of a table in order and added up: the table they are in, and how many there are. Those whose
+    sum no multiplicity can say stay apart, for whoever asks for it."""
     last, made, row = len(some) - 1, 0, 1
     while row < count and precedes(some, row - 1, some, row, 0, last) < 0:
         row += 1
@@ -78,12 +80,21 @@ def _settle(some, count):  # type: ignore[no-untyped-def]
                 made += 1
         return some, made
     if count == 2 and precedes(some, 0, some, 1, 0, last) == 0:
-        some[last, 0] += some[last, 1]
-        return some, 1 if some[last, 0] != 0 else 0
+        total, carries = added(some[last, 0], some[last, 1])
+        if not can_be_said(total, carries):
+            return some, 2
+        some[last, 0] = total
+        return some, 1 if total != 0 else 0
     whole, order = some[:, :count].copy(), np.empty(count, np.int64)
     sort_rows(whole, last, order)
     summed = np.empty_like(some)
-    return summed, add_up(whole, order, summed, 0)
+    made = add_up(whole, order, summed, 0)
+    if made != TOO_OFTEN:
+        return summed, made
+    for row in range(count):
+        for column in range(last + 1):
+            summed[column, row] = whole[column, order[row]]
+    return summed, count
 
 
 @kernel

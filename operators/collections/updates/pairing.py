@@ -4,6 +4,7 @@ import numpy as np
 
 from tokenring.engine import TABLE, WORDS, int64, kernel
 from tokenring.operators.collections.updates.finding import distinct_keys, rows_of_keys
+from tokenring.operators.collections.updates.multiplicities import TOO_OFTEN, product
 from tokenring.operators.collections.updates.reducing import KEY, MADE
 
 # Where a call goes on, behind the key and how many pairs were made: the row of it, the row of the other side.
@@ -13,7 +14,8 @@ PAIR_WORDS = MADE + 3
 
 @kernel(int64(TABLE, int64, int64, int64, TABLE, WORDS, TABLE, WORDS, int64, WORDS, TABLE))
 def pair_some(asked, number, depth, is_left, mine, bounds, others, other_bounds, most, state, target):  # type: ignore[no-untyped-def]
-    """Write pairs, from where `state` stands on, behind no row, `most` at most; 1 if there may be more.
+    """Write pairs, from where `state` stands on, behind no row, `most` at most; 1 if there may be more. TOO_OFTEN: the
+    pair behind the state[MADE] that were made would be there too often; its time is written.
 
     asked: (keys, number); mine, others: rows of these keys as `rows_of_keys` gives them. target: (keys, values of the
     left, values of the right, coordinates, multiplicity; at least most). is_left: whether `mine` are the left ones.
@@ -43,7 +45,11 @@ def pair_some(asked, number, depth, is_left, mine, bounds, others, other_bounds,
                     target[other_first + column, made] = others[column, other]
                 for at in range(depth):
                     target[times + at, made] = max(mine[values + at, row], others[other_values + at, other])
-                target[times + depth, made] = mine[values + depth, row] * others[other_values + depth, other]
+                often, can_be = product(mine[values + depth, row], others[other_values + depth, other])
+                if not can_be:
+                    state[MADE] = made
+                    return TOO_OFTEN
+                target[times + depth, made] = often
                 made += 1
                 other += 1
             other = 0
@@ -57,7 +63,7 @@ def pair_some(asked, number, depth, is_left, mine, bounds, others, other_bounds,
 @kernel(int64(WORDS, int64, int64, int64, int64, int64, TABLE, TABLE))
 def pair_few(spine, least, before, keys, depth, is_left, batch, target):  # type: ignore[no-untyped-def]
     """All pairs of a batch with what a spine has in the additions before one, as `rows_of_keys` and `pair_some` have
-    them; how many, -1 if there is no room for them in target."""
+    them; how many, -1 if there is no room for them in target, or one would be there too often."""
     rows = batch.shape[1]
     asked, bounds = np.empty((keys, rows), np.int64), np.empty(rows + 1, np.int64)
     number = distinct_keys(batch, rows, keys, asked, bounds)
@@ -68,5 +74,5 @@ def pair_few(spine, least, before, keys, depth, is_left, batch, target):  # type
     if pairs > target.shape[1]:
         return -1
     state = np.zeros(PAIR_WORDS, np.int64)
-    pair_some(asked, number, depth, is_left, batch[keys:], bounds, others, other_bounds, pairs, state, target)
-    return pairs
+    status = pair_some(asked, number, depth, is_left, batch[keys:], bounds, others, other_bounds, pairs, state, target)
+    return pairs if status != TOO_OFTEN else -1

@@ -4,6 +4,8 @@ import numpy as np
 
 from tokenring.engine import TABLE, int64, kernel
 from tokenring.operators.collections.updates.exact_sums import FLOAT_PARTS, INTEGER_PARTS, SUM_FLOAT, parts_of
+from tokenring.operators.collections.updates.multiplicities import TOO_OFTEN, product
+from tokenring.operators.collections.updates.sorting import too_often
 from tokenring.operators.collections.words import is_null
 
 # A row for each column that is summed: which one it is, how (NO_SUM: not at all), the part that its parts begin with,
@@ -42,6 +44,7 @@ def most_parts(rows, summed):  # type: ignore[no-untyped-def]
 @kernel(int64(TABLE, int64, int64, TABLE, TABLE, TABLE))
 def to_parts(updates, keys, data, summed, kinds, target):  # type: ignore[no-untyped-def]
     """Write updates of (key, part; times; as often as the part changes); returns how many. Part 0 counts rows.
+    TOO_OFTEN for a part beyond 64 bits: the target's first row says when.
 
     keys, data: how many columns are the key, the first ones, and data at all; summed: (columns that are summed,
     SUMMED_WORDS); kinds: of the data; target: (keys + 1 + coordinates + 1, at least most_parts)."""
@@ -59,9 +62,12 @@ def to_parts(updates, keys, data, summed, kinds, target):  # type: ignore[no-unt
             if summed[each, HOW] != NO_SUM:
                 first, low, middle, high = parts_of(summed[each, HOW], word)
                 first += summed[each, FIRST_PART]
-                made = _put(updates, row, keys, data, first, low * times, target, made)
-                made = _put(updates, row, keys, data, first + 1, middle * times, target, made)
-                made = _put(updates, row, keys, data, first + 2, high * times, target, made)
+                for part, more in ((0, low), (1, middle), (2, high)):
+                    often, can_be = product(more, times)
+                    if not can_be:
+                        _put(updates, row, keys, data, first, 1, target, 0)
+                        return TOO_OFTEN
+                    made = _put(updates, row, keys, data, first + part, often, target, made)
     return made
 
 
@@ -73,8 +79,11 @@ class Parts:
         self.keys, self.data, self.summed, self.kinds = keys, data, summed, kinds
 
     def __call__(self, updates: np.ndarray) -> np.ndarray:
-        """The parts of these updates, int64 (key, part, coordinates, times; rows)."""
+        """The parts of these updates, int64 (key, part, coordinates, times; rows). MultiplicityOverflowError for one
+        beyond 64 bits."""
         most = most_parts(updates.shape[1], len(self.summed))
         target = np.empty((self.keys + 1 + len(updates) - self.data, most), np.int64)
         made = to_parts(np.ascontiguousarray(updates), self.keys, self.data, self.summed, self.kinds, target)
+        if made == TOO_OFTEN:
+            raise too_often(target[self.keys + 1 : -1, 0].tolist())
         return np.ascontiguousarray(target[:, :made])

@@ -268,7 +268,8 @@ def free_parts(spine):  # type: ignore[no-untyped-def]
 
 @kernel
 def seal_block(table):  # type: ignore[no-untyped-def]
-    """The updates of a table in order and added up, in a block: (its address, how many)."""
+    """The updates of a table in order and added up, in a block: (its address, how many, or TOO_OFTEN, as `add_up` has
+    it)."""
     address = new_block(len(table), table.shape[1])
     return address, consolidate(table, table_at(address, len(table), table.shape[1]))
 

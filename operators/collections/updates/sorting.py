@@ -5,11 +5,13 @@ time, the multiplicity last. They are in order when rows rise by their words, co
 out; they are consolidated when, besides, no two rows have all of these alike and no multiplicity is 0.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
 
-from tokenring.engine import TABLE, WORDS, int64, kernel, void
+from tokenring.engine import TABLE, WORDS, MultiplicityOverflowError, int64, kernel, void
+from tokenring.operators.collections.updates.multiplicities import TOO_OFTEN, added, can_be_said
 
 _FEW = 24  # rows that are sorted by inserting each
 _DIGIT_BITS = 8
@@ -112,14 +114,21 @@ def sort_rows(table, last, order):  # type: ignore[no-untyped-def]
 @kernel
 def add_up(table, order, target, made):  # type: ignore[no-untyped-def]
     """Write a table's rows in this order, those that are alike but for the multiplicity as one, none with 0, from row
-    `made` of the target on; returns where they end. target: as many columns as the table, room for all rows."""
+    `made` of the target on; returns where they end, or TOO_OFTEN: then the target's first row is the one that would be.
+    target: as many columns as the table, room for all rows."""
     last, i = len(table) - 1, 0
     while i < len(order):
         first = order[i]
-        total = table[last, first] - table[last, first]
-        while i < len(order) and (order[i] == first or precedes(table, order[i], table, first, 0, last) == 0):
-            total += table[last, order[i]]
+        total, carries = table[last, first], np.int64(0)
+        i += 1
+        while i < len(order) and precedes(table, order[i], table, first, 0, last) == 0:
+            total, carry = added(total, table[last, order[i]])
+            carries += carry
             i += 1
+        if not can_be_said(total, carries):
+            for column in range(last):
+                target[column, 0] = table[column, first]
+            return TOO_OFTEN
         if total != 0:
             for column in range(last):
                 target[column, made] = table[column, first]
@@ -169,7 +178,7 @@ def deal(table, rows, target):  # type: ignore[no-untyped-def]
 @kernel
 def consolidate_behind(table, target, made):  # type: ignore[no-untyped-def]
     """Write a table's updates in order and added up, from row `made` of a target with room for them on; where they
-    end."""
+    end, or TOO_OFTEN, as `add_up` has it."""
     order = np.empty(table.shape[1], np.int64)
     sort_rows(table, len(table) - 1, order)
     return add_up(table, order, target, made)
@@ -177,23 +186,33 @@ def consolidate_behind(table, target, made):  # type: ignore[no-untyped-def]
 
 @kernel
 def consolidate_dealt(dealt, bounds, target):  # type: ignore[no-untyped-def]
-    """Write dealt updates in order and added up; returns how many."""
+    """Write dealt updates in order and added up; returns how many, or TOO_OFTEN, as `add_up` has it."""
     made = 0
     for part in range(len(bounds) - 1):
-        if bounds[part + 1] > bounds[part]:
+        if bounds[part + 1] > bounds[part] and made != TOO_OFTEN:
             made = consolidate_behind(dealt[:, bounds[part] : bounds[part + 1]].copy(), target, made)
     return made
 
 
 @kernel(int64(TABLE, TABLE))
 def consolidate(table, target):  # type: ignore[no-untyped-def]
-    """Write the updates in order and added up; returns how many. target: as many columns, room for all rows."""
+    """Write the updates in order and added up; returns how many, or TOO_OFTEN, as `add_up` has it. target: as many
+    columns, room for all rows."""
     rows = table.shape[1]
     if rows < LARGE:
         return consolidate_behind(table, target, 0)
     dealt = np.empty_like(table)
     bounds = deal(table, rows, dealt)
     return consolidate_dealt(dealt, bounds, target)
+
+
+def too_often(time: Sequence[int]) -> MultiplicityOverflowError:
+    """The error for a row that would be there too often, at a time."""
+    at = f"at {time[0] if len(time) == 1 else tuple(time)} " if len(time) else ""
+    return MultiplicityOverflowError(
+        f"{at}a row would be there, or be taken away, more often than 2**63 - 1 times; add rows fewer times, and where "
+        f"there are so many, let a column say how many each stands for"
+    )
 
 
 class Sealed(NamedTuple):
@@ -203,10 +222,14 @@ class Sealed(NamedTuple):
     rows: int
 
     @classmethod
-    def of(cls, table: np.ndarray) -> Self:
-        """The updates of a table, in order and added up, in memory of their own."""
+    def of(cls, table: np.ndarray, depth: int = 1) -> Self:
+        """The updates of a table, in order and added up, in memory of their own. depth: how many coordinates times
+        have. MultiplicityOverflowError for a row that would be there too often."""
         target = np.empty_like(table)
-        return cls(target, int(consolidate(table, target)))
+        rows = int(consolidate(table, target))
+        if rows == TOO_OFTEN:
+            raise too_often(target[-1 - depth : -1, 0].tolist())
+        return cls(target, rows)
 
     @property
     def words(self) -> np.ndarray:

@@ -10,6 +10,7 @@ from tokenring.engine.times import NestedTime
 from tokenring.operators.collections.updates.blocks import FILE, MAPPED
 from tokenring.operators.collections.updates.finding import (
     NO_KEY,
+    NOT_SAID,
     copy_found,
     copy_next,
     copy_part,
@@ -37,7 +38,7 @@ from tokenring.operators.collections.updates.parts import (
     free_spine,
     work_on,
 )
-from tokenring.operators.collections.updates.sorting import Sealed
+from tokenring.operators.collections.updates.sorting import Sealed, too_often
 
 
 class Spine:
@@ -184,6 +185,8 @@ class SpineSince:
             made = int(copy_next(self.words, before, self.least, keys, is_begun, after, rows, table))
             if made == NO_KEY:
                 return
+            if made == NOT_SAID:
+                raise too_often([self.least])
             if made < 0:
                 room = -made
                 continue
