@@ -59,7 +59,7 @@ def arranging(
         rights = Rights()
         pending: list[np.ndarray] = []
 
-        def logic(rows: InputPort, output: OutputPort) -> None:
+        def seal_finished(rows: InputPort, output: OutputPort) -> None:
             nonlocal pending
             was_waiting = bool(pending)
             for reference, batch in rows:
@@ -79,6 +79,10 @@ def arranging(
             trace.upper = upper
             send_sealed(trace, schema, finished if prepare is None else prepare(finished), rights, output)
             rights.keep_only(least_times(left, first, trace.depth))
+
+        def logic(rows: InputPort, output: OutputPort) -> None:
+            seal_finished(rows, output)
+            trace.merge_on(context)
 
         return logic
 

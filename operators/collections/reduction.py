@@ -162,7 +162,7 @@ def _reducing(
         rights = Rights()
         pending = np.empty((keys + depth + 1, 0), np.int64)
 
-        def logic(sealed: InputPort, output: OutputPort) -> None:
+        def look_at(sealed: InputPort, output: OutputPort) -> None:
             nonlocal pending
             taken = []
             for reference, batch in reader.take(sealed):
@@ -184,6 +184,10 @@ def _reducing(
                 send_sealed(target, schema, made, rights, output)
             reader.since = own.since = upper
             rights.keep_only(least_times(pending, keys, depth))
+
+        def logic(sealed: InputPort, output: OutputPort) -> None:
+            look_at(sealed, output)
+            target.merge_on(context)
 
         return logic
 

@@ -3,13 +3,23 @@
 import os
 from collections.abc import Iterator, Sequence
 from tempfile import TemporaryFile
+from time import monotonic_ns
 from typing import Any
 
 import numpy as np
 
-from tokenring.engine import Batch, ConfigError, InputPort, Schema, TokenRef
+from tokenring.engine import Batch, ConfigError, InputPort, OperatorContext, Schema, TokenRef
 from tokenring.engine.times import COMPLETE, NestedTime
-from tokenring.operators.collections.updates import ALL, READ_SINCE, TAKEN, Sealed, Spine, least_of
+from tokenring.operators.collections.updates import (
+    ALL,
+    READ_SINCE,
+    TAKEN,
+    Sealed,
+    Spine,
+    is_merged,
+    least_of,
+    merge_at,
+)
 from tokenring.operators.collections.words import heaps_of
 
 _LAG_BATCHES, _LAG_ROWS = 16, 1 << 10
@@ -81,6 +91,7 @@ class Trace:
         self.readers: list[Reader] = []
         self._lag = Lag()  # of what readers may still tell apart
         self._upper: list[NestedTime] = [(0,) * depth]
+        self._due_ns = 0  # when merges are to go on
 
     @property
     def upper(self) -> list[NestedTime]:
@@ -119,6 +130,16 @@ class Trace:
         reader = Reader(self.spine, self.spine.new_reader(taken))
         self.readers.append(reader)
         return reader
+
+    def merge_on(self, context: OperatorContext) -> None:
+        """Let merges go on while nothing is added, where times have one coordinate; the operator is run when it is time
+        for more."""
+        if self.depth == 1 and not is_merged(self.spine.words):
+            now_ns = monotonic_ns()
+            due_ns = merge_at(self.spine.words, now_ns)
+            if due_ns not in (0, self._due_ns):
+                context.activate_after(max(0, due_ns - now_ns))
+            self._due_ns = due_ns
 
     def seal(self, batch: Sealed) -> None:
         """Add a batch, which all readers see next."""

@@ -6,10 +6,7 @@ import numpy as np
 
 from tokenring.engine import WORDS, int64, kernel, void
 from tokenring.engine.compiled import addresses_of, deallocate, monotonic_now_ns, new_message, table_at, wake_at
-from tokenring.operators.collections.updates import MERGE_NS, UNDER_WAY, work_on
-
-_MERGE_EVERY_NS = 200_000  # while nothing else happens: so a worker that is idle merges a fifth of its time
-_MERGE_ROWS = 2_000
+from tokenring.operators.collections.updates import is_merged, merge_at
 
 
 @kernel(void(WORDS, int64))
@@ -50,12 +47,7 @@ def copy_of(world, me, address, shape, rows):  # type: ignore[no-untyped-def]
 @kernel
 def merge_on(world, me, spine):  # type: ignore[no-untyped-def]
     """Merges go on at times at which nothing is added, too, each for a bounded number of rows."""
-    if spine[UNDER_WAY] > 0:
-        now = monotonic_now_ns()
-        if spine[MERGE_NS] <= now:
-            if spine[MERGE_NS] > 0:
-                work_on(spine, _MERGE_ROWS)
-            spine[MERGE_NS] = now + _MERGE_EVERY_NS
-        wake_at(world, me, spine[MERGE_NS])
-    else:
-        spine[MERGE_NS] = 0
+    if not is_merged(spine):
+        due_ns = merge_at(spine, monotonic_now_ns())
+        if due_ns > 0:
+            wake_at(world, me, due_ns)

@@ -162,9 +162,10 @@ class Spine:
         proportion."""
         add_consolidated(self.words, np.ascontiguousarray(updates))
 
-    def work(self, fuel: int) -> int:
-        """Let each merge go on for so many rows; how many are under way still."""
-        work_on(self.words, fuel)
+    def work(self, fuel: int, is_quiet: bool = False) -> int:
+        """Let each merge go on for so many rows; how many are under way still. is_quiet: begin others, too, as where
+        nothing was added for a while."""
+        work_on(self.words, fuel, is_quiet)
         return int(self.words[UNDER_WAY])
 
 
