@@ -53,8 +53,7 @@ class Scope:
         return one_of(self.root._kept, kind)
 
     def kept_by_worker(self, kind: type[T]) -> T:
-        """The one object of that class that belongs to this worker, as `kept`: what its dataflows know of each other.
-        """
+        """The one object of that class that belongs to this worker, as `kept`: what its dataflows know of each other."""
         return one_of(self.root.worker_kept, kind)
 
     @property
@@ -86,12 +85,9 @@ class Scope:
         self._running = running
 
     def require_own(self, stream: Stream, who: str) -> None:
-        """Raise GraphError, on behalf of `who`, if the stream belongs to another dataflow or another scope of this one.
-        """
+        """Raise GraphError, on behalf of `who`, if the stream belongs to another dataflow or another scope of this one."""
         if stream.scope.graph is not self.graph:
-            raise GraphError(
-                f"{who}: {stream!r} belongs to another dataflow; streams connect within one dataflow"
-            )
+            raise GraphError(f"{who}: {stream!r} belongs to another dataflow; streams connect within one dataflow")
         if stream.scope is not self:
             raise GraphError(
                 f"{who}: {stream!r} belongs to {stream.scope.describe()}, not to {self.describe()}; bring it over with "
@@ -122,7 +118,8 @@ class Scope:
         self, schema: Schema, name: str = "input", handle: InputHandle | None = None
     ) -> tuple[InputHandle, Stream]:
         """A manual input: a handle to feed it from outside the dataflow (or the `handle` given, of a class that does
-        more when it is moved), and its stream. GraphError for a handle that feeds an input already.
+        more when it is moved), and its stream. Each worker has a handle, which sends rows of its own: what every
+        worker sends comes as often as there are workers. GraphError for a handle that feeds an input already.
         """
         if not isinstance(schema, Schema):
             raise SchemaError(f'input {name!r}: give a Schema, such as Schema("value"), not {schema!r}')
@@ -187,7 +184,6 @@ class Scope:
         self.graph.taps.append(location)
         self.probes.append(probe)
         return probe
-
 
     def watch_messages(self, find: Callable[[Graph], Sequence[Location]]) -> UnderWay:
         """A handle to what is under way to the inputs that `find(graph)` names when the graph is whole."""

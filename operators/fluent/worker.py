@@ -102,7 +102,8 @@ def execute(
     memory_bytes: int = 0,
     max_workers: int = 0,
 ) -> list[Any]:
-    """Run `program(worker)` on every worker of a new group; returns what each returned, in order.
+    """Run `program(worker)` on every worker of a new group; returns what each returned, in order. Inputs that a program
+    feeds by hand are each worker's own: rows that must come once are sent on one (`if worker.index == 0`).
 
     workers: processes (default: one per usable core, within a cgroup's quota; or give a whole `config`). start: how
     they begin, see Config; forked processes have none of this one's threads, so what a thread pool of a library did
@@ -161,7 +162,8 @@ def run(
 
     `run(lambda scope: scope.read_csv(path, schema).filter(col("price") > 100).to_parquet(folder), workers=2)`. What the
     pipeline returns says what comes of it: for what `collect()` or `latest(key)` gave, the rows of all workers as a
-    pyarrow table; for a sink's probe, or None, None. The rest is as for `execute`.
+    pyarrow table; for a sink's probe, or None, None. What it keeps besides, in a list that a function appends to, is
+    that worker's own and is not seen here. The rest is as for `execute`.
 
     Raises what `execute` raises; UsageError for a pipeline that returns something else, or not what `collect()` or
     `latest(key)` gave it.

@@ -1,6 +1,8 @@
 """What callers of sources give, looked at before anything runs, so that a mistake is named where it was made."""
 
+import inspect
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from tokenring.engine import Schema, SchemaError, UsageError, did_you_mean
@@ -22,12 +24,36 @@ def require_positive(name: str, **sizes: Any) -> None:
             raise UsageError(f"source {name!r}: {what} must be an integer above 0, not {size!r}")
 
 
-def require_callable(name: str, function: Any, example: str) -> None:
-    """UsageError for what is no function."""
+OfWorker = Callable[[int, int], Callable[[], Any] | None]
+"""of_worker(worker_index, peers): what a source calls there for rows; None on a worker that is not asked for any."""
+
+
+def asked_on(name: str, function: Any, example: str, per_worker: bool) -> OfWorker:
+    """Who is asked for the rows of a function: each worker, if the function must be given (worker_index, peers) or
+    `per_worker` says so; else worker 0 alone. UsageError for what is no function, or must be given something else.
+    """
     if not callable(function):
         raise UsageError(
             f"source {name!r}: give the function itself, {example}, not what it returned ({type(function).__name__})"
         )
+    if _takes(function):  # what it takes besides has defaults, which are not ours to fill
+        return lambda worker, peers: function if per_worker or worker == 0 else None
+    if _takes(function, 0, 1):
+        return lambda worker, peers: partial(function, worker, peers)
+    raise UsageError(
+        f"source {name!r}: the function takes {inspect.signature(function)}, and a source's takes: nothing, to be "
+        f"asked on one worker, or (worker_index, peers), to be asked on each for its share"
+    )
+
+
+def _takes(function: Callable[..., Any], *arguments: int) -> bool:
+    try:
+        inspect.signature(function).bind(*arguments)
+    except ValueError:  # written in C, and says nothing: what waits in a queue takes nothing
+        return not arguments
+    except TypeError:
+        return False
+    return True
 
 
 def chosen_columns(name: str, columns: str | Sequence[str], there: Sequence[str], where: str) -> list[str]:

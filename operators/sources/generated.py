@@ -6,18 +6,20 @@ from typing import Any, Literal, overload
 
 from tokenring.engine import AnyStream, Batch, Schema, ScopeOf, Time, UsageError
 from tokenring.operators.durations import Span
-from tokenring.operators.sources.arguments import named_rows, require_callable, require_schema
+from tokenring.operators.sources.arguments import asked_on, named_rows, require_schema
 from tokenring.operators.sources.feeder import Piece, feed
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import Timing
 
 Rows = Batch | Mapping[str, Any]
+Generator = Callable[[], Iterable[Rows]] | Callable[[int, int], Iterable[Rows]]
+"""function() is called on one worker; function(worker_index, peers) on each, for its share of the rows."""
 
 
 @overload
 def from_generator(
     scope: ScopeOf[AnyStream],
-    schema: Schema, function: Callable[[int, int], Iterator[Rows]], *, time: str | Time = ...,
+    schema: Schema, function: Generator, *, per_worker: bool = ..., time: str | Time = ...,
     disorder: Span = ..., throttle: Throttle | None = ..., live: bool = ..., name: str = ...,
     late: Literal[False] = ...,
 ) -> AnyStream: ...  # fmt: skip
@@ -26,7 +28,7 @@ def from_generator(
 @overload
 def from_generator(
     scope: ScopeOf[AnyStream],
-    schema: Schema, function: Callable[[int, int], Iterator[Rows]], *, time: str | Time = ...,
+    schema: Schema, function: Generator, *, per_worker: bool = ..., time: str | Time = ...,
     disorder: Span = ..., throttle: Throttle | None = ..., live: bool = ..., name: str = ..., late: Literal[True],
 ) -> tuple[AnyStream, AnyStream]: ...  # fmt: skip
 
@@ -34,8 +36,9 @@ def from_generator(
 def from_generator(
     scope: ScopeOf[AnyStream],
     schema: Schema,
-    function: Callable[[int, int], Iterator[Rows]],
+    function: Generator,
     *,
+    per_worker: bool = False,
     time: str | Time = 0,
     disorder: Span = 0,
     throttle: Throttle | None = None,
@@ -43,12 +46,16 @@ def from_generator(
     late: bool = False,
     name: str = "from_generator",
 ) -> Any:
-    """Rows (`schema`) of `function(worker_index, peers)`, an iterator of batches, mappings of columns, or tables
-    (pandas, Polars, Arrow), one message each.
+    """Rows (`schema`) of `function()`, an iterator of batches, mappings of columns, or tables (pandas, Polars, Arrow),
+    one message each.
 
-    The function is called once on each worker and must share the rows out itself. time: a column of int64, uint64 or
-    timestamp (ns) by which rows come in order, up to `disorder`; or one time for all rows. The iterator is asked for
-    more only while queues have room and the throttle allows; its end is the stream's. Memory: none.
+    It is called on worker 0 alone, and what follows spreads its rows: operators with a key do, or `exchange`. A
+    `function(worker_index, peers)` is called on every worker and must share the rows out itself, as is one that takes
+    nothing if `per_worker`, whose rows come as often as there are workers unless it knows which one it is on.
+
+    time: a column of int64, uint64 or timestamp (ns) by which rows come in order, up to `disorder`; or one time for all
+    rows. The iterator is asked for more only while queues have room and the throttle allows; its end is the stream's.
+    Memory: none.
     live: the first Ctrl-C or SIGTERM closes the iterator between two items, and what has come is finished as if it were
     all (Worker.stopping tells); False if a part of the rows is worth nothing: the run then ends at once.
     late: whether rows that are earlier than that go, at the time that was promised, to a second stream that is then
@@ -57,10 +64,11 @@ def from_generator(
     Raises SchemaError for rows that do not fit the schema or come too late, naming worker and item.
     """
     require_schema(name, schema)
-    require_callable(name, function, "function(worker_index, peers)")
+    of_worker = asked_on(name, function, "function(worker_index, peers)", per_worker)
 
     def pieces(worker: int, peers: int) -> Iterator[Piece]:
-        found = function(worker, peers)
+        called = of_worker(worker, peers)
+        found = () if called is None else called()
         if not isinstance(found, Iterable):
             raise UsageError(
                 f"source {name!r}: the function returned {type(found).__name__}; it must yield, or return an iterator "

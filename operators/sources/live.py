@@ -21,7 +21,7 @@ from tokenring.engine import (
     columns_of,
 )
 from tokenring.operators.durations import Span
-from tokenring.operators.sources.arguments import require_callable, require_schema
+from tokenring.operators.sources.arguments import asked_on, require_schema
 from tokenring.operators.sources.feeder import behind_source, declare
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import TIME_KINDS, Timing, position_of, require_root
@@ -36,12 +36,14 @@ ARRIVAL: Final = _Word.ARRIVAL
 """As `time` of from_callback: rows are of the time at which they arrived."""
 END_OF_STREAM: Final = _Word.END_OF_STREAM
 """What a callback returns when this worker will get nothing more."""
+Poll = Callable[[], Any] | Callable[[int, int], Any]
+"""poll() is asked on one worker; poll(worker_index, peers) on each."""
 
 
 @overload
 def from_callback(
     scope: ScopeOf[AnyStream],
-    schema: Schema, poll: Callable[[], Any], *, time: str | Time | Literal[_Word.ARRIVAL] = ...,
+    schema: Schema, poll: Poll, *, per_worker: bool = ..., time: str | Time | Literal[_Word.ARRIVAL] = ...,
     disorder: Span = ..., stamp: str | None = ..., idle_ns: int = ..., name: str = ..., late: Literal[False] = ...,
 ) -> AnyStream: ...  # fmt: skip
 
@@ -49,7 +51,7 @@ def from_callback(
 @overload
 def from_callback(
     scope: ScopeOf[AnyStream],
-    schema: Schema, poll: Callable[[], Any], *, time: str | Time | Literal[_Word.ARRIVAL] = ...,
+    schema: Schema, poll: Poll, *, per_worker: bool = ..., time: str | Time | Literal[_Word.ARRIVAL] = ...,
     disorder: Span = ..., stamp: str | None = ..., idle_ns: int = ..., name: str = ..., late: Literal[True],
 ) -> tuple[AnyStream, AnyStream]: ...  # fmt: skip
 
@@ -57,8 +59,9 @@ def from_callback(
 def from_callback(
     scope: ScopeOf[AnyStream],
     schema: Schema,
-    poll: Callable[[], Any],
+    poll: Poll,
     *,
+    per_worker: bool = False,
     time: str | Time | Literal[_Word.ARRIVAL] = ARRIVAL,
     disorder: Span = 0,
     stamp: str | None = None,
@@ -68,9 +71,11 @@ def from_callback(
 ) -> Any:
     """Rows (`schema`) that `poll()` returns: a batch or mapping that has arrived, None for nothing now, END_OF_STREAM.
 
-    poll is called on every worker but those that begin idle (`Config.idle`), once a step while it has rows, every
-    `idle_ns` while it has none, and not while queues are full; it must not block. A worker that has nothing to read
-    returns END_OF_STREAM, or it would hold the frontier where rows' own times are used.
+    poll is called on worker 0 alone, and what follows spreads its rows: operators with a key do, or `exchange`. A
+    `poll(worker_index, peers)` is called on every worker but those that begin idle (`Config.idle`), as is one that
+    takes nothing if `per_worker`: where each worker has a connection of its own. One that has nothing to read returns
+    END_OF_STREAM then, or it would hold the frontier where rows' own times are used. It is called once a step while it
+    has rows, every `idle_ns` while it has none, and not while queues are full; it must not block.
     late: whether rows that are earlier than that go, at the time that was promised, to a second stream that is then
     returned besides, instead of ending the run.
 
@@ -82,7 +87,7 @@ def from_callback(
     with the arrival time. Memory: none. Raises SchemaError for rows that do not fit or come too late.
     """
     require_schema(name, schema)
-    require_callable(name, poll, "poll()")
+    of_worker = asked_on(name, poll, "poll()", per_worker)
     require_root(scope, f"source {name!r}")
     timing = None if time is ARRIVAL else Timing(name, schema, time, disorder, late)
     if late and timing is None:
@@ -97,6 +102,7 @@ def from_callback(
     def construct(context: OperatorContext, token: Token, *late_token: Token) -> Callable[..., None]:
         sent = Throttle().attach(behind, context.activate, context.activate_after)
         clock = None if timing is None else timing.clock(token, *late_token)
+        asked = of_worker(context.worker_index, context.sharing) if context.worker_index < context.sharing else None
         arrived_ns = 0
         taken = 0
         if context.stopping:  # asked here, so that we are run when it changes
@@ -115,7 +121,7 @@ def from_callback(
             nonlocal arrived_ns, taken
             if not token.live:
                 return
-            if context.stopping or context.worker_index >= context.sharing:
+            if context.stopping or asked is None:
                 close()
                 return
             if sent.must_wait(token.time):
@@ -123,7 +129,7 @@ def from_callback(
             if context.congested:
                 context.activate()
                 return
-            rows = poll()
+            rows = asked()
             if rows is END_OF_STREAM:
                 close()
                 return

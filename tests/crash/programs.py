@@ -142,8 +142,8 @@ def live(worker: Worker) -> list[int]:
     with worker.dataflow("live") as scope:
         handle, fed = scope.new_input(SCHEMA)
         generated = from_generator(scope, SCHEMA, numbers, time="value", disorder=1000)
-        called = from_callback(scope, SCHEMA, poll, time="value", disorder=1000)
-        asleep = from_callback(scope, SCHEMA, lambda: None, idle_ns=3_600_000_000_000)
+        called = from_callback(scope, SCHEMA, poll, time="value", disorder=1000, per_worker=True)
+        asleep = from_callback(scope, SCHEMA, lambda: None, idle_ns=3_600_000_000_000, per_worker=True)
         for stream in (fed, generated, called, asleep):
             for_each(stream, lambda time, batch: counted.append(batch.rows))
     told = False

@@ -83,7 +83,7 @@ def of_keys(scope: tr.Scope) -> Any:
         keys = [*range(KEYS)] if time == 0 else [-1]
         return {"k": keys, "v": [0] * len(keys), "time": [time] * len(keys), "times": [1] * len(keys)}
 
-    rows = scope.from_callback(UPDATE, poll, time="time").collection("time", "times")
+    rows = scope.from_callback(UPDATE, poll, time="time", per_worker=True).collection("time", "times")
     return rows.aggregate("k", n=tr.Count())
 
 
@@ -160,7 +160,8 @@ def unbinned(worker: tr.Worker) -> Any:
 def sourced(worker: tr.Worker) -> None:
     """A live source on each worker."""
     with worker.dataflow("live") as scope:
-        scope.from_callback(tr.Schema("n"), lambda: None, idle_ns=100_000).for_each(lambda _, batch: None)
+        rows = scope.from_callback(tr.Schema("n"), lambda: None, per_worker=True, idle_ns=100_000)
+        rows.for_each(lambda _, batch: None)
 
 
 def stays(worker: tr.Worker) -> None:

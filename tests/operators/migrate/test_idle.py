@@ -55,7 +55,7 @@ def test_live_sources_are_polled_where_there_is_work_alone() -> None:
             return tr.END_OF_STREAM
 
         with worker.dataflow() as scope:
-            scope.from_callback(tr.Schema("n"), poll).probe()
+            scope.from_callback(tr.Schema("n"), poll, per_worker=True).probe()
         worker.run()
         return polled
 

@@ -9,18 +9,18 @@ import pytest
 
 from tests.operators.sources.helpers import run
 from tokenring.engine import GraphError, OperatorError, Schema, SchemaError, UsageError
-from tokenring.operators import ARRIVAL, END_OF_STREAM, Throttle, from_callback, from_generator
+from tokenring.operators import ARRIVAL, END_OF_STREAM, Throttle, count, from_callback, from_generator
 
 SCHEMA = Schema("at value")
 YEAR_2020_NS = 1_577_836_800_000_000_000
 
 
 def test_each_worker_s_generator_is_read_to_its_end() -> None:
-    def count(worker: int, peers: int) -> Iterator[dict[str, Any]]:
+    def dealt(worker: int, peers: int) -> Iterator[dict[str, Any]]:
         for at in range(worker, 12, peers):
             yield {"at": [at * 10], "value": [worker]}
 
-    sent = run(lambda scope: from_generator(scope, SCHEMA, count, time="at"), 3)
+    sent = run(lambda scope: from_generator(scope, SCHEMA, dealt, time="at"), 3)
     assert sorted(sent.rows) == sorted((at % 3, at * 10, (at * 10, at % 3)) for at in range(12))
     assert len(set(sent.frontiers)) > 3
 
@@ -73,3 +73,52 @@ def test_live_rows_may_have_times_of_their_own() -> None:
         run(lambda scope: from_callback(scope, SCHEMA, lambda: [1]))
     with pytest.raises(SchemaError, match="no column 'then'"):
         run(lambda scope: from_callback(scope, SCHEMA, lambda: None, stamp="then"))
+
+
+def ten(first: int = 0, count: int = 10) -> Iterator[dict[str, Any]]:
+    for at in range(first, first + count):
+        yield {"at": [at], "value": [at]}
+
+
+def test_a_function_that_knows_no_worker_is_asked_on_one() -> None:
+    rows = [(at, at) for at in range(10)]
+    sent = run(lambda scope: from_generator(scope, SCHEMA, ten, time="at"), 3)
+    assert sent.rows == [(0, at, (at, at)) for at, _ in rows]
+    assert {*range(1, 9)} <= {*sent.frontiers}, "the others hold nothing back"
+
+    def polled(scope: Any, **options: Any) -> Any:
+        waiting = iter([*ten(), END_OF_STREAM])
+        return from_callback(scope, SCHEMA, lambda: next(waiting), time="at", **options)
+
+    sent = run(polled, 3)
+    assert sent.rows == [(0, at, (at, at)) for at, _ in rows]
+    assert {*range(1, 9)} <= {*sent.frontiers}
+
+    for everywhere in (
+        run(lambda scope: from_generator(scope, SCHEMA, ten, time="at", per_worker=True), 3),
+        run(lambda scope: polled(scope, per_worker=True), 3),
+    ):
+        assert sorted(everywhere.rows) == [(worker, at, (at, at)) for worker in range(3) for at, _ in rows]
+
+
+def test_rows_of_one_worker_are_spread_by_what_follows() -> None:
+    sent = run(lambda scope: count(from_generator(scope, SCHEMA, ten, time="at"), "value", emit="final"), 3)
+    assert sorted(sent.values) == [(value, 1) for value in range(10)]
+    assert {worker for worker, _, _ in sent.rows} == {0, 1, 2}
+
+
+def test_a_function_may_be_told_which_worker_asks() -> None:
+    ended: set[int] = set()
+
+    def poll(worker: int, peers: int) -> Any:
+        if worker in ended:
+            return END_OF_STREAM
+        ended.add(worker)
+        return {"at": [worker], "value": [peers]}
+
+    sent = run(lambda scope: from_callback(scope, SCHEMA, poll, time="at"), 2)
+    assert sorted(sent.rows) == [(0, 0, (0, 2)), (1, 1, (1, 2))]
+    takes = r"takes \(worker\), .*: nothing, to be asked on one worker, or \(worker_index, peers\)"
+    for source in (from_generator, from_callback):
+        with pytest.raises(UsageError, match=takes):
+            run(lambda scope, source=source: source(scope, SCHEMA, lambda worker: iter(())))
