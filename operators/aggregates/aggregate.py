@@ -4,7 +4,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from tokenring.engine import AnyStream, Exchange, Notify, Pipeline, Schema, SchemaError, Stream
+from tokenring.engine import AnyStream, Exchange, Notify, Pipeline, Schema, SchemaError
 from tokenring.operators import collections, running, sessions
 from tokenring.operators.aggregates.changing import require_alone, totals_that_change
 from tokenring.operators.aggregates.local_panes import LocalPanes
@@ -57,7 +57,7 @@ def aggregate(
 
 
 def aggregate(
-    stream: Stream,
+    stream: AnyStream,
     /,
     by: Columns = (),
     *aliased: Alias,
@@ -68,7 +68,7 @@ def aggregate(
     changes: bool = False,
     name: str = "aggregate",
     **aggregates: Aggregate,
-) -> Any:
+) -> "AnyStream | tuple[AnyStream, AnyStream] | collections.Collection":
     """Rows (the columns `by`, the aggregates by their names), one for each key; all rows are one key without `by`.
 
     `aggregate(bids, by="auction", bids=Count(), top=Max("price"))`. There are Count, Sum, Mean, Min, Max, First, Last

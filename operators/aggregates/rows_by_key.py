@@ -18,9 +18,7 @@ from tokenring.operators.state.moving import KeyedMoves, MovingKeys
 from tokenring.operators.time import check_order
 
 
-def distinct(
-    stream: AnyStream, by: Columns = (), *, name: str = "distinct"
-) -> AnyStream:
+def distinct(stream: AnyStream, by: Columns = (), *, name: str = "distinct") -> AnyStream:
     """The first row of each key to arrive, at its time; of each different row without `by`. Others are dropped.
 
     Rows are exchanged by key. Memory: each key ever seen. In a loop the first row of each epoch, by round: rows wait
@@ -66,7 +64,7 @@ def last_by(
 def last_by(
     stream: AnyStream, by: Columns, *, order: Column, emit: str | None = None, changes: bool = False,
     name: str = "last_by",
-) -> Any:  # fmt: skip
+) -> "AnyStream | collections.Collection":  # fmt: skip
     """The rows that are the last of their key so far, by the column `order`. emit="batch": for each message, at its
     time, those that replace an earlier one; "each": all that were the last when they came; "final": the last row of
     each key once, when the input has ended. The latest of each key is its last row: what deduplication keeps.
@@ -115,9 +113,17 @@ def count(
 
 
 @overload
+def count(
+    stream: AnyStream, by: Columns = ..., *, name: str = ..., late: Literal[True], **settings: Any
+) -> tuple[AnyStream, AnyStream]: ...
+
+
+@overload
 def count(stream: AnyStream, by: Columns = ..., *, name: str = ..., **settings: Any) -> AnyStream: ...
 
 
-def count(stream: AnyStream, by: Columns = (), *, name: str = "count", **settings: Any) -> Any:
+def count(
+    stream: AnyStream, by: Columns = (), *, name: str = "count", **settings: Any
+) -> "AnyStream | tuple[AnyStream, AnyStream] | collections.Collection":
     """Rows (the columns `by`, count), int64: how many rows there are; `aggregate` with Count and its settings."""
     return aggregate(stream, by, name=name, count=Count(), **settings)

@@ -1,6 +1,6 @@
 """top: the k best rows of each key, running or by window."""
 
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 import numpy as np
 
@@ -56,7 +56,7 @@ def top(
     emit: str | None = None,
     changes: bool = False,
     name: str = "top",
-) -> Any:
+) -> "AnyStream | collections.Collection":
     """The input's rows with a column `rank` more (int64, from 1): the k of each key with the largest (or smallest)
     values of `order`; of all rows without `by`. Columns are names or expressions; one with `.alias(name)` is a column
     of the result.

@@ -1,7 +1,7 @@
 """limited: a region of a dataflow whose content under way is bounded."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from tokenring.engine import Notify, OperatorContext, Schema, Stream, Token, UnderWay, UsageError
 from tokenring.engine.compiled import Compiled
@@ -12,18 +12,21 @@ from tokenring.operators.flow.meter import Meter, Nothing
 from tokenring.operators.flow.python_entry import PythonEntry
 from tokenring.operators.rows import hand_on
 
+Made = TypeVar("Made")
+"""Streams, alone or several, or what else a region returns."""
+
 _WORD = Schema("word")
 _UNITS = {"rows": (ROWS, 1 << 20), "bytes": (BYTES, 32 << 20), "times": (TIMES, 64)}
 
 
 def limited(
     streams: Stream | Sequence[Stream],
-    region: Callable[..., Any],
+    region: Callable[..., Made],
     *,
     most: int | None = None,
     per: str = "rows",
     name: str = "limited",
-) -> Any:
+) -> Made:
     """What `region(*streams)` returns: the same answers, of a part of the dataflow that never has much under way.
 
     Rows are let into the region as fast as it works them off. `most` bounds, on each worker, what passes between its

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast, overload
 
 from tokenring import engine
 from tokenring.engine import Config, Probe, UsageError
@@ -148,6 +148,27 @@ def gather(
     return gathered(launch, partial(rows_kept, program))
 
 
+@overload
+def run(
+    pipeline: Callable[[Scope], Kept], workers: int = ..., config: Config | None = ..., start: str = ...,
+    name: str = ..., mechanism: str = ..., memory_bytes: int = ..., max_workers: int = ...,
+) -> "pa.Table": ...  # fmt: skip
+
+
+@overload
+def run(
+    pipeline: Callable[[Scope], Probe | None], workers: int = ..., config: Config | None = ..., start: str = ...,
+    name: str = ..., mechanism: str = ..., memory_bytes: int = ..., max_workers: int = ...,
+) -> None: ...  # fmt: skip
+
+
+@overload
+def run(
+    pipeline: Callable[[Scope], Kept | Probe | None], workers: int = ..., config: Config | None = ..., start: str = ...,
+    name: str = ..., mechanism: str = ..., memory_bytes: int = ..., max_workers: int = ...,
+) -> "pa.Table | None": ...  # fmt: skip
+
+
 def run(
     pipeline: Callable[[Scope], Any],
     workers: int = 0,
@@ -157,7 +178,7 @@ def run(
     mechanism: str = TOKENS.name,
     memory_bytes: int = 0,
     max_workers: int = 0,
-) -> Any:
+) -> "pa.Table | None":
     """Run the program that is one dataflow: `pipeline(scope)` declares it on every worker, and it runs to its end.
 
     `run(lambda scope: scope.read_csv(path, schema).filter(col("price") > 100).to_parquet(folder), workers=2)`. What the

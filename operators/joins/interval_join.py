@@ -43,7 +43,7 @@ def interval_join(
 
 
 def interval_join(
-    left: Stream,
+    left: AnyStream,
     right: Stream,
     *,
     on: On | None = None,
@@ -60,7 +60,7 @@ def interval_join(
     right_where: Expression | None = None,
     late: bool = False,
     name: str = "interval_join",
-) -> Any:
+) -> AnyStream | tuple[AnyStream, AnyStream, AnyStream]:
     """Each pair of rows with equal keys and left_time + lower <= right_time <= left_time + upper, once, when the second
     of them arrives.
 
@@ -101,10 +101,11 @@ def interval_join(
     most = least if until else span_of(upper, kind, f"operator {name!r}: upper")
     if least > most:
         raise SchemaError(f"operator {name!r}: no time lies between lower={lower} and upper={upper}")
-    late_left = late_right = None
+    missed: Any = ()
     if late:
         left, late_left = split_late(left, f"{name}.left", lambda times: times + 1, left_time)
         right, late_right = split_late(right, f"{name}.right", lambda times: times + 1, right_time)
+        missed = late_left, late_right
     sides, where = narrowed(name, (left, right), (left_where, right_where), unique)
     plan = JoinedColumns.of(name, left.schema, right.schema, on, columns, how=how, where=where)
     refuse_once(plan, how, unique)
@@ -112,5 +113,5 @@ def interval_join(
     of_left = Reach(left_time, least, most, until, 1, until is None and not waits_for_left)
     of_right = Reach(right_time, due=1 - least, together=not waits_for_right)
     needs = plan.crossing(LEFT, *of_left.columns), plan.crossing(RIGHT, *of_right.columns)
-    joined = declare(plan, sides, needs, Extents(of_left, of_right, exact=False), number_of(unique))
-    return (joined, late_left, late_right) if late else joined
+    joined: Any = declare(plan, sides, needs, Extents(of_left, of_right, exact=False), number_of(unique))
+    return (joined, *missed) if late else joined

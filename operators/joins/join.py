@@ -41,7 +41,7 @@ def join(
 
 
 def join(
-    left: Stream,
+    left: AnyStream,
     right: Stream,
     *,
     on: On | None = None,
@@ -57,7 +57,7 @@ def join(
     late: bool = False,
     changes: bool = False,
     name: str = "join",
-) -> Any:
+) -> "AnyStream | tuple[AnyStream, AnyStream, AnyStream] | collections.Collection":
     """Each pair of a row of `left` and a row of `right` with equal keys, once, when the second of them arrives.
 
     `join(auctions, persons, on={"seller": "id"}, columns="name city id")`. on: columns that both sides have, or a
@@ -121,5 +121,5 @@ def join(
         return joined_that_change(plan, sides, how)
     refuse_once(plan, how, unique)
     needs = plan.crossing(0), plan.crossing(1)
-    pairs = declare(plan, sides, needs, unique=number_of(unique))
+    pairs: Any = declare(plan, sides, needs, unique=number_of(unique))
     return collections.collection(pairs, name=f"{name}.rows") if changes else pairs

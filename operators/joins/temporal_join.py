@@ -33,7 +33,7 @@ def temporal_join(
 
 
 def temporal_join(
-    rows: Stream,
+    rows: AnyStream,
     versions: Stream,
     *,
     on: On | None = None,
@@ -46,7 +46,7 @@ def temporal_join(
     late: bool = False,
     unique: str | None = None,
     name: str = "temporal_join",
-) -> Any:
+) -> AnyStream | tuple[AnyStream, AnyStream, AnyStream]:
     """Each row with the version of its key that was valid at its time: the one with the greatest version_time that is
     not after it (of several the one that came last).
 
@@ -71,11 +71,12 @@ def temporal_join(
     on = joined_on(name, on, left_on, right_on)
     require_time(name, rows.schema, time, "for the rows' time")
     require_time(name, versions.schema, version_time, "for the versions' time")
-    late_rows = late_versions = None
+    missed: Any = ()
     if late:
         rows, late_rows = split_late(rows, f"{name}.rows", lambda times: times + 1, time)
         versions, late_versions = split_late(versions, f"{name}.versions", lambda times: times + 1, version_time)
+        missed = late_rows, late_versions
     plan = JoinedColumns.of(name, rows.schema, versions.schema, on, columns, how=how)
     needs = plan.crossing(LEFT, time), plan.crossing(RIGHT, version_time)
-    results = declare_versioned(plan, (rows, versions), needs, (time, version_time), how == "left")
-    return (results, late_rows, late_versions) if late else results
+    results: Any = declare_versioned(plan, (rows, versions), needs, (time, version_time), how == "left")
+    return (results, *missed) if late else results

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 from tokenring.engine import AnyStream, Schema, ScopeOf, Time, UsageError
 from tokenring.operators.durations import Span
@@ -49,7 +49,7 @@ def read_csv(
     throttle: Throttle | None = None,
     late: bool = False,
     name: str = "read_csv",
-) -> Any:
+) -> AnyStream | tuple[AnyStream, AnyStream]:
     """Rows (`schema`; no bytes) of CSV files (a file, a folder of .csv and .tsv, a pattern, a list), in UTF-8.
 
     The first line of each file names its columns, in any order, of which those that the schema does not name are left

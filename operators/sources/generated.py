@@ -45,7 +45,7 @@ def from_generator(
     live: bool = True,
     late: bool = False,
     name: str = "from_generator",
-) -> Any:
+) -> AnyStream | tuple[AnyStream, AnyStream]:
     """Rows (`schema`) of `function()`, an iterator of batches, mappings of columns, or tables (pandas, Polars, Arrow),
     one message each.
 

@@ -1,7 +1,7 @@
 """read_json_lines: files of one JSON object a line, cut into blocks that are dealt to the workers."""
 
 from collections.abc import Iterator
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 from tokenring.engine import AnyStream, Schema, ScopeOf, Time
 from tokenring.operators.durations import Span
@@ -41,7 +41,7 @@ def read_json_lines(
     throttle: Throttle | None = None,
     late: bool = False,
     name: str = "read_json_lines",
-) -> Any:
+) -> AnyStream | tuple[AnyStream, AnyStream]:
     """Rows (`schema`; no bytes) of files with a JSON object a line (a file, a folder of .jsonl, .ndjson and .json, a
     pattern, a list). Fields that the schema does not name are left out; one that is missing is null.
 

@@ -68,7 +68,7 @@ def from_callback(
     idle_ns: int = 1_000_000,
     late: bool = False,
     name: str = "from_callback",
-) -> Any:
+) -> AnyStream | tuple[AnyStream, AnyStream]:
     """Rows (`schema`) that `poll()` returns: a batch or mapping that has arrived, None for nothing now, END_OF_STREAM.
 
     poll is called on worker 0 alone, and what follows spreads its rows: operators with a key do, or `exchange`. A

@@ -56,7 +56,7 @@ def read_parquet(
     throttle: Throttle | None = None,
     late: bool = False,
     name: str = "read_parquet",
-) -> Any:
+) -> AnyStream | tuple[AnyStream, AnyStream]:
     """Rows of Parquet files (a file, a folder of .parquet, a pattern, a list), row group by row group.
 
     The schema is that of the files, of all columns or the named ones, nullable where their statistics say that there

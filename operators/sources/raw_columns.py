@@ -47,7 +47,7 @@ def read_columns(
     throttle: Throttle | None = None,
     late: bool = False,
     name: str = "read_columns",
-) -> Any:
+) -> AnyStream | tuple[AnyStream, AnyStream]:
     """Rows (`schema`; no text) whose columns lie in one file each: little-endian words as engine.Batch has them, raw or
     as .npy. Timestamps are int64 ns, booleans int64.
 

@@ -31,10 +31,20 @@ def test_every_operator_is_a_method_with_the_same_parameters(name: str) -> None:
     assert inspect.getdoc(method)
 
 
+@pytest.mark.parametrize("name", sorted(exported() - OF_EDGES - {"limited"}))
+def test_what_an_operator_gives_is_said_where_it_is_hovered_over(name: str) -> None:
+    """Tools that read the function, and not its overloads, go on with what it says that it returns."""
+    method = getattr(Stream, name, None) or getattr(Scope, name)
+    assert inspect.signature(method).return_annotation not in (Any, "Any", inspect.Signature.empty)
+
+
 SAMPLE = """
-from tokenring.engine import Schema
-from tokenring.operators import Max, Tumbling, col
-from tokenring.operators.fluent import Scope, execute, Worker
+from tokenring.engine import Probe, Schema
+from tokenring.operators import Collected, Max, Tumbling, col
+from tokenring.operators.fluent import Scope, Stream, execute, run, Worker
+
+def seen(rows: Stream) -> Stream:
+    return rows.distinct("key")
 
 def declare(scope: Scope) -> None:
     rows = scope.read_csv("rows.csv", Schema("key at price"), time="at")
@@ -44,7 +54,16 @@ def declare(scope: Scope) -> None:
     reveal_type(kept.aggregate("key", window=Tumbling("at", 10), top=Max("price")))
     reveal_type(kept.aggregate("key", window=Tumbling("at", 10), late=True, top=Max("price")))
     reveal_type(kept.join(rows, on="key", columns="key at left.price").select("key"))
+    reveal_type(kept.count("key"))
+    reveal_type(kept.top("key", order="price", k=2))
     reveal_type(scope.new_input(Schema("value"))[1])
+    reveal_type(kept.limited(seen))
+    reveal_type(kept.count("key", window=Tumbling("at", 10), late=True))
+    reveal_type(kept.aggregate("key", top=Max("price"), changes=True))
+    reveal_type(kept.join(rows, on="key", changes=True))
+    reveal_type(kept.count("key", changes=True))
+    reveal_type(kept.top("key", order="price", k=2, changes=True))
+    reveal_type(kept.last_by("key", order="at", changes=True))
     with scope.loop() as loop:
         back = loop.feedback(rows.schema)
         reveal_type(loop.enter(rows).union(back.stream))
@@ -55,6 +74,14 @@ def program(worker: Worker) -> None:
         reveal_type(scope)
 
 execute(program)
+def written(scope: Scope) -> Probe:
+    return scope.read_csv("rows.csv", Schema("key")).to_parquet("folder")
+
+def some(scope: Scope) -> Collected | None:
+    return scope.read_csv("rows.csv", Schema("key")).collect()
+
+run(some)
+run(written).num_rows
 """
 
 
@@ -68,11 +95,15 @@ def test_types_follow_at_each_step(tmp_path: Path) -> None:
     assert revealed == [
         *[stream] * 3,
         f"tuple[{stream}, {stream}]",
-        *[stream] * 3,
+        *[stream] * 5,
+        f"tuple[{stream}, {stream}]",
+        *["tokenring.operators.collections.collection.Collection"] * 5,
+        stream,
         "tokenring.operators.fluent.scope.Scope",
     ]
     assert [line.split(": ", 1)[1] for line in told if "error" in line] == [
-        'error: "Stream" has no attribute "filtr"; maybe "filter"?  [attr-defined]'
+        'error: "Stream" has no attribute "filtr"; maybe "filter"?  [attr-defined]',
+        'error: "None" has no attribute "num_rows"  [attr-defined]',
     ]
 
 
@@ -86,8 +117,10 @@ def _forgetting(scope: Scope) -> None:
 
 def _pipeline(scope: Scope) -> Any:
     assert type(scope) is Scope
-    top = scope.read_arrow(ROWS, time="at").filter(col("price") > 100).aggregate(
-        "key", window=Tumbling("at", 10), top=Max("price"), n=Count()
+    top = (
+        scope.read_arrow(ROWS, time="at")
+        .filter(col("price") > 100)
+        .aggregate("key", window=Tumbling("at", 10), top=Max("price"), n=Count())
     )
     assert type(top) is Stream
     return top.collect()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -119,6 +120,6 @@ def test_a_function_may_be_told_which_worker_asks() -> None:
     sent = run(lambda scope: from_callback(scope, SCHEMA, poll, time="at"), 2)
     assert sorted(sent.rows) == [(0, 0, (0, 2)), (1, 1, (1, 2))]
     takes = r"takes \(worker\), .*: nothing, to be asked on one worker, or \(worker_index, peers\)"
-    for source in (from_generator, from_callback):
+    for source, parameter in ((from_generator, "function"), (from_callback, "poll")):
         with pytest.raises(UsageError, match=takes):
-            run(lambda scope, source=source: source(scope, SCHEMA, lambda worker: iter(())))
+            run(partial(source, schema=SCHEMA, **{parameter: lambda worker: iter(())}))
