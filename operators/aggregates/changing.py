@@ -38,13 +38,21 @@ def first_that_change(
 ) -> "collections.Collection":
     """The k first rows of each key by the first column of `order`, among equals those with the least values in the
     others, at each time of all rows up to it; those whose first column is null or NaN are left out."""
-    best = order[0]
-    kind = stream.schema.kind(best)
-    if kind.nullable:
-        stream = filter(stream, col(best).is_not_null())
-    if kind.name == "float64":
-        stream = filter(stream, col(best) == col(best))
-    rows = collections.collection(stream, name=f"{name}.rows")
+    rows = collections.collection(rankable(stream, order[0]), name=f"{name}.rows")
     made = rows.top(by, order, k, [largest, *[False] * (len(order) - 1)], name)
+    return as_named(made, stream, name)
+
+
+def rankable(stream: Stream, order: str) -> Stream:
+    """The rows that have a place by this column: those where it is neither null nor NaN."""
+    kind = stream.schema.kind(order)
+    if kind.nullable:
+        stream = filter(stream, col(order).is_not_null())
+    if kind.name == "float64":
+        stream = filter(stream, col(order) == col(order))
+    return stream
+
+
+def as_named(made: "collections.Collection", stream: Stream, name: str) -> "collections.Collection":
     named = without_unnamed(stream, name).schema
     return made if made.schema == named else made.select(*named.names)

@@ -1,13 +1,15 @@
 """top: the k best rows of each key, running or by window."""
 
-from typing import Literal, overload
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Pipeline, Schema, SchemaError
 from tokenring.operators import collections
-from tokenring.operators.aggregates.changing import first_that_change, require_alone
-from tokenring.operators.aggregates.owner_panes import windowed
+from tokenring.operators.aggregates.changing import as_named, first_that_change, rankable, require_alone
+from tokenring.operators.aggregates.owner_panes import Gathered, windowed
+from tokenring.operators.expressions import col, lit
 from tokenring.operators.folds import (
     Best,
     Plan,
@@ -21,16 +23,18 @@ from tokenring.operators.folds import (
 )
 from tokenring.operators.mechanisms import EACH, FINAL, Answer, answer_each, emission, mechanism_of
 from tokenring.operators.migrate import offer
-from tokenring.operators.rows import Column, Columns, columns_of, with_key, without_unnamed
-from tokenring.operators.state import Keys, require_rows, updates_by, wrapped
+from tokenring.operators.rows import Column, Columns, columns_of, unnamed, with_key, without_unnamed
+from tokenring.operators.state import HeapedColumns, Keys, joined, require_rows, updates_by, wrapped
 from tokenring.operators.state.moving import KeyedMoves, MovingKeys
-from tokenring.operators.time import Sliding, Tumbling, check_order
+from tokenring.operators.time import Sliding, Tumbling, check_order, order_words
+
+_ALL = "all"
 
 
 @overload
 def top(
     stream: AnyStream, by: Columns = ..., *, order: Column, k: int, largest: bool = ..., ties: Columns = ...,
-    rank: str = ..., window: Tumbling | Sliding | None = ..., emit: str | None = ...,
+    rank: str | None = ..., window: Tumbling | Sliding | None = ..., emit: str | None = ...,
     changes: Literal[False] = ..., name: str = ...,
 ) -> AnyStream: ...  # fmt: skip
 
@@ -38,7 +42,7 @@ def top(
 @overload
 def top(
     stream: AnyStream, by: Columns = ..., *, order: Column, k: int, largest: bool = ..., ties: Columns = ...,
-    rank: str = ..., window: Tumbling | Sliding | None = ..., emit: None = ..., changes: Literal[True],
+    rank: str | None = ..., window: Tumbling | Sliding | None = ..., emit: None = ..., changes: Literal[True],
     name: str = ...,
 ) -> "collections.Collection": ...  # fmt: skip
 
@@ -51,25 +55,30 @@ def top(
     k: int,
     largest: bool = True,
     ties: Columns = (),
-    rank: str = "rank",
+    rank: str | None = "rank",
     window: Tumbling | Sliding | None = None,
     emit: str | None = None,
     changes: bool = False,
     name: str = "top",
 ) -> "AnyStream | collections.Collection":
     """The input's rows with a column `rank` more (int64, from 1): the k of each key with the largest (or smallest)
-    values of `order`; of all rows without `by`. Columns are names or expressions; one with `.alias(name)` is a column
-    of the result.
+    values of `order`, or all where there are fewer; of all rows without `by`. Columns are names or expressions; one
+    with `.alias(name)` is a column of the result. rank: what the column of ranks is called; None for none, where
+    results are sent once, or k is 1.
 
-    Of equal values, the one with the least values in the columns `ties` goes first, then the one that came first. Rows
-    whose `order` is null or NaN are left out. Without a window, emit="batch": for each message, at its time, what has
-    changed: of each key the ranks from the first on that has another row than before; the latest row of each (key,
-    rank) is the ranking. emit="each": the same for each row that changes the ranking, in the order in which they come.
-    emit="final": each key's ranking once, when the input has ended. Memory: k rows a key; with k=1 not the rows, if not
-    "final". In a loop "batch" alone: by epoch, for each round once it is finished.
+    Of equal values, the one with the least values in the columns `ties` goes first, then the one that came first.
+    ties="all": all that are equal to the last of the k stay, and equal values have one rank, as with SQL's rank(); for
+    emit="final", window= and changes=True. Rows whose `order` is null or NaN are left out.
+
+    Without a window, emit="batch": for each message, at its time, what has changed: of each key the ranks from the
+    first on that has another row than before; the latest row of each (key, rank) is the ranking. emit="each": the same
+    for each row that changes the ranking, in the order in which they come. emit="final": each key's ranking once, when
+    the input has ended. Memory: k rows a key; with k=1 not the rows, if not "final"; with ties="all" the rows that
+    stay, and as many again. In a loop "batch" alone: by epoch, for each round once it is finished.
 
     With a window, rows start with (window_start, window_end) and are sent when the window has ended, as by `aggregate`;
-    late rows raise as they do there. Memory: k rows for each key of each open window (pane).
+    late rows raise as they do there. Memory: k rows for each key of each open window (pane); with ties="all" those that
+    stay, and as many again.
 
     changes=True gives a collection of the rows, without rank: at each time the first of all rows up to it, whatever
     order they came in; among equals in all else, by their other columns.
@@ -79,16 +88,32 @@ def top(
     if changes:
         require_alone(name, emit=emit)
     mode = emission(name, stream, emit, window is not None)
+    all_ties = isinstance(ties, str) and ties == _ALL
+    if all_ties and _ALL in stream.schema.positions:
+        raise SchemaError(f"operator {name!r}: there is a column {_ALL!r}; say ties=[{_ALL!r}] for it, or rename it")
+    if all_ties and mode != FINAL and not changes:
+        raise SchemaError(
+            f"operator {name!r}: ties={_ALL!r} is for rankings that are sent once: say emit='final' or window=, or "
+            f"changes=True"
+        )
+    if rank is None and mode != FINAL and k != 1 and not changes:
+        raise SchemaError(
+            f"operator {name!r}: which row has changed is told by its rank: name it by rank=, or say emit='final' or "
+            f"window="
+        )
     stream, key = with_key(stream, name, by)
-    stream, (best, *others) = with_key(stream, name, (order, *columns_of(ties)))
+    stream, (best, *others) = with_key(stream, name, (order, *(() if all_ties else columns_of(ties))))
     plan = Plan.of(name, stream.schema, key, {})
     check_order(name, stream.schema, (best, *others))
     if not isinstance(k, int) or k < 1:
         raise SchemaError(f"operator {name!r}: k is an integer of at least 1, not {k!r}")
     if changes and window is None:
+        if all_ties:
+            return _tied_that_change(stream, name, key, best, k, largest)
         return first_that_change(stream, name, key, (best, *others), k, largest)
     if rank in stream.schema.positions:
         raise SchemaError(f"operator {name!r}: there is a column {rank!r} already; give the rank another name by rank=")
+    rank = unnamed("rank") if rank is None else rank
     rows = stream.schema
     schema = Schema.of(rows.spec() | {rank: "int64"})
 
@@ -96,7 +121,11 @@ def top(
         return TopState(rows, best, tuple(others), k, largest)
 
     if mode == FINAL:
-        ranked_rows = without_unnamed(windowed(stream, plan, window, schema, lambda _: state(), rows), name)
+        made = windowed(
+            rankable(stream, best) if all_ties else stream, plan, window, schema,
+            lambda _: _tied_rows(rows, best, k, largest) if all_ties else state(), rows,
+        )  # fmt: skip
+        ranked_rows: Any = without_unnamed(made, name)
         return collections.collection(ranked_rows, name=f"{name}.rows") if changes else ranked_rows
     way = mechanism_of(stream.scope)
     if not plan.by:
@@ -154,3 +183,60 @@ def _changes(keys: Keys, state: TopState, schema: Schema) -> Answer:
         return wrapped(schema, *state.shown(*state.changed_rows(state.changes(batch, slots))))
 
     return answer
+
+
+def _tied_rows(schema: Schema, order: str, k: int, largest: bool) -> Gathered:
+    """State that shows the k first rows of each slot, with all that are equal to the last of them, and their ranks
+    from 1: equal ones have one, and the next has one more than there are before it."""
+
+    def places(rows: Batch, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return _ranks(order_words(rows, order, (), largest)[:, 0], which, k)
+
+    def needed(rows: Batch, which: np.ndarray) -> np.ndarray:
+        kept = np.zeros(rows.rows, np.bool_)
+        kept[places(rows, which)[0]] = True
+        return kept
+
+    def show(keys: Keys, slots: np.ndarray, rows: Batch, which: np.ndarray) -> tuple[HeapedColumns, int]:
+        chosen, ranks = places(rows, which)
+        best = rows.take(chosen)
+        heaps = best.heaps or (None,) * len(best.columns)
+        return joined((best.columns, heaps), ((ranks,), (None,))), best.rows
+
+    return Gathered(schema, show, needed)
+
+
+def _tied_of_one(schema: Schema, order: str, k: int, largest: bool) -> Callable[[Batch, np.ndarray], Batch]:
+    """What a collection's `reduce` calls with a key's rows, and how often each is there: those rows, in `schema`."""
+
+    def function(rows: Batch, times: np.ndarray) -> Batch:
+        each = np.repeat(np.arange(rows.rows), times)
+        words = order_words(rows, order, (), largest)[each, 0]
+        chosen, _ = _ranks(words, np.zeros(len(each), np.int64), k)
+        return rows.take(each[chosen]).select(schema)
+
+    return function
+
+
+def _ranks(words: np.ndarray, which: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The rows whose rank is at most k, by group and order, of equal ones in theirs; and these ranks: int64."""
+    order = np.lexsort((words, which))
+    begins = np.diff(which[order], prepend=-1) != 0
+    differs = begins | (np.diff(words[order], prepend=0) != 0)
+    at = np.arange(len(order))
+    before = np.maximum.accumulate(np.where(differs, at, 0)) - np.maximum.accumulate(np.where(begins, at, 0))
+    best = before < k
+    return order[best], before[best] + 1
+
+
+def _tied_that_change(
+    stream: AnyStream, name: str, by: Sequence[str], order: str, k: int, largest: bool
+) -> "collections.Collection":
+    """The k first rows of each key by a column, with all that are equal to the last of them, at each time of all rows
+    up to it; those where it is null or NaN are left out."""
+    keys: dict[str, Any] = {unnamed(f"key {number}"): col(each) for number, each in enumerate(by)}
+    keys = keys or {unnamed("key of all"): lit(0)}
+    rows = collections.collection(rankable(stream, order), name=f"{name}.rows")
+    keyed = rows.select(**keys, **{each: col(each) for each in rows.schema.names})
+    made = keyed.reduce(list(keys), _tied_of_one(rows.schema, order, k, largest), rows.schema, name)
+    return as_named(made.drop_columns(*keys), stream, name)

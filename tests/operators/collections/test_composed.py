@@ -57,6 +57,15 @@ def best_two(bids: Bids) -> Rows:
     return Counter(total.items())
 
 
+def best_two_bidders(bids: Bids) -> Rows:
+    """Each auction's bids by the bidders of the greatest numbers: two bids, and all by whom the second of them is."""
+    found: Rows = Counter()
+    for auction, rows in by(bids, 0).items():
+        bidders = sorted((bid[1] for bid in rows), reverse=True)
+        found += Counter([(auction, bidder) for bidder in bidders if bidder >= bidders[:2][-1]])
+    return found
+
+
 QUERIES: dict[str, tuple[Callable[[Any], Collection], Callable[[Bids], Rows]]] = {
     "average of best": (
         lambda bids: bids.aggregate(
@@ -78,6 +87,14 @@ QUERIES: dict[str, tuple[Callable[[Any], Collection], Callable[[Bids], Rows]]] =
     "smallest": (
         lambda bids: bids.top(order="price", k=3, largest=False, ties="auction", changes=True).select("price"),
         lambda bids: Counter([(price,) for price in sorted(bid[2] for bid in bids)[:3]]),
+    ),
+    "best two, and their equals": (
+        lambda bids: bids.top("auction", order="bidder", k=2, ties="all", changes=True).select("auction", "bidder"),
+        best_two_bidders,
+    ),
+    "least of all, and its equals": (
+        lambda bids: bids.top(order="bidder", k=1, largest=False, ties="all", changes=True).select("bidder", "price"),
+        lambda bids: Counter([(bid[1], bid[2]) for bid in bids if bid[1] == min(other[1] for other in bids)]),
     ),
     "how many auctions of each count": (
         lambda bids: bids.aggregate("auction", n=tr.Count(), changes=True).count("n"),

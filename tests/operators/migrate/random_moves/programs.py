@@ -113,6 +113,10 @@ PROGRAMS: dict[str, Program] = {
         lambda a, b: operators.top(a, "node", order="left", k=2, ties="id", window=WINDOWS["tumbling"]),
         False,
     ),
+    "top with ties by window": Program(
+        lambda a, b: operators.top(a, "node", order="left", k=2, ties="all", window=WINDOWS["sliding"]),
+        False,
+    ),
     "bursts": Program(lambda a, b: aggregate(bursts(numbers(a)), "node", emit="final", **words()), False),
     "bursts by window": Program(
         lambda a, b: aggregate(bursts(numbers(a)), "node", window=WINDOWS["sliding"], **words()), False
