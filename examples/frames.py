@@ -1,7 +1,7 @@
 """Tables of pandas, Polars and Arrow in, and tables of pandas, Polars and Arrow out; nulls stay nulls.
 
-All three hand their columns over as Arrow's, without a copy where their kinds allow it. Polars has threads, which
-forked workers do not have: it is asked for its columns here, before the run, and called by no worker.
+All three hand their columns over as Arrow's, without a copy where their kinds allow it. Polars computes here, before
+the run and behind it: it has threads, which forked workers do not have, so there it only hands its columns over.
 
     python examples/frames.py                 # needs polars: pip install polars
 
@@ -11,7 +11,6 @@ forked workers do not have: it is asked for its columns here, before the run, an
 """
 
 import argparse
-import warnings
 from typing import Any
 
 import numpy as np
@@ -27,10 +26,8 @@ CITIES, SOLD = ["Oslo", "Rome", "Oslo", "Bern", "Rome"], [4, 5, 3, None, None]
 def totals(table: Any, workers: int) -> pa.Table:
     """What was sold in each city, of a table of any of the three, as an Arrow table."""
 
-    columns = pa.table(table)
-
     def pipeline(scope: tr.Scope) -> tr.Collected:
-        return scope.read_arrow(columns).aggregate("city", emit="final", sold=tr.Sum("sold")).collect()
+        return scope.read_arrow(table).aggregate("city", emit="final", sold=tr.Sum("sold")).collect()
 
     return tr.run(pipeline, workers=workers).sort_by("city")
 
@@ -40,7 +37,6 @@ def main() -> None:
     parser.add_argument("--rows", type=int, help="so many random ones instead of the five above")
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
-    warnings.filterwarnings("ignore", ".* thread", RuntimeWarning)  # see above
     cities, sold = CITIES, SOLD
     if options.rows:
         random = np.random.default_rng(1)

@@ -53,7 +53,8 @@ class Scope:
         return one_of(self.root._kept, kind)
 
     def kept_by_worker(self, kind: type[T]) -> T:
-        """The one object of that class that belongs to this worker, as `kept`: what its dataflows know of each other."""
+        """The one object of that class that belongs to this worker, as `kept`: what its dataflows know of each other.
+        """
         return one_of(self.root.worker_kept, kind)
 
     @property
@@ -85,9 +86,12 @@ class Scope:
         self._running = running
 
     def require_own(self, stream: Stream, who: str) -> None:
-        """Raise GraphError, on behalf of `who`, if the stream belongs to another dataflow or another scope of this one."""
+        """Raise GraphError, on behalf of `who`, if the stream belongs to another dataflow or another scope of this one.
+        """
         if stream.scope.graph is not self.graph:
-            raise GraphError(f"{who}: {stream!r} belongs to another dataflow; streams connect within one dataflow")
+            raise GraphError(
+                f"{who}: {stream!r} belongs to another dataflow; streams connect within one dataflow"
+            )
         if stream.scope is not self:
             raise GraphError(
                 f"{who}: {stream!r} belongs to {stream.scope.describe()}, not to {self.describe()}; bring it over with "
@@ -184,6 +188,7 @@ class Scope:
         self.graph.taps.append(location)
         self.probes.append(probe)
         return probe
+
 
     def watch_messages(self, find: Callable[[Graph], Sequence[Location]]) -> UnderWay:
         """A handle to what is under way to the inputs that `find(graph)` names when the graph is whole."""

@@ -21,7 +21,7 @@ from tokenring.engine.group.group import Group
 from tokenring.engine.group.interrupts import Interrupts
 from tokenring.engine.group.processes import Process, fork, starting
 from tokenring.engine.group.starts import Server, require_no_start_within, spawn_all
-from tokenring.engine.group.threads import warn_of_threads
+from tokenring.engine.group.threads import has_polars_pool, refuse_polars, warn_of_threads
 from tokenring.engine.group.warm_up import warm_up
 from tokenring.engine.texts import can_have_texts
 from tokenring.engine.worker import FORK, FORKSERVER, SPAWN, Config, Worker, note, usable_cores
@@ -44,8 +44,9 @@ def execute(
     """Run `program(worker)` on every worker of a new group; returns what each returned, in order.
 
     workers: processes (default: one per usable core, within a cgroup's quota; or give a whole `config`). start: how
-    they begin, see Config; forked processes have none of this one's threads, so what a thread pool of a library did
-    here (Polars) may hang there: a warning says so. memory_bytes: what the whole group may take, see Config.
+    they begin, see Config; forked processes have none of this one's threads, so a library that waits for its own may
+    hang there: a warning says so, and Polars, used here before, is a UsageError there. memory_bytes: what the whole
+    group may take, see Config.
     on_note(worker, value) sees what workers `report`; on_start(pids) the processes. Dataflows still running when the
     program returns are run to their end. worker_class: what the program is given, a subclass of Worker that adds
     methods.
@@ -147,10 +148,13 @@ def _fork(
 ) -> None:
     """Add a process for each worker."""
     launcher = os.getpid()
+    lacks_polars = has_polars_pool()
     can_have_texts()  # workers share what there is of the text space before they are forked
 
     def body(index: int, pipe: int) -> NoReturn:
         interrupts.forked()
+        if lacks_polars:
+            refuse_polars()
         live(program, segment, lot, index, config, cores, pipe, launcher, worker_class=worker_class)
 
     flush_output()

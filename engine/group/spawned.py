@@ -11,6 +11,7 @@ from tokenring.engine.group.frames import write_message
 from tokenring.engine.group.interrupts import leave_to_launcher
 from tokenring.engine.group.linux import die_with_parent
 from tokenring.engine.group.named import resolve
+from tokenring.engine.group.threads import has_polars_pool, refuse_polars
 from tokenring.engine.group.values import unpack
 from tokenring.engine.group.warm_up import warm_up
 from tokenring.engine.worker import Config
@@ -46,12 +47,15 @@ def server(orders: int, pipes: list[int], requests: int, answers: int) -> NoRetu
             write_message(pipe, told(error, index))
         os._exit(1)
     me, pids = os.getpid(), []
+    lacks_polars = has_polars_pool()  # it may be used where the program is imported
     for index, pipe in enumerate(pipes):
         pid = os.fork()
         if pid == 0:
             for other in (*pipes, requests, answers):
                 if other != pipe:
                     os.close(other)
+            if lacks_polars:
+                refuse_polars()
             config, cores = Config(**order["config"]), order["cores"]
             live(program, segment, lot, index, config, cores, pipe, order["launcher"], me, worker_class)
         pids.append(pid)

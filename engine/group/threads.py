@@ -1,19 +1,89 @@
-"""Threads of this process that a fork does not copy, and what is said of them."""
+"""Threads of this process that a fork does not copy, and what becomes of who needs them in a worker.
+
+Polars has one pool of threads for all it computes, made when it is first used. In a process that is forked later it
+waits for them for ever, within a call that nothing can end. So there its frames say that they cannot be used, but to
+hand over their rows.
+"""
 
 import os
 import sys
 import threading
 import warnings
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any, NoReturn
+
+from tokenring.engine.errors import UsageError
 
 _ALLOWED = 1  # faulthandler's, which waits for a time-out
+_POLARS = "polars"
+_POLARS_POOL = ("polars-", "async-executor", "tokio-rt-worker")
+_POLARS_IDLE = "polars-ooc"  # there from the import on; nobody waits for it
+_FRAMES = {
+    "DataFrame": frozenset({"columns", "dtypes", "height", "schema", "shape", "width"}),
+    "LazyFrame": frozenset(),
+    "Series": frozenset({"dtype", "name", "shape"}),
+}
+"""The classes that compute, and what they have at hand, which gives threads no work."""
 
 
-def warn_of_threads() -> None:
-    """Warn if other threads are here just after a fork: a library that needs them may hang in the workers for ever.
+def has_polars_pool() -> bool:
+    """Whether Polars has threads in this process, which those that are forked from it will lack."""
+    return _POLARS in sys.modules and any(
+        name.startswith(_POLARS_POOL) and not name.startswith(_POLARS_IDLE) for name in _names_of_others()
+    )
 
-    Those that a library ends before each fork (numpy's) are not seen here; Arrow's, which it makes anew, are left out,
-    by their number; a notebook's, which wait for what the kernel itself is asked, and ours, which watch another group.
-    """
+
+def refuse_polars() -> None:
+    """In a process that was forked from one with Polars' threads: whatever would wait for them is a UsageError."""
+    polars = sys.modules[_POLARS]
+    for name, at_hand in _FRAMES.items():
+        frames = getattr(polars, name)
+        frames.__init__ = _refusing(f"{name}(...)")
+        frames.__getattribute__ = _having(name, at_hand)
+    polars.DataFrame.__arrow_c_stream__ = _by_column
+    for module in [polars, *[each for name, each in sys.modules.items() if not name.startswith(f"{_POLARS}.")]]:
+        for name, value in [*vars(module).items()]:
+            if isinstance(value, FunctionType) and value.__module__.startswith(f"{_POLARS}."):
+                setattr(module, name, _refusing(f"polars.{value.__name__}"))
+
+
+def _by_column(frame: Any, requested_schema: Any = None) -> Any:
+    """A frame as Arrow's stream; its own way has threads make one piece of each column first, if they are several."""
+    import pyarrow as pa
+
+    columns = [pa.chunked_array(series) for series in object.__getattribute__(frame, "get_columns")()]
+    return pa.table(columns, names=frame.columns).__arrow_c_stream__(requested_schema)
+
+
+def _having(of: str, at_hand: frozenset[str]) -> Callable[[Any, str], Any]:
+    inner = "__" if of == "LazyFrame" else "_"  # a lazy one has nothing but work in it
+
+    def attribute(self: Any, name: str) -> Any:
+        if not (name in at_hand or name.startswith(inner)):
+            _refuse(f"{of}.{name}")
+        return object.__getattribute__(self, name)
+
+    return attribute
+
+
+def _refusing(called: str) -> Callable[..., NoReturn]:
+    def refuse(*arguments: Any, **keywords: Any) -> NoReturn:
+        _refuse(called)
+
+    return refuse
+
+
+def _refuse(what: str) -> NoReturn:
+    raise UsageError(
+        f"{what}: polars was used before this worker was forked, and would wait here for threads that only the "
+        f"launcher has. Do it in the launcher, before the run or behind it (tables cross as Arrow's: "
+        f"scope.read_arrow(frame)); or put the program into a file, and say start='spawn'"
+    )
+
+
+def _names_of_others() -> list[str]:
+    """What the other threads of this process are called."""
     others = []
     for thread in os.listdir("/proc/self/task"):
         if int(thread) != os.getpid():
@@ -22,6 +92,17 @@ def warn_of_threads() -> None:
                     others.append(file.read().strip())
             except OSError:
                 continue  # it has ended
+    return others
+
+
+def warn_of_threads() -> None:
+    """Warn if other threads are here just after a fork: a library that needs them may hang in the workers for ever.
+
+    Those that a library ends before each fork (numpy's) are not seen here; Arrow's, which it makes anew, are left out,
+    by their number; Polars', for which nobody waits in a worker (`refuse_polars`); a notebook's, which wait for what
+    the kernel itself is asked, and ours, which watch another group.
+    """
+    others = _names_of_others()
     with open("/proc/self/comm", encoding="utf-8", errors="replace") as file:
         own = file.read().strip()
     pythons = threading.active_count() - 1
@@ -36,7 +117,7 @@ def warn_of_threads() -> None:
         called = f" ({', '.join(named[:4])})" if named else ""
         warnings.warn(
             f"{count} other thread(s) run in this process{called}, which forked workers do not have: a library that "
-            f"waits for its threads there (Polars, say) hangs for ever. Use start='spawn' or 'forkserver', or use the "
+            f"waits for its threads there hangs for ever. Use start='spawn' or 'forkserver', or use the "
             f"library only after the run",
             RuntimeWarning,
             stacklevel=6,  # who called execute
@@ -45,7 +126,8 @@ def warn_of_threads() -> None:
 
 def _known_names() -> tuple[str, ...]:
     """How threads' names begin that no library waits for in a worker."""
-    return ("jemalloc_bg_thd", "ZMQbg/") if "ipykernel" in sys.modules else ("jemalloc_bg_thd",)
+    kernels = ("ZMQbg/",) if "ipykernel" in sys.modules else ()
+    return ("jemalloc_bg_thd", *kernels, *(_POLARS_POOL if _POLARS in sys.modules else ()))
 
 
 def _is_known(thread: threading.Thread) -> bool:
