@@ -23,11 +23,19 @@ from hypothesis import settings
 
 from tests import leaks
 from tests.imports import ROOT
+from tests.long_form import LONG, examples
 from tokenring.engine.group.warm_up import warm_up as make_kernels_ready
 from tokenring.shm.memory import text_space
 
-# A deadline would measure this machine's load. On CI the examples are the same each time.
-settings.register_profile("tokenring", deadline=None, derandomize="CI" in os.environ, print_blob=True)
+# A deadline would measure this machine's load. On CI the examples are the same each time; those of the long form are
+# new ones, and what one needs to see them again is printed.
+settings.register_profile(
+    "tokenring",
+    deadline=None,
+    derandomize="CI" in os.environ and not LONG,
+    print_blob=True,
+    max_examples=examples(100),
+)
 settings.load_profile("tokenring")
 
 # A shell has what it starts in the background ignore Ctrl-C, children included; tests are about programs that do not.

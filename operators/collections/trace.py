@@ -10,16 +10,7 @@ import numpy as np
 
 from tokenring.engine import Batch, ConfigError, InputPort, OperatorContext, Schema, TokenRef
 from tokenring.engine.times import COMPLETE, NestedTime
-from tokenring.operators.collections.updates import (
-    ALL,
-    READ_SINCE,
-    TAKEN,
-    Sealed,
-    Spine,
-    is_merged,
-    least_of,
-    merge_at,
-)
+from tokenring.operators.collections.updates import ALL, READ_SINCE, TAKEN, Sealed, Spine, is_merged, least_of, merge_at
 from tokenring.operators.collections.words import heaps_of
 
 _LAG_BATCHES, _LAG_ROWS = 16, 1 << 10

@@ -108,10 +108,10 @@ def execute(
     workers: processes (default: one per usable core, within a cgroup's quota; or give a whole `config`). start: how
     they begin, see Config; forked processes have none of this one's threads, so a library that waits for its own may
     hang there: a warning says so, and Polars, used here before, is a UsageError there. memory_bytes: what the whole
-    group may take: near it sources pause, and state that does not fit ends the run with MemoryBudgetError. on_note(worker, value) sees what workers `report`;
-    on_start(pids) the processes. max_workers: how many there are in all; those beyond `workers` begin idle, and get
-    work when bins are moved to them (`worker.dataflow(bins=...)`). Dataflows still running when the program returns are
-    run to their end.
+    group may take: near it sources pause, and state that does not fit ends the run with MemoryBudgetError.
+    on_note(worker, value) sees what workers `report`; on_start(pids) the processes. max_workers: how many there are in
+    all; those beyond `workers` begin idle, and get work when bins are moved to them (`worker.dataflow(bins=...)`).
+    Dataflows still running when the program returns are run to their end.
 
     What is returned or reported arrives equal and of the same type: numbers, texts, dates, the built-in containers of
     them, numpy arrays, batches, Arrow tables. UsageError for all else, naming the type and what to return. Nothing is

@@ -106,6 +106,7 @@ def test_no_part_comes_through_the_one_name() -> None:
         for module in MODULES.values()
         for imported in module.imports
         if imported.name.partition(".")[0] == "tokenring"
-        and imported.name.split(".")[1:2] not in ([part] for part in (*PACKAGES, "__version__", "faces", "how_to_install"))
+        and imported.name.split(".")[1:2]
+        not in ([part] for part in (*PACKAGES, "__version__", "faces", "how_to_install"))
     ]
     assert not wrong

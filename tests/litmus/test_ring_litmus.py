@@ -17,11 +17,12 @@ import numpy as np
 import pytest
 
 from tests.litmus.processes import run_in_processes
+from tests.long_form import examples
 from tests.shm.helpers import private, put, rings, take
 from tokenring.shm.queues.parking import yield_processor
 from tokenring.shm.queues.progress_ring import check, publish
 
-BATCHES = 15_000
+BATCHES = examples(15_000)
 LARGEST = 16
 
 

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engine.helpers import build, settle, simulated
+from tests.long_form import examples
 from tests.operators.exported import exported
 from tokenring import operators
 from tokenring.engine import GraphError, Schema, Scope, Stream, Worker
@@ -236,7 +237,7 @@ def answers(
 
 @pytest.mark.filterwarnings("ignore::tokenring.operators.RowwiseWarning")
 @pytest.mark.parametrize("name", ANSWERS)
-@settings(max_examples=8)
+@settings(max_examples=examples(8))
 @given(
     epochs=st.lists(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 5)), max_size=8), min_size=2, max_size=3),
     workers=st.integers(1, 4),

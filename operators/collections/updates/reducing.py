@@ -19,7 +19,7 @@ from tokenring.operators.collections.updates.folding import (
     totals_of_parts,
     totals_of_rows,
 )
-from tokenring.operators.collections.updates.moments import may_come, put_off, with_bounds, with_bounds_of_earlier
+from tokenring.operators.collections.updates.frontiers import may_come, put_off, with_bounds, with_bounds_of_earlier
 from tokenring.operators.collections.updates.parts import ALL
 from tokenring.operators.collections.updates.sorting import add_up, consolidate, precedes, sort_rows
 from tokenring.operators.collections.words import by_value

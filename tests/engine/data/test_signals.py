@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engine.helpers import VALUE, build, key_for, settle, simulated
+from tests.long_form import examples
 from tokenring.engine import (
     Exchange,
     GraphError,
@@ -97,7 +98,7 @@ def _group(group: Any, workers: int, everywhere: bool = True) -> tuple[list[Send
     return senders, receivers, signals
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     workers=st.integers(1, 3),
     rows=st.sampled_from([1, 40, 400]),

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engine.helpers import build, nothing_left, settle, simulated
+from tests.long_form import examples
 from tokenring.engine import (
     Batch,
     Broadcast,
@@ -104,7 +105,7 @@ def test_equal_keys_meet_and_no_row_is_lost(key: str | tuple[str, ...]) -> None:
     assert sum(bool(rows) for rows in got) > 1
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.lists(st.tuples(st.integers(0, 5), st.none() | st.text(max_size=300)), max_size=60), st.integers(1, 3))
 def test_any_text_survives(rows: list[tuple[int, str | None]], workers: int) -> None:
     schema = Schema("id", name="string?")

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.engine.growth import growth
 from tests.engine.helpers import VALUE, build, settle, simulated
+from tests.long_form import examples
 from tokenring.engine import COMPLETE, Notify, OperatorContext, Scope, Token, Worker
 from tokenring.engine.graph.reachability import Reachability
 from tokenring.engine.progress.counts import least_positive
@@ -32,7 +33,7 @@ def _one_location() -> Tracker:
     return tracker
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.integers(100, 2000), st.integers(1, 3), st.randoms(use_true_random=False))
 def test_counts_are_a_dictionary_however_many(steps: int, spread: int, rng: Random) -> None:
     tracker = _one_location()

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.long_form import examples
 from tokenring.engine import MAX_TIME, BrokenInvariant, Notify, PathSummary, less_equal
 from tokenring.engine.graph.reachability import Link, Reachability
 from tokenring.engine.progress.tracker import Tracker
@@ -88,7 +89,7 @@ def _expected(reach: Reachability, live: Counter[tuple[int, Any]], target: int) 
     return _minimal([image for image in images if image is not None])
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.randoms(use_true_random=False), st.sampled_from(list(Notify)))
 def test_frontiers_are_the_antichains_that_the_counts_allow(rng: Random, policy: Notify) -> None:
     """Legal histories only, so frontiers never move back; kept up to date or computed when asked for, they agree."""

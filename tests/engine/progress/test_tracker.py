@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.long_form import examples
 from tokenring.engine import COMPLETE, BrokenInvariant, Notify, PathSummary
 from tokenring.engine.graph.reachability import Link, Reachability
 from tokenring.engine.progress.along_edges import begin_along_edges
@@ -84,7 +85,7 @@ links_of = st.lists(
 
 
 @pytest.mark.parametrize("few_words", [0, 1 << 15])
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(links_of, st.randoms(use_true_random=False), st.booleans())
 def test_frontiers_are_the_least_that_the_counts_allow(
     few_words: int, links: list[Link], rng: Random, turned: bool

@@ -19,11 +19,12 @@ from tests.engine.safety.oracle import Violation
 from tests.engine.safety.paths import advances
 from tests.engine.safety.plan import random_plan
 from tests.engine.safety.schedule import Run, run_schedule
+from tests.long_form import examples
 from tokenring.engine import GraphError, OperatorError, Scope
 from tokenring.engine.data.remote_channel import RemoteChannel
 from tokenring.engine.progress.exchange import ProgressChannel
 
-SHORT = 120
+SHORT = examples(120)
 LONG = int(os.environ.get("TOKENRING_SAFETY_SCHEDULES", "10000"))
 
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.long_form import examples
 from tokenring.engine import Schema
 from tokenring.nexmark.oracle.compare import differences
 
@@ -39,7 +40,7 @@ _ROW = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=st.lists(_ROW, max_size=12), data=st.data())
 def test_any_rows_in_any_order_and_one_of_them_changed(tmp_path: Path, rows: list[Any], data: st.DataObject) -> None:
     shuffled = data.draw(st.permutations(rows))

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.long_form import examples
 from tests.nexmark.helpers import seal_generated
 from tests.nexmark.run_helpers import expected, hand_made, run, simulate
 from tokenring.nexmark.events.generator import GeneratorConfig
@@ -218,7 +219,7 @@ def numbered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     return (tmp_path_factory.mktemp("random") / str(number) for number in itertools.count())
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     events=_events(),
     workers=st.integers(1, 3),

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.engine.helpers import build, simulated
+from tests.long_form import examples
 from tests.nexmark.helpers import seal_generated
 from tests.nexmark.run.test_answers import AUCTION_CASES, _events
 from tests.nexmark.run_helpers import expected, hand_made, run, simulate
@@ -86,7 +87,7 @@ def numbered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("way", OTHERS)
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     events=_events(),
     workers=st.integers(1, 3),

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engine.helpers import build, settle, simulated
+from tests.long_form import examples
 from tests.nexmark.helpers import seal_generated
 from tests.nexmark.run_helpers import hand_made
 from tokenring.engine import InputPort, OperatorContext, Scope, Worker
@@ -158,7 +159,7 @@ def test_a_source_that_is_behind_ends_the_run_on_every_worker(staged: StagedEven
     assert sum(one.offered for one in seen.measurements) < EVENTS
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(stops=st.lists(st.integers(0, EVENTS + 10), min_size=1, max_size=20).map(sorted))
 def test_cursors_move_like_searchsorted(staged: StagedEvents, disordered: StagedEvents, stops: list[int]) -> None:
     for events in (staged, disordered):

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.long_form import examples
 from tests.operators.helpers import bench, no_text_space
 from tokenring.engine import OperatorError, Schema, Stream
 from tokenring.operators import (
@@ -110,7 +111,7 @@ def _columns(rows: list[tuple[Any, ...]]) -> dict[str, Any]:
     return columns | {"wide": np.array(columns["wide"], np.uint64)}
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(
     rows=st.lists(ROW, min_size=1, max_size=25),
     window=st.sampled_from([Tumbling("at", 10), Tumbling("at", 7, 3, start=None), Sliding("at", 12, 4), None]),
@@ -145,7 +146,7 @@ def test_tables_grow(by: str, window: Any) -> None:
         assert compiled == python
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(
     rows=st.lists(ROW, min_size=1, max_size=40),
     window=st.sampled_from([Sliding("at", 12, 4), Sliding("at", 10, 4, 1, end=None), Sliding("at", 30, 1)]),
@@ -164,7 +165,7 @@ def test_windows_slide(rows: Any, window: Any, by: str, lateness: int, merged: b
     assert compiled == python
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(
     rows=st.lists(ROW, min_size=1, max_size=40),
     gap=st.sampled_from([1, 4, 15]),
@@ -198,7 +199,7 @@ def test_tables_of_sessions_grow(by: str) -> None:
     assert compiled == python
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(
     rows=st.lists(ROW, min_size=1, max_size=25),
     by=st.sampled_from(["", "plain", "side wide", "value"]),
@@ -213,7 +214,7 @@ def test_running_aggregates(rows: Any, by: str, workers: int, size: int, differe
     assert compiled == python
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(
     rows=st.lists(ROW, min_size=1, max_size=25),
     by=st.sampled_from(["", "plain", "side wide", "value"]),

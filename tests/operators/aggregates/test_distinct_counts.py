@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tokenring as tr
+from tests.long_form import examples
 from tokenring.operators.folds.sets import value_sets
 from tokenring.operators.folds.sets.words import SCAN, VALUE_BITS
 from tokenring.operators.state import LIMIT, LIVE
@@ -52,7 +53,7 @@ def found(table: Any, names: tuple[str, ...], conditions: int) -> set[tuple[int,
 
 
 @pytest.mark.parametrize("values", list(VALUES))
-@settings(max_examples=5)
+@settings(max_examples=examples(5))
 @given(data=st.data(), conditions=st.sampled_from((0, 2, 7, 11)), workers=st.integers(1, 3))
 def test_as_sets_say(data: st.DataObject, values: str, conditions: int, workers: int) -> None:
     row = st.tuples(st.integers(0, 60), st.integers(0, 4), st.none() | VALUES[values], st.integers(0, 200))
@@ -96,7 +97,7 @@ def sessions_of(rows: list[tuple[Any, ...]], gap: int) -> dict[tuple[Any, ...], 
     return found
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(data=st.data(), kind=st.sampled_from(["sliding", "session"]), workers=st.integers(1, 3))
 def test_windows_that_overlap_or_grow(data: st.DataObject, kind: str, workers: int) -> None:
     """A value that is in two panes of a window, or in both sessions that a late row joins, is one."""

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.long_form import examples
 from tests.operators.helpers import bench
 from tokenring.engine import GraphError, OperatorError, Schema, SchemaError, Stream
 from tokenring.operators import (
@@ -95,7 +96,7 @@ def _aggregated(rows: list[Row], _: int) -> list[Any]:
     )]  # fmt: skip
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(MESSAGES, st.booleans(), st.integers(1, 3))
 @pytest.mark.parametrize("mode", MODES)
 def test_aggregates(mode: str, messages: Messages, with_text: bool, workers: int) -> None:
@@ -111,7 +112,7 @@ def _ranking(rows: list[Row], k: int) -> list[Row]:
     return sorted(rows, key=lambda row: (-row[2], row[3]))[:k]
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(MESSAGES, st.integers(1, 3), st.booleans(), st.integers(1, 3), st.booleans())
 @pytest.mark.parametrize("mode", MODES)
 def test_top(mode: str, messages: Messages, k: int, with_text: bool, workers: int, keyed: bool) -> None:
@@ -134,7 +135,7 @@ def test_top(mode: str, messages: Messages, k: int, with_text: bool, workers: in
     assert _said(declare, messages, with_text, workers) == expected
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(MESSAGES, st.booleans(), st.integers(1, 3))
 @pytest.mark.parametrize("mode", MODES)
 def test_last_by(mode: str, messages: Messages, with_text: bool, workers: int) -> None:

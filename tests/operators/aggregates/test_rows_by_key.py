@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.long_form import examples
 from tests.operators.helpers import Bench, bench
 from tokenring.engine import Batch, OperatorError, Schema, SchemaError, Stream
 from tokenring.operators import Session, Sliding, Tumbling, count, distinct, last_by, reduce, top
@@ -33,7 +34,7 @@ def _feed(made: Bench, rows: Rows, size: int, workers: int = 1) -> None:
         made.settle()
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(rows=LISTS, size=st.integers(1, 30))
 def test_distinct_passes_on_first_rows(rows: Rows, size: int) -> None:
     with bench([ROWS], lambda stream: distinct(stream, "key score")) as made:
@@ -53,7 +54,7 @@ def test_distinct_rows_of_several_workers() -> None:
         assert sorted(repr(row[2:]) for row in made.rows) == sorted(map(repr, rows))
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(rows=LISTS, size=st.integers(1, 30), order=st.sampled_from(["at", "score", "share"]))
 def test_last_by_keeps_the_last_row_of_each_key(rows: Rows, size: int, order: str) -> None:
     with bench([ROWS], lambda stream: last_by(stream, "key", order=order)) as made:
@@ -74,7 +75,7 @@ def test_count() -> None:
         assert made.sent() == [(0, 1, 2), (0, 2, 1)]
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(
     rows=LISTS,
     size=st.integers(1, 30),

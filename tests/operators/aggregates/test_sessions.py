@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.long_form import examples
 from tests.operators.aggregates.reference import ROW, ROWS, Rows, aggregates, as_columns, expected, groups, without_nan
 from tests.operators.helpers import bench
 from tokenring.engine import MAX_TIME, OperatorError, Schema, Stream
@@ -27,7 +28,7 @@ def _sessions(rows: Rows) -> list[Rows]:
     return found
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     rows=st.lists(ROW, min_size=1, max_size=25, unique_by=lambda row: row[0]),
     by=st.sampled_from([(), (1,), (1, 2)]),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import tokenring as tr
 from tests import duck
+from tests.long_form import examples
 from tests.operators.helpers import bench
 from tokenring.engine import Batch, Schema, SchemaError
 from tokenring.operators import Sliding, Tumbling, top
@@ -39,7 +40,7 @@ select {bounds} "at", key, score, share, rank() over (partition by {by} order by
 where {order} is not null and not isnan({order}::double) qualify place <= {k} """
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     rows=st.lists(ROW, max_size=40),
     by=st.sampled_from(["", "key"]),

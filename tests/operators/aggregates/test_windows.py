@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.long_form import examples
 from tests.operators.aggregates.reference import ROW, ROWS, Rows, aggregates, as_columns, expected, groups, without_nan
 from tests.operators.helpers import bench, no_text_space
 from tokenring.engine import MAX_TIME, OperatorError, Schema, SchemaError, Stream
@@ -31,7 +32,7 @@ def _by_window(window: Any, rows: Rows) -> dict[tuple[int, int], Rows]:
     return found
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(
     rows=st.lists(ROW, min_size=1, max_size=25, unique_by=lambda row: row[0]),
     window=st.sampled_from(WINDOWS),
@@ -247,7 +248,7 @@ def test_windows_that_leave_gaps_are_refused() -> None:
         pass
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(
     rows=st.lists(st.tuples(st.integers(0, 300), st.integers(0, 4), st.integers(-9, 9)), min_size=1, max_size=60),
     step=st.integers(1, 80),

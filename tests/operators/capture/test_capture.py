@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engine.helpers import build, settle, simulated
+from tests.long_form import examples
 from tokenring.engine import (
     COMPLETE,
     GraphError,
@@ -109,7 +110,7 @@ def play(folder: Path, workers: int) -> Seen:
 MOVES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(0, 3)), max_size=12)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 @given(moves=MOVES)
 def test_one_worker_sees_exactly_what_was_seen(moves: list[tuple[int, int, int]], tmp_path_factory: Any) -> None:
     folder = tmp_path_factory.mktemp("capture") / "one"
@@ -125,7 +126,7 @@ def test_one_worker_sees_exactly_what_was_seen(moves: list[tuple[int, int, int]]
     ]
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 @given(moves=MOVES, workers=st.integers(1, 4))
 def test_any_workers_see_the_same_rows_and_no_other_frontiers(
     moves: list[tuple[int, int, int]], workers: int, tmp_path_factory: Any

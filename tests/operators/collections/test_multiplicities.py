@@ -11,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import tokenring as tr
+from tests.long_form import examples
 from tests.operators.collections.harness import at, run
 from tokenring.engine import MultiplicityOverflowError
 from tokenring.operators.collections.updates import Sealed, Spine
@@ -156,7 +157,7 @@ def test_more_than_can_be_said_cannot_be_sent(times: Any) -> None:
 ROWS = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 3), st.sampled_from([MOST, -MOST, 1, -1])), max_size=12)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(ROWS)
 @example([(0, 0, MOST), (0, 1, 1), (0, 2, -MOST), (0, 3, -1)])
 def test_merges_keep_apart_what_does_not_fit(rows: list[tuple[int, int, int]]) -> None:

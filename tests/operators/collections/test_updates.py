@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.long_form import examples
 from tokenring.operators.collections.updates import (
     ALL,
     DONE,
@@ -67,7 +68,7 @@ def test_wide_words_are_put_in_order() -> None:
     assert np.array_equal(Sealed.of(table).words, table[:, order])
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.lists(ROWS, max_size=12), st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=3))
 def test_a_spine_tells_every_later_collection(
     pieces: list[list[tuple[int, ...]]], elements: list[tuple[int, int]]
@@ -176,7 +177,7 @@ def test_multiplicities_grow_beyond_what_a_merge_had_room_for(sign: int) -> None
     ]
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(ROWS, max_size=4), st.integers(1, 9), st.integers(0, 3))
 def test_a_spine_is_taken_in_pieces_of_whole_keys(batches: list[list[tuple[int, ...]]], rows: int, least: int) -> None:
     """In order, while merges go on, and without what was added later."""

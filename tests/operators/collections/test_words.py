@@ -10,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import tokenring as tr
+from tests.long_form import examples
 from tokenring.engine.raw import text_space
 from tokenring.operators.collections.updates import SUM, SUM_FLOAT, SUM_UNSIGNED, add_word, total_of
 from tokenring.operators.collections.words import Entering, by_value, interned_texts, kinds_table
@@ -38,7 +39,7 @@ def rounded(exact: Fraction) -> float:
         return math.inf if exact > 0 else -math.inf
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(st.lists(st.tuples(FLOATS, st.integers(-3, 5)), max_size=12))
 @example([(LARGEST, 1), (LARGEST, 1), (-LARGEST, 1)])
 @example([(LARGEST, 2)])

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.long_form import examples
 from tokenring.engine import Batch, Schema, Scope, Stream, UsageError
 from tokenring.operators import Expression, col, filter, greatest, least, lit, select, when, with_columns
 from tokenring.operators.expressions.fuse import Part
@@ -216,7 +217,7 @@ def listed(batch: Batch | None, names: Sequence[str]) -> list[tuple[Any, ...]]:
     return list(zip(*columns, strict=True))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(ROWS, expressions("bool"), st.sampled_from(list(VALUES)).flatmap(expressions), expressions("bool", 2))
 def test_expressions_compute_what_python_does(
     rows: list[Any], keep: Expression, made: Expression, late: Expression

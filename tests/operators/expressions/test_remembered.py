@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.long_form import examples
 from tokenring.engine import Batch, Schema, Scope, Strings, UsageError
 from tokenring.engine.raw import text_space
 from tokenring.operators import col, lit, select, when
@@ -163,7 +164,7 @@ def expected_of(number: int, one: str | None, two: str | None) -> tuple[object, 
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.none() | st.text("aAb/\u00e4", max_size=6), min_size=1, max_size=6),
     st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=40),

@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.long_form import examples
 from tokenring.engine import Batch, Schema, Strings
 from tokenring.engine.raw import address_of
 from tokenring.operators.expressions.machine import split_part
 from tokenring.operators.expressions.texts import _choose
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.none() | st.text("ab/ä", max_size=8), max_size=8),
     st.sampled_from("/ a ab ä //".split()),

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engine.helpers import build, simulated
+from tests.long_form import examples
 from tokenring import operators
 from tokenring.engine import Schema, Scope, Stream, Worker
 from tokenring.operators import Count, Max, Session, Sliding, Sum, Tumbling, aggregate, col, graphs, limited
@@ -95,7 +96,7 @@ def answers(
 
 
 @pytest.mark.parametrize("name", REGIONS)
-@settings(max_examples=8)
+@settings(max_examples=examples(8))
 @given(
     epochs=st.lists(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=30), min_size=2, max_size=4),
     workers=st.integers(1, 3),
@@ -148,7 +149,7 @@ def totals(
 
 
 @pytest.mark.parametrize("behind", [False, True])
-@settings(max_examples=6)
+@settings(max_examples=examples(6))
 @given(workers=st.integers(1, 3), order=st.lists(st.integers(0, 2), max_size=30))
 def test_a_region_that_multiplies_gets_few_rows_at_a_time(
     behind: bool, workers: int, order: list[int]

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engine.helpers import build, simulated
+from tests.long_form import examples
 from tests.operators.flow.test_limited import noted_gates
 from tests.operators.helpers import no_text_space
 from tokenring import operators
@@ -82,7 +83,7 @@ def test_one_input_may_need_all_of_another_that_is_held_back(is_crossed: bool) -
     assert ran(declare, feed, 2, []) == sorted([(value,) for value in range(12)] * 4)
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(workers=st.integers(1, 3), order=st.lists(st.integers(0, 2), max_size=30), most=st.integers(1, 50))
 def test_several_inputs_are_let_in_side_by_side(workers: int, order: list[int], most: int) -> None:
     """A join of one that is long with one that is short, and comes later, by windows that wait for both."""
@@ -149,7 +150,7 @@ def test_bytes_of_texts_count(has_space: bool) -> None:
     assert metered == 2 * (50 * 16 + sum(range(50))), "at the exchange, and at the exit"
 
 
-@settings(max_examples=8)
+@settings(max_examples=examples(8))
 @given(workers=st.integers(1, 3), order=st.lists(st.integers(0, 2), max_size=30), most=st.integers(1, 40))
 def test_a_region_within_a_loop(workers: int, order: list[int], most: int) -> None:
     def declare(scope: Scope) -> tuple[list[Any], Stream]:

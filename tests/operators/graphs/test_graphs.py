@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.long_form import examples
 from tests.operators.graphs import references
 from tests.operators.graphs.references import Edges
 from tests.operators.helpers import bench
@@ -57,21 +58,21 @@ def distances_from_3(edges: Stream) -> Stream:
     return least_values(edges, map_batches(edges, NODE_VALUE, root), step=1)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.lists(graphs, min_size=1, max_size=3), st.integers(1, 3))
 def test_strong_components(epochs: list[Edges], workers: int) -> None:
     found = outcomes(strongly_connected_components, epochs, workers)
     assert found == [references.strong_components(edges) for edges in epochs]
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.lists(graphs, min_size=1, max_size=3), st.integers(1, 3))
 def test_components(epochs: list[Edges], workers: int) -> None:
     found = outcomes(connected_components, epochs, workers)
     assert found == [references.components(edges) for edges in epochs]
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.lists(graphs, min_size=1, max_size=3), st.integers(1, 3))
 def test_distances(epochs: list[Edges], workers: int) -> None:
     found = outcomes(distances_from_3, epochs, workers)
@@ -104,7 +105,7 @@ def test_sizes_around_the_growth_of_the_index(nodes: int, step: int) -> None:
 seeds_of = st.lists(st.tuples(st.integers(0, 12), st.integers(-3, 300) | st.integers(2**40, 2**61)), max_size=8)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(st.tuples(graphs, seeds_of), min_size=1, max_size=3), st.integers(1, 3), st.sampled_from([0, 1, 7]))
 def test_least_values(epochs: list[tuple[Edges, list[tuple[int, int]]]], workers: int, step: int) -> None:
     """Seeds of all sizes, which come at their own rounds, and several of one node."""
@@ -122,7 +123,7 @@ def test_least_values(epochs: list[tuple[Edges, list[tuple[int, int]]]], workers
         )
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.lists(graphs.filter(bool), min_size=1, max_size=2), st.integers(1, 3), st.integers(0, 6))
 def test_ranks(epochs: list[Edges], workers: int, rounds: int) -> None:
     found = outcomes(lambda edges: page_rank(edges, 12, rounds), epochs, workers)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.long_form import examples
 from tests.operators.helpers import bench, no_text_space
 from tests.operators.joins.reference import kept
 from tokenring.engine import InputPort, OperatorContext, OperatorError, OutputPort, Schema, Stream, Token
@@ -109,7 +110,7 @@ def chosen_columns(how: str) -> dict[str, str]:
     return of_left if how in ("semi", "anti") else of_left | of_right
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     sent=SENT,
     size=st.integers(1, 12),
@@ -130,7 +131,7 @@ def test_at_any_times(
     assert compiled == python
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     sent=SENT,
     size=st.integers(1, 12),
@@ -155,7 +156,7 @@ def test_beside_a_side_that_is_unique(
     assert compiled == python
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     sent=SENT,
     size=st.integers(1, 12),
@@ -177,7 +178,7 @@ def test_by_window(
     assert compiled == python
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     sent=SENT,
     size=st.integers(1, 12),
@@ -200,7 +201,7 @@ def test_within_bounds(
     assert compiled == python
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     sent=SENT,
     size=st.integers(1, 12),

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.long_form import examples
 from tests.operators.helpers import bench
 from tests.operators.joins.reference import LEFT, ON, RIGHT, Row, feed, kept, messages
 from tokenring.engine import OperatorError, Schema, SchemaError, Stream
@@ -60,7 +61,7 @@ def oracle(sent: list[tuple[int, Row]], how: str, window: Any = None, where: str
     return sorted(found, key=repr)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     sent=messages(),
     size=st.integers(1, 12),
@@ -90,7 +91,7 @@ def test_at_any_times(sent: list[tuple[int, Row]], size: int, workers: int, how:
             assert all(row[1] <= row[2] for row in made.rows if how == "anti" or row[6] is None)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     sent=messages(),
     size=st.integers(1, 12),
@@ -113,7 +114,7 @@ def test_by_window(sent: list[tuple[int, Row]], size: int, workers: int, lag: in
         made.close()
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     sent=messages(),
     size=st.integers(1, 12),

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.long_form import examples
 from tests.operators.helpers import bench
 from tests.operators.joins.reference import COLUMNS, LEFT, ON, RIGHT, Row, equal, feed, kept, messages, pairs
 from tokenring.engine import MAX_TIME, OperatorError, Schema, SchemaError, Stream
@@ -16,7 +17,7 @@ from tokenring.operators import interval_join
 A, B = Schema("at k last"), Schema("when k b")
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     sent=messages(),
     size=st.integers(1, 12),

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.long_form import examples
 from tests.operators.helpers import bench
 from tests.operators.joins.reference import COLUMNS, LEFT, ON, RIGHT, Row, feed, kept, messages, pairs
 from tokenring.engine import GraphError, OperatorError, Schema, SchemaError, Stream
@@ -19,7 +20,7 @@ def declare(left: Stream, right: Stream) -> Stream:
     return join(left, right, on=ON, columns=COLUMNS)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(sent=messages(), size=st.integers(1, 12), workers=st.integers(1, 3))
 def test_like_nested_loops(sent: list[tuple[int, Row]], size: int, workers: int) -> None:
     with bench([LEFT, RIGHT], declare, workers, queue_bytes=1 << 16) as made:

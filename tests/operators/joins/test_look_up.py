@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.long_form import examples
 from tests.operators.helpers import bench
 from tokenring.engine import GraphError, InputPort, OperatorContext, OutputPort, Schema, Stream, Token
 from tokenring.operators import look_up, select, union
@@ -26,7 +27,7 @@ def columns(schema: Schema, rows: list[tuple[int, ...]]) -> dict[str, Any]:
     return {name: [row[at] for row in rows] for at, name in enumerate(schema.names)}
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(sides, min_size=1, max_size=4), st.integers(1, 3), st.booleans())
 def test_each_row_gets_what_its_time_knows(times: list[Sides], workers: int, table_first: bool) -> None:
     def declare(asked: Stream, known: Stream) -> Stream:

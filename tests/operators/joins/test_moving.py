@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.long_form import examples
 from tests.operators.helpers import bench, no_text_space
 from tests.operators.moving import BINS, Declare, changes, moving, rows_sent
 from tokenring.engine import Schema, Stream
@@ -59,7 +60,7 @@ def same(
 
 
 @pytest.mark.parametrize("in_python", [False, True])
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(
     rows=ROWS, workers=st.integers(2, 3), moves=changes(2, 35), on=st.sampled_from(ONS),
     how=st.sampled_from(["inner", "left", "right", "full", "semi", "anti"]),
@@ -99,7 +100,7 @@ def test_rows_go_on_when_the_other_side_has_ended_while_bins_move() -> None:
 
 
 @pytest.mark.parametrize("in_python", [False, True])
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(
     rows=ROWS, workers=st.integers(2, 3), moves=changes(2, 35), on=st.sampled_from(ONS), unique=st.integers(0, 1),
     where=st.booleans(), how=st.sampled_from(["inner", "left", "right", "full"]),
@@ -118,7 +119,7 @@ def test_beside_a_side_that_is_unique(
 
 
 @pytest.mark.parametrize("in_python", [False, True])
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(
     rows=ROWS, workers=st.integers(2, 3), moves=changes(2, 35), on=st.sampled_from(ONS),
     how=st.sampled_from(["inner", "left", "right", "full", "semi", "anti"]), upper=st.sampled_from([3, 12, "until"]),
@@ -144,7 +145,7 @@ def test_in_time(
 
 
 @pytest.mark.parametrize("in_python", [False, True])
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(
     rows=ROWS, workers=st.integers(2, 3), moves=changes(2, 35), on=st.sampled_from(ONS),
     how=st.sampled_from(["inner", "left", "right", "full", "semi", "anti"]),
@@ -160,7 +161,7 @@ def test_in_windows(
 
 
 @pytest.mark.parametrize("in_python", [False, True])
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(
     rows=ROWS, workers=st.integers(2, 3), moves=changes(2, 35), on=st.sampled_from(ONS),
     how=st.sampled_from(["inner", "left"]), in_time=st.booleans(),

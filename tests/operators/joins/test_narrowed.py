@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.long_form import examples
 from tests.operators.helpers import bench
 from tests.operators.joins.reference import kept
 from tests.operators.joins.test_compiled import HOWS, SENT, Sent, sent_both_ways
@@ -68,7 +69,7 @@ def rows_of(seen: list[Any], how: str) -> list[Any]:
     return sorted([literal_eval(row)[2:end] for row in seen if isinstance(row, str)], key=repr)
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(
     sent=SENT,
     size=st.integers(1, 12),
@@ -97,7 +98,7 @@ def test_at_any_times(
     assert rows_of(compiled, how) == reference(sent, how, wheres, None)
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(
     sent=SENT,
     size=st.integers(1, 12),

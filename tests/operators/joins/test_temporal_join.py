@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.long_form import examples
 from tests.operators.helpers import bench
 from tests.operators.joins.reference import (
     COLUMNS,
@@ -37,7 +38,7 @@ def found(left: Row, seen: list[Row], how: str) -> list[Row]:
     return [(left[0], left[1], left[2], left[3], None, None)] if how == "left" else []
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     sent=messages(),
     size=st.integers(1, 12),
@@ -63,7 +64,7 @@ def test_like_a_search(sent: list[tuple[int, Row]], size: int, workers: int, lag
         assert sorted([row[2:] for row in made.rows], key=repr) == sorted(expected, key=repr)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     rows=st.lists(st.tuples(st.integers(0, 9), LEFT_ROW), max_size=15),
     changes=st.lists(st.tuples(st.integers(0, 9), RIGHT_ROW), max_size=15),

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.long_form import examples
 from tests.operators.helpers import bench
 from tests.operators.joins.reference import kept
 from tests.operators.joins.test_compiled import FLAGS, SHARES, Sent, chosen_columns, sent_both_ways
@@ -44,7 +45,7 @@ def reference(sent: Sent, how: str, lower: int, wanted: bool) -> list[Any]:
     return sorted(found, key=repr)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     sent=SENT,
     size=st.integers(1, 12),

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.long_form import examples
 from tests.operators.helpers import bench
 from tests.operators.joins.reference import COLUMNS, LEFT, ON, RIGHT, Row, equal, feed, kept, messages
 from tokenring.engine import MAX_TIME, OperatorError, Schema, SchemaError, Stream
@@ -34,7 +35,7 @@ def expected(sent: list[tuple[int, Row]], window: Any, how: str) -> list[Row]:
     return sorted(found, key=repr)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     sent=messages(),
     size=st.integers(1, 12),

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.long_form import examples
 from tests.operators.helpers import Bench, bench
 from tokenring.engine import COMPLETE, Batch, Exchange, Notify, Schema, Stream, Time, TimeRegressionError
 from tokenring.operators import Count, Tumbling, aggregate, no_op, word_count
@@ -73,7 +74,7 @@ def _asked(way: str, times: list[int]) -> tuple[list[tuple[int, Time]], int]:
     return asked, held
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(times=st.lists(st.integers(0, 1000), min_size=1, max_size=40))
 def test_notifications_deliver_one_time_a_call(times: list[int]) -> None:
     asked, held = _asked("notifications", times)

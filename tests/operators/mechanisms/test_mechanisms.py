@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.long_form import examples
 from tests.operators.helpers import Bench, bench
 from tokenring.engine import COMPLETE, GraphError, Schema, Scope, Stream, UsageError
 from tokenring.operators import Count, Max, Tumbling, aggregate, best_offers, no_op, running_average, word_count
@@ -72,7 +73,7 @@ def _counts(rows: list[Row]) -> list[Row]:
 
 
 @pytest.mark.parametrize("way", CROSSING)
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(script=_scripts(st.integers(-2, 4)), settle=st.booleans())
 def test_words_are_counted_in_order_of_time(way: str, script: Any, settle: bool) -> None:
     workers, rows, sends = script
@@ -101,7 +102,7 @@ def test_texts_take_part(way: str) -> None:
 
 
 @pytest.mark.parametrize("way", MECHANISMS)
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(script=_scripts(st.integers(-2, 4)), settle=st.booleans())
 def test_each_worker_counts_its_own_words(way: str, script: Any, settle: bool) -> None:
     workers, _, sends = script
@@ -118,7 +119,7 @@ def test_each_worker_counts_its_own_words(way: str, script: Any, settle: bool) -
 
 
 @pytest.mark.parametrize("way", CROSSING)
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(script=_scripts(st.integers(-(2**62), 2**62)), settle=st.booleans())
 def test_windows_have_their_maxima(way: str, script: Any, settle: bool) -> None:
     workers, rows, sends = script
@@ -136,7 +137,7 @@ def test_windows_have_their_maxima(way: str, script: Any, settle: bool) -> None:
 
 
 @pytest.mark.parametrize("way", CROSSING)
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(script=_scripts(st.integers(0, 3), st.integers(-9, 9)), settle=st.booleans())
 def test_the_last_average_of_each_key_is_right(way: str, script: Any, settle: bool) -> None:
     workers, rows, sends = script
@@ -157,7 +158,7 @@ def test_the_last_average_of_each_key_is_right(way: str, script: Any, settle: bo
 
 
 @pytest.mark.parametrize("way", CROSSING)
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(
     intervals=st.lists(
         st.tuples(st.integers(0, 5), st.integers(0, 40), st.integers(0, 20), st.integers(-3, 3)),

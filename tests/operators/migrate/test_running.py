@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.long_form import examples
 from tests.operators.migrate import runs
 from tests.operators.migrate.two_benches import BINS, only_python, with_moves, without_moves
 from tokenring.engine import Schema, Stream
@@ -65,7 +66,7 @@ OPERATORS: dict[str, tuple[Make, tuple[str, ...]]] = {
 }
 
 
-@settings(max_examples=8)
+@settings(max_examples=examples(8))
 @given(messages=MESSAGES, data=st.data())
 @pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("name", sorted(OPERATORS))
@@ -81,7 +82,7 @@ def _all_rows(rows: Stream) -> Stream:
     return aggregate(rows, n=Count(), total=Sum("value"), newest=Last("value", order="at"))
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(
     messages=MESSAGES,
     changes=st.lists(st.tuples(st.integers(0, 7), st.integers(0, runs.BINS - 1), st.integers(0, 1)), max_size=12),
@@ -96,7 +97,7 @@ def test_runs_stay_the_same(name: str, compiled: bool, messages: list[Any], chan
         assert runs.run(SCHEMA, make, messages, 2, changes, steps, from_all=False) == without
 
 
-@settings(max_examples=5)
+@settings(max_examples=examples(5))
 @given(messages=MESSAGES, worker=st.integers(0, 1), compiled=st.booleans())
 def test_the_group_of_all_rows(messages: list[Any], worker: int, compiled: bool) -> None:
     changes = [(time, number, (worker + time) % 2) for time in range(4) for number in range(runs.BINS)]

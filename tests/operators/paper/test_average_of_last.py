@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.long_form import examples
 from tests.operators.helpers import bench
 from tokenring.engine import OperatorError, Schema, SchemaError, Stream
 from tokenring.operators import average_of_last
@@ -28,7 +29,7 @@ def _expected(rows: list[tuple[int, int, int, int]]) -> list[tuple[int, int, int
     return answers
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     rows=st.lists(st.tuples(st.integers(-2, 2), st.integers(-9, 9), st.integers(0, 20)), max_size=40),
     workers=st.integers(1, 3),

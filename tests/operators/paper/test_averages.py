@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.long_form import examples
 from tests.operators.helpers import bench
 from tokenring.engine import Exchange, OperatorError, Schema, SchemaError, Stream
 from tokenring.operators import running_average, tumbling_average
@@ -19,7 +20,7 @@ def _running(stream: Stream) -> Stream:
     return running_average(stream, "key", "value")
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     rows=st.lists(st.tuples(st.sampled_from([0, 1, -1, HUGE, -HUGE - 1]), st.integers(-100, 100)), max_size=40),
     size=st.integers(1, 10),

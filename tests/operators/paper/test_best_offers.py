@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.long_form import examples
 from tests.operators.helpers import Bench, bench
 from tokenring.engine import OperatorError, Schema, SchemaError, Stream
 from tokenring.operators import best_offers
@@ -104,7 +105,7 @@ def _histories(draw: st.DrawFn) -> tuple[list[Interval], list[Offer], int, list[
     )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(history=_histories(), settle_each=st.booleans())
 def test_like_the_naive_oracle(history: tuple[Any, ...], settle_each: bool) -> None:
     intervals, offers, workers, script = history

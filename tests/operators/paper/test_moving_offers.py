@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.long_form import examples
 from tests.operators.moving import changes, moving, rows_sent
 from tokenring.engine import COMPLETE, Batch, Schema
 from tokenring.operators import best_offers
@@ -60,7 +61,7 @@ def owner(key: int) -> int:
     return int(BINS.of_words(np.array([key]))[0])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     intervals=st.lists(
         st.tuples(KEYS, st.integers(0, 30), st.integers(0, 30)), max_size=9, unique_by=lambda row: row[0]
@@ -143,7 +144,7 @@ def test_the_compiled_form_offers_the_same(with_key: bool) -> None:
 
 
 @pytest.mark.parametrize("in_python", [False, True])
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(
     intervals=st.lists(
         st.tuples(KEYS, st.integers(0, 15), st.integers(0, 30)), min_size=5, max_size=9, unique_by=lambda row: row[0]

@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.long_form import examples
 from tokenring.engine import TABLE, WORDS, int64, kernel, void
 from tokenring.operators.paper.timing_wheel import HELD, LEAST_TIME, TimingWheel, hold, leave, pass_by
 
@@ -73,7 +74,7 @@ TIMES = st.one_of(
 
 
 @given(st.lists(st.tuples(st.booleans(), st.lists(TIMES, min_size=1, max_size=40)), max_size=25))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_what_leaves_and_when(turns: list[tuple[bool, list[int]]]) -> None:
     """A bound moves on, never back; entries may lie before it, and leave the next time then."""
     pair, bound = Pair(), LEAST

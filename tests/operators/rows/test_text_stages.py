@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engine.helpers import build, settle, simulated
+from tests.long_form import examples
 from tokenring.engine import Batch, OperatorError, Schema, Scope, Stream, Worker
 from tokenring.engine.native import STAGE
 from tokenring.engine.raw import text_space
@@ -98,7 +99,7 @@ texts = st.none() | st.sampled_from(SOME) | st.text("aApe/\u00e4\u0130", max_siz
 rows = st.lists(st.tuples(st.integers(-3, 6), texts, texts), max_size=12)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(st.lists(st.tuples(rows, st.booleans()), min_size=1, max_size=4))
 def test_they_give_what_python_gives(given: list[tuple[Rows, bool]]) -> None:
     python, compiled, count = both_ways(given)

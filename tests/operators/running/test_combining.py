@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.long_form import examples
 from tests.operators.helpers import bench
 from tokenring.engine import OperatorError, Schema, Stream
 from tokenring.operators import Count, Max, Mean, Min, Sum, aggregate, col
@@ -56,7 +57,7 @@ def sent(batches: list[dict[str, Any]], by: str, workers: int, **what: Any) -> l
         return [tuple(map(repr, row)) for row in made.rows]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(
     seed=st.integers(0, 1000),
     sizes=st.lists(st.sampled_from([1, 63, 64, 1024, 1025, 3000]), min_size=1, max_size=4),

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.long_form import examples
 from tests.operators.aggregates.reference import ROW, ROWS, Rows, aggregates, as_columns, expected, groups, without_nan
 from tests.operators.helpers import bench
 from tokenring.engine import OperatorError, Schema, SchemaError, Stream
@@ -30,7 +31,7 @@ from tokenring.operators import (
 EACH_TIME_ONCE = st.lists(ROW, min_size=1, max_size=25, unique_by=lambda row: row[0])
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(rows=EACH_TIME_ONCE, workers=st.integers(1, 2), size=st.integers(1, 25))
 def test_the_last_change_of_each_key_is_its_aggregate(rows: Rows, workers: int, size: int) -> None:
     def declare(stream: Stream) -> Stream:
@@ -48,7 +49,7 @@ def test_the_last_change_of_each_key_is_its_aggregate(rows: Rows, workers: int, 
         assert last == {key: expected(some, merging=False) for key, some in groups(rows, 1, 2).items()}
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(rows=EACH_TIME_ONCE, workers=st.integers(1, 2), size=st.integers(1, 25))
 def test_of_all_rows(rows: Rows, workers: int, size: int) -> None:
     with bench([ROWS], lambda stream: aggregate(stream, **aggregates()), workers, queue_bytes=1 << 16) as made:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.long_form import examples
 from tests.operators.helpers import bench, no_text_space
 from tokenring.engine import Schema, Stream
 from tokenring.operators import Count, CountDistinct, Max, aggregate, col, distinct, filter, last_by, top
@@ -38,7 +39,7 @@ def sent(make: Callable[[Stream], Stream], rows: list[tuple[Any, ...]], size: in
         return sorted(made.rows, key=repr)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(rows=ROWS, size=st.integers(1, 12), workers=st.integers(1, 3), name=st.sampled_from(sorted(OPERATORS)))
 def test_as_in_python(rows: list[tuple[Any, ...]], size: int, workers: int, name: str) -> None:
     compiled = sent(OPERATORS[name], rows, size, workers)

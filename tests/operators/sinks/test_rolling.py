@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engine.helpers import build, settle, simulated
+from tests.long_form import examples
 from tokenring.engine import GraphError, OperatorError, Schema, Scope, UsageError, Worker, WorkerError, execute
 from tokenring.operators import HOUR, MINUTE, Roll, read_parquet, to_arrow_files, to_json_lines, to_parquet
 
@@ -91,7 +92,7 @@ MESSAGES = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(messages=MESSAGES, every=st.sampled_from([0, 1, 7]), most=st.integers(0, 3), own=st.booleans())
 def test_every_row_is_in_one_file_of_its_interval(
     messages: list[tuple[int, int, list[int]]], every: int, most: int, own: bool, tmp_path_factory: Any

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.long_form import examples
 from tests.operators.sources.helpers import run
 from tokenring.engine import OperatorError, Schema, SchemaError
 from tokenring.operators import read_json_lines
@@ -18,7 +19,7 @@ from tokenring.operators.sources.json_rows import JsonRows
 SCHEMA = Schema("id", name="string?", at="timestamp?", on="bool?", score="float64?")
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(10), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     names=st.lists(st.one_of(st.none(), st.text(max_size=12)), max_size=30),
     block_bytes=st.integers(1, 200),
@@ -123,7 +124,7 @@ ODD_LINES = (
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(
     st.lists(st.one_of(*[objects()] * 12, st.sampled_from(ODD_LINES)), max_size=6),
     st.sampled_from(["\n", "\r\n"]),

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.long_form import examples
 from tokenring.engine import COLUMN, Batch, Schema, SchemaError, int64, kernel
 from tokenring.engine import WORDS as TAGS
 from tokenring.operators.state import Keys, key_table, slot_of
@@ -30,7 +31,7 @@ def _batch(schema: Schema, rows: list[Any]) -> Batch:
     return Batch(schema, columns)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(data=st.data(), kinds=st.lists(st.sampled_from(list(VALUES)), min_size=1, max_size=3))
 def test_like_a_dictionary(data: st.DataObject, kinds: list[str]) -> None:
     schema = Schema.of({f"c{at}": kind for at, kind in enumerate(kinds)})

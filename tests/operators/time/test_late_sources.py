@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engine.helpers import build, simulated
+from tests.long_form import examples
 from tests.operators.sources.helpers import run
 from tokenring.engine import OperatorError, Schema, Scope, Stream, UsageError
 from tokenring.operators import (
@@ -44,7 +45,7 @@ def both(declare: Callable[[Scope], tuple[Stream, Stream]]) -> tuple[list[int], 
     return [at for (at,) in sent.values], late
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(batches=st.lists(st.lists(st.integers(0, 30), max_size=4), max_size=8), disorder=st.integers(0, 9))
 def test_late_are_the_rows_that_would_have_ended_the_run(batches: list[list[int]], disorder: int) -> None:
     expected, expected_late, promised, greatest = [], [], 0, -1

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engine.helpers import build, settle, simulated
+from tests.long_form import examples
 from tests.operators.helpers import bench
 from tokenring.engine import (
     InputPort,
@@ -73,7 +74,7 @@ def notified(left: Stream, right: Stream) -> Stream:
 MOVES = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 3), st.booleans()), max_size=15)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(moves=MOVES)
 def test_a_time_is_told_once_it_is_finished_at_both_inputs(moves: list[tuple[int, int, bool]]) -> None:
     times, due, told = [0, 0], set(), []
@@ -94,7 +95,7 @@ def test_a_time_is_told_once_it_is_finished_at_both_inputs(moves: list[tuple[int
     assert told == sorted(due)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(sends=st.lists(st.tuples(st.integers(0, 3), st.lists(st.integers(0, 9), min_size=1, max_size=4)), max_size=10))
 def test_rows_are_kept_until_their_time_is_finished(sends: list[tuple[int, list[int]]]) -> None:
     with bench([VALUE], stashed) as it:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.long_form import examples
 from tokenring.nexmark.events import STREAMS
 from tokenring.nexmark.staging.foreign import ordering, raw_rows, write_in_order
 from tokenring.nexmark.staging.foreign.raw_rows import RawRows
@@ -45,7 +46,7 @@ def expected_of(events: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[
     return made
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data(), st.sampled_from([1, 300, 1 << 27]), st.integers(1, 9), st.sampled_from([1, 3]))
 def test_rows_are_in_order_and_numbered(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, bucket: int, batch_rows: int, sampled: int

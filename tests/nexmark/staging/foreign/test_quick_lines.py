@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.long_form import examples
 from tokenring.nexmark.errors import ForeignDataError
 from tokenring.nexmark.events import Stream
 from tokenring.nexmark.staging.foreign import json_lines, quick_lines
@@ -91,7 +92,7 @@ def _dumped(each: dict[str, Any]) -> bytes:
         return json.dumps(each).encode()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(lines, st.booleans(), st.booleans(), st.booleans(), st.sampled_from([1, 200, 1 << 20]))
 def test_both_readers_say_the_same(
     tmp_path_factory: pytest.TempPathFactory,
