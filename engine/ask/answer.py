@@ -7,7 +7,6 @@ code (a kernel, say) it waits for that to end.
 
 import os
 import signal
-import stat
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
@@ -15,40 +14,19 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import orjson
-
+from tokenring.engine.ask.places import private_folder
+from tokenring.engine.ask.questions import question_in, require_private, write_whole
 from tokenring.engine.budget import Weight, weights
-from tokenring.engine.errors import TokenRingError, UsageError
+from tokenring.engine.errors import TokenRingError
 from tokenring.engine.explain import Explanation, Inspection, Named, Place, explain, live_tokens, of_port, of_probe
 
 SIGNAL = signal.SIGUSR1
 _PLACES = 20  # that are explained where the question names none
 
 
-def private_folder() -> Path:
-    """Where questions and answers go: /tmp/tokenring-UID, for this user alone. (Not one that the environment names: the
-    two sides may have different ones.)
-    """
-    return Path("/tmp") / f"tokenring-{os.geteuid()}"
-
-
-def require_private(folder: Path) -> None:
-    """Raise UsageError unless the folder is a real one, this user's, and closed to all others."""
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
-        raise UsageError(f"{folder} is not a folder of this user alone (mode 0700); remove it")
-
-
-def question_folder(launcher: int) -> Path:
-    """The folder for a question to the group of the process `launcher`."""
-    return private_folder() / f"why-{launcher}"
-
-
-def write_whole(path: Path, value: Any) -> None:
-    """Write JSON so that whoever sees the file sees all of it."""
-    draft = path.with_suffix(".part")
-    draft.write_bytes(orjson.dumps(value))
-    draft.rename(path)
+def question_folder(private: Path, launcher: int) -> Path:
+    """The folder for a question to the group of the process `launcher`, as that calls itself."""
+    return private / f"why-{launcher}"
 
 
 def answer_questions(inspection: Inspection, launcher: int, noticed: Callable[[], None]) -> None:
@@ -58,9 +36,9 @@ def answer_questions(inspection: Inspection, launcher: int, noticed: Callable[[]
         with suppress(Exception):
             noticed()
         with suppress(Exception):  # nothing may reach what was interrupted; the asker's time runs out
-            folder = question_folder(launcher)
+            folder = question_folder(private_folder(), launcher)
             require_private(folder.parent)
-            question = orjson.loads((folder / "question.json").read_bytes())
+            question = question_in(folder)
             write_whole(folder / f"{question['id']}-{os.getpid()}.json", _answer(inspection, question, frame))
 
     signal.signal(SIGNAL, answer)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tokenring.engine.ask.answer import write_whole
+from tokenring.engine.ask.questions import write_whole
 from tokenring.engine.worker import Worker
 
 

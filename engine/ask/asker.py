@@ -6,24 +6,24 @@ Nothing is registered anywhere: a group's processes map its segment, whose name 
 import os
 import re
 import secrets
-import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping, Set
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from tokenring.engine.ask.answer import SIGNAL, private_folder, question_folder, require_private, write_whole
+from tokenring.engine.ask.answer import SIGNAL, question_folder
+from tokenring.engine.ask.places import own_number, private_folder
+from tokenring.engine.ask.questions import asking_in, question_in
 from tokenring.engine.errors import UsageError, WorkerError
 from tokenring.engine.explain import Explanation, merge
 from tokenring.shm.memory import NAME_PREFIX, SHM_FOLDER, process_start_ticks
 
 _MAPPED = re.compile(rf" {re.escape(SHM_FOLDER + NAME_PREFIX)}(\d+)-(\d+)-[0-9a-f]+ \(deleted\)$", re.M)
 _PAUSE_S = 0.01
-_REMOVALS = 100  # tried of a folder to which workers write at the same time
 _LOOKS = 3  # for a group's workers: /proc is not read in one piece, so a look at a busy process may miss what it maps
 
 
@@ -36,6 +36,11 @@ class Group:
     workers: tuple[int, ...]
     """The worker processes that answer questions."""
     command: str
+
+    @property
+    def folder(self) -> Path:
+        """Where questions to it go: its own private folder, by whatever way that is reached from here."""
+        return private_folder(self.workers[0])
 
 
 @dataclass(frozen=True)
@@ -89,10 +94,14 @@ def ask(
     Raises UsageError for a process without a group, WorkerError if a worker does not answer in time.
     """
     group = group_of(process)
-    with _question(group.launcher) as folder:
-        identity = secrets.token_hex(8)
-        question = {"id": identity, "asker": os.getpid(), "operator": operator, "port": port, "time": at}
-        write_whole(folder / "question.json", question)
+    folder, identity = question_folder(group.folder, own_number(group.launcher)), secrets.token_hex(8)
+    question = {"id": identity, "operator": operator, "port": port, "time": at}
+    question_in(folder)  # removes what an asker that was killed left
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(asking_in(folder, question))
+        except FileExistsError:
+            raise UsageError(f"somebody else is asking the group of process {process} just now; try again") from None
         answers: dict[int, dict[str, Any]] = {}
         for _ in range(_LOOKS):
             asked = {worker for worker in group.workers if worker not in answers}
@@ -131,9 +140,15 @@ def _launcher_of(process: int) -> int:
             match = _MAPPED.search(file.read())
     except OSError:
         return 0
-    if match is None or process_start_ticks(int(match[1])) != int(match[2]):
+    if match is None:
         return 0
-    return int(match[1])
+    called, since = int(match[1]), int(match[2])
+    if process_start_ticks(called) == since:
+        return called
+    if own_number(process) == process:
+        return 0
+    others = (one for one in _processes() if own_number(one) == called)  # it is in a PID namespace of its own
+    return next((one for one in others if process_start_ticks(one) == since), 0)
 
 
 def _answers(process: int, launcher: int) -> bool:
@@ -162,56 +177,6 @@ def _command(process: int) -> str:
     return ""
 
 
-@contextmanager
-def _question(launcher: int) -> Iterator[Path]:
-    """A fresh folder for one question, removed in the end."""
-    folder = question_folder(launcher)
-    _clear(folder)
-    try:
-        make_folder(folder)
-    except FileExistsError:
-        raise UsageError(f"somebody else is asking the group of process {launcher} just now; try again") from None
-    try:
-        yield folder
-    finally:
-        remove_folder(folder)
-
-
-def make_folder(folder: Path) -> None:
-    """Make a folder in the private one, which is made if it is not there. Raises FileExistsError if the folder is, and
-    UsageError if the private one is not private."""
-    while True:
-        with suppress(FileExistsError):
-            private_folder().mkdir(mode=0o700)
-        with suppress(FileNotFoundError):  # another asker, who is done, has just removed the private one
-            require_private(private_folder())
-            folder.mkdir(mode=0o700)
-            return
-
-
-def remove_folder(folder: Path) -> None:
-    """Remove what `make_folder` made, and the private one if nobody else asks."""
-    for _ in range(_REMOVALS):
-        shutil.rmtree(folder, ignore_errors=True)
-        if not folder.exists():  # a worker may just have written to it
-            break
-    with suppress(OSError):
-        private_folder().rmdir()
-
-
-def _clear(folder: Path) -> None:
-    """Remove what an asker that was killed left behind, and what is no question."""
-    try:
-        question = orjson.loads((folder / "question.json").read_bytes())
-    except OSError:  # nobody asks, or a question is being made
-        return
-    except ValueError:
-        question = None
-    asker = question.get("asker") if isinstance(question, dict) else None
-    if not isinstance(asker, int) or not process_start_ticks(asker):
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 def _collect(
     folder: Path, identity: str, launcher: int, asked: Set[int], timeout_s: float
 ) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -221,7 +186,7 @@ def _collect(
     while waiting:
         for worker in sorted(waiting):
             lives = process_start_ticks(worker)
-            path = folder / f"{identity}-{worker}.json"
+            path = folder / f"{identity}-{own_number(worker)}.json"
             if path.exists():
                 yield worker, orjson.loads(path.read_bytes())
             if path.exists() or not lives:

@@ -10,8 +10,10 @@ from typing import Any
 
 import orjson
 
-from tokenring.engine.ask.answer import SIGNAL, private_folder, write_whole
-from tokenring.engine.ask.asker import Group, make_folder, remove_folder
+from tokenring.engine.ask.answer import SIGNAL
+from tokenring.engine.ask.asker import Group
+from tokenring.engine.ask.places import own_number
+from tokenring.engine.ask.questions import asking_in
 from tokenring.engine.ask.requests import requests_of
 from tokenring.engine.errors import WorkerError
 from tokenring.shm.memory import process_start_ticks
@@ -66,21 +68,11 @@ def requested(
 ) -> Iterator[Request]:
     """Ask for something within the block. Should this process be killed, the workers notice it. meanwhile: called over
     and over while the workers are waited for."""
-    folder = _make_folder(group, kind)
-    me = os.getpid()
-    try:
-        asker = {"asker": me, "since": process_start_ticks(me), "workers": group.workers}
-        write_whole(folder / "question.json", {**question, **asker})
+    private = group.folder
+    requests_of("*", private)  # removes what is left of others
+    folder = private / f"{kind}-{own_number(group.launcher)}-{secrets.token_hex(8)}"
+    with asking_in(folder, {**question, "workers": [own_number(worker) for worker in group.workers]}):
         for worker in group.workers:
             with suppress(ProcessLookupError):
                 os.kill(worker, SIGNAL)
         yield Request(group, folder, meanwhile)
-    finally:
-        remove_folder(folder)
-
-
-def _make_folder(group: Group, kind: str) -> Path:
-    requests_of("*")  # removes what is left of others
-    folder = private_folder() / f"{kind}-{group.launcher}-{secrets.token_hex(8)}"
-    make_folder(folder)
-    return folder

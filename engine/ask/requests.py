@@ -7,18 +7,15 @@ worker looks again some times a second; otherwise nothing of this costs a step a
 """
 
 import os
-import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-import orjson
-
-from tokenring.engine.ask.answer import private_folder, require_private, write_whole
+from tokenring.engine.ask.places import private_folder
+from tokenring.engine.ask.questions import question_in, require_private, write_whole
 from tokenring.engine.errors import TokenRingError, UsageError
 from tokenring.engine.worker import Worker
-from tokenring.shm.memory import process_start_ticks
 
 _LOOK_EVERY_NS = 50_000_000
 
@@ -37,32 +34,19 @@ Begin = Callable[[Any, Path, Mapping[str, Any]], Session]
 """Of a worker, the request's folder and its question."""
 
 
-def requests_of(launcher: int | str) -> dict[Path, dict[str, Any]]:
-    """What is asked of the group of the process `launcher` ("*": of any), by folder. The folders of askers that were
-    killed are removed.
-    """
-    found: dict[Path, dict[str, Any]] = {}
+def requests_of(launcher: int | str, private: Path) -> dict[Path, dict[str, Any]]:
+    """What is asked in a private folder of the group of the process `launcher` ("*": of any), by folder."""
     try:
-        require_private(private_folder())
-        folders = sorted(private_folder().glob(f"[a-z]*-{launcher}-*"))
+        require_private(private)
+        folders = sorted(private.glob(f"[a-z]*-{launcher}-*"))
     except FileNotFoundError:  # nobody asks, or the last who did has just gone
-        return found
-    for folder in folders:
-        with suppress(OSError, ValueError):  # it is being made, or removed
-            question = orjson.loads((folder / "question.json").read_bytes())
-            if not _is_whole(question):
-                continue
-            if process_start_ticks(question["asker"]) == question["since"]:
-                found[folder] = question
-            else:
-                shutil.rmtree(folder, ignore_errors=True)
-    return found
+        return {}
+    asked = {folder: question_in(folder) for folder in folders}
+    return {folder: question for folder, question in asked.items() if _says_whom(question)}
 
 
-def _is_whole(question: Any) -> bool:
-    """Whether it says who asks whom: not where somebody else wrote it."""
-    kinds = {"asker": int, "since": int, "workers": list}
-    return isinstance(question, dict) and all([isinstance(question.get(name), kind) for name, kind in kinds.items()])
+def _says_whom(question: Any) -> bool:
+    return isinstance(question, dict) and isinstance(question.get("workers"), list)
 
 
 class Requests:
@@ -78,7 +62,7 @@ class Requests:
 
     def noticed(self) -> None:
         """A signal came, at whatever instant: look soon, if there is anything new."""
-        if requests_of(self._launcher).keys() - self._known.keys():
+        if requests_of(self._launcher, private_folder()).keys() - self._known.keys():
             self._worker.schedule.look_outside_after(0)
 
     def _look(self) -> None:
@@ -86,7 +70,7 @@ class Requests:
             self._known.clear()
             return
         try:
-            wanted = requests_of(self._launcher)
+            wanted = requests_of(self._launcher, private_folder())
         except UsageError:  # the folder is not this user's alone: who asks is told
             wanted = {}
         for folder in [folder for folder in self._known if folder not in wanted]:

@@ -57,6 +57,7 @@ with later(__name__):
         Layout,
         fitting_queue_words,
     )
+    from tokenring.shm.memory.locks import hold, is_held
     from tokenring.shm.memory.segment import NAME_PREFIX, SHM_FOLDER, Segment, new_name, process_start_ticks
     from tokenring.shm.memory.text_space import SPACE_BYTES, MappedFile, TextSpace, text_space
     from tokenring.shm.memory.untouched import untouched_zeros
@@ -96,6 +97,8 @@ __all__ = [
     "fetch_or",
     "fitting_queue_words",
     "forget_bytes",
+    "hold",
+    "is_held",
     "line_in",
     "load_acquire",
     "load_unaligned",

@@ -15,9 +15,11 @@ import pytest
 
 from tests.imports import ROOT
 from tokenring.engine import UsageError, WorkerError
-from tokenring.engine.ask import asker
-from tokenring.engine.ask.answer import private_folder, question_folder, require_private, write_whole
-from tokenring.engine.ask.asker import Group, ask, make_folder, running_groups
+from tokenring.engine.ask import asker, questions
+from tokenring.engine.ask.answer import question_folder
+from tokenring.engine.ask.asker import Group, ask, running_groups
+from tokenring.engine.ask.places import private_folder
+from tokenring.engine.ask.questions import asking_in, make_folder, require_private, write_whole
 
 WATCHDOG_S = 60
 STUCK = """
@@ -117,7 +119,7 @@ def test_every_worker_names_its_tokens(doing: str, start: str, tmp_path: Path) -
             assert found.at.keys() == {0, 1}
             assert all(at.startswith(f"{program}:") for at in found.at.values())
             assert found.problems == ()
-        assert not question_folder(group.launcher).exists()
+        assert not question_folder(private_folder(), group.launcher).exists()
 
 
 def test_one_place_and_time_can_be_asked_about(tmp_path: Path) -> None:
@@ -144,13 +146,11 @@ def test_a_worker_that_does_not_answer_is_named(tmp_path: Path) -> None:
 
 def test_what_a_killed_asker_left_is_cleared_and_a_living_one_waited_for(tmp_path: Path) -> None:
     with stuck(tmp_path) as (group, _):
-        folder = question_folder(group.launcher)
-        private_folder().mkdir(mode=0o700, exist_ok=True)
-        folder.mkdir(mode=0o700)
-        write_whole(folder / "question.json", {"asker": os.getpid()})
-        with pytest.raises(UsageError, match="somebody else is asking"):
+        folder = question_folder(private_folder(), group.launcher)
+        with asking_in(folder, {}), pytest.raises(UsageError, match="somebody else is asking"):
             ask(group.launcher)
-        for wrong in ({"asker": 2**22 + 1}, {"asker": "me"}, {}, [1], 7):
+        make_folder(folder)
+        for wrong in ({"id": "killed"}, {}, [1], 7):
             write_whole(folder / "question.json", wrong)
             assert len(ask(group.launcher, timeout_s=WATCHDOG_S).explanations) == 1
             assert not folder.exists()
@@ -184,8 +184,7 @@ def test_a_worker_that_the_first_look_missed_is_asked_too(monkeypatch: pytest.Mo
 def test_a_folder_that_others_may_enter_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with stuck(tmp_path) as (group, _):
         (tmp_path / "open").mkdir(mode=0o755)
-        for name in ("tokenring.engine.ask.asker", "tokenring.engine.ask.answer"):
-            monkeypatch.setattr(f"{name}.private_folder", lambda: tmp_path / "open")
+        monkeypatch.setattr("tokenring.engine.ask.asker.private_folder", lambda process: tmp_path / "open")
         with pytest.raises(UsageError, match="not a folder of this user alone"):
             ask(group.launcher)
 
@@ -200,13 +199,12 @@ def test_the_private_folder_may_go_at_any_time(monkeypatch: pytest.MonkeyPatch, 
             folder.rmdir()
         require_private(folder)
 
-    monkeypatch.setattr(asker, "private_folder", lambda: private)
-    monkeypatch.setattr(asker, "require_private", removed_before_use)
-    asker.make_folder(private / "question")
+    monkeypatch.setattr(questions, "require_private", removed_before_use)
+    make_folder(private / "question")
     assert (private / "question").is_dir()
     assert next(looks, None) is None
     with pytest.raises(FileExistsError):
-        asker.make_folder(private / "question")
+        make_folder(private / "question")
 
 
 BUSY = """

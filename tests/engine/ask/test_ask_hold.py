@@ -15,9 +15,9 @@ import pytest
 
 from tests.imports import ROOT
 from tokenring.engine import UsageError
-from tokenring.engine.ask.answer import private_folder
 from tokenring.engine.ask.ask_hold import hold
 from tokenring.engine.ask.asker import ask
+from tokenring.engine.ask.places import private_folder
 
 WATCHDOG_S = 60
 MOVING = """

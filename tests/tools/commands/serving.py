@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.imports import ROOT
-from tokenring.engine.ask.answer import private_folder
+from tokenring.engine.ask.places import private_folder
 
 WATCHDOG_S = 60
 KEPT = 50

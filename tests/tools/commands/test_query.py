@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -15,10 +14,9 @@ from tests.imports import ROOT
 from tests.tools.commands.serving import KEPT, WATCHDOG_S, Serving, serving
 from tokenring.engine import ReadTimeError, UsageError
 from tokenring.engine.ask import group_of
-from tokenring.engine.ask.answer import private_folder
-from tokenring.engine.ask.asker import make_folder, remove_folder
+from tokenring.engine.ask.places import private_folder
+from tokenring.engine.ask.questions import asking_in
 from tokenring.operators.collections import query, views_of
-from tokenring.shm.memory import process_start_ticks
 
 
 @pytest.fixture(scope="module")
@@ -59,18 +57,15 @@ def test_the_command_prints_rows_of_a_key(group: Serving) -> None:
 
 @pytest.mark.parametrize("wrong", ["[1]", "7", "{}", "not json", "no view"])
 def test_what_is_no_question_keeps_no_other_from_being_answered(group: Serving, wrong: str) -> None:
-    me, asked = os.getpid(), group_of(group.launcher)
+    asked = group_of(group.launcher)
     folder = private_folder() / f"query-{group.launcher}-0123456789abcdef"
-    make_folder(folder)
-    whole = {"asker": me, "since": process_start_ticks(me), "workers": asked.workers}
-    try:
-        (folder / "question.json").write_text(json.dumps(whole) if wrong == "no view" else wrong)
+    with asking_in(folder, {"workers": asked.workers}):
+        if wrong != "no view":
+            (folder / "question.json").write_text(wrong)
         assert query(asked, "rows", key=(-1,), timeout_s=WATCHDOG_S).rows.num_rows == 1
         if wrong == "no view":
             said = [json.loads(path.read_text())["error"] for path in folder.glob("[0-9].json")]
             assert said and all("'view'" in each for each in said)
-    finally:
-        remove_folder(folder)
 
 
 def test_the_list_says_what_is_kept(group: Serving) -> None:

@@ -1,0 +1,51 @@
+"""How a process that is asked sees itself: by which number, as which user, and which folder its /tmp is.
+
+All that may differ from what the asker sees, where one of them is in a container, or has a /tmp of its own.
+"""
+
+import os
+from pathlib import Path
+
+
+def own_number(process: int) -> int:
+    """What a process calls itself: its number in its own PID namespace; the same as here where that cannot be seen."""
+    try:
+        with open(f"/proc/{process}/status", encoding="utf-8", errors="replace") as file:
+            said = next((line for line in file if line.startswith("NSpid:")), "")
+    except OSError:
+        said = ""
+    return int(said.split()[-1]) if said else process
+
+
+def private_folder(process: int = 0) -> Path:
+    """Where questions and answers go: /tmp/tokenring-UID, for one user alone; of this process, or as this process comes
+    to that of another. (Not one that the environment names: the two sides may have different ones.)
+    """
+    if process == 0:
+        return Path("/tmp") / f"tokenring-{os.geteuid()}"
+    return _root(process) / "tmp" / f"tokenring-{_own_user(process)}"
+
+
+def _root(process: int) -> Path:
+    """The way to a process's own root; "/" if its /tmp is ours, or it cannot be seen."""
+    root = Path(f"/proc/{process}/root")
+    try:
+        return Path("/") if os.path.samefile(root / "tmp", "/tmp") else root
+    except OSError:
+        return Path("/")
+
+
+def _own_user(process: int) -> int:
+    """The user that a process takes itself for."""
+    try:
+        own = os.stat(f"/proc/{process}").st_uid
+        if os.readlink(f"/proc/{process}/ns/user") == os.readlink("/proc/self/ns/user"):
+            return own
+        with open(f"/proc/{process}/uid_map", encoding="ascii") as file:
+            for line in file:
+                inside, outside, count = map(int, line.split())
+                if outside <= own < outside + count:
+                    return inside + own - outside
+    except OSError:
+        pass
+    return os.geteuid()

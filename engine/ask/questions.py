@@ -1,0 +1,85 @@
+"""The folder that a question lies in: who asks makes it and holds its lock for as long as he asks. Both sides read
+questions here.
+"""
+
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from tokenring.engine.errors import UsageError
+from tokenring.shm.memory import hold, is_held
+
+_QUESTION = "question.json"
+_REMOVALS = 100  # tried of a folder to which workers write at the same time
+
+
+def require_private(folder: Path) -> None:
+    """Raise UsageError unless the folder is a real one, this user's, and closed to all others."""
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+        raise UsageError(f"{folder} is not a folder of this user alone (mode 0700); remove it")
+
+
+def write_whole(path: Path, value: Any) -> None:
+    """Write JSON so that whoever sees the file sees all of it."""
+    draft = path.with_suffix(".part")
+    draft.write_bytes(orjson.dumps(value))
+    draft.rename(path)
+
+
+@contextmanager
+def asking_in(folder: Path, question: Any) -> Iterator[None]:
+    """A new folder with a question in it, which is removed in the end, in the private one, which is made if it is not
+    there. Raises FileExistsError if the folder is, and UsageError if the private one is not private."""
+    make_folder(folder)
+    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        hold(lock)
+        write_whole(folder / _QUESTION, question)
+        yield
+    finally:
+        remove_folder(folder)
+        os.close(lock)
+
+
+def question_in(folder: Path) -> Any:
+    """The question in a folder; None while there is none. The folder of an asker who was killed is removed, and one
+    with something that is no question."""
+    try:
+        question = orjson.loads((folder / _QUESTION).read_bytes())
+        if is_held(folder, unknown=True):
+            return question
+    except OSError:  # it is being made, or removed
+        return None
+    except ValueError:
+        pass
+    shutil.rmtree(folder, ignore_errors=True)
+    return None
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder in the private one, and that if need be; see `asking_in`."""
+    private = folder.parent
+    while True:
+        with suppress(FileExistsError):
+            private.mkdir(mode=0o700)
+        with suppress(FileNotFoundError):  # another asker, who is done, has just removed the private one
+            require_private(private)
+            folder.mkdir(mode=0o700)
+            return
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder, and the private one if nobody else asks."""
+    for _ in range(_REMOVALS):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():  # a worker may just have written to it
+            break
+    with suppress(OSError):
+        folder.parent.rmdir()
