@@ -1,5 +1,5 @@
-"""Runs functions in real processes over shared memory, with a watchdog that kills them all rather than wait for
-ever."""
+"""Runs functions in real processes over shared memory, each on a core of its own as far as there are any, with a
+watchdog that kills them all rather than wait for ever."""
 
 from __future__ import annotations
 
@@ -12,7 +12,13 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 WATCHDOG_S = 60.0
+needs_two_cores = pytest.mark.skipif(
+    len(os.sched_getaffinity(0)) < 2, reason="two processes run at once on two cores only; tests/model covers it"
+)
+"""For tests that what is forbidden can be seen: with two cores it must."""
 
 
 def run_in_processes(*functions: Callable[[], Any], watchdog_s: float = WATCHDOG_S) -> list[Any]:
@@ -21,11 +27,12 @@ def run_in_processes(*functions: Callable[[], Any], watchdog_s: float = WATCHDOG
     sys.stdout.flush()
     sys.stderr.flush()
     children = []
-    for function in functions:
+    cores = sorted(os.sched_getaffinity(0))
+    for number, function in enumerate(functions):
         read_end, write_end = os.pipe()
         pid = os.fork()
         if pid == 0:
-            _child(function, write_end)
+            _child(function, write_end, cores[number % len(cores)])
         os.close(write_end)
         children.append((pid, read_end))
     return [_result(answer) for answer in _collect(children, watchdog_s)]
@@ -59,10 +66,11 @@ def _result(answer: str) -> Any:
     return result["value"]
 
 
-def _child(function: Callable[[], Any], write_end: int) -> None:
+def _child(function: Callable[[], Any], write_end: int, core: int) -> None:
     """Answers are small enough for the pipe's buffer, so nobody need read them meanwhile."""
     status = 1
     try:
+        os.sched_setaffinity(0, {core})
         answer = json.dumps({"value": function()})
         status = 0
     except BaseException:
