@@ -11,6 +11,7 @@ from types import FrameType
 import psutil
 import pytest
 
+from tokenring.nexmark.measure import hiccups
 from tokenring.nexmark.measure.hiccups import hiccups_ms
 from tokenring.tools.errors import CommandError
 
@@ -20,7 +21,24 @@ def test_a_meter_for_each_process() -> None:
     assert len(meters) == 3
     for meter in meters:
         assert 0 <= meter["p999"] <= meter["max"]
-        assert meter["lost_share"] >= 0
+        assert meter["max"] <= meter["lost_share"] * 50 + 1e-6, "the largest gap is among those in which time is lost"
+
+
+def test_gaps_are_those_of_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read a microsecond apart, but for a gap of 30 us in each of ten milliseconds and one of 5 ms; 15 us is none."""
+    instants = [7_000]
+    for window in range(2_000):
+        begin = 7_000 + window * 1_000_000
+        ahead = 5_000_000 if window == 1_200 else 30_000 if window % 100 == 50 and window < 1_000 else 15_000
+        if begin >= instants[-1]:
+            instants += [begin, begin + ahead]
+        instants += range(max(begin, instants[-1]) + 10_000, begin + 1_000_000, 10_000)
+    told = iter(instants)
+    monkeypatch.setattr(hiccups.time, "monotonic_ns", lambda: next(told))
+    largest, p999, lost = hiccups._spin(1.99)
+    assert largest == 5.0
+    assert lost == pytest.approx((10 * 30_000 + 5_000_000) / 1.99e9)
+    assert p999 == pytest.approx(0.03)
 
 
 @pytest.fixture

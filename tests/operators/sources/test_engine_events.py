@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import monotonic_ns
 from typing import Any
 
 from tokenring.engine import Exchange, Notify, Schema, Worker, execute
@@ -13,19 +14,29 @@ VALUE = Schema("value")
 
 def test_runs_exchanges_and_sleeps_are_rows() -> None:
     def program(worker: Worker) -> Any:
+        spent_ns = 0
+
+        def take(rows: Any) -> None:
+            nonlocal spent_ns
+            began_ns = monotonic_ns()
+            for _ in rows:
+                pass
+            spent_ns += monotonic_ns() - began_ns
+
         with worker.dataflow("log") as scope:
             events = collect(engine_events(scope, every_ns=1_000_000))
         with worker.dataflow("work") as scope:
             handle, stream = scope.new_input(VALUE)
-            probe = stream.sink("taken", lambda context: _take, Exchange("value"), Notify.NEVER)
+            probe = stream.sink("taken", lambda context: take, Exchange("value"), Notify.NEVER)
+        began_ns = monotonic_ns()
         for time in range(5):
             handle.send({"value": list(range(20))})
             handle.advance_to(time + 1)
             worker.step_while(lambda time=time: probe.less_than(time + 1))
         worker.run()
-        return events.batch().to_arrow().to_pydict()
+        return events.batch().to_arrow().to_pydict(), spent_ns, monotonic_ns() - began_ns
 
-    for index, told in enumerate(execute(program, workers=2)):
+    for index, (told, spent_ns, lasted_ns) in enumerate(execute(program, workers=2)):
         rows = [dict(zip(told, row, strict=True)) for row in zip(*told.values(), strict=True)]
         assert {row["event"] for row in rows} >= {"run", "exchange"}
         assert {row["worker"] for row in rows} == {index}
@@ -33,16 +44,13 @@ def test_runs_exchanges_and_sleeps_are_rows() -> None:
         assert {(row["dataflow"], row["operator"]) for row in runs} == {("work", "taken")}  # not the log's own
         assert sum(row["messages"] for row in runs) == 10  # of both workers, at five times
         assert told["at"] == sorted(told["at"])
-        assert all(row["took_ns"] >= 0 for row in rows)
+        took_ns = sum(row["took_ns"] for row in runs)
+        assert spent_ns <= took_ns <= lasted_ns, "a run lasts as long as its logic, and the log's own are none"
+        assert 0 < sum(row["took_ns"] for row in rows) <= lasted_ns, "one thing is done after the other"
         assert all(row["operator"] is None for row in rows if row["event"] != "run")
     taken = [sum(row for row, event in zip(told["rows"], told["event"], strict=True) if event == "run")
-             for told in execute(program, workers=2)]  # fmt: skip
+             for told, _, _ in execute(program, workers=2)]  # fmt: skip
     assert sum(taken) == 5 * 20 * 2
-
-
-def _take(rows: Any) -> None:
-    for _ in rows:
-        pass
 
 
 def test_nothing_is_wrapped_while_nobody_reads() -> None:
