@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from random import Random
 from typing import Any
 from unittest import mock
 
@@ -111,6 +113,87 @@ def test_answers_are_those_of_the_unlimited_region(
     found = answers(REGIONS[name], epochs, workers, order, {"most": most, "per": per})
     first = name == "sessions"  # those that end together are sent at one time
     assert sorted(row[first:] for row in found) == sorted(row[first:] for row in expected)
+
+
+Triple = tuple[int, int, int]
+"""node, left, at."""
+
+
+def by_window(rows: list[Triple], width: int, every: int, by_node: bool) -> dict[tuple[int, ...], list[Triple]]:
+    """Rows by (start, end, and the node if so)."""
+    found: dict[tuple[int, ...], list[Triple]] = {}
+    for row in rows:
+        for start in range(-width, row[2] + 1):
+            if start % every == 0 and row[2] < start + width:
+                found.setdefault((start, start + width, *([row[0]] if by_node else [])), []).append(row)
+    return found
+
+
+def by_session(rows: list[Triple]) -> list[tuple[int, ...]]:
+    """(start, end, node, rows) of stretches with gaps below 3."""
+    found = []
+    for node in {row[0] for row in rows}:
+        times = sorted(row[2] for row in rows if row[0] == node)
+        begins = [at for at, time in enumerate(times) if at == 0 or time - times[at - 1] >= 3]
+        for begin, end in zip(begins, [*begins[1:], len(times)], strict=True):
+            found.append((times[begin], times[end - 1] + 3, node, end - begin))
+    return found
+
+
+def best_two(rows: list[Triple]) -> list[tuple[int, ...]]:
+    found = []
+    for (start, end, _), some in by_window(rows, 10, 10, True).items():
+        ranked = sorted(some, key=lambda row: (-row[1], row[2]))[:2]
+        found += [(start, end, *row, rank) for rank, row in enumerate(ranked, 1)]
+    return found
+
+
+def counted_rounds(rows: list[Triple]) -> list[tuple[int, ...]]:
+    counts: Counter[tuple[int, int]] = Counter()
+    for node, left, _ in rows:
+        times = 1
+        while left >= 0:
+            counts[node, left] += times
+            node, left, times = (node * 3 + left) % 5, left - 1, 3 * times
+    return [(*key, count) for key, count in counts.items()]
+
+
+PLAIN: dict[str, Callable[[list[Triple], int], list[Any]]] = {
+    "nothing": lambda rows, workers: rows,
+    "stateless": lambda rows, workers: 3 * [row for row in rows if row[1] > 1],
+    "exchanges": lambda rows, workers: workers * rows,
+    "one key": lambda rows, workers: 3 * rows,
+    "windows": lambda rows, workers: [
+        (*key, len(some), max(row[1] for row in some)) for key, some in by_window(rows, 7, 7, True).items()
+    ],
+    "sliding": lambda rows, workers: [
+        (*key, len(some), sum(row[1] for row in some)) for key, some in by_window(rows, 40, 10, False).items()
+    ],
+    "sessions": lambda rows, workers: by_session(rows),
+    "final": lambda rows, workers: [(left, 3 * n) for left, n in Counter(row[1] for row in rows).items()],
+    "top": lambda rows, workers: best_two(rows),
+    "join": lambda rows, workers: [(*a, b[1]) for a in rows for b in rows if a[0] == b[0]],
+    "interval": lambda rows, workers: [
+        (a[1], b[2]) for a in rows for b in rows if a[0] == b[0] and a[2] <= b[2] <= a[2] + 3
+    ],
+    "loop": lambda rows, workers: counted_rounds(rows),
+    "delay": lambda rows, workers: rows,
+    "nested": lambda rows, workers: counted_rounds(rows),
+    "union": lambda rows, workers: rows,
+}
+"""What regions make of all rows, without times; the others are held to the unlimited ones alone."""
+
+
+@pytest.mark.parametrize("name", PLAIN)
+@pytest.mark.parametrize("bound", [None, {"most": 7}, {"most": 200, "per": "bytes"}], ids=str)
+def test_answers_are_those_of_plain_python(name: str, bound: dict[str, Any] | None) -> None:
+    for seed in range(3):
+        dice = Random(seed)
+        epochs = [[(dice.randint(0, 4), dice.randint(0, 4)) for _ in range(dice.randint(0, 20))] for _ in range(3)]
+        workers = 1 + seed
+        found = answers(REGIONS[name], epochs, workers, [dice.randrange(3) for _ in range(30)], bound)
+        rows = [(node, left, 10 * at + left) for at, some in enumerate(epochs) for node, left in some]
+        assert sorted(row[1:] for row in found) == sorted(PLAIN[name](rows, workers))
 
 
 def multiplied(times: int) -> Callable[[Stream], Stream]:
