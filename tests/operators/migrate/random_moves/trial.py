@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 from tests.engine.helpers import simulated
+from tests.operators.migrate.random_moves.plain import PLAIN, Row, answer_of
 from tests.operators.migrate.random_moves.programs import PROGRAMS
 from tests.operators.migrate.random_moves.streams import ROW
 from tokenring.engine import Stream, Worker
@@ -65,6 +66,13 @@ class Trial:
         node, left, ref = random.randrange(_KEYS), random.randrange(5), random.randrange(2 * self._ids)
         return node, random.choice(_NAMES), weight, left, at, self._ids, ref
 
+    def given(self) -> list[list[Row]]:
+        """All rows of each stream."""
+        return [
+            [Row(*row) for worker in stream for epoch in worker for message in epoch for row in message]
+            for stream in self.sent
+        ]
+
     def rows(self, moves: bool, order: object) -> Counter[tuple[Any, ...]]:
         """What comes of it: how often each row. order: seeds who steps when; with `moves` bins move."""
         random = Random(f"{self.name} {order}")
@@ -113,8 +121,13 @@ class Trial:
 
 
 def wrong_of(trial: Trial, order: object) -> str:
-    """What is wrong about a trial with moves, beside the same without; nothing if all is as it should be."""
+    """What is wrong about a trial with moves, beside the same without, and that beside plain Python where it has an
+    answer; nothing if all is as it should be."""
     expected = trial.rows(False, "as it may")
+    if trial.name in PLAIN:
+        plain = answer_of(trial.name, *trial.given())
+        if expected != plain:
+            return f"without moves too often {expected - plain}, too seldom {plain - expected}"
     found = trial.rows(True, order)
     if found == expected:
         return ""
