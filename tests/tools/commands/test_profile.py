@@ -73,7 +73,7 @@ def _run(out: Path, *program: str | Path) -> tuple[int, str, str]:
 def test_groups_one_after_the_other_of_a_program_that_fails(tmp_path: Path, program: Path) -> None:
     """Launched by a child of the program, as by a script of the shell."""
     out = tmp_path / "out"
-    status, printed, said = _run(out, "sh", "-c", f"{sys.executable} {program} 2.5 2 3; exit $?")
+    status, printed, said = _run(out, "sh", "-c", f"{sys.executable} {program} 1.2 2 3; exit $?")
     assert (status, printed) == (3, "done\n"), said
     assert {path.name for path in out.iterdir()} == NAMES
     assert "2 group(s) in" in said
