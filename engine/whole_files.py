@@ -7,7 +7,9 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from tokenring.shm.memory import process_start_ticks
+from tokenring.shm.memory import hold, is_held, process_start_ticks
+
+_held: dict[str, int] = {}  # descriptors, by the path that each holds
 
 
 def hidden(target: Path, part: object) -> Path:
@@ -15,6 +17,22 @@ def hidden(target: Path, part: object) -> Path:
     `part`, which has no dash in it, has its own."""
     pid = os.getpid()
     return target.parent / f"{_mark(target)}{pid}-{process_start_ticks(pid)}-{part}"
+
+
+def keep(path: str | os.PathLike[str], made: bool = True) -> None:
+    """Hold what stands under a hidden name, until it is `given` its own, or this process ends: so processes of other
+    PID namespaces know that it is somebody's. made: else it is a file that is made now. OSError if it is not there."""
+    given(path)
+    descriptor = os.open(path, os.O_RDONLY if made else os.O_RDONLY | os.O_CREAT, 0o666)
+    hold(descriptor)
+    _held[os.fspath(path)] = descriptor
+
+
+def given(path: str | os.PathLike[str]) -> None:
+    """It has got its name."""
+    descriptor = _held.pop(os.fspath(path), -1)
+    if descriptor >= 0:
+        os.close(descriptor)
 
 
 def _mark(target: Path) -> str:
@@ -26,9 +44,9 @@ def leftovers(target: Path) -> list[Path]:
     found = []
     for entry in target.parent.iterdir() if target.parent.is_dir() else ():
         if entry.name.startswith(_mark(target)):
-            with suppress(ValueError):  # not one of ours
+            with suppress(ValueError, OSError):  # not one of ours, or it has gone
                 pid, started, _ = entry.name.removeprefix(_mark(target)).split("-")
-                if process_start_ticks(int(pid)) != int(started):
+                if process_start_ticks(int(pid)) != int(started) and not is_held(entry):
                     found.append(entry)
     return sorted(found)
 

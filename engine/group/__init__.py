@@ -12,6 +12,8 @@ with later(__name__):
     from tokenring.engine.group.scratch import (
         group_folder,
         make_group_folder,
+        owned_file,
+        owned_folder,
         owned_name,
         remove_leftovers,
         scratch_folder,
@@ -28,6 +30,8 @@ __all__ = [
     "launched",
     "group_folder",
     "make_group_folder",
+    "owned_file",
+    "owned_folder",
     "owned_name",
     "remove_leftovers",
     "require_function_of",

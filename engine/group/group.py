@@ -16,6 +16,7 @@ from tokenring.engine.group.interrupts import Interrupts
 from tokenring.engine.group.processes import Process
 from tokenring.engine.group.stopped import LOOK_S, StoppedWatch
 from tokenring.engine.running import Publication, put_in_place
+from tokenring.engine.whole_files import given, keep
 from tokenring.engine.worker import Config, first_difference
 from tokenring.shm.memory import Segment, poke
 from tokenring.shm.queues import ParkingLot, wake_all
@@ -118,11 +119,13 @@ class Group:
                 self._results[index] = message["value"]
             elif message["kind"] == "publication":
                 self._publications.append(Publication(*message["value"]))
+                with suppress(OSError):  # it has gone, which is told when it is to get its name
+                    keep(self._publications[-1].made)
             elif message["kind"] == "attached":
                 self._attached += 1
                 if self._attached == self._config.workers:  # nobody needs a name any more
-                    self._segment.unlink()
                     self._lot.unlink()
+                    self._segment.unlink()
             elif message["kind"] == "heeding":
                 self._is_heeded = True
             elif message["kind"] != "note":
@@ -209,6 +212,8 @@ class Group:
                 with suppress(ProcessLookupError):
                     os.kill(process.pid, signal.SIGKILL)
                 process.exit_code()
+        for publication in self._publications:
+            given(publication.made)
         self._selector.close()
         for process in self.processes:
             process.close()

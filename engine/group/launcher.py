@@ -129,8 +129,8 @@ def launched(
                 undo.callback(group.end)
                 server.start_all(group.processes, told, segment, lot, config)
             else:
+                lot.unlink()  # before the segment, by which they are known to be in use
                 segment.unlink()
-                lot.unlink()
                 _fork(program, worker_class, group.processes, segment, lot, config, placement.cores, interrupts)
         group.watch()
         yield group, interrupts

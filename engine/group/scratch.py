@@ -5,7 +5,6 @@ folder is locked for as long as its owner or a process that it forked lives, sin
 place (a container's) knows other pids.
 """
 
-import fcntl
 import os
 import re
 import shutil
@@ -15,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tokenring.engine.errors import UsageError
-from tokenring.shm.memory import process_start_ticks
+from tokenring.shm.memory import hold, is_held, process_start_ticks
 
 _OURS = re.compile(r"\.?tokenring-[a-z]+-(\d+)-(\d+)-[0-9a-f]+")
 
@@ -37,9 +36,9 @@ def remove_leftovers(folder: Path) -> list[Path]:
             with suppress(OSError):  # somebody else was quicker
                 if entry.stat(follow_symlinks=False).st_uid != os.geteuid():
                     continue
+                if is_held(entry.path):
+                    continue
                 if entry.is_dir(follow_symlinks=False):
-                    if _is_locked(entry.path):
-                        continue
                     shutil.rmtree(entry.path, ignore_errors=True)
                 else:
                     os.unlink(entry.path)
@@ -54,30 +53,33 @@ def scratch_folder(kind: str, parent: Path | None = None) -> Iterator[Path]:
     """
     parent = Path(tempfile.gettempdir()) if parent is None else parent
     remove_leftovers(parent)
-    folder, lock = _locked_folder(parent, kind)
     owner = os.getpid()
-    try:
-        yield folder
-    finally:
-        if os.getpid() == owner:
-            shutil.rmtree(folder, ignore_errors=True)
-        os.close(lock)
+    with owned_folder(parent, kind) as folder:
+        try:
+            yield folder
+        finally:
+            if os.getpid() == owner:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
-def _locked_folder(parent: Path, kind: str) -> tuple[Path, int]:
-    """A new folder, and the descriptor that has its lock."""
+@contextmanager
+def owned_folder(parent: Path, kind: str, mark: str = "", mode: int = 0o700) -> Iterator[Path]:
+    """A new folder in `parent`, which is this process's until the end of the block, whatever becomes of it; mark: what
+    its name begins with."""
     while True:
-        folder = parent / owned_name(kind)
-        folder.mkdir(mode=0o700)
+        folder = parent / f"{mark}{owned_name(kind)}"
+        folder.mkdir(mode=mode)
         try:
             lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         except FileNotFoundError:  # whom our pid means nothing has removed it, before there was a lock
             continue
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(lock, fcntl.LOCK_SH)
-        if os.fstat(lock).st_nlink:
-            return folder, lock
-        os.close(lock)
+        try:
+            hold(lock)
+            if os.fstat(lock).st_nlink:
+                yield folder
+                return
+        finally:
+            os.close(lock)
 
 
 def group_folder(kind: str) -> Path:
@@ -102,19 +104,22 @@ def make_group_folder(kind: str) -> int:
         if found.st_uid != os.geteuid() or found.st_mode & 0o077:
             os.close(lock)
             raise UsageError(f"{folder} is not a folder of this user alone (mode 0700); remove it")
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(lock, fcntl.LOCK_SH)
+        hold(lock)
         return lock
 
 
-def _is_locked(folder: str) -> bool:
-    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:  # a file system without locks
-        return False
-    finally:
-        os.close(lock)
-    return False
+@contextmanager
+def owned_file(target: Path) -> Iterator[Path]:
+    """A new hidden file beside another, with a name as long as it is, whatever the other's; gone in the end, unless it
+    was moved."""
+    while True:
+        path = target.with_name(f".{owned_name('file')}")
+        lock = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+        try:
+            hold(lock)
+            if os.fstat(lock).st_nlink:
+                yield path
+                return
+        finally:
+            path.unlink(missing_ok=True)
+            os.close(lock)

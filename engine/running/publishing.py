@@ -16,12 +16,13 @@ class Publication(NamedTuple):
 
 def put_in_place(publications: list[Publication]) -> None:
     """Give all of them their names. UsageError names the first that could not be had; the others have theirs."""
-    from tokenring.engine.whole_files import sync
+    from tokenring.engine.whole_files import given, sync
 
     first: UsageError | None = None
     for operator, made, target in publications:
         try:
             os.rename(made, target)
+            given(made)
             sync(os.path.dirname(target))
         except FileNotFoundError:
             cure = "was another run started that writes there?"

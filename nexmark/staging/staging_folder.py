@@ -1,27 +1,22 @@
 """A folder that appears whole or not at all: built beside its place under a hidden name, synced, then renamed.
 
-A builder holds a lock on its folder for as long as it lives, so what a killed one left can be told from work under
-way, and the next builder removes it.
+What a killed builder left is removed by the next.
 """
 
 from __future__ import annotations
 
 import ctypes
 import errno
-import fcntl
 import os
-import secrets
 import shutil
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from tokenring.engine.group import owned_folder, owned_name, remove_leftovers
 from tokenring.nexmark.errors import StagingError
 
-_MARK = ".tokenring-staging-"
-_LOCK = ".lock"
-_YOUNG_SECONDS = 60
+_KIND = "staging"
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 
@@ -32,18 +27,18 @@ def staging_folder(target: Path, force: bool, needed_bytes: int) -> Iterator[Pat
     target = Path(os.path.abspath(target))
     _check_target(target, force)
     made_parents = _make_parents(target.parent)
-    building: Path | None = None
     done = False
     try:
         remove_leftovers(target.parent)
         check_space(target.parent, needed_bytes)
-        building = target.parent / f"{_MARK}{secrets.token_hex(8)}"
-        building.mkdir(mode=0o755)
-        with _locked(building):
-            yield building
-            (building / _LOCK).unlink()
-            sync_tree(building)
-            _put_in_place(building, target, force)
+        with owned_folder(target.parent, _KIND, ".", 0o755) as building:
+            try:
+                yield building
+                sync_tree(building)
+                _put_in_place(building, target, force)
+            except BaseException:
+                shutil.rmtree(building, ignore_errors=True)
+                raise
         done = True
     except PermissionError as error:
         raise StagingError(f"{target}: cannot write there ({error.strerror}); choose another --out") from None
@@ -57,8 +52,6 @@ def staging_folder(target: Path, force: bool, needed_bytes: int) -> Iterator[Pat
         raise
     finally:
         if not done:
-            if building is not None:
-                shutil.rmtree(building, ignore_errors=True)
             for parent in made_parents:
                 with suppress(OSError):
                     parent.rmdir()
@@ -74,32 +67,6 @@ def check_space(folder: Path, needed_bytes: int) -> None:
         )
 
 
-def remove_leftovers(parent: Path) -> list[Path]:
-    """Removes what killed builders left in this folder; those at work hold their lock and are let alone."""
-    removed = []
-    for entry in parent.glob(f"{_MARK}*"):
-        try:
-            descriptor = os.open(entry / _LOCK, os.O_RDWR)
-        except FileNotFoundError:
-            # Killed before its lock was there or after it was gone; a young one may be about to make it.
-            if _age_seconds(entry) < _YOUNG_SECONDS:
-                continue
-            descriptor = -1
-        except OSError:
-            continue
-        try:
-            if descriptor >= 0:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(entry, ignore_errors=True)
-            removed.append(entry)
-        except BlockingIOError:
-            pass
-        finally:
-            if descriptor >= 0:
-                os.close(descriptor)
-    return removed
-
-
 def sync_tree(root: Path) -> None:
     """Flushes every file and folder to the disk, so that the rename does not overtake the bytes."""
     for folder, _, names in os.walk(root):
@@ -109,13 +76,6 @@ def sync_tree(root: Path) -> None:
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
-
-
-def _age_seconds(entry: Path) -> float:
-    try:
-        return time.time() - entry.stat().st_mtime
-    except FileNotFoundError:
-        return 0.0
 
 
 def _check_target(target: Path, force: bool) -> None:
@@ -145,16 +105,6 @@ def _make_parents(parent: Path) -> list[Path]:
     return made
 
 
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    finally:
-        os.close(descriptor)
-
-
 def _put_in_place(building: Path, target: Path, force: bool) -> None:
     """Renames; when a folder stands there already, the two change places in one step and the old one is removed."""
     try:
@@ -181,7 +131,7 @@ def _exchange(one: Path, other: Path) -> None:
     code = ctypes.get_errno()
     if code not in (errno.EINVAL, errno.ENOSYS):
         raise OSError(code, os.strerror(code), str(other))
-    aside = other.with_name(f"{_MARK}{secrets.token_hex(8)}")
+    aside = other.with_name(f".{owned_name(_KIND)}")
     os.rename(other, aside)
     os.rename(one, other)
     os.rename(aside, one)

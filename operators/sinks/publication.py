@@ -30,7 +30,7 @@ from tokenring.engine import (
     Token,
     UsageError,
 )
-from tokenring.engine.whole_files import hidden, remove_leftovers, sync
+from tokenring.engine.whole_files import given, hidden, keep, remove_leftovers, sync
 from tokenring.operators.migrate import Leaving, Table, offer, state_moves
 
 _PART = Schema("publisher worker", path="string")
@@ -65,6 +65,7 @@ def publish(
     def write(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
         remove_leftovers(target)
         path = hidden(target, context.worker_index)
+        keep(path, made=False)
         part = writer(path, schema)
         seen: Time = 0
 
@@ -140,8 +141,10 @@ def _together(parts: Sequence[Path], target: Path, suffix: str) -> Path:
     """Give the parts their names, in a folder that has yet to get its own."""
     folder = hidden(target, "all")
     folder.mkdir()
+    keep(folder)
     for number, part in enumerate(parts):
         os.rename(part, folder / f"part-{number:05d}{suffix}")
+        given(part)
     sync(folder)
     sync(target.parent)
     return folder

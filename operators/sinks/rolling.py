@@ -31,7 +31,7 @@ from tokenring.engine import (
     Token,
     UsageError,
 )
-from tokenring.engine.whole_files import hidden, remove_leftovers, sync
+from tokenring.engine.whole_files import given, hidden, keep, remove_leftovers, sync
 from tokenring.operators.durations import nanoseconds_of
 from tokenring.operators.sinks.publication import PartWriter
 from tokenring.operators.time import position_of
@@ -160,6 +160,7 @@ def roll_files(
 
         def create() -> tuple[Path, PartWriter]:
             path = hidden(mark, f"{context.worker_index}.{next(begun)}")
+            keep(path, made=False)
             return path, writer(path, stream.schema)
 
         files = _Files(roll, every, create)
@@ -220,4 +221,5 @@ def _put_in_place(path: Path, folder: Path, name: str, suffix: str) -> None:
             os.link(path, folder / f"{name}-{number:05d}{suffix}")
             break
     os.unlink(path)
+    given(path)
     sync(folder)

@@ -13,6 +13,7 @@ from tokenring.shm.kernels import address_of
 from tokenring.shm.memory import layout as words_of
 from tokenring.shm.memory.atomics import peek, poke
 from tokenring.shm.memory.layout import WORD_BYTES, Layout
+from tokenring.shm.memory.locks import hold
 
 NAME_PREFIX = "/tokenring-"
 SHM_FOLDER = "/dev/shm"
@@ -61,6 +62,7 @@ class Segment:
             memory = posix_ipc.SharedMemory(name, posix_ipc.O_CREX, mode=0o600)
         except (OSError, posix_ipc.Error) as error:
             raise SegmentError(f"cannot create shared memory {name}: {error}") from error
+        hold(memory.fd)
         try:
             os.ftruncate(memory.fd, layout.total_bytes)
             os.posix_fallocate(memory.fd, 0, layout.queues_to(0) * WORD_BYTES)

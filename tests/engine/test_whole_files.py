@@ -6,7 +6,9 @@ import os
 import subprocess
 from pathlib import Path
 
-from tokenring.engine.whole_files import hidden, leftovers, remove_leftovers
+import pytest
+
+from tokenring.engine.whole_files import given, hidden, keep, leftovers, remove_leftovers
 from tokenring.shm.memory import process_start_ticks
 
 
@@ -19,6 +21,21 @@ def test_the_living_keep_their_parts(tmp_path: Path) -> None:
     assert hidden(target, 3) == part
     assert len({hidden(target, 4), hidden(tmp_path / "other", 3), part}) == 3
     assert leftovers(target) == []
+
+
+def test_whom_no_pid_here_means_keeps_his_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container's process that shares the folder: its pid says nothing here, its lock does."""
+    target = tmp_path / "answer"
+    file, folder = hidden(target, 1), hidden(target, "all")
+    folder.mkdir()
+    keep(file, made=False)
+    keep(folder)
+    monkeypatch.setattr("tokenring.engine.whole_files.process_start_ticks", lambda pid: 0)
+    assert leftovers(target) == []
+    file.write_text("whole")
+    given(file)
+    given(folder)
+    assert leftovers(target) == [file, folder]
 
 
 def test_what_the_dead_have_left_goes(tmp_path: Path) -> None:

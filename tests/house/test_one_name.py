@@ -101,12 +101,12 @@ def test_a_part_has_no_name_of_its_own(part: str) -> None:
 
 def test_no_part_comes_through_the_one_name() -> None:
     """`from tokenring import Schema` is for programs: a part that did it would import itself."""
+    parts = [[part] for part in (*PACKAGES, "__version__", "faces", "how_to_install")]
     wrong = [
         f"{module.path.relative_to(ROOT)}:{imported.line} imports {imported.name}"
         for module in MODULES.values()
         for imported in module.imports
         if imported.name.partition(".")[0] == "tokenring"
-        and imported.name.split(".")[1:2]
-        not in ([part] for part in (*PACKAGES, "__version__", "faces", "how_to_install"))
+        and imported.name.split(".")[1:2] not in parts
     ]
     assert not wrong

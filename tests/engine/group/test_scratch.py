@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tokenring.engine.group.scratch import owned_name, remove_leftovers, scratch_folder
+from tokenring.engine.group.scratch import owned_file, owned_name, remove_leftovers, scratch_folder
 from tokenring.shm.memory.segment import process_start_ticks
 
 HOLD = """
@@ -57,6 +57,18 @@ def test_whom_no_pid_here_means_keeps_what_he_has(tmp_path: Path, monkeypatch: p
         assert folder.is_dir()
     folder.mkdir()
     assert remove_leftovers(tmp_path) == [folder]
+
+
+def test_whom_no_pid_here_means_keeps_his_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tokenring.engine.group.scratch.process_start_ticks", lambda pid: 5)
+    with owned_file(tmp_path / "target") as file:
+        monkeypatch.setattr("tokenring.engine.group.scratch.process_start_ticks", lambda pid: 0)
+        assert remove_leftovers(tmp_path) == []
+        file.write_text("whole")
+        os.replace(file, tmp_path / "target")
+    assert [path.name for path in tmp_path.iterdir()] == ["target"]
+    file.touch()
+    assert remove_leftovers(tmp_path) == [file]
 
 
 def test_a_reused_pid_is_no_owner(tmp_path: Path) -> None:

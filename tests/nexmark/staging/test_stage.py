@@ -256,7 +256,7 @@ def test_a_stage_that_is_ended_leaves_nothing_that_passes_for_staged(tmp_path: P
     assert not out.exists()
     if number == signal.SIGKILL:
         assert len(list(tmp_path.iterdir())) == 1
-        from tokenring.nexmark.staging.staging_folder import remove_leftovers
+        from tokenring.engine.group import remove_leftovers
 
         remove_leftovers(tmp_path)
     assert list(tmp_path.iterdir()) == []

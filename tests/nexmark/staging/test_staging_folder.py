@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tokenring.engine.group import remove_leftovers
 from tokenring.nexmark.errors import StagingError
-from tokenring.nexmark.staging.staging_folder import remove_leftovers, staging_folder
+from tokenring.nexmark.staging.staging_folder import staging_folder
 
 BUILDER = """
 import sys, time
@@ -79,6 +80,13 @@ def test_a_killed_builders_leftover_is_removed_by_the_next_and_a_living_ones_is_
     finally:
         end(living, signal.SIGKILL)
     assert len(remove_leftovers(tmp_path)) == 1
+
+
+def test_a_builder_whom_no_pid_here_means_keeps_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with staging_folder(tmp_path / "events", False, 0) as building:
+        monkeypatch.setattr("tokenring.engine.group.scratch.process_start_ticks", lambda pid: 0)
+        assert remove_leftovers(tmp_path) == []
+        assert building.is_dir()
 
 
 def test_an_existing_folder_needs_force(tmp_path: Path) -> None:

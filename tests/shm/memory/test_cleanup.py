@@ -13,6 +13,7 @@ import pytest
 from tokenring.shm.memory.cleanup import leftovers, reclaim
 from tokenring.shm.memory.layout import Layout
 from tokenring.shm.memory.segment import Segment, process_start_ticks
+from tokenring.shm.queues import ParkingLot
 
 SHM = Path("/dev/shm")
 MAKE_AND_WAIT = """
@@ -49,6 +50,20 @@ def test_our_own_segment_stays() -> None:
     assert (SHM / segment.name.lstrip("/")).exists()
     segment.unlink()
     segment.close()
+
+
+def test_a_living_launcher_whom_no_pid_here_means_keeps_its_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One in a container that shares /dev/shm: its pid says nothing here, its lock does."""
+    segment = Segment.create(Layout(2, 64, 256))
+    lot = ParkingLot(2, keep_names=True)
+    assert segment.name is not None
+    names = {segment.name.lstrip("/"), *[f"sem.{name.lstrip('/')}" for name in lot.names]}
+    monkeypatch.setattr("tokenring.shm.memory.cleanup.process_start_ticks", lambda pid: 0)
+    assert not names & {*leftovers()}
+    segment.close()  # as its end closes it
+    assert names <= {*leftovers()}
+    lot.unlink()
+    segment.unlink()
 
 
 @pytest.mark.parametrize("prefix", ["", "sem."])

@@ -79,7 +79,7 @@ def replace_by(path: Path, write: Callable[[Path], object]) -> None:
 
     A symbolic link stays; what it points to is written.
     """
-    from tokenring.engine.group import owned_name, remove_leftovers
+    from tokenring.engine.group import owned_file, remove_leftovers
 
     try:
         if is_special(path):
@@ -90,12 +90,9 @@ def replace_by(path: Path, write: Callable[[Path], object]) -> None:
             return
         target = path.resolve()
         remove_leftovers(target.parent)
-        temporary = target.with_name(f".{owned_name('file')}")  # as long as it is, whatever the target's
-        try:
+        with owned_file(target) as temporary:
             write(temporary)
             os.replace(temporary, target)
-        finally:
-            temporary.unlink(missing_ok=True)
     except OSError as error:
         raise OptionError(f"{path}: cannot be written ({error.strerror or error})") from error
 
