@@ -7,6 +7,7 @@ import re
 _QUERIES = "tests/nexmark/queries/test_queries.py"
 _HARD = "(edges or elsewhere)"  # events that are generated notice less, and take longer
 _EMITTED = "tests/shm/memory/test_emitted_order.py"
+_CONTRACTS = "tests/operators/test_contracts.py"
 _MODELS = ("tests/engine/safety/test_safety.py", "tests/engine/running/test_coming_and_going.py")
 
 # The first pattern that a file's path begins with says which.
@@ -44,16 +45,17 @@ TESTS: dict[str, tuple[str, ...]] = {
     "engine/native/edges": ("tests/operators/rows/test_compiled_stages.py", "tests/engine/native"),
     "engine/running/probe_group": ("tests/engine/running/test_input_and_probe_groups.py",),
     "engine/": ("tests/engine",),
-    "operators/folds": ("tests/operators/aggregates", "tests/operators/folds"),
-    "operators/running": ("tests/operators/running", "tests/operators/aggregates"),
-    "operators/aggregates": ("tests/operators/aggregates", "tests/operators/paper/test_arrange.py"),
+    "operators/folds": (_CONTRACTS, "tests/operators/aggregates", "tests/operators/folds"),
+    "operators/running": (_CONTRACTS, "tests/operators/running", "tests/operators/aggregates"),
+    "operators/aggregates": (_CONTRACTS, "tests/operators/aggregates", "tests/operators/paper/test_arrange.py"),
+    "operators/sessions": (_CONTRACTS, "tests/operators/aggregates/test_sessions.py"),
     "operators/expressions/stages": ("tests/operators/rows/test_text_stages.py",
         "tests/operators/rows/test_compiled_stages.py"),
     "operators/expressions": (
         "tests/operators/expressions/test_expression_blocks.py", "tests/operators/expressions/test_text_blocks.py",
         "tests/operators/expressions/test_expressions.py",
     ),
-    "operators/joins": ("tests/operators/joins",),
+    "operators/joins": (_CONTRACTS, "tests/operators/joins"),
     "operators/graphs": ("tests/operators/graphs",),
     "operators/state/heap": ("tests/operators/aggregates/test_sessions.py", "tests/operators/joins"),
     "operators/paper/timing_wheel": ("tests/operators/paper/test_timing_wheel.py",),
