@@ -44,7 +44,7 @@ from tokenring.operators.aggregates.compiled_panes import (
 )
 from tokenring.operators.aggregates.moving_panes import MovingPanes, Sliding
 from tokenring.operators.aggregates.moving_windows import MovingWindows
-from tokenring.operators.aggregates.pane_state import PANE, too_late
+from tokenring.operators.aggregates.pane_state import BEFORE_ALL, PANE, too_late
 from tokenring.operators.folds import (
     ALL,
     Accumulators,
@@ -164,7 +164,7 @@ class CompiledPanes:
         self.words = words = np.zeros(OWN_WORDS + more_words, np.int64)
         words[BY], words[BY_COUNT], words[SOURCES] = address_of(self._by), len(self._by), address_of(self._sources)
         words[SCRATCH], words[LATENESS] = address_of(self._scratch), panes.lateness
-        words[CLOSED], words[RUN_END], words[PANE_END] = -1, -1, LEAST
+        words[CLOSED], words[RUN_END], words[PANE_END] = BEFORE_ALL, -1, LEAST
         words[TIME], words[STEP], words[OFFSET], words[WIDTH] = -1, panes.step, panes.offset, panes.width
         if partial:
             words[TIME], words[STEP] = plan.schema.position(PANE), 0
@@ -211,7 +211,7 @@ class CompiledPanes:
     def explain(self, error: int, operands: tuple[int, int, int]) -> Exception:
         """What went wrong."""
         if error == TOO_LATE:
-            return too_late(self._plan.operator, self._panes, operands[0], operands[1])
+            return too_late(self._plan, self._panes, operands[0], operands[1])
         return self.state.overflow(operands[0])
 
 

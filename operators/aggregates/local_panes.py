@@ -3,7 +3,7 @@
 import numpy as np
 
 from tokenring.engine import COLUMN, COMPLETE, WORDS, Batch, Schema, Time, int64, kernel, tuple_of
-from tokenring.operators.aggregates.pane_state import PaneState, ends_of, too_late
+from tokenring.operators.aggregates.pane_state import BEFORE_ALL, PaneState, ends_of, too_late
 from tokenring.operators.folds import ALL, BLOCK, Accumulators, Plan, bounds
 from tokenring.operators.mechanisms import Give, distinct
 from tokenring.operators.state import joined, wrapped
@@ -46,12 +46,12 @@ class LocalPanes:
     late = 0
 
     def __init__(self, plan: Plan, panes: Panes, schema: Schema) -> None:
-        self._panes, self._schema, self._name = panes, schema, plan.operator
+        self._panes, self._schema, self._plan = panes, schema, plan
         self._state = Accumulators(plan)
         self._rows = PaneState(plan, panes, self._state)
         self._time = plan.schema.position(panes.time) if panes.time else -1
         self._quick = not plan.by and self._state.quick and panes.clock is None
-        self._closed: Time = -1
+        self._closed = BEFORE_ALL
         self._starts, self._ends = np.empty(_RUNS + 1, np.int64), np.empty(_RUNS, np.int64)
         self._last = (-1, 0)  # the pane of the last run of all, and its slot
         self.takes = (self._take,)
@@ -65,7 +65,7 @@ class LocalPanes:
             self._rows.take(batch, ends)
             least += lateness
         if least <= self._closed:
-            raise too_late(self._name, self._panes, least, self._closed)
+            raise too_late(self._plan, self._panes, least, self._closed)
         return least
 
     def _take_runs(self, batch: Batch, times: np.ndarray) -> Time:

@@ -10,7 +10,7 @@ from tokenring.operators.folds import Plan
 from tokenring.operators.mechanisms import distinct
 from tokenring.operators.state import HeapedColumns, Keys
 from tokenring.operators.state.moving import Kept
-from tokenring.operators.time import Panes, fill_ends
+from tokenring.operators.time import Panes, fill_ends, too_early
 
 PANE = "#pane"
 """The column of panes' ends."""
@@ -119,10 +119,17 @@ def ends_of(batch: Batch, time: int, panes: Panes) -> tuple[np.ndarray, Time]:
     return ends, fill_ends(batch.columns[time], panes.step, panes.offset, 0, ends)
 
 
-def too_late(operator: str, panes: Panes, due: Time, closed: Time) -> TimeRegressionError:
+BEFORE_ALL: Time = 0
+"""What windows are closed by at first: one that ends then, lateness and all, is of rows before all times."""
+
+
+def too_late(plan: Plan, panes: Panes, due: Time, closed: Time) -> TimeRegressionError:
     """What a row raises whose window was sent already."""
+    if due <= BEFORE_ALL:
+        cure = ", allow lateness=... of as much as they lie before"
+        return too_early(plan.operator, plan.schema, "a row's window ends at", [panes.time], due - panes.lateness, cure)
     return TimeRegressionError(
-        f"operator {operator!r}: a row of the window that ended at {due - panes.lateness} came when its result was "
-        f"sent already: the frontier was at {closed}. Rows may lie before their message's time only while their window "
-        f"is open: send such rows at earlier times, allow lateness=..., or take them with late=True"
+        f"operator {plan.operator!r}: a row of the window that ended at {due - panes.lateness} came when its result "
+        f"was sent already: the frontier was at {closed}. Rows may lie before their message's time only while their "
+        f"window is open: send such rows at earlier times, allow lateness=..., or take them with late=True"
     )

@@ -8,7 +8,7 @@ from sortedcontainers import SortedSet
 
 from tokenring.engine import COMPLETE, Batch, Schema, Time
 from tokenring.operators.aggregates.moving_windows import MovingWindows
-from tokenring.operators.aggregates.pane_state import PANE, MovingState, PaneState, State, ends_of, too_late
+from tokenring.operators.aggregates.pane_state import BEFORE_ALL, PANE, MovingState, PaneState, State, ends_of, too_late
 from tokenring.operators.folds import Accumulators, Plan
 from tokenring.operators.folds.moving import KeptFolds
 from tokenring.operators.mechanisms import Give, distinct
@@ -52,7 +52,7 @@ class Windows:
         self._together = None if panes.is_tumbling else _put_together(plan, panes, self._rows, make(plan))
         self._time = plan.schema.position(PANE if partial else panes.time) if partial or panes.time else -1
         self._pending: SortedSet = SortedSet()  # ends of windows that have rows
-        self._closed: Time = -1
+        self._closed = BEFORE_ALL
         # By the end of a window that was sent already where some of its state was, which then moved: the slots of which
         # it was not. Rows may be pending at the very time at which state moves.
         self._unsent: dict[Time, np.ndarray] = {}
@@ -70,7 +70,7 @@ class Windows:
         panes = self._panes
         ends, least = self._ends(batch)
         if least + panes.lateness <= self._closed:
-            raise too_late(self._plan.operator, panes, least + panes.lateness, self._closed)
+            raise too_late(self._plan, panes, least + panes.lateness, self._closed)
         rows = self._rows
         for end in rows.take(batch, ends):
             self._pending.update(panes.window_ends(end))

@@ -93,7 +93,7 @@ def declare_versioned(
 
 def _times(operator: str, column: str | None, batch: Batch, time: Time) -> np.ndarray:
     """The rows' own times, int64 (rows,), none before the message's."""
-    return np.full(batch.rows, time, np.int64) if column is None else in_time(operator, batch.words(column), time)
+    return np.full(batch.rows, time, np.int64) if column is None else in_time(operator, batch, column, time)
 
 
 def answered(columns: JoinedColumns, rows: Stream, outer: bool) -> Updates | None:

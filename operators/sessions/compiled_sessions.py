@@ -197,7 +197,7 @@ class _Sessions:
     def __init__(
         self, plan: Plan, by: tuple[str, ...], window: Session, lateness: int, moves: Sequence[Table]
     ) -> None:
-        self._plan = plan
+        self._plan, self._window = plan, window
         self._keys = Keys(plan.schema, by)
         self._state = Accumulators(plan)
         self._folds = FoldTables(plan, self._state)
@@ -210,7 +210,7 @@ class _Sessions:
         words[_BY], words[_BY_COUNT], words[_SOURCES] = address_of(self._by), len(by), address_of(self._sources)
         words[_SENT], words[_SCRATCH], words[_META] = len(plan.by), address_of(self._scratch), address_of(self._meta)
         words[_TIME], words[_GAP] = plan.schema.position(window.time), whole(window.gap)
-        words[_LATENESS], words[_CLOSED] = lateness, -1
+        words[_LATENESS] = lateness
         words[_WITH_START], words[_WITH_END] = named(window)
         self._link()
 
@@ -271,7 +271,8 @@ class _Sessions:
     def explain(self, error: int, operands: tuple[int, int, int]) -> Exception:
         """What went wrong."""
         if error == _TOO_LATE:
-            return too_late(self._plan.operator, operands[0], operands[1])
+            lateness = int(self.words[_LATENESS])
+            return too_late(self._plan, self._window.time, lateness, operands[0], operands[1])
         return self._state.overflow(operands[0])
 
 

@@ -24,13 +24,16 @@ from tokenring.operators.sessions.session_kernels import (
     resolve,
 )
 from tokenring.operators.state import FREE, LIMIT, Keys, grown, joined, wrapped
-from tokenring.operators.time import Session, bounds_of, named, whole
+from tokenring.operators.time import Session, bounds_of, named, too_early, whole
 
 
-def too_late(operator: str, time: Time, closed: Time) -> TimeRegressionError:
+def too_late(plan: Plan, column: str, lateness: int, time: Time, closed: Time) -> TimeRegressionError:
     """What a row raises whose session may have been sent already."""
+    if time + lateness < 0:
+        cure = ", allow lateness=... of as much as they lie before"
+        return too_early(plan.operator, plan.schema, "a row is of", [column], time, cure)
     return TimeRegressionError(
-        f"operator {operator!r}: a row at {time} came when sessions that it may be part of were sent already: the "
+        f"operator {plan.operator!r}: a row at {time} came when sessions that it may be part of were sent already: the "
         f"frontier was at {closed}. Rows must not lie before their message's time: send such rows at earlier times, "
         f"allow lateness=..., or take them with late=True"
     )
@@ -52,7 +55,7 @@ class Sessions:
         moves: Sequence[Table],
     ) -> None:
         """moves: the tables of `session_tables`."""
-        self._plan, self._schema = plan, schema
+        self._plan, self._schema, self._window = plan, schema, window
         self._gap, self._lateness, self._named = whole(window.gap), lateness, named(window)
         self._time = plan.schema.position(window.time)
         self._keys = Keys(plan.schema, by)
@@ -63,7 +66,7 @@ class Sessions:
         self._heads = np.zeros(64, np.int64)
         self._meta = np.zeros(META_WORDS, np.int64)
         self._counts = self._meta.data
-        self.closed: Time = -1
+        self.closed: Time = 0
         self.takes = (self._take,)
         offer(MovingSessions(moves, by, self, KeptFolds(plan, self._state), self._gap, lateness))
 
@@ -71,7 +74,7 @@ class Sessions:
         times, counts, rows = batch.columns[self._time], self._counts, batch.rows
         first = int(times.min())
         if first + self._lateness < self.closed:
-            raise too_late(self._plan.operator, first, self.closed)
+            raise too_late(self._plan, self._window.time, self._lateness, first, self.closed)
         slots = self._keys.slots(batch)
         if len(self._heads) < self._keys.limit:
             self._heads = grown(self._heads, self._keys.limit)

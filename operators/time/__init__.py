@@ -7,7 +7,7 @@ with later(__name__):
     from tokenring.operators.time.late import fill_ends, split_late
     from tokenring.operators.time.notificator import Notificator, Stash
     from tokenring.operators.time.orders import check_order, order_words, ranked
-    from tokenring.operators.time.own_times import require_own_time
+    from tokenring.operators.time.own_times import before_times, require_own_time, too_early
     from tokenring.operators.time.timing import (
         NOTHING,
         TIME_KINDS,
@@ -48,6 +48,7 @@ __all__ = [
     "Timing",
     "Tumbling",
     "Window",
+    "before_times",
     "behind_window",
     "block_minima",
     "bounds_of",
@@ -66,5 +67,6 @@ __all__ = [
     "require_root",
     "require_total_order",
     "split_late",
+    "too_early",
     "whole",
 ]

@@ -1,6 +1,10 @@
 """Columns of rows' own times, which windows and joins go by."""
 
-from tokenring.engine import Schema, SchemaError
+from collections.abc import Sequence
+
+import numpy as np
+
+from tokenring.engine import Schema, SchemaError, Time, TimeRegressionError
 
 _TIMES = ("int64", "timestamp")
 
@@ -12,3 +16,19 @@ def require_own_time(what: str, schema: Schema, column: str) -> None:
         may_be_one = kind.name in _TIMES
         cure = f"; say with_columns({column}=col({column!r}).fill_null(...)) before" if may_be_one else ""
         raise SchemaError(f"{what} is {kind}; it must be int64 or timestamp, without nulls{cure}")
+
+
+def before_times(what: str, is_instant: bool, time: Time, cure: str = "") -> str:
+    """What is said of a row that lies before all times: what: whose time it is. cure: another one."""
+    shown, first = (np.datetime64(time, "ns"), "1970") if is_instant else (time, "0")
+    return f"{what} {shown}, and times begin with {first}: leave such rows out{cure}, or move their times"
+
+
+def too_early(
+    operator: str, schema: Schema, what: str, columns: Sequence[str], time: Time, cure: str = ""
+) -> TimeRegressionError:
+    """The same of a row in an operator. columns: where its time may stand; what: "a row is of", say."""
+    column = columns[0]
+    is_instant = column in schema.positions and schema.kind(column).name == "timestamp"
+    where = " or ".join(dict.fromkeys(map(repr, columns)))
+    return TimeRegressionError(before_times(f"operator {operator!r}: column {where}: {what}", is_instant, time, cure))

@@ -19,6 +19,7 @@ from tokenring.engine import (
     UsageError,
 )
 from tokenring.operators.durations import Span, duration_of, span_of
+from tokenring.operators.time.own_times import before_times
 
 NOTHING = MAX_TIME
 """The floor behind a source's last rows."""
@@ -145,11 +146,14 @@ class Clock:
         where = f"source {timing.name!r}: {place(row)}, column {timing.column!r}"
         if batch.nulls(timing.column)[row]:
             raise SchemaError(f"{where}: the time is null; leave such rows out, or fill them")
-        if not 0 <= time <= MAX_TIME:
+        is_instant = batch.schema.kind(timing.column).name == "timestamp"
+        if time < 0:
+            raise SchemaError(before_times(f"{where}: the time is", is_instant, time))
+        if time > MAX_TIME:
             raise SchemaError(f"{where}: the time is {time}; times go from 0 to {MAX_TIME}")
         more: Any = promise - time + (timing.disorder or 0)
         told: tuple[Any, Any] = (time, promise)
-        if batch.schema.kind(timing.column).name == "timestamp":
+        if is_instant:
             more, told = repr(duration_of(more)), (np.datetime64(time, "ns"), np.datetime64(promise, "ns"))
         cure = f"sort the rows, give disorder={more} or more, or take such rows with late=True"
         raise SchemaError(f"{where}: the time is {told[0]}, although nothing before {told[1]} was to come; {cure}")

@@ -63,8 +63,9 @@ from tokenring.operators.joins.kept import (
     MovingSides,
     Side,
     UniqueSide,
+    refused,
 )
-from tokenring.operators.mechanisms import drop_first, late_rows
+from tokenring.operators.mechanisms import drop_first
 from tokenring.operators.migrate import offer
 from tokenring.operators.state import grown
 
@@ -127,6 +128,7 @@ class _State:
         has_due: bool,
     ) -> None:
         self._columns, how = columns, columns.how
+        self._extents, self._arriving = extents, arriving[LEFT]
         bounded = extents is not None
         kept = columns.kept_beside(LEFT), columns.kept_beside(RIGHT)
         self.sides = self._side(LEFT, kept[LEFT], extents, unique), self._side(RIGHT, kept[RIGHT], extents, unique)
@@ -191,7 +193,9 @@ class _State:
     def explain(self, error: int, operands: tuple[int, int, int]) -> Exception:
         """What went wrong."""
         if error == TOO_LATE:
-            return late_rows(self._columns.operator, operands[0], operands[1])
+            assert self._extents is not None, "other rows are never late"
+            times = [self._extents.left.time, self._extents.right.time]
+            return refused(self._columns.operator, self._arriving, times, operands[0], operands[1])
         side, slot, _ = operands
         found = self._keys.keys.batch(np.array([slot]))
         values = [found[name].tolist()[0] for name in found.schema.names]

@@ -42,8 +42,17 @@ from tokenring.operators.joins.compiled.waiting import (
     times_of,
     wait_for,
 )
-from tokenring.operators.joins.kept import LEFT, RIGHT, JoinedColumns, MovingVersions, Side, add_versions, find_versions
-from tokenring.operators.mechanisms import drop_first, late_rows
+from tokenring.operators.joins.kept import (
+    LEFT,
+    RIGHT,
+    JoinedColumns,
+    MovingVersions,
+    Side,
+    add_versions,
+    find_versions,
+    refused,
+)
+from tokenring.operators.mechanisms import drop_first
 from tokenring.operators.migrate import offer
 from tokenring.operators.state import grown
 
@@ -245,8 +254,9 @@ def compiled_versioned(
     """What `declare_versioned` makes of the same arguments, of words, on one worker. has_due: whether there is an input
     for what becomes due as state moves."""
     state = _State(columns, arriving, times, outer, has_due)
+    named = [column for column in times if column is not None]
     return Compiled(
         versioned, state.words, (state,), state.grow,
-        lambda _, operands: late_rows(columns.operator, operands[0], operands[1]),
+        lambda _, operands: refused(columns.operator, arriving[LEFT], named, operands[0], operands[1]),
         lambda: {"left": len(state.waiting.side), "right": len(state.versions)},
     )  # fmt: skip

@@ -15,7 +15,7 @@ results         rows of both sides, side by side
 from tokenring.faces import later
 
 with later(__name__):
-    from tokenring.operators.joins.kept.extents import FAR, Extent, Extents, Reach, in_time
+    from tokenring.operators.joins.kept.extents import FAR, Extent, Extents, Reach, in_time, refused
     from tokenring.operators.joins.kept.joined_columns import (
         HOWS,
         LEFT,
@@ -131,6 +131,7 @@ __all__ = [
     "find_versions",
     "has_matched",
     "in_time",
+    "refused",
     "join_tables",
     "joined_on",
     "known",

@@ -1,11 +1,13 @@
 """How rows of joins match in time: the extent of each, from its own time, and when nothing can match it any more."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from tokenring.engine import MAX_TIME, Batch, Time
+from tokenring.engine import MAX_TIME, Batch, Schema, Time, TimeRegressionError
 from tokenring.operators.mechanisms import late_rows
+from tokenring.operators.time import too_early
 
 Extent = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Of rows, int64 (rows,) each: (starts, ends), which match where they meet, and the frontier of the other side at which
@@ -35,7 +37,7 @@ class Reach:
 
     def of(self, operator: str, batch: Batch, time: Time) -> Extent:
         """The extents of a message's rows; TimeRegressionError for late ones."""
-        times = in_time(operator, batch.words(self.time), time, self.first)
+        times = in_time(operator, batch, self.time, time, self.first)
         ends = times + self.end if self.until is None else batch.words(self.until)
         dues = np.clip(np.minimum(ends, FAR) + self.due, time, MAX_TIME)
         if self.together:  # that is cheaper, and they came together
@@ -53,9 +55,18 @@ class Extents:
     exact: bool
 
 
-def in_time(operator: str, times: np.ndarray, time: Time, first: int = 0) -> np.ndarray:
+def in_time(operator: str, batch: Batch, column: str, time: Time, first: int = 0) -> np.ndarray:
     """The rows' own times, none of which may be before their message's plus `first`: TimeRegressionError."""
+    times: np.ndarray = batch.words(column)
     least = int(times.min())
     if least < time + first:
-        raise late_rows(operator, time, least)
+        raise refused(operator, batch.schema, [column], time, least)
     return times
+
+
+def refused(operator: str, schema: Schema, columns: Sequence[str], time: Time, due: Time) -> TimeRegressionError:
+    """What rows of a message raise that were due before it. columns: where their times may stand, the first in
+    `schema`."""
+    if time > 0 and due >= 0:
+        return late_rows(operator, time, due)
+    return too_early(operator, schema, "a row is of", columns, due)

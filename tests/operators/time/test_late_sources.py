@@ -101,7 +101,7 @@ def test_a_time_that_is_none_is_no_late_row(tmp_path: Path) -> None:
     def source(scope: Scope) -> tuple[Stream, Stream]:
         return from_generator(scope, Schema("at"), lambda worker, peers: iter([{"at": [5, -1]}]), time="at", late=True)
 
-    with pytest.raises(OperatorError, match="the time is -1; times go from 0"):
+    with pytest.raises(OperatorError, match="the time is -1, and times begin with 0"):
         both(source)
     with simulated(1) as group, pytest.raises(UsageError, match="late= is for rows that have times of their own"):
         build(group, lambda worker, scope: read_csv(scope, tmp_path, ROW, late=True))

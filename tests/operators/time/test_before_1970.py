@@ -1,0 +1,94 @@
+"""Rows whose own times lie before 1970, where times begin: refused by column and instant, or right; nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import tokenring as tr
+from tests.operators.helpers import bench
+from tokenring.engine import OperatorError, Schema, Stream
+from tokenring.operators import (
+    CountDistinct,
+    Session,
+    Sliding,
+    Tumbling,
+    aggregate,
+    count,
+    interval_join,
+    join,
+    temporal_join,
+    top,
+)
+
+SECOND = 1_000_000_000
+OPERATORS: dict[str, Callable[[Stream], Any]] = {
+    "tumbling": lambda s: count(s, "k", window=Tumbling("at", "10s")),
+    "tumbling of all": lambda s: count(s, window=Tumbling("at", "10s")),
+    "tumbling of sets": lambda s: aggregate(s, "k", window=Tumbling("at", "10s"), n=CountDistinct("at")),
+    "tumbling in a zone": lambda s: count(s, "k", window=Tumbling("at", "1h", zone="UTC")),
+    "sliding": lambda s: count(s, "k", window=Sliding("at", "10s", "5s")),
+    "session": lambda s: count(s, "k", window=Session("at", "10s")),
+    "session of sets": lambda s: aggregate(s, "k", window=Session("at", "10s"), n=CountDistinct("at")),
+    "top": lambda s: top(s, "k", order="at", k=1, window=Tumbling("at", "10s")),
+    "join": lambda s: join(s, s, on="k", columns="left.at", window=Tumbling("at", "10s")),
+    "interval_join": lambda s: interval_join(
+        s, s, on="k", left_time="at", right_time="at", upper="2s", columns="left.at"
+    ),
+    "temporal_join": lambda s: temporal_join(s, s, on="k", time="at", version_time="at", columns="left.at"),
+}
+SCHEMAS = [Schema(k="int64", at="timestamp"), Schema(k="string", at="timestamp")]
+
+
+@pytest.mark.parametrize("schema", SCHEMAS, ids=["numbers", "texts"])
+@pytest.mark.parametrize("ats", [[-25], [-1], [3, -1], [3, -25, 12]], ids=str)
+@pytest.mark.parametrize("name", OPERATORS)
+def test_they_are_refused_by_column_and_instant(name: str, ats: list[int], schema: Schema) -> None:
+    keys = [1] * len(ats) if schema is SCHEMAS[0] else ["a"] * len(ats)
+    with bench([schema], OPERATORS[name]) as made:
+        made.send({"k": keys, "at": [at * SECOND for at in ats]})
+        said = r"'(at|window_end)'.* (1969-12-31T2|1970-01-01T00:00:00)\S*, and times begin with 1970: leave such"
+        with pytest.raises(OperatorError, match=said):
+            made.close()
+        assert made.rows == []
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_source_that_goes_by_them_says_which_row_it_is(late: bool, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("at\n1970-01-01 00:00:01\n1969-12-31 23:59:59\n")
+
+    def pipeline(scope: tr.Scope) -> Any:
+        made: Any = scope.read_csv(tmp_path / "a.csv", tr.Schema(at="timestamp"), time="at", disorder="1h", late=late)
+        return (made[0] if late else made).collect()
+
+    said = r"a.csv.* line 3.*'at': the time is 1969-12-31T23:59:59\S*, and times begin with 1970: leave such rows out"
+    with pytest.raises(OperatorError, match=said):
+        tr.run(pipeline, workers=1)
+    with pytest.raises(OperatorError, match=r"row 1, column 'n': the time is -7, and times begin with 0: leave such"):
+        tr.run(lambda scope: scope.read_arrow(pa.table({"n": [3, -7]}), time="n").collect(), workers=1)
+
+
+@pytest.mark.parametrize("window", [Tumbling("at", "10s"), Sliding("at", "10s", "5s"), Session("at", "10s")], ids=str)
+def test_with_as_much_lateness_their_windows_are_right(window: Any) -> None:
+    ats = [-25, -12, -1, 3, 12, -11]
+
+    def declare(stream: Stream) -> Any:
+        return aggregate(stream, "k", window=window, lateness="1min", n=tr.Count())
+
+    with bench([SCHEMAS[0]], declare) as made:
+        for at in ats:
+            made.send({"k": [1], "at": [at * SECOND]})
+            made.settle()
+        made.close()
+        found = sorted((start // SECOND, end // SECOND, n) for _, _, start, end, _, n in made.rows)
+    if isinstance(window, Session):
+        assert found == [(-25, -15, 1), (-12, -1, 2), (-1, 22, 3)]
+        return
+    every = 5 if isinstance(window, Sliding) else 10
+    spans = [(start, start + 10) for start in range(-40, 20, every)]
+    expected = [(start, end, sum(start <= at < end for at in ats)) for start, end in spans]
+    assert found == [row for row in expected if row[2]]
