@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tokenring.engine import GraphError, Loop, Notify, Schema, SchemaError, Stream, UsageError
+from tokenring.engine import GraphError, Loop, Notify, Pipeline, Schema, SchemaError, Stream, UsageError
 from tokenring.operators.collections.arranged import Arranged
 from tokenring.operators.collections.arranging import build_arranging, spread_by_key
 from tokenring.operators.collections.functions import Function
@@ -43,6 +43,8 @@ from tokenring.operators.rows import select
 _ALL = "@all"
 """A key that all rows share."""
 _TIMES_THERE = "@there"
+_WHEN = "@when"
+"""The time of an update, before its row."""
 
 
 class Collection(Rows):
@@ -83,9 +85,11 @@ class Collection(Rows):
         return self.schema.select([*keys, *[column for column in self.schema.names if column not in keys]])
 
     def _arranged(
-        self, keys: tuple[str, ...], name: str, summed: np.ndarray | None = None, folder: str | None = None
-    ) -> Arranged:
-        """The rows by key; or, with `summed` (see `to_parts`), parts of totals in their place."""
+        self, keys: tuple[str, ...], name: str, summed: np.ndarray | None = None, folder: str | None = None,
+        spread: tuple[str, ...] | None = None,
+    ) -> Arranged:  # fmt: skip
+        """The rows by key; or, with `summed` (see `to_parts`), parts of totals in their place. spread: the columns that
+        say on which worker; those of the key, if none is given, and where there are none, each where it came."""
         data = self._by(keys)
         arriving, made, prepare = schema_of_updates(data, self.depth), data, None
         if summed is not None:
@@ -93,7 +97,10 @@ class Collection(Rows):
             prepare = Parts(len(keys), len(data), summed, kinds_table(data.kinds))
         trace = Trace(len(keys), len(made), self.depth, folder)
         builder = self.stream.operator(name, Notify.IF_TOKEN)
-        spread_by_key(builder, self.stream, keys, arriving)
+        if spread == ():
+            builder.input(self.stream, Pipeline())
+        else:
+            spread_by_key(builder, self.stream, spread or keys, arriving)
         schema = schema_of_words(made, self.depth)
         sealed = builder.output(schema)
         build_arranging(builder, trace, Entering(name, arriving), schema, prepare)
@@ -273,12 +280,23 @@ class Collection(Rows):
     # Out
 
     def changes(self, time: str = "time", times: str = "times") -> Stream:
-        """The updates as rows, with their time and multiplicity in these columns."""
+        """The updates as rows, with their time and multiplicity in these columns: of each row and time one, all that
+        came added up, once the time is finished; on each worker in order of times, all of a row on the same one.
+        Nothing of them is kept.
+
+        GraphError in a loop; SchemaError for a column of one of these names.
+        """
         if self.depth > 1:
             raise GraphError("changes are told outside of loops: leave() the loop first")
-        named = {TIMES[0]: time, TIMES_ADDED: times}
-        told = {named.get(each, each): col(each) for each in self.stream.schema.names}
-        return self.rejected.is_handed_out(select(self.stream, **told))
+        for column, said in ((time, "time"), (times, "times")):
+            if column in self.schema.positions:
+                raise SchemaError(f"changes: there is a column {column!r} already; say {said}= and another name")
+        timed = self.select(**{_WHEN: col(TIMES[0])} | {each: col(each) for each in self.schema.names})
+        names = self.schema.names
+        told = timed._arranged(timed.schema.names, "changes", spread=() if self.is_net else names).collection()
+        named = {each: col(each) for each in names}
+        net = select(told.stream, **named, **{time: col(_WHEN), times: col(TIMES_ADDED)})
+        return self.rejected.is_handed_out(net)
 
     def to_upserts(
         self, key: str | Sequence[str], time: str = "time", deleted: str = "deleted", name: str = "to_upserts"

@@ -1,0 +1,104 @@
+"""What a collection's changes say: of each row and time one, in order of times."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tokenring as tr
+from tests.operators.collections.harness import TIMES, UPDATE, at, made_up, run_several
+
+
+def test_what_comes_and_goes_at_one_time_is_no_change() -> None:
+    def program(worker: tr.Worker) -> list[Any]:
+        with worker.dataflow() as scope:
+            handle, rows = scope.new_collection(tr.Schema("k v"))
+            even = rows.filter(tr.col("k") % 2 == 0)
+            told = rows.concat(rows.negate(), even, even).changes().collect()
+        for at in range(3):
+            handle.insert({"k": [2, 3], "v": [at, at]})
+            handle.remove({"k": [2], "v": [at]})
+        handle.insert({"k": [4], "v": [0]}, time=2)
+        handle.insert({"k": [4, 4], "v": [9, 9]}, time=1)
+        worker.run()
+        return list(zip(*[column.tolist() for column in told.columns().values()], strict=True))
+
+    assert tr.execute(program, workers=1) == [[(4, 9, 1, 4), (4, 0, 2, 2)]]
+
+
+@pytest.mark.parametrize("kind", ["int64", "string?"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_changes_are_net_and_in_order_of_times(workers: int, kind: str) -> None:
+    updates = made_up(3, 400)
+    if kind == "string?":
+        given: list[Any] = [(None if k == 0 else f"key {k}", *rest) for k, *rest in updates]
+    else:
+        given = updates
+    schema = tr.Schema.of(UPDATE.spec() | {"k": kind})
+    found = run_several(
+        [given, given[:100]],
+        lambda rows, more: {
+            "rows": rows.concat(more),
+            "pairs": rows.join(more.rename(v="w"), "k"),
+            "total": rows.concat(more).aggregate("k", n=tr.Count()),
+            "least": rows.concat(more).aggregate("k", low=tr.Min("v")),
+            "distinct": rows.distinct().filter(tr.col("v") > 0),
+        },
+        workers,
+        5,
+        schema=schema,
+    )
+    for name, changes in found.items():
+        said = Counter([row[:-1] for row in changes])
+        assert set(said.values()) == {1}, name
+        assert all(row[-1] for row in changes), name
+    for time in range(TIMES):
+        expected = at(given, time) + at(given[:100], time)
+        assert at(found["rows"], time) == expected
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_times_rise_on_each_worker(workers: int) -> None:
+    random = np.random.default_rng(2)
+
+    def program(worker: tr.Worker) -> list[tuple[list[int], set[Any]]]:
+        with worker.dataflow() as scope:
+            handle, rows = scope.new_collection(tr.Schema("k v"))
+            told = [
+                made.changes().collect()
+                for made in (rows, rows.distinct(), rows.aggregate("k", low=tr.Min("v")), rows.top("k", "v", 2))
+            ]
+        for step in range(4):
+            at = random.integers(5 * step, 20, 30_000)
+            handle.insert({"k": random.integers(0, 10_000, 30_000), "v": random.integers(0, 9, 30_000)}, time=at)
+            handle.advance_to(5 * step + 5)
+            worker.step()
+        worker.run()
+        return [
+            (times.tolist(), set(zip(*[column.tolist() for column in columns], strict=True)))
+            for *columns, times, _ in [each.columns().values() for each in told]
+        ]
+
+    parts = tr.execute(program, workers=workers)
+    for part in parts:
+        for times, _ in part:
+            assert times == sorted(times) and len(set(times)) == 20
+    for name in range(len(parts[0])):
+        assert not set.intersection(*[part[name][1] for part in parts]) or workers == 1, "a row has one worker"
+
+
+def test_a_column_of_that_name_is_there_already() -> None:
+    def program(worker: tr.Worker) -> list[str]:
+        with worker.dataflow() as scope:
+            handle, rows = scope.new_collection(tr.Schema("k time"))
+            with pytest.raises(tr.SchemaError, match="there is a column 'time' already; say time="):
+                rows.changes()
+            told = rows.changes(time="at").collect()
+        handle.close()
+        worker.run()
+        return list(told.columns())
+
+    assert tr.execute(program, workers=1) == [["k", "time", "at", "times"]]
