@@ -45,8 +45,7 @@ class Request:
         """Wait until it is fulfilled. Raises WorkerError if the group ends, or the time."""
         deadline = time.monotonic() + timeout_s
         while not condition():
-            self._meanwhile()
-            if not process_start_ticks(self.group.launcher):
+            if not self.lasts:
                 raise WorkerError(f"the group of process {self.group.launcher} has ended")
             if time.monotonic() > deadline:
                 raise WorkerError(
@@ -54,7 +53,18 @@ class Request:
                     f"{self.group.launcher} answered within {timeout_s:g} s: the others take no steps, or wait for "
                     f"their peers; try again, or with a longer --timeout"
                 )
-            time.sleep(_PAUSE_S)
+            self.pause()
+
+    def pause(self) -> None:
+        """Wait for a moment."""
+        self._meanwhile()
+        time.sleep(_PAUSE_S)
+
+    @property
+    def lasts(self) -> bool:
+        """Whether the group is still there."""
+        group = self.group
+        return process_start_ticks(group.launcher) != 0 and any([process_start_ticks(each) for each in group.workers])
 
     @property
     def said(self) -> list[dict[str, Any]]:

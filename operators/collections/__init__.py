@@ -16,14 +16,29 @@ with later(__name__):
     )
     from tokenring.operators.collections.imported import import_arrangement
     from tokenring.operators.collections.inputs import CollectionInput, UpsertInput, collection, new_collection
-    from tokenring.operators.collections.sharing import Answer, Listing, Query, Shared, View, Views, query, views_of
+    from tokenring.operators.collections.sharing import (
+        Answer,
+        Following,
+        Listing,
+        Query,
+        Shared,
+        Subscription,
+        View,
+        Views,
+        query,
+        subscribe,
+        views_of,
+    )
 
 __all__ = [
     "Answer",
+    "Following",
     "Listing",
     "Query",
     "Shared",
+    "Subscription",
     "query",
+    "subscribe",
     "views_of",
     "Arranged",
     "Collection",

@@ -11,7 +11,7 @@ import numpy as np
 from tokenring.engine import Batch, ConfigError, InputPort, OperatorContext, Schema, TokenRef
 from tokenring.engine.times import COMPLETE, NestedTime
 from tokenring.operators.collections.updates import ALL, READ_SINCE, TAKEN, Sealed, Spine, is_merged, least_of, merge_at
-from tokenring.operators.collections.words import heaps_of
+from tokenring.operators.collections.words import heaps_of, table_of
 
 _LAG_BATCHES, _LAG_ROWS = 16, 1 << 10
 
@@ -151,14 +151,6 @@ def folder_of_batches(name: str, folder: str | os.PathLike[str]) -> str:
             f"operator {name!r}: batches cannot lie in {os.fspath(folder)!r}: {error.strerror}; name a folder that is "
             f"there, on a disk, and may be written to"
         ) from None
-
-
-def table_of(batch: Batch) -> np.ndarray:
-    """A batch's columns as an int64 table (columns, rows)."""
-    table = np.empty((len(batch.columns), batch.rows), np.int64)
-    for column, words in zip(table, batch.columns, strict=True):
-        column[:] = words if words.dtype == np.int64 else words.view(np.int64)
-    return table
 
 
 def batch_of(schema: Schema, table: np.ndarray) -> Batch:

@@ -1,6 +1,6 @@
 """Groups that run while their launcher asks them: views are read, dataflows installed."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +31,18 @@ class RunningGroup(engine.RunningGroup):
         Raises UsageError if there is no such view or key, ReadTimeError for a time that cannot be read, WorkerError if
         a worker takes no step in time.
         """
-        asked = None if key is ... else key if isinstance(key, tuple | list) else (key,)
-        return collections.query(self.asked(timeout_s), view, time, asked, timeout_s, self.poll)
+        return collections.query(self.asked(timeout_s), view, time, _key_of(key), timeout_s, self.poll)
+
+    def subscribe(
+        self, view: str, from_time: int | None = None, key: Any = ..., timeout_s: float = ANSWER_S
+    ) -> "Generator[Answer, None, None]":
+        """An arrangement's rows on all workers as of a time, as `query` reads them; then, for each time that has
+        finished on all workers and at which rows changed, in order of times, how they changed: `times` says how much
+        more often each is there. It ends when nothing changes any more; whoever wants no more closes it.
+
+        Raises what `query` does.
+        """
+        return collections.subscribe(self.asked(timeout_s), view, from_time, _key_of(key), timeout_s, self.poll)
 
     def end_worker(self, worker: int, plan: str = "", timeout_s: float = ANSWER_S) -> None:
         """Let all bins of the last worker go to the others, by a plan (`scope.placement.move`), and then end it. Its
@@ -43,6 +53,11 @@ class RunningGroup(engine.RunningGroup):
         """
         leaving.end_worker(self.asked(timeout_s), worker, plan, timeout_s, meanwhile=self.poll)
         self.look_again()
+
+
+def _key_of(key: Any) -> Any:
+    """A key as it is asked for: a value for each column, None for all rows."""
+    return None if key is ... else key if isinstance(key, tuple | list) else (key,)
 
 
 @contextmanager

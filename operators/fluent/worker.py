@@ -29,6 +29,7 @@ class Worker(engine.Worker):
     answering: ClassVar[dict[str, Any]] = {  # what answers is imported when somebody asks
         "views": lambda *asked: collections.Listing(*asked),
         "query": lambda *asked: collections.Query(*asked),
+        "follow": lambda *asked: collections.Following(*asked),
         "migrate": lambda *asked: migrate.Migrating(*asked),
         "end": lambda *asked: leaving.Leaving(*asked),
     }

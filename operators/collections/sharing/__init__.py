@@ -3,24 +3,29 @@
 from tokenring.faces import later
 
 with later(__name__):
-    from tokenring.operators.collections.sharing.answering import Listing, Query
-    from tokenring.operators.collections.sharing.asking import Answer, Shared, query, views_of
+    from tokenring.operators.collections.sharing.answering import Following, Listing, Query
+    from tokenring.operators.collections.sharing.asking import Shared, query, subscribe, views_of
     from tokenring.operators.collections.sharing.exporting import exporting
+    from tokenring.operators.collections.sharing.reading import Answer
     from tokenring.operators.collections.sharing.rejected import Rejected, complaint
+    from tokenring.operators.collections.sharing.subscription import Subscription
     from tokenring.operators.collections.sharing.view import Kept, Trace, View, Views
 
 __all__ = [
     "Answer",
+    "Following",
     "Kept",
     "Listing",
     "Query",
     "Rejected",
     "Shared",
+    "Subscription",
     "Trace",
     "View",
     "Views",
     "complaint",
     "exporting",
     "query",
+    "subscribe",
     "views_of",
 ]

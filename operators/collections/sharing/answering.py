@@ -1,19 +1,24 @@
-"""A worker's side of `tokenring views` and `tokenring query`."""
+"""A worker's side of `tokenring views` and `tokenring query`, once and with `--follow`."""
 
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic_ns
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from tokenring.engine import COMPLETE, SchemaError, TokenRingError, Worker
 from tokenring.engine.ask import tell_asker
 from tokenring.engine.install import Installed
+from tokenring.operators.collections.sharing.subscription import Subscription
 from tokenring.operators.collections.sharing.view import View, Views
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 _LOOK_AGAIN_NS = 1_000_000
+_TELL_EVERY_NS = 20_000_000
 _LONG_NS = 3_000_000_000  # that a new dataflow gets to finish its first time
 TIME = "time.json"
 """What the asker writes once he knows a time that all workers can read."""
@@ -35,16 +40,22 @@ class Listing:
         """Nothing is held."""
 
 
-class Query:
-    """Says which times can be read here, keeps them readable until the asker has chosen one, and reads it."""
+class _Choosing:
+    """Says which times can be read here, and keeps them readable until the asker has chosen one."""
 
-    def __init__(self, worker: Worker, folder: Path, question: Mapping[str, Any]) -> None:
-        view = worker.kept(Views)[question["view"]]
-        self._worker, self._folder, self._views, self._view = worker, folder, worker.kept(Views), view
-        self._key = ... if question["key"] is None else _key_of(view, question["key"])
+    def __init__(self, worker: Worker, folder: Path, views: Views, view: View) -> None:
+        self._worker, self._folder, self._views, self._view = worker, folder, views, view
         self._kept = view.keep_since(view.since)
         self._first_ns = monotonic_ns()
-        self._has_told = self._is_done = False
+        self._has_told = False
+
+    def chosen(self) -> int | None:
+        """The time, once it is known, and finished here too. OSError if it is not known yet, or the asker is gone."""
+        if not self._has_told:
+            self._tell()
+            return None
+        time: int = orjson.loads((self._folder / TIME).read_bytes())
+        return time if time < self._view.upper else None
 
     def _tell(self) -> None:
         """Which times can be read: once there is one, or if there is none for long."""
@@ -55,38 +66,132 @@ class Query:
             since = _right_from(self._views, view)
             tell_asker(self._worker, self._folder, since=since, upper=upper, latest=latest)
 
+    def release(self) -> None:
+        """The past may go."""
+        self._kept.release()
+
+
+class Query:
+    """Reads a view as of the time that the asker has chosen."""
+
+    def __init__(self, worker: Worker, folder: Path, question: Mapping[str, Any]) -> None:
+        views, self._view, self._key = _asked(worker, question)
+        self._target = folder / f"{worker.index}.arrow"
+        self._choosing = _Choosing(worker, folder, views, self._view)
+        self._is_done = False
+
     def look(self) -> int:
-        """Read once the time is known, and finished here too."""
+        """Read once the time is known."""
         if self._is_done:
             return 0
-        with suppress(OSError):  # the time is not known yet, or the asker is gone
-            if not self._has_told:
-                self._tell()
-                return _LOOK_AGAIN_NS
-            time = orjson.loads((self._folder / TIME).read_bytes())
-            if time < self._view.upper:
+        with suppress(OSError):
+            time = self._choosing.chosen()
+            if time is not None:
                 self._is_done = True
-                self._read(time)
-                self._kept.release()
+                try:
+                    table = self._view.at(time, self._key)
+                except TokenRingError as error:
+                    table = _error(error)
+                _write_table(self._target, table)
+                self.leave()
                 return 0
         return _LOOK_AGAIN_NS
 
-    def _read(self, time: int) -> None:
-        import pyarrow as pa
-
-        target = self._folder / f"{self._worker.index}.arrow"
-        draft = target.with_suffix(".part")
-        try:
-            table = self._view.at(time, self._key)
-        except TokenRingError as error:
-            table = pa.table({}).replace_schema_metadata({"error": str(error), "type": type(error).__name__})
-        with pa.OSFile(str(draft), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
-            writer.write_table(table)
-        draft.rename(target)
-
     def leave(self) -> None:
         """The past may go."""
-        self._kept.release()
+        self._choosing.release()
+
+
+class Following:
+    """Reads a view as of the time that the asker has chosen, and says from then on how it changes: in a file at each
+    look at which there is something to say."""
+
+    def __init__(self, worker: Worker, folder: Path, question: Mapping[str, Any]) -> None:
+        views, self._view, self._key = _asked(worker, question)
+        self._folder, self._index = folder, worker.index
+        self._choosing = _Choosing(worker, folder, views, self._view)
+        self._subscription: Subscription | None = None
+        self._upper, self._files, self._has_failed = -1, 0, False
+
+    def look(self) -> int:
+        """Begin once the time is known; then say what is new."""
+        if self._has_failed:
+            return 0
+        if self._subscription is None:
+            with suppress(OSError):
+                time = self._choosing.chosen()
+                if time is not None:
+                    self._begin(time)
+            return _LOOK_AGAIN_NS
+        self._tell()
+        return 0 if self._subscription.is_over else _TELL_EVERY_NS
+
+    def _begin(self, time: int) -> None:
+        try:
+            self._subscription = self._view.subscribe(time, self._key, heard=self._heard)
+        except TokenRingError as error:
+            self._fail(error)
+        self._choosing.release()
+
+    def _heard(self) -> None:
+        if self._view.upper == COMPLETE:  # the worker may take no step behind this one
+            self._tell()
+
+    def _tell(self) -> None:
+        """Write what has finished, unless that is nothing."""
+        assert self._subscription is not None, "it is told what was subscribed to"
+        if self._view.upper == self._upper or self._has_failed:
+            return
+        try:
+            told = self._subscription.take()
+        except TokenRingError as error:
+            self._fail(error)
+            return
+        self._upper = self._view.upper
+        import pyarrow as pa
+
+        parts = [(answer.time, answer.rows.num_rows) for answer in told]
+        upper = None if self._upper == COMPLETE else self._upper
+        rows = pa.concat_tables([answer.rows for answer in told]) if told else pa.table({})
+        self._write(rows.replace_schema_metadata({"told": orjson.dumps({"upper": upper, "parts": parts})}))
+
+    def _fail(self, error: TokenRingError) -> None:
+        self._has_failed = True
+        self._write(_error(error))
+
+    def _write(self, table: "pa.Table") -> None:
+        with suppress(OSError):  # the asker is gone
+            _write_table(self._folder / f"{self._index}-{self._files}.arrow", table)
+        self._files += 1
+
+    def leave(self) -> None:
+        """Nobody hears any more."""
+        self._choosing.release()
+        if self._subscription is not None:
+            self._subscription.close()
+
+
+def _asked(worker: Worker, question: Mapping[str, Any]) -> tuple[Views, View, Any]:
+    """All views, the one that is asked for, and the key."""
+    views = worker.kept(Views)
+    view = views[question["view"]]
+    return views, view, ... if question["key"] is None else _key_of(view, question["key"])
+
+
+def _error(error: TokenRingError) -> "pa.Table":
+    import pyarrow as pa
+
+    return pa.table({}).replace_schema_metadata({"error": str(error), "type": type(error).__name__})
+
+
+def _write_table(target: Path, table: "pa.Table") -> None:
+    """Write a table so that whoever sees the file sees all of it."""
+    import pyarrow as pa
+
+    draft = target.with_suffix(".part")
+    with pa.OSFile(str(draft), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+    draft.rename(target)
 
 
 def _right_from(views: Views, view: View) -> int:

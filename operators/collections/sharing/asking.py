@@ -1,23 +1,22 @@
-"""The asker's side of `tokenring views` and `tokenring query`: what all workers of a group have, at one time."""
+"""The asker's side of `tokenring views` and `tokenring query`: what all workers of a group have, at one time or from
+it on.
+"""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tokenring.engine import ReadTimeError, RejectedRowsError, UsageError
+import orjson
+
+from tokenring.engine import COMPLETE, ReadTimeError, RejectedRowsError, UsageError, WorkerError
 from tokenring.engine.ask import Group, requested, write_whole
 from tokenring.operators.collections.sharing.answering import TIME
+from tokenring.operators.collections.sharing.reading import Answer
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _SUMS = ("rows", "batches", "bytes")
-
-
-class Answer(NamedTuple):
-    """Rows as of a time, with how often each is there in the column `times`."""
-
-    time: int
-    rows: "pa.Table"
 
 
 class Shared(NamedTuple):
@@ -67,10 +66,72 @@ def query(
         request.wait(lambda: all([path.exists() for path in paths]), timeout_s)
         tables = [pa.ipc.open_file(pa.py_buffer(path.read_bytes())).read_all() for path in paths]
     for table in tables:
-        if table.schema.metadata and b"error" in table.schema.metadata:
-            lacks_rows = table.schema.metadata[b"type"].decode() == RejectedRowsError.__name__
-            raise (RejectedRowsError if lacks_rows else UsageError)(table.schema.metadata[b"error"].decode())
+        _require_sound(table)
     return Answer(chosen, pa.concat_tables(tables))
+
+
+def subscribe(
+    group: Group, view: str, from_time: int | None = None, key: Sequence[Any] | None = None, timeout_s: float = 5.0,
+    meanwhile: Callable[[], None] = lambda: None,
+) -> Generator[Answer, None, None]:
+    """The rows of a view on all workers as of a time, as `query` reads them; then, for each time that has finished on
+    all workers and at which rows changed, in order of times, how they changed. It ends when nothing changes any more.
+
+    Raises what `query` does; WorkerError, too, if the group ends before the view does.
+    """
+    import pyarrow as pa
+
+    question = {"view": view, "key": None if key is None else list(key)}
+    with requested(group, "follow", question, meanwhile) as request:
+        answers = _sound(request.answers(timeout_s))
+        write_whole(request.folder / TIME, _time_for_all(view, answers, from_time))
+        workers = [_Followed(request.folder, answer["worker"]) for answer in answers]
+        parts: dict[int, list[pa.Table]] = {}
+        lasts = True
+        while True:
+            for worker in workers:
+                worker.read(parts)
+            upper = min([worker.upper for worker in workers])
+            for time in sorted([time for time in parts if time < upper]):
+                yield Answer(time, pa.concat_tables(parts.pop(time)))
+            if upper == COMPLETE:
+                return
+            if not lasts:
+                raise WorkerError(f"the group of process {group.launcher} has ended")
+            lasts = request.lasts  # what it said last is read still
+            request.pause()
+
+
+class _Followed:
+    """What a worker says of how a view changes, file by file."""
+
+    def __init__(self, folder: Path, worker: int) -> None:
+        self.upper = -1
+        """All that was before is said."""
+        self._folder, self._worker, self._files = folder, worker, 0
+
+    def read(self, parts: dict[int, list["pa.Table"]]) -> None:
+        """Put what it says by now, time by time, behind what others say of these times."""
+        import pyarrow as pa
+
+        while (path := self._folder / f"{self._worker}-{self._files}.arrow").exists():
+            table = pa.ipc.open_file(pa.py_buffer(path.read_bytes())).read_all()
+            path.unlink()
+            self._files += 1
+            _require_sound(table)
+            told, row = orjson.loads(table.schema.metadata[b"told"]), 0
+            table = table.replace_schema_metadata(None)
+            for time, rows in told["parts"]:
+                parts.setdefault(time, []).append(table.slice(row, rows))
+                row += rows
+            self.upper = COMPLETE if told["upper"] is None else told["upper"]
+
+
+def _require_sound(table: "pa.Table") -> None:
+    """UsageError if a worker could not read the view; RejectedRowsError if it lacks rows."""
+    if table.schema.metadata and b"error" in table.schema.metadata:
+        lacks_rows = table.schema.metadata[b"type"].decode() == RejectedRowsError.__name__
+        raise (RejectedRowsError if lacks_rows else UsageError)(table.schema.metadata[b"error"].decode())
 
 
 def _time_for_all(view: str, answers: list[dict[str, Any]], time: int | None) -> int:

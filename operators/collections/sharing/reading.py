@@ -1,6 +1,6 @@
 """Rows of an arrangement as of a time, as an Arrow table."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,14 @@ if TYPE_CHECKING:
 _FEW = 3  # rows that an error shows
 
 
+class Answer(NamedTuple):
+    """Rows as of a time, with how often each is there in the column `times`; or how they change at it, where that is
+    how much more often each is there."""
+
+    time: int
+    rows: "pa.Table"
+
+
 def rows_at(
     name: str, schema: Schema, keys: tuple[str, ...], spine: Spine, time: int, key: Any, times: str
 ) -> "pa.Table":
@@ -21,15 +29,13 @@ def rows_at(
     key: `...` for all of them. NegativeMultiplicityError where that is below 0, MultiplicityOverflowError where it is
     beyond 2**63 - 1.
     """
-    import pyarrow as pa
-
     if times in schema.positions:
         raise SchemaError(f"there is a column {times!r}; say times= and another name for how often a row is there")
     if key is ...:
         parts = [np.empty((spine.columns, 0), np.int64), *[_until(time, batch.words) for batch in spine.batches()]]
         rows = np.concatenate(parts, axis=1)
     else:
-        asked = _words_of(schema, keys, key)
+        asked = words_of(schema, keys, key)
         values, _ = spine.rows_of_keys(len(keys), asked)
         rows = _until(time, np.concatenate([np.repeat(asked, values.shape[1], axis=1), values]))
     rows[-2] = time
@@ -37,16 +43,24 @@ def rows_at(
         found = Sealed.of(rows).words
     except MultiplicityOverflowError as error:
         raise MultiplicityOverflowError(f"{name!r} {error}") from None
-    told = Schema.of({name: str(schema.kind(name)) for name in schema.names} | {times: "int64"})
-    columns: Any = [column.view(dtype) for column, dtype in zip([*found[:-2], found[-1]], told.dtypes, strict=True)]
-    made = Batch.wrap(told, tuple(columns), found.shape[1], heaps_of(told))
+    table = told(schema, found[[*range(len(schema)), -1]], times)
     if len(found[-1]) and found[-1].min() < 0:
-        wrong = made.take(np.flatnonzero(found[-1] < 0)[:_FEW]).to_arrow().to_pylist()
+        wrong = table.take(np.flatnonzero(found[-1] < 0)[:_FEW]).to_pylist()
         raise NegativeMultiplicityError(
             f"{name!r} at {time} has rows that were removed more often than they were added: {wrong}; remove a row at "
             f"the time at which it was added, or later, and with the same values"
         )
-    return pa.Table.from_batches([made.to_arrow()])
+    return table
+
+
+def told(schema: Schema, words: np.ndarray, times: str) -> "pa.Table":
+    """Rows as they are kept, int64 (columns, multiplicity; rows), with how often each is there in the column `times`.
+    """
+    import pyarrow as pa
+
+    whole = Schema.of(schema.spec() | {times: "int64"})
+    columns: Any = [np.ascontiguousarray(each).view(dtype) for each, dtype in zip(words, whole.dtypes, strict=True)]
+    return pa.Table.from_batches([Batch.wrap(whole, tuple(columns), words.shape[1], heaps_of(whole)).to_arrow()])
 
 
 def _until(time: int, rows: np.ndarray) -> np.ndarray:
@@ -54,7 +68,7 @@ def _until(time: int, rows: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(rows[:, rows[-2] <= time])
 
 
-def _words_of(schema: Schema, keys: tuple[str, ...], key: Any) -> np.ndarray:
+def words_of(schema: Schema, keys: tuple[str, ...], key: Any) -> np.ndarray:
     """A key as it is kept, int64 (columns of the key, 1); (columns of the key, 0) where nothing has its texts."""
     values = tuple(key) if isinstance(key, tuple | list) else (key,)
     if len(values) != len(keys):

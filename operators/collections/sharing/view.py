@@ -18,6 +18,7 @@ from tokenring.engine import (
 from tokenring.operators.collections.sharing.faults import Fault
 from tokenring.operators.collections.sharing.reading import latest_of, rows_at
 from tokenring.operators.collections.sharing.rejected import Rejected, complaint, table_of
+from tokenring.operators.collections.sharing.subscription import Subscription
 from tokenring.operators.collections.updates import Spine
 
 if TYPE_CHECKING:
@@ -147,6 +148,7 @@ class View:
         self.importers: list[Importer] = []
         self._kept: list[Kept] = []
         self._rejected = rejected
+        self._subscriptions: list[Subscription] = []
         self._reader = trace.read()
         self._views = views
         self._is_over = False
@@ -171,8 +173,9 @@ class View:
         self.upper = upper
         if upper < COMPLETE:
             self._reader.since = [(max(self._reader.since[0][0], upper - 1 - self.history),)]
-        for importer in self.importers:
-            importer.bring(batches)
+        readers: list[Importer | Subscription] = [*self.importers, *self._subscriptions]
+        for reader in readers:
+            reader.bring(batches)
 
     def begin(self, context: OperatorContext) -> None:
         """Its dataflow runs on this worker."""
@@ -239,6 +242,25 @@ class View:
         kept = Kept(time, self._release, self.trace.hold(time))
         self._kept.append(kept)
         return kept
+
+    def subscribe(
+        self, from_time: int | None = None, key: Any = ..., times: str = "times",
+        heard: Callable[[], None] = lambda: None,
+    ) -> Subscription:  # fmt: skip
+        """What becomes of it on this worker: its rows as of a time, the latest finished one if none is said, and after
+        that how they change, time by time: `Subscription.take`. key, times: as for `at`. heard: called whenever there
+        may be more to take; it is not to step the worker.
+
+        What is not taken waits in memory. ReadTimeError as for `at`.
+        """
+        subscription = Subscription(self, self.readable(from_time), key, times, heard)
+        self._subscriptions.append(subscription)
+        return subscription
+
+    def forget(self, subscription: Subscription) -> None:
+        """Somebody hears no more of it."""
+        if subscription in self._subscriptions:
+            self._subscriptions.remove(subscription)
 
     def _release(self, kept: Kept) -> None:
         self._kept.remove(kept)

@@ -3,7 +3,7 @@
 from tokenring.faces import later
 
 with later(__name__):
-    from tokenring.operators.collections.words.entering import Entering, enter_columns
+    from tokenring.operators.collections.words.entering import Entering, enter_columns, table_of
     from tokenring.operators.collections.words.interning import Interned, interned_texts
     from tokenring.operators.collections.words.kinds import (
         BASE,
@@ -32,5 +32,6 @@ __all__ = [
     "key_in_words",
     "kinds_table",
     "nulls_of",
+    "table_of",
     "with_keys",
 ]

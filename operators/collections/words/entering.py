@@ -75,3 +75,11 @@ class Entering:
         while not enter_columns(self.texts_address, self._columns, self._heaps, self.kinds, batch.rows, table, 0):
             self.make_room()
         return table
+
+
+def table_of(batch: Batch) -> np.ndarray:
+    """The columns of a batch of canonical words, as an arrangement sends it, as an int64 table (columns, rows)."""
+    table = np.empty((len(batch.columns), batch.rows), np.int64)
+    for column, words in zip(table, batch.columns, strict=True):
+        column[:] = words if words.dtype == np.int64 else words.view(np.int64)
+    return table

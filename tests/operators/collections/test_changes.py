@@ -18,9 +18,9 @@ def test_what_comes_and_goes_at_one_time_is_no_change() -> None:
             handle, rows = scope.new_collection(tr.Schema("k v"))
             even = rows.filter(tr.col("k") % 2 == 0)
             told = rows.concat(rows.negate(), even, even).changes().collect()
-        for at in range(3):
-            handle.insert({"k": [2, 3], "v": [at, at]})
-            handle.remove({"k": [2], "v": [at]})
+        for v in range(3):
+            handle.insert({"k": [2, 3], "v": [v, v]})
+            handle.remove({"k": [2], "v": [v]})
         handle.insert({"k": [4], "v": [0]}, time=2)
         handle.insert({"k": [4, 4], "v": [9, 9]}, time=1)
         worker.run()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -118,3 +122,93 @@ def test_an_asker_who_is_killed_holds_nothing(group: Serving) -> None:
     deadline = time.monotonic() + WATCHDOG_S
     while views_of(asked, WATCHDOG_S).views[0]["since"] <= at or group.folders():
         assert time.monotonic() < deadline
+
+
+def following(group: Serving, *options: str) -> subprocess.Popen[str]:
+    line = [sys.executable, "-m", "tokenring", "query", str(group.launcher), "rows", "--follow", *options]
+    return subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_who_follows_is_told_of_each_change_until_he_has_enough(group: Serving, options: tuple[str, ...]) -> None:
+    with following(group, *options) as command:
+        assert command.stdout is not None and command.stderr is not None
+        there: dict[int, int] = {}
+        first = before = -1
+        while before < 0 or before < first + 30:
+            said = json.loads(command.stdout.readline())
+            for row in said["rows"] if options else [said]:
+                there[row["key"]] = there.get(row["key"], 0) + row["times"]
+            now = said["time"]
+            first = now if first < 0 else first
+            if now > before >= 0 and options:
+                assert now == before + 1
+                assert {key for key, times in there.items() if times} == {-1, *range(now + 1 - KEPT, now + 1)}
+            assert now >= before
+            before = now
+        command.send_signal(signal.SIGINT)
+        assert command.wait(WATCHDOG_S) == 130
+        assert command.stderr.read() == ""
+    assert not group.folders()
+
+
+def test_who_follows_into_a_pipe_that_is_closed_ends_quietly(group: Serving) -> None:
+    with following(group, "--key", "-1,") as wrong:
+        assert wrong.wait(WATCHDOG_S) == 2 and wrong.stderr is not None
+        assert "the key of 'rows' is (key)" in wrong.stderr.read()
+    with following(group) as command:
+        assert command.stdout is not None and command.stderr is not None
+        command.stdout.readline()
+        command.stdout.close()
+        assert command.wait(WATCHDOG_S) == 128 + signal.SIGPIPE
+        assert command.stderr.read() == ""
+    assert not group.folders()
+
+
+ENDING = """
+import sys
+
+import tokenring as tr
+
+
+def program(worker):
+    with worker.dataflow() as scope:
+        handle, rows = scope.new_collection(tr.Schema("key"))
+        view = rows.arrange("key").export("rows", history=10)
+    handle.insert({"key": [worker.index]})
+    handle.advance_to(1)
+    worker.step_while(lambda: view.upper < 1)
+    worker.report("ready")
+    worker.step_while(lambda: not worker.stopping)
+    handle.insert({"key": [10 + worker.index]}, time=1)
+    handle.remove({"key": [worker.index]}, time=2)
+    handle.close()
+    worker.run()
+
+
+tr.execute(program, workers=2, on_note=lambda worker, value: print(value, flush=True))
+"""
+
+
+def test_who_follows_ends_with_the_run_and_has_been_told_of_its_last_change(tmp_path: Path) -> None:
+    with serving(tmp_path, ENDING) as group:
+        command = following(group)
+        assert command.stdout is not None and command.stderr is not None
+        lines = [json.loads(command.stdout.readline()) for _ in range(2)]
+    with command:
+        lines += [json.loads(line) for line in command.stdout]
+        assert (command.wait(WATCHDOG_S), command.stderr.read()) == (0, "")
+    assert [(each["time"], each["times"]) for each in lines] == [(0, 1)] * 2 + [(1, 1)] * 2 + [(2, -1)] * 2
+    assert sorted([each["key"] for each in lines]) == [0, 0, 1, 1, 10, 11]
+
+
+def test_who_follows_a_group_that_is_killed_says_so(tmp_path: Path) -> None:
+    with contextlib.suppress(AssertionError), serving(tmp_path, ENDING) as group:
+        command = following(group)
+        assert command.stdout is not None
+        command.stdout.readline()
+        os.kill(group.launcher, signal.SIGKILL)
+    with command:
+        assert command.wait(WATCHDOG_S) == 1 and command.stderr is not None
+        assert f"the group of process {group.launcher} has ended" in command.stderr.read()
+    assert not group.folders()

@@ -1,15 +1,26 @@
-"""`tokenring views` and `tokenring query`: what a running group keeps under names, and the rows of one as of a time."""
+"""`tokenring views` and `tokenring query`: what a running group keeps under names, and the rows of one as of a time, or
+from it on.
+"""
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tokenring.tools.errors import CommandError, OptionError
-from tokenring.tools.system import STANDARD_OUTPUT, json_option, write_json
+from tokenring.tools.system import STANDARD_OUTPUT, Ended, ending_signals_raise, json_lines, json_option, write_json
+
+if TYPE_CHECKING:
+    from tokenring.operators.collections import Answer
+
+_NOBODY_READS = 128 + signal.SIGPIPE
 
 timeout_option = click.option("--timeout", type=click.FloatRange(0.1, 3600), default=5.0, show_default=True,
                               metavar="S", help="How long workers get to answer.")  # fmt: skip
@@ -70,9 +81,12 @@ def views(process: int, timeout: float, json_file: Path | None) -> None:
 @click.argument("view")
 @click.option("--key", metavar="K", help="Only the rows of this key: 7, or for several columns 7,Oslo.")
 @click.option("--time", "at", type=int, metavar="T", help="As of this time.  [default: the latest finished one]")
+@click.option("--follow", is_flag=True, help="Print what changes, too, as times finish, until Ctrl-C.")
 @timeout_option
 @json_option("the rows, and as of when,")
-def query(process: int, view: str, key: str | None, at: int | None, timeout: float, json_file: Path | None) -> None:
+def query(
+    process: int, view: str, key: str | None, at: int | None, follow: bool, timeout: float, json_file: Path | None
+) -> int:
     """Read an arrangement of a running group: all rows, or those of a key, as of one time on all workers.
 
     PROCESS is the number of the process that launched the group, or of one of its workers; VIEW the name by which the
@@ -80,16 +94,67 @@ def query(process: int, view: str, key: str | None, at: int | None, timeout: flo
 
     Rows come as a table on a terminal and as JSON lines elsewhere; the column `times` says how often each is there. The
     run goes on meanwhile.
+
+    With --follow the rows come first, and then, whenever a time has finished at which rows changed, how: `times` says
+    how much more often a row is there, below 0 if less. JSON lines have the `time`, too ("@time" where there is such a
+    column); with --json each line is an object of a time and all its rows. It ends with the run, status 0, or by
+    Ctrl-C, status 130.
     """
     from tokenring.engine.ask import group_of
     from tokenring.operators.collections import query as read
     from tokenring.tools.programs import print_returned
 
+    wanted = None if key is None else key.split(",")
+    if follow:
+        return _follow(process, view, wanted, at, timeout, json_file)
     with asking():
-        answer = read(group_of(process), view, at, None if key is None else key.split(","), timeout)
+        answer = read(group_of(process), view, at, wanted, timeout)
     if json_file is not None:
-        write_json(json_file, {"view": view, "time": answer.time, "rows": answer.rows.to_pylist()})
-    if json_file == STANDARD_OUTPUT:
-        return
-    click.echo(f"{view} at {answer.time}: {answer.rows.num_rows:,} rows", err=True)
-    print_returned([answer.rows])
+        write_json(json_file, _as_json(view, answer))
+    if json_file != STANDARD_OUTPUT:
+        click.echo(f"{view} at {answer.time}: {answer.rows.num_rows:,} rows", err=True)
+        print_returned([answer.rows])
+    return 0
+
+
+def _follow(
+    process: int, view: str, key: list[str] | None, at: int | None, timeout: float, json_file: Path | None
+) -> int:
+    """Print rows, and how they change; the exit status."""
+    from tokenring.engine.ask import group_of
+    from tokenring.operators.collections import subscribe
+
+    told = subscribe(group_of(process), view, at, key, timeout)
+    try:
+        with ending_signals_raise(), asking(), json_lines(json_file) as write, closing(told):
+            for number, answer in enumerate(told):
+                write(_as_json(view, answer))
+                if json_file != STANDARD_OUTPUT:
+                    _print_answer(view, answer, number == 0)
+    except Ended as ended:
+        if ended.number != signal.SIGINT:
+            raise
+        return ended.exit_status
+    except BrokenPipeError:  # whoever read it has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is written in the end
+        return _NOBODY_READS
+    return 0
+
+
+def _print_answer(view: str, answer: Answer, is_first: bool) -> None:
+    """Print what there is at a time, or what changes."""
+    import pyarrow as pa
+
+    from tokenring.tools.programs import print_returned
+
+    rows = answer.rows
+    if sys.stdout.isatty():
+        click.echo(f"{view} at {answer.time}: {rows.num_rows:,} {'rows' if is_first else 'changes'}", err=True)
+    else:
+        name = "@time" if "time" in rows.column_names else "time"
+        rows = rows.add_column(0, name, pa.array([answer.time] * rows.num_rows, pa.int64()))
+    print_returned([rows])
+
+
+def _as_json(view: str, answer: Answer) -> dict[str, Any]:
+    return {"view": view, "time": answer.time, "rows": answer.rows.to_pylist()}

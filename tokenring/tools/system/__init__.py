@@ -3,7 +3,7 @@
 from tokenring.faces import later
 
 with later(__name__):
-    from tokenring.tools.system.as_json import json_option, write_json
+    from tokenring.tools.system.as_json import json_lines, json_option, write_json
     from tokenring.tools.system.at_work import at_work
     from tokenring.tools.system.failing import in_one_line
     from tokenring.tools.system.files import (
@@ -38,6 +38,7 @@ __all__ = [
     "ending_signals_raise",
     "in_one_line",
     "is_special",
+    "json_lines",
     "json_option",
     "memory_option",
     "print_table",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,26 @@ def write_json(target: Path, value: Any) -> None:
         click.echo(written, nl=False)
     else:
         replace(target, written)
+
+
+@contextmanager
+def json_lines(target: Path | None) -> Iterator[Callable[[Any], None]]:
+    """What writes the same one after the other, each a line, as soon as it is called; nothing where there is no target.
+    """
+    import orjson
+
+    with ExitStack() as files:
+        out = None if target is None or target == STANDARD_OUTPUT else files.enter_context(target.open("wb"))
+
+        def write(value: Any) -> None:
+            line = orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS | orjson.OPT_APPEND_NEWLINE, default=str)
+            if target == STANDARD_OUTPUT:
+                click.echo(line, nl=False)
+            elif out is not None:
+                out.write(line)
+                out.flush()
+
+        yield write
 
 
 def _writable(_context: click.Context, _option: click.Parameter, target: Path | None) -> Path | None:
