@@ -244,3 +244,26 @@ def test_an_installed_dataflow_fails_alone() -> None:
         _, rows = group.query("rows")
         assert as_rows(rows) == at(UPDATES, 2)
         group.remove("quotients")
+
+
+def test_who_has_subscribed_hears_of_it_and_goes_on_when_it_is_gone() -> None:
+    def program(worker: tr.Worker) -> Any:
+        with worker.dataflow() as scope:
+            feed = Feed(worker, scope, UPDATES)
+            view = quotients(feed.collection).arrange("k").export("made")
+        feed.go_to(1)
+        worker.step_while(lambda: view.upper < 1)
+        told, failed = [], []
+        with view.subscribe() as subscription:
+            for time in range(1, 9):
+                feed.go_to(time)
+                worker.step_while(lambda time=time: view.upper < time)
+                try:
+                    told += [(answer.time, as_rows(answer.rows)) for answer in subscription.take()]
+                except tr.RejectedRowsError:
+                    failed.append(time - 1)
+        return told, failed
+
+    told, failed = tr.execute(program, workers=1)[0]
+    assert failed == [1, 2, 3, 4]  # until (4, 0) is taken away
+    assert told == [(0, Rows({(1, 20): 1})), (1, Rows({(3, 50): 1})), (6, Rows({(1, 20): -1}))]
