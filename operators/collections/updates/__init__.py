@@ -12,7 +12,9 @@ with later(__name__):
         SUM,
         SUM_FLOAT,
         SUM_UNSIGNED,
+        TOO_OFTEN,
         add_word,
+        added,
         total_of,
     )
     from tokenring.operators.collections.updates.finding import distinct_keys, rows_of_keys
@@ -33,7 +35,6 @@ with later(__name__):
         least_times,
         split,
     )
-    from tokenring.operators.collections.updates.multiplicities import TOO_OFTEN, added
     from tokenring.operators.collections.updates.pairing import PAIR_WORDS, pair_few, pair_some
     from tokenring.operators.collections.updates.partial_totals import (
         FIRST_PART,

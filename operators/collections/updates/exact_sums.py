@@ -1,11 +1,12 @@
 """Sums that are exact whatever comes and goes: of whole numbers in two halves; of floats as a whole number of the least
 float, in digits of 32 bits. What a sum is depends on what is there alone, not on how it came to be there.
+
+Multiplicities are from -(2**63 - 1) to 2**63 - 1, so that each may be negated; what would go beyond is noticed.
 """
 
 import numpy as np
 
 from tokenring.engine import kernel
-from tokenring.operators.collections.updates.multiplicities import added, product
 
 # What is made of a column: how many rows; the sum, the least, the greatest of its words; how many are not null; sums
 # that are of other kinds than int64.
@@ -22,6 +23,43 @@ _FRACTION_BITS = 52
 _FRACTION = (1 << _FRACTION_BITS) - 1
 _GREATEST_EXPONENT = 0x7FF
 _SIGN = -(1 << 63)
+
+TOO_OFTEN = -1
+"""In place of a number of rows: a row would be there, or be taken away, more often than can be said."""
+
+_LEAST_WORD, _MOST_WORD = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+_WIDE, _SMALL = np.int64(1) << 34, np.int64(1) << 29  # parts of words, times a few: they need no look
+
+
+@kernel
+def added(total, times):  # type: ignore[no-untyped-def]
+    """(the sum of two words, how far it went beyond their bits: -1, 0 or 1). Of sums whose carries come to 0 in the
+    end, the last word is right, whatever the order. Words are added without a sign: what is signed never goes beyond,
+    as LLVM sees it."""
+    after = np.int64(np.uint64(total) + np.uint64(times))
+    if (total ^ after) & (times ^ after) >= 0:
+        return after, np.int64(0)
+    return after, np.int64(1) if times >= 0 else np.int64(-1)
+
+
+@kernel
+def can_be_said(total, carries):  # type: ignore[no-untyped-def]
+    """Whether a sum, with the carries that it took, is a multiplicity."""
+    return carries == 0 and total != _LEAST_WORD
+
+
+@kernel
+def product(times, others):  # type: ignore[no-untyped-def]
+    """(the product of two words, whether it is a multiplicity)."""
+    if -_WIDE <= times <= _WIDE and -_SMALL < others < _SMALL:
+        return np.int64(times * others), True
+    if times == 0 or others == 0:
+        return np.int64(0), True
+    if times == _LEAST_WORD or others == _LEAST_WORD:
+        return np.int64(0), False
+    if np.uint64(abs(others)) > np.uint64(_MOST_WORD) // np.uint64(abs(times)):
+        return np.int64(0), False
+    return np.int64(times * others), True
 
 
 @kernel

@@ -10,7 +10,7 @@ from tokenring.operators.collections.updates.directory import (
     find_rows,
     first_behind,
 )
-from tokenring.operators.collections.updates.multiplicities import TOO_OFTEN
+from tokenring.operators.collections.updates.exact_sums import TOO_OFTEN
 from tokenring.operators.collections.updates.packed import copy_words, word_of
 from tokenring.operators.collections.updates.parts import (
     BYTES,

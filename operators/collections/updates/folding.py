@@ -12,9 +12,10 @@ from tokenring.operators.collections.updates.exact_sums import (
     LEAST,
     SUM_FLOAT,
     add_word,
+    added,
+    can_be_said,
     total_of,
 )
-from tokenring.operators.collections.updates.multiplicities import added, can_be_said
 from tokenring.operators.collections.updates.sorting import precedes
 from tokenring.operators.collections.words import comes_before, is_null
 

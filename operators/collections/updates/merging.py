@@ -6,7 +6,7 @@ import numpy as np
 
 from tokenring.engine import TABLE, WORDS, int64, kernel
 from tokenring.engine.compiled import load_unaligned
-from tokenring.operators.collections.updates.multiplicities import TOO_OFTEN, added, can_be_said
+from tokenring.operators.collections.updates.exact_sums import TOO_OFTEN, added, can_be_said
 from tokenring.operators.collections.updates.packed import (
     AT,
     LEAST,

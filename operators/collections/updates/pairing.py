@@ -3,8 +3,8 @@
 import numpy as np
 
 from tokenring.engine import TABLE, WORDS, int64, kernel
+from tokenring.operators.collections.updates.exact_sums import TOO_OFTEN, product
 from tokenring.operators.collections.updates.finding import distinct_keys, rows_of_keys
-from tokenring.operators.collections.updates.multiplicities import TOO_OFTEN, product
 from tokenring.operators.collections.updates.reducing import KEY, MADE
 
 # Where a call goes on, behind the key and how many pairs were made: the row of it, the row of the other side.

@@ -3,8 +3,14 @@
 import numpy as np
 
 from tokenring.engine import TABLE, int64, kernel
-from tokenring.operators.collections.updates.exact_sums import FLOAT_PARTS, INTEGER_PARTS, SUM_FLOAT, parts_of
-from tokenring.operators.collections.updates.multiplicities import TOO_OFTEN, product
+from tokenring.operators.collections.updates.exact_sums import (
+    FLOAT_PARTS,
+    INTEGER_PARTS,
+    SUM_FLOAT,
+    TOO_OFTEN,
+    parts_of,
+    product,
+)
 from tokenring.operators.collections.updates.sorting import too_often
 from tokenring.operators.collections.words import is_null
 

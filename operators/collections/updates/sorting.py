@@ -11,7 +11,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from tokenring.engine import TABLE, WORDS, MultiplicityOverflowError, int64, kernel, void
-from tokenring.operators.collections.updates.multiplicities import TOO_OFTEN, added, can_be_said
+from tokenring.operators.collections.updates.exact_sums import TOO_OFTEN, added, can_be_said
 
 _FEW = 24  # rows that are sorted by inserting each
 _DIGIT_BITS = 8
