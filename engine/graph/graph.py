@@ -134,8 +134,8 @@ class Graph:
         for operator in self.operators:
             if operator.relay is not None and not operator.inputs:
                 raise GraphError(
-                    f"the {operator.name} of dataflow {self.name!r} has no input; call connect(stream) with what goes "
-                    f"around"
+                    f"the {operator.name} of dataflow {self.name!r} has no input; call connect(stream), or set(rows) "
+                    f"of a variable, with what goes around"
                 )
             if operator.constructor is None and operator.manual is None and operator.relay is None:
                 raise GraphError(f"operator {operator.name!r} was never built; call build(constructor) on its builder")

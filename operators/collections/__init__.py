@@ -4,7 +4,7 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.operators.collections.arranged import Arranged
-    from tokenring.operators.collections.collection import Collection
+    from tokenring.operators.collections.collection import Collection, Variable, variable
     from tokenring.operators.collections.graphs import (
         SURFERS,
         closure,
@@ -45,6 +45,7 @@ __all__ = [
     "CollectionInput",
     "SURFERS",
     "UpsertInput",
+    "Variable",
     "View",
     "Views",
     "closure",
@@ -56,4 +57,5 @@ __all__ = [
     "new_collection",
     "page_rank",
     "strong_edges",
+    "variable",
 ]

@@ -266,16 +266,8 @@ class Collection(Rows):
         something changes still after so many rounds.
         """
         with self.stream.scope.loop(name) as loop:
-            entered = self.enter(loop)
-            back = loop.feedback(entered.stream.schema)
-            result = body(entered.concat(Collection(back.stream, self.schema)), loop)
-            if result.schema != self.schema:
-                raise SchemaError(f"{name}: the body makes {result.schema!r} of {self.schema!r}; it must make the same")
-            if not result.is_net:  # or what comes and goes at once would go round for ever
-                result = result.consolidate(f"{name}.consolidate")
-            changed = result.concat(entered.negate())
-            back.connect(next_round(changed.stream, self.schema, rounds, name))
-            return result.leave(loop)
+            found = Variable(loop, self, name, rounds)
+            return found.set(body(found.rows, loop)).leave(loop)
 
     # Out
 
@@ -306,3 +298,58 @@ class Collection(Rows):
         if self.depth > 1:
             raise GraphError("upserts are told outside of loops: leave() the loop first")
         return self.rejected.is_handed_out(to_upserts(self.arrange(key, f"{name}.arrange"), time, deleted, name))
+
+
+class Variable:
+    """A collection of a loop that is defined by itself and by others: `loop.variable` makes it. In the first round, 0,
+    `rows` are those that it begins with; in each later one they are what `set` was given, as of the round before.
+    """
+
+    def __init__(self, loop: Loop, begin: Collection | Schema, name: str, rounds: int) -> None:
+        """As `variable` has it."""
+        self._name, self._rounds = name, rounds
+        self._begin: Collection | None = None
+        self._is_set = False
+        if isinstance(begin, Collection):
+            self._begin = begin if begin.stream.scope is loop else begin.enter(loop)
+        elif not isinstance(begin, Schema):
+            raise SchemaError(f"variable {name!r} begins with {begin!r}: give a Schema, or a collection of first rows")
+        schema = begin.schema if isinstance(begin, Collection) else begin
+        self._back = loop.feedback(schema_of_updates(schema, loop.depth), name=f"variable {name}")
+        back = Collection(self._back.stream, schema)
+        self.rows = back if self._begin is None else self._begin.concat(back)
+        """What it is, round by round."""
+
+    def set(self, result: Collection) -> Collection:
+        """Say what it is to be, of `rows` and other collections of the loop; once. What is added and taken away in one
+        round goes no further. Returns the result, of which `leave(loop)` is what it comes to in the last round.
+
+        SchemaError for other columns than it begins with; GraphError for what is no collection of the loop, and if it
+        is set already. UsageError (as OperatorError) if something changes still after so many rounds.
+        """
+        given: Any = result
+        if not isinstance(given, Collection):
+            cure = "say .collection() of what is arranged" if isinstance(given, Arranged) else "give one"
+            raise GraphError(f"{self._name!r}: {type(given).__name__} is no collection: {cure}")
+        if result.schema != self.rows.schema:
+            raise SchemaError(
+                f"{self._name!r}: {result.schema!r} is made of {self.rows.schema!r}; it must make the same"
+            )
+        self.rows.require_same_scope(self._name, result)
+        if self._is_set:
+            raise GraphError(f"{self._name!r}: it was set before; concat what it is to be into one collection")
+        self._is_set = True
+        if not result.is_net:  # or what comes and goes at once would go round for ever
+            result = result.consolidate(f"{self._name}.consolidate")
+        changed = result if self._begin is None else result.concat(self._begin.negate())
+        self._back.connect(next_round(changed.stream, result.schema, self._rounds, self._name))
+        return result
+
+
+def variable(loop: Loop, begin: Collection | Schema, name: str = "variable", rounds: int = 100_000) -> Variable:
+    """A collection of a loop that is defined by itself and by others, each of which may have other columns: `rows` is
+    what it is, and `set` says what it is to be. begin: its rows in the first round, a collection of the loop or of the
+    scope around it; or the schema of rows of which there is none then. rounds: after so many it is an error that
+    something changes still.
+    """
+    return Variable(loop, begin, name, rounds)

@@ -24,6 +24,8 @@ OperatorBuilder = engine.OperatorBuilder[Stream]
 class Loop(engine.Loop):
     """An iterative scope: a time in it is the time outside with a round appended, 0 on entry."""
 
+    variable = collections.variable
+
     if TYPE_CHECKING:  # what it makes is of these classes, since its streams are
 
         def source(
