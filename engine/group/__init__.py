@@ -18,6 +18,7 @@ with later(__name__):
         remove_leftovers,
         scratch_folder,
     )
+    from tokenring.engine.group.traces import ShortTrace
     from tokenring.engine.group.warm_up import warm_up
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "Group",
     "Interrupts",
     "Program",
+    "ShortTrace",
     "execute",
     "import_program",
     "launched",

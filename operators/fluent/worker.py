@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast, overload
 
 from tokenring import engine
 from tokenring.engine import Config, Probe, UsageError
-from tokenring.engine.group import require_function_of
+from tokenring.engine.group import ShortTrace, require_function_of
 from tokenring.operators import collections, leaving, mechanisms, migrate
 from tokenring.operators.fluent.named import import_named
 from tokenring.operators.fluent.scope import Scope
@@ -122,11 +122,12 @@ def execute(
     MemoryBudgetError; ConfigError where the system has too few files, processes or memory for so many workers. A signal
     that ends the process ends the group first, and whoever handles it is called where it is safe.
     """
-    require_function_of("worker", program, "execute")
-    if max_workers:
-        config, workers = Config.with_idle(workers, max_workers, config, start, memory_bytes), 0
-    import_named(program)
-    return engine.execute(program, workers, config, on_note, on_start, start, memory_bytes, worker_class=Worker)
+    with ShortTrace():
+        require_function_of("worker", program, "execute")
+        if max_workers:
+            config, workers = Config.with_idle(workers, max_workers, config, start, memory_bytes), 0
+        import_named(program)
+        return engine.execute(program, workers, config, on_note, on_start, start, memory_bytes, worker_class=Worker)
 
 
 def gather(
@@ -142,11 +143,12 @@ def gather(
 
     Raises what `execute` raises; UsageError if the program returned something else.
     """
-    require_function_of("worker", program, "gather")
-    launch = partial(
-        execute, workers=workers, config=config, start=start, memory_bytes=memory_bytes, max_workers=max_workers
-    )
-    return gathered(launch, partial(rows_kept, program))
+    with ShortTrace():
+        require_function_of("worker", program, "gather")
+        launch = partial(
+            execute, workers=workers, config=config, start=start, memory_bytes=memory_bytes, max_workers=max_workers
+        )
+        return gathered(launch, partial(rows_kept, program))
 
 
 @overload
@@ -190,11 +192,12 @@ def run(
     Raises what `execute` raises; UsageError for a pipeline that returns something else, or not what `collect()` or
     `latest(key)` gave it.
     """
-    require_function_of("scope", pipeline, "run")
-    launch = partial(
-        execute, workers=workers, config=config, start=start, memory_bytes=memory_bytes, max_workers=max_workers
-    )
-    return gathered(launch, partial(_declared, pipeline, name, mechanism))
+    with ShortTrace():
+        require_function_of("scope", pipeline, "run")
+        launch = partial(
+            execute, workers=workers, config=config, start=start, memory_bytes=memory_bytes, max_workers=max_workers
+        )
+        return gathered(launch, partial(_declared, pipeline, name, mechanism))
 
 
 def _declared(pipeline: Callable[[Scope], Any], name: str, mechanism: str, worker: Worker) -> Kept | None:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
+import traceback
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import tokenring as tr
@@ -51,6 +57,60 @@ def test_the_trace_shows_the_program_s_lines_alone(typo: str) -> None:
     (note,) = caught.value.__notes__
     assert re.search(rf'File "{re.escape(__file__)}", line \d+, in program', note)
     assert f"{ROOT}/tokenring" not in note
+
+
+BAD = """
+import pyarrow as pa
+import tokenring as tr
+
+
+def pipeline(scope):
+    rows = scope.read_arrow(pa.table({"a": [1]}))
+    return rows.aggregate("b", n=tr.Count()).collect()
+
+
+def program(worker):
+    with worker.dataflow() as scope:
+        return pipeline(scope)
+
+
+"""
+CALLS = ("tr.run(pipeline, workers=2)", "tr.gather(program, workers=2)", "tr.execute(program, workers=2)")
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_mistake_of_a_declaration_is_one_sentence_and_the_lines_that_lead_to_it(call: str, tmp_path: Path) -> None:
+    file = tmp_path / "bad.py"
+    file.write_text(BAD + call)
+    sentence = "no column 'b' to group by; the columns are a"
+
+    def said(traces: str) -> str:
+        environment = os.environ | {"PYTHONPATH": str(ROOT), "TOKENRING_TRACEBACK": traces}
+        return subprocess.run([sys.executable, file], capture_output=True, text=True, env=environment).stderr
+
+    short = said("")
+    assert short.count(sentence) == 1
+    assert "in pipeline\n    return rows.aggregate" in short
+    assert "in <module>\n    tr." in short
+    assert f"{ROOT}/tokenring" not in short
+    assert len(short.splitlines()) < 16
+    long = said("1")
+    assert f"{ROOT}/tokenring" in long
+    assert "launcher.py" in long
+
+
+def test_what_an_operator_raised_is_said_once() -> None:
+    def odd(batch: tr.Batch) -> dict[str, object]:
+        raise tr.UsageError("odd rows")
+
+    def pipeline(scope: tr.Scope) -> tr.Collected:
+        return scope.read_arrow(pa.table({"a": [1]})).map_batches(tr.Schema("a"), odd).collect()
+
+    with pytest.raises(tr.OperatorError, match="odd rows") as caught:
+        tr.run(pipeline, workers=1)
+    shown = "".join(traceback.format_exception(caught.value))
+    assert shown.count("odd rows") == 2, "in the sentence, and in the line that raised it"
+    assert "in odd" in shown
 
 
 def test_the_trace_of_an_operator_shows_its_lines(monkeypatch: pytest.MonkeyPatch) -> None:
