@@ -36,8 +36,10 @@ def _of_a_face(name: str) -> object:
         if name in face.__all__:
             return getattr(face, name)
     from tokenring.engine import did_you_mean
+    from tokenring.operators.sources import meant_by
 
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{did_you_mean(name, __dir__())}")
+    cure = meant_by(name) or did_you_mean(name, __dir__())
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{cure}")
 
 
 def __dir__() -> list[str]:

@@ -29,6 +29,7 @@ from tokenring.operators.time import (
     fill_ends,
     panes_of,
     split_late,
+    with_late,
 )
 
 
@@ -142,7 +143,7 @@ def aggregate(
         results = _by_panes(stream, plan, panes_of(window, lateness), schema)
     if changes:
         return collections.collection(results, name=f"{name}.rows")
-    return results if late_rows is None else (results, late_rows)
+    return results if late_rows is None else with_late("results, late", results, late_rows)
 
 
 def _due(times: np.ndarray, panes: Panes) -> np.ndarray:

@@ -8,6 +8,7 @@
 from tokenring.faces import later
 
 with later(__name__):
+    from tokenring.operators.fluent.named import OwnCopyWarning
     from tokenring.operators.fluent.running_group import RunningGroup, start
     from tokenring.operators.fluent.scope import Feedback, Loop, OperatorBuilder, Scope
     from tokenring.operators.fluent.stream import Stream
@@ -17,6 +18,7 @@ __all__ = [
     "Feedback",
     "Loop",
     "OperatorBuilder",
+    "OwnCopyWarning",
     "RunningGroup",
     "Scope",
     "Stream",

@@ -1,13 +1,18 @@
-"""What a program names of the library is imported before its workers are forked: once, and not by each of them."""
+"""What a program's code names, looked at before its workers are forked: of the library, that is imported, once and not
+by each of them; of what lies around it, what it fills is said to stay in the workers."""
 
-from collections.abc import Callable, Iterator
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import pairwise
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
 
 from tokenring import operators
 from tokenring.operators import graphs
 
+_FILLS = frozenset({"add", "append", "extend", "update"})
 _LIBRARY = ("tokenring.engine", "tokenring.operators", "tokenring.shm")
 
 
@@ -22,22 +27,27 @@ def import_named(program: Callable[..., Any]) -> None:
 
 
 def _names(called: Any, seen: set[FunctionType], package: str) -> Iterator[str]:
-    """package: that of the function which names this one."""
+    for function in _functions(called, seen, package):
+        yield from _names_of_code(function.__code__)
+
+
+def _functions(called: Any, seen: set[FunctionType], package: str) -> Iterator[FunctionType]:
+    """Those of a program. package: that of the function which names this one."""
     if isinstance(called, partial):
         for part in (called.func, *called.args, *called.keywords.values()):
-            yield from _names(part, seen, package)
+            yield from _functions(part, seen, package)
     elif isinstance(called, MethodType):
-        yield from _names(called.__func__, seen, package)
+        yield from _functions(called.__func__, seen, package)
     elif isinstance(called, FunctionType) and called not in seen:
         module = str(called.__module__)
         own = module.partition(".")[0]
         if module.startswith(_LIBRARY) or package not in ("", own):
             return
         seen.add(called)
-        names = list(_names_of_code(called.__code__))
-        yield from names
+        yield called
+        names = _names_of_code(called.__code__)
         for named in (*map(called.__globals__.get, names), *map(_kept, called.__closure__ or ())):
-            yield from _names(named, seen, own)
+            yield from _functions(named, seen, own)
 
 
 def _names_of_code(code: CodeType) -> Iterator[str]:
@@ -52,3 +62,45 @@ def _kept(cell: CellType) -> Any:
         return cell.cell_contents
     except ValueError:  # what is named is not there yet
         return None
+
+
+class OwnCopyWarning(UserWarning):
+    """A program fills a list, a set or a dict of the process that started it, where each worker has a copy of its own.
+
+    Silence it with `warnings.filterwarnings("ignore", category=OwnCopyWarning)`.
+    """
+
+
+def say_what_stays(program: Callable[..., Any]) -> None:
+    """Warn, at the line that does it, where a program's code adds to something empty that lies outside of it."""
+    for function in _functions(program, set(), ""):
+        code, closure = function.__code__, function.__closure__ or ()
+        outside = dict(zip(code.co_freevars, map(_kept, closure), strict=True))
+        for name, kind, verb, line in _filled(code, outside, function.__globals__):
+            warnings.warn_explicit(
+                f"{name!r} stays empty here: {verb}() is called on a {kind} that each worker has for itself. Rows come "
+                f"back by what the pipeline ends in, `return rows.collect()`, or by what a worker's program returns",
+                OwnCopyWarning,
+                code.co_filename,
+                line,
+            )
+
+
+def _filled(
+    code: CodeType, outside: Mapping[str, Any], others: Mapping[str, Any]
+) -> Iterator[tuple[str, str, str, int]]:
+    """What is filled: its name and kind, how, and the line; outside, others: closed over, and global."""
+    if not _FILLS.isdisjoint(code.co_names):
+        import dis
+
+        for one, following in pairwise(dis.get_instructions(code)):
+            if one.opname not in ("LOAD_DEREF", "LOAD_GLOBAL") or following.argval not in _FILLS:
+                continue
+            found = (outside if one.opname == "LOAD_DEREF" else others).get(one.argval)
+            if isinstance(found, list | set | dict | deque) and not found and following.opname.startswith("LOAD"):
+                line = following.positions.lineno if following.positions else None
+                yield one.argval, type(found).__name__, following.argval, line or code.co_firstlineno
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            inner = {name: outside[name] for name in constant.co_freevars if name in outside}
+            yield from _filled(constant, inner, others)

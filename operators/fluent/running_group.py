@@ -9,7 +9,7 @@ from tokenring.engine import Config
 from tokenring.engine.background import ANSWER_S
 from tokenring.engine.background import start as start_engine
 from tokenring.operators import collections, leaving
-from tokenring.operators.fluent.named import import_named
+from tokenring.operators.fluent.named import import_named, say_what_stays
 from tokenring.operators.fluent.worker import Worker
 
 if TYPE_CHECKING:
@@ -81,5 +81,6 @@ def start(
         config, workers = Config.with_idle(workers, max_workers, config, start, memory_bytes), 0
         start, memory_bytes = "", 0
     import_named(program)
+    say_what_stays(program)
     with start_engine(program, RunningGroup, workers, config, on_note, start, memory_bytes, Worker) as group:
         yield group

@@ -95,5 +95,8 @@ class Scope(engine.Scope):
         def __getattr__(self, name: str) -> Any:
             if name.startswith("_"):  # tools ask any object for such names
                 raise AttributeError(name)
-            cure = engine.did_you_mean(name, [each for each in dir(type(self)) if not each.startswith("_")])
+            from tokenring.operators.sources import meant_by
+
+            there = [each for each in dir(type(self)) if not each.startswith("_")]
+            cure = meant_by(name) or engine.did_you_mean(name, there)
             raise NoSuchMethodError(f"a Scope has no {name!r}{cure or '; for a source of your own say scope.source'}")

@@ -9,11 +9,12 @@ from tokenring import engine
 from tokenring.engine import Config, Probe, UsageError
 from tokenring.engine.group import ShortTrace, require_function_of
 from tokenring.operators import collections, leaving, mechanisms, migrate
-from tokenring.operators.fluent.named import import_named
+from tokenring.operators.fluent.named import import_named, say_what_stays
 from tokenring.operators.fluent.scope import Scope
 from tokenring.operators.fluent.stream import Stream
 from tokenring.operators.mechanisms import TOKENS
 from tokenring.operators.sinks import Kept, RowsKept, gathered, rows_kept
+from tokenring.operators.time import WithLate
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -127,6 +128,7 @@ def execute(
         if max_workers:
             config, workers = Config.with_idle(workers, max_workers, config, start, memory_bytes), 0
         import_named(program)
+        say_what_stays(program)
         return engine.execute(program, workers, config, on_note, on_start, start, memory_bytes, worker_class=Worker)
 
 
@@ -215,6 +217,11 @@ def _declared(pipeline: Callable[[Scope], Any], name: str, mechanism: str, worke
 
 
 def _odd(made: Any) -> str:
+    if isinstance(made, WithLate):
+        return (
+            f"the pipeline ends in streams that nobody reads: late=True gives {len(made)} streams; unpack them, "
+            f"`{made.names} = ...`, and end each with a sink"
+        )
     if isinstance(made, Stream):
         return (
             f"the pipeline ends in {made!r}, which nobody reads: end it with a sink, such as .collect() or "

@@ -21,7 +21,7 @@ from tokenring.operators.joins.kept import (
     require_time,
 )
 from tokenring.operators.joins.narrowed import narrowed, number_of, refuse_once, require_unique
-from tokenring.operators.time import split_late
+from tokenring.operators.time import split_late, with_late
 
 
 @overload
@@ -114,4 +114,4 @@ def interval_join(
     of_right = Reach(right_time, due=1 - least, together=not waits_for_right)
     needs = plan.crossing(LEFT, *of_left.columns), plan.crossing(RIGHT, *of_right.columns)
     joined: Any = declare(plan, sides, needs, Extents(of_left, of_right, exact=False), number_of(unique))
-    return (joined, *missed) if late else joined
+    return with_late("results, late_left, late_right", joined, *missed) if late else joined

@@ -15,7 +15,7 @@ from tokenring.operators.joins.kept import (
     require_time,
 )
 from tokenring.operators.joins.versioned import declare_versioned
-from tokenring.operators.time import split_late
+from tokenring.operators.time import split_late, with_late
 
 
 @overload
@@ -79,4 +79,4 @@ def temporal_join(
     plan = JoinedColumns.of(name, rows.schema, versions.schema, on, columns, how=how)
     needs = plan.crossing(LEFT, time), plan.crossing(RIGHT, version_time)
     results: Any = declare_versioned(plan, (rows, versions), needs, (time, version_time), how == "left")
-    return (results, *missed) if late else results
+    return with_late("results, late_rows, late_versions", results, *missed) if late else results

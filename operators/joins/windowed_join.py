@@ -11,7 +11,7 @@ from tokenring.operators.joins.compiled import expanding
 from tokenring.operators.joins.driver import declare
 from tokenring.operators.joins.kept import LEFT, RIGHT, Chosen, Extents, JoinedColumns, On, Reach, require_time
 from tokenring.operators.rows import select
-from tokenring.operators.time import Sliding, Tumbling, behind_window, checked_window, split_late, whole
+from tokenring.operators.time import Sliding, Tumbling, behind_window, checked_window, split_late, whole, with_late
 
 START, END = "window_start", "window_end"
 
@@ -50,7 +50,7 @@ def windowed_join(
     needs = plan.crossing(LEFT, END), plan.crossing(RIGHT, END)
     reach = Reach(END, first=1)
     joined = _as_called(declare(plan, (left, right), needs, Extents(reach, reach, exact=True)), window, name)
-    return (joined, *late_rows) if late else joined
+    return with_late("results, late_left, late_right", joined, *late_rows) if late else joined
 
 
 def _as_called(joined: Stream, window: Tumbling | Sliding, name: str) -> Stream:

@@ -14,6 +14,7 @@ Throttle         how much of them may be under way
 from tokenring.faces import later
 
 with later(__name__):
+    from tokenring.operators.sources.arguments import meant_by
     from tokenring.operators.sources.arrow_tables import ZoneWarning, read_arrow
     from tokenring.operators.sources.csv_files import read_csv
     from tokenring.operators.sources.engine_events import engine_events
@@ -34,6 +35,7 @@ __all__ = [
     "engine_events",
     "from_callback",
     "from_generator",
+    "meant_by",
     "read_arrow",
     "read_columns",
     "read_csv",

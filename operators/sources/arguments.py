@@ -83,3 +83,13 @@ def named_rows(make: Callable[[], Any], where: str) -> Any:
         return make()
     except SchemaError as error:
         raise SchemaError(f"{where}: {error}") from None
+
+
+_OF_FRAMES = {f"{verb}_{what}" for verb in ("read", "from") for what in ("pandas", "polars", "arrow", "table", "frame")}
+
+
+def meant_by(name: str) -> str:
+    """What is said of a source that other libraries have and we have by another name; nothing of others."""
+    if name in _OF_FRAMES:
+        return "; here it is 'read_arrow', which takes tables of Arrow, pandas and Polars"
+    return ""

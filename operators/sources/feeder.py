@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from tokenring.engine import Batch, OperatorContext, OutputPort, Schema, Scope, ScopeOf, Time, Token, UnderWay
 from tokenring.operators.sources.throttle import Throttle
-from tokenring.operators.time import RowOrigin, Timing, require_root
+from tokenring.operators.time import RowOrigin, Timing, require_root, with_late
 
 
 class Piece(NamedTuple):
@@ -77,4 +77,4 @@ def behind_source(scope: ScopeOf[Any]) -> UnderWay:
 def declare(scope: ScopeOf[Any], name: str, schema: Schema, construct: Callable[..., Any], late: bool) -> Any:
     """A source's stream, or, where there is one for late rows, both."""
     streams = scope.source(name, (schema, schema) if late else schema, construct)
-    return streams if late else streams[0]
+    return with_late("rows, late", *streams) if late else streams[0]

@@ -34,6 +34,7 @@ with later(__name__):
         panes_of,
         whole,
     )
+    from tokenring.operators.time.with_late import WithLate, with_late
 
 __all__ = [
     "FOREVER",
@@ -48,6 +49,7 @@ __all__ = [
     "Timing",
     "Tumbling",
     "Window",
+    "WithLate",
     "before_times",
     "behind_window",
     "block_minima",
@@ -69,4 +71,5 @@ __all__ = [
     "split_late",
     "too_early",
     "whole",
+    "with_late",
 ]

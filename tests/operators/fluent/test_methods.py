@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from mypy import api
 
+import tokenring as tr
 from tests.imports import ROOT
 from tests.operators.exported import exported
 from tokenring import operators
@@ -187,6 +188,55 @@ def test_a_method_that_is_not_there_names_the_one_that_is_meant(name: str, said:
     _, stream = Scope("names").new_input(SCHEMA)
     with pytest.raises(NoSuchMethodError, match=said):
         getattr(stream, name)
+
+
+@pytest.mark.parametrize("name", ["read_pandas", "read_polars", "from_pandas", "read_table", "from_arrow"])
+def test_a_source_of_frames_is_read_arrow(name: str) -> None:
+    said = f"no (attribute )?'{name}'; here it is 'read_arrow', which takes tables of Arrow, pandas and Polars"
+    with pytest.raises(NoSuchMethodError, match=said):
+        getattr(Scope("names"), name)
+    with pytest.raises(AttributeError, match=said):
+        getattr(tr, name)
+
+
+BY_TIME: dict[str, Any] = {"on": "key", "columns": "left.at", "late": True}
+
+
+@pytest.mark.parametrize(
+    ("declare", "streams"),
+    [
+        (lambda s: s.count("key", window=Tumbling("at", 10), late=True), "results, late"),
+        (lambda s: s.join(s, window=Tumbling("at", 10), **BY_TIME), "results, late_left, late_right"),
+        (
+            lambda s: s.interval_join(s, left_time="at", right_time="at", upper=1, **BY_TIME),
+            "results, late_left, late_right",
+        ),
+        (
+            lambda s: s.temporal_join(s, time="at", version_time="at", **BY_TIME),
+            "results, late_rows, late_versions",
+        ),
+        (lambda s: s.scope.from_generator(SCHEMA, lambda: iter(()), time="at", late=True), "rows, late"),
+    ],
+)
+def test_streams_of_late_rows_are_to_be_unpacked(declare: Any, streams: str) -> None:
+    scope = Scope("late")
+    _, stream = scope.new_input(SCHEMA)
+    made = declare(stream)
+    assert isinstance(made, tuple)
+    first, *_ = made
+    assert type(first) is Stream
+    said = rf"late=True gives {len(made)} streams; unpack them, `{streams} = ...`, and say \.collect of one"
+    with pytest.raises(NoSuchMethodError, match=said):
+        made.collect()
+    for use in (operators.collect, lambda pair: pair.count("key"), lambda pair: stream.join(pair, on="key")):
+        with pytest.raises(NoSuchMethodError, match="unpack them"):
+            use(made)
+    assert not hasattr(made, "_repr_html_")
+
+
+def test_streams_of_late_rows_at_a_pipeline_s_end_are_to_be_unpacked() -> None:
+    with pytest.raises(UsageError, match=r"late=True gives 2 streams; unpack them"):
+        run(lambda scope: scope.read_arrow(ROWS).count("key", window=Tumbling("at", 10), late=True), workers=1)
 
 
 def test_streams_are_of_the_scope_wherever_they_are_made() -> None:

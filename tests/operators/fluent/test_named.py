@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import partial
 from types import FunctionType
 from typing import Any
 
+import pyarrow as pa
+import pytest
+
+import tokenring as tr
 from tokenring import operators
 from tokenring.operators.fluent import named
 
@@ -36,3 +41,51 @@ def test_the_library_s_own_code_is_no_program() -> None:
     assert isinstance(operators.aggregate, FunctionType)
     assert not _names(operators.aggregate)
     assert not _names(len)
+
+
+KEPT: list[int] = []
+
+
+def _into_a_global(scope: Any) -> Any:
+    return scope.read_csv("rows.csv").for_each(lambda time, batch: KEPT.extend(batch["n"].tolist()))
+
+
+def test_what_stays_in_a_worker_is_told_of_before() -> None:
+    found: list[int] = []
+    by_key: dict[int, int] = {}
+    seen: set[int] = set()
+
+    def keep(time: int, batch: Any) -> None:
+        by_key.update(batch["n"])
+        found.append(batch.rows)
+
+    def into_a_closure(scope: Any) -> Any:
+        scope.read_csv("rows.csv").for_each(keep)
+        return scope.read_csv("rows.csv").for_each(lambda time, batch: seen.add(time))
+
+    for program, names in ((into_a_closure, {"found", "by_key", "seen"}), (_into_a_global, {"KEPT"})):
+        with pytest.warns(named.OwnCopyWarning) as told:
+            named.say_what_stays(partial(_program, program))
+        assert {str(each.message).split("'")[1] for each in told} == names
+        assert all(each.filename == __file__ for each in told)
+        assert "that each worker has for itself" in str(told[0].message)
+        assert "return rows.collect()" in str(told[0].message)
+
+
+def test_a_worker_s_own_lists_are_no_loss() -> None:
+    def own(worker: Any) -> Any:
+        kept: list[int] = []
+        worker.for_each(lambda time, batch: kept.append(time))
+        return kept, [kept.append for _ in KEPT]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        named.say_what_stays(own)
+        named.say_what_stays(len)
+
+
+def test_a_run_says_so(recwarn: pytest.WarningsRecorder) -> None:
+    found: list[int] = []
+    rows = pa.table({"n": [1, 2]})
+    tr.run(lambda scope: scope.read_arrow(rows).for_each(lambda time, batch: found.append(batch.rows)), workers=1)
+    assert [str(each.message) for each in recwarn if "'found'" in str(each.message)] and not found
