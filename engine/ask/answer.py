@@ -18,7 +18,7 @@ from tokenring.engine.ask.places import private_folder
 from tokenring.engine.ask.questions import question_in, require_private, write_whole
 from tokenring.engine.budget import Weight, weights
 from tokenring.engine.errors import TokenRingError
-from tokenring.engine.explain import Explanation, Inspection, Named, Place, explain, live_tokens, of_port, of_probe
+from tokenring.engine.explain import Explanation, Inspection, Named, Place, explain, live_tokens, of_port, of_probes
 
 SIGNAL = signal.SIGUSR1
 _PLACES = 20  # that are explained where the question names none
@@ -83,7 +83,7 @@ def _weights(inspection: Inspection, name: str | None) -> list[Weight]:
 def _places(inspection: Inspection) -> Iterator[Place]:
     """What a program waits for: its probes; of a dataflow without any, the ends."""
     for dataflow in inspection.dataflows.running:
-        yield from (of_probe(dataflow, probe) for probe in dataflow.probes)
+        yield from of_probes(dataflow)
         if not dataflow.probes:
             ends = [operator for operator in dataflow.operators if not operator.outputs] or dataflow.operators[-1:]
             yield from (of_port(dataflow, port) for operator in ends for port in operator.inputs or operator.outputs)

@@ -1,5 +1,6 @@
 """The scope of a dataflow under construction: where inputs, sources, operators, loops and probes are declared."""
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from tokenring.engine.running import InputHandle, Probe, UnderWay
 from tokenring.engine.times import MOST_COORDINATES, enter_summary, leave_summary
 
 T = TypeVar("T")
+_OURS = os.path.dirname(os.path.dirname(os.path.dirname(__file__))) + os.sep
 
 
 class Scope:
@@ -184,7 +186,8 @@ class Scope:
         """A handle to watch the frontier of a port: of an input, what has still to arrive or to be taken there. A quiet
         one costs nothing while nobody listens (`Probe.listen`)."""
         operator = self.graph.operators[location.operator]
-        probe = Probe(location, operator.depth if isinstance(location, Source) else operator.input_depth, is_quiet)
+        depth = operator.depth if isinstance(location, Source) else operator.input_depth
+        probe = Probe(location, depth, is_quiet, _place_in_program())
         self.graph.taps.append(location)
         self.probes.append(probe)
         return probe
@@ -205,6 +208,14 @@ class Scope:
             yield part
         finally:
             part.close()
+
+
+def _place_in_program() -> str:
+    """The line of the program that declares something: file:line (function)."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno} ({frame.f_code.co_name})"
 
 
 class Loop(Scope):

@@ -7,7 +7,7 @@ with later(__name__):
     from tokenring.engine.explain.explanation import ActivePointstamp, Explanation, Holder, merge
     from tokenring.engine.explain.hold import Hold
     from tokenring.engine.explain.inspection import Inspection
-    from tokenring.engine.explain.place import Named, Place, of_port, of_probe
+    from tokenring.engine.explain.place import Named, Place, of_port, of_probes
     from tokenring.engine.explain.stall import StallWatch
     from tokenring.engine.explain.why import explain, live_tokens
 
@@ -25,5 +25,5 @@ __all__ = [
     "live_tokens",
     "merge",
     "of_port",
-    "of_probe",
+    "of_probes",
 ]

@@ -1,7 +1,8 @@
 """Places in a running dataflow, as people name them: a probe, a stream, an input handle, an operator, one of its ports.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -56,10 +57,30 @@ def of_port(dataflow: "RunningDataflow", port: InputPort | OutputPort) -> Place:
 
 def of_probe(dataflow: "RunningDataflow", probe: Probe) -> Place:
     """The place of a probe, named after the port that it watches."""
+    return next(place for place in of_probes(dataflow) if place.location == probe.location)
+
+
+def of_probes(dataflow: "RunningDataflow") -> Iterator[Place]:
+    """The places of a dataflow's probes. Those of equal names are told apart by where they were declared, and those of
+    one line by their number."""
+    ports = [_watched(dataflow, probe) for probe in dataflow.probes]
+    names = Counter([port.name for port in ports])
+    lines = Counter([(port.name, probe.declared_at) for port, probe in zip(ports, dataflow.probes, strict=True)])
+    before: Counter[tuple[str, str]] = Counter()
+    for port, probe in zip(ports, dataflow.probes, strict=True):
+        name, line = f"the probe of {port.name}", (port.name, probe.declared_at)
+        before[line] += 1
+        if names[port.name] > 1:
+            name += f", declared at {probe.declared_at}"
+        if lines[line] > 1:
+            name += f", number {before[line]} of {lines[line]}"
+        yield Place(dataflow, probe.location, port.depth, name)
+
+
+def _watched(dataflow: "RunningDataflow", probe: Probe) -> Place:
     operator = dataflow.operators[probe.watched.operator]
     ports = operator.outputs if isinstance(probe.watched, Source) else operator.inputs
-    watched = of_port(dataflow, ports[probe.watched.port])
-    return Place(dataflow, probe.location, watched.depth, f"the probe of {watched.name}")
+    return of_port(dataflow, ports[probe.watched.port])
 
 
 def find(dataflows: Sequence["RunningDataflow"], named: Named) -> Place | None:

@@ -27,15 +27,18 @@ class Probe:
         "_run",
         "_tracker",
         "_world",
+        "declared_at",
         "is_quiet",
         "location",
         "number",
         "watched",
     )
 
-    def __init__(self, watched: Location, depth: int = 1, is_quiet: bool = False) -> None:
+    def __init__(self, watched: Location, depth: int = 1, is_quiet: bool = False, declared_at: str = "") -> None:
         self.watched = watched
         """The port, in the graph."""
+        self.declared_at = declared_at
+        """Where in the program: file:line (function)."""
         self.is_quiet = is_quiet
         """Whether its frontier is kept, and its moves are told, only while somebody listens (`listen`)."""
         self._tracker: Tracker | None = None

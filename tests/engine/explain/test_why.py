@@ -60,6 +60,33 @@ def kept(worker: Worker, scope: Scope) -> Any:
     return scope, handle, kept_stream.unary("after", VALUE, Recorder().unary).probe()
 
 
+def alike(worker: Worker, scope: Scope) -> Any:
+    handle, stream = scope.new_input(VALUE)
+    for _ in range(2):
+        stream.unary("twin", VALUE, Recorder().unary).probe()
+    stream.probe()
+    stream.unary("alone", VALUE, Recorder().unary).probe()
+    stream.probe()
+    return scope, handle
+
+
+def test_probes_of_equal_names_are_told_apart() -> None:
+    with simulated() as group:
+        ((scope, handle),) = build(group, alike)
+        said = [scope.running.why(probe).place for probe in scope.probes]
+        first_line = inspect.getsourcelines(alike)[1]
+        twins, first, second = first_line + 3, first_line + 4, first_line + 6
+        assert said == [
+            f"the probe of operator 'twin' output 0, declared at {__file__}:{twins} (alike), number 1 of 2",
+            f"the probe of operator 'twin' output 0, declared at {__file__}:{twins} (alike), number 2 of 2",
+            f"the probe of operator 'input' output 0, declared at {__file__}:{first} (alike)",
+            "the probe of operator 'alone' output 0",
+            f"the probe of operator 'input' output 0, declared at {__file__}:{second} (alike)",
+        ]
+        handle.close()
+        settle(group)
+
+
 def test_a_retained_token_is_named_with_the_line_that_retained_it() -> None:
     with simulated() as group:
         ((scope, handle, probe),) = build(group, kept)
