@@ -32,7 +32,7 @@ EXTRAS = {name for needs in OPTIONAL.values() for name in needs} - {"tokenring"}
 NEEDS_EXTRA = (
     "tokenring.shm.kernels.making",
     *(f"tokenring.shm.kernels.{name}" for name in ("callees", "compilation", "compiled_entry", "compiler_lock")),
-    *(f"tokenring.shm.kernels.{name}" for name in ("folder_lock", "loaded_library", "temporary_folder")),
+    *(f"tokenring.shm.kernels.{name}" for name in ("folder_lock", "loaded_library", "cache_folders")),
     *(f"tokenring.shm.memory.{name}" for name in ("c_functions", "intrinsics", "vectors")),
     "tokenring.nexmark.spark.jobs",
     "tokenring.nexmark.oracle.job",

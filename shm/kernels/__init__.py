@@ -27,7 +27,7 @@ from tokenring.shm.kernels.text_words import LENGTH_BITS, LENGTH_MASK, copy_text
 COME_WITH_NUMBA += [
     "tokenring.shm.kernels.compiler_lock",
     "tokenring.shm.kernels.folder_lock",
-    "tokenring.shm.kernels.temporary_folder",
+    "tokenring.shm.kernels.cache_folders",
 ]
 
 __all__ = [

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any, ClassVar
 
 from numba import njit
-from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
 from numba.core.compiler import Compiler
 from numba.core.registry import cpu_target
 from numba.extending import typeof_impl
@@ -44,8 +44,9 @@ class KernelFiles(CompileResultCacheImpl):  # type: ignore[misc]
 
 
 class KernelCache(FunctionCache):  # type: ignore[misc]
-    """Numba's cache of a function, but for three things: it notices every change to what is compiled in, not only to
-    the function's own file; what is damaged counts as not there; and what cannot be written is told, once.
+    """Numba's cache of a function, but for four things: it notices every change to what is compiled in, not only to
+    the function's own file; what is damaged counts as not there; and what cannot be written is told, once. What stands
+    beside the source is read though it cannot be written there: an image's, say, which root has made.
     """
 
     _impl_class = KernelFiles
@@ -55,10 +56,16 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
     """Whether numba has looked for all that it knows, as it would for each function that it loads."""
     held: Callable[[str], AbstractContextManager[Any]] = nullcontext
     """Holds a folder against other processes: shm/kernels/folder_lock.py says how."""
+    beside: Callable[[str], str] = lambda _: ""
+    """The folder beside a source file, if what is there may be read: shm/kernels/cache_folders.py says when."""
 
     def __init__(self, function: Callable[..., Any], ingredients: str) -> None:
         super().__init__(function)
-        self._cache_file._source_stamp = (self._cache_file._source_stamp, ingredients)
+        self._cache_file._source_stamp = stamp = (self._cache_file._source_stamp, ingredients)
+        beside = KernelCache.beside(function.__code__.co_filename)
+        self._beside = None
+        if beside not in ("", self._cache_path):
+            self._beside = IndexDataCacheFile(beside, self._impl.filename_base, stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled function for a signature, None if it is not there."""
@@ -75,6 +82,14 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
                 self.flush()
         if found is None and KernelCache.only_load:
             raise NotCached
+        return found
+
+    def _load_overload(self, sig: Any, target_context: Any) -> Any:
+        found = super()._load_overload(sig, target_context)
+        if found is None and self._beside is not None:
+            with suppress(OSError):
+                data = self._beside.load(self._index_key(sig, target_context.codegen()))
+                found = data and self._impl.rebuild(target_context, data)
         return found
 
     def save_overload(self, sig: Any, data: Any) -> None:

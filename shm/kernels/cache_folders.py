@@ -1,5 +1,6 @@
-"""Where compiled kernels are kept if neither beside their sources nor below the user's home anything can be written: in
-a temporary folder of this user alone, since what is loaded from it is run.
+"""Where compiled kernels are found besides where numba looks, since what is loaded is run. If neither beside their
+sources nor below the user's home anything can be written, they are kept in a temporary folder of this user alone. And
+what stands beside the sources is read though it cannot be written there: an image's, say, which root has made.
 """
 
 import os
@@ -12,7 +13,7 @@ from typing import Any
 
 from numba.core.caching import UserWideCacheLocator
 
-from tokenring.shm.kernels.compilation import KernelFiles
+from tokenring.shm.kernels.compilation import KernelCache, KernelFiles
 
 
 class TemporaryCacheLocator(UserWideCacheLocator):  # type: ignore[misc]
@@ -35,6 +36,30 @@ class TemporaryCacheLocator(UserWideCacheLocator):  # type: ignore[misc]
         return super().from_function(py_func, py_file) if is_ours else None
 
 
+def folder_beside(file: str) -> str:
+    """The folder of what is kept beside a source file; "" if there is none, or if others than root, this user and the
+    file's owner could have put it there: what is loaded is run."""
+    folder = os.path.join(os.path.dirname(file), "__pycache__")
+    try:
+        found, owner = os.stat(folder), os.stat(file).st_uid
+    except OSError:
+        return ""
+    return folder if found.st_uid in (0, os.geteuid(), owner) and not found.st_mode & stat.S_IWOTH else ""
+
+
+class ReadOnlyCacheLocator(UserWideCacheLocator):  # type: ignore[misc]
+    """Numba's locator, where nothing can be written anywhere."""
+
+    def __init__(self, function: Callable[..., Any], file: str) -> None:
+        super().__init__(function, file)
+        self._cache_path = folder_beside(file)
+
+    @classmethod
+    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> Any:
+        """The locator for this function; None if nothing stands there."""
+        return cls(py_func, py_file) if folder_beside(py_file) else None
+
+
 def _folder() -> Path:
     return Path(tempfile.gettempdir()) / f"tokenring-kernels-{os.geteuid()}"
 
@@ -47,4 +72,5 @@ def _is_private(folder: Path) -> bool:
     return is_closed and is_fixed
 
 
-KernelFiles._locator_classes.append(TemporaryCacheLocator)
+KernelFiles._locator_classes += [TemporaryCacheLocator, ReadOnlyCacheLocator]
+KernelCache.beside = staticmethod(folder_beside)

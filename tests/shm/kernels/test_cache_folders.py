@@ -1,4 +1,6 @@
-"""Kernels are kept where nothing can be written but a temporary folder, and never in one that others may have made."""
+"""Kernels are kept where nothing can be written but a temporary folder, and read where they cannot be written; never in
+a folder that others may have made.
+"""
 
 from __future__ import annotations
 
@@ -63,6 +65,46 @@ def test_they_are_kept_in_a_temporary_folder_of_this_user_alone(program: Path) -
     assert folder.name == f"tokenring-kernels-{os.geteuid()}"
     assert folder.stat().st_mode & 0o777 == 0o700
     assert not list(program.parent.glob("*cache*"))
+
+
+def made_by_its_owner(program: Path) -> Path:
+    """Kernels beside a program, made while its folder could be written; where they are."""
+    program.parent.chmod(0o755)
+    assert run(program).stdout == "True 2\n"
+    kept = program.parent / "__pycache__"
+    assert list(kept.glob("*.nbi"))
+    kept.chmod(0o555)
+    program.parent.chmod(0o555)
+    return kept
+
+
+@pytest.mark.parametrize("can_write_elsewhere", [True, False])
+def test_what_its_owner_compiled_is_read_where_it_cannot_be_written(program: Path, can_write_elsewhere: bool) -> None:
+    """An image that was made by root, say, and run by another user, or on a read-only file system."""
+    kept = made_by_its_owner(program)
+    temporary = program.parents[1] / "temporary"
+    if not can_write_elsewhere:
+        temporary.chmod(0o500)
+    found = run(program)
+    temporary.chmod(0o700)
+    assert (found.stdout, found.stderr) == ("False 2\n", "")
+    kept.chmod(0o755)
+
+
+def test_what_is_not_valid_any_more_is_compiled_and_kept_elsewhere(program: Path) -> None:
+    kept = made_by_its_owner(program)
+    program.write_text(PROGRAM.replace("value + 1", "value + 2"))
+    first, second = run(program), run(program)
+    assert (first.stdout, second.stdout, second.stderr) == ("True 3\n", "False 3\n", "")
+    assert list((program.parents[1] / "temporary").rglob("*.nbi"))
+    kept.chmod(0o755)
+
+
+def test_what_anybody_could_have_put_there_is_not_read(program: Path) -> None:
+    kept = made_by_its_owner(program)
+    kept.chmod(0o557)
+    assert run(program).stdout == "True 2\n"
+    kept.chmod(0o755)
 
 
 @pytest.mark.parametrize("planted", ["open to others", "a link", "in an open folder"])
