@@ -22,6 +22,7 @@ from tests.operators.moving import BINS, moving
 from tokenring.engine import InputPort, Notify, OperatorContext, OperatorError, OutputPort, Schema, Stream, Token
 from tokenring.operators import (
     Count,
+    CountDistinct,
     First,
     Last,
     Max,
@@ -46,10 +47,12 @@ from tokenring.operators import (
     with_columns,
 )
 
-ROW = Schema("n at ref", key="int64?", value="int64?", share="float64")
+ROW = Schema("n at ref", key="int64?", value="int64?", share="float64", name="string?")
 OTHER = Schema.of({f"o_{name}": str(kind) for name, kind in zip(ROW.names, ROW.kinds, strict=True)})
 Row = dict[str, Any]
 Rows = list[Row]
+NAMES = {None: None, 0: "", 1: "a name longer than eight bytes", 2: "ä"}
+"""Of keys; what is behind stands for the others."""
 Message = tuple[int, int, Rows]
 """Its time, the input that it is for, and its rows."""
 
@@ -58,10 +61,11 @@ Message = tuple[int, int, Rows]
 
 
 def row(n: int, at: int, dice: Random, keys: Sequence[Any] = (0, 1, 2), shares: Sequence[float] = (0.5, 1.5)) -> Row:
-    """One of a few keys; `ref` is the number of some row."""
+    """One of a few keys, in numbers and in text; `ref` is the number of some row."""
+    key = dice.choice(keys)
     return {
-        "n": n, "at": at, "ref": dice.randrange(40), "key": dice.choice(keys), "value": dice.choice([None, -3, 0, 7]),
-        "share": dice.choice(shares),
+        "n": n, "at": at, "ref": dice.randrange(40), "key": key, "value": dice.choice([None, -3, 0, 7]),
+        "share": dice.choice(shares), "name": NAMES.get(key, f"{key}"),
     }  # fmt: skip
 
 
@@ -84,10 +88,10 @@ def not_numbers(dice: Random) -> list[Message]:
     """NaN is the first value of one key, the last of another, and all that a third one has; zeros of both signs."""
     sent = at_times([0, 4, 8, 15], dice, shares=(0.0, -0.0, -2.0))
     for _, _, rows in sent[:2]:
-        rows[0] |= {"key": 0, "share": math.nan}
-        rows[1] |= {"key": 3, "share": math.nan}
+        rows[0] |= {"key": 0, "name": "", "share": math.nan}
+        rows[1] |= {"key": 3, "name": "3", "share": math.nan}
     for _, _, rows in sent[-2:]:
-        rows[-1] |= {"key": 1, "share": math.nan}
+        rows[-1] |= {"key": 1, "name": NAMES[1], "share": math.nan}
     return sent
 
 
@@ -107,6 +111,8 @@ STREAMS: dict[str, Callable[[Random], list[Message]]] = {
 
 # Operators, and what they come to
 
+Windows = Callable[[Rows], Iterator[tuple[int, int, Rows]]]
+Fold = Callable[[Rows], tuple[Any, ...]]
 AGGREGATES: dict[str, Any] = {
     "rows": Count(), "present": Count("value"), "total": Sum("value"), "low": Min("value"), "high": Max("value"),
     "least": Min("share"), "most": Max("share"), "first": First("ref", order="n"), "last": Last("ref", order="n"),
@@ -131,7 +137,7 @@ def groups(rows: Rows, by: str) -> dict[tuple[Any, ...], Rows]:
     return found
 
 
-def grid(width: int, every: int) -> Callable[[Rows], Iterator[tuple[int, int, Rows]]]:
+def grid(width: int, every: int) -> Windows:
     """(start, end, rows) of the windows on a grid."""
 
     def windows(rows: Rows) -> Iterator[tuple[int, int, Rows]]:
@@ -156,9 +162,20 @@ def sessions(rows: Rows) -> Iterator[tuple[int, int, Rows]]:
         yield inside[0]["at"], inside[-1]["at"] + 4, inside
 
 
-def windowed(windows: Callable[[Rows], Iterator[tuple[int, int, Rows]]]) -> Callable[..., list[tuple[Any, ...]]]:
+SETS: dict[str, Any] = {"kinds": CountDistinct("value"), "refs": CountDistinct("ref", where=col("value") > 0)}
+
+
+def counted(rows: Rows) -> tuple[Any, ...]:
+    """What SETS are."""
+    return (
+        len({one["value"] for one in rows} - {None}),
+        len({one["ref"] for one in rows if one["value"] is not None and one["value"] > 0}),
+    )
+
+
+def windowed(windows: Windows, fold: Fold = folded) -> Callable[..., list[tuple[Any, ...]]]:
     return lambda rows, by: [
-        (start, end, *key, *folded(inside))
+        (start, end, *key, *fold(inside))
         for key, some in groups(rows, by).items()
         for start, end, inside in windows(some)
     ]
@@ -188,24 +205,33 @@ def all_sent(found: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 class Operator(NamedTuple):
     """make(stream, by) or, of two inputs, make(stream, other); expected(rows, by) or expected(rows, others); left: what
-    counts of that which is sent, in order."""
+    counts of that which is sent, in order; is_latest: keys are numbers, and messages come one after the other, since a
+    later one counts for more where bins move."""
 
     make: Callable[..., Any]
     expected: Callable[..., list[tuple[Any, ...]]]
     left: Callable[[list[tuple[Any, ...]]], list[tuple[Any, ...]]] = all_sent
+    is_latest: bool = False
 
 
-def by_window(window: Any, windows: Callable[[Rows], Iterator[tuple[int, int, Rows]]]) -> Operator:
+def by_window(window: Any, windows: Windows) -> Operator:
     return Operator(lambda s, by: aggregate(s, by, window=window, **AGGREGATES), windowed(windows))
 
 
+def sets_by_window(window: Any, windows: Windows) -> Operator:
+    return Operator(lambda s, by: aggregate(s, by, window=window, **SETS), windowed(windows, counted))
+
+
 def of_one_input(keyed: bool) -> dict[str, Operator]:
-    """Those of one input; their keys are `key`, or all rows are together."""
+    """Those of one input; their keys are in one column, or all rows are together."""
     size = int(keyed)
     found = {
         "tumbling": by_window(Tumbling("at", 10), grid(10, 10)),
         "sliding": by_window(Sliding("at", 10, 5), grid(10, 5)),
         "session": by_window(Session("at", 4), sessions),
+        "tumbling sets": sets_by_window(Tumbling("at", 10), grid(10, 10)),
+        "sliding sets": sets_by_window(Sliding("at", 10, 5), grid(10, 5)),
+        "session sets": sets_by_window(Session("at", 4), sessions),
         "running": Operator(
             lambda s, by: aggregate(s, by, **AGGREGATES),
             lambda rows, by: [(*key, *folded(some)) for key, some in groups(rows, by).items()],
@@ -229,20 +255,26 @@ def of_one_input(keyed: bool) -> dict[str, Operator]:
     }
     if keyed:
         found |= {
+            "running sets": Operator(
+                lambda s, by: aggregate(s, by, **SETS),
+                lambda rows, by: [(*key, *counted(some)) for key, some in groups(rows, by).items()],
+                newest(size),
+            ),
             "last_by": Operator(
-                lambda s, by: select(as_rows(last_by(s, by, order="n")), "key", "n"),
+                lambda s, by: select(as_rows(last_by(s, by, order="n")), by, "n"),
                 lambda rows, by: [(*key, max(one["n"] for one in some)) for key, some in groups(rows, by).items()],
                 newest(1),
             ),
-            "distinct": Operator(lambda s, by: select(distinct(s, by), "key"), lambda rows, by: [*groups(rows, by)]),
+            "distinct": Operator(lambda s, by: select(distinct(s, by), by), lambda rows, by: [*groups(rows, by)]),
             "latest": Operator(
                 lambda s, by: latest(count(select(s, key=col("key").fill_null(-1)), "key"), "key"),
                 lambda rows, by: [
                     (-1 if key is None else key, len(some)) for (key,), some in groups(rows, by).items()
                 ],
+                is_latest=True,
             ),
-            "collect": Operator(lambda s, by: collect(select(s, "n", "key")), lambda rows, by: [
-                (one["n"], one["key"]) for one in rows
+            "collect": Operator(lambda s, by: collect(select(s, "n", by)), lambda rows, by: [
+                (one["n"], one[by]) for one in rows
             ]),
         }  # fmt: skip
     else:
@@ -270,6 +302,21 @@ def paired(matches: Callable[[Row, Row], bool], how: str) -> Callable[[Rows, Row
 
 def same_key(a: Row, b: Row) -> bool:
     return a["key"] is not None and a["key"] == b["key"]
+
+
+def in_windows(how: str) -> Callable[[Rows, Rows], list[tuple[Any, ...]]]:
+    """What a join is within each window of 10, of which one begins every 5."""
+    join_of = paired(same_key, how)
+
+    def answer(rows: Rows, others: Rows) -> list[tuple[Any, ...]]:
+        starts = {at // 5 * 5 - back for one in rows + others for at in [one["at"]] for back in (0, 5)}
+        return [
+            (start, start + 10, *pair)
+            for start in starts
+            for pair in join_of(*[[one for one in some if start <= one["at"] < start + 10] for some in (rows, others)])
+        ]
+
+    return answer
 
 
 FINE = 1000
@@ -321,6 +368,13 @@ def of_two_inputs() -> dict[str, Operator]:
                 ),
                 paired(lambda a, b: a["ref"] == b["n"], how),
             )
+    for how in ("inner", "full", "anti"):
+        found[f"join {how} by sliding window"] = Operator(
+            lambda a, b, how=how: join(
+                a, b, on=keys, how=how, columns=chosen(how), window=Sliding("at", 10, 5), right_time="o_at"
+            ),
+            in_windows(how),
+        )
     for how in ("inner", "left"):
         found[f"temporal_join {how}"] = Operator(
             lambda a, b, how=how: temporal_join(
@@ -399,14 +453,23 @@ class Found(NamedTuple):
     """What sinks keep; of late rows a list for each input."""
 
 
+def with_key(stream: Stream, in_text: bool) -> Stream:
+    """The rows with one key, a number or a text."""
+    before = stream.schema.names[0].removesuffix("n")
+    kept = [f"{before}{name}" for name in ("n", "at", "ref", "value", "share")]
+    return select(stream, *kept, **{f"{before}key": col(f"{before}{'name' if in_text else 'key'}")})
+
+
 def run(
-    make: Callable[..., Any], inputs: int, messages: Sequence[Message], way: Way, dice: Random, in_bursts: bool = False
-) -> Found:
+    make: Callable[..., Any], inputs: int, messages: Sequence[Message], way: Way, dice: Random, in_bursts: bool = False,
+    in_text: bool = False, one_by_one: bool = False,
+) -> Found:  # fmt: skip
     """What comes of messages behind `make(*streams)`: a stream, a sink, or a stream and those of late rows."""
     kept: list[list[Any]] = []
 
     def declare(*streams: Stream) -> Stream:
-        given = [each_at_its_time(stream) for stream in streams] if in_bursts else list(streams)
+        keyed = [with_key(stream, in_text) for stream in streams]
+        given = [each_at_its_time(stream) for stream in keyed] if in_bursts else keyed
         made = make(*given)
         if isinstance(made, Stream):
             kept.append([])
@@ -420,9 +483,12 @@ def run(
     moves = [(time, number, dice.randrange(way.workers)) for time in (3, 9, 12) for number in range(BINS)]
     declared = moving(declare, way.workers, moves) if way.bins else declare
     schemas = [ROW, OTHER][:inputs]
+    queue_bytes = 1 << 14 if way.bins else 1 << 12  # what moves may be one large row
     with (
         only_python(way.in_python),
-        bench(schemas, declared, way.workers, way.mechanism, ["at", "o_at"][: len(schemas)], queue_bytes=4096) as made,
+        bench(
+            schemas, declared, way.workers, way.mechanism, ["at", "o_at"][: len(schemas)], queue_bytes=queue_bytes
+        ) as made,
     ):
         for number, (time, to, rows) in enumerate(messages):
             if to >= len(schemas):
@@ -432,7 +498,7 @@ def run(
                     handle.advance_to(time)
             columns = [[one[name] for one in rows] for name in ROW.names]
             made.send(dict(zip(schemas[to].names, columns, strict=True)), worker=number % way.workers, to=to)
-            if dice.randrange(2):
+            if one_by_one or dice.randrange(2):
                 made.settle()
         made.close()
         rows_kept = [
@@ -452,9 +518,12 @@ def checked(operator: Operator, by: str | None, stream: str, ways: Sequence[Way]
     for number, way in enumerate(ways):
         dice = Random(number)
         messages = STREAMS[stream](dice)
+        in_text = number % 2 == 1 and not operator.is_latest
         rows, others = of_inputs(messages)
+        if in_text:
+            rows, others = [[one | {"key": one["name"]} for one in some] for some in (rows, others)]
         make = operator.make if by is None else lambda stream: operator.make(stream, by)
-        found = run(make, 1 + (by is None), messages, way, dice, stream == "bursts")
+        found = run(make, 1 + (by is None), messages, way, dice, stream == "bursts", in_text, operator.is_latest)
         left = operator.left(found.kept[0] if found.kept else found.sent)
         assert same(left, operator.expected(rows, others if by is None else by)), way
 
@@ -491,7 +560,7 @@ class Windowed(NamedTuple):
     """A window, what its results are, and how late a row may be by its own time: it is before a message at `until`."""
 
     window: Any
-    windows: Callable[[Rows], Iterator[tuple[int, int, Rows]]]
+    windows: Windows
     until: Callable[[int], int]
 
 
