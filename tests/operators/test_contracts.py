@@ -669,6 +669,33 @@ def test_late_rows_of_joins(how: str, way: Way) -> None:
         assert same(found.sent, expected)
 
 
+@pytest.mark.parametrize("way", LATE_WAYS, ids=str)
+@pytest.mark.parametrize("how", ["inner", "left"])
+def test_late_rows_of_temporal_joins(how: str, way: Way) -> None:
+    """Of a key no two versions are of one time: which came last is open between workers."""
+    dice = Random(7)
+    messages, seen = [], set()
+    for time, to, rows in too_late(dice):
+        kept = [one for one in rows if to == 0 or (one["key"], one["at"]) not in seen]
+        seen |= {(one["key"], one["at"]) for one in kept if to == 1}
+        messages.append((time, to, list({(one["key"], one["at"]): one for one in kept}.values()) if to else kept))
+    found = run(
+        lambda a, b: temporal_join(
+            a, b, on={"key": "o_key"}, how=how, columns=chosen(how), time="at", version_time="o_at", late=True
+        ),
+        2, messages, way, dice,
+    )  # fmt: skip
+    in_time, late = without_late(messages, lambda at: at + 1)
+    assert late_of(found) == late and all(late)
+    expected: list[tuple[Any, ...]] = []
+    rows, versions = of_inputs(in_time)
+    for one in rows:
+        valid = [other for other in versions if same_key(one, other) and other["at"] <= one["at"]]
+        expected += [(one["n"], max(valid, key=lambda other: other["at"])["n"])] if valid else []
+        expected += [(one["n"], None)] if not valid and how == "left" else []
+    assert same(found.sent, expected)
+
+
 @pytest.mark.parametrize("way", WAYS[::3], ids=str)
 @pytest.mark.parametrize("by", ["key", ""])
 def test_a_sum_beyond_64_bits_is_an_error(by: str, way: Way) -> None:
