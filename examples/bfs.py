@@ -9,9 +9,11 @@ found leaves it with the token that was kept for that.
 """
 
 import argparse
+from collections.abc import Iterator
 from time import perf_counter
 
 import numpy as np
+import pyarrow as pa
 
 import tokenring as tr
 
@@ -25,25 +27,19 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
 
-    def program(worker: tr.Worker) -> np.ndarray:
-        with worker.dataflow("bfs") as scope:
-            edges, edge_rows = scope.new_input(tr.Schema("src dst"), "edges")
-            roots, root_rows = scope.new_input(tr.Schema("node distance"), "roots")
-            found = edge_rows.least_values(root_rows, step=1).collect()
-        edges.send(tr.graphs.random_edges(options.nodes, options.edges, options.seed, worker.index, worker.peers))
-        if worker.index == 0:
-            roots.send({"node": [options.root], "distance": [0]})
-        worker.run()  # closes both inputs: epoch 0 can be finished
-        return np.bincount(found.columns()["value"])  # how many of this worker's nodes are how far
+    def edges(worker: int, peers: int) -> Iterator[tr.Batch]:  # each worker makes its share
+        yield tr.graphs.random_edges(options.nodes, options.edges, options.seed, worker, peers)
+
+    def pipeline(scope: tr.Scope) -> tr.Collected:
+        roots = scope.read_arrow(pa.table({"node": [options.root], "distance": [0]}))
+        return scope.from_generator(tr.Schema("src dst"), edges).least_values(roots, step=1).collect()
 
     start = perf_counter()
-    parts = tr.execute(program, workers=options.workers)
+    found = tr.run(pipeline, workers=options.workers)
     seconds = perf_counter() - start
-    totals = sum([np.pad(part, (0, options.nodes - len(part))) for part in parts])
-    for distance, count in enumerate(totals):
-        if count:
-            print(f"distance {distance}: {count} nodes")
-    print(f"reached {sum(totals)} of {options.nodes} nodes over {options.edges} edges in {seconds:.1f} s")
+    for distance, count in enumerate(np.bincount(found["value"])):
+        print(f"distance {distance}: {count} nodes")
+    print(f"reached {found.num_rows} of {options.nodes} nodes over {options.edges} edges in {seconds:.1f} s")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+import pyarrow.compute as pc
 
 import tokenring as tr
 
@@ -51,14 +52,13 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
 
-    def program(worker: tr.Worker) -> np.ndarray:
-        with worker.dataflow("ticks") as scope:
-            rows = ticker(scope, options.ticks, int(options.every_ms * 1e6)).collect()
-        worker.run()
-        return rows.columns()["tick"]
+    def pipeline(scope: tr.Scope) -> tr.Collected:
+        return ticker(scope, options.ticks, int(options.every_ms * 1e6)).collect()
 
-    for index, ticks in enumerate(tr.execute(program, workers=options.workers)):
-        print(f"worker {index}: {len(ticks)} ticks, in order: {bool((np.diff(ticks) > 0).all())}")
+    table = tr.run(pipeline, workers=options.workers)
+    for worker in range(options.workers):
+        ticks = table.filter(pc.equal(table["worker"], worker))["tick"].to_numpy()
+        print(f"worker {worker}: {len(ticks)} ticks, in order: {bool((np.diff(ticks) > 0).all())}")
 
 
 if __name__ == "__main__":

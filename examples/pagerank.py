@@ -12,6 +12,7 @@ are those of a walk that goes on anywhere from such a node.
 """
 
 import argparse
+from collections.abc import Iterator
 from time import perf_counter
 
 import pyarrow as pa
@@ -32,20 +33,18 @@ def main() -> None:
     parser.add_argument("--out")
     options = parser.parse_args()
 
-    def program(worker: tr.Worker) -> tr.Collected:
-        with worker.dataflow("pagerank") as scope:
-            if options.file is not None:
-                stream = scope.read_parquet(options.file, columns=("src", "dst"))
-            else:
-                edges, stream = scope.new_input(tr.Schema("src dst"), "edges")
-            ranks = stream.page_rank(options.nodes, options.rounds).collect()
-        if options.file is None:
-            size, seed = (options.nodes, options.edges), options.seed
-            edges.send(tr.graphs.random_edges(*size, seed, worker.index, worker.peers))
-        return ranks
+    def edges(worker: int, peers: int) -> Iterator[tr.Batch]:  # each worker makes its share
+        yield tr.graphs.random_edges(options.nodes, options.edges, options.seed, worker, peers)
+
+    def pipeline(scope: tr.Scope) -> tr.Collected:
+        if options.file is not None:
+            rows = scope.read_parquet(options.file, columns=("src", "dst"))
+        else:
+            rows = scope.from_generator(tr.Schema("src dst"), edges)
+        return rows.page_rank(options.nodes, options.rounds).collect()
 
     start = perf_counter()
-    ranks = tr.gather(program, workers=options.workers).sort_by([("rank", "descending"), ("node", "ascending")])
+    ranks = tr.run(pipeline, workers=options.workers).sort_by([("rank", "descending"), ("node", "ascending")])
     seconds = perf_counter() - start
     for row in ranks.slice(0, 3).to_pylist():
         print(f"node {row['node']}: {row['rank'] * options.nodes:.6f} times the average")

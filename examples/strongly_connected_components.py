@@ -10,6 +10,7 @@ the inner loop has no round of that turn under way; no worker ever asks another 
 
 import argparse
 from collections import Counter
+from collections.abc import Iterator
 from time import perf_counter
 
 import numpy as np
@@ -25,23 +26,19 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
 
-    def program(worker: tr.Worker) -> list[np.ndarray]:
-        with worker.dataflow("strongly connected components") as scope:
-            edges, stream = scope.new_input(tr.Schema("src dst"), "edges")
-            found = stream.strongly_connected_components().collect()
-        edges.send(tr.graphs.random_edges(options.nodes, options.edges, options.seed, worker.index, worker.peers))
-        worker.run()
-        return list(np.unique(found.columns()["component"], return_counts=True))
+    def edges(worker: int, peers: int) -> Iterator[tr.Batch]:  # each worker makes its share
+        yield tr.graphs.random_edges(options.nodes, options.edges, options.seed, worker, peers)
+
+    def pipeline(scope: tr.Scope) -> tr.Collected:
+        return scope.from_generator(tr.Schema("src dst"), edges).strongly_connected_components().collect()
 
     start = perf_counter()
-    parts = tr.execute(program, workers=options.workers)
+    found = tr.run(pipeline, workers=options.workers)
     seconds = perf_counter() - start
-    sizes: Counter[int] = Counter()
-    for names, counts in parts:
-        sizes.update(dict(zip(names, counts, strict=True)))
-    for size, number in sorted(Counter(sizes.values()).items(), reverse=True):
+    _, sizes = np.unique(found["component"], return_counts=True)
+    for size, number in sorted(Counter(sizes.tolist()).items(), reverse=True):
         print(f"{number} component(s) of {size} nodes")
-    print(f"{sum(sizes.values())} nodes on cycles of {options.edges} edges in {seconds:.1f} s")
+    print(f"{found.num_rows} nodes on cycles of {options.edges} edges in {seconds:.1f} s")
 
 
 if __name__ == "__main__":

@@ -21,12 +21,15 @@ class Connection:
 
     def __init__(self, host: str, port: int) -> None:
         self.rows = 0
-        self._socket = socket.create_connection((host, port))
-        self._socket.setblocking(False)
+        self._address = host, port
+        self._socket: socket.socket | None = None
         self._begun = ""  # a line whose end has not come yet
 
     def poll(self) -> Any:
-        """The columns of what has come since; None where that is nothing."""
+        """The columns of what has come since; None where that is nothing. One worker asks, which alone connects."""
+        if self._socket is None:
+            self._socket = socket.create_connection(self._address)
+            self._socket.setblocking(False)
         try:
             received = self._socket.recv(1 << 16).decode("ascii")
         except BlockingIOError:
@@ -57,15 +60,14 @@ def main() -> None:
     options = parser.parse_args()
 
     def program(worker: tr.Worker) -> int:
-        connection = Connection(options.host, options.port) if worker.index == 0 else None
-        poll = connection.poll if connection else lambda: tr.END_OF_STREAM  # the other workers help to count
+        connection = Connection(options.host, options.port)
         times, column = (tr.ARRIVAL, "arrived") if options.arrival else ("at", "at")
         with worker.dataflow("readings") as scope:
-            readings = scope.from_callback(READING, poll, time=times, stamp="arrived")
+            readings = scope.from_callback(READING, connection.poll, time=times, stamp="arrived")
             window = tr.Tumbling(column, options.every)
             readings.aggregate("sensor", window=window, readings=tr.Count(), total=tr.Sum("value")).for_each(show)
         worker.run()
-        return connection.rows if connection else 0
+        return connection.rows
 
     print("received:", sum(tr.execute(program, workers=options.workers)), "reading(s)")
 

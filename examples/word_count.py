@@ -7,8 +7,7 @@
 
 import argparse
 from collections import Counter
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import tokenring as tr
 
@@ -36,19 +35,17 @@ def main() -> None:
     parser.add_argument("words", nargs="*", default="the cat and the dog and the bird".split())
     options = parser.parse_args()
 
-    def program(worker: tr.Worker) -> dict[str, Any]:
-        with worker.dataflow("word count") as scope:
-            words, stream = scope.new_input(WORD)
-            counts = stream.unary("count", COUNT, count_words, tr.Exchange("word"), tr.Notify.NEVER)
-            kept = counts.collect()
-        words.send({"word": options.words[worker.index :: worker.peers]})  # each worker feeds its share
-        worker.run()
-        return kept.columns()
+    def share(worker: int, peers: int) -> Iterator[dict[str, list[str]]]:  # of the words, each worker's
+        yield {"word": options.words[worker::peers]}
 
-    for index, part in enumerate(tr.execute(program, workers=options.workers)):
-        final = dict(zip(part["word"], part["count"], strict=True))  # a word's last count is what it comes to
-        for word in sorted(final):
-            print(f"worker {index}: {word} {final[word]}")
+    def pipeline(scope: tr.Scope) -> tr.Collected:
+        words = scope.from_generator(WORD, share)
+        return words.unary("count", COUNT, count_words, tr.Exchange("word"), tr.Notify.NEVER).collect()
+
+    table = tr.run(pipeline, workers=options.workers)
+    final = dict(zip(table["word"].to_pylist(), table["count"].to_pylist(), strict=True))  # a word's last count
+    for word, count in sorted(final.items()):
+        print(f"{word}: {count}")
 
 
 if __name__ == "__main__":

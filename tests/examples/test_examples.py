@@ -56,7 +56,7 @@ def test_breakpoint() -> None:
 @pytest.mark.parametrize(("workers", "runs"), [("1", run), ("3", run_again)])
 def test_word_count(workers: str, runs: Run) -> None:
     lines = runs("word_count", "--workers", workers, *"to be or not to be to".split())
-    assert sorted(line.split(": ")[1] for line in lines) == ["be 2", "not 1", "or 1", "to 3"]
+    assert lines == ["be: 2", "not: 1", "or: 1", "to: 3"]
 
 
 def test_own_operator() -> None:
