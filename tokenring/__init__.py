@@ -36,9 +36,8 @@ def _of_a_face(name: str) -> object:
         if name in face.__all__:
             return getattr(face, name)
     from tokenring.engine import did_you_mean
-    from tokenring.operators.sources import meant_by
 
-    cure = meant_by(name) or did_you_mean(name, __dir__())
+    cure = import_module("tokenring.operators.sources").meant_by(name) or did_you_mean(name, __dir__())
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}{cure}")
 
 
