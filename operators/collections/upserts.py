@@ -24,7 +24,17 @@ from tokenring.operators.collections.arranging import arranging, spread_by_key
 from tokenring.operators.collections.joins import Columns, names_of
 from tokenring.operators.collections.streams import schema_of_words, stamped
 from tokenring.operators.collections.trace import Reader, Trace, batch_of
-from tokenring.operators.collections.updates import KEY, MADE, NO_ROW, Sealed, distinct_keys, replace_rows, rows_after
+from tokenring.operators.collections.updates import (
+    KEY,
+    MADE,
+    NO_ROW,
+    Sealed,
+    both,
+    distinct_keys,
+    elements_of,
+    replace_rows,
+    rows_after,
+)
 from tokenring.operators.collections.words import Entering, key_in_words
 from tokenring.operators.expressions import col, lit
 from tokenring.operators.rows import select
@@ -114,7 +124,7 @@ def to_upserts(arranged: Arranged, time: str, deleted: str, name: str) -> Stream
                 is_gone = made[-1] == 1
                 made[len(keys) : len(data), is_gone] = nulls
                 output.give(reference, batch_of(schema, made))
-            reader.since = trace.upper
+            reader.since = both(trace.upper, elements_of(sealed.frontier)) if trace.upper else []
 
         return logic
 

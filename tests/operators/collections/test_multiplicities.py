@@ -154,6 +154,14 @@ def test_more_than_can_be_said_cannot_be_sent(times: Any) -> None:
     tr.execute(program, workers=1)
 
 
+@pytest.mark.parametrize("times", [2**63, 2**64 - 1])
+def test_a_function_cannot_say_more_than_can_be_said(times: int) -> None:
+    def build(rows: tr.Collection) -> tr.Collection:
+        return rows.threshold(lambda counts: np.full(len(counts), times, np.uint64), "often")
+
+    beyond(build, [[(3, 0, 0, 1)]], "'often.function'.*MultiplicityOverflowError")
+
+
 ROWS = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 3), st.sampled_from([MOST, -MOST, 1, -1])), max_size=12)
 
 
