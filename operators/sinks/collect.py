@@ -24,7 +24,7 @@ from tokenring.engine import (
 from tokenring.engine.compiled import Compiled
 from tokenring.operators.mechanisms import can_be_compiled
 from tokenring.operators.migrate import Staying, has_bins
-from tokenring.operators.state import Keys, grown, require_newest
+from tokenring.operators.state import Keys, RowStore, grown, require_newest
 from tokenring.operators.time import require_total_order
 
 if TYPE_CHECKING:
@@ -126,12 +126,16 @@ def _put_column(rows, at, slots, column):  # type: ignore[no-untyped-def]
 
 
 class Latest:
-    """The latest row of each key that reached a sink on this worker (int64 columns)."""
+    """The latest row of each key that reached a sink on this worker."""
 
-    def __init__(self, names: tuple[str, ...]) -> None:
+    def __init__(self, names: tuple[str, ...], schema: Schema | None = None, key: str = "") -> None:
+        """schema: of rows whose columns, of these names, are not all int64; with texts, `key` is the key's."""
         self.names = names
-        self._keys = Keys(_KEY, _KEY.names)
-        self._rows = np.zeros((self._keys.capacity, len(names)), np.int64)
+        self._schema = Schema.of(dict.fromkeys(names, "int64")) if schema is None else schema
+        keys = self._schema.select((key,)) if self._schema.has_text else _KEY
+        self._keys = Keys(keys, keys.names)
+        self._texts = RowStore(self._schema) if self._schema.has_text else None
+        self._rows = np.zeros((self._keys.capacity, 0 if self._texts else len(names)), np.int64)
         self._times = np.zeros(0, np.int64)  # by slot, where rows are told apart by their messages' times
         self._read: Callable[[], tuple[np.ndarray, ...]] | None = None
 
@@ -144,25 +148,51 @@ class Latest:
         the last one stays."""
         slots = self._keys.slots_of(keys)
         self._rows = grown(self._rows, self._keys.limit, axis=0)
-        if time is not None:
-            self._times = grown(self._times, self._keys.limit)
-            newer = self._times[slots] <= time
+        newer = self._newer(slots, time)
+        if newer is not None:
             slots, columns = slots[newer], tuple([column[newer] for column in columns])
-            self._times[slots] = time
         for at, column in enumerate(columns):
-            _put_column(self._rows, at, slots, column)
+            _put_column(self._rows, at, slots, column.view(np.int64))
 
-    def columns(self) -> dict[str, np.ndarray]:
-        """The rows, in the order in which keys first appeared: name -> int64 array."""
-        if self._read is not None:
-            return dict(zip(self.names, self._read(), strict=True))
-        return {name: self._rows[: self._keys.limit, at].copy() for at, name in enumerate(self.names)}
+    def put_rows(self, batch: Batch, position: int, time: Time | None) -> None:
+        """The same of a batch, whose key is the column of that number."""
+        if self._texts is None:
+            self.put(batch.columns[position].view(np.int64), batch.columns, time)
+            return
+        slots, rows = self._keys.slots(batch), np.arange(batch.rows)
+        newer = self._newer(slots, time)
+        if newer is not None:
+            slots, rows = slots[newer], rows[newer]
+        self._texts.put(slots, batch, rows)
+
+    def _newer(self, slots: np.ndarray, time: Time | None) -> np.ndarray | None:
+        """The rows that are of no earlier time than those they replace, bool (rows,), which is noted."""
+        if time is None:
+            return None
+        self._times = grown(self._times, self._keys.limit)
+        newer: np.ndarray = self._times[slots] <= time
+        self._times[slots[newer]] = time
+        return newer
+
+    def batch(self) -> Batch:
+        """The rows as one batch, in the order in which keys first appeared."""
+        if self._texts is not None:
+            return self._texts.batch(np.arange(self._keys.limit))
+        limit = self._keys.limit
+        found = [self._rows[:limit, at] for at in range(len(self.names))] if self._read is None else self._read()
+        kept = [column.copy().view(dtype) for column, dtype in zip(found, self._schema.dtypes, strict=True)]
+        return Batch.wrap(self._schema, tuple(kept), len(kept[0]))
+
+    def columns(self) -> dict[str, Any]:
+        """The rows, in the order in which keys first appeared: name -> what `batch[name]` is for its kind."""
+        rows = self.batch()
+        return {name: rows[name] for name in self.names}
 
     def to_arrow(self) -> "pa.Table":
-        """The rows as a pyarrow table of int64 columns."""
+        """The rows as a pyarrow table."""
         import pyarrow as pa
 
-        return pa.table(self.columns())
+        return pa.Table.from_batches([self.batch().to_arrow()])
 
 
 def latest(stream: Stream, key: str, name: str = "latest") -> Latest:
@@ -174,7 +204,7 @@ def latest(stream: Stream, key: str, name: str = "latest") -> Latest:
     require_total_order(name, stream.scope)
     require_newest(name, stream, (key,))
     stream.scope.kept(RowsKept).append(repr(name))
-    kept = Latest(stream.schema.names)
+    kept = Latest(stream.schema.names, stream.schema, key)
     position = stream.schema.position(key)
     moves = has_bins(stream.scope)
     if can_be_compiled(stream.scope, stream.schema) and not moves:
@@ -194,7 +224,7 @@ def latest(stream: Stream, key: str, name: str = "latest") -> Latest:
     def construct(context: OperatorContext) -> Callable[[InputPort], None]:
         def logic(rows: InputPort) -> None:
             for reference, batch in rows:
-                kept.put(batch.columns[position], batch.columns, reference.time if moves else None)
+                kept.put_rows(batch, position, reference.time if moves else None)
 
         return logic
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -62,6 +63,43 @@ def test_latest_of_many_keys_grows() -> None:
     (columns,) = _run(Schema("key value"), lambda stream: latest(stream, "key"), batches)
     assert columns["key"].tolist() == keys
     assert set(columns["value"].tolist()) == {1}
+
+
+@pytest.mark.parametrize("beside", [{}, {"text": "string?"}])
+@pytest.mark.parametrize("key", ["number", "share", "at", "side", "text"])
+def test_latest_rows_are_of_their_kinds(key: str, beside: dict[str, str]) -> None:
+    """As words, in compiled code, and, with a text beside them or for a key, in Python."""
+    schema = Schema.of({"number": "int64?", "share": "float64?", "at": "timestamp", "side": "bool"} | beside)
+    if key not in schema.names:
+        return
+    values = {
+        "number": [1, None, 1, 7, None],
+        "share": [0.5, -1.5, 0.5, None, -1.5],
+        "at": [5, 6, 5, 8, 6],
+        "side": [True, False, True, True, False],
+        "text": ["a", None, "a", "a name", None],
+    }
+    batches = [{name: values[name][start : start + 2] for name in schema.names} for start in range(0, 5, 2)]
+    (found,) = _run(schema, lambda stream: _Tables(latest(stream, key)), batches)
+    rows = list(zip(*[values[name] for name in schema.names], strict=True))
+    last = {row[schema.position(key)]: row for row in rows}
+    table = found["table"].cast(_with_numbers(schema))
+    assert [tuple(row.values()) for row in table.to_pylist()] == list(last.values())
+
+
+class _Tables:
+    """A sink whose columns are its table."""
+
+    def __init__(self, kept: Any) -> None:
+        self.kept = kept
+
+    def columns(self) -> dict[str, Any]:
+        return {"table": self.kept.to_arrow()}
+
+
+def _with_numbers(schema: Schema) -> pa.Schema:
+    """Instants as numbers."""
+    return pa.schema([(field.name, pa.int64() if field.name == "at" else field.type) for field in schema.to_arrow()])
 
 
 @pytest.mark.parametrize("workers", [2, 3])
