@@ -20,6 +20,9 @@ from tokenring.shm.kernels import ENDING_SIGNALS
 from tokenring.shm.memory import Segment
 from tokenring.shm.queues import ParkingLot
 
+# `die_with_parent`, of which a new process has not heard yet.
+_BOUND = "import ctypes, os; ctypes.CDLL(None).prctl(1, {kill}, 0, 0, 0); os.getppid() == {launcher} or os._exit(1)"
+
 
 def require_no_start_within() -> None:
     """Refuse to make a group while a worker imports the program, which a file without a guard would do without end."""
@@ -137,8 +140,11 @@ def _orders(told: dict[str, Any], segment: Segment, lot: ParkingLot, config: Con
 
 def _python(call: str, descriptors: list[int]) -> int:
     """A new interpreter with this one's path, which makes a call in tokenring.engine.group.spawned; signals that
-    end a run wait until it is ready."""
-    code = f"import sys; sys.path[:] = {sys.path!r}; import tokenring.engine.group.spawned as spawned; spawned.{call}"
+    end a run wait until it is ready, and it ends with this process from the first: what it is to import takes long."""
+    code = (
+        f"{_BOUND.format(launcher=os.getpid(), kill=int(signal.SIGKILL))}; import sys; sys.path[:] = {sys.path!r}; "
+        f"import tokenring.engine.group.spawned as spawned; spawned.{call}"
+    )
     for descriptor in descriptors:
         os.set_inheritable(descriptor, True)
     try:
