@@ -54,7 +54,7 @@ def rows_at(
 
 
 def told(schema: Schema, words: np.ndarray, times: str) -> "pa.Table":
-    """Rows as they are kept, int64 (columns, multiplicity; rows), with how often each is there in the column `times`."""
+    """Rows as they are kept, int64 (columns, multiplicity; rows), and how often each is there in the column `times`."""
     import pyarrow as pa
 
     whole = Schema.of(schema.spec() | {times: "int64"})
