@@ -21,7 +21,7 @@ from tokenring.engine import (
 )
 from tokenring.engine.compiled import Compiled
 from tokenring.engine.times import coordinates
-from tokenring.operators.collections.compiled import stamping
+from tokenring.operators.collections import compiled as kernels
 from tokenring.operators.collections.words import heaps_of
 from tokenring.operators.expressions import Expression
 from tokenring.operators.rows import passing_on, select
@@ -116,7 +116,7 @@ def stamped(
 
         def compiled(context: OperatorContext) -> Compiled:
             first = context.worker_index << _WORKER_SHIFT if is_numbered else None
-            return stamping(positions, at, often, early, first)
+            return kernels.stamping(positions, at, often, early, first)
 
         builder.build_compiled(compiled, texts=True)
     else:

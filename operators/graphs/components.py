@@ -3,8 +3,8 @@
 import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Schema
+from tokenring.operators import joins
 from tokenring.operators.graphs.least_values import NODE_VALUE, least_values
-from tokenring.operators.joins import look_up
 from tokenring.operators.rows import filter_batches, map_batches, union
 from tokenring.operators.state import Keys
 
@@ -74,8 +74,8 @@ def _members(found: Batch) -> dict[str, np.ndarray]:
 
 def _agreeing(edges: AnyStream, labels: AnyStream, label: str) -> AnyStream:
     """The edges whose ends have the same label, with a column for it, at the worker that owns `dst`."""
-    half = look_up(edges, "src", labels, label, f"{label} of src")
-    whole = look_up(half, "dst", labels, "other", f"{label} of dst")
+    half = joins.look_up(edges, "src", labels, label, f"{label} of src")
+    whole = joins.look_up(half, "dst", labels, "other", f"{label} of dst")
     schema = Schema(" ".join(half.schema.names))
 
     def agree(batch: Batch) -> dict[str, np.ndarray]:
