@@ -159,6 +159,8 @@ _STATE = (
 _FILES = (
     ("shm/queues/progress_ring.py", "ring[RING_ME], ring[RING_READ_POSITION], ring[RING_GATE] = 1, 0, 0, 0",
      "ring[RING_ME], ring[RING_READ_POSITION] = 1, 0, 0", "who left knows of a reader on another ring"),
+    ("operators/sinks/rolling.py", "0 < self._every <= frontier - start", "0 <= self._every <= frontier - start",
+     "a file of so many rows is cut at every time"),
     ("operators/sinks/rolling.py", "held is None or reference.time < held.time", "held is None",
      "an earlier message that follows is no right to hold"),
     ("operators/sinks/rolling.py", "min(self.least, time), max(self.greatest, time)", "min(self.least, time), time",

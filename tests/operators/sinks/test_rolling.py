@@ -203,6 +203,28 @@ def test_what_cannot_be_rolled_is_refused(tmp_path: Path) -> None:
         execute(program, workers=1)
 
 
+def test_a_file_goes_on_until_it_has_its_rows(tmp_path: Path) -> None:
+    """Whatever times pass meanwhile, where there are no intervals; the last one is shorter."""
+
+    def declare(worker: Worker, scope: Scope) -> Any:
+        handle, stream = scope.new_input(Schema("n"))
+        return handle, to_parquet(stream, tmp_path, roll=Roll(rows=3))
+
+    with simulated(1) as group:
+        [(handle, probe)] = build(group, declare)
+        for time in range(10):
+            handle.send({"n": [time]})
+            handle.advance_to(time + 1)
+            settle(group)
+            assert len(names(tmp_path)) == (time + 1) // 3
+            assert probe.frontier == (time + 1) // 3 * 3, "the first row that is in no file yet"
+        handle.close()
+        settle(group)
+    assert [pq.read_table(tmp_path / name)["n"].to_pylist() for name in names(tmp_path)] == [
+        [0, 1, 2], [3, 4, 5], [6, 7, 8], [9],
+    ]  # fmt: skip
+
+
 def test_files_are_rolled_by_their_size(tmp_path: Path) -> None:
     def program(worker: Worker) -> None:
         with worker.dataflow() as scope:
