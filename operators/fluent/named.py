@@ -72,35 +72,45 @@ class OwnCopyWarning(UserWarning):
 
 
 def say_what_stays(program: Callable[..., Any]) -> None:
-    """Warn, at the line that does it, where a program's code adds to something empty that lies outside of it."""
+    """Warn, at the line that does it, where a program's code adds to something empty that lies outside of it, and looks
+    at it nowhere else."""
+    fills: list[tuple[int, str, CodeType, int]] = []
+    looked_at: set[int] = set()
     for function in _functions(program, set(), ""):
         code, closure = function.__code__, function.__closure__ or ()
         outside = dict(zip(code.co_freevars, map(_kept, closure), strict=True))
-        for name, kind, verb, line in _filled(code, outside, function.__globals__):
+        for name, found, verb, line in _uses(code, outside, function.__globals__):
+            if verb:
+                said = f"{name!r} stays empty here: {verb}() is called on a {type(found).__name__}"
+                fills.append((id(found), said, code, line))
+            else:
+                looked_at.add(id(found))
+    for identity, said, code, line in fills:
+        if identity not in looked_at:
             warnings.warn_explicit(
-                f"{name!r} stays empty here: {verb}() is called on a {kind} that each worker has for itself. Rows come "
-                f"back by what the pipeline ends in, `return rows.collect()`, or by what a worker's program returns",
+                f"{said} that each worker has for itself. Rows come back by what the pipeline ends in, "
+                f"`return rows.collect()`, or by what a worker's program returns",
                 OwnCopyWarning,
                 code.co_filename,
                 line,
             )
 
 
-def _filled(
+def _uses(
     code: CodeType, outside: Mapping[str, Any], others: Mapping[str, Any]
-) -> Iterator[tuple[str, str, str, int]]:
-    """What is filled: its name and kind, how, and the line; outside, others: closed over, and global."""
-    if not _FILLS.isdisjoint(code.co_names):
-        import dis
+) -> Iterator[tuple[str, Any, str, int]]:
+    """Where something empty that lies outside is named: its name, itself, how it is filled ("": not at all), and the
+    line; outside, others: closed over, and global."""
+    import dis
 
-        for one, following in pairwise(dis.get_instructions(code)):
-            if one.opname not in ("LOAD_DEREF", "LOAD_GLOBAL") or following.argval not in _FILLS:
-                continue
+    for one, following in pairwise(dis.get_instructions(code)):
+        if one.opname in ("LOAD_DEREF", "LOAD_GLOBAL"):
             found = (outside if one.opname == "LOAD_DEREF" else others).get(one.argval)
-            if isinstance(found, list | set | dict | deque) and not found and following.opname.startswith("LOAD"):
+            if isinstance(found, list | set | dict | deque) and not found:
+                is_filled = following.opname.startswith("LOAD") and following.argval in _FILLS
                 line = following.positions.lineno if following.positions else None
-                yield one.argval, type(found).__name__, following.argval, line or code.co_firstlineno
+                yield one.argval, found, following.argval if is_filled else "", line or code.co_firstlineno
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             inner = {name: outside[name] for name in constant.co_freevars if name in outside}
-            yield from _filled(constant, inner, others)
+            yield from _uses(constant, inner, others)

@@ -78,9 +78,16 @@ def test_a_worker_s_own_lists_are_no_loss() -> None:
         worker.for_each(lambda time, batch: kept.append(time))
         return kept, [kept.append for _ in KEPT]
 
+    seen: list[int] = []
+
+    def returns_it(worker: Any) -> Any:
+        worker.for_each(lambda time, batch: seen.append(time))
+        return seen
+
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         named.say_what_stays(own)
+        named.say_what_stays(returns_it)
         named.say_what_stays(len)
 
 
