@@ -108,6 +108,14 @@ def warm_numba() -> Iterator[None]:
     gc.unfreeze()  # libraries tell of what is left of them when Python ends
 
 
+@pytest.fixture(scope="module", autouse=True)
+def little_to_look_through(warm_numba: None) -> None:
+    """What earlier files have left is nothing that a file's tests, or workers that they fork, look through for garbage:
+    they would copy all of it."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session")
 def no_memory_made_ready() -> Iterator[None]:
     """Benchmarks need not ask the system for gigabytes before they measure: of their figures none is looked at."""

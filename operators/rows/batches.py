@@ -26,7 +26,7 @@ def map_batches(
     name: str = "map_batches",
     *,
     on_error: OnError = "fail",
-) -> Any:
+) -> AnyStream | tuple[AnyStream, AnyStream]:
     """`function(batch)` for each batch: a mapping of the columns of `schema` to arrays of any one length (so it is a
     flat map too), a batch of that schema, or None.
 

@@ -42,7 +42,7 @@ def filter(
 def filter(
     stream: AnyStream, condition: str | Expression, comparison: str = "", constant: Any = None, name: str = "filter", *,
     on_error: OnError = "fail",
-) -> Any:  # fmt: skip
+) -> AnyStream | tuple[AnyStream, AnyStream]:  # fmt: skip
     """The rows for which the condition is true (not those for which it is null). A batch of which every row stays
     passes as it is; text is never copied.
 

@@ -26,7 +26,9 @@ def with_columns(
 ) -> tuple[AnyStream, AnyStream]: ...
 @overload
 def with_columns(stream: AnyStream, /, *aliased: Alias, **columns: Any) -> AnyStream: ...
-def with_columns(stream: AnyStream, /, *aliased: Alias, on_error: OnError = "fail", **columns: Any) -> Any:
+def with_columns(
+    stream: AnyStream, /, *aliased: Alias, on_error: OnError = "fail", **columns: Any
+) -> AnyStream | tuple[AnyStream, AnyStream]:
     """The rows with these columns besides, computed by expressions over the stream's columns, all of them as they were:
     `with_columns(stream, euro=col("price") * 89 // 100, large=col("price") > 10_000)`. A column that exists is replaced
     and stays in its place; new ones come last, in the order given.
@@ -49,7 +51,9 @@ def select(
 ) -> tuple[AnyStream, AnyStream]: ...
 @overload
 def select(stream: AnyStream, /, *kept: str | Expression | Alias, **columns: Any) -> AnyStream: ...
-def select(stream: AnyStream, /, *kept: str | Expression | Alias, on_error: OnError = "fail", **columns: Any) -> Any:
+def select(
+    stream: AnyStream, /, *kept: str | Expression | Alias, on_error: OnError = "fail", **columns: Any
+) -> AnyStream | tuple[AnyStream, AnyStream]:
     """These columns alone, in this order: `select(stream, "auction", price=col("euro"))` keeps the one and has the
     other under another name. Expressions, and `on_error`, as in `with_columns`; a mere choice copies nothing.
     """

@@ -151,8 +151,8 @@ _STATE = (
      "the first reader decides what others may tell apart"),
     ("operators/collections/trace.py", "        reader.since = [(since,)]", "        pass",
      "who holds a time keeps everything"),
-    ("operators/collections/upserts.py", "            reader.since = trace.upper", "            pass",
-     "who reads as upserts keeps everything"),
+    ("operators/collections/upserts.py", "reader.since = both(trace.upper, elements_of(sealed.frontier))",
+     "reader.since = reader.since", "who reads as upserts keeps everything"),
     ("operators/migrate/mover.py", "came.peekitem(0)[0] < frontier", "came.peekitem(0)[0] <= frontier",
      "bins are put in before all has come"),
 )  # fmt: skip

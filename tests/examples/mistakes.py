@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.engine.helpers import VALUE, Recorder
+from tests.operators.migrate.own_sums import VALUES, sums
 from tokenring.engine import (
     Exchange,
     InputHandle,
@@ -50,6 +51,15 @@ def let_one_stay(worker: Worker) -> None:
 
 def offer_nothing(worker: Worker) -> None:
     keep_by_key(worker, Exchange("key"), tables=(Table(Schema("key value"), ("key",)),))
+
+
+def fail_to_take_out(worker: Worker) -> None:
+    def taken() -> None:
+        raise ValueError("a socket cannot be taken out")
+
+    with worker.dataflow() as scope:
+        use_bins(scope, worker.index, worker.peers, 8)
+        sums(scope.new_input(VALUES)[1], on_out=taken)
 
 
 def forget_to_build(worker: Worker) -> None:
@@ -256,6 +266,7 @@ IN_A_PROGRAM: dict[str, tuple[int, Callable[[Worker], None]]] = {
     "keep state by key without `state_moves`, in a dataflow with `bins=`": (2, forget_how_state_moves),
     "let one input's keys move, and another's stay": (2, let_one_stay),
     "say `state_moves`, and `offer` nothing": (2, offer_nothing),
+    "a `take_out` that raises, or returns other tables than were declared": (2, fail_to_take_out),
     "forget to return the logic": (1, forget_to_return),
     "declare after the block": (1, declare_late),
     "feed an input inside the block": (1, feed_early),
