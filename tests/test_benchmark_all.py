@@ -21,6 +21,7 @@ def staged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return seal_generated(tmp_path_factory.mktemp("all") / "events", GeneratorConfig(events=60_000, rate=1_500, seed=3))
 
 
+@pytest.mark.slow
 def test_all_goes_on_where_it_was_and_leaves_whole_files(
     staged: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -67,6 +67,7 @@ def read(folder: Path, verb: str) -> dict[str, Any]:
     return data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", TINY)
 def test_figures_are_whole(figures: Path, verb: str) -> None:
     data = read(figures, verb)
@@ -78,6 +79,7 @@ def test_figures_are_whole(figures: Path, verb: str) -> None:
     assert data["parameters"]["events"] == EVENTS
 
 
+@pytest.mark.slow
 def test_throughput_compares_every_system(figures: Path) -> None:
     data = read(figures, "nexmark")
     measured = {(row["system"], row["query"], row["workers"]) for row in data["figures"]}
@@ -100,6 +102,7 @@ def test_throughput_compares_every_system(figures: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_every_query_stands_beside_both_references(figures: Path) -> None:
     data = read(figures, "queries")
     assert data["verified"] is True
@@ -110,6 +113,7 @@ def test_every_query_stands_beside_both_references(figures: Path) -> None:
         assert ("polars_over_one" in row) == (row["workers"] == 2)
 
 
+@pytest.mark.slow
 def test_an_open_loop_tells_its_latency_and_the_hiccups(figures: Path) -> None:
     (row,) = read(figures, "open")["rows"]
     assert row["query"] == "q7"
@@ -117,6 +121,7 @@ def test_an_open_loop_tells_its_latency_and_the_hiccups(figures: Path) -> None:
     assert row["latency_ms"].keys() == {"p50", "p99", "p999", "max"}
 
 
+@pytest.mark.slow
 def test_latency_stands_beside_the_floor_and_the_hiccups(figures: Path) -> None:
     data = read(figures, "latency")
     assert [(row["rate"], row["system"]) for row in data["figures"]] == [(5e4, "q4"), (5e4, "q7"), (5e4, "floor")]
@@ -129,6 +134,7 @@ def test_latency_stands_beside_the_floor_and_the_hiccups(figures: Path) -> None:
     assert {row["system"] for row in data["held"]} == {"q4", "q7", "floor"}
 
 
+@pytest.mark.slow
 def test_the_budget_names_every_operator(figures: Path) -> None:
     data = read(figures, "step")
     assert all(row["us"] > 0 for row in data["kernels"])
@@ -152,6 +158,7 @@ def test_the_budget_names_every_operator(figures: Path) -> None:
     assert [row["rate"] for row in data["floors"]] == [1e5, None]
 
 
+@pytest.mark.slow
 def test_memory_is_sampled_of_every_worker(figures: Path) -> None:
     data = read(figures, "memory")
     assert [(row["query"], row["rate"]) for row in data["memory"]] == [
@@ -197,6 +204,7 @@ def test_plots_of_experiments_are_drawn_again(tmp_path: Path) -> None:
     assert main(["tables", *options, "--check"]) == 0
 
 
+@pytest.mark.slow
 def test_tables_are_put_between_the_markers(figures: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     document = tmp_path / "performance.md"
     document.write_text(DOCUMENTS[0].read_text())
