@@ -68,6 +68,8 @@ def test_a_handler_of_the_programs_own_is_called_and_the_run_goes_on() -> None:
 
 
 def test_while_a_kernel_is_compiled_it_waits_for_that() -> None:
+    import tokenring.shm.kernels.compiler_lock  # noqa: F401 - as before the first kernel is compiled
+
     steps: list[str] = []
     with pytest.raises(KeyboardInterrupt):  # noqa: PT012
         with event.trigger_event("numba:compiler_lock"), event.trigger_event("numba:compiler_lock"):

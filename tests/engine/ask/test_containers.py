@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,16 @@ from tokenring.engine.ask import Group, ask, group_of, hold, running_groups
 from tokenring.engine.ask.places import own_number
 
 _MORE = "--mount-proc --kill-child"
+_OURS = {Path(folder) for folder in (ROOT, sys.prefix, sys.base_prefix)}
+_NEEDED = sorted([str(folder) for folder in _OURS if folder.is_relative_to("/tmp")])
+OWN_TMP = " && ".join(
+    [
+        "mount --bind /tmp /mnt && mount -t tmpfs none /tmp",
+        *[f"mkdir -p {folder} && mount --bind /mnt{folder.removeprefix('/tmp')} {folder}" for folder in _NEEDED],
+        "umount -l /mnt",
+    ]
+)
+"""An empty /tmp, but for what the tests themselves have there."""
 OF_ITS_OWN = {"a /tmp": "-Urm", "numbers": f"-Urpf {_MORE}", "both": f"-Urmpf {_MORE}"}
 """What a program may have for itself, and how `unshare` makes that."""
 
@@ -23,7 +34,7 @@ OF_ITS_OWN = {"a /tmp": "-Urm", "numbers": f"-Urpf {_MORE}", "both": f"-Urmpf {_
 @contextmanager
 def contained(options: str) -> Iterator[Group]:
     """The stuck group of test_ask, in namespaces of its own."""
-    mount = "mount -t tmpfs none /tmp && " if "m" in options.split()[0] else ""
+    mount = f"{OWN_TMP} && " if "m" in options.split()[0] else ""
     script = f"{mount}exec {sys.executable} -c \"$PROGRAM\" asleep fork"
     command = ["unshare", *options.split(), "sh", "-c", script]
     if subprocess.run([*command[:-1], f"{mount}true"], capture_output=True, check=False).returncode:
