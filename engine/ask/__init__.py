@@ -7,7 +7,7 @@ with later(__name__):
     from tokenring.engine.ask.answer_hold import KeptHold
     from tokenring.engine.ask.ask_hold import hold
     from tokenring.engine.ask.asker import Answers, Group, Weights, ask, group_of, running_groups
-    from tokenring.engine.ask.questions import write_whole
+    from tokenring.engine.ask.questions import require_private, write_whole
     from tokenring.engine.ask.requested import Request, requested
     from tokenring.engine.ask.requests import Requests, Session, tell_asker
     from tokenring.engine.ask.running_now import EXCHANGE, LOOP, WAIT, Doing, RunningNow
@@ -30,6 +30,7 @@ __all__ = [
     "group_of",
     "hold",
     "requested",
+    "require_private",
     "running_groups",
     "tell_asker",
     "write_whole",

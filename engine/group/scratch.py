@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tokenring.engine.errors import UsageError
+from tokenring.engine.ask import require_private
 from tokenring.shm.memory import hold, is_held, process_start_ticks
 
 _OURS = re.compile(r"\.?tokenring-[a-z]+-(\d+)-(\d+)-[0-9a-f]+")
@@ -96,16 +96,11 @@ def make_group_folder(kind: str) -> int:
     while True:
         with suppress(FileExistsError):
             folder.mkdir(mode=0o700)
-        try:
+        with suppress(FileNotFoundError):  # another worker has just removed it
+            require_private(folder)
             lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        except FileNotFoundError:  # another worker has just removed it
-            continue
-        found = os.fstat(lock)
-        if found.st_uid != os.geteuid() or found.st_mode & 0o077:
-            os.close(lock)
-            raise UsageError(f"{folder} is not a folder of this user alone (mode 0700); remove it")
-        hold(lock)
-        return lock
+            hold(lock)
+            return lock
 
 
 @contextmanager

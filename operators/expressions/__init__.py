@@ -13,6 +13,7 @@ fuse          neighbouring operators as one function: batch_runs, and stages of 
 from tokenring.faces import later
 
 with later(__name__):
+    from tokenring.operators.expressions.batch_runs import said_of_row
     from tokenring.operators.expressions.fuse import Computation, Part
     from tokenring.operators.expressions.node import Alias, column_named_by, with_aliased
     from tokenring.operators.expressions.program import Step
@@ -34,6 +35,7 @@ __all__ = [
     "greatest",
     "least",
     "lit",
+    "said_of_row",
     "typed",
     "when",
     "with_aliased",

@@ -18,6 +18,7 @@ Form = Callable[[], CompiledStage | None]
 _DIVISIONS = {OPERATIONS[family + sign] for family in ("int", "uint") for sign in ("//", "%")}
 _WORD = np.dtype(np.int64)
 _NO_ROWS = np.empty(0, np.int64)
+_AT_ROW = ", row {} of the batch"
 
 
 class Projection:
@@ -141,4 +142,9 @@ def fault_of(compiled: Compiled, line: int, row: int) -> UsageError:
         why = "a value that does not fit the kind; say when(…).then(…) around the cast"
     else:
         why = "the result does not fit 64 bits; cast to float64 first"
-    return UsageError(f"{text}, row {row} of the batch: {why}")
+    return UsageError(f"{text}{_AT_ROW.format(row)}: {why}")
+
+
+def said_of_row(error: Exception) -> str:
+    """What is said of an error at a row that was tried alone: the batch that it was in is not known then."""
+    return f"{type(error).__name__}: {error}".replace(_AT_ROW.format(0), "")

@@ -17,6 +17,7 @@ from tokenring.engine import (
     Token,
 )
 from tokenring.engine.data import failures
+from tokenring.operators.expressions import said_of_row
 from tokenring.operators.state import require_rows
 
 OnError = Literal["fail", "stream"]
@@ -67,5 +68,5 @@ def applied(stream: AnyStream, name: str, schema: Schema, function: Any, on_erro
 
 def _with_errors(schema: Schema, rows: Batch, errors: list[Exception]) -> Batch:
     """Rows, each with what is wrong with it."""
-    said = [f"{type(error).__name__}: {error}".replace(", row 0 of the batch", "") for error in errors]
-    return Batch(schema, {name: rows[name] for name in rows.schema.names} | {ERROR: said})
+    told = {ERROR: [said_of_row(error) for error in errors]}
+    return Batch(schema, {name: rows[name] for name in rows.schema.names} | told)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 from tokenring.engine import Batch, OperatorContext, RejectedRowsError, Stream
 from tokenring.operators.collections.sharing.faults import Change, Fault, Ledger, Place
 from tokenring.operators.collections.sharing.told import Told
+from tokenring.operators.expressions import said_of_row
 
 if TYPE_CHECKING:
     from tokenring.operators.collections.sharing.view import View
 
-_ONE_ROW = ", row 0 of the batch"  # what an expression says of the row that it was tried on alone
 _TIME, _TIMES_ADDED = "@0", "@times"  # columns of updates: see streams
 _FEW = 3  # rows that an error shows
 
@@ -88,7 +88,7 @@ class Rejected:
         names = rows.schema.names
         shown = rows.select(rows.schema.select(names[: names.index(_TIME)])).to_arrow().to_pylist()
         times, often = rows[_TIME].tolist(), rows[_TIMES_ADDED].tolist()
-        said = [f"{type(error).__name__}: {error}".replace(_ONE_ROW, "") for error in errors]
+        said = map(said_of_row, errors)
         self._note(
             [
                 Change("stage", stage.number, Fault(label, str(row), error), [time], count)
