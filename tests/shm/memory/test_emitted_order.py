@@ -16,6 +16,7 @@ import pytest
 from numba import njit, types
 
 from tokenring.shm.kernels.kernel import address_of
+from tokenring.shm.memory import intrinsics
 from tokenring.shm.memory.atomics import load_word, store_release, store_word
 from tokenring.shm.memory.layout import MAX_WORKERS
 from tokenring.shm.queues import data_queue, parking, progress_ring
@@ -43,7 +44,8 @@ ENDS: dict[str, tuple[Any, tuple[Any, ...], str]] = {
 
 @cache
 def _all_targets() -> None:
-    data_queue.has_room.make_ready()  # numba then knows what kernels and atomics are
+    assert intrinsics.as_pointer  # numba knows of atomics that are imported before it compiles
+    data_queue.has_room.numba_comes()  # which then knows what kernels are
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
 
