@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import sys
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 from tokenring.tools.profile.frame import Frame
@@ -93,7 +93,7 @@ def _declared(file: str) -> dict[str, Frame]:
     }
 
 
-@cache
+@lru_cache(maxsize=8)  # of hundreds of files they would be hundreds of megabytes
 def _tree(file: str) -> ast.Module:
     try:
         with open(file, encoding="utf-8") as source:
