@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.errors import raises
 from tokenring.shm.errors import SegmentError
 from tokenring.shm.memory import layout as words_of
 from tokenring.shm.memory.layout import LINE_WORDS, MAX_WORKERS, RECORD_WORDS, Layout
@@ -87,11 +88,11 @@ def test_digests_differ_where_layouts_do(left: Layout, right: Layout) -> None:
     ],
 )
 def test_sizes_that_cannot_work(sizes: tuple[int, int, int], named: str) -> None:
-    with pytest.raises(SegmentError, match=named):
+    with raises(SegmentError, named):
         Layout(*sizes)
 
 
 @pytest.mark.parametrize(("sender", "receiver"), [(0, 0), (0, 2), (2, 0), (-1, 0)])
 def test_there_is_no_queue_to_oneself_or_to_strangers(sender: int, receiver: int) -> None:
-    with pytest.raises(SegmentError, match="no queue"):
+    with raises(SegmentError, f"worker {sender}", f"worker {receiver}"):
         Layout(2, 64, 256).queue(sender, receiver)

@@ -9,6 +9,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from tests.errors import raises
 from tests.shm.helpers import QueueEnd, private
 from tokenring.shm.queues.data_queue import (
     HEADER_WORDS,
@@ -165,7 +166,7 @@ def test_views_are_read_only() -> None:
     with private() as segment:
         second = QueueEnd(segment, 1)
         for sender in (0, 1):
-            with pytest.raises(ValueError, match="read-only"):
+            with raises(ValueError, "read-only"):
                 queue_words(segment, sender, 1, second.loopback)[0] = 1
 
 

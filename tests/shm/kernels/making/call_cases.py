@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from tests.errors import Fact
+
 LEAST, MOST = -(2**63), 2**63 - 1
 
 
@@ -97,28 +99,28 @@ TAKEN: list[tuple[str, tuple[Any, ...]]] = [
     ("from_within", (3, words(1, 2), 7)),
 ]
 
-COLUMN_SAID = r"^tests\.shm\.kernels\.making\.samples\.total: argument 1 must be a contiguous array of int64, of 1 dim"
-WORDS_SAID = r"\.fill: argument 1 must be a contiguous, writable array of int64, of 1 dim"
-TABLE_SAID = r"\.corner: argument 1 must be a contiguous, writable array of int64, of 2 dim"
-REALS_SAID = r"\.total_of_reals: argument 1 must be a contiguous array of float64, of 1 dim"
-TUPLE_SAID = r"\.product: argument 2 must be a tuple of 2$"
-PART_SAID = r"\.product: argument 2 must be a contiguous array of int64, of 1 dim"
+COLUMN_SAID = ("tests.shm.kernels.making.samples.total", "argument 1", "contiguous", "int64", "1 dimension")
+WORDS_SAID = ("samples.fill", "argument 1", "contiguous", "writable", "int64", "1 dimension")
+TABLE_SAID = ("samples.corner", "argument 1", "contiguous", "writable", "int64", "2 dimension")
+REALS_SAID = ("samples.total_of_reals", "argument 1", "contiguous", "float64", "1 dimension")
+TUPLE_SAID = ("samples.product", "argument 2", "tuple of 2")
+PART_SAID = ("samples.product", "argument 2", "contiguous", "int64", "1 dimension")
 
-REFUSED: list[tuple[str, tuple[Any, ...], type[Exception], str]] = [
-    ("difference", (), TypeError, r"\.difference takes 2 arguments, 0 were given$"),
-    ("difference", (1,), TypeError, r"\.difference takes 2 arguments, 1 were given$"),
-    ("difference", (1, 2, 3), TypeError, r"\.difference takes 2 arguments, 3 were given$"),
-    ("nothing", (1,), TypeError, r"\.nothing takes 0 arguments, 1 were given$"),
-    ("difference", (MOST + 1, 1), OverflowError, "int too big to convert"),
-    ("difference", (1, LEAST - 1), OverflowError, "int too big to convert"),
-    ("difference", (np.uint64(MOST + 1), 1), OverflowError, "int too big to convert"),
-    ("difference", (5.0, 1), TypeError, "'float' object cannot be interpreted as an integer"),
-    ("difference", (1, np.float64(5)), TypeError, "cannot be interpreted as an integer"),
-    ("difference", ("5", 1), TypeError, "'str' object cannot be interpreted as an integer"),
-    ("difference", (None, 1), TypeError, "'NoneType' object cannot be interpreted as an integer"),
-    ("difference", (1, words(5)), TypeError, "only integer scalar arrays"),
+REFUSED: list[tuple[str, tuple[Any, ...], type[Exception], Fact]] = [
+    ("difference", (), TypeError, ("samples.difference", "2 arguments", "0")),
+    ("difference", (1,), TypeError, ("samples.difference", "2 arguments", "1")),
+    ("difference", (1, 2, 3), TypeError, ("samples.difference", "2 arguments", "3")),
+    ("nothing", (1,), TypeError, ("samples.nothing", "0 arguments", "1")),
+    ("difference", (MOST + 1, 1), OverflowError, "too big"),
+    ("difference", (1, LEAST - 1), OverflowError, "too big"),
+    ("difference", (np.uint64(MOST + 1), 1), OverflowError, "too big"),
+    ("difference", (5.0, 1), TypeError, ("'float'", "integer")),
+    ("difference", (1, np.float64(5)), TypeError, ("'numpy.float64'", "integer")),
+    ("difference", ("5", 1), TypeError, ("'str'", "integer")),
+    ("difference", (None, 1), TypeError, ("'NoneType'", "integer")),
+    ("difference", (1, words(5)), TypeError, "integer scalar"),
     ("difference", (Answer(None), 1), ZeroDivisionError, "no number"),
-    ("halved", ("3",), TypeError, "must be real number, not str"),
+    ("halved", ("3",), TypeError, ("real number", "str")),
     ("halved", (10**400,), OverflowError, "too large"),
     ("opposite", (words(1, 2),), ValueError, "truth value of an array"),
     ("opposite", (Answer(None),), ZeroDivisionError, "no number"),
@@ -144,8 +146,8 @@ REFUSED: list[tuple[str, tuple[Any, ...], type[Exception], str]] = [
     ("total_of_reals", (np.zeros(3, ">f8"),), TypeError, REALS_SAID),
     ("fill", (frozen(words(1)), 1), TypeError, WORDS_SAID),
     ("fill", (np.broadcast_to(words(1), 3), 1), TypeError, WORDS_SAID),
-    ("fill", (words(1), "1"), TypeError, "cannot be interpreted as an integer"),
-    ("halve", (table(2, 2),), TypeError, r"writable array of float64, of 2 dim"),
+    ("fill", (words(1), "1"), TypeError, ("'str'", "integer")),
+    ("halve", (table(2, 2),), TypeError, ("samples.halve", "argument 1", "writable", "float64", "2 dimension")),
     ("corner", (words(1),), TypeError, TABLE_SAID),
     ("corner", (np.zeros((1, 1, 1), np.int64),), TypeError, TABLE_SAID),
     ("corner", (table(2, 3).T,), TypeError, TABLE_SAID),
@@ -161,11 +163,11 @@ REFUSED: list[tuple[str, tuple[Any, ...], type[Exception], str]] = [
     ("product", (1, (words(1), 5), 2), TypeError, PART_SAID),
     ("product", (1, (words(1), np.zeros(1)), 2), TypeError, PART_SAID),
     ("product", (1, (np.arange(4)[::2], words(1)), 2), TypeError, PART_SAID),
-    ("product", (1, (words(1), words(1)), 2.0), TypeError, "cannot be interpreted as an integer"),
-    ("checked", (words(1), 1), MemoryError, "^there is no room$"),
-    ("checked", (words(1), 2), ValueError, r"""^that's 100 %s, \\ and "quoted"$"""),
-    ("checked", (words(1), 3), KeyError, "^''$"),
-    ("counted", (-1,), ValueError, "negative dimensions not allowed"),
-    ("counted", (1 << 58,), MemoryError, "^Allocation failed"),
-    ("from_within", (-1, words(1), 7), ValueError, "negative dimensions not allowed"),
+    ("product", (1, (words(1), words(1)), 2.0), TypeError, ("'float'", "integer")),
+    ("checked", (words(1), 1), MemoryError, "there is no room"),
+    ("checked", (words(1), 2), ValueError, 'that\'s 100 %s, \\ and "quoted"'),
+    ("checked", (words(1), 3), KeyError, "''"),
+    ("counted", (-1,), ValueError, "negative dimensions"),
+    ("counted", (1 << 58,), MemoryError, "Allocation"),
+    ("from_within", (-1, words(1), 7), ValueError, "negative dimensions"),
 ]
