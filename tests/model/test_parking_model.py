@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 
+from tests.errors import raises
 from tests.model import parking
 from tests.model.checker import Explored, Found, explore
 from tests.model.parking import Rules
@@ -32,12 +33,12 @@ def test_no_wake_up_is_lost(wakers: int, parkers: int) -> None:
     "mutation", ["no fence in waker", "no fence in parker", "no second look", "wakes without posting"]
 )
 def test_the_model_catches(mutation: str) -> None:
-    with pytest.raises(Found, match="sleeps for ever"):
+    with raises(Found, "parker 0", "sleeps", "2"):
         _check(Rules(2, mutation))
 
 
 def test_two_sleepers_show_why_flags_are_set_by_an_atomic_operation() -> None:
     """One alone never loses its flag to another's store of the word."""
     _check(Rules(1, "torn word", parkers=1))
-    with pytest.raises(Found, match="sleeps for ever"):
+    with raises(Found, "sleeps", "1"):
         _check(Rules(1, "torn word", parkers=2))

@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 
+from tests.errors import Fact, raises
 from tests.model import queue
 from tests.model.checker import Explored, Found, explore
 from tests.model.queue import Rules
@@ -42,7 +43,7 @@ def test_ends_that_die_at_any_step(messages: tuple[int, ...], share: int) -> Non
 
 def test_a_message_of_more_than_half_the_queue_may_never_fit() -> None:
     """Why the engine's messages are at most a quarter of a queue: the skip counts, even when the queue is empty."""
-    with pytest.raises(Found, match="nothing can move"):
+    with raises(Found, "nothing can move", "1"):
         _check(Rules(8, (2, 7)))
 
 
@@ -50,13 +51,13 @@ def test_a_message_of_more_than_half_the_queue_may_never_fit() -> None:
 @pytest.mark.parametrize(
     ("mutation", "wrong"),
     [
-        ("no room check", "the view of|words in a queue|came as"),
-        ("skip not counted", "the view of|words in a queue"),
-        ("commit early", "the view of"),
-        ("release at once", "the view of"),
-        ("reads past the write position", "the view of|came as"),
+        ("no room check", {"view", "words in a queue", "came as"}),
+        ("skip not counted", {"view", "words in a queue"}),
+        ("commit early", "view"),
+        ("release at once", "view"),
+        ("reads past the write position", {"view", "came as"}),
     ],
 )
-def test_the_model_catches(mutation: str, wrong: str, deaths: bool) -> None:
-    with pytest.raises(Found, match=wrong):
+def test_the_model_catches(mutation: str, wrong: Fact, deaths: bool) -> None:
+    with raises(Found, wrong):
         _check(Rules(6, (2, 2, 3, 2, 3), share=1, deaths=deaths, mutation=mutation))
