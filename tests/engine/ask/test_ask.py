@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.errors import raises
 from tests.imports import ROOT
 from tokenring.engine import UsageError, WorkerError
 from tokenring.engine.ask import asker, questions
@@ -137,7 +138,7 @@ def test_a_worker_that_does_not_answer_is_named(tmp_path: Path) -> None:
     with stuck(tmp_path) as (group, _):
         os.kill(group.workers[0], signal.SIGSTOP)
         try:
-            with pytest.raises(WorkerError, match=rf"{group.workers[0]} of .* did not answer within 1\.5 s"):
+            with raises(WorkerError, str(group.workers[0]), str(group.launcher), "1.5 s", "--timeout"):
                 ask(group.launcher, timeout_s=1.5)  # the other one must have answered
         finally:
             os.kill(group.workers[0], signal.SIGCONT)
@@ -147,7 +148,7 @@ def test_a_worker_that_does_not_answer_is_named(tmp_path: Path) -> None:
 def test_what_a_killed_asker_left_is_cleared_and_a_living_one_waited_for(tmp_path: Path) -> None:
     with stuck(tmp_path) as (group, _):
         folder = question_folder(private_folder(), group.launcher)
-        with asking_in(folder, {}), pytest.raises(UsageError, match="somebody else is asking"):
+        with asking_in(folder, {}), raises(UsageError, f"process {group.launcher}", "try again"):
             ask(group.launcher)
         make_folder(folder)
         for wrong in ({"id": "killed"}, {}, [1], 7):
@@ -162,7 +163,7 @@ def test_what_a_killed_asker_left_is_cleared_and_a_living_one_waited_for(tmp_pat
 
 def test_a_process_without_a_group_is_left_alone() -> None:
     with subprocess.Popen(["sleep", "1000"]) as other:  # SIGUSR1 would end it
-        with pytest.raises(UsageError, match=f"process {other.pid} runs no group"):
+        with raises(UsageError, f"process {other.pid}", "tokenring why"):
             ask(other.pid)
         assert other.poll() is None
         other.kill()
@@ -185,7 +186,7 @@ def test_a_folder_that_others_may_enter_is_not_used(monkeypatch: pytest.MonkeyPa
     with stuck(tmp_path) as (group, _):
         (tmp_path / "open").mkdir(mode=0o755)
         monkeypatch.setattr("tokenring.engine.ask.asker.private_folder", lambda process: tmp_path / "open")
-        with pytest.raises(UsageError, match="not a folder of this user alone"):
+        with raises(UsageError, str(tmp_path / "open"), "0700", "remove"):
             ask(group.launcher)
 
 

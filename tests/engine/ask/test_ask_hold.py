@@ -13,6 +13,7 @@ from time import monotonic as clock
 
 import pytest
 
+from tests.errors import raises
 from tests.imports import ROOT
 from tokenring.engine import UsageError
 from tokenring.engine.ask.ask_hold import hold
@@ -165,8 +166,11 @@ def test_a_group_that_ends_is_told(moving: Moving) -> None:
 
 
 def test_what_cannot_be_held_is_refused(moving: Moving) -> None:
-    for operator, at, said in (("same", 1, "has passed"), ("nobody", 9, "no operator 'nobody' is running")):
-        with pytest.raises(UsageError, match=said), hold(moving.launcher, operator, ("output", 0), at, WATCHDOG_S):
+    for operator, at, said in (
+        ("same", 1, ("'same' output 0 at 1", "worker 0", "worker 1", "frontier", "5", "later time")),
+        ("nobody", 9, ("operator 'nobody'", "input, same")),
+    ):
+        with raises(UsageError, said), hold(moving.launcher, operator, ("output", 0), at, WATCHDOG_S):
             raise AssertionError("it is not held")
-    with pytest.raises(UsageError, match="runs no group"), hold(1, "same", ("", 0), 1):
+    with raises(UsageError, "process 1", "tokenring why"), hold(1, "same", ("", 0), 1):
         raise AssertionError("it is not held")

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.errors import raises
 from tokenring.engine import Batch, Schema, SchemaError
 from tokenring.engine.columns import instant_of
 from tokenring.operators.expressions.constants import constant
@@ -45,7 +46,7 @@ def test_a_column_of_any_spellings(texts: list[str | None]) -> None:
 @pytest.mark.parametrize("text", NONE)
 def test_what_is_no_instant(text: str) -> None:
     for read in (instant_of, lambda text: Batch(AT, {"at": [text]}), lambda text: constant(text, "timestamp")):
-        with pytest.raises(SchemaError, match=r"no ISO 8601 time|no time"):
+        with raises(SchemaError, repr(text), "1677", "2262"):
             read(text)
 
 
@@ -58,5 +59,5 @@ def test_what_python_writes(moment: datetime) -> None:
 
 @pytest.mark.parametrize("value", [datetime(2263, 1, 1), datetime(1600, 1, 1, tzinfo=UTC), np.datetime64("NaT", "s")])
 def test_constants_do_not_wrap_around(value: object) -> None:
-    with pytest.raises(SchemaError, match="no time within"):
+    with raises(SchemaError, str(value)[:4], "1677", "2262"):
         constant(value, None)

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.errors import Fact, raises
 from tokenring.engine import Batch, Schema, SchemaError, Strings
 
 ALL = Schema("a", b="bool?", t="timestamp?", f="float64?", i="int64?", u="uint64?", s="string?", y="bytes?")
@@ -101,50 +102,50 @@ def test_arrow_there_and_back() -> None:
 @pytest.mark.parametrize(
     ("kind", "values", "said"),
     [
-        ("string", ["a", None], "'c' holds nulls, but its kind is string; make it string\\? or fill them"),
-        ("string", [1, 2], "'c': not all values are str"),
-        ("bytes", np.array(["a"]), "'c': numpy's <U1 where bytes is expected"),
-        ("bytes", Strings.of(["a"]), "'c' is bytes, not string"),
-        ("int64", np.ma.MaskedArray([1, 2], [True, False]), "'c' holds nulls"),
-        ("int64", pa.array([1, None]), "'c': 1 null\\(s\\) where the kind is int64"),
-        ("int64?", pa.array(["x"]), "'c': Arrow's large_string|'c': Arrow's string is not int64"),
-        ("bool", [0, 1], "'c' has dtype int64, expected bool; compare it"),
-        ("timestamp", [None], "'c' holds nulls"),
-        ("timestamp", [np.datetime64("NaT")], "'c' holds NaT"),
-        ("timestamp", np.array(["NaT"], "datetime64[s]"), "'c' holds NaT"),
-        ("timestamp", ["soon"], "'c'"),
-        ("timestamp", np.array(["1000-01-01"], "datetime64[D]"), "'c' has times that nanoseconds .* do not reach"),
-        ("uint64", [-1], "'c' has dtype int64, expected uint64"),
-        ("int64?", [1.5, None], "'c' has dtype float64, expected int64"),
+        ("string", ["a", None], ("column 'c'", "nulls", "string?", "fill")),
+        ("string", [1, 2], ("column 'c'", "str", "'int'")),
+        ("bytes", np.array(["a"]), ("column 'c'", "<U1", "bytes")),
+        ("bytes", Strings.of(["a"]), ("column 'c'", "bytes", "string")),
+        ("int64", np.ma.MaskedArray([1, 2], [True, False]), ("column 'c'", "nulls", "int64?")),
+        ("int64", pa.array([1, None]), ("column 'c'", "1 null", "int64?")),
+        ("int64?", pa.array(["x"]), ("column 'c'", {"string", "large_string"}, "int64?", "pyarrow.compute.cast")),
+        ("bool", [0, 1], ("column 'c'", "int64", "bool", "compare")),
+        ("timestamp", [None], ("column 'c'", "nulls", "timestamp?")),
+        ("timestamp", [np.datetime64("NaT")], ("column 'c'", "NaT", "timestamp?")),
+        ("timestamp", np.array(["NaT"], "datetime64[s]"), ("column 'c'", "NaT", "timestamp?")),
+        ("timestamp", ["soon"], ("column 'c'", "'soon'", "1677", "2262")),
+        ("timestamp", np.array(["1000-01-01"], "datetime64[D]"), ("column 'c'", "1677", "2262")),
+        ("uint64", [-1], ("column 'c'", "int64", "uint64", ".astype")),
+        ("int64?", [1.5, None], ("column 'c'", "float64", "int64", ".astype")),
     ],
 )
-def test_what_does_not_fit(kind: str, values: Any, said: str) -> None:
-    with pytest.raises(SchemaError, match=said):
+def test_what_does_not_fit(kind: str, values: Any, said: Fact) -> None:
+    with raises(SchemaError, said):
         Batch(Schema(c=kind), {"c": values})
 
 
 def test_arrow_types_without_a_kind_are_named() -> None:
-    with pytest.raises(SchemaError, match=r"'l' has Arrow's type list.*cast it, or leave it out"):
+    with raises(SchemaError, "column 'l'", "list<item: int64>", "cast", "leave it out"):
         Schema.from_arrow(pa.schema([("l", pa.list_(pa.int64()))]))
-    with pytest.raises(SchemaError, match="no column 'z' to be nullable; the columns are a"):
+    with raises(SchemaError, "column 'z'", "columns are a"):
         Schema.from_arrow(pa.schema([("a", pa.int64())]), nullable="z")
-    with pytest.raises(SchemaError, match="no column 'b'; Arrow's columns are a"):
+    with raises(SchemaError, "column 'b'", "columns are a"):
         Batch.from_arrow(Schema("b"), pa.table({"a": [1]}))
 
 
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: Schema({"a": "int64"}), r"names, and kinds as keywords: .*; Schema.of\(…\) takes a mapping"),
-        (lambda: Schema(["a", "b"]), "the names are words of one string"),
-        (lambda: Schema("a str"), r"names a column 'str': kinds are given as keywords, Schema\(column='string'\)"),
-        (lambda: Schema("a:int64"), r"names a column 'a:int64': kinds are given as keywords"),
-        (lambda: Schema("a, b"), r"names a column 'a,': kinds are given as keywords"),
-        (lambda: Schema("a", "b"), r"the names are words of one string"),
-        (lambda: Schema(a="str"), "kind must be one of .* not 'str'; 'string' holds those"),
-        (lambda: Schema(a="datetime?"), "not 'datetime\\?'; 'timestamp' holds those"),
+        (lambda: Schema({"a": "int64"}), ("Schema('id', name='string')", "Schema.of(…)", "mapping")),
+        (lambda: Schema(["a", "b"]), ("Schema('id', name='string')", "one string")),
+        (lambda: Schema("a str"), ("column 'str'", "Schema(column='string')")),
+        (lambda: Schema("a:int64"), ("column 'a:int64'", "Schema(column='string')")),
+        (lambda: Schema("a, b"), ("column 'a,'", "Schema(column='string')")),
+        (lambda: Schema("a", "b"), ("Schema('id', name='string')", "one string")),
+        (lambda: Schema(a="str"), ("column 'a'", "'str'", "'string' holds")),
+        (lambda: Schema(a="datetime?"), ("column 'a'", "'datetime?'", "'timestamp' holds")),
     ],
 )
-def test_schemas_that_are_none_are_said_as_they_should_be(make: Any, said: str) -> None:
-    with pytest.raises(SchemaError, match=said):
+def test_schemas_that_are_none_are_said_as_they_should_be(make: Any, said: Fact) -> None:
+    with raises(SchemaError, said):
         make()

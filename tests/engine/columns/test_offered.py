@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from tests.engine.columns.columns_of_others import OFFERED, check
+from tests.errors import raises
 from tokenring.engine import Batch, Schema, SchemaError
 from tokenring.engine.columns.kinds import KIND_NAMES
 
@@ -47,28 +48,28 @@ def test_tables_of_anybody_are_rows(make: Callable[[Any], Any]) -> None:
         {"n": 1, "x": None, "s": "a"},
         {"n": None, "x": 0.5, "s": None},
     ]
-    with pytest.raises(SchemaError, match="'s' is too much"):
+    with raises(SchemaError, "'s' is too much"):
         Batch(schema.select(("n", "x")), make(columns))
     assert Schema.from_arrow(make(columns)) == schema
     assert Batch.from_arrow(schema.select(("s",)), make(columns))["s"].tolist() == ["a", None]
 
 
 def test_what_is_no_table_is_named() -> None:
-    with pytest.raises(SchemaError, match=r"as a table .pandas, Polars, Arrow., not list"):
+    with raises(SchemaError, "pandas, Polars, Arrow", "not list"):
         Batch(Schema("a"), [1, 2])
-    with pytest.raises(SchemaError, match="not named apart: a, a"):
+    with raises(SchemaError, "a, a", "rename"):
         Batch(Schema("a"), pd.DataFrame([[1, 2]], columns=["a", "a"]))
-    with pytest.raises(SchemaError, match="no table of columns that Arrow knows"):
+    with raises(SchemaError, "ChunkedArray", "Arrow", "int64"):
         Batch(Schema("a"), pa.chunked_array([[1]]))
 
 
 def test_a_decimal_is_asked_for() -> None:
     prices = pa.table({"price": pa.array([Decimal("1.25")])})
-    with pytest.raises(SchemaError, match=r"'price' has Arrow's type decimal.*say in the schema .*float64"):
+    with raises(SchemaError, "column 'price'", "decimal128(3, 2)", "float64", "int64", "string", "leave it out"):
         Schema.from_arrow(prices)
     assert Batch.from_arrow(Schema(price="float64"), prices)["price"].tolist() == [1.25]
     assert Batch.from_arrow(Schema(price="string"), prices)["price"].tolist() == ["1.25"]
-    with pytest.raises(SchemaError, match=r"'price': .*decimal.* is not int64: Rescaling"):
+    with raises(SchemaError, "column 'price'", "decimal128(3, 2)", "int64", "Rescaling"):
         Batch.from_arrow(Schema("price"), prices)
-    with pytest.raises(SchemaError, match=r"row 1 holds 0\.12345678901234567, which a double does not hold"):
+    with raises(SchemaError, "column 'price'", "row 1", "0.12345678901234567", "string", "pyarrow.compute.cast"):
         Batch(Schema(price="float64"), {"price": pa.array([Decimal(1), Decimal("0.12345678901234567")])})

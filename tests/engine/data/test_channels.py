@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.engine.helpers import VALUE, build, edge, finish, settle, simulated
+from tests.errors import raises
 from tokenring.engine import (
     Batch,
     Broadcast,
@@ -211,7 +212,7 @@ def test_received_rows_are_read_only() -> None:
         def construct(context: OperatorContext) -> Callable[..., None]:
             def logic(messages: InputPort) -> None:
                 for _, batch in messages:
-                    with pytest.raises(ValueError, match="read-only"):
+                    with raises(ValueError, "read-only"):
                         batch["value"][0] = 9
 
             return logic

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.engine.helpers import build, settle, simulated
+from tests.errors import raises
 from tokenring.engine import (
     Batch,
     GraphError,
@@ -75,25 +76,25 @@ def test_rows_go_where_they_are_sent(workers: int, columns: tuple[str, ...] | No
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_number_that_no_worker_has_is_named(workers: int) -> None:
-    says = rf"operator 'there' input 0 .*row 2 of a message is for worker 2 by Route\(to='to'.*0 to {workers - 1}"
-    with pytest.raises((UsageError, OperatorError), match=says):
+    says = ("operator 'there' input 0", "row 2", "worker 2", "Route(to='to'", f"0 to {workers - 1}")
+    with raises((UsageError, OperatorError), says):
         sent_by(Route("to"), workers, [0, 0, 2])
-    with pytest.raises((UsageError, OperatorError), match="is for worker -1"):
+    with raises((UsageError, OperatorError), "operator 'there' input 0", "row 0", "worker -1", f"0 to {workers - 1}"):
         sent_by(Route("to"), workers, [-1])
 
     def halves(batch: Batch) -> np.ndarray:
         return batch["to"] / 2
 
-    with pytest.raises((SchemaError, OperatorError), match=r"halves.* returned float64 of shape .1,.; it must return"):
+    with raises((SchemaError, OperatorError), "operator 'there' input 0", "halves", "float64", "(1,)", "integers"):
         sent_by(Route(halves), workers, [0])
 
 
 def test_what_cannot_say_a_worker_is_refused() -> None:
-    with pytest.raises(SchemaError, match=r"no column 'too' to route by; .* did you mean 'to'"):
+    with raises(SchemaError, "operator 'there'", "column 'too'", "to, n, name, x", "did you mean 'to'"):
         sent_by(Route("too"), 1, [0])
-    with pytest.raises(SchemaError, match="workers are numbered by int64 or uint64; 'x' is float64"):
+    with raises(SchemaError, "operator 'there'", "'x' is float64", "int64", "uint64"):
         sent_by(Route("x"), 1, [0])
-    with pytest.raises(GraphError, match="takes a column or a function of the batch, not 5"):
+    with raises(GraphError, "operator 'there'", "Route(to)", "a column", "a function", "not 5"):
         sent_by(Route(5), 1, [0])  # type: ignore[arg-type]
-    with pytest.raises(SchemaError, match="no column 'm'"):
+    with raises(SchemaError, "operator 'there'", "column 'm'", "to, n, name, x"):
         sent_by(Route("to", ("m",)), 1, [0])

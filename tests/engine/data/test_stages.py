@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.engine.helpers import VALUE, Recorder, build, settle, simulated
+from tests.errors import raises
 from tokenring.engine import (
     Batch,
     BatchFunction,
@@ -222,14 +223,14 @@ def test_an_error_of_a_fused_run_names_its_ends() -> None:
 
     with simulated() as group:
         (handle,) = build(group, declare)
-        with pytest.raises(OperatorError, match=r"'first \.\.\. third \(3 operators in one\)'"):
+        with raises(OperatorError, "'first ... third (3 operators in one)'", "worker 0", "column 'value'", "(2, 2)"):
             handle.send({"value": [1]})
 
 
 def test_nothing_is_declared_after_the_block() -> None:
     with simulated() as group:
         (stream,) = build(group, lambda worker, scope: scope.new_input(VALUE)[1])
-        with pytest.raises(GraphError, match="already built"):
+        with raises(GraphError, "dataflow 'test'", "worker.dataflow()"):
             stream.apply("late", VALUE, odd)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.engine.helpers import VALUE, Recorder, build, settle, simulated
+from tests.errors import Fact, raises
 from tokenring.engine import (
     MAX_TIME,
     GraphError,
@@ -25,13 +26,13 @@ from tokenring.engine import (
 from tokenring.operators import union
 
 
-def refused(kind: type[Exception], said: str, declare: Callable[[Scope, Stream], Any]) -> str:
+def refused(kind: type[Exception], said: Fact, declare: Callable[[Scope, Stream], Any]) -> str:
     """The text of what `declare(scope, stream)` raises while a dataflow is declared, or its graph when it is built."""
 
     def on_worker(worker: Worker, scope: Scope) -> None:
         declare(scope, scope.new_input(VALUE)[1])
 
-    with simulated(2) as group, pytest.raises(kind, match=said) as caught:
+    with simulated(2) as group, raises(kind, said) as caught:
         build(group, on_worker)
     return str(caught.value)
 
@@ -41,7 +42,7 @@ def test_a_fourth_loop() -> None:
         with scope.loop("a") as a, a.loop("b") as b, b.loop("c") as c, c.loop("d"):
             pass
 
-    refused(GraphError, "loop 'd' would be nested 4 deep; times carry an epoch and at most 3 loop counters", declare)
+    refused(GraphError, ("loop 'd'", "4 deep", "at most 3"), declare)
 
 
 def test_a_feedback_that_is_not_connected() -> None:
@@ -50,7 +51,7 @@ def test_a_feedback_that_is_not_connected() -> None:
             back = loop.feedback(VALUE, name="way back")
             union(loop.enter(stream), back.stream)
 
-    refused(GraphError, r"way back of dataflow 'test' has no input; call connect\(stream\)", declare)
+    refused(GraphError, ("way back", "dataflow 'test'", "connect(stream)", "set(rows)"), declare)
 
 
 def test_a_feedback_that_is_connected_twice_or_with_other_columns() -> None:
@@ -64,8 +65,8 @@ def test_a_feedback_that_is_connected_twice_or_with_other_columns() -> None:
         with scope.loop() as loop:
             loop.feedback(Schema("other"), name="way back").connect(loop.enter(stream))
 
-    refused(GraphError, "way back: connect was called before; concatenate", twice)
-    refused(SchemaError, "way back carries .*other.*, not .*value", others)
+    refused(GraphError, ("way back", "connect", "before", "concatenate"), twice)
+    refused(SchemaError, ("way back", "Schema(other=int64)", "not Schema(value=int64)"), others)
 
 
 @pytest.mark.parametrize("depth", [1, 2, 4])
@@ -79,14 +80,14 @@ def test_a_way_round_that_does_not_advance(depth: int) -> None:
         back = inner.feedback(VALUE, 0, "standstill")
         back.connect(union(stream, back.stream, name="head"))
 
-    said = refused(GraphError, "the graph has a cycle that does not advance time", declare)
+    said = refused(GraphError, "cycle that does not advance time", declare)
     for name in ("'standstill' input 0 -> 'standstill' output 0", "'head' input 1 -> 'head' output 0"):
         assert name in said
     assert "'input'" not in said
 
 
 def test_a_way_round_that_goes_back() -> None:
-    refused(ValueError, "only advances times: delay -1", lambda scope, stream: scope.feedback(VALUE, -1))
+    refused(ValueError, ("delay -1", f"0..{MAX_TIME}"), lambda scope, stream: scope.feedback(VALUE, -1))
 
 
 def _out_and_in_again(increment: int) -> Callable[[Scope, Stream], None]:
@@ -105,7 +106,7 @@ def _out_and_in_again(increment: int) -> Callable[[Scope, Stream], None]:
 
 
 def test_a_cycle_that_leaves_a_loop_must_advance_outside_of_it() -> None:
-    said = refused(GraphError, "does not advance time", _out_and_in_again(0))
+    said = refused(GraphError, "cycle that does not advance time", _out_and_in_again(0))
     for name in ("'enter inner'", "'leave inner'", "'outer way'"):
         assert name in said
     with simulated() as group:
@@ -134,13 +135,15 @@ def test_streams_of_other_scopes() -> None:
         with scope.loop("a") as a:
             a.feedback(VALUE, name="way back").connect(stream)
 
-    cure = r"bring it over with loop.enter\(stream\) or loop.leave\(stream\)"
-    root = "the root scope of dataflow 'test'"
-    refused(GraphError, f"operator 'within': .* belongs to {root}, not to loop 'around'; {cure}", unentered)
-    refused(GraphError, f"operator 'without': .* belongs to loop 'around', not to {root}; {cure}", not_left)
-    refused(GraphError, f"loop 'b', enter: .* belongs to {root}, not to loop 'a'; {cure}", two_at_once)
-    refused(GraphError, f"loop 'b', leave: .* belongs to loop 'a', not to loop 'b'; {cure}", of_another)
-    refused(GraphError, f"way back: .* belongs to {root}, not to loop 'a'; {cure}", fed_back)
+    cure = ("loop.enter(stream)", "loop.leave(stream)")
+    root = "belongs to the root scope of dataflow 'test'"
+    not_root = "not to the root scope of dataflow 'test'"
+    around, entered = "'input' output 0 of dataflow 'test'", "'enter a' output 0 of dataflow 'test'"
+    refused(GraphError, ("operator 'within'", around, root, "not to loop 'around'", *cure), unentered)
+    refused(GraphError, ("operator 'without'", "belongs to loop 'around'", not_root, *cure), not_left)
+    refused(GraphError, ("loop 'b', enter", around, root, "not to loop 'a'", *cure), two_at_once)
+    refused(GraphError, ("loop 'b', leave", entered, "belongs to loop 'a'", "not to loop 'b'", *cure), of_another)
+    refused(GraphError, ("way back", around, root, "not to loop 'a'", *cure), fed_back)
 
 
 def test_inputs_belong_outside() -> None:
@@ -148,7 +151,7 @@ def test_inputs_belong_outside() -> None:
         with scope.loop("around") as loop:
             loop.new_input(VALUE, "numbers")
 
-    refused(GraphError, "input 'numbers' .*loop 'around': declare it in the root scope and enter its stream", declare)
+    refused(GraphError, ("input 'numbers'", "loop 'around'", "root scope", "enter"), declare)
 
 
 def test_a_summary_of_another_scope() -> None:
@@ -159,7 +162,7 @@ def test_a_summary_of_another_scope() -> None:
             builder.input(entered)
             builder.output(VALUE, {0: PathSummary(1)})
 
-    refused(GraphError, r"'late': PathSummary\(1\) .* times here have 2 coordinate\(s\)", declare)
+    refused(GraphError, ("operator 'late'", "PathSummary(1)", "2 coordinate"), declare)
 
 
 def in_a_loop(act: Callable[[Any, Any, InputPort, OutputPort], Any], summary: PathSummary | None = None) -> str:
@@ -279,5 +282,5 @@ def test_probes_of_another_scope_s_times() -> None:
         handle.close()
         assert probe.done()
         for ask in (probe.less_than, probe.less_equal):
-            with pytest.raises(TypeError, match="tuple of 2 integers, not 1"):
+            with raises(TypeError, "tuple of 2 integers", "not 1"):
                 ask(1)
