@@ -20,6 +20,7 @@ from numba.core import event
 import tokenring.engine.group.processes
 from tests.crash.group import ROOT, WATCHDOG_S, Group
 from tests.crash.run_process import Command
+from tests.errors import raises
 from tokenring.engine import Worker, WorkerError, execute
 from tokenring.tools.system.signals import Ended, ending_signals_raise
 
@@ -151,7 +152,7 @@ def test_a_worker_that_left_a_helper_behind_is_seen_to_have_died() -> None:
         os._exit(3)
 
     begin = time.monotonic()
-    with pytest.raises(WorkerError, match="exited with status 3"):
+    with raises(WorkerError, "worker 0", "status 3"):
         execute(program, workers=1, on_note=lambda _, pid: helpers.append(pid))
     assert time.monotonic() - begin < WATCHDOG_S
     os.kill(helpers[0], signal.SIGKILL)
@@ -184,7 +185,7 @@ def test_a_program_that_opens_too_many_files_is_told_the_limit(wraps: bool) -> N
                 raise RuntimeError("no shelf") from error
             raise
 
-    with pytest.raises(tokenring.engine.OperatorError, match=r"worker 0: .*`ulimit -n` allows 64 open files: raise it"):
+    with raises(tokenring.engine.OperatorError, "worker 0", "`ulimit -n`", "64"):
         execute(program, workers=1)
 
 
@@ -197,7 +198,7 @@ def test_a_group_that_cannot_get_a_process_ends_those_it_has(monkeypatch: pytest
         return real()
 
     monkeypatch.setattr(tokenring.engine.group.processes.os, "fork", fork)
-    with pytest.raises(tokenring.engine.ConfigError, match=r"3 workers cannot be started .*ulimit -u"):
+    with raises(tokenring.engine.ConfigError, "3 workers", "`ulimit -u`"):
         execute(lambda worker: worker.step_while(lambda: True), workers=3)
 
 

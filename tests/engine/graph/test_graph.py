@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.engine.helpers import VALUE, Recorder, build, simulated
+from tests.errors import Fact, raises
 from tokenring.engine import (
     Broadcast,
     ConfigError,
@@ -90,8 +91,8 @@ def test_ports_are_numbered_and_described() -> None:
     assert (2, 4, PathSummary(0)) in graph.links(), "a probe is a location after all ports"
 
 
-def _raises(declare: Callable[[Worker, Scope], Any], kind: type[Exception], said: str) -> None:
-    with simulated(2) as group, pytest.raises(kind, match=said):
+def _raises(declare: Callable[[Worker, Scope], Any], kind: type[Exception], said: Fact) -> None:
+    with simulated(2) as group, raises(kind, said):
         build(group, declare)
 
 
@@ -102,14 +103,18 @@ def _consume(pact: Any) -> Callable[[Worker, Scope], Any]:
 @pytest.mark.parametrize(
     ("pact", "kind", "said"),
     [
-        (Exchange("nokey"), SchemaError, "'consume'.*'nokey'.*key, amount"),
-        (Exchange(("key", "what")), SchemaError, "'consume'.*'what' is not among the columns key, amount"),
-        (Exchange("key", ("amount",)), SchemaError, "'consume'.*'key' is not among the columns amount"),
-        (Broadcast(("what",)), SchemaError, "'what'"),
-        ("exchange", GraphError, "'consume'.*Exchange"),
+        (Exchange("nokey"), SchemaError, ("operator 'consume'", "'nokey'", "key, amount", "did you mean 'key'")),
+        (Exchange(("key", "what")), SchemaError, ("operator 'consume'", "'what'", "columns key, amount")),
+        (Exchange("key", ("amount",)), SchemaError, ("operator 'consume'", "'key'", "columns amount")),
+        (Broadcast(("what",)), SchemaError, ("operator 'consume'", "'what'", "key, amount")),
+        (
+            "exchange",
+            GraphError,
+            ("operator 'consume'", "Pipeline()", "Exchange(key)", "Broadcast()", "Route(to)", "not 'exchange'"),
+        ),
     ],
 )
-def test_pacts_that_do_not_fit(pact: Any, kind: type[Exception], said: str) -> None:
+def test_pacts_that_do_not_fit(pact: Any, kind: type[Exception], said: Fact) -> None:
     _raises(_consume(pact), kind, said)
 
 
@@ -117,7 +122,7 @@ def test_an_operator_that_was_never_built() -> None:
     def declare(worker: Worker, scope: Scope) -> None:
         scope.operator("half").input(scope.new_input(VALUE)[1])
 
-    with pytest.raises(GraphError, match="'half'"):
+    with raises(GraphError, "operator 'half'", "'input' output 0", "scope.feedback()"):
         _raises_through(declare)
 
 
@@ -127,16 +132,16 @@ def _raises_through(declare: Callable[[Worker, Scope], Any]) -> None:
 
 
 def test_an_empty_dataflow() -> None:
-    with pytest.raises(GraphError, match="'test' has no operators"):
+    with raises(GraphError, "dataflow 'test'", "input", "source"):
         _raises_through(lambda worker, scope: None)
 
 
 def test_a_stream_of_another_dataflow() -> None:
     with simulated() as group:
         ((_, foreign),) = build(group, lambda worker, scope: scope.new_input(VALUE), "first")
-        with pytest.raises(GraphError, match=r"'lost'.*'first'.*another dataflow"):
+        with raises(GraphError, "operator 'lost'", "dataflow 'first'", "another dataflow"):
             build(group, lambda worker, scope: scope.operator("lost").input(foreign), "second")
-        with pytest.raises(GraphError, match="another dataflow"):
+        with raises(GraphError, "dataflow 'first'", "'third'"):
             build(group, lambda worker, scope: scope.probe(foreign), "third")
 
 
@@ -148,7 +153,7 @@ def test_a_dataflow_is_closed_after_its_block() -> None:
             lambda: stream.probe(),
             lambda: stream.sink("late", Recorder().sink),
         ):
-            with pytest.raises(GraphError, match="already built"):
+            with raises(GraphError, "dataflow 'test'", "worker.dataflow()"):
                 late()
 
 
@@ -161,10 +166,9 @@ def test_cycles_cannot_be_declared() -> None:
         first, second = scope.operator("first"), scope.operator("second")
         first.input(second.output(VALUE))
 
-    for declare, said in ((own, "'selfish' cannot consume its own output"), (later, "'first'.*'second'")):
-        with pytest.raises(GraphError, match=said) as caught:
+    for declare, said in ((own, "operator 'selfish'"), (later, ("operator 'first'", "'second' output 0"))):
+        with raises(GraphError, said, "cycle", "scope.feedback()"):
             _raises_through(declare)
-        assert "cycle" in str(caught.value)
 
 
 def test_a_cycle_in_a_graph_is_named() -> None:
@@ -172,12 +176,12 @@ def test_a_cycle_in_a_graph_is_named() -> None:
     _declare(scope)
     graph: Graph = scope.graph
     graph.operators[1].inputs[0].origin = Source(1, 0)
-    with pytest.raises(GraphError, match="'pass' input 0 -> 'pass' output 0 -> 'pass' input 0"):
+    with raises(GraphError, "'pass' input 0 -> 'pass' output 0 -> 'pass' input 0"):
         graph.validate()
 
 
 def test_an_unknown_notify_policy() -> None:
-    with pytest.raises(ValueError, match="sometimes"):
+    with raises(ValueError, "'sometimes'", "Notify"):
         _raises_through(lambda worker, scope: scope.operator("x", "sometimes"))  # type: ignore[arg-type]
 
 
@@ -187,7 +191,11 @@ def test_columns_that_no_queue_can_carry() -> None:
     def declare(worker: Worker, scope: Scope) -> None:
         scope.new_input(wide)[1].sink("wide", Recorder().sink, Exchange("c0"))
 
-    _raises(declare, ConfigError, "'wide' input 0.*16 columns.*4096 bytes.*8192")
+    _raises(
+        declare,
+        ConfigError,
+        ("operator 'wide' input 0", "16 columns", "4096 bytes", "8192 bytes", "Config.queue_bytes"),
+    )
     with simulated(2, queue_bytes=8192) as group:
         build(group, declare)
 
@@ -217,13 +225,13 @@ def _missing_barrier(worker: Worker) -> None:
 @pytest.mark.parametrize(
     ("program", "said"),
     [
-        (_different, "built different dataflows.*operator of [01]"),
-        (_missing, "worker 0 .*dataflow number 2.*worker [12]'s program has returned"),
-        (_missing_barrier, "worker 1 .*barrier.*worker [02]'s program has returned"),
+        (_different, ("worker 0", {"worker 1", "worker 2"}, "number 2", "operator of 0", "operator of 1")),
+        (_missing, ("worker 0", "dataflow number 2", {"worker 1's program", "worker 2's program"})),
+        (_missing_barrier, ("worker 1", "barrier", {"worker 0's program", "worker 2's program"})),
     ],
 )
-def test_workers_that_disagree(program: Callable[[Worker], None], said: str, workers: int) -> None:
-    with pytest.raises(GraphMismatchError, match=said):
+def test_workers_that_disagree(program: Callable[[Worker], None], said: Fact, workers: int) -> None:
+    with raises(GraphMismatchError, said):
         execute(program, workers=workers)
 
 
@@ -232,7 +240,9 @@ def test_a_usage_error_in_a_program_keeps_its_type() -> None:
         with worker.dataflow("bad") as scope:
             _consume(Exchange("nokey"))(worker, scope)
 
-    with pytest.raises(SchemaError, match="'nokey'") as caught:
+    with raises(
+        SchemaError, {"worker 0", "worker 1"}, "operator 'consume'", "key 'nokey'", "did you mean 'key'"
+    ) as caught:
         execute(program, workers=2)
     assert isinstance(caught.value, UsageError)
     assert any("in program" in note for note in caught.value.__notes__)

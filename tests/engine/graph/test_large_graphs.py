@@ -9,6 +9,7 @@ import pytest
 
 from tests.engine.growth import growth
 from tests.engine.helpers import VALUE, Recorder, build, settle, simulated
+from tests.errors import raises
 from tokenring.engine import (
     COMPLETE,
     Notify,
@@ -83,7 +84,7 @@ def test_ports_that_have_no_way_between_them_give_no_token() -> None:
         def logic(one: Any, two: Any, first: Any, second: Any) -> None:
             for reference, batch in one:
                 first.give(reference, batch)
-                with pytest.raises(WrongOutputError, match="no path to output 1") as caught:
+                with raises(WrongOutputError, "operator 'apart' input 0", "no path", "output 1") as caught:
                     reference.retain(1)
                 kept.append(caught.value)
 

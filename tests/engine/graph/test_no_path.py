@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.engine.helpers import VALUE, Recorder, build, key_for, settle, simulated
+from tests.errors import raises
 from tokenring.engine import (
     COMPLETE,
     Exchange,
@@ -183,5 +184,5 @@ def test_a_question_s_right_to_send_data_is_refused() -> None:
     with simulated() as group:
         (asked,) = build(group, declare)
         asked.send({"value": [1]})
-        with pytest.raises(OperatorError, match="'diagnostic' input 1 on worker 0 has no path to output 0"):
+        with raises(OperatorError, "operator 'diagnostic' input 1", "worker 0", "no path", "output 0"):
             settle(group)

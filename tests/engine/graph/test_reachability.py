@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.errors import raises
 from tokenring.engine import COMPLETE, MAX_TIME, GraphError, PathSummary
 from tokenring.engine.graph.cycles import require_advancing_cycles
 from tokenring.engine.graph.reachability import Link, Reachability
@@ -65,7 +66,7 @@ def test_acyclic_links_are_accepted(links: list[Link]) -> None:
 def test_a_cycle_that_does_not_advance_is_found_wherever_it_is(links: list[Link], a: int, b: int) -> None:
     early, late = sorted((a, b))
     cyclic = [*links, (early, late, IDENTITY), (late, early, IDENTITY)]
-    with pytest.raises(GraphError, match="cycle"):
+    with raises(GraphError, "cycle that does not advance time"):
         require_advancing_cycles(cyclic, *_named(LOCATIONS))
 
 
@@ -89,7 +90,7 @@ def test_a_cycle_through_the_scope_around_a_loop_forgets_its_rounds_and_is_refus
     """enter (0 -> 1), around (1 -> 2, advancing), leave (2 -> 3) and in again (3 -> 0): the outer time stands still."""
     links = [(0, 1, enter_summary(1)), (1, 2, feedback_summary(2)), (2, 3, leave_summary(2)), (3, 0, IDENTITY)]
     names = {number: f"port {number}" for number in range(4)}
-    with pytest.raises(GraphError, match="does not advance time"):
+    with raises(GraphError, " -> ".join(["port 0", "port 1", "port 2", "port 3", "port 0"])):
         require_advancing_cycles(links, names.__getitem__, {0: 1, 1: 2, 2: 2, 3: 1})
     links[3] = (3, 0, PathSummary(1))
     require_advancing_cycles(links, names.__getitem__, {0: 1, 1: 2, 2: 2, 3: 1})
@@ -97,7 +98,7 @@ def test_a_cycle_through_the_scope_around_a_loop_forgets_its_rounds_and_is_refus
 
 def test_two_cycles_that_share_ports_are_both_looked_at() -> None:
     links = [(0, 1, identity(2)), (1, 0, feedback_summary(2)), (1, 2, identity(2)), (2, 0, identity(2))]
-    with pytest.raises(GraphError, match="2"):
+    with raises(GraphError, "0 -> 1 -> 2 -> 0"):
         require_advancing_cycles(links, *_named(3, 2))
 
 

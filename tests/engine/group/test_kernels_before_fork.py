@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.errors import raises
 from tokenring.engine import (
     COLUMN,
     COLUMNS_COMPILED,
@@ -74,10 +75,7 @@ def test_looks_for_garbage_are_as_they_were_in_every_worker(threshold: int) -> N
 
 def test_no_worker_compiles_what_was_declared_before_the_fork() -> None:
     assert doubled(2) == 4, "the launcher may"
-    told = (
-        r"^worker 0: kernel tests.*\.doubled is not compiled, and no worker compiles: it has no signature: give"
-    )
-    with pytest.raises(KernelError, match=told):
+    with raises(KernelError, "worker 0", f"kernel {__name__}.doubled", "no signature", "@kernel("):
         execute(lambda worker: doubled(2), workers=1)
 
 

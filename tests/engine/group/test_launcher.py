@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tests.engine.helpers import VALUE, Recorder
+from tests.errors import raises
 from tokenring.engine import (
     Batch,
     Config,
@@ -65,7 +66,7 @@ def test_what_a_callback_raises_ends_the_group() -> None:
         worker.barrier()
         worker.step_while(lambda: True)
 
-    with pytest.raises(ArithmeticError, match="note"):
+    with raises(ArithmeticError, "note"):
         execute(program, workers=2, on_note=angry)
 
 

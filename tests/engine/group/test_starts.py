@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.crash.group import ROOT, WATCHDOG_S
+from tests.errors import assert_named, raises
 from tokenring.engine import (
     Config,
     ConfigError,
@@ -96,9 +97,9 @@ def test_rows_are_gathered(start: str) -> None:
 
 @pytest.mark.parametrize("start", FRESH)
 def test_failures_are_told(start: str) -> None:
-    with pytest.raises(OperatorError, match="ArithmeticError: no"):
+    with raises(OperatorError, {"worker 0", "worker 1"}, "ArithmeticError: no"):
         execute(failing, workers=2, start=start)
-    with pytest.raises(WorkerError, match="worker 1 was killed by SIGKILL"):
+    with raises(WorkerError, "worker 1", "SIGKILL"):
         execute(dying, workers=2, start=start)
 
 
@@ -114,12 +115,12 @@ def test_an_end_by_the_launcher_leaves_no_process(start: str) -> None:
 @pytest.mark.parametrize("start", FRESH)
 @pytest.mark.parametrize("program", [lambda worker: None, partial(lambda worker: None)])
 def test_what_cannot_be_imported_is_refused(start: str, program: Any) -> None:
-    with pytest.raises(UsageError, match=r"<lambda>.*cannot be imported by its name.*start='fork'"):
+    with raises(UsageError, "<lambda>", f"start={start!r}", "top level", "start='fork'"):
         execute(program, workers=1, start=start)
 
 
 def test_an_unknown_start_is_named() -> None:
-    with pytest.raises(ConfigError, match="start must be 'fork', 'forkserver' or 'spawn', not 'thread'"):
+    with raises(ConfigError, "start", "'fork'", "'forkserver'", "'spawn'", "not 'thread'"):
         execute(failing, workers=1, start="thread")
 
 
@@ -151,8 +152,9 @@ def test_other_threads_at_a_fork_are_told_of() -> None:
     thread = threading.Thread(target=done.wait)
     thread.start()
     try:
-        with pytest.warns(RuntimeWarning, match=r"thread\(s\) run in this process.*start='spawn'"):
+        with pytest.warns(RuntimeWarning) as told:
             execute(failing_not, workers=1)
+        assert_named(told.list[0].message, "1 other thread", "start='spawn'")
     finally:
         done.set()
         thread.join()

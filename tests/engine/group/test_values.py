@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.errors import raises
 from tokenring.engine import Batch, Schema, Strings, UsageError, Worker, execute
 from tokenring.engine.group.frames import MessageReader, write_message
 from tokenring.engine.group.values import pack, unpack
@@ -125,12 +126,12 @@ def test_what_has_no_form_is_refused_with_a_cure(what: str) -> None:
 
 
 def test_a_program_learns_what_to_return() -> None:
-    with pytest.raises(UsageError, match=r"worker 0: what the program returned cannot go .*object.*numpy arrays"):
+    with raises(UsageError, "worker 0", "returned", "builtins.object", "numpy arrays"):
         execute(lambda worker: object(), workers=1)
 
 
 def test_a_program_learns_what_to_report() -> None:
-    with pytest.raises(UsageError, match=r"worker 0: what was reported cannot go .*Point.*numpy arrays"):
+    with raises(UsageError, "worker 0", "reported", "Point", "numpy arrays"):
         execute(lambda worker: worker.report(Point(1, 2)), workers=1)
 
 

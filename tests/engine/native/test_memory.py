@@ -11,6 +11,7 @@ import pytest
 
 from tests.engine.helpers import VALUE, build, settle, simulated
 from tests.engine.native.scripted import NEW, RETURN, SEND, Line, M, forward, operate
+from tests.errors import Fact, raises
 from tokenring.engine import OperatorError, Scope, Worker, execute
 from tokenring.engine.compiled import DONE, bare_message, entry, world_at
 from tokenring.engine.graph import CompiledStage
@@ -29,7 +30,7 @@ def test_more_rows_than_any_memory_has(rows: int, told: str) -> None:
 
     with simulated() as group:
         build(group, declare)
-        with pytest.raises(OperatorError, match=f"operator 'greedy' on worker 0: MemoryError: {told}.* bytes for mess"):
+        with raises(OperatorError, "operator 'greedy'", "worker 0", "MemoryError", told, "bytes", "ulimit -v"):
             settle(group)
 
 
@@ -59,7 +60,7 @@ def test_a_stage_that_asks_for_too_much() -> None:
     with simulated() as group:
         (handle,) = build(group, declare)
         handle.send({"value": [1]})
-        with pytest.raises(OperatorError, match=r"'sender' on worker 0: MemoryError: 9,007,199,254,7.* bytes"):
+        with raises(OperatorError, "operator 'sender'", "worker 0", "MemoryError", "9,007,199,254,", "bytes"):
             settle(group)
 
 
@@ -86,12 +87,12 @@ def _program(worker: Worker, script: list[Line], then: bool) -> None:
 @pytest.mark.parametrize(
     ("script", "then", "told"),
     [
-        ([(NEW, 0, 2 * ROWS, M), (RETURN, DONE)], False, r"operator 'compiled' on worker 0: MemoryError: 268,43"),
-        (forward(), True, r"operator 'compiled' on worker 0: MemoryError: 1\d\d,\d\d\d,\d\d\d bytes"),
-        ([(RETURN, DONE)], False, r"loop of worker 0, at operator 'compiled': MemoryError: 134,217,8\d\d bytes"),
+        ([(NEW, 0, 2 * ROWS, M), (RETURN, DONE)], False, "268,435,"),
+        (forward(), True, "134,217,"),
+        ([(RETURN, DONE)], False, ("loop", "134,217,")),
     ],
     ids=["operator", "stage", "waits"],
 )
-def test_a_process_whose_memory_is_limited(script: list[Line], then: bool, told: str) -> None:
-    with pytest.raises(OperatorError, match=told):
+def test_a_process_whose_memory_is_limited(script: list[Line], then: bool, told: Fact) -> None:
+    with raises(OperatorError, "worker 0", "operator 'compiled'", "MemoryError", told, "bytes", "ulimit -v"):
         execute(lambda worker: _program(worker, script, then), workers=1)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.engine.helpers import VALUE, Recorder, build, nothing_left, settle, simulated, take_in
+from tests.errors import raises
 from tokenring.engine import (
     COMPLETE,
     Exchange,
@@ -123,7 +124,7 @@ def test_loops_are_released_too() -> None:
             for _, handle, inside, _ in made:
                 handle.send({"value": range(50)})
                 handle.close()
-                with pytest.raises(GraphError, match="its times are tuples"):
+                with raises(GraphError, "probe in a loop", "tuples"):
                     ProbeGroup([inside])
             settle(group)
             nothing_left(group)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.errors import raises
 from tests.long_form import examples
 from tokenring.engine import COMPLETE, BrokenInvariant, Notify, PathSummary
 from tokenring.engine.graph.reachability import Link, Reachability
@@ -139,7 +140,7 @@ def test_a_frontier_that_would_move_back_is_our_bug_and_says_where(few_words: in
     tracker.propagate()
     assert tracker.frontier(1) == 5
     tracker.change(0, 4, 1)
-    with pytest.raises(BrokenInvariant, match=r"location \d would move back from 5"):
+    with raises(BrokenInvariant, {"location 0", "location 1"}, "from 5"):
         tracker.propagate()
 
 

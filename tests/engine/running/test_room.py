@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.engine.helpers import VALUE, Recorder
+from tests.errors import raises
 from tokenring.engine import Config, Exchange, OperatorError, SendingWarning, Worker, execute
 
 ROWS = 1_000
@@ -119,7 +120,7 @@ def test_nobody_waits_for_room_within_a_step() -> None:
         handle.send({"value": [1]})
         worker.step()
 
-    with pytest.raises(OperatorError, match=r"UsageError.*cannot wait for room within a step"):
+    with raises(OperatorError, "UsageError", "operator 'input' output 0", "worker 0", "block=True"):
         execute(program, 1)
 
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.errors import raises
 from tokenring.engine import COMPLETE, MAX_TIME, PathSummary, less_equal
 from tokenring.engine.times.path_summary import IDENTITY
 
@@ -67,5 +68,5 @@ def test_the_order_of_summaries_is_that_of_their_results(p: PathSummary, q: Path
 
 @pytest.mark.parametrize("delay", [-1, MAX_TIME + 1])
 def test_a_summary_only_advances(delay: int) -> None:
-    with pytest.raises(ValueError, match=str(delay)):
+    with raises(ValueError, f"delay {delay}", f"0..{MAX_TIME}"):
         PathSummary(delay)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.engine.helpers import VALUE, build, settle, simulated, with_message
+from tests.errors import Fact, raises
 from tokenring.engine import (
     Batch,
     DroppedTokenError,
@@ -27,12 +28,12 @@ from tokenring.engine import (
     WrongOutputError,
 )
 
-ACTOR = r"operator 'actor' (output|input) 0 on worker 0"
+OUTPUT, INPUT = "operator 'actor' output 0 on worker 0", "operator 'actor' input 0 on worker 0"
 ROWS = {"value": [1]}
 
 
-def refused(act: Callable[[], Any], said: str, kind: type[Exception] = TokenError) -> None:
-    with pytest.raises(kind, match=said) as caught:
+def refused(act: Callable[[], Any], said: Fact, kind: type[Exception] = TokenError) -> None:
+    with raises(kind, said) as caught:
         act()
     assert type(caught.value) is kind
 
@@ -59,28 +60,28 @@ def in_a_thread(act: Callable[[], Any]) -> Exception | None:
 @pytest.mark.parametrize("arguments", [(60,), (60, 1), (60, 1, object()), ()])
 def test_a_token_is_not_made_by_hand(arguments: tuple[Any, ...]) -> None:
     with_message(lambda token, reference, rows, output: refused(
-        lambda: Token(output, *(arguments or (0,))), rf"a token of {ACTOR} cannot be made by hand; retain\(\)"
+        lambda: Token(output, *(arguments or (0,))), (f"a token of {OUTPUT}", "by hand", "retain()")
     ))  # fmt: skip
 
 
 def test_a_reference_is_not_made_by_hand() -> None:
     def act(token: Any, reference: Any, rows: Any, output: Any) -> None:
         for arguments in ((rows, 0), ((rows, 0),), (rows,), ()):
-            refused(lambda arguments=arguments: TokenRef(*arguments), "a token reference of .* cannot be made by hand")
+            refused(lambda arguments=arguments: TokenRef(*arguments), ("a token reference of", "by hand", "message"))
         twin = tuple.__new__(TokenRef, (rows, 0))  # even so it is not the one at hand
-        refused(twin.retain, rf"reference of {ACTOR} at time 0 was used after the message", ExpiredReferenceError)
-        refused(lambda: output.give(twin, ROWS), "used after the message", ExpiredReferenceError)
+        refused(twin.retain, (f"reference of {INPUT}", "time 0", "retain()"), ExpiredReferenceError)
+        refused(lambda: output.give(twin, ROWS), (INPUT, "time 0", "retain()"), ExpiredReferenceError)
 
     with_message(act)
 
 
 def test_a_session_by_hand_asks_for_the_right_like_any_other() -> None:
     def act(token: Any, reference: Any, rows: Any, output: Any) -> None:
-        refused(SendSession(output, 3, 0).__enter__, f"{ACTOR} cannot send without a token")  # type: ignore[arg-type]
+        refused(SendSession(output, 3, 0).__enter__, (OUTPUT, "Token", "TokenRef", "not 3"))  # type: ignore[arg-type]
         with SendSession(output, reference, 4) as session:
             session.give(ROWS)
-        refused(lambda: session.give(ROWS), "a session sends only inside its `with` block")
-        refused(session.__enter__, "a session is entered once")
+        refused(lambda: session.give(ROWS), (OUTPUT, "session", "`with`"))
+        refused(session.__enter__, (OUTPUT, "session", "once"))
 
     with_message(act)
 
@@ -92,7 +93,7 @@ def test_what_is_no_token_gives_no_right() -> None:
                 self._port, self._time, self._granted, self._pins = output, 0, 0, 0
 
         likeness = Likeness()
-        refused(lambda: output.give(likeness, ROWS), "cannot send without a token")
+        refused(lambda: output.give(likeness, ROWS), (OUTPUT, "Token", "TokenRef", "not Token("))
         likeness._granted = None
         for nothing in (None, 3, (rows, 3), Token.__new__(Token)):
             with pytest.raises((TokenError, AttributeError)):
@@ -107,9 +108,11 @@ def test_what_is_no_token_gives_no_right() -> None:
 def test_a_time_is_not_set() -> None:
     def act(token: Any, reference: Any, rows: Any, output: Any) -> None:
         retained = reference.retain()
-        refused(lambda: setattr(retained, "time", 1), rf"time of a token of {ACTOR} is not set: call downgrade\(1\)")
+        refused(lambda: setattr(retained, "time", 1), (f"time of a token of {OUTPUT}", "downgrade(1)"))
         for name in ("time", "_time", "anything"):
-            refused(lambda name=name: setattr(reference, name, 1), rf"a token reference of {ACTOR} cannot be changed")
+            refused(
+                lambda name=name: setattr(reference, name, 1), (f"a token reference of {INPUT}", "changed", "retain()")
+            )
         output.give(retained, ROWS)
         retained.drop()
 
@@ -120,7 +123,7 @@ def test_a_token_rewound_past_the_engine_is_good_for_nothing() -> None:
     def act(token: Any, reference: Any, rows: Any, output: Any) -> None:
         retained = reference.retain()
         retained._time = 1
-        said = rf"{ACTOR}: its time was set to 1 past the engine, which knows it at 3; call downgrade\(time\)"
+        said = (OUTPUT, "set to 1", "at 3", "downgrade(time)")
         for use in (
             retained.drop,
             retained.clone,
@@ -140,16 +143,18 @@ def test_a_token_rewound_past_the_engine_is_good_for_nothing() -> None:
 @pytest.mark.parametrize("double", [copy.copy, copy.deepcopy, pickle.dumps, lambda it: pickle.dumps(it, 5)])
 def test_rights_are_not_copied(double: Callable[[Any], Any]) -> None:
     def act(token: Any, reference: Any, rows: Any, output: Any) -> None:
-        refused(lambda: double(token), rf"a token of {ACTOR} cannot")
-        refused(lambda: double(reference), rf"a token reference of {ACTOR} cannot be copied")
-        refused(lambda: double([token]), "cannot") if double is not copy.copy else None
+        refused(lambda: double(token), (f"a token of {OUTPUT}", {"clone()", "leave its worker"}))
+        refused(lambda: double(reference), (f"a token reference of {INPUT}", "copied", "retain()"))
+        refused(
+            lambda: double([token]), (f"a token of {OUTPUT}", {"clone()", "leave its worker"})
+        ) if double is not copy.copy else None
         with output.session(token) as session:
-            refused(lambda: double(session), rf"a session of {ACTOR} cannot be copied")
+            refused(lambda: double(session), (f"a session of {OUTPUT}", "copied", "another"))
 
     with_message(act)
     with simulated() as group:
         (handle,) = build(group, lambda worker, scope: scope.new_input(VALUE)[0])
-        refused(lambda: double(handle), "the handle of operator 'input' output 0 on worker 0 cannot be copied")
+        refused(lambda: double(handle), ("the handle of operator 'input' output 0 on worker 0", "copied", "token"))
 
 
 # Elsewhere
@@ -188,9 +193,11 @@ def test_a_right_is_for_its_own_worker_and_dataflow() -> None:
             for other, (_, output, _) in enumerate(made):
                 if one != other:
                     give = partial(output.give, token, ROWS)
-                    refused(give, "cannot send with a token of", WrongOutputError)
-                    refused(output.session(token).__enter__, "cannot send with a token of", WrongOutputError)
-                refused(partial(output.give, reference, ROWS), "used after the message", ExpiredReferenceError)
+                    refused(give, "with a token of operator 'actor' output 0", WrongOutputError)
+                    refused(
+                        output.session(token).__enter__, "with a token of operator 'actor' output 0", WrongOutputError
+                    )
+                refused(partial(output.give, reference, ROWS), "operator 'actor' input 0", ExpiredReferenceError)
         for token, _, _ in made:
             token.drop()
         settle(group)
@@ -200,7 +207,7 @@ def test_a_right_is_for_its_own_worker_and_dataflow() -> None:
 def test_a_session_kept_open_pins_its_token() -> None:
     def act(token: Any, reference: Any, rows: Any, output: Any) -> None:
         session = output.session(token).__enter__()
-        refused(token.drop, "inside a session that uses it", PinnedTokenError)
+        refused(token.drop, (OUTPUT, "time 0", "session"), PinnedTokenError)
         session.__exit__()
 
     with_message(act)
@@ -274,12 +281,12 @@ def test_a_token_lost_in_another_thread_is_released() -> None:
 def test_a_kept_output_is_no_right() -> None:
     outputs: list[OutputPort] = []
     with_message(lambda token, reference, rows, output: outputs.append(output))
-    refused(lambda: outputs[0].give(None, ROWS), "cannot send without a token")  # type: ignore[arg-type]
+    refused(lambda: outputs[0].give(None, ROWS), (OUTPUT, "Token", "not None"))  # type: ignore[arg-type]
 
 
 def test_a_token_dropped_is_known_as_such() -> None:
     def act(token: Any, reference: Any, rows: Any, output: Any) -> None:
         token.drop()
-        refused(lambda: output.give(token, ROWS), "with a token that was dropped", DroppedTokenError)
+        refused(lambda: output.give(token, ROWS), (OUTPUT, "dropped", "time 0"), DroppedTokenError)
 
     with_message(act)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.engine.helpers import VALUE, with_message
+from tests.errors import raises
 from tokenring.engine import (
     MAX_TIME,
     Batch,
@@ -84,10 +85,9 @@ def _after_drop(use: Callable[[Token, OutputPort], Any]) -> Act:
     ids=["drop", "clone", "downgrade", "give", "session"],
 )
 def test_use_after_a_drop(use: Callable[[Token, OutputPort], Any]) -> None:
-    with pytest.raises(OperatorError, match=WHERE) as caught:
+    with raises(OperatorError, WHERE, "at time 7") as caught:
         with_message(_after_drop(use))
     assert isinstance(caught.value.__cause__, DroppedTokenError)
-    assert "at time 7" in str(caught.value)
 
 
 def _refusal(act: Act, kind: type[Exception], *texts: str) -> None:
