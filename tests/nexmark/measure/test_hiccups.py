@@ -11,6 +11,7 @@ from types import FrameType
 import psutil
 import pytest
 
+from tests.errors import raises
 from tokenring.nexmark.measure import hiccups
 from tokenring.nexmark.measure.hiccups import hiccups_ms
 from tokenring.tools.errors import CommandError
@@ -75,5 +76,5 @@ def test_an_interrupted_meter_leaves_no_process(interruptible: None) -> None:
 
 
 def test_a_meter_that_is_killed_is_one_error() -> None:
-    with _once_they_spin("kill -9 $meters"), pytest.raises(CommandError, match="meter of worker 0"):
+    with _once_they_spin("kill -9 $meters"), raises(CommandError, "meter of worker 0", "try again"):
         hiccups_ms(2, 3600)

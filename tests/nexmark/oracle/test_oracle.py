@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.errors import raises
 from tests.nexmark.answers import ANSWERS, write_answer
 from tests.nexmark.foreign_events import seal_edges, seal_foreign
 from tests.nexmark.helpers import SECOND_NS, auction, bid, seal, table
@@ -156,9 +157,9 @@ def test_where_nothing_can_be_kept_beside_the_events(
 
 
 def test_an_unknown_query_and_a_negative_limit(by_hand: Path) -> None:
-    with pytest.raises(InputError, match="q4, q5"):
+    with raises(InputError, "'q23'", "q0", "q4, q5", "q22"):
         answers(("q4", "q23"), by_hand)
-    with pytest.raises(InputError, match="must not be negative"):
+    with raises(InputError, "events is -1"):
         answers(("q4",), by_hand, -1)
 
 

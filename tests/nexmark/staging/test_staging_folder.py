@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.errors import raises
 from tokenring.engine.group import remove_leftovers
 from tokenring.nexmark.errors import StagingError
 from tokenring.nexmark.staging.staging_folder import staging_folder
@@ -91,7 +93,7 @@ def test_a_builder_whom_no_pid_here_means_keeps_its_folder(tmp_path: Path, monke
 
 def test_an_existing_folder_needs_force(tmp_path: Path) -> None:
     target = old_target(tmp_path / "events")
-    with pytest.raises(StagingError, match="exists already; add --force"), staging_folder(target, False, 0):
+    with raises(StagingError, str(target), "--force", "--out"), staging_folder(target, False, 0):
         pass
     assert (target / "manifest.json").read_text() == "old"
     with staging_folder(target, True, 0) as building:
@@ -113,7 +115,7 @@ def test_force_does_not_replace_what_is_no_staged_folder(tmp_path: Path) -> None
     target = tmp_path / "thesis"
     target.mkdir()
     (target / "chapter1.txt").write_text("precious")
-    with pytest.raises(StagingError, match="is not a staged folder"), staging_folder(target, True, 0):
+    with raises(StagingError, str(target), "--force", "--out"), staging_folder(target, True, 0):
         pass
     assert (target / "chapter1.txt").read_text() == "precious"
 
@@ -128,7 +130,7 @@ def test_an_empty_folder_is_filled(tmp_path: Path) -> None:
 
 def test_a_folder_that_appears_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
     target = tmp_path / "events"
-    with pytest.raises(StagingError, match="appeared while staging"), staging_folder(target, False, 0):
+    with raises(StagingError, str(target), "--force", "--out"), staging_folder(target, False, 0):
         old_target(target)
     assert (target / "manifest.json").read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]
@@ -136,23 +138,32 @@ def test_a_folder_that_appears_meanwhile_is_not_overwritten(tmp_path: Path) -> N
 
 def test_a_file_in_the_way(tmp_path: Path) -> None:
     (tmp_path / "events").write_text("")
-    with pytest.raises(StagingError, match="is not a folder"), staging_folder(tmp_path / "events", True, 0):
+    with (
+        raises(StagingError, str(tmp_path / "events"), "not a folder", "--out"),
+        staging_folder(tmp_path / "events", True, 0),
+    ):
         pass
-    with pytest.raises(StagingError, match="cannot make this folder"), staging_folder(tmp_path / "events/x/y", True, 0):
+    with (
+        raises(StagingError, str(tmp_path / "events/x"), os.strerror(20), "--out"),
+        staging_folder(tmp_path / "events/x/y", True, 0),
+    ):
         pass
 
 
 def test_a_link_in_the_way(tmp_path: Path) -> None:
     old_target(tmp_path / "real")
     (tmp_path / "events").symlink_to(tmp_path / "real")
-    with pytest.raises(StagingError, match="is a symbolic link"), staging_folder(tmp_path / "events", True, 0):
+    with (
+        raises(StagingError, str(tmp_path / "events"), "symbolic link", "--out"),
+        staging_folder(tmp_path / "events", True, 0),
+    ):
         pass
     assert (tmp_path / "events" / "manifest.json").read_text() == "old"
 
 
 def test_too_little_space(tmp_path: Path) -> None:
     needed_bytes = shutil.disk_usage(tmp_path).total * 2
-    told = pytest.raises(StagingError, match=r"needs about .* GB and the disk has .* GB free")
+    told = raises(StagingError, str(tmp_path), "GB", "--events", "--out")
     with told, staging_folder(tmp_path / "new" / "events", False, needed_bytes):
         pytest.fail("it should not have started")
     assert list(tmp_path.iterdir()) == []
@@ -164,6 +175,6 @@ def test_a_full_disk_is_told_in_words(tmp_path: Path) -> None:
         with staging_folder(tmp_path / "events", False, 0), open("/dev/full", "wb", buffering=0) as full:
             full.write(b"x")
 
-    with pytest.raises(StagingError, match="the disk is full"):
+    with raises(StagingError, "events", "disk is full", "--out"):
         fill_the_disk()
     assert list(tmp_path.iterdir()) == []
