@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.errors import raises
 from tests.imports import ROOT
 from tests.tools.commands.serving import KEPT, WATCHDOG_S, Serving, serving
 from tokenring.engine import UsageError
@@ -122,10 +123,10 @@ def test_what_cannot_be_installed_is_one_line_and_the_group_goes_on(
 
 def test_names_are_taken_once(group: Serving, file: Path) -> None:
     asked, code = group_of(group.launcher), code_of(f"{file}:by_name")
-    with pytest.raises(UsageError, match="installed as 'by_name'; there are: none"):
+    with raises(UsageError, "'by_name'", "none"):
         remove(asked, "by_name", WATCHDOG_S)
     install(asked, code, "by_name", WATCHDOG_S)
-    with pytest.raises(UsageError, match="installed as 'by_name' already"):
+    with raises(UsageError, "'by_name'", "remove"):
         install(asked, code, "by_name", WATCHDOG_S)
     remove(asked, "by_name", WATCHDOG_S)
 
@@ -156,5 +157,5 @@ def test_only_what_has_a_name_in_a_file_is_code(told: object) -> None:
     if told is Serving.folders:
         assert code_of(Serving.folders).function == "Serving.folders"
         return
-    with pytest.raises(UsageError, match=r"top level of a file|names no function"):
+    with raises(UsageError, {"top level", "names no function"}):
         code_of(told)  # type: ignore[arg-type]

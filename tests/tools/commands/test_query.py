@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.errors import raises
 from tests.imports import ROOT
 from tests.tools.commands.serving import KEPT, WATCHDOG_S, Serving, serving
 from tokenring.engine import ReadTimeError, UsageError
@@ -44,9 +45,9 @@ def test_all_rows_are_of_one_time(group: Serving) -> None:
 def test_a_time_of_the_past_is_read_as_it_was(group: Serving) -> None:
     asked = group_of(group.launcher)
     at, _ = query(asked, "rows", timeout_s=WATCHDOG_S)
-    with pytest.raises(ReadTimeError, match=r"forgotten.*history="):
+    with raises(ReadTimeError, "'rows'", f"at {at - 50}", "history="):
         query(asked, "rows", at - 50, timeout_s=WATCHDOG_S)
-    with pytest.raises(ReadTimeError, match="finished up to"):
+    with raises(ReadTimeError, "'rows'", f"at {at + 10**9}", "finished"):
         query(asked, "rows", at + 10**9, timeout_s=WATCHDOG_S)
 
 
@@ -96,7 +97,7 @@ def test_what_cannot_be_read_is_one_line(group: Serving, arguments: tuple[str, .
 
 
 def test_a_process_without_a_group() -> None:
-    with pytest.raises(UsageError, match="runs no group"):
+    with raises(UsageError, "process 1", "tokenring why"):
         group_of(1)
 
 
