@@ -16,6 +16,7 @@ from scripts.benchmarks.goals import goals
 from scripts.benchmarks.measure import DOCUMENTS, RESULTS, ROOT
 from scripts.benchmarks.parts import LEFT_OUT
 from scripts.benchmarks.render import EXPERIMENTS, RENDERERS, render_goals
+from tests.errors import raises
 from tests.nexmark.helpers import seal_generated
 from tokenring.nexmark.bench.rendering.machine import machine
 from tokenring.nexmark.events.generator import GeneratorConfig
@@ -226,10 +227,10 @@ def test_tables_are_put_between_the_markers(figures: Path, tmp_path: Path, capsy
 
 def test_tables_refuse_figures_of_something_else(tmp_path: Path) -> None:
     (tmp_path / "nexmark.json").write_text('{"benchmark": "step"}')
-    with pytest.raises(OptionError, match=r"nexmark\.json"):
+    with raises(OptionError, "nexmark.json", "nexmark", "measure again"):
         tables.marked("nexmark", tmp_path)
     (tmp_path / "nexmark.json").write_text('{"benchmark": "nexmark", "machine": {}}')
-    with pytest.raises(OptionError, match="measure again"):
+    with raises(OptionError, "nexmark.json", "'packages'", "measure again"):
         tables.marked("nexmark", tmp_path)
 
 
