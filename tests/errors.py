@@ -13,7 +13,7 @@ from typing import TypeVar
 import pytest
 
 Error = TypeVar("Error", bound=BaseException)
-Fact = str | tuple[str | set[str], ...] | set[str]
+Fact = str | tuple["Fact", ...] | set[str]
 
 
 def raises(kind: type[Error] | tuple[type[Error], ...], *facts: Fact) -> pytest.RaisesExc[Error]:

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tokenring as tr
 from tests import duck
+from tests.errors import Fact, raises
 from tests.long_form import examples
 from tests.operators.helpers import bench
 from tokenring.engine import Batch, Schema, SchemaError
@@ -92,25 +92,25 @@ def test_ranks_are_left_out_where_nobody_asks_for_them() -> None:
 
 
 def test_what_cannot_be_ranked_so_is_refused() -> None:
-    wrong: list[tuple[dict[str, Any], str]] = [
+    wrong: list[tuple[dict[str, Any], Fact]] = [
         (
             {"ties": "all"},
-            r"for rankings that are sent once: say emit='final' or window=, or changes=True",
+            ("operator 'top'", "ties='all'", "emit='final'", "window=", "changes=True"),
         ),
         (
             {"rank": None},
-            r"told by its rank: name it by rank=, or say emit='final' or window=",
+            ("operator 'top'", "rank=", "emit='final'", "window="),
         ),
     ]
 
     def declare(stream: tr.Stream) -> tr.Stream:
         for options, message in wrong:
-            with pytest.raises(SchemaError, match=message):
+            with raises(SchemaError, message):
                 top(stream, "key", order="at", k=2, **options)
         return stream
 
     def of_a_column(stream: tr.Stream) -> tr.Stream:
-        with pytest.raises(SchemaError, match=r"there is a column 'all'; say ties=\['all'\] for it"):
+        with raises(SchemaError, "operator 'top'", "column 'all'", "ties=['all']"):
             top(stream, order="key", k=1, ties="all")
         return top(stream, order="key", k=1, ties=["all"])
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.errors import raises
 from tests.long_form import examples
 from tokenring.engine import Batch, Schema, Scope, Strings, UsageError
 from tokenring.engine.raw import text_space
@@ -116,7 +117,7 @@ def test_what_is_forgotten_after_an_error_is_computed_again() -> None:
             return super().__call__(batch)
 
     function, texts = remembering(Fails()), fixed(["bad", "good"])
-    with pytest.raises(UsageError, match="bad"):
+    with raises(UsageError, "bad"):
         function(rows(texts, [0, 1]))
     assert seen(function(rows(texts, [0, 1]))) == ["BADBAD", "GOODGOOD"]
 

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engine.helpers import build, simulated
+from tests.errors import raises
 from tests.long_form import examples
 from tests.operators.flow.test_limited import noted_gates
 from tests.operators.helpers import no_text_space
@@ -205,15 +206,16 @@ def test_bursts_go_in_by_pieces_of_their_own_times() -> None:
 def test_what_is_refused() -> None:
     scope = Scope("refusing")
     stream, other = scope.new_input(VALUE)[1], scope.new_input(VALUE, "other")[1]
-    with pytest.raises(UsageError, match=r"'rows', 'bytes' or 'times', not 'messages'"):
+    with raises(UsageError, "limited region 'limited'", "'rows', 'bytes' or 'times'", "not 'messages'"):
         limited(stream, no_op, per="messages")
-    with pytest.raises(UsageError, match="lets nothing in"):
+    with raises(UsageError, "limited region 'limited'", "most=0", "at least 1"):
         limited(stream, no_op, most=0)
-    with pytest.raises(UsageError, match="give a stream or several"):
+    with raises(UsageError, "limited region 'limited'", "stream", "function"):
         limited([], no_op)
-    with pytest.raises(GraphError, match="'limited/union' reads 'other' output 0, which is declared outside"):
+    with raises(GraphError, "limited region 'limited'", "operator 'limited/union'", "'other' output 0", "outside"):
         limited(stream, lambda s: operators.union(s, other))
-    with pytest.raises(GraphError, match="'limited/inside' is a source or an input within it"):
+    with raises(GraphError, "limited region 'limited'", "'limited/inside'", "source"):
         limited(stream, lambda s: operators.union(s, scope.new_input(VALUE, "inside")[1]))
-    with scope.loop("loop") as loop, pytest.raises(GraphError, match="bring it over"):
+    cure = ("loop.enter(stream)", "loop.leave(stream)")
+    with scope.loop("loop") as loop, raises(GraphError, "limited region 'limited'", "loop 'loop'", cure):
         limited([stream, loop.enter(other)], operators.union)
