@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.errors import raises
 from tests.long_form import examples
 from tests.operators.helpers import bench
 from tokenring.engine import GraphError, InputPort, OperatorContext, OutputPort, Schema, Stream, Token
@@ -108,5 +109,5 @@ def test_concatenate_streams_of_two_scopes() -> None:
         with stream.scope.loop("around") as loop:
             return union(stream, loop.enter(stream))
 
-    with pytest.raises(GraphError, match="operator 'union'"), bench([KNOWN], declare):
+    with raises(GraphError, "operator 'union'", "loop 'around'", "loop.leave(stream)"), bench([KNOWN], declare):
         pass

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.errors import Fact, raises
 from tests.long_form import examples
 from tests.operators.helpers import bench
 from tests.operators.joins.reference import kept
@@ -166,7 +167,7 @@ def test_a_row_goes_when_its_only_match_is_not_wanted(text: tuple[str, ...]) -> 
         made.settle()
         assert kept(made, "join") == (2, 1) and [row[2:4] for row in made.rows] == [(1, 10), (1, 11)]
         made.send({"k": [2], "b": [7]} | {name: ["x"] for name in text}, to=1)
-        with pytest.raises(OperatorError, match="the right side has a second row with k=2; it was declared unique"):
+        with raises(OperatorError, "operator 'join'", "right side", "second row with k=2", "unique"):
             made.settle()
 
 
@@ -191,24 +192,27 @@ def test_within_bounds_only_what_still_can_match_is_kept(text: tuple[str, ...]) 
         assert kept(made, "interval_join") == (0, 0)
         made.send({"at": [30], "k": [1]} | {name: ["z"] for name in text}, time=30)  # the first has gone
         made.send({"at": [31], "k": [1]} | {name: ["z"] for name in text}, time=30)
-        with pytest.raises(OperatorError, match="the left side has a second row with k=1; it was declared unique"):
+        with raises(OperatorError, "operator 'interval_join'", "left side", "second row with k=1", "unique"):
             made.settle()
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"right_where": col("b") + 1, "unique": "right"}, "right_where=.* is int64, not bool; compare it with"),
-        ({"left_where": col("a") + 1}, "is int64, not bool"),
-        ({"left_where": col("b") > 1}, "no column 'b'"),
-        ({"unique": "both"}, "unique is 'left', 'right' or None, not 'both'"),
-        ({"unique": "left", "how": "semi"}, "one row a key of the right side anyway; leave unique= out"),
-        ({"unique": "left", "window": Tumbling("at", 5)}, "unique= is for joins without a window"),
+        (
+            {"right_where": col("b") + 1, "unique": "right"},
+            ("operator 'join'", "right_where=(b + 1)", "int64, not bool", "compare"),
+        ),
+        ({"left_where": col("a") + 1}, ("operator 'join.left_where'", "(a + 1)", "int64, not bool", "compare")),
+        ({"left_where": col("b") > 1}, ("operator 'join.left_where'", "column 'b'", "at, k, a")),
+        ({"unique": "both"}, ("unique", "'left', 'right' or None", "not 'both'")),
+        ({"unique": "left", "how": "semi"}, ("how='semi'", "unique=")),
+        ({"unique": "left", "window": Tumbling("at", 5)}, ("unique=", "without a window")),
     ],
 )
-def test_mistakes(arguments: dict[str, Any], says: str) -> None:
+def test_mistakes(arguments: dict[str, Any], says: Fact) -> None:
     def refused(left: Stream, right: Stream) -> Stream:
-        with pytest.raises(SchemaError, match=says):
+        with raises(SchemaError, says):
             join(left, right, on="k", columns="k", **arguments)
         return join(left, right, on="k", columns="k")
 

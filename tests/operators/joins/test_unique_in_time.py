@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.errors import raises
 from tests.long_form import examples
 from tests.operators.helpers import bench
 from tests.operators.joins.reference import kept
@@ -102,7 +103,7 @@ def test_pairs_come_in_pieces(unique: str) -> None:
         made.settle()
         assert sum(sizes) == MANY + 10
         made.send(rows(1, 4, "ab"[side]), to=side, time=4)
-        with pytest.raises(OperatorError, match=f"the {unique} side has a second row with k=7; it was declared unique"):
+        with raises(OperatorError, "operator 'interval_join'", f"{unique} side", "second row with k=7", "unique"):
             made.settle()
 
 

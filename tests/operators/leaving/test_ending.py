@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ import pytest
 
 import tokenring as tr
 from tests.engine.background.test_started import own_names
+from tests.errors import Fact, raises
 from tests.operators.collections.harness import UPDATE
 from tests.operators.migrate.totals import ROWS, totals
 from tokenring.engine.ask import Group, ask, group_of
@@ -91,18 +91,18 @@ def test_workers_end_and_the_group_goes_on_without_them() -> None:
     before = own_names()
     with tr.start(meeting, workers=4) as group:
         first = group.asked(WATCHDOG_S)
-        for worker, why in ((0, "it decides"), (4, "workers are 0 to 3"), (2, "before worker 3")):
-            with pytest.raises(tr.UsageError, match=why):
+        for worker, why in ((0, "end the run"), (4, "0 to 3"), (2, "worker 3")):
+            with raises(tr.UsageError, f"worker {worker}", why):
                 group.end_worker(worker, timeout_s=WATCHDOG_S)
         group.end_worker(3, "all_at_once", WATCHDOG_S)
         group.end_worker(2, "batched:8", WATCHDOG_S)
         gone = {*first.workers} - {*group.asked(WATCHDOG_S).workers}
         assert len(gone) == 2 and not any(process_start_ticks(pid) for pid in gone)
-        with pytest.raises(tr.UsageError, match=r"worker 1 cannot be ended: its program still .* in worker\.run\(\)"):
+        with raises(tr.UsageError, "worker 1", "program", "worker.run()"):
             group.end_worker(1, timeout_s=WATCHDOG_S)
         found = bins_of(group.asked(WATCHDOG_S), timeout_s=WATCHDOG_S)
         assert {*found["bins"]} == {0, 1} and len(found["rows"]) == 2 and found["steps_left"] == 0, "nothing moved"
-        with pytest.raises(tr.UsageError, match="workers are 0 to 1"):
+        with raises(tr.UsageError, "worker 2", "0 to 1"):
             bins_of(group.asked(WATCHDOG_S), target={0: 2}, timeout_s=WATCHDOG_S)
         assert [*ask(first.launcher).at] == [0, 1]
         name = group.install(of_keys, timeout_s=WATCHDOG_S)
@@ -129,7 +129,7 @@ def test_all_but_one_end_under_every_check_and_while_loads_are_balanced() -> Non
     with tr.start(balanced, config=tr.Config(workers=3, idle=1, checks="exhaustive", ring_records=128)) as group:
         group.end_worker(2, timeout_s=WATCHDOG_S)
         group.end_worker(1, "optimized", WATCHDOG_S)
-        with pytest.raises(tr.UsageError, match="end the run"):
+        with raises(tr.UsageError, "worker 0", "end the run"):
             group.end_worker(0, timeout_s=WATCHDOG_S)
     require_right(group.wait(), [False, True, True])
 
@@ -141,7 +141,7 @@ def test_the_command_ends_a_worker(capsys: pytest.CaptureFixture[str]) -> None:
 
     with tr.start(feeding, workers=1, max_workers=2) as group:
         group.asked(WATCHDOG_S)
-        with pytest.raises(OptionError, match="--drain 1 --end"):
+        with raises(OptionError, "--end", "--drain 1 --end"):
             command("--end")
         command("--even", "--wait", "--timeout", str(WATCHDOG_S))
         assert command("--drain", "1", "--end", "--timeout", str(WATCHDOG_S)) == "worker 1 has ended\n"
@@ -182,15 +182,15 @@ def scheduled(worker: tr.Worker) -> Any:
 @pytest.mark.parametrize(
     ("program", "why"),
     [
-        (unbinned, "dataflow 'totals' sends rows to all workers and has no bins.*bins=256"),
-        (stays, "operator 'arrange' of dataflow 'both' gets rows from all workers that do not go by bins"),
-        (sourced, "operator 'from_callback', a source or an input, holds tokens there; it has to be closed"),
-        (scheduled, "bins of dataflow 'totals' are still to move, at times that were given by moves="),
+        (unbinned, ("dataflow 'totals'", "no bins", "worker.dataflow(name, bins=256)")),
+        (stays, ("operator 'arrange' of dataflow 'both'", "bins")),
+        (sourced, ("operator 'from_callback'", "tokens", "closed")),
+        (scheduled, ("dataflow 'totals'", "moves=")),
     ],
 )
-def test_a_worker_with_work_is_not_ended(program: Callable[[tr.Worker], Any], why: str) -> None:
+def test_a_worker_with_work_is_not_ended(program: Callable[[tr.Worker], Any], why: Fact) -> None:
     with tr.start(program, workers=3) as group:
-        with pytest.raises(tr.UsageError, match=why):
+        with raises(tr.UsageError, "worker 2", why):
             group.end_worker(2, timeout_s=WATCHDOG_S)
         assert len(group.asked(WATCHDOG_S).workers) == 3
 
@@ -209,7 +209,7 @@ def test_a_worker_that_is_killed_while_its_bins_go_ends_the_run() -> None:
         os.kill(group.asked(WATCHDOG_S).workers[1], signal.SIGKILL)
         group.poll()
 
-    with pytest.raises(tr.WorkerError, match="worker 1 was killed by SIGKILL"), tr.start(feeding, workers=2) as group:
+    with raises(tr.WorkerError, "worker 1", "SIGKILL"), tr.start(feeding, workers=2) as group:
         end_worker(group.asked(WATCHDOG_S), 1, timeout_s=WATCHDOG_S, meanwhile=killing)
     assert not own_names()
 
@@ -219,7 +219,7 @@ def test_who_has_left_and_is_killed_before_its_program_returns_ends_the_run() ->
         os.kill(process, signal.SIGKILL)
 
     with (
-        pytest.raises(tr.WorkerError, match=r"worker 1 was killed by SIGKILL .*the run is void"),
+        raises(tr.WorkerError, "worker 1", "SIGKILL", "run is void"),
         tr.start(lingering, workers=2, on_note=left) as group,
     ):
         group.end_worker(1, timeout_s=WATCHDOG_S)
@@ -234,7 +234,7 @@ def going_on(worker: tr.Worker) -> None:
 
 def test_a_program_that_goes_on_after_its_worker_was_ended_is_told() -> None:
     with (
-        pytest.raises(tr.UsageError, match=re.escape("worker 1 has been ended, and its program goes on")),
+        raises(tr.UsageError, "worker 1", "ended", "worker.run()"),
         tr.start(going_on, workers=2) as group,
     ):
         group.end_worker(1, timeout_s=WATCHDOG_S)
@@ -258,6 +258,6 @@ def standing_still() -> Iterator[Group]:
 
 def test_where_rows_stand_still_it_says_so_and_the_worker_stays() -> None:
     with standing_still() as group:
-        with pytest.raises(tr.UsageError, match="bins of dataflow 'still' are still there, since bins move at time"):
+        with raises(tr.UsageError, "worker 1", "dataflow 'still'", "time 2", "at 0"):
             end_worker(group, 1, timeout_s=0.3)
         assert 1 in bins_of(group, timeout_s=WATCHDOG_S)["bins"] and len(group.workers) == 2

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.errors import raises
 from tests.long_form import examples
 from tests.operators.helpers import Bench, bench
 from tokenring.engine import COMPLETE, Batch, Exchange, Notify, Schema, Stream, Time, TimeRegressionError
@@ -191,7 +192,7 @@ def test_inputs_keep_the_rules_of_inputs(way: str) -> None:
         handle = made.inputs[0][0]
         handle.advance_to(5)
         assert (handle.time, handle.closed) == (5, False)
-        with pytest.raises(TimeRegressionError, match="5 back to 4"):
+        with raises(TimeRegressionError, "'input'", "from 5", "to 4"):
             handle.advance_to(4)
         handle.send({"word": [1], "at": [7]})
         handle.close()

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.errors import raises
 from tests.long_form import examples
 from tests.operators.helpers import Bench, bench
 from tokenring.engine import COMPLETE, GraphError, Schema, Scope, Stream, UsageError
@@ -216,7 +217,7 @@ def test_an_exchange_is_refused_where_watermarks_are_local() -> None:
     def declare(stream: Stream) -> Stream:
         return word_count(stream, "word", "at")
 
-    refused = pytest.raises(GraphError, match=r"'word_count' exchanges its input, which watermarks-P cannot.*local")
+    refused = raises(GraphError, "operator 'word_count'", "watermarks-P", "local", "watermarks-X")
     with refused, bench([WORDS], declare, 2, "watermarks-P", ["at"]):
         pass
 
@@ -225,14 +226,14 @@ def test_a_stream_without_watermarks_is_refused() -> None:
     scope = Scope("marks")
     use(scope, "watermarks-X")
     _, stream = scope.new_input(WORDS)
-    with pytest.raises(GraphError, match="carries no watermarks"):
+    with raises(GraphError, "operator 'word_count'", "'input' output 0", "watermarks", "new_input"):
         word_count(stream, "word", "at")
 
 
 def test_a_mechanism_is_said_first() -> None:
     scope = Scope("late")
     scope.new_input(WORDS)
-    with pytest.raises(GraphError, match=r"'late': its mechanism is said before anything.*mechanism='sequential'"):
+    with raises(GraphError, "dataflow 'late'", "before", "mechanism='sequential'"):
         use(scope, "sequential")
 
 
@@ -245,5 +246,5 @@ def test_a_mechanism_is_that_of_the_whole_dataflow_and_of_no_other() -> None:
 
 
 def test_an_unknown_mechanism_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"no mechanism 'barriers'; choose one of tokens, .*sequential"):
+    with raises(UsageError, "mechanism 'barriers'", "tokens, notifications, watermarks-X, watermarks-P, sequential"):
         mechanism("barriers")

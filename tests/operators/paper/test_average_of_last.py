@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.errors import raises
 from tests.long_form import examples
 from tests.operators.helpers import bench
 from tokenring.engine import OperatorError, Schema, SchemaError, Stream
@@ -57,17 +58,17 @@ def test_a_sum_that_leaves_int64(values: list[int]) -> None:
     with bench([ROWS], _declare) as made:
         rows = len(values)
         made.send({"key": [1] * rows, "value": values, "at": [0] * rows, "n": range(rows)})
-        with pytest.raises(OperatorError, match=r"average_of_last.*a sum of 'value' left the range of int64"):
+        with raises(OperatorError, "operator 'average_of_last'", "sum of 'value'", "int64"):
             made.close()
 
 
 def test_columns_that_do_not_fit() -> None:
     cases = {
-        "key and value are the same": ("key", "key", "at"),
-        "no column 'when'": ("key", "value", "when"),
-        "order names at least": ("key", "value", ""),
+        ("operator 'average_of_last'", "column 'key'"): ("key", "key", "at"),
+        ("column 'when'", "key, value, at, n"): ("key", "value", "when"),
+        ("operator 'average_of_last'", "order", "at least 1"): ("key", "value", ""),
     }
     for told, (key, value, order) in cases.items():
-        with pytest.raises(SchemaError, match=told):  # noqa: SIM117
+        with raises(SchemaError, told):  # noqa: SIM117
             with bench([ROWS], lambda stream, k=key, v=value, o=order: average_of_last(stream, k, v, rows=2, order=o)):
                 pass

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.errors import raises
 from tests.long_form import examples
 from tests.operators.helpers import bench
 from tokenring.engine import Exchange, OperatorError, Schema, SchemaError, Stream
@@ -80,13 +81,13 @@ def test_a_sum_beyond_int64_is_an_error(values: list[int], fits: bool) -> None:
             assert made.rows[-1][2:] == (1, HUGE // 2, 2)
             made.close()
         else:
-            with pytest.raises(OperatorError, match="OverflowError: a sum of 'value' left the range of int64"):
+            with raises(OperatorError, "operator 'running_average'", "OverflowError", "sum of 'value'", "int64"):
                 made.settle()
 
 
 def test_key_and_value_must_differ() -> None:
     with (
-        pytest.raises(SchemaError, match="same column 'key'"),
+        raises(SchemaError, "running_average", "column 'key'"),
         bench([KEYED], lambda s: running_average(s, "key", "key")),
     ):
         pass
