@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.errors import raises
 from tests.operators.helpers import bench
-from tokenring.engine import Schema, SchemaError, Scope, Stream, UsageError
+from tokenring.engine import MAX_TIME, Schema, SchemaError, Scope, Stream, UsageError
 from tokenring.operators import (
     DAY,
     HOUR,
@@ -62,10 +63,10 @@ def test_what_is_taken_beside_a_timestamp(name: str) -> None:
     for span in HALF_A_MINUTE:
         TAKES[name](stream_of(STAMPED), span)
     for span in (3600, np.int64(3600)):
-        with pytest.raises(SchemaError, match=r"'\w+': .* is 3600 of a timestamp: 3600 what\? Say '3600s', '1h'"):
+        with raises(SchemaError, "operator '", "3600 of a timestamp", "'3600s'", "'1h'"):
             TAKES[name](stream_of(STAMPED), span)
     for span in (True, 1.5, b"1h", "an hour", "1 fortnight", "1.5h", "", np.timedelta64(1, "M"), np.timedelta64("NaT")):
-        with pytest.raises(SchemaError, match=r"such as '1h'|no column"):
+        with raises(SchemaError, {"'1h'", "no column"}):
             TAKES[name](stream_of(STAMPED), span)
 
 
@@ -74,7 +75,7 @@ def test_what_is_taken_beside_whole_numbers(name: str) -> None:
     for number in (3600, np.int64(3600), 30 * SECOND):
         TAKES[name](stream_of(NUMBERED), number)
     for span in ("1h", timedelta(seconds=30), np.timedelta64(30, "s")):
-        with pytest.raises(SchemaError, match=r"of a column of int64, whose unit nobody knows: give a number"):
+        with raises(SchemaError, "operator '", "column of int64", "give a number"):
             TAKES[name](stream_of(NUMBERED), span)
 
 
@@ -84,7 +85,7 @@ def test_all_ways_to_say_it_are_one_length() -> None:
     assert span_of("-5min", "timestamp", "x") == -5 * MINUTE
     assert span_of(0, "timestamp", "x") == 0
     assert [DAY // HOUR, -HOUR + DAY, 3 * DAY - 1] == [24, 23 * 3600 * 10**9, 3 * 86400 * 10**9 - 1]
-    with pytest.raises(SchemaError, match="lies beyond"):
+    with raises(SchemaError, "'100000000000d'", f"{MAX_TIME}"):
         span_of("100000000000d", "timestamp", "x")
 
 
@@ -105,21 +106,21 @@ def test_a_column_goes_before_a_duration() -> None:
     schema = Schema("key", at="timestamp", end="timestamp")
     stream = stream_of(schema)
     interval_join(stream, stream, on="key", columns="key", left_time="at", right_time="at", upper="end")
-    with pytest.raises(SchemaError, match="no column 'ende' of the left side for upper="):
+    with raises(SchemaError, "column 'ende' of the left side", "upper=", "did you mean 'end'"):
         interval_join(stream, stream, on="key", columns="key", left_time="at", right_time="at", upper="ende")
 
 
 def test_delays_are_of_the_streams_times() -> None:
     for by in (5, "5 ms", timedelta(milliseconds=5), 5 * SECOND):
         delay(stream_of(STAMPED), by)
-    with pytest.raises(SchemaError, match="operator 'delay': by is a duration such as '1h'"):
+    with raises(SchemaError, "operator 'delay'", "by", "'1h'", "not 0.5"):
         delay(stream_of(STAMPED), 0.5)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="cannot be sent"):
+    with raises(UsageError, "operator 'delay'", f"{SECOND}", "0 or more"):
         delay(stream_of(STAMPED), "-1s")
 
 
 def test_truncate_reads_durations() -> None:
     stream = select(stream_of(STAMPED), hour=col("at").truncate("1h"), minute=col("at").truncate(timedelta(minutes=1)))
     assert stream.schema == Schema(hour="timestamp", minute="timestamp")
-    with pytest.raises(UsageError, match="truncate: a duration is"):
+    with raises(UsageError, "truncate", "'1h'", "not 'hour'"):
         col("at").truncate("hour")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.errors import raises
 from tests.operators.helpers import bench
 from tokenring.engine import COMPLETE, GraphError, OperatorError, Schema, SchemaError, Scope, Stream, UsageError
 from tokenring.operators import (
@@ -71,20 +72,19 @@ def test_each_row_goes_one_way(declare: Callable[[Stream], Any], expected: list[
 
 
 def test_a_part_that_there_is_not() -> None:
-    says = "'partition' .* a row is for part 0 or 5; there are parts 0 to 2"
     with (
         bench([VALUE], lambda stream: marked(partition(stream, 3, col("value")))) as made,
-        pytest.raises(OperatorError, match=says),
+        raises(OperatorError, "operator 'partition'", "part 0 or 5", "parts 0 to 2"),
     ):
         made.send({"value": [0, 5]})
     stream = Scope("wrong").new_input(MIXED)[1]
-    with pytest.raises(SchemaError, match="operator 'partition': name is string"):
+    with raises(SchemaError, "operator 'partition'", "name is string?", "int64", ".cast", ".fill_null"):
         partition(stream, 2, col("name"))
-    with pytest.raises(UsageError, match="a stream has at least one part"):
+    with raises(UsageError, "operator 'partition'", "one part", "not 0"):
         partition(stream, 0, col("value"))
-    with pytest.raises(SchemaError, match=r"operator 'branch'.* a condition must be bool"):
+    with raises(SchemaError, "operator 'branch'", "value is int64", "bool", "compare"):
         branch(stream, col("value"))
-    with pytest.raises(UsageError, match="operator 'branch': give at least one condition"):
+    with raises(UsageError, "operator 'branch'", "one condition"):
         branch(stream)
 
 
@@ -147,7 +147,7 @@ def test_delay_holds_rows_and_frontiers() -> None:
         made.close()
         assert [row[:3] for row in made.sent()] == [(17, 3, "bé"), (17, 4, "")]
         assert probes[0].frontier == COMPLETE
-    with pytest.raises(UsageError, match="cannot be sent 1 before their times"):
+    with raises(UsageError, "operator 'delay'", "1 before their times", "0 or more"):
         delay(Scope("back").new_input(VALUE)[1], -1)
 
 
@@ -166,15 +166,15 @@ def test_iterate_goes_round_until_all_are_done() -> None:
         made.close()
         assert made.sent() == [(3, 1, 1, 0), (3, 6, 1, 8), (3, 27, 1, 111)]
     stream = Scope("other").new_input(VALUE)[1]
-    with pytest.raises(SchemaError, match="feedback carries"):
+    with raises(SchemaError, "feedback", "Schema(value=int64)", "not Schema(value=int64, x=int64)"):
         iterate(stream, lambda rows: (with_columns(rows, x=col("value")), rows))
-    with pytest.raises(GraphError, match=r"operator 'delay' acts on times in their total order.*loop 'iterate'"):
+    with raises(GraphError, "operator 'delay'", "loop 'iterate'", "leave"):
         iterate(stream, lambda rows: (delay(rows, 1), rows))
 
 
 def test_streams_of_other_columns_are_not_concatenated() -> None:
     scope = Scope("two")
-    with pytest.raises(SchemaError, match=r"operator 'union': Schema\(value=int64\) and Schema\(other=int64\)"):
+    with raises(SchemaError, "operator 'union'", "Schema(value=int64)", "Schema(other=int64)"):
         union(scope.new_input(VALUE)[1], scope.new_input(Schema("other"))[1])
 
 

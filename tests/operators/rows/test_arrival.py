@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import tokenring as tr
+from tests.errors import raises
 
 
 def test_rows_of_a_message_come_at_one_instant() -> None:
@@ -56,7 +57,7 @@ def test_a_column_that_is_there() -> None:
     def program(worker: tr.Worker) -> None:
         with worker.dataflow() as scope:
             _, rows = scope.new_input(tr.Schema("arrived"))
-            with pytest.raises(tr.SchemaError, match="column 'arrived' is there already; call the arrival otherwise"):
+            with raises(tr.SchemaError, "operator 'with_arrival'", "column 'arrived'", "otherwise"):
                 rows.with_arrival()
             rows.with_arrival("came").collect()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.errors import Fact, raises
 from tests.operators.helpers import bench
 from tokenring.engine import Batch, OperatorError, Schema, SchemaError, Scope, Stream, UsageError
 from tokenring.operators import Expression, col, drop_columns, filter, greatest, lit, rename, select, when, with_columns
@@ -111,61 +111,93 @@ def test_columns_may_be_replaced_by_each_other() -> None:
 @pytest.mark.parametrize(
     ("declare", "says"),
     [
-        (lambda s: with_columns(s, x=col("prise") + 1), "'with_columns': no column 'prise'; the columns are auct"),
-        (lambda s: with_columns(s, x=col("channel") + 1), "(channel + 1): channel is string and 1 is int64"),
-        (lambda s: with_columns(s, x=col("price") + col("flag")), 'no +; say .cast("int64") of the bool'),
-        (lambda s: with_columns(s, x=col("price") * 0.5), 'say .cast("float64") of the whole number'),
-        (lambda s: filter(s, col("price") < 0.5), 'say .cast("float64") of the whole number'),
-        (lambda s: with_columns(s, x=col("price") + col("size")), 'say .cast("int64") of the uint64'),
-        (lambda s: filter(s, col("size") > -1), "-1 does not fit uint64"),
-        (lambda s: filter(s, col("price") + 1), "(price + 1) is int64, not bool; compare it with something"),
-        (lambda s: filter(s, (col("price") > 1) & col("auction")), "& is for bool, and auction is int64"),
-        (lambda s: filter(s, "price"), "a condition is an expression, such as"),
-        (lambda s: filter(s, "channel", "=", "x"), "a comparison is <, <=, ==, !=, >= or >, not '='"),
-        (lambda s: filter(s, col("channel") < "x"), "string has no order here"),
-        (lambda s: filter(s, col("at") > 5), "write datetimes"),
-        (lambda s: filter(s, col("at") > "noon"), "'noon' is no ISO 8601 time"),
-        (lambda s: with_columns(s, x=col("price").year()), 'year is for timestamp, not int64; say .cast("timestamp")'),
-        (lambda s: with_columns(s, x=col("price").lower()), 'lower is for string, not int64; say .cast("string")'),
-        (lambda s: with_columns(s, x=col("price").cast("bytes")), "leads from int64 to float64, uint64, timestamp"),
-        (lambda s: with_columns(s, x=when(col("flag")).then(1).otherwise("b")), "1 is int64 and 'b' is string"),
-        (lambda s: with_columns(s, x=when(col("price")).then(1)), "a condition must be bool"),
-        (lambda s: with_columns(s, x=lit(None)), "a null beside nothing that has a kind"),
-        (lambda s: with_columns(s, x=col("price").is_in([1, "a"])), "'a' is no constant of kind int64"),
-        (lambda s: with_columns(s, x="price"), 'say col("price") for the column, or lit("price") for the text'),
-        (lambda s: with_columns(s, x=[1]), "[1] is no constant that a column could hold"),
-        (lambda s: select(s, "prise"), "operator 'select': no column 'prise'"),
-        (lambda s: select(s), "no column would be left"),
-        (lambda s: rename(s, price="auction"), "two columns would be called the same"),
+        (
+            lambda s: with_columns(s, x=col("prise") + 1),
+            ("operator 'with_columns'", "column 'prise'", "auction, price", "did you mean 'price'"),
+        ),
+        (
+            lambda s: with_columns(s, x=col("channel") + 1),
+            ("(channel + 1)", "channel is string", "1 is int64", '.cast("string")'),
+        ),
+        (
+            lambda s: with_columns(s, x=col("price") + col("flag")),
+            ("(price + flag)", "flag is bool", '.cast("int64") of the bool'),
+        ),
+        (
+            lambda s: with_columns(s, x=col("price") * 0.5),
+            ("0.5", "price is int64", '.cast("float64") of the whole number'),
+        ),
+        (
+            lambda s: filter(s, col("price") < 0.5),
+            ("0.5", "price is int64", '.cast("float64") of the whole number'),
+        ),
+        (
+            lambda s: with_columns(s, x=col("price") + col("size")),
+            ("(price + size)", "size is uint64", '.cast("int64") of the uint64'),
+        ),
+        (lambda s: filter(s, col("size") > -1), ("(size > -1)", "-1", "uint64")),
+        (lambda s: filter(s, col("price") + 1), ("(price + 1)", "int64, not bool", "compare")),
+        (
+            lambda s: filter(s, (col("price") > 1) & col("auction")),
+            ("((price > 1) & auction)", "auction is int64", "parentheses"),
+        ),
+        (lambda s: filter(s, "price"), ('col("price") > 100', "not 'price'", 'col("…")')),
+        (lambda s: filter(s, "channel", "=", "x"), ("column 'channel'", "<, <=, ==, !=, >= or >", "not '='")),
+        (lambda s: filter(s, col("channel") < "x"), ("(channel < 'x')", "string", "== or !=")),
+        (lambda s: filter(s, col("at") > 5), ("(at > 5)", "5 is int64", "at is timestamp", "datetimes")),
+        (lambda s: filter(s, col("at") > "noon"), ("(at > 'noon')", "'noon'", "ISO 8601")),
+        (
+            lambda s: with_columns(s, x=col("price").year()),
+            ("price.year()", "timestamp, not int64", '.cast("timestamp")'),
+        ),
+        (lambda s: with_columns(s, x=col("price").lower()), ("price.lower()", "string, not int64", '.cast("string")')),
+        (
+            lambda s: with_columns(s, x=col("price").cast("bytes")),
+            ("price.cast('bytes')", "int64 to float64, uint64, timestamp", "not to 'bytes'"),
+        ),
+        (
+            lambda s: with_columns(s, x=when(col("flag")).then(1).otherwise("b")),
+            ("when(flag).then(1).otherwise('b')", "1 is int64", "'b' is string", '.cast("string")'),
+        ),
+        (lambda s: with_columns(s, x=when(col("price")).then(1)), ("price is int64", "bool", "compare")),
+        (lambda s: with_columns(s, x=lit(None)), ("in None", "null", "kind")),
+        (lambda s: with_columns(s, x=col("price").is_in([1, "a"])), ("price.is_in(1, 'a')", "'a'", "int64")),
+        (
+            lambda s: with_columns(s, x="price"),
+            ("x='price'", 'col("price") for the column', 'lit("price") for the text'),
+        ),
+        (lambda s: with_columns(s, x=[1]), ("[1]", "constant")),
+        (lambda s: select(s, "prise"), ("operator 'select'", "column 'prise'", "did you mean 'price'")),
+        (lambda s: select(s), ("operator 'select'", "no column")),
+        (lambda s: rename(s, price="auction"), ("operator 'rename'", "two columns", "auction, auction")),
     ],
 )
-def test_mistakes_are_said_when_the_dataflow_is_built(declare: Callable[[Stream], Stream], says: str) -> None:
-    with pytest.raises(SchemaError, match=re.escape(says)):
+def test_mistakes_are_said_when_the_dataflow_is_built(declare: Callable[[Stream], Stream], says: Fact) -> None:
+    with raises(SchemaError, says):
         declare(Scope("mistakes").new_input(BIDS)[1])
 
 
 def test_python_cannot_ask_whether_an_expression_is_true() -> None:
-    with pytest.raises(UsageError, match=r"\(price > 1\) is a value for each row.*join conditions with &"):
+    with raises(UsageError, "(price > 1)", "&", "parentheses", "and"):
         filter(Scope("true").new_input(BIDS)[1], col("price") > 1 and col("flag"))
 
 
 @pytest.mark.parametrize(
     ("expression", "says"),
     [
-        (col("value") * 2**62, r"\(value \* 4611686018427387904\), row 1 of the batch: the result does not fit 64"),
-        (7 // (col("value") - 5), r"\(7 // \(value - 5\)\), row 1 of the batch: a division by zero"),
-        ((0 - col("value")).cast("uint64"), r"\(0 - value\).cast\('uint64'\), row 1 of the batch: a value that"),
+        (col("value") * 2**62, ("(value * 4611686018427387904)", "row 1", "64 bits")),
+        (7 // (col("value") - 5), ("(7 // (value - 5))", "row 1", "division by zero")),
+        ((0 - col("value")).cast("uint64"), ("(0 - value).cast('uint64')", "row 1", "kind")),
     ],
 )
-def test_a_row_without_a_result_is_named(expression: Expression, says: str) -> None:
+def test_a_row_without_a_result_is_named(expression: Expression, says: Fact) -> None:
     def declare(stream: Stream) -> Stream:
         return with_columns(filter(stream, "value", "!=", 9), x=expression)
 
     with bench([Schema("value")], declare) as made:
         made.send({"value": [0, 0]})
         made.settle()
-        said = rf"'filter ... with_columns \(2 operators in one\)' .* UsageError: {says}"
-        with pytest.raises(OperatorError, match=said):
+        with raises(OperatorError, "'filter ... with_columns (2 operators in one)'", "UsageError", says):
             made.send({"value": [0, 5, 9]})
 
 

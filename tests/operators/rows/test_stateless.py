@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.errors import Fact, raises
 from tests.operators.helpers import bench
 from tokenring.engine import Batch, OperatorError, Schema, SchemaError, Scope, Stream
 from tokenring.operators import filter, filter_batches, map_batches
@@ -80,16 +81,16 @@ def test_a_chain_of_where_is_one_function() -> None:
 @pytest.mark.parametrize(
     ("column", "how", "constant", "says"),
     [
-        ("price", "<", 1, "no column 'price'"),
-        ("whole", "=", 1, "column 'whole': a comparison is <, <=, ==, !=, >= or >, not '='"),
-        ("whole", "<", 0.5, "column 'whole' holds whole numbers; compare it with one, not with 0.5"),
-        ("unsigned", "<", "5", "column 'unsigned' holds whole numbers; compare it with one, not with '5'"),
-        ("real", "<", None, "column 'real' holds floats; compare it with a number, not None"),
+        ("price", "<", 1, ("column 'price'", "whole, unsigned, real")),
+        ("whole", "=", 1, ("column 'whole'", "<, <=, ==, !=, >= or >", "not '='")),
+        ("whole", "<", 0.5, ("column 'whole'", "whole numbers", "not with 0.5")),
+        ("unsigned", "<", "5", ("column 'unsigned'", "whole numbers", "not with '5'")),
+        ("real", "<", None, ("column 'real'", "floats", "not None")),
     ],
 )
-def test_where_refuses_what_it_cannot_compare(column: str, how: str, constant: Any, says: str) -> None:
+def test_where_refuses_what_it_cannot_compare(column: str, how: str, constant: Any, says: Fact) -> None:
     _, stream = Scope("refused").new_input(MIXED)
-    with pytest.raises(SchemaError, match=says.replace("?", r"\?")):
+    with raises(SchemaError, "operator 'filter'", says):
         filter(stream, column, how, constant)
 
 
@@ -123,9 +124,8 @@ def test_functions_of_batches() -> None:
 
 
 def test_a_filter_that_is_no_mask_is_named() -> None:
-    says = r"'filter_batches' .* returned int64 of shape \(2,\); it must return bool"
     with (
         bench([Schema("value")], lambda stream: filter_batches(stream, lambda batch: batch["value"])) as made,
-        pytest.raises(OperatorError, match=says),
+        raises(OperatorError, "operator 'filter_batches'", "worker 0", "int64 of shape (2,)", "bool of shape (2,)"),
     ):
         made.send({"value": [1, 2]})

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engine.helpers import build, settle, simulated
+from tests.errors import raises
 from tests.long_form import examples
 from tokenring.engine import Batch, OperatorError, Schema, Scope, Stream, Worker
 from tokenring.engine.native import STAGE
@@ -165,5 +166,5 @@ def test_an_error_of_a_function_is_raised(monkeypatch: pytest.MonkeyPatch) -> No
         raise ValueError("no such thing")
 
     monkeypatch.setattr(made_columns.MadeColumns, "_results_of", fail)
-    with pytest.raises(OperatorError, match="ValueError: no such thing"):
+    with raises(OperatorError, "operator 'with_columns'", "worker 0", "ValueError: no such thing"):
         both_ways([([(1, "a", "b")], True)])

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from tests.engine.helpers import build, settle, simulated
+from tests.errors import raises
 from tokenring.engine import GraphError, Schema, Scope, Worker
 from tokenring.operators import collect, for_each
 from tokenring.operators.sinks.compiled_collect import compiled_rows
@@ -45,7 +44,7 @@ def test_a_loop_has_no_order() -> None:
         with scope.loop("inner") as loop:
             for_each(loop.enter(stream), print, in_order=True)
 
-    with simulated(1) as group, pytest.raises(GraphError, match="operator 'for_each' acts on times in order"):
+    with simulated(1) as group, raises(GraphError, "operator 'for_each'", "loop 'inner'", "leave"):
         build(group, declare)
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 
+from tests.errors import raises
 from tokenring.engine import GraphError, OperatorError, Schema, SchemaError, Stream, UsageError, Worker, execute
 from tokenring.operators import collect, gather, read_arrow, read_parquet, to_arrow_files, to_json_lines, to_parquet
 from tokenring.shm.memory import process_start_ticks
@@ -61,12 +61,12 @@ def write_all(folder: Path, break_off: bool = False, fail_late: bool = False) ->
 def test_folders_appear_whole_with_what_arrived(tmp_path: Path) -> None:
     dead = tmp_path / f".json.tokenring-1-{process_start_ticks(1) + 1}-0"
     dead.touch()  # left by a process that had another one's pid
-    with pytest.raises(UsageError, match="broken off"):
+    with raises(UsageError, "broken off"):
         execute(write_all(tmp_path, break_off=True), workers=2)
     left = sorted(tmp_path.iterdir())
     assert len(left) >= 3  # at least one worker's
     assert all(path.name.startswith(".") and path != dead for path in left)
-    with pytest.raises(UsageError, match="failed late"):
+    with raises(UsageError, "failed late"):
         execute(write_all(tmp_path, fail_late=True), workers=2)
     assert all(path.name.startswith(".") for path in tmp_path.iterdir())
     execute(write_all(tmp_path), workers=2)
@@ -84,7 +84,7 @@ def test_folders_appear_whole_with_what_arrived(tmp_path: Path) -> None:
     assert parquet["at"].cast(pa.int64()).to_pylist() == [1767225600000000001, None] * 4
     parts = [pa.ipc.open_file(path).read_all() for path in sorted((tmp_path / "arrow").iterdir())]
     assert pa.concat_tables(parts).to_pylist() == parquet.to_pylist()
-    with pytest.raises(UsageError, match="parquet exists already; remove it, or choose another folder"):
+    with raises(UsageError, "operator 'to_parquet'", str(tmp_path / "parquet"), "exists already", "another folder"):
         execute(write_all(tmp_path), workers=2)
 
 
@@ -98,9 +98,9 @@ def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
 
         return run
 
-    with pytest.raises(GraphError, match=r"'to_parquet' cannot write from loop 'inner': let the stream leave it"):
+    with raises(GraphError, "operator 'to_parquet'", "loop 'inner'", "leave"):
         execute(program(lambda stream: to_parquet(stream, tmp_path / "new"), True), workers=1)
-    with pytest.raises(SchemaError, match="column 'raw' is bytes, which JSON cannot hold"):
+    with raises(SchemaError, "operator 'to_json_lines'", "column 'raw'", "bytes", "JSON", "leave it out"):
         execute(program(lambda stream: to_json_lines(stream, tmp_path / "new"), False), workers=1)
 
 
@@ -132,9 +132,9 @@ def test_results_are_gathered_as_one_table() -> None:
     assert table.schema == SCHEMA.to_arrow()
     assert table["id"].to_pylist() == [7, 17]
     assert table["name"].to_pylist() == rows_of(7)["name"]
-    with pytest.raises(OperatorError, match="division"):
+    with raises(OperatorError, "worker 0", "ZeroDivisionError"):
         gather(lambda worker: 1 / 0, workers=1)  # type: ignore[arg-type,return-value]
-    with pytest.raises(UsageError, match="returns what collect"):
+    with raises(UsageError, "worker 0", "collect(stream)", "not int"):
         gather(lambda worker: 5, workers=1)  # type: ignore[arg-type,return-value]
 
 
@@ -145,7 +145,7 @@ def test_what_appears_meanwhile_is_left_alone_and_the_rest_is_published(tmp_path
             (tmp_path / "arrow").mkdir()
             (tmp_path / "arrow" / "mine").touch()
 
-    with pytest.raises(UsageError, match=r"to_arrow_files': .*arrow has appeared meanwhile; choose another"):
+    with raises(UsageError, "to_arrow_files", str(tmp_path / "arrow"), "another folder"):
         execute(program, workers=2)
     assert [path.name for path in (tmp_path / "arrow").iterdir()] == ["mine"]
     assert len(list((tmp_path / "parquet").iterdir())) == len(list((tmp_path / "json").iterdir())) == 2

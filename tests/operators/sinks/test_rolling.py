@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engine.helpers import build, settle, simulated
+from tests.errors import Fact, raises
 from tests.long_form import examples
 from tokenring.engine import GraphError, OperatorError, Schema, Scope, UsageError, Worker, WorkerError, execute
 from tokenring.operators import HOUR, MINUTE, Roll, read_parquet, to_arrow_files, to_json_lines, to_parquet
@@ -77,7 +78,7 @@ def test_a_run_that_is_killed_leaves_whole_files_alone(tmp_path: Path) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         worker.step_while(lambda: True)
 
-    with pytest.raises(WorkerError, match="SIGKILL"):
+    with raises(WorkerError, "worker 0", "SIGKILL"):
         execute(program, workers=2)
     found = names(tmp_path)
     assert {name[:19] for name in found} == {"0" * 19, "0" * 17 + "10"}
@@ -177,21 +178,21 @@ def _check(folder: Path, sent: list[tuple[int, int, int]], roll: Roll, frontier:
 
 
 def test_what_cannot_be_rolled_is_refused(tmp_path: Path) -> None:
-    def refused(error: type[Exception], says: str, roll: Roll, in_loop: bool = False) -> None:
+    def refused(error: type[Exception], says: Fact, roll: Roll, in_loop: bool = False) -> None:
         def declare(worker: Worker, scope: Scope) -> None:
             _, stream = scope.new_input(Schema("n", at="timestamp?", name="string"))
-            with scope.loop("inner") as loop, pytest.raises(error, match=says):
+            with scope.loop("inner") as loop, raises(error, "operator 'to_parquet'", says):
                 to_parquet(loop.enter(stream) if in_loop else stream, tmp_path, roll=roll)
             raise KeyboardInterrupt
 
         with simulated(1) as group, pytest.raises(KeyboardInterrupt):
             build(group, declare)
 
-    refused(UsageError, "roll: a duration is a whole number above 0 .* such as '1h', not 'hourly'", Roll("hourly"))
-    refused(UsageError, "roll needs every=, rows= or bytes= above 0", Roll())
-    refused(Exception, "no column 'day'", Roll(every=1, time="day"))
-    refused(Exception, "'name' is string", Roll(every=1, time="name"))
-    refused(GraphError, "cannot write from loop 'inner'", Roll(rows=1), in_loop=True)
+    refused(UsageError, ("roll", "'1h'", "not 'hourly'"), Roll("hourly"))
+    refused(UsageError, ("roll", "every=, rows= or bytes= above 0"), Roll())
+    refused(Exception, ("roll", "column 'day'", "n, at, name"), Roll(every=1, time="day"))
+    refused(Exception, ("roll", "int64, uint64, timestamp", "'name' is string"), Roll(every=1, time="name"))
+    refused(GraphError, ("loop 'inner'", "leave"), Roll(rows=1), in_loop=True)
 
     def program(worker: Worker) -> None:
         with worker.dataflow() as scope:
@@ -199,7 +200,7 @@ def test_what_cannot_be_rolled_is_refused(tmp_path: Path) -> None:
             to_parquet(stream, tmp_path, roll=Roll("1d", time="at"))
         handle.send({"at": [5, None]})
 
-    with pytest.raises(OperatorError, match="'to_parquet': column 'at': the time of a row is null"):
+    with raises(OperatorError, "operator 'to_parquet'", "column 'at'", "null"):
         execute(program, workers=1)
 
 

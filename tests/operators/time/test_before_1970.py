@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import tokenring as tr
+from tests.errors import raises
 from tests.operators.helpers import bench
 from tokenring.engine import OperatorError, Schema, Stream
 from tokenring.operators import (
@@ -51,8 +52,13 @@ def test_they_are_refused_by_column_and_instant(name: str, ats: list[int], schem
     keys = [1] * len(ats) if schema is SCHEMAS[0] else ["a"] * len(ats)
     with bench([schema], OPERATORS[name]) as made:
         made.send({"k": keys, "at": [at * SECOND for at in ats]})
-        said = r"'(at|window_end)'.* (1969-12-31T2|1970-01-01T00:00:00)\S*, and times begin with 1970: leave such"
-        with pytest.raises(OperatorError, match=said):
+        with raises(
+            OperatorError,
+            {"'at'", "'window_end'"},
+            {"1969-12-31T23:", "1970-01-01T00:00:00.000000000"},
+            "1970",
+            "leave",
+        ):
             made.close()
         assert made.rows == []
 
@@ -65,10 +71,11 @@ def test_a_source_that_goes_by_them_says_which_row_it_is(late: bool, tmp_path: P
         made: Any = scope.read_csv(tmp_path / "a.csv", tr.Schema(at="timestamp"), time="at", disorder="1h", late=late)
         return (made[0] if late else made).collect()
 
-    said = r"a.csv.* line 3.*'at': the time is 1969-12-31T23:59:59\S*, and times begin with 1970: leave such rows out"
-    with pytest.raises(OperatorError, match=said):
+    with raises(
+        OperatorError, "a.csv", "line 3", "column 'at'", "1969-12-31T23:59:59.000000000", "1970", "leave such rows out"
+    ):
         tr.run(pipeline, workers=1)
-    with pytest.raises(OperatorError, match=r"row 1, column 'n': the time is -7, and times begin with 0: leave such"):
+    with raises(OperatorError, "row 1", "column 'n'", "-7", "begin with 0", "leave such rows out"):
         tr.run(lambda scope: scope.read_arrow(pa.table({"n": [3, -7]}), time="n").collect(), workers=1)
 
 

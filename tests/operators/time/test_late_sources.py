@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engine.helpers import build, simulated
+from tests.errors import raises
 from tests.long_form import examples
 from tests.operators.sources.helpers import run
 from tokenring.engine import OperatorError, Schema, Scope, Stream, UsageError
@@ -63,7 +64,7 @@ def test_late_are_the_rows_that_would_have_ended_the_run(batches: list[list[int]
 
     assert both(declare) == (expected, expected_late)
     if expected_late:
-        with pytest.raises(OperatorError, match="or take such rows with late=True"):
+        with raises(OperatorError, "column 'at'", "late=True"):
             run(lambda scope: from_generator(scope, ROW, function, time="at", disorder=disorder))
 
 
@@ -101,9 +102,9 @@ def test_a_time_that_is_none_is_no_late_row(tmp_path: Path) -> None:
     def source(scope: Scope) -> tuple[Stream, Stream]:
         return from_generator(scope, Schema("at"), lambda worker, peers: iter([{"at": [5, -1]}]), time="at", late=True)
 
-    with pytest.raises(OperatorError, match="the time is -1, and times begin with 0"):
+    with raises(OperatorError, "row 1", "column 'at'", "-1", "begin with 0"):
         both(source)
-    with simulated(1) as group, pytest.raises(UsageError, match="late= is for rows that have times of their own"):
+    with simulated(1) as group, raises(UsageError, "source 'read_csv'", "late=", "time=column"):
         build(group, lambda worker, scope: read_csv(scope, tmp_path, ROW, late=True))
-    with simulated(1) as group, pytest.raises(UsageError, match="at times of arrival no row is late"):
+    with simulated(1) as group, raises(UsageError, "source 'from_callback'", "late=", "time=column"):
         build(group, lambda worker, scope: from_callback(scope, ROW, lambda: None, late=True))

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engine.helpers import build, settle, simulated
+from tests.errors import raises
 from tests.long_form import examples
 from tests.operators.helpers import bench
 from tokenring.engine import (
@@ -185,9 +186,9 @@ def test_leaving_the_loop_midway_loses_no_token(capfd: pytest.CaptureFixture[str
 
 
 def test_what_is_no_token_or_reference_is_named() -> None:
-    with pytest.raises(UsageError, match=r"notify_at takes a token, such as reference.retain\(\), not int"):
+    with raises(UsageError, "notify_at", "token", "reference.retain()", "not int"):
         Notificator().notify_at(5)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match=r"a message's reference and its batch, as inputs give, not int"):
+    with raises(UsageError, "stash", "reference", "batch", "not int"):
         Stash().add(5, {})  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match=r"finished takes the inputs"):
+    with raises(UsageError, "finished(input, ...)"):
         list(Stash().finished())
