@@ -84,9 +84,10 @@ class Arranged:
     def aggregate(self, name: str = "aggregate", **folds: Any) -> Arranged:
         """For each key that is there, one row of it and of totals."""
         for fold in folds.values():
-            if getattr(fold, "column", None) in self.keys:
+            column = getattr(fold, "column", None)
+            if isinstance(column, str) and column in self.keys:
                 raise SchemaError(
-                    f"operator {name!r}: column {fold.column!r} is of the key; arrange rows that have it by another "
+                    f"operator {name!r}: column {column!r} is of the key; arrange rows that have it by another "
                     f"name besides, to make totals of it"
                 )
         totals = totals_of(name, self.schema, folds)

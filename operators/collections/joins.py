@@ -32,7 +32,7 @@ class Meeting:
         self, name: str, left: Collection, right: Collection, on: On | None, left_on: Columns | None,
         right_on: Columns | None, suffix: str = "",
     ) -> None:  # fmt: skip
-        if (on is None) == (left_on is None or right_on is None):
+        if (left_on is not None) + (right_on is not None) != (2 if on is None else 0):
             raise SchemaError(
                 f"operator {name!r}: say which columns are to be equal: on='id', or left_on='seller', right_on='id'"
             )
