@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tokenring as tr
+from tests.errors import raises
 from tests.operators.collections.harness import TIMES, UPDATE, at, made_up, run_several
 
 
@@ -94,7 +95,7 @@ def test_a_column_of_that_name_is_there_already() -> None:
     def program(worker: tr.Worker) -> list[str]:
         with worker.dataflow() as scope:
             handle, rows = scope.new_collection(tr.Schema("k time"))
-            with pytest.raises(tr.SchemaError, match="there is a column 'time' already; say time="):
+            with raises(tr.SchemaError, "column 'time' already", "time="):
                 rows.changes()
             told = rows.changes(time="at").collect()
         handle.close()

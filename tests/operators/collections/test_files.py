@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 import tokenring as tr
+from tests.errors import raises
 
 ROWS, KEYS = 400_000, 50_000
 
@@ -47,5 +47,5 @@ def test_a_folder_that_is_none_is_told_of() -> None:
             _, rows = scope.new_collection(tr.Schema("k v"), "rows")
             rows.arrange("k", folder="/nowhere/at/all")
 
-    with pytest.raises(tr.ConfigError, match=r"'arrange'.*'/nowhere/at/all': No such file"):
+    with raises(tr.ConfigError, {"worker 0", "worker 1"}, "operator 'arrange'", "'/nowhere/at/all'", "No such file"):
         tr.execute(program, workers=1)

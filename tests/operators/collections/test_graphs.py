@@ -7,6 +7,7 @@ import networkx
 import pytest
 
 import tokenring as tr
+from tests.errors import raises
 from tests.operators.collections.harness import Rows, check, run
 from tokenring.operators.collections import Collection, graphs
 
@@ -95,5 +96,5 @@ def test_a_graph_has_at_every_time_what_follows_from_its_edges(name: str, worker
 
 
 def test_edges_without_ends_are_refused() -> None:
-    with pytest.raises(tr.SchemaError, match="'src' and 'dst'"):
+    with raises(tr.SchemaError, "closure", "'src' and 'dst'", "Schema(k=int64, v=int64)", "select"):
         run([[(1, 2, 0, 1)]], graphs.closure, 1, 0)

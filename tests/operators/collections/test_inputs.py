@@ -13,6 +13,7 @@ import pyarrow.parquet
 import pytest
 
 import tokenring as tr
+from tests.errors import Fact, raises
 from tests.operators.collections.harness import TIMES, Rows, at, made_up
 
 ROW = tr.Schema("v k")
@@ -243,18 +244,34 @@ def fed(worker: tr.Worker, feed: Callable[..., None], key: str | None) -> None:
 @pytest.mark.parametrize(
     ("feed", "key", "cure"),
     [
-        (lambda handle: handle.insert({"k": [1], "v": [2]}, [4]), None, "'fed'.*rows at 4 came when it stands at 5"),
-        (lambda handle: handle.insert({"k": [1]}), None, "'fed'.*'v' is missing"),
-        (lambda handle: handle.update({"k": [1], "v": [1]}, [1.5]), None, "multiplicities are whole numbers"),
-        (lambda handle: handle.update({"k": [1], "v": [1]}, [1, 2]), None, "one or 1, not int64 of shape"),
-        (lambda handle: handle.send({"k": [1], "v": [1]}), None, "'fed'.*feeds a collection: say insert"),
-        (lambda handle: handle.delete({"k": [1], "v": [1]}), "k", "'v' is too much"),
-        (lambda handle: handle.upsert({"k": [1], "v": [1]}, 4), "k", "rows at 4"),
-        (lambda handle: None, "w", "no column 'w'"),
+        (
+            lambda handle: handle.insert({"k": [1], "v": [2]}, [4]),
+            None,
+            ("operator 'fed' output 0", "rows at 4", "at 5"),
+        ),
+        (lambda handle: handle.insert({"k": [1]}), None, ("operator 'fed' output 0", "'v' is missing")),
+        (
+            lambda handle: handle.update({"k": [1], "v": [1]}, [1.5]),
+            None,
+            ("operator 'fed' output 0", "multiplicities", "whole numbers", "float64"),
+        ),
+        (
+            lambda handle: handle.update({"k": [1], "v": [1]}, [1, 2]),
+            None,
+            ("operator 'fed' output 0", "multiplicities", "one or 1", "shape (2,)"),
+        ),
+        (
+            lambda handle: handle.send({"k": [1], "v": [1]}),
+            None,
+            ("operator 'fed' output 0", "insert, remove or update"),
+        ),
+        (lambda handle: handle.delete({"k": [1], "v": [1]}), "k", ("operator 'fed' output 0", "'v' is too much")),
+        (lambda handle: handle.upsert({"k": [1], "v": [1]}, 4), "k", ("operator 'fed' output 0", "rows at 4", "at 5")),
+        (lambda handle: None, "w", ("column 'w'", "columns are v, k")),
     ],
 )
-def test_what_cannot_be_fed_is_told_of(feed: Callable[..., None], key: str | None, cure: str) -> None:
-    with pytest.raises(tr.TokenRingError, match=cure):
+def test_what_cannot_be_fed_is_told_of(feed: Callable[..., None], key: str | None, cure: Fact) -> None:
+    with raises(tr.TokenRingError, cure):
         tr.execute(lambda worker: fed(worker, feed, key), workers=1)
 
 
@@ -266,21 +283,34 @@ def test_a_key_of_several_rows_is_no_upsert() -> None:
         handle.insert({"k": [3, 3], "v": [1, 2], "day": ["2026-01-01", "2026-01-01"]}, [0, 4])
         worker.run()
 
-    with pytest.raises(tr.OperatorError, match=r"'to_upserts'.*at 4 key day=.*2026.*, k=3 has not one row"):
+    with raises(
+        tr.OperatorError,
+        "operator 'to_upserts'",
+        "at 4",
+        "day=2026-01-01T00:00:00.000000000",
+        "k=3",
+        "arrange(key).first(1)",
+    ):
         tr.execute(program, workers=1)
 
 
 @pytest.mark.parametrize(
     ("wrong", "cure"),
     [
-        (lambda stream: stream.collection(key="k", times="v"), "say key=, or times="),
-        (lambda stream: stream.collection(key="x"), "no column 'x' to be the key"),
-        (lambda stream: stream.collection(deleted="v"), "key=, beside deleted='v'"),
-        (lambda stream: stream.count("k").collection(key="k"), "takes each row for a new one"),
-        (lambda stream: stream.collection().to_upserts("k", time="v"), "a column 'v' already"),
+        (lambda stream: stream.collection(key="k", times="v"), ("operator 'updates'", "key=", "times=")),
+        (lambda stream: stream.collection(key="x"), ("operator 'updates'", "column 'x'", "columns are v, k")),
+        (lambda stream: stream.collection(deleted="v"), ("operator 'updates'", "key=", "deleted='v'")),
+        (
+            lambda stream: stream.count("k").collection(key="k"),
+            ("operator 'updates'", "'count'", "same k", "as_rows(stream)"),
+        ),
+        (
+            lambda stream: stream.collection().to_upserts("k", time="v"),
+            ("operator 'to_upserts'", "column 'v' already", "time="),
+        ),
     ],
 )
-def test_what_is_no_collection_is_refused(wrong: Callable[..., Any], cure: str) -> None:
+def test_what_is_no_collection_is_refused(wrong: Callable[..., Any], cure: Fact) -> None:
     stream = tr.Scope("wrong").new_input(ROW)[1]
-    with pytest.raises(tr.TokenRingError, match=cure):
+    with raises(tr.TokenRingError, cure):
         wrong(stream)

@@ -11,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import tokenring as tr
+from tests.errors import Fact, raises
 from tests.long_form import examples
 from tests.operators.collections.harness import at, run
 from tokenring.engine import MultiplicityOverflowError
@@ -39,9 +40,9 @@ def joined(left: tr.Collection, right: tr.Collection) -> tr.Collection:
     return left.select("k").join(right.select("k"), "k", "pairs")
 
 
-def beyond(build: Callable[..., Any], updates: list[Updates], said: str) -> None:
+def beyond(build: Callable[..., Any], updates: list[Updates], said: Fact) -> None:
     for each in (build, around(build)):
-        with pytest.raises(tr.OperatorError, match=f"(?s){said}"):
+        with raises(tr.OperatorError, said):
             run(updates, each, 1, 0)
 
 
@@ -51,7 +52,7 @@ def beyond(build: Callable[..., Any], updates: list[Updates], said: str) -> None
 )
 def test_pairs_that_are_there_too_often_are_told_of(left: int, right: int) -> None:
     updates = [[(3, 0, 0, left)], [(3, 0, 1, right)]]
-    beyond(joined, updates, r"'pairs' on worker 0.*MultiplicityOverflowError: .*at \(?1\b")
+    beyond(joined, updates, ("'pairs' on worker 0", "MultiplicityOverflowError", {"at 1", "at (1"}))
 
 
 @pytest.mark.parametrize(
@@ -65,7 +66,7 @@ def test_as_often_as_can_be_said_is_right(build: Callable[..., Any], left: int, 
 
 
 def test_a_batch_with_itself() -> None:
-    beyond(self_join, [[(3, 0, 0, 2**40)]], "'pairs' on worker 0.*MultiplicityOverflowError")
+    beyond(self_join, [[(3, 0, 0, 2**40)]], ("'pairs' on worker 0", "MultiplicityOverflowError"))
 
 
 CONSOLIDATING: dict[str, Callable[..., Any]] = {
@@ -78,7 +79,7 @@ CONSOLIDATING: dict[str, Callable[..., Any]] = {
 @pytest.mark.parametrize("sign", [1, -1])
 def test_updates_of_one_time_that_add_up_to_too_many(build: Callable[..., Any], sign: int) -> None:
     updates: list[Updates] = [[(3, 1, 2, sign * MOST), (4, 1, 2, 1)], [(3, 1, 2, sign)]]
-    beyond(build, updates, r"'added' on worker 0.*MultiplicityOverflowError: .*at \(?2\b")
+    beyond(build, updates, ("'added' on worker 0", "MultiplicityOverflowError", {"at 2", "at (2"}))
 
 
 @pytest.mark.parametrize("build", [each for of in CONSOLIDATING.values() for each in (of, around(of))])
@@ -96,7 +97,11 @@ COUNTING: dict[str, Callable[..., Any]] = {
 
 @pytest.mark.parametrize("build", COUNTING.values(), ids=COUNTING)
 def test_rows_that_are_too_many_to_be_counted(build: Callable[..., Any]) -> None:
-    beyond(build, [[(3, 0, 0, MOST), (3, 1, 1, 1)]], "'told'.*MultiplicityOverflowError: .*at 1 key k=3 |at .1, 0. key")
+    beyond(
+        build,
+        [[(3, 0, 0, MOST), (3, 1, 1, 1)]],
+        ("'told'", "MultiplicityOverflowError", {"at 1 key k=3", "at (1, 0) key k=3"}),
+    )
     assert [row[:2] for row in run([[(3, 0, 0, MOST - 1), (3, 1, 0, 1)]], build, 1, 0)] == [(3, MOST)]
 
 
@@ -109,7 +114,11 @@ def test_a_row_that_is_too_often_there_to_be_looked_at(made: str) -> None:
             return rows.top("k", "v", name="told")
         return rows.reduce("k", lambda batch, times: {"n": times}, tr.Schema("n"), "told")
 
-    beyond(build, [[(3, 0, 0, MOST), (3, 0, 1, MOST)]], "'told'.*MultiplicityOverflowError: .*at .?1.* key k=3")
+    beyond(
+        build,
+        [[(3, 0, 0, MOST), (3, 0, 1, MOST)]],
+        ("'told'", "MultiplicityOverflowError", {"at 1", "at (1"}, "key k=3"),
+    )
 
 
 def test_a_sum_of_rows_that_are_there_very_often_is_right_or_told_of() -> None:
@@ -119,8 +128,8 @@ def test_a_sum_of_rows_that_are_there_very_often_is_right_or_told_of() -> None:
     for each in (build, around(build)):
         assert run([[(3, 5, 0, 2**30), (3, -7, 0, 2**30)]], each, 1, 0) == [(3, -(2**31), 0, 1)]
         assert run([[(3, 5, 0, 2**40)]], each, 1, 0) == [(3, 5 * 2**40, 0, 1)]
-    beyond(build, [[(3, 2**31, 0, 2**40)]], "'told.* at .*(sum|times)")
-    beyond(build, [[(3, 2**62, 0, 2**2)]], "'told.* at .*(sum|times)")
+    beyond(build, [[(3, 2**31, 0, 2**40)]], ("told", {"at 0", "at (0"}, {"sum", "times"}))
+    beyond(build, [[(3, 2**62, 0, 2**2)]], ("told", {"at 0", "at (0"}, {"sum", "times"}))
 
 
 def test_a_view_of_a_row_that_is_too_often_there() -> None:
@@ -133,7 +142,7 @@ def test_a_view_of_a_row_that_is_too_often_there() -> None:
         handle.advance_to(2)
         worker.step_while(lambda: view.upper < 2)
         assert view.at(0).to_pylist() == [{"k": 3, "times": MOST}]
-        with pytest.raises(MultiplicityOverflowError, match="'rows' at 1"):
+        with raises(MultiplicityOverflowError, "'rows' at 1", "2**63 - 1"):
             view.at(1)
         handle.close()
         worker.run()
@@ -146,7 +155,7 @@ def test_more_than_can_be_said_cannot_be_sent(times: Any) -> None:
     def program(worker: tr.Worker) -> None:
         with worker.dataflow() as scope:
             handle, _ = scope.new_collection(tr.Schema("k"))
-        with pytest.raises(MultiplicityOverflowError, match="multiplicities"):
+        with raises(MultiplicityOverflowError, "operator 'input' output 0", "worker 0", "multiplicities", "2**63 - 1"):
             handle.update({"k": [3, 4]}, times)
         handle.close()
         worker.run()
@@ -159,7 +168,7 @@ def test_a_function_cannot_say_more_than_can_be_said(times: int) -> None:
     def build(rows: tr.Collection) -> tr.Collection:
         return rows.threshold(lambda counts: np.full(len(counts), times, np.uint64), "often")
 
-    beyond(build, [[(3, 0, 0, 1)]], "'often.function'.*MultiplicityOverflowError")
+    beyond(build, [[(3, 0, 0, 1)]], ("'often.function'", "MultiplicityOverflowError"))
 
 
 ROWS = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 3), st.sampled_from([MOST, -MOST, 1, -1])), max_size=12)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import tokenring as tr
+from tests.errors import raises
 from tests.operators.collections.feed import Feed, as_rows
 from tests.operators.collections.harness import TIMES, Rows, at, made_up
 from tokenring.engine import COMPLETE
@@ -92,14 +93,14 @@ def test_what_cannot_be_read_cannot_be_subscribed_to() -> None:
         with worker.dataflow() as scope:
             handle, rows = scope.new_collection(tr.Schema("k"))
             view = rows.arrange("k").export("rows")
-        with pytest.raises(tr.ReadTimeError, match="no time is finished"):
+        with raises(tr.ReadTimeError, "'rows'", "no time", "advance"):
             view.subscribe()
         handle.advance_to(5)
         worker.step_while(lambda: view.upper < 5)
         for time in (1, 5):
-            with pytest.raises(tr.ReadTimeError, match=r"forgotten|finished up to 4"):
+            with raises(tr.ReadTimeError, "'rows'", f"at {time}", "before 4 is forgotten" if time == 1 else "up to 4"):
                 view.subscribe(time)
-        with pytest.raises(tr.SchemaError, match="the key is"):
+        with raises(tr.SchemaError, "the key is (k)", "(1, 2)", "tuple"):
             view.subscribe(key=(1, 2))
         handle.close()
         worker.run()
@@ -139,5 +140,5 @@ def test_a_launcher_follows_its_group() -> None:
             assert (now, as_rows(changes)) == (time, came)
         assert [(time, as_rows(rows)) for time, rows in (next(of_one), next(of_one))] == [(3, {}), (7, {(7, 7): 1})]
         followed.close()
-        with pytest.raises(tr.UsageError, match="did you mean 'rows'"):
+        with raises(tr.UsageError, "'row'", "did you mean 'rows'", "there are: 'rows'"):
             next(group.subscribe("row"))

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 import tokenring as tr
+from tests.errors import raises
 from tests.operators.collections.harness import TIMES, Rows, at, made_up, run_several
 from tests.operators.collections.test_graphs import closed
 from tests.operators.helpers import no_text_space
@@ -98,7 +99,10 @@ def test_texts_for_which_there_is_no_room_are_refused_when_they_are_arranged() -
             _, stream = scope.new_input(EDGE)
             stream.collection("time", "times").filter(tr.col("k") == "a").distinct("names")
 
-    with no_text_space(), pytest.raises(tr.SchemaError, match=r"'names.arrange'.*'k' is text.*ulimit -v.*numbers"):
+    with (
+        no_text_space(),
+        raises(tr.SchemaError, "operator 'names.arrange'", "column 'k' is text", "`ulimit -v`", "numbers"),
+    ):
         tr.execute(program, workers=1)
 
 
