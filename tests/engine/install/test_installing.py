@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.errors import raises
 from tests.imports import ROOT
 from tokenring.engine import UsageError, WorkerError
 from tokenring.engine.ask import Group, group_of
@@ -121,7 +122,7 @@ def test_dataflows_come_and_go_after_the_program_has_returned(file: Path, progra
             install(group, code, f"one {number}", WATCHDOG_S)
             install(group, code, f"other {number}", WATCHDOG_S)
             remove(group, f"one {number}", WATCHDOG_S)
-        with pytest.raises(UsageError, match="'one 3'; there are: 'other 0'"):
+        with raises(UsageError, "'one 3'", "'other 0'"):
             remove(group, "one 3", WATCHDOG_S)
 
 
@@ -135,11 +136,11 @@ def test_they_come_between_what_programs_declare(file: Path) -> None:
 
 def test_all_have_to_declare_the_same(file: Path) -> None:
     with running(file, "returns", 2) as group:
-        with pytest.raises(UsageError, match="worker 1 declares 'one' otherwise than worker 0"):
+        with raises(UsageError, "worker 1", "'one'", "worker 0", "declare the same"):
             install(group, code_of(f"{file}:differs"), "one", WATCHDOG_S)
         install(group, code_of(f"{file}:one"), "one", WATCHDOG_S)
 
 
 def test_what_fails_once_it_is_built_ends_the_group(file: Path) -> None:
-    with running(file, "returns", 2, status=1) as group, pytest.raises(WorkerError, match="has ended"):
+    with running(file, "returns", 2, status=1) as group, raises(WorkerError, f"process {group.launcher}", "ended"):
         install(group, code_of(f"{file}:fails"), "fails", WATCHDOG_S)

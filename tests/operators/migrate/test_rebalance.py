@@ -12,6 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import tokenring as tr
+from tests.errors import Fact, raises
 from tests.operators.migrate.totals import ROWS, rows_of, totals
 from tokenring.operators.migrate import Bins, Rebalance
 from tokenring.operators.migrate.rebalance import rebalanced
@@ -146,29 +147,29 @@ def test_messages_that_take_turns_are_sampled_alike() -> None:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: Rebalance(within=1.0), "no worker can be kept below the mean"),
-        (lambda: Rebalance(every_ms=0), "give more than 0"),
-        (lambda: Rebalance(plan="fliud"), "did you mean 'fluid'"),
+        (lambda: Rebalance(within=1.0), ("within=1.0", "mean", "1.2")),
+        (lambda: Rebalance(every_ms=0), ("every_ms=0", "more than 0")),
+        (lambda: Rebalance(plan="fliud"), ("'fliud'", "did you mean 'fluid'")),
     ],
 )
-def test_what_cannot_be_is_refused(make: Any, said: str) -> None:
-    with pytest.raises(tr.UsageError, match=said):
+def test_what_cannot_be_is_refused(make: Any, said: Fact) -> None:
+    with raises(tr.UsageError, said):
         make()
 
 
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"rebalance": Rebalance()}, "rebalance= needs bins="),
-        ({"rebalance": Rebalance(), "bins": 4, "moves": [(0, 0, 0)]}, "leave moves= or rebalance= out"),
+        ({"rebalance": Rebalance()}, ("rebalance=", "bins=256")),
+        ({"rebalance": Rebalance(), "bins": 4, "moves": [(0, 0, 0)]}, ("moves=", "rebalance=")),
     ],
 )
-def test_a_dataflow_without_bins_or_with_moves_has_no_balance(settings: dict[str, Any], said: str) -> None:
+def test_a_dataflow_without_bins_or_with_moves_has_no_balance(settings: dict[str, Any], said: Fact) -> None:
     def program(worker: tr.Worker) -> None:
         with worker.dataflow("x", **settings):
             pass
 
-    with pytest.raises(tr.UsageError, match=said):
+    with raises(tr.UsageError, "dataflow 'x'", said):
         tr.execute(program, workers=1)
 
 

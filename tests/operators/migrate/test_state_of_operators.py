@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tokenring as tr
+from tests.errors import raises
 from tests.operators.migrate import runs
 from tests.operators.migrate.two_benches import BINS, move, offering, send
 from tokenring.engine import OperatorError, Schema, Stream
@@ -87,7 +88,7 @@ def test_states_that_are_no_values_are_refused() -> None:
         return scan(rows, "key", lambda state, row: ([object()], None), Schema("n"))
 
     changes = [(time, number, time % 2) for time in range(6) for number in range(runs.BINS)]
-    with pytest.raises(OperatorError, match=r"'scan': a state that is, or has, builtins\.object cannot move"):
+    with raises(OperatorError, "operator 'scan'", "builtins.object", "bins="):
         runs.run(SCHEMA, kept, [[(key, "", 0) for key in range(20)]] * 6, 2, changes)
 
 
