@@ -10,6 +10,7 @@ import pytest
 from mypy import api
 
 import tokenring as tr
+from tests.errors import raises
 from tests.imports import LINKED, PACKAGES, ROOT
 from tests.rooms import MODULES
 from tokenring import engine, operators
@@ -65,7 +66,7 @@ def test_a_name_is_found_once() -> None:
 
 
 def test_a_wrong_name_is_told_the_right_one() -> None:
-    with pytest.raises(AttributeError, match="module 'tokenring' has no attribute 'Tumblng'; did you mean 'Tumbling'"):
+    with raises(AttributeError, "module 'tokenring'", "'Tumblng'", "did you mean 'Tumbling'"):
         tr.Tumblng  # type: ignore[attr-defined] # noqa: B018
     assert in_a_process("from tokenring import Tumblng").stderr.splitlines()[-1].startswith("ImportError")
 

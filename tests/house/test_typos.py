@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import tokenring as tr
+from tests.errors import raises
 from tests.house.typos import BID, PERSON, TYPOS
 from tests.imports import ROOT
 
@@ -32,7 +33,7 @@ def test_a_typo_is_told_with_its_cure(typo: str) -> None:
     pipeline, cure = TYPOS[typo]
     scope = tr.Scope("typos")
     bids, persons = scope.new_input(BID, "bids")[1], scope.new_input(PERSON, "persons")[1]
-    with pytest.raises(PYTHONS.get(typo, tr.TokenRingError), match=cure) as caught:
+    with raises(PYTHONS.get(typo, tr.TokenRingError), cure) as caught:
         pipeline(scope, bids, persons)
     assert "Traceback" not in str(caught.value)
 
@@ -52,7 +53,7 @@ def test_the_trace_shows_the_program_s_lines_alone(typo: str) -> None:
         with worker.dataflow() as scope:
             pipeline(scope, scope.new_input(BID, "bids")[1], scope.new_input(PERSON, "persons")[1])
 
-    with pytest.raises(tr.UsageError, match=cure) as caught:
+    with raises(tr.UsageError, cure) as caught:
         tr.execute(program, workers=1)
     (note,) = caught.value.__notes__
     assert re.search(rf'File "{re.escape(__file__)}", line \d+, in program', note)
@@ -106,7 +107,9 @@ def test_what_an_operator_raised_is_said_once() -> None:
     def pipeline(scope: tr.Scope) -> tr.Collected:
         return scope.read_arrow(pa.table({"a": [1]})).map_batches(tr.Schema("a"), odd).collect()
 
-    with pytest.raises(tr.OperatorError, match="odd rows") as caught:
+    with raises(
+        tr.OperatorError, "operator 'map_batches'", "worker 0", "UsageError: odd rows", __file__, "in odd"
+    ) as caught:
         tr.run(pipeline, workers=1)
     shown = "".join(traceback.format_exception(caught.value))
     assert shown.count("odd rows") == 2, "in the sentence, and in the line that raised it"
@@ -123,11 +126,11 @@ def test_the_trace_of_an_operator_shows_its_lines(monkeypatch: pytest.MonkeyPatc
             stream.map_batches(tr.Schema("price rest"), twice).collect()
         prices.send({"price": [1]})
 
-    with pytest.raises(tr.OperatorError, match="ZeroDivisionError") as caught:
+    with raises(tr.OperatorError, "operator 'map_batches'", "worker 0", "ZeroDivisionError") as caught:
         tr.execute(program, workers=1)
     assert "in twice" in caught.value.__notes__[0]
     assert f"{ROOT}/tokenring" not in caught.value.__notes__[0]
     monkeypatch.setenv("TOKENRING_TRACEBACK", "1")
-    with pytest.raises(tr.OperatorError, match="ZeroDivisionError") as caught:
+    with raises(tr.OperatorError, "operator 'map_batches'", "worker 0", "ZeroDivisionError") as caught:
         tr.execute(program, workers=1)
     assert f"{ROOT}/tokenring" in caught.value.__notes__[0]
