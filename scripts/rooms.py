@@ -13,8 +13,9 @@ from tests.rooms import MODULES, ROOMS, room_of
 PAGE = ROOT / "docs" / "rooms.md"
 _HEAD = f"""# Rooms
 
-Where everything is. This page is drawn from the sources by `python -m scripts.rooms`, and a test holds it to them:
-what a room or a file is for is the first sentence in it. How it works together: [architecture.md](architecture.md).
+Where everything is. This page is drawn from the sources by `python -m scripts.rooms`, and `python -m scripts.lint`
+compares: what a room or a file is for is the first sentence in it. How it works together:
+[architecture.md](architecture.md).
 
 The packages are `{"`, `".join(PACKAGES)}`, imported as `{HOUSE}.shm` and so on: `{HOUSE}/` has
 links to the folders at the root. Each package imports those before it, and each room those before it in its package,

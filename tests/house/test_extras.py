@@ -13,9 +13,19 @@ from tests.house.building import needs_the_library
 from tests.imports import ROOT
 from tests.nexmark.helpers import seal_generated
 from tests.rooms import MODULES
-from tests.test_quality import NEEDS_EXTRA
 from tokenring.nexmark.events.generator import GeneratorConfig
 
+# What needs an extra when it is imported: what compiles, Spark's own processes, and what draws.
+NEEDS_EXTRA = (
+    "tokenring.shm.kernels.making",
+    *(f"tokenring.shm.kernels.{name}" for name in ("callees", "compilation", "compiled_entry", "compiler_lock")),
+    *(f"tokenring.shm.kernels.{name}" for name in ("folder_lock", "loaded_library", "cache_folders")),
+    *(f"tokenring.shm.memory.{name}" for name in ("c_functions", "intrinsics", "vectors")),
+    "tokenring.nexmark.spark.jobs",
+    "tokenring.nexmark.oracle.job",
+    "tokenring.nexmark.scale_out.job",
+    "tokenring.nexmark.bench.rendering.plots",
+)
 WITHOUT = """
 import sys
 

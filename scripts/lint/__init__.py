@@ -1,0 +1,1 @@
+"""`python -m scripts.lint`: the house's rules of form, beside ruff's; each finding is a line `file:line: sentence`."""
