@@ -230,7 +230,7 @@ def test_an_error_of_a_fused_run_names_its_ends() -> None:
 def test_nothing_is_declared_after_the_block() -> None:
     with simulated() as group:
         (stream,) = build(group, lambda worker, scope: scope.new_input(VALUE)[1])
-        with raises(GraphError, "dataflow 'test'", "worker.dataflow()"):
+        with raises(GraphError, "dataflow 'test'", "already built", "worker.dataflow()"):
             stream.apply("late", VALUE, odd)
 
 

@@ -130,7 +130,7 @@ def test_it_can_be_cancelled_only_when_it_is_there() -> None:
     def program(worker: Worker) -> None:
         with worker.dataflow("it") as scope:
             scope.new_input(VALUE)
-            with raises(GraphError, "dataflow 'it'", "worker.dataflow()"):
+            with raises(GraphError, "dataflow 'it'", "not built", "worker.dataflow()"):
                 scope.running.cancel()
         scope.running.cancel()
         worker.step_while(lambda: not scope.running.done)

@@ -256,10 +256,10 @@ def test_inside_a_call_the_message_in_hand_is_named() -> None:
 
 def test_a_place_that_is_none_is_refused_with_the_names_there_are() -> None:
     def declare(worker: Worker, scope: Scope) -> Any:
-        with raises(GraphError, "dataflow 'test'", "worker.dataflow()"):
+        with raises(GraphError, "dataflow 'test'", "not built", "worker.dataflow()"):
             scope.running.why("input")
         handle, stream = scope.new_input(VALUE)
-        with raises(GraphError, "dataflow 'test'", "worker.dataflow()"):
+        with raises(GraphError, "dataflow 'test'", "not built", "worker.dataflow()"):
             worker.inspection.why(stream)
         joined = scope.operator("join")
         joined.input(stream)

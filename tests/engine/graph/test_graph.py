@@ -153,7 +153,7 @@ def test_a_dataflow_is_closed_after_its_block() -> None:
             lambda: stream.probe(),
             lambda: stream.sink("late", Recorder().sink),
         ):
-            with raises(GraphError, "dataflow 'test'", "worker.dataflow()"):
+            with raises(GraphError, "dataflow 'test'", "already built", "worker.dataflow()"):
                 late()
 
 

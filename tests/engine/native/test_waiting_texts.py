@@ -145,7 +145,7 @@ def test_texts_that_wait_for_their_operator_move_together_and_stay_whole() -> No
 def test_a_row_that_fits_no_message_names_the_operator_and_the_cure(before: int) -> None:
     with (
         exchanging(forward()) as made,
-        raises(OperatorError, "operator 'sender'", "worker 0", "text", "4096 bytes", "Config.queue_bytes"),
+        raises(OperatorError, "operator 'sender' on worker 0: ConfigError", "text", "4096 bytes", "Config.queue_bytes"),
     ):
         made.send(["y"] * before + ["x" * 1000])
     with exchanging(forward(), queue_bytes=8192) as made:

@@ -103,7 +103,7 @@ def test_before_the_dataflow_is_built() -> None:
         lambda: probe.less_than(1),
     ]
     for use in uses:
-        with raises(GraphError, "worker.dataflow()"):
+        with raises(GraphError, "built", "worker.dataflow()"):
             use()
     assert not handle.closed
 

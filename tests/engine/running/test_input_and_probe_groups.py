@@ -155,14 +155,14 @@ def test_what_a_group_refuses() -> None:
         others[0].advance_to(3)  # it was let go
         with raises(GraphError, "operator 'input 1' output 0", "worker 0", "not in this group"):
             inputs.remove(handles[1])
-        with raises(GraphError, "an input", "worker.dataflow()"):
+        with raises(GraphError, "an input", "built", "worker.dataflow()"):
             inputs.add(InputHandle(VALUE))
         handles[2].close()
         with raises(DroppedTokenError, "operator 'input 2' output 0", "worker 0", "closed"):
             inputs.add(handles[2])
         with raises(GraphError, "input", "not built", "by itself"):
             inputs.add(Loud(VALUE))
-        with raises(GraphError, "a probe", "worker.dataflow()"):
+        with raises(GraphError, "a probe", "built", "worker.dataflow()"):
             ProbeGroup([Probe(Source(0, 0))])
         with raises(GraphError, "a probe", "another worker"):
             ProbeGroup([probes[0], far[0]])

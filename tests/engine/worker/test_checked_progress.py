@@ -186,7 +186,7 @@ def test_a_frontier_that_counts_do_not_imply(group: SimulatedGroup) -> None:
     worker = group.workers[0]
     port = worker.inspection.operators[1].inputs[0]
     worker.tracker.tables.location_view[worker.tracker.frontier_word(port.location)] = COMPLETE
-    with raises(BrokenInvariant, "operator 'hold' input 0", "worker 0", "[]", "[0]"):
+    with raises(BrokenInvariant, "frontier of operator 'hold' input 0", "worker 0", "[]", "[0]"):
         worker.step()
 
 

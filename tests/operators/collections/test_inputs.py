@@ -258,7 +258,7 @@ def fed(worker: tr.Worker, feed: Callable[..., None], key: str | None) -> None:
         (
             lambda handle: handle.update({"k": [1], "v": [1]}, [1, 2]),
             None,
-            ("operator 'fed' output 0", "multiplicities", "one or 1", "shape (2,)"),
+            ("operator 'fed' output 0", "multiplicities", "one or 1", "int64 of shape (2,)"),
         ),
         (
             lambda handle: handle.send({"k": [1], "v": [1]}),

@@ -146,7 +146,7 @@ def test_a_key_that_is_opened_twice_is_an_error(key: int) -> None:
         made.send(_columns(INTERVALS, [(key, 0, 10, 0, 0)]), to=0)
         made.settle()
         made.send(_columns(INTERVALS, [(key, 3, 9, 0, 0)]), to=0)
-        with raises(OperatorError, "operator 'best_offers'", f"interval key {key} (key)", "unique"):
+        with raises(OperatorError, "operator 'best_offers'", f"interval key {key} (key)", "twice", "unique"):
             made.settle()
 
 

@@ -188,7 +188,7 @@ def test_what_cannot_be_rolled_is_refused(tmp_path: Path) -> None:
         with simulated(1) as group, pytest.raises(KeyboardInterrupt):
             build(group, declare)
 
-    refused(UsageError, ("roll", "'1h'", "not 'hourly'"), Roll("hourly"))
+    refused(UsageError, ("roll", "above 0", "'1h'", "not 'hourly'"), Roll("hourly"))
     refused(UsageError, ("roll", "every=, rows= or bytes= above 0"), Roll())
     refused(Exception, ("roll", "column 'day'", "n, at, name"), Roll(every=1, time="day"))
     refused(Exception, ("roll", "int64, uint64, timestamp", "'name' is string"), Roll(every=1, time="name"))
