@@ -99,16 +99,8 @@ def test_misuse_says_who_did_what_and_what_to_do(script: list[Line], error: str,
 
 
 def test_a_message_of_another_width_is_refused() -> None:
-    with raises(
-        OperatorError,
-        "operator 'wrong'",
-        "worker 0",
-        "SchemaError",
-        "output 0",
-        "2 column(s)",
-        "has 1",
-        "new_message()",
-    ):
+    width = ("output 0", "2 column(s)", "has 1", "new_message()")
+    with raises(OperatorError, "operator 'wrong' on worker 0: SchemaError", *width):
         run([*TAKEN, (ANSWER, 0, 0, M)], schema=PAIR)
 
 

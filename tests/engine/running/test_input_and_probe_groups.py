@@ -76,14 +76,8 @@ def test_each_handle_still_works_by_itself() -> None:
         inputs.advance_to(8)
         assert [handles[1].time, handles[2].time] == [7, 8]
         handles[1].advance_to(9)
-        with raises(
-            TimeRegressionError,
-            "operator 'input 2' output 0",
-            "worker 0",
-            f"to {MAX_TIME + 1}",
-            f"{MAX_TIME}",
-            "close()",
-        ):
+        times = (f"to {MAX_TIME + 1}", f"{MAX_TIME}")
+        with raises(TimeRegressionError, "operator 'input 2' output 0 on worker 0", *times, "close()"):
             inputs.advance_to(MAX_TIME + 1)
         InputGroup(handles[1:2]).close()
         inputs.close()

@@ -212,15 +212,8 @@ def test_a_late_row_is_never_lost_in_silence() -> None:
         made.send({"at": [4], "v": [3]}, time=8)
         made.advance(12)
         made.send({"at": [13, 4], "v": [3, 3]}, time=12)
-        with raises(
-            OperatorError,
-            "operator 'aggregate'",
-            "window that ended at 10",
-            "frontier",
-            "at 12",
-            "lateness=",
-            "late=True",
-        ):
+        ended = ("window that ended at 10", "frontier", "at 12")
+        with raises(OperatorError, "operator 'aggregate'", *ended, "lateness=", "late=True"):
             made.settle()
 
 
