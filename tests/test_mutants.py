@@ -12,7 +12,7 @@ from scripts.mutation.careful import careful
 from scripts.mutation.changes import changes
 from scripts.mutation.explained import EQUIVALENT
 from scripts.mutation.mutant import Mutant
-from scripts.mutation.tests_of import TESTS
+from scripts.mutation.tests_of import TESTS, nearest_of
 from scripts.mutation.tests_of import tests_of as asked_about
 from scripts.mutation.trial import HUNG, KILLED, SURVIVED, Trials
 from tests.imports import ROOT
@@ -83,6 +83,12 @@ def test_every_file_has_tests_that_exist() -> None:
     for package in ("shm", "engine", "operators", "nexmark"):
         for path in (ROOT / package).rglob("*.py"):
             assert asked_about(str(path.relative_to(ROOT)))
+
+
+def test_a_room_s_own_tests_are_asked_first() -> None:
+    assert nearest_of("engine/ask/requests.py", ROOT) == ("tests/engine/ask",)
+    assert nearest_of("engine/bridge/stages.py", ROOT) == (), "no tests mirror it"
+    assert nearest_of("nexmark/queries/q3.py", ROOT) == (), "a few are asked anyway"
 
 
 @pytest.fixture

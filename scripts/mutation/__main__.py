@@ -12,7 +12,7 @@ from scripts.mutation.careful import careful
 from scripts.mutation.changes import changes
 from scripts.mutation.explained import why_equivalent
 from scripts.mutation.mutant import Mutant
-from scripts.mutation.tests_of import tests_of
+from scripts.mutation.tests_of import nearest_of, tests_of
 from scripts.mutation.trial import SURVIVED, Trials
 from tokenring.tools.system.signals import Ended, ending_signals_raise
 
@@ -80,14 +80,11 @@ def _try_all(chosen: list[Mutant], trials: Trials, limit: float) -> tuple[list[M
     many could not be judged."""
     survivors, counted, unjudged = [], 0, 0
     for number, mutant in enumerate(chosen, 1):
-        tests = tests_of(mutant.file)
-        if not trials.passes(tests):
-            click.echo("\n".join(trials.said.read_text(errors="replace").splitlines()[-_SHOWN_LINES:]), err=True)
-            click.echo(f"{' '.join(tests)}: do not pass without a change in {limit:g} s", err=True)
+        outcome = _judged(mutant, trials, limit)
+        if outcome is None:
             click.echo(f"[{number}/{len(chosen)}] no evidence: {mutant.in_words(trials.pristine)}")
             unjudged += 1
             continue
-        outcome = trials.outcome(mutant, tests)
         reason = why_equivalent(mutant, trials.pristine) if outcome == SURVIVED else None
         became = outcome if reason is None else "changes nothing"
         # As it was when the copy was made: the checkout may have gone on meanwhile.
@@ -99,6 +96,21 @@ def _try_all(chosen: list[Mutant], trials: Trials, limit: float) -> tuple[list[M
         if outcome == SURVIVED:
             survivors.append(mutant)
     return survivors, counted, unjudged
+
+
+def _judged(mutant: Mutant, trials: Trials, limit: float) -> str | None:
+    """What becomes of it: among the tests of its own room first, and where these notice nothing among all about it.
+    None if tests do not pass without a change."""
+    outcome = SURVIVED
+    for tests in filter(None, (nearest_of(mutant.file, trials.pristine), tests_of(mutant.file))):
+        if not trials.passes(tests):
+            click.echo("\n".join(trials.said.read_text(errors="replace").splitlines()[-_SHOWN_LINES:]), err=True)
+            click.echo(f"{' '.join(tests)}: do not pass without a change in {limit:g} s", err=True)
+            return None
+        outcome = trials.outcome(mutant, tests)
+        if outcome != SURVIVED:
+            break
+    return outcome
 
 
 if __name__ == "__main__":

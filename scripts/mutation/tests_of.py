@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 _QUERIES = "tests/nexmark/queries/test_queries.py"
 _HARD = "(edges or elsewhere)"  # events that are generated notice less, and take longer
@@ -91,3 +92,10 @@ def tests_of(file: str) -> tuple[str, ...]:
     if query and query[1] != "q12":
         return (_QUERIES, "-k", f"{query[1]}- and {_HARD}")
     return next(tests for beginning, tests in TESTS.items() if file.startswith(beginning))
+
+
+def nearest_of(file: str, root: Path) -> tuple[str, ...]:
+    """Those of them that mirror the file's room; none where `tests_of` asks few anyway. They notice most, and soon."""
+    room = f"tests/{Path(file).parent}"
+    is_part = any([room.startswith(f"{tests}/") for tests in tests_of(file)])
+    return (room,) if is_part and (root / room).is_dir() else ()
