@@ -16,15 +16,15 @@ from tokenring.engine.native import (
     addresses_of,
     array_at,
     bare_message,
-    claim,
+    batch_at,
+    gathered,
     give_keys,
     keys_of,
     rows_of,
     world_at,
 )
-from tokenring.engine.texts import heap_of_words
 from tokenring.shm.errors import BrokenInvariant
-from tokenring.shm.kernels import address_of, entry, kernel, words_at
+from tokenring.shm.kernels import address_of, entry, words_at
 from tokenring.shm.memory import call_at
 
 _NEVER_A_ROWS = (SchemaError, GroupStopped, BrokenInvariant, MemoryError, MemoryBudgetError)
@@ -36,16 +36,6 @@ _LOGIC, _STATE, _PYTHON, _WIDTH, _ROWS, _COLUMNS, _GOOD, _GOOD_COUNT = range(STA
 _WORDS = STAGE_WORDS + 8
 _FAILED, _NOT_TAKEN, _TAKEN = range(3)
 _CALLED = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
-
-
-@kernel
-def _some(words, column, good):  # type: ignore[no-untyped-def]
-    """The address of these rows of a column, one after the other."""
-    made = claim(words, 8 * len(good))
-    target = words_at(made, len(good))
-    for i in range(len(good)):
-        target[i] = column[good[i]]
-    return made
 
 
 @entry
@@ -70,9 +60,9 @@ def sift(world, state):  # type: ignore[no-untyped-def]
     left = bare_message(words, own[_WIDTH], len(good))
     target = addresses_of(left)
     for column in range(own[_WIDTH]):
-        target[column] = _some(words, words_at(columns[column], rows), good)
+        target[column] = gathered(words, words_at(columns[column], rows), good)
     keys = keys_of(message)
-    give_keys(left, keys if keys == 0 else _some(words, words_at(keys, rows), good))
+    give_keys(left, keys if keys == 0 else gathered(words, words_at(keys, rows), good))
     stage[STAGE_MESSAGE] = left
     made = call_at(own[_LOGIC], world, own[_STATE])
     own[STAGE_ROW] = stage[STAGE_ROW]
@@ -153,23 +143,13 @@ class Sifted:
         if not self._rejects.takes(self._stage):
             return _NOT_TAKEN
         try:
-            self._good = self._sift(self._rows())
+            addresses = array_at(int(self._state[_COLUMNS]), len(self._before)).tolist()
+            self._good = self._sift(batch_at(self._before, addresses, int(self._state[_ROWS])))
         except Exception as error:
             self._error = error
             return _FAILED
         self._state[_GOOD], self._state[_GOOD_COUNT] = address_of(self._good), len(self._good)
         return _TAKEN
-
-    def _rows(self) -> Batch:
-        """The message."""
-        rows, columns, heaps = int(self._state[_ROWS]), [], []
-        addresses = array_at(int(self._state[_COLUMNS]), len(self._before))
-        for address, kind, dtype in zip(addresses.tolist(), self._before.kinds, self._before.dtypes, strict=True):
-            words = array_at(address, rows)
-            words.flags.writeable = False
-            columns.append(words.view(dtype))
-            heaps.append(heap_of_words() if kind.is_text else None)
-        return Batch.wrap(self._before, tuple(columns), rows, tuple(heaps) if self._before.has_text else ())
 
 
 def _answer(sifted: "ref[Sifted]", world: int, wanted: int) -> int:

@@ -1,8 +1,10 @@
 """Messages that cross between Python and compiled operators: kernels that Python calls for each."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from tokenring.engine.columns import gather, text_bytes
+from tokenring.engine.columns import Batch, Schema, gather, text_bytes
 from tokenring.engine.native.layout import (
     AT_ONE_TIME,
     COLUMNS,
@@ -21,6 +23,7 @@ from tokenring.engine.native.layout import (
 from tokenring.engine.native.memory import claim, claim_text
 from tokenring.engine.native.messages import bare_message, end_of_message, enqueue
 from tokenring.engine.native.text_crossing import shifted_texts
+from tokenring.engine.texts import heap_of_words
 from tokenring.shm.kernels import LENGTH_BITS, WORDS, int64, kernel, void, words_at
 from tokenring.shm.memory import SPACE_BYTES
 
@@ -90,6 +93,21 @@ def was_handed_on(world, edge):  # type: ignore[no-untyped-def]
 def array_at(address, count):  # type: ignore[no-untyped-def]
     """The words at an address as an array, which owns nothing: good as long as they stay."""
     return words_at(address, count)
+
+
+def batch_at(schema: Schema, addresses: Sequence[int], rows: int, chosen: np.ndarray | None = None) -> Batch:
+    """The columns of a message, which are at these addresses and have `rows` rows each, as a batch that nobody writes
+    to: of all rows, lent until the round's end, or a copy of those chosen."""
+    columns, heaps = [], []
+    for address, kind, dtype in zip(addresses, schema.kinds, schema.dtypes, strict=True):
+        words = array_at(address, rows)
+        if chosen is not None:
+            words = words[chosen]
+        words.flags.writeable = False
+        columns.append(words.view(dtype))
+        heaps.append(heap_of_words() if kind.is_text else None)
+    count = rows if chosen is None else len(chosen)
+    return Batch.wrap(schema, tuple(columns), count, tuple(heaps) if schema.has_text else ())
 
 
 @kernel(int64(int64, int64, WORDS))

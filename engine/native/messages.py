@@ -101,6 +101,16 @@ def part_of(words, message, start, stop):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def gathered(words, column, chosen):  # type: ignore[no-untyped-def]
+    """The address of a copy of the chosen rows of a column, one after the other; it stays until the round's end."""
+    made = claim(words, 8 * len(chosen))
+    target = words_at(made, len(chosen))
+    for i in range(len(chosen)):
+        target[i] = column[chosen[i]]
+    return made
+
+
+@kernel
 def end_of_message(message, start):  # type: ignore[no-untyped-def]
     """Behind which row the message ends to which row `start` belongs; a burst is several."""
     header = words_at(message, COLUMNS)

@@ -16,6 +16,7 @@ from tokenring.engine.compiled import (
     bare_message,
     claim,
     entry,
+    gathered,
     give_keys,
     keys_of,
     rows_of,
@@ -35,16 +36,6 @@ from tokenring.operators.state import all_equal
 _WORDS = STAGE_WORDS + 16
 _LINE_WORDS = 8
 _PAD = 8
-
-
-@kernel
-def _gathered(words, column, chosen):  # type: ignore[no-untyped-def]
-    """The address of those rows of a column, one after the other."""
-    made = claim(words, 8 * len(chosen))
-    target = words_at(made, len(chosen))
-    for i in range(len(chosen)):
-        target[i] = column[chosen[i]]
-    return made
 
 
 @kernel
@@ -99,10 +90,10 @@ def compute(world, state):  # type: ignore[no-untyped-def]
         elif found == rows:
             target[column] = columns[at]
         else:
-            target[column] = _gathered(words, words_at(columns[at], rows), chosen[:found])
+            target[column] = gathered(words, words_at(columns[at], rows), chosen[:found])
     keys = keys_of(message)
     if keys != 0 and found < rows:
-        keys = _gathered(words, words_at(keys, rows), chosen[:found])
+        keys = gathered(words, words_at(keys, rows), chosen[:found])
     give_keys(result, keys)
     return result
 

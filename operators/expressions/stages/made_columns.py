@@ -22,6 +22,7 @@ from tokenring.engine.compiled import (
     addresses_of,
     array_at,
     bare_message,
+    batch_at,
     bring_texts,
     call_at,
     claim,
@@ -29,7 +30,6 @@ from tokenring.engine.compiled import (
     entry,
     first_private_word,
     give_keys,
-    heap_of_words,
     is_all_common,
     keys_of,
     round_of,
@@ -185,20 +185,10 @@ class MadeColumns:
             self._error = RuntimeError(f"{type(error).__name__}: {error}")
             return _FAILED
 
-    def _rows(self, chosen: np.ndarray | None) -> Batch:
+    def _rows(self, chosen: np.ndarray | None = None) -> Batch:
         """The columns of the message that the function takes: of all rows, or of those chosen."""
-        rows = int(self.state[_ROWS])
-        addresses = array_at(int(self.state[_COLUMNS]), int(self.state[_BEFORE]))
-        columns, heaps = [], []
-        for position, kind, dtype in zip(self._positions, self._schema.kinds, self._schema.dtypes, strict=True):
-            words = array_at(int(addresses[position]), rows)
-            if chosen is not None:
-                words = words[chosen]
-            words.flags.writeable = False
-            columns.append(words.view(dtype))
-            heaps.append(heap_of_words() if kind.is_text else None)
-        count = rows if chosen is None else len(chosen)
-        return Batch.wrap(self._schema, tuple(columns), count, tuple(heaps) if self._schema.has_text else ())
+        addresses = array_at(int(self.state[_COLUMNS]), int(self.state[_BEFORE]))[self._positions].tolist()
+        return batch_at(self._schema, addresses, int(self.state[_ROWS]), chosen)
 
     def _results_of(self, rows: Batch) -> tuple[list[np.ndarray], list[np.ndarray | None]]:
         """The columns that the function makes, as words, and their heaps."""
@@ -209,7 +199,7 @@ class MadeColumns:
         return columns, list(heaps)
 
     def _make(self) -> int:
-        columns, heaps = self._results_of(self._rows(None))
+        columns, heaps = self._results_of(self._rows())
         self._made = [*columns, *[heap for heap in heaps if heap is not None]]
         for at, (words, heap) in enumerate(zip(columns, heaps, strict=True)):
             self._results[at] = address_of(words), 0 if heap is None else address_of(heap)

@@ -12,6 +12,7 @@ from tokenring.engine.compiled import (
     column_of,
     end_of_message,
     entry,
+    gathered,
     give_keys,
     keys_of,
     point_to,
@@ -19,17 +20,9 @@ from tokenring.engine.compiled import (
     words_at,
     world_at,
 )
-from tokenring.operators.folds import gather
 from tokenring.operators.joins.compiled.results import scratch
 
 _TIME, _WIDTH, _EVERY, _OFFSET, _WORDS = range(STAGE_WORDS, STAGE_WORDS + 5)
-
-
-@kernel
-def _gathered(world, words, rows):  # type: ignore[no-untyped-def]
-    made = scratch(world, len(rows))
-    gather(words, rows, made)
-    return made.ctypes.data
 
 
 @kernel
@@ -73,12 +66,12 @@ def expand(world, state):  # type: ignore[no-untyped-def]
     same = own[_EVERY] == own[_WIDTH]  # each row is in one window
     for column in range(width):
         words = column_of(message, column)
-        point_to(made, column, words.ctypes.data if same else _gathered(world, words, rows))
+        point_to(made, column, words.ctypes.data if same else gathered(world_at(world), words, rows))
     point_to(made, width, starts.ctypes.data)
     point_to(made, width + 1, ends.ctypes.data)
     keys = keys_of(message)
     if keys != 0 and not same:
-        keys = _gathered(world, words_at(keys, rows_of(message)), rows)
+        keys = gathered(world_at(world), words_at(keys, rows_of(message)), rows)
     give_keys(made, keys)
     return made
 
