@@ -14,7 +14,7 @@ with later(__name__):
     from tokenring.engine.data.routes import CheckedChannel
     from tokenring.engine.data.runtime import Operator, Runtime, Schedule
     from tokenring.engine.data.session import SendSession
-    from tokenring.engine.data.sifted import failures
+    from tokenring.engine.data.sifted import made_of_good
     from tokenring.engine.data.signal_end import FarSignal, NearSignal
     from tokenring.engine.data.stage_run import StageRun, compile_stages
     from tokenring.engine.data.text_rows import TextRows, needs_text_rows
@@ -47,7 +47,7 @@ __all__ = [
     "TextRows",
     "WordRows",
     "compile_stages",
-    "failures",
+    "made_of_good",
     "messages_of",
     "needs_queues",
     "needs_text_rows",

@@ -1,6 +1,7 @@
 """A stateless operator that goes on without the rows it fails at, which somebody else takes."""
 
 import ctypes
+from collections.abc import Callable
 from functools import partial
 from weakref import ref
 
@@ -69,9 +70,19 @@ def sift(world, state):  # type: ignore[no-untyped-def]
     return made
 
 
-def failures(function: BatchFunction, batch: Batch) -> tuple[np.ndarray, list[Exception]]:
-    """The rows of a batch that a function fails at, by halving it: their numbers, and an error for each. Raises what is
-    not about some row."""
+Reject = Callable[[Batch, list[Exception]], None]
+"""Who takes rows that a function fails at, with an error for each."""
+
+
+def made_of_good(function: BatchFunction, batch: Batch, reject: Reject) -> Batch | None:
+    """What a function makes of a batch, which it fails at, without the rows that it is about: these are handed to
+    `reject`. Raises what is not about some row."""
+    good = batch.take(_good_rows(function, batch, reject))
+    return function(good) if good.rows else None
+
+
+def _good_rows(function: BatchFunction, batch: Batch, reject: Reject) -> np.ndarray:
+    """Hand over the rows that a function fails at, found by halving the batch; the numbers of the others."""
     bad: list[int] = []
     errors: list[Exception] = []
     parts = [(0, batch.rows)]
@@ -88,7 +99,8 @@ def failures(function: BatchFunction, batch: Batch) -> tuple[np.ndarray, list[Ex
             else:
                 middle = (start + stop) // 2
                 parts += [(middle, stop), (start, middle)]
-    return np.array(bad, np.int64), errors
+    reject(batch.take(np.array(bad, np.int64)), errors)
+    return np.delete(np.arange(batch.rows), bad)
 
 
 class Sifted:
@@ -111,14 +123,10 @@ class Sifted:
         except Exception:
             if not self._rejects.takes(self._stage):
                 raise
-            good = batch.take(self._sift(batch))
-        return self._function(good) if good.rows else None
+            return made_of_good(self._function, batch, self._reject)
 
-    def _sift(self, batch: Batch) -> np.ndarray:
-        """Hand the rows that the function fails at to who takes them; the numbers of the others."""
-        bad, errors = failures(self._function, batch)
-        self._rejects.take(self._stage, self._label, batch.take(bad), errors)
-        return np.delete(np.arange(batch.rows), bad)
+    def _reject(self, rows: Batch, errors: list[Exception]) -> None:
+        self._rejects.take(self._stage, self._label, rows, errors)
 
     def compiled_stage(self) -> CompiledStage | None:
         """The same in the worker's inner loop."""
@@ -144,7 +152,8 @@ class Sifted:
             return _NOT_TAKEN
         try:
             addresses = array_at(int(self._state[_COLUMNS]), len(self._before)).tolist()
-            self._good = self._sift(batch_at(self._before, addresses, int(self._state[_ROWS])))
+            batch = batch_at(self._before, addresses, int(self._state[_ROWS]))
+            self._good = _good_rows(self._function, batch, self._reject)
         except Exception as error:
             self._error = error
             return _FAILED

@@ -1,9 +1,8 @@
 """on_error: what becomes of the rows that a stateless operator fails at."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
-
-import numpy as np
 
 from tokenring.engine import (
     AnyStream,
@@ -15,8 +14,9 @@ from tokenring.engine import (
     Schema,
     SchemaError,
     Token,
+    TokenRef,
 )
-from tokenring.engine.data import failures
+from tokenring.engine.data import made_of_good
 from tokenring.operators.expressions import said_of_row
 from tokenring.operators.state import require_rows
 
@@ -53,10 +53,7 @@ def applied(stream: AnyStream, name: str, schema: Schema, function: Any, on_erro
                 try:
                     made = run(batch) if batch.rows else None
                 except Exception:
-                    numbers, errors = failures(run, batch)
-                    bad.give(reference, _with_errors(failed, batch.take(numbers), errors))
-                    left = batch.take(np.delete(np.arange(batch.rows), numbers))
-                    made = run(left) if left.rows else None
+                    made = made_of_good(run, batch, partial(_give, bad, reference, failed))
                 if made is not None and made.rows:
                     good.give(reference, made)
 
@@ -66,7 +63,7 @@ def applied(stream: AnyStream, name: str, schema: Schema, function: Any, on_erro
     return outputs
 
 
-def _with_errors(schema: Schema, rows: Batch, errors: list[Exception]) -> Batch:
-    """Rows, each with what is wrong with it."""
+def _give(output: OutputPort, reference: TokenRef, schema: Schema, rows: Batch, errors: list[Exception]) -> None:
+    """Send rows on, each with what is wrong with it."""
     told = {ERROR: [said_of_row(error) for error in errors]}
-    return Batch(schema, {name: rows[name] for name in rows.schema.names} | told)
+    output.give(reference, Batch(schema, {name: rows[name] for name in rows.schema.names} | told))
