@@ -15,14 +15,7 @@ from tokenring.operators.collections.arranging import build_arranging, spread_by
 from tokenring.operators.collections.functions import Function
 from tokenring.operators.collections.joins import Columns, Meeting, On, names_of
 from tokenring.operators.collections.row_operators import Rows
-from tokenring.operators.collections.streams import (
-    TIMES,
-    TIMES_ADDED,
-    as_often,
-    next_round,
-    schema_of_updates,
-    schema_of_words,
-)
+from tokenring.operators.collections.streams import as_often, next_round, schema_of_updates, schema_of_words
 from tokenring.operators.collections.totaling import totaled
 from tokenring.operators.collections.totals import (
     columns_folded,
@@ -35,7 +28,7 @@ from tokenring.operators.collections.totals import (
 from tokenring.operators.collections.trace import Trace, folder_of_batches
 from tokenring.operators.collections.updates import PARTS, Parts
 from tokenring.operators.collections.upserts import to_upserts
-from tokenring.operators.collections.words import Entering, kinds_table
+from tokenring.operators.collections.words import TIMES, TIMES_ADDED, Entering, kinds_table
 from tokenring.operators.expressions import col, lit
 from tokenring.operators.folds import Count, CountDistinct
 from tokenring.operators.rows import select

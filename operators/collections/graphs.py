@@ -4,7 +4,7 @@ from typing import Any
 
 from tokenring.engine import Loop, SchemaError
 from tokenring.operators.collections.collection import Collection
-from tokenring.operators.collections.streams import TIMES
+from tokenring.operators.collections.words import TIMES
 from tokenring.operators.expressions import Expression, col, lit
 from tokenring.operators.folds import Count, Min, Sum
 

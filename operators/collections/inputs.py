@@ -23,8 +23,9 @@ from tokenring.engine import (
 )
 from tokenring.operators.collections.collection import Collection
 from tokenring.operators.collections.joins import Columns, names_of
-from tokenring.operators.collections.streams import TIMES, schema_of_updates, stamped
+from tokenring.operators.collections.streams import schema_of_updates, stamped
 from tokenring.operators.collections.upserts import GONE, from_upserts
+from tokenring.operators.collections.words import TIMES
 from tokenring.operators.state import require_rows
 
 _MOST = 2**63 - 1  # times that a row is there

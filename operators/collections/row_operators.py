@@ -9,7 +9,8 @@ import numpy as np
 
 from tokenring.engine import Batch, GraphError, Schema, SchemaError, Stream, UsageError
 from tokenring.operators.collections.sharing import Rejected
-from tokenring.operators.collections.streams import TIMES, TIMES_ADDED, later_by, mapped, schema_of_updates, with_nulls
+from tokenring.operators.collections.streams import later_by, mapped, schema_of_updates, with_nulls
+from tokenring.operators.collections.words import TIMES, TIMES_ADDED
 from tokenring.operators.durations import Span, span_of
 from tokenring.operators.expressions import Expression, col, greatest
 from tokenring.operators.rows import drop_columns, rename, select, union

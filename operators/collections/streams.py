@@ -22,14 +22,10 @@ from tokenring.engine import (
 from tokenring.engine.compiled import Compiled
 from tokenring.engine.times import coordinates
 from tokenring.operators.collections import compiled as kernels
-from tokenring.operators.collections.words import heaps_of
+from tokenring.operators.collections.words import TIMES, TIMES_ADDED, heaps_of
 from tokenring.operators.expressions import Expression
 from tokenring.operators.rows import passing_on, select
 
-TIMES = tuple([f"@{at}" for at in range(4)])
-"""A row's own time, a column for each coordinate; a message's is less than or equal to those of its rows."""
-TIMES_ADDED = "@times"
-"""How many times a row is added; below 0, taken away."""
 ORDER = "@order"
 """Where rows of one time have an order: by worker, then as they came."""
 _MOST = 2**63 - 1

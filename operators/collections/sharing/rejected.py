@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 from tokenring.engine import Batch, OperatorContext, RejectedRowsError, Stream
 from tokenring.operators.collections.sharing.faults import Change, Fault, Ledger, Place
 from tokenring.operators.collections.sharing.told import Told
+from tokenring.operators.collections.words import TIMES, TIMES_ADDED
 from tokenring.operators.expressions import said_of_row
 
 if TYPE_CHECKING:
     from tokenring.operators.collections.sharing.view import View
 
-_TIME, _TIMES_ADDED = "@0", "@times"  # columns of updates: see streams
 _FEW = 3  # rows that an error shows
 
 
@@ -86,8 +86,8 @@ class Rejected:
     def take(self, stage: Stage, label: str, rows: Batch, errors: Sequence[Exception]) -> None:
         """See engine.Rejects. rows: updates, with times and multiplicities behind the data."""
         names = rows.schema.names
-        shown = rows.select(rows.schema.select(names[: names.index(_TIME)])).to_arrow().to_pylist()
-        times, often = rows[_TIME].tolist(), rows[_TIMES_ADDED].tolist()
+        shown = rows.select(rows.schema.select(names[: names.index(TIMES[0])])).to_arrow().to_pylist()
+        times, often = rows[TIMES[0]].tolist(), rows[TIMES_ADDED].tolist()
         said = map(said_of_row, errors)
         self._note(
             [

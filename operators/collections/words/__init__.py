@@ -3,6 +3,7 @@
 from tokenring.faces import later
 
 with later(__name__):
+    from tokenring.operators.collections.words.columns import TIMES, TIMES_ADDED
     from tokenring.operators.collections.words.entering import Entering, enter_columns, table_of
     from tokenring.operators.collections.words.interning import Interned, interned_texts
     from tokenring.operators.collections.words.kinds import (
@@ -23,6 +24,8 @@ __all__ = [
     "Heaps",
     "Interned",
     "KIND_WORDS",
+    "TIMES",
+    "TIMES_ADDED",
     "by_value",
     "comes_before",
     "enter_columns",

@@ -7,7 +7,7 @@ from typing import Any
 import tokenring as tr
 from tests.operators.collections.random_programs.plan import CAP, VALUES, Plan, Step, run_plan
 from tokenring import Collection
-from tokenring.operators.collections.streams import TIMES
+from tokenring.operators.collections.words import TIMES
 
 
 class Views:
