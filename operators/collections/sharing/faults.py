@@ -36,7 +36,7 @@ class Ledger:
 
     def __init__(self) -> None:
         self._rows: dict[tuple[Place, Fault], Counter[int]] = {}
-        self._keys: dict[tuple[Place, str], dict[tuple[int, ...], Fault]] = {}
+        self._keys: dict[Place, dict[str, dict[tuple[int, ...], Fault]]] = {}
         self._added, self._most = 0, _MANY
 
     def add(self, changes: Iterable[Change]) -> None:
@@ -46,8 +46,9 @@ class Ledger:
             place = (change.kind, change.number)
             if change.times:
                 self._rows.setdefault((place, change.fault), Counter())[change.time[0]] += change.times
-            elif change.fault.error or (place, change.fault.row) in self._keys:
-                self._keys.setdefault((place, change.fault.row), {})[tuple(change.time)] = change.fault
+            elif change.fault.error or change.fault.row in self._keys.get(place, ()):
+                of_key = self._keys.setdefault(place, {}).setdefault(change.fault.row, {})
+                of_key[tuple(change.time)] = change.fault
 
     @property
     def is_long(self) -> bool:
@@ -62,40 +63,44 @@ class Ledger:
             left[since] += sum([times for time, times in changes.items() if time <= since])
             if any(left.values()):
                 rows[of_row] = left
-        keys = {}
-        for of_key, said in self._keys.items():
+        keys: dict[Place, dict[str, dict[tuple[int, ...], Fault]]] = {}
+        for place, key, said in self._said():
             last = {time[1:]: time for time in sorted(said) if time[0] <= since}  # of each round
             kept = {time: fault for time, fault in said.items() if time[0] > since or last[time[1:]] == time}
             if any([fault.error for fault in kept.values()]):
-                keys[of_key] = kept
+                keys.setdefault(place, {})[key] = kept
         self._rows, self._keys = rows, keys
-        self._added = sum(map(len, rows.values())) + sum(map(len, keys.values()))
+        self._added = sum(map(len, rows.values())) + sum([len(said) for _, _, said in self._said()])
         self._most = max(_MANY, 2 * self._added)
 
     def changes(self) -> Iterator[Change]:
         """All that is kept."""
         for (place, fault), times in self._rows.items():
             yield from [Change(*place, fault, [time], count) for time, count in times.items() if count]
-        for (place, _), said in self._keys.items():
+        for place, _, said in self._said():
             yield from [Change(*place, fault, list(time), 0) for time, fault in sorted(said.items())]
 
     def has_keys(self, place: Place) -> bool:
         """Whether there are keys with an error at a place, or with one before."""
-        return any([each == place for each, _ in self._keys])
+        return place in self._keys
 
     def at(self, time: int, counts: Callable[[Place], bool]) -> Counter[Fault]:
         """How often what is there at a time, which is finished, of the places that count."""
-        places = {place for place, _ in (*self._rows, *self._keys)}
-        chosen = {place for place in places if counts(place)}
+        chosen = {place for place in {*self._keys, *[place for place, _ in self._rows]} if counts(place)}
         found: Counter[Fault] = Counter()
         for (place, fault), changes in self._rows.items():
             if place in chosen:
                 found[fault] += sum([times for when, times in changes.items() if when <= time])
-        for (place, _), said in self._keys.items():
+        for place, _, said in self._said():
             if place in chosen:
                 holding = {_said_at(said, time, round_) for _, *round_ in said}
                 found.update([fault for fault in holding if fault is not None])
         return found
+
+    def _said(self) -> Iterator[tuple[Place, str, dict[tuple[int, ...], Fault]]]:
+        """What was said of each key, by time."""
+        for place, keys in self._keys.items():
+            yield from [(place, key, said) for key, said in keys.items()]
 
 
 def _said_at(said: dict[tuple[int, ...], Fault], time: int, round_: Sequence[int]) -> Fault | None:
