@@ -11,7 +11,7 @@ with later(__name__):
     from tokenring.engine.group.processes import starting
     from tokenring.engine.group.scratch import (
         group_folder,
-        make_group_folder,
+        new_group_file,
         owned_file,
         owned_folder,
         owned_name,
@@ -31,7 +31,7 @@ __all__ = [
     "import_program",
     "launched",
     "group_folder",
-    "make_group_folder",
+    "new_group_file",
     "owned_file",
     "owned_folder",
     "owned_name",

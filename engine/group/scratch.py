@@ -10,7 +10,8 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from io import BufferedWriter
 from pathlib import Path
 
 from tokenring.engine.ask import require_private
@@ -74,8 +75,7 @@ def owned_folder(parent: Path, kind: str, mark: str = "", mode: int = 0o700) -> 
         except FileNotFoundError:  # whom our pid means nothing has removed it, before there was a lock
             continue
         try:
-            hold(lock)
-            if os.fstat(lock).st_nlink:
+            if _holds(lock):
                 yield folder
                 return
         finally:
@@ -83,24 +83,34 @@ def owned_folder(parent: Path, kind: str, mark: str = "", mode: int = 0o700) -> 
 
 
 def group_folder(kind: str) -> Path:
-    """The folder that the workers of this one's group share, if one of them has made it: see `make_group_folder`."""
+    """The folder that the workers of this one's group share, if one of them has made it: see `new_group_file`."""
     launcher = os.getppid()
     return Path(tempfile.gettempdir()) / f"tokenring-{kind}-{launcher}-{process_start_ticks(launcher)}-0"
 
 
-def make_group_folder(kind: str) -> int:
-    """Make the group's folder if it is not there; a descriptor, which keeps it from being taken for a dead group's as
-    long as it is open. Whoever removes the last file in it removes it. UsageError if somebody else has made it."""
-    folder = group_folder(kind)
+def new_group_file(path: Path) -> tuple[BufferedWriter, int]:
+    """A new file in the group's folder, which is made if it is not there; and a descriptor of that, which keeps it from
+    being taken for a dead group's as long as it is open. Whoever removes the last file in it removes it. UsageError if
+    somebody else has made it."""
+    folder = path.parent
     remove_leftovers(folder.parent)
     while True:
         with suppress(FileExistsError):
             folder.mkdir(mode=0o700)
-        with suppress(FileNotFoundError):  # another worker has just removed it
+        with suppress(FileNotFoundError), ExitStack() as opened:  # another worker has just removed it
             require_private(folder)
             lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-            hold(lock)
-            return lock
+            opened.callback(os.close, lock)
+            if _holds(lock):
+                file = path.open("wb")
+                opened.pop_all()
+                return file, lock
+
+
+def _holds(lock: int) -> bool:
+    """Hold a file or folder, unless somebody to whom our pid means nothing has removed it meanwhile."""
+    hold(lock)
+    return os.fstat(lock).st_nlink > 0
 
 
 @contextmanager
@@ -111,8 +121,7 @@ def owned_file(target: Path) -> Iterator[Path]:
         path = target.with_name(f".{owned_name('file')}")
         lock = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
         try:
-            hold(lock)
-            if os.fstat(lock).st_nlink:
+            if _holds(lock):
                 yield path
                 return
         finally:

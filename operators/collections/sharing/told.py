@@ -12,7 +12,7 @@ from pathlib import Path
 
 import orjson
 
-from tokenring.engine.group import group_folder, make_group_folder
+from tokenring.engine.group import group_folder, new_group_file
 from tokenring.operators.collections.sharing.faults import Change, Fault, Ledger
 
 
@@ -60,7 +60,7 @@ class Told:
         """Tell of these, too."""
         if self._path is not None:
             if self._lock < 0:
-                self._lock = make_group_folder("faults")
+                self._file, self._lock = new_group_file(self._path)
             if self._file is None:
                 self._file = self._path.open("wb")
             lines = [(kind, number, list(fault), *rest) for kind, number, fault, *rest in changes]

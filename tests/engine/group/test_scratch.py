@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tokenring.engine.group.scratch import owned_file, owned_name, remove_leftovers, scratch_folder
+from tokenring.engine.group import scratch
+from tokenring.engine.group.scratch import new_group_file, owned_file, owned_name, remove_leftovers, scratch_folder
+from tokenring.shm.memory.locks import is_held
 from tokenring.shm.memory.segment import process_start_ticks
 
 HOLD = """
@@ -77,3 +79,31 @@ def test_a_reused_pid_is_no_owner(tmp_path: Path) -> None:
     (tmp_path / name).mkdir()
     (tmp_path / owned_name("rows")).mkdir()
     assert remove_leftovers(tmp_path) == [tmp_path / name]
+
+
+def test_a_group_s_folder_that_goes_meanwhile_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worker whose file was the last in it removes it, before we hold it or have a file there."""
+    folder, looks, holds = tmp_path / "group", 0, scratch._holds
+
+    def raced(lock: int) -> bool:
+        nonlocal looks
+        looks += 1
+        if looks == 1:  # and another makes it anew
+            folder.rmdir()
+            folder.mkdir(mode=0o700)
+        found = holds(lock)
+        if looks == 2:
+            folder.rmdir()
+        return found
+
+    monkeypatch.setattr(scratch, "_holds", raced)
+    before = len(os.listdir("/proc/self/fd"))
+    file, lock = new_group_file(folder / "file")
+    with file:
+        assert looks == 3
+        assert (folder / "file").exists()
+        assert os.fstat(lock).st_ino == folder.stat().st_ino
+        assert is_held(folder)
+        assert len(os.listdir("/proc/self/fd")) == before + 2
+    os.close(lock)
+    assert not is_held(folder)
