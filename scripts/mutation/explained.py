@@ -17,6 +17,14 @@ EQUIVALENT: tuple[tuple[str, str, str, str, str], ...] = (
         "- ring[RING_GATE] > capacity:\n            ring", "- ring[RING_GATE] >= capacity:\n            ring",
         "the gate is asked for anew a slot earlier, and the second look decides as before",
     ),
+    (
+        "operators/folds/best.py", "better = orders[i, at] < best[1 + at]", "<", "<=",
+        "they are looked at where they differ",
+    ),
+    (
+        "operators/folds/top_state.py", "return orders[i, at] < block[row + at]", "<", "<=",
+        "they are looked at where they differ",
+    ),
 )  # fmt: skip
 
 

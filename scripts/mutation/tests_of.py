@@ -46,7 +46,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "engine/native/edges": ("tests/operators/rows/test_compiled_stages.py", "tests/engine/native"),
     "engine/running/probe_group": ("tests/engine/running/test_input_and_probe_groups.py",),
     "engine/": ("tests/engine",),
-    "operators/folds": (_CONTRACTS, "tests/operators/aggregates", "tests/operators/folds"),
+    "operators/folds": ("tests/operators/folds", _CONTRACTS, "tests/operators/aggregates"),
     "operators/running": (_CONTRACTS, "tests/operators/running", "tests/operators/aggregates"),
     "operators/aggregates": (_CONTRACTS, "tests/operators/aggregates", "tests/operators/paper/test_arrange.py"),
     "operators/sessions": (_CONTRACTS, "tests/operators/aggregates/test_sessions.py"),
