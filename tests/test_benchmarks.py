@@ -135,6 +135,24 @@ def test_latency_stands_beside_the_floor_and_the_hiccups(figures: Path) -> None:
     assert {row["system"] for row in data["held"]} == {"q4", "q7", "floor"}
 
 
+def test_a_call_is_timed_as_if_nobody_else_had_the_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that takes 50 ns a look, and once in a while a millisecond, as where others run meanwhile."""
+    now_ns = looks = 0
+
+    def clock_ns() -> int:
+        nonlocal now_ns, looks
+        looks += 1
+        now_ns += 50 if looks % 100 else 1_000_000
+        return now_ns
+
+    def call() -> None:
+        nonlocal now_ns
+        now_ns += 300
+
+    monkeypatch.setattr(step_kernels, "monotonic_ns", clock_ns)
+    assert step_kernels.each_us(call, lambda: None) == pytest.approx(0.3)
+
+
 @pytest.mark.slow
 def test_the_budget_names_every_operator(figures: Path) -> None:
     data = read(figures, "step")

@@ -47,14 +47,15 @@ def each_us(call: Callable[[], Any], between: Callable[[], Any], calls: int = 50
     for _ in range(20):
         call()
         between()
-    clock_ns = per_call_us(monotonic_ns) * 1e3
+    # A look at the clock is taken off as calls are timed, one by one: those in which others had the core do not count.
+    look_ns = statistics.median([-(monotonic_ns() - monotonic_ns()) for _ in range(calls)])
     times = []
     for _ in range(calls):
         start_ns = monotonic_ns()
         call()
         times.append(monotonic_ns() - start_ns)
         between()
-    return max(0.0, statistics.median(times) - clock_ns) / 1e3
+    return max(0.0, statistics.median(times) - look_ns) / 1e3
 
 
 def _figures(staged: StagedEvents) -> Iterator[tuple[str, float]]:

@@ -37,8 +37,8 @@ def test_operators_are_seen_by_their_names(tmp_path: Path, start: str) -> None:
     lookers: list[RunningNow] = []
 
     def look(pids: list[int]) -> None:
-        """At each worker in turn, until all operators were seen; the launcher waits for us meanwhile."""
-        wanted = {f"operator 'busy {number}' of dataflow 'seen'" for number in range(3)}
+        """At each worker in turn, until all operators and the loop were seen; the launcher waits for us meanwhile."""
+        wanted = {f"operator 'busy {number}' of dataflow 'seen'" for number in range(3)} | {LOOP.what}
         for pid in pids:
             looker, seen = RunningNow(pid), Counter[Doing | None]()
             deadline = time.monotonic() + WATCHDOG_S
