@@ -235,13 +235,14 @@ def test_nothing_is_declared_after_the_block() -> None:
 
 
 def _digest(**changes: Any) -> int:
-    how = {"region": "r", "name": "n", "schema": VALUE, "function": Add(1), "twice": False, "read": 1} | changes
+    how = {"region": "r", "name": "n", "schema": VALUE, "function": Add(1), "twice": False, "read": 1}
+    how |= {"last": VALUE} | changes
     scope = Scope("digest")
     _, stream = scope.new_input(VALUE)
     streams = [stream]
     with scope.region(how["region"]):
         streams.append(stream.apply(how["name"], how["schema"], how["function"]))
-        streams.append((stream if how["twice"] else streams[1]).apply("last", VALUE, odd))
+        streams.append((stream if how["twice"] else streams[1]).apply("last", how["last"], odd))
     streams[how["read"]].sink("sink", Recorder().sink)
     return scope.graph.digest()
 
@@ -257,6 +258,8 @@ def test_digests_see_every_difference_of_stages() -> None:
         {"twice": True},
         {"read": 2},
         {"read": 0},
+        {"last": PAIR},
+        {"last": Schema("other")},
     ]
     assert len({_digest(**change) for change in changes}) == len(changes)
     assert _digest() == _digest(schema=Schema("value"), function=Add(1)), "equal schemas are the same"
