@@ -104,6 +104,19 @@ def declare(left: Stream, right: Stream, **more: Any) -> Any:
     return temporal_join(left, right, on="k", time="at", version_time="since", columns="at k a b name", **more)
 
 
+def test_of_one_message_the_rows_that_are_certain_are_answered_at_once() -> None:
+    with bench([A, B], declare, 2, queue_bytes=1 << 16) as made:
+        made.send({"since": [1], "k": [7], "b": [1], "name": ["first"]}, to=1, time=1)
+        for inputs in made.inputs:
+            inputs[1].advance_to(5)
+        made.settle()
+        made.send({"at": [6, 3, 8], "k": [7, 7, 7], "a": [20, 10, 30]}, time=3)
+        made.settle()
+        assert made.sent() == [(3, 3, 7, 10, 1, "first")]
+        made.close()
+        assert made.sent() == [(6, 6, 7, 20, 1, "first"), (6, 8, 7, 30, 1, "first")]
+
+
 def test_rows_wait_for_versions_and_old_versions_go() -> None:
     with bench([A, B], declare, 2, queue_bytes=1 << 16) as made:
         made.send({"since": [1], "k": [7], "b": [1], "name": ["first"]}, to=1, time=1)
