@@ -22,6 +22,10 @@ EQUIVALENT: tuple[tuple[str, str, str, str, str], ...] = (
         "they are looked at where they differ",
     ),
     (
+        "operators/collections/words/ordering.py", "return order > 0 if is_downwards else order < 0", "<", "<=",
+        "equal texts are one word, and who asks keeps one of the two",
+    ),
+    (
         "operators/folds/top_state.py", "return orders[i, at] < block[row + at]", "<", "<=",
         "they are looked at where they differ",
     ),

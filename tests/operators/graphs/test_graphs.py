@@ -160,3 +160,18 @@ def test_a_graph_is_the_same_however_it_is_split() -> None:
             assert batch[name].tolist() == whole[name][part::3].tolist()
     assert set(whole["src"].tolist()) == set(range(100)), "1001 draws from 100 leave none out"
     assert whole["src"].tolist() != random_edges(100, 1001, seed=8)["src"].tolist()
+
+
+def _splitmix(number: int) -> int:
+    """SplitMix64's answer to a state, as Steele, Lea and Flood have it."""
+    word = (number + 0x9E3779B97F4A7C15) % 2**64
+    word = (word ^ word >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+    word = (word ^ word >> 27) * 0x94D049BB133111EB % 2**64
+    return word ^ word >> 31
+
+
+def test_a_seed_is_the_same_graph_everywhere() -> None:
+    """Published figures name graphs by their seeds."""
+    edges = random_edges(1_000, 50, seed=3)
+    ends = [_splitmix(_splitmix(number) ^ _splitmix(3)) % 1_000 for number in range(100)]
+    assert (edges["src"].tolist(), edges["dst"].tolist()) == (ends[::2], ends[1::2])
