@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -157,6 +158,7 @@ def test_messages_wait_at_an_input_or_are_on_their_way() -> None:
         (whole,) = merge(views).pointstamps
         assert [holder.rows for holder in whole.holders] == [3, 4]
         assert whole.elsewhere == 0
+        assert replace(whole, count=1).elsewhere == 0, "workers look one after the other, so more may be named"
         assert "1 message (4 rows) on worker 1, waiting at this input" in str(merge(views))
         settle(group)
 

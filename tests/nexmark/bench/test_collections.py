@@ -10,7 +10,7 @@ import pytest
 
 from tests.nexmark.helpers import tokenring
 from tokenring.engine import Config, Worker, execute
-from tokenring.nexmark.bench.collections import WORKLOADS, measured, records, sized
+from tokenring.nexmark.bench.collections import WORKLOADS, imports, measured, records, sized
 from tokenring.nexmark.bench.collections.closed_loop import AT_REST, ClosedLoop
 from tokenring.operators import collect
 
@@ -79,3 +79,19 @@ def test_the_command_writes_what_it_measured(capsys: pytest.CaptureFixture[str],
     written = tokenring(capsys, *asked.split(), tmp_path / "figures.json")
     assert "| count | 1 | 1,000 |" in written.out
     assert orjson.loads((tmp_path / "figures.json").read_bytes())["parameters"]["workload"] == ["count"]
+
+
+def test_imports_are_as_slow_as_their_slowest_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """But of look-ups, which each worker does by itself, all count."""
+    asked = dict.fromkeys(imports._ASKED, 0.5)
+    parts = [
+        {"load_s": 2.0, "rss_mb": 70.0, "look_ups_s": [0.4, 0.001, 0.002], "asked_s": asked},
+        {"load_s": 3.0, "rss_mb": 0.0, "look_ups_s": [0.2, 0.003, 0.004], "asked_s": dict.fromkeys(asked, 0.25)},
+    ]
+    monkeypatch.setattr(imports, "execute", lambda program, config: parts)
+    first, further, *queries = imports.measured_imports(2, 0.01)
+    for row in (first, further, *queries):
+        assert (row["workers"], row["load_s"], row["rss_mb"]) == (2, 3.0, 70.0)
+    assert (first["max_ms"], first["epochs"]) == (400.0, 1)
+    assert (further["max_ms"], further["p50_ms"], further["epochs"]) == (4.0, 2.5, 4)
+    assert [(row["max_ms"], row["epochs"]) for row in queries] == [(500.0, 1)] * len(asked)
