@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -91,3 +92,17 @@ def test_columns_that_cannot_be_compared(tmp_path: Path) -> None:
     for schema in (Schema("n"), Schema("m")):
         (line,) = differences(pa.Table.from_pylist([], schema.to_arrow()), tmp_path)
         assert line.startswith("the columns are not comparable")
+
+
+@pytest.mark.parametrize("second", [1, -1, 2**62, -(2**63)])
+def test_rows_of_one_hash_by_chance_differ_by_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, second: int
+) -> None:
+    """Whichever of its bits it is: here the second hash of each row is a multiple of one number."""
+
+    def hashes(batch: pa.RecordBatch) -> tuple[np.ndarray, np.ndarray]:
+        return np.zeros(batch.num_rows, np.int64), (batch["count"].to_numpy() - 2) * np.int64(second)
+
+    monkeypatch.setattr("tokenring.nexmark.oracle.compare.row_hashes", hashes)
+    assert told(tmp_path, RIGHT[:1], RIGHT[:1]) == []
+    assert told(tmp_path, RIGHT[:1], RIGHT[1:]) == ["rows differ, whose hashes are equal by chance"]
