@@ -123,7 +123,9 @@ def test_while_all_kernels_are_compiled(tmp_path: Path) -> None:
         assert (process.returncode, err.decode()) == (130, "tokenring: error: interrupted\n")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number", [*[pytest.param(one, marks=pytest.mark.slow) for one in (signal.SIGINT, signal.SIGTERM)], signal.SIGKILL]
+)
 def test_the_second_compiler_ends_with_the_first(number: int, tmp_path: Path) -> None:
     environment = os.environ | NO_LIBRARY | {"NUMBA_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-m", "tokenring", "warm-up"]

@@ -123,6 +123,7 @@ def test_ranks_are_those_of_networkx(tmp_path: Path) -> None:
     np.testing.assert_allclose(ranks, [expected[node] for node in ranks.index], rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_ranks_along_a_million_edges(tmp_path: Path) -> None:
     """Against repeated multiplication, where what is on a node without edges from it goes anywhere."""
     random = np.random.default_rng(8)

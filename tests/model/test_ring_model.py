@@ -39,9 +39,8 @@ def test_two_workers_that_die_at_any_step(batches: tuple[tuple[int, ...], ...], 
     assert explored.ends > 100, "deaths lead to many different ends"
 
 
-@pytest.mark.parametrize(
-    ("batches", "capacity"), [(((2,), (1,), (1,)), 2), pytest.param(((1,), (2,), (1,)), 4, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("batches", "capacity"), [(((2,), (1,), (1,)), 2), (((1,), (2,), (1,)), 4)])
 def test_three_workers_that_die_at_any_step(batches: tuple[tuple[int, ...], ...], capacity: int) -> None:
     assert _check(Bounds(batches, readers=3, capacity=capacity, deaths=3)).states > 50_000
 

@@ -107,7 +107,9 @@ def _looks(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, Verdict]]:
     return seen
 
 
-@pytest.mark.parametrize(("heeds", "is_late"), [(True, False), (False, True)])
+@pytest.mark.parametrize(
+    ("heeds", "is_late"), [(True, False), pytest.param(False, True, marks=pytest.mark.slow)]
+)
 def test_a_source_that_outruns_an_operator_stays_within_it(
     heeds: bool, is_late: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,6 +30,7 @@ from tokenring.engine import (
 from tokenring.operators import Collected, collect, gather
 
 FRESH = ("spawn", "forkserver")
+ONE_OF_FRESH = ("forkserver", pytest.param("spawn", marks=pytest.mark.slow))
 INHERITED: list[int] = []
 """What this process has put here, a fresh one has not."""
 
@@ -90,12 +91,12 @@ def test_the_same_answer_without_what_this_process_has(start: str) -> None:
     assert sum(total for _, total, _ in results) == 2 * 3 * sum(range(20))
 
 
-@pytest.mark.parametrize("start", FRESH)
+@pytest.mark.parametrize("start", ONE_OF_FRESH)
 def test_rows_are_gathered(start: str) -> None:
     assert gather(kept, workers=2, start=start).column("key").to_pylist() == [0, 1]
 
 
-@pytest.mark.parametrize("start", FRESH)
+@pytest.mark.parametrize("start", ONE_OF_FRESH)
 def test_failures_are_told(start: str) -> None:
     with raises(OperatorError, {"worker 0", "worker 1"}, "ArithmeticError: no"):
         execute(failing, workers=2, start=start)
@@ -103,7 +104,7 @@ def test_failures_are_told(start: str) -> None:
         execute(dying, workers=2, start=start)
 
 
-@pytest.mark.parametrize("start", FRESH)
+@pytest.mark.parametrize("start", ONE_OF_FRESH)
 def test_an_end_by_the_launcher_leaves_no_process(start: str) -> None:
     def stop(index: int, pid: int) -> None:
         raise LookupError(pid)

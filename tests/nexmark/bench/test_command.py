@@ -82,6 +82,7 @@ def _is_whole(outcome: Outcome, data: dict[str, Any], experiment: str) -> None:
 # What each gives
 
 
+@pytest.mark.slow
 def test_word_count_under_every_mechanism(
     bench: Bench, tmp_path: Path, each_once: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,6 +109,7 @@ def test_word_count_under_every_mechanism(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["figures.json", "figures.md", "figures.svg"]
 
 
+@pytest.mark.slow
 def test_a_load_that_grows_with_the_workers(bench: Bench) -> None:
     options = "--quantum-log2 20 --rate-per-worker 6000 --workers 1 3 --mechanism tokens notifications"
     outcome, data = bench(f"scaling {options} --source batched each-time --duration 0.1")
@@ -122,6 +124,7 @@ def test_a_load_that_grows_with_the_workers(bench: Bench) -> None:
     assert all(row["oversubscribed"] == (row["workers"] > len(usable_cores())) for row in data["rows"])
 
 
+@pytest.mark.slow
 def test_ticks_through_a_chain_under_every_mechanism(bench: Bench) -> None:
     outcome, data = bench("chain --operators 2 5 --workers 1 2 --duration 0.1")
     _is_whole(outcome, data, "chain")

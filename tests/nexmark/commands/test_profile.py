@@ -154,7 +154,14 @@ def test_a_folder_that_cannot_be_written(capsys: pytest.CaptureFixture[str], tmp
 
 
 @pytest.mark.parametrize(
-    ("victim", "cpu_s"), [("worker", 0), ("worker", 0.6), ("launcher", 0), ("launcher", 0.6), ("interrupt", 0.6)]
+    ("victim", "cpu_s"),
+    [
+        ("worker", 0),
+        pytest.param("worker", 0.6, marks=pytest.mark.slow),
+        ("launcher", 0),
+        ("launcher", 0.6),
+        pytest.param("interrupt", 0.6, marks=pytest.mark.slow),
+    ],
 )
 def test_no_process_is_left(tmp_path: Path, staged: Path, victim: str, cpu_s: float) -> None:
     """Killed while py-spy attaches, or in the midst of the run."""

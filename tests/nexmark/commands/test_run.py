@@ -169,6 +169,7 @@ def test_falling_behind_ends_the_run_soon(capsys: pytest.CaptureFixture[str], tm
     assert 2 * told["events"] < told["planned_events"] == events, "it ended soon after it fell behind"
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_verified_against_spark(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     folder = seal_generated(tmp_path / "events", GeneratorConfig(20_000, rate=1_000, seed=8))

@@ -51,6 +51,7 @@ def test_spark_stages_what_the_generator_makes(
     )
 
 
+@pytest.mark.slow
 def test_other_partitions_a_machine_without_java_and_an_odd_path(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
@@ -262,6 +263,7 @@ def test_a_stage_that_is_ended_leaves_nothing_that_passes_for_staged(tmp_path: P
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_killed_jvm_is_told_and_leaves_nothing(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tokenring", "stage", "--out", str(tmp_path / "events"), "--events", "20000000"]
     stage = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
