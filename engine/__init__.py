@@ -38,6 +38,7 @@ with later(__name__):
     from tokenring.engine.errors import (
         BrokenInvariant,
         ConfigError,
+        DataflowFailedError,
         DroppedTokenError,
         ExpiredReferenceError,
         GraphError,
@@ -120,6 +121,7 @@ __all__ = [
     "Config",
     "Constructor",
     "ConfigError",
+    "DataflowFailedError",
     "Dataflow",
     "DroppedTokenError",
     "Exchange",

@@ -4,6 +4,7 @@ different thing.
 TokenRingError
 ├── UsageError              the caller did something that the model does not allow
 │   ├── ConfigError         an option of the run has a value that cannot work
+│   ├── DataflowFailedError an installed dataflow, of which something is asked, has failed
 │   ├── GraphError          the dataflow graph cannot be built (a cycle, a stream of another dataflow, ...)
 │   ├── NegativeMultiplicityError   a collection has rows fewer times than not at all
 │   ├── RejectedRowsError   rows of a collection are missing, because an operator failed at them
@@ -27,6 +28,7 @@ from tokenring.shm.errors import BrokenInvariant, KernelError, OutOfSharedMemory
 __all__ = [
     "BrokenInvariant",
     "ConfigError",
+    "DataflowFailedError",
     "DroppedTokenError",
     "ExpiredReferenceError",
     "GraphError",
@@ -63,6 +65,10 @@ class UsageError(TokenRingError):
 
 class ConfigError(UsageError):
     """An option of the run has a value that cannot work."""
+
+
+class DataflowFailedError(UsageError):
+    """Something is asked of an installed dataflow that has failed: which operator did, on which worker, and why."""
 
 
 class NoSuchMethodError(UsageError, AttributeError):
@@ -119,6 +125,15 @@ class TimeRegressionError(TokenError):
 
 class OperatorError(TokenRingError):
     """The code of an operator, or of a program, raised; the cause is chained or in the text."""
+
+    number = -1
+    """On the worker where it was raised the tracker's number of the operator, or of its dataflow, if that is known."""
+
+    def of(self, number: int) -> "OperatorError":
+        """The same, of an operator by its number, unless one inside of it was named before."""
+        if self.number < 0:
+            self.number = number
+        return self
 
 
 class GraphMismatchError(TokenRingError):

@@ -47,11 +47,12 @@ def answer_questions(inspection: Inspection, launcher: int, noticed: Callable[[]
 def _answer(inspection: Inspection, question: dict[str, Any], frame: FrameType | None) -> dict[str, Any]:
     worker, peers = inspection.index, inspection.peers
     answer: dict[str, Any] = {"worker": worker, "peers": peers, "at": _at(frame), "explanations": [], "weights": []}
+    answer["failed"] = [failure.text for failure in inspection.dataflows.failed.values()]
     try:
         answer["explanations"] = list(_explanations(inspection, question))
         answer["weights"] = [weight._asdict() for weight in _weights(inspection, question["operator"])]
     except TokenRingError as error:
-        answer["error"] = str(error)
+        answer["error"], answer["type"] = str(error), type(error).__name__
     except Exception as error:  # the tables may be half-way through growing, say
         answer["error"] = f"it is in the middle of a change and could not look ({type(error).__name__}: {error})"
     return answer
@@ -82,7 +83,7 @@ def _weights(inspection: Inspection, name: str | None) -> list[Weight]:
 
 def _places(inspection: Inspection) -> Iterator[Place]:
     """What a program waits for: its probes; of a dataflow without any, the ends."""
-    for dataflow in inspection.dataflows.running:
+    for dataflow in [found for found in inspection.dataflows.running if found.stopped is None]:
         yield from of_probes(dataflow)
         if not dataflow.probes:
             ends = [operator for operator in dataflow.operators if not operator.outputs] or dataflow.operators[-1:]

@@ -18,7 +18,7 @@ import orjson
 from tokenring.engine.ask.answer import SIGNAL, question_folder
 from tokenring.engine.ask.places import own_number, private_folder
 from tokenring.engine.ask.questions import asking_in, question_in
-from tokenring.engine.errors import UsageError, WorkerError
+from tokenring.engine.errors import DataflowFailedError, UsageError, WorkerError
 from tokenring.engine.explain import Explanation, merge
 from tokenring.shm.memory import NAME_PREFIX, SHM_FOLDER, process_start_ticks
 
@@ -70,6 +70,8 @@ class Answers:
     """Workers that could not look, and why."""
     weights: tuple[Weights, ...] = ()
     """What operators keep, the heaviest first."""
+    failed: tuple[str, ...] = ()
+    """Installed dataflows that have failed: why, and what to do."""
 
 
 def running_groups(among: Iterable[int] | None = None) -> list[Group]:
@@ -91,7 +93,8 @@ def ask(
     """Ask all workers of the group that `process` launched, or works in, what holds back `at` (None: the frontier) at a
     port of an operator ("input" or "output", number; "": its only one), or else at every probe that is not complete.
 
-    Raises UsageError for a process without a group, WorkerError if a worker does not answer in time.
+    Raises UsageError for a process without a group, DataflowFailedError for an operator of an installed dataflow that
+    has failed, WorkerError if a worker does not answer in time.
     """
     group = group_of(process)
     folder, identity = question_folder(group.folder, own_number(group.launcher)), secrets.token_hex(8)
@@ -202,6 +205,9 @@ def _collect(
 
 def _together(group: Group, answers: list[dict[str, Any]]) -> Answers:
     answers.sort(key=lambda answer: answer["worker"])
+    for answer in answers:
+        if answer.get("type") == DataflowFailedError.__name__:
+            raise DataflowFailedError(answer["error"])
     by_place: dict[int, list[Explanation]] = {}
     for answer in answers:
         for value in answer["explanations"]:
@@ -213,6 +219,7 @@ def _together(group: Group, answers: list[dict[str, Any]]) -> Answers:
         tuple(merge(by_place[location]) for location in sorted(by_place)),
         tuple(f"worker {answer['worker']}: {answer['error']}" for answer in answers if "error" in answer),
         _weights(answers),
+        tuple(sorted({text for answer in answers for text in answer["failed"]})),
     )
 
 

@@ -10,12 +10,13 @@ from typing import Any
 
 import orjson
 
+from tokenring.engine import errors
 from tokenring.engine.ask.answer import SIGNAL
 from tokenring.engine.ask.asker import Group
 from tokenring.engine.ask.places import own_number
 from tokenring.engine.ask.questions import asking_in
 from tokenring.engine.ask.requests import requests_of
-from tokenring.engine.errors import WorkerError
+from tokenring.engine.errors import UsageError, WorkerError
 from tokenring.shm.memory import process_start_ticks
 
 _PAUSE_S = 0.002
@@ -70,6 +71,21 @@ class Request:
     def said(self) -> list[dict[str, Any]]:
         """The answers that have come."""
         return [orjson.loads(path.read_bytes()) for path in sorted(self.folder.glob("[0-9]*.json"))]
+
+
+def sound(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The answers, if none is an error; else raises what was said: a UsageError, or that subclass of it."""
+    texts = dict.fromkeys([answer["error"] for answer in answers if "error" in answer])
+    if texts:
+        kinds = {answer.get("type", "") for answer in answers if "error" in answer}
+        raise said("; ".join(texts), kinds.pop() if len(kinds) == 1 else "")
+    return answers
+
+
+def said(text: str, kind: str) -> UsageError:
+    """What another process raised, by the name of its class: a UsageError, or that subclass of it."""
+    found = getattr(errors, kind, UsageError)
+    return found(text) if isinstance(found, type) and issubclass(found, UsageError) else UsageError(text)
 
 
 @contextmanager

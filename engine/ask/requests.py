@@ -97,14 +97,19 @@ class Requests:
                 raise TokenRingError(f"the workers of this group answer no request {kind!r}; run it by tr.execute")
             return self._begin[kind](worker, folder, question)
         except TokenRingError as error:
-            said = str(error)
+            why = error
         except (KeyError, TypeError, ValueError) as error:  # of another version, say
-            said = f"the question is none that a worker of this version can read: {error!r}"
+            why = UsageError(f"the question is none that a worker of this version can read: {error!r}")
         with suppress(OSError):  # the asker need not be there any more
-            tell_asker(worker, folder, error=said)
+            tell_error(worker, folder, why)
         return None
 
 
 def tell_asker(worker: Any, folder: Path, **told: Any) -> None:
     """Say to who asks, once, what became of it on this worker. OSError if he is not there any more."""
     write_whole(folder / f"{worker.index}.json", {"worker": worker.index, "peers": worker.peers, **told})
+
+
+def tell_error(worker: Any, folder: Path, error: TokenRingError) -> None:
+    """Say to who asks why it cannot be, as `sound` raises it. OSError as above."""
+    tell_asker(worker, folder, error=str(error), type=type(error).__name__)

@@ -30,8 +30,10 @@ class RunningGroup:
         is one at the top level of a file or module, or a text that names both, with a colon between. Nothing else of
         this process reaches workers that run already.
 
-        Raises UsageError, and the group goes on without it, if the function cannot be imported or raises, or the name
-        is taken; WorkerError if the workers do not come to it in time.
+        Raises UsageError, and the group goes on without it, if the function cannot be imported or raises, or a
+        constructor of an operator does, or the name is taken; WorkerError if the workers do not come to it in time. An
+        operator that raises later ends this dataflow alone, on all workers: who asks it something gets a
+        DataflowFailedError, until it is removed.
         """
         code = code_of(function)
         name = name or code.function
@@ -40,8 +42,8 @@ class RunningGroup:
         return name
 
     def remove(self, name: str, timeout_s: float = ANSWER_S) -> None:
-        """End a dataflow that was installed. UsageError if there is none of that name, or others import what it
-        exports."""
+        """End a dataflow that was installed, or forget one that has failed. UsageError if there is none of that name,
+        or others import what it exports."""
         remove(self.asked(timeout_s), name, timeout_s, self.poll)
 
     def stop(self) -> None:

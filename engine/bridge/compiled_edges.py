@@ -65,9 +65,13 @@ class CompiledEdges:
             if told[KEYS]:
                 keys = array_at(told[KEYS], rows).copy()
                 burst = Burst(keys, told[TIME] if told[AT_ONE_TIME] else OWN_TIMES)
-                edge.push_each(burst, batch)
-                burst.log_each(self._log, was_handed_on(address, told[EDGE_NUMBER]), -1)
+                try:
+                    edge.push_each(burst, batch)
+                finally:  # a stage that raises has had it
+                    burst.log_each(self._log, was_handed_on(address, told[EDGE_NUMBER]), -1)
             else:
                 time = told[TIME]
-                edge.push(time, batch)
-                self._log.add(was_handed_on(address, told[EDGE_NUMBER]), time, -1)
+                try:
+                    edge.push(time, batch)
+                finally:
+                    self._log.add(was_handed_on(address, told[EDGE_NUMBER]), time, -1)

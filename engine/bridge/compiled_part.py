@@ -168,7 +168,7 @@ class CompiledPart:
         world.give_back("inputs", int(words["first_input"]), int(words["inputs"]))
         world.give_back("operators", row, 1)
         world.name(operator.number, -1)
-        del self._operators[row]
+        self._operators.pop(row, None)  # there is none where its constructor failed
 
     def attend(self) -> None:
         """An operator stopped: help it, or raise what it found wrong."""
@@ -187,7 +187,7 @@ class CompiledPart:
                 where = f"operator {operator.name!r} on worker {operator.runtime.index}"
                 raise MemoryBudgetError(f"{where}: {error}") from error
             except Exception as error:
-                raise self._in_words(operator, error) from error
+                raise self._in_words(operator, error).of(operator.number) from error
             self.before()
             try:
                 stopped = run_once(self.world.address, row)
@@ -211,15 +211,16 @@ class CompiledPart:
         if error == STAGE_FAILED:
             stage, label = self._rows.stages[operands[0]]
             found = what_is_wrong(error, operands) if stage.explain is None else stage.explain(*operands[1:])
-            raise OperatorError(f"operator {label!r} on worker {index}: {type(found).__name__}: {found}") from found
+            said = f"operator {label!r} on worker {index}: {type(found).__name__}: {found}"
+            raise OperatorError(said).of(operator.number) from found
         where = f"operator {operator.name!r} on worker {index}"
         if error < 0 and compiled.explain is not None:
             found = compiled.explain(error, operands)
-            raise self._in_words(operator, found) from found
+            raise self._in_words(operator, found).of(operator.number) from found
         wrong: Exception = what_is_wrong(error, operands)
         if error == 0 and self.world.view[TROUBLE] == NEEDS_ROOM:
             wrong = TokenError("its logic returned NEEDS_ROOM, and it has no make_room; give Compiled one")
-        raise OperatorError(f"{where}: {type(wrong).__name__}: {wrong}") from wrong
+        raise OperatorError(f"{where}: {type(wrong).__name__}: {wrong}").of(operator.number) from wrong
 
     def _in_words(self, operator: RunningOperator, found: Exception) -> OperatorError:
         """What an operator found wrong."""

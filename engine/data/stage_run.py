@@ -20,10 +20,12 @@ Step = tuple[Any, Schema, str]
 class StageRun:
     """Stages of which each has the next as its only reader, and what reads the last. To an output it is a channel."""
 
-    __slots__ = ("_steps", "_worker", "channels", "children", "stages")
+    __slots__ = ("_dataflow", "_steps", "_worker", "channels", "children", "stages")
 
-    def __init__(self, worker: int) -> None:
+    def __init__(self, worker: int, dataflow: int) -> None:
+        """dataflow: its number, for errors."""
         self._worker = worker
+        self._dataflow = dataflow
         self._steps: tuple[Step, ...] = ()
         self.stages: list[Stage] = []  # until they are compiled
         self.channels: list[Edge] = []
@@ -52,7 +54,7 @@ class StageRun:
         """What the first step's rows go to: the other steps, or who reads the last one's."""
         if len(self._steps) == 1:
             return [*self.channels, *self.children]
-        rest = StageRun(self._worker)
+        rest = StageRun(self._worker, self._dataflow)
         rest._steps, rest.channels, rest.children = self._steps[1:], self.channels, self.children
         return [rest]
 
@@ -87,13 +89,13 @@ class StageRun:
             except TokenRingError as error:
                 raise OperatorError(
                     f"operator {label!r} on worker {self._worker}: {type(error).__name__}: {error}{raised_at(error)}"
-                ) from error
+                ).of(self._dataflow) from error
             except BaseException as error:
                 raise OperatorError(
                     f"operator {label!r} raised on worker {self._worker} (rows at time {time}): "
                     f"{type(error).__name__}: {error}"
                     f"{raised_at(error, 'its function is called with a batch')}"
-                ) from error
+                ).of(self._dataflow) from error
             if not result.rows:
                 return None
             batch = result
@@ -118,8 +120,11 @@ def _require(result: object, schema: Schema) -> None:
         raise SchemaError(f"the function returned {result.schema!r}, but was declared with {schema!r}")
 
 
-def compile_stages(stages: Iterable[Stage], worker: int) -> tuple[list[tuple[Source, StageRun]], list[StageRun]]:
-    """Make the runs of a graph's stages, given in the order of declaration, which is that of their numbers.
+def compile_stages(
+    stages: Iterable[Stage], worker: int, dataflow: int
+) -> tuple[list[tuple[Source, StageRun]], list[StageRun]]:
+    """Make the runs of a graph's stages, given in the order of declaration, which is that of their numbers. dataflow:
+    its number.
 
     Returns those that read outputs themselves; and for each stage the run at whose end stands what it sends, if
     something else reads that.
@@ -133,7 +138,7 @@ def compile_stages(stages: Iterable[Stage], worker: int) -> tuple[list[tuple[Sou
         if before is not None and parent is not None and parent.followers == 1:
             run = before
         else:
-            run = StageRun(worker)
+            run = StageRun(worker, dataflow)
             runs.append(run)
             if before is None:
                 roots.append((stage.origin, run))

@@ -42,6 +42,8 @@ class Scope:
         self._kept: dict[Any, Any] = {}
         self.worker_kept: dict[Any, Any] = {}
         """What `kept_by_worker` finds (set by the worker)."""
+        self.when_failed: Callable[[str], None] | None = None
+        """Told what an operator raised, where that is to end this dataflow alone (set by who installs it)."""
 
     @property
     def root(self) -> "Scope":

@@ -3,6 +3,7 @@
 from tokenring.faces import later
 
 with later(__name__):
+    from tokenring.engine.explain.cancel import let_go, stop
     from tokenring.engine.explain.dataflow import Dataflow
     from tokenring.engine.explain.explanation import ActivePointstamp, Explanation, Holder, merge
     from tokenring.engine.explain.hold import Hold
@@ -22,8 +23,10 @@ __all__ = [
     "ActivePointstamp",
     "StallWatch",
     "explain",
+    "let_go",
     "live_tokens",
     "merge",
     "of_port",
     "of_probes",
+    "stop",
 ]

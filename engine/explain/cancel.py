@@ -2,13 +2,29 @@
 
 In that order, since a token that is dropped says that nothing more comes: an operator that saw the frontier pass would
 take half of the rows for all of them, and a sink would publish it.
+
+A dataflow of which an operator raised is dropped in the same two parts. Nobody waits for the others between them, so
+each worker stops at an instant of its own, and one of them has stopped in the middle of a call: that call took messages
+that it did not answer, and dropped tokens with which it did not send all. All of that is in the log and was not
+published, since nothing is within a call. What `stop` does to the log makes good for it: at whatever time and place of
+the dataflow the log has less than was published, it gets as much as that again, which is *owed* from then on. So
+
+- what is published gives up nothing of this dataflow, and no frontier in it moves for what this worker did since it
+  published last: whoever runs it still waits;
+- what the call sent is published, as counted, with all that supported it;
+- nothing is published later that gives something up, but where a row that waited for room goes out, since no operator
+  runs and no message is taken; the tokens that the call, or a logic, left somewhere are kept alive.
+
+Once all workers have stopped nobody looks at frontiers any more, and `let_go` says what is owed, drops the tokens and
+throws away the messages: all counts come to zero, as those of a dataflow that was cancelled.
 """
 
+from collections import Counter
 from collections.abc import Callable
 
 from tokenring.engine.data import InputPort, Runtime
 from tokenring.engine.explain.why import live_tokens, tokens_of
-from tokenring.engine.native import discard
+from tokenring.engine.native import discard, leave_waiting
 from tokenring.engine.running import RunningDataflow, Schedule
 
 
@@ -20,15 +36,39 @@ def cancel(
     publishes what changed.
     """
     logics = [operator.logic for operator in dataflow.operators]  # which hold tokens that would else be lost
-    for operator in dataflow.operators:
-        if not operator.is_relay:
-            operator.logic, operator.ports = _discard, operator.inputs
-            operator.view = None
-        if operator.compiled >= 0:
-            runtime.world.cancel(operator.compiled, discard.address)
+    if dataflow.stopped is None and not dataflow.done:
+        _run_instead(dataflow, runtime, _discard, discard.address)
     barrier()
+    let_go(dataflow, runtime, schedule, flush)
+    del logics
+
+
+def stop(dataflow: RunningDataflow, runtime: Runtime, schedule: Schedule) -> None:
+    """Let no operator of a dataflow that has failed, here or elsewhere, run any more on this worker, nor say that
+    anything is done with. Once more does no harm.
+    """
+    runtime.lost.release()
+    given_up: Counter[tuple[int, tuple[int, ...]]] = Counter()
+    _, _, first, count = dataflow.numbers
+    for location, time, delta in runtime.log.in_hand():
+        if first <= location < first + count:
+            given_up[location, time] -= delta
+    for (location, time), times in given_up.items():
+        if times > 0:
+            runtime.log.add(location, time, times)
+            dataflow.owed.append((location, time, times))
+    if dataflow.stopped is None:
+        logics = [operator.logic for operator in dataflow.operators]
+        dataflow.stopped = logics, tokens_of(dataflow, live_tokens())
+        _run_instead(dataflow, runtime, _leave_waiting, leave_waiting.address)
+        _make_all_due(dataflow, schedule)  # a call that did not end is not to leave views into bytes that are reused
+
+
+def let_go(dataflow: RunningDataflow, runtime: Runtime, schedule: Schedule, flush: Callable[[], None]) -> None:
+    """Drop tokens and messages of a dataflow of which no operator runs on any worker. Once more does no harm."""
     if dataflow.done:
         return
+    _run_instead(dataflow, runtime, _discard, discard.address)
     for handle in dataflow.inputs:
         handle.close()
     for token, _, _ in tokens_of(dataflow, live_tokens()):
@@ -38,11 +78,35 @@ def cancel(
             for slot, output, time in runtime.world.held_by(operator.compiled):
                 runtime.log.add(int(runtime.world.outputs["location"][output]), time, -1)
                 runtime.world.cancel_token(slot)
-    del logics
+    while dataflow.owed:
+        location, coordinates, times = dataflow.owed.pop()
+        runtime.log.add(location, coordinates, -times)
+    if dataflow.stopped is not None:
+        dataflow.stopped = ()
+    _make_all_due(dataflow, schedule)  # for what waits at its inputs, and to let go of the right to be told
+    flush()
+
+
+def _run_instead(
+    dataflow: RunningDataflow, runtime: Runtime, logic: Callable[..., None], address: int
+) -> None:
+    """Let all operators run this logic, of compiled ones that at this address."""
     for operator in dataflow.operators:
         if not operator.is_relay:
-            schedule.make_due(operator)  # for what waits at its inputs, and to let go of the right to be told
-    flush()
+            operator.logic, operator.ports = logic, operator.inputs
+            operator.view = None
+        if operator.compiled >= 0:
+            runtime.world.cancel(operator.compiled, address)
+
+
+def _make_all_due(dataflow: RunningDataflow, schedule: Schedule) -> None:
+    for operator in dataflow.operators:
+        if not operator.is_relay:
+            schedule.make_due(operator)
+
+
+def _leave_waiting(*_: InputPort) -> None:
+    """The logic of every operator of a dataflow that has failed, while others may still run."""
 
 
 def _discard(*inputs: InputPort) -> None:

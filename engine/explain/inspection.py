@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tokenring.engine.data import OutputPort, Runtime
-from tokenring.engine.errors import GraphError, TimeRegressionError, TokenError
+from tokenring.engine.errors import DataflowFailedError, GraphError, TimeRegressionError, TokenError
 from tokenring.engine.explain.explanation import Explanation
 from tokenring.engine.explain.hold import HeldToken, Hold
 from tokenring.engine.explain.place import Named, Place, find, in_words, of_port, operator_called
@@ -63,7 +63,7 @@ class Inspection:
 
 def why(worker: Inspection, dataflows: Sequence[RunningDataflow], named: Named, time: Any) -> Explanation:
     """See `Dataflow.why`."""
-    place = find(dataflows, named)
+    place = _find(worker, dataflows, named)
     if place is None:
         return Explanation("", in_words(named), -1, time, (), (), 0, (worker.index,), worker.peers)
     return explain(worker, place, None if time is None else _time_at(place, time))
@@ -71,7 +71,7 @@ def why(worker: Inspection, dataflows: Sequence[RunningDataflow], named: Named, 
 
 def take_hold(worker: Inspection, dataflows: Sequence[RunningDataflow], named: Named, time: Any) -> Hold:
     """See `Dataflow.hold`, through which it is to be called: the hold is said to be taken where that was called."""
-    place = find(dataflows, named)
+    place = _find(worker, dataflows, named)
     if place is None:
         raise TimeRegressionError(
             f"cannot hold {in_words(named)} at {time} on worker {worker.index}: its dataflow is finished"
@@ -93,6 +93,18 @@ def take_hold(worker: Inspection, dataflows: Sequence[RunningDataflow], named: N
     worker.log.add(port.location, time, 1)
     worker.flush()
     return Hold(token, place.name, worker.flush)
+
+
+def _find(worker: Inspection, dataflows: Sequence[RunningDataflow], named: Named) -> Place | None:
+    """See `find`; DataflowFailedError for an operator of an installed dataflow that has failed."""
+    try:
+        return find([dataflow for dataflow in dataflows if dataflow.stopped is None], named)
+    except GraphError:
+        name = named[0] if isinstance(named, tuple) else named
+        for failure in worker.dataflows.failed.values():
+            if name in failure.operators:
+                raise DataflowFailedError(failure.text) from None
+        raise
 
 
 def _source_of(worker: Inspection, place: Place) -> OutputPort:

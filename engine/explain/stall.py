@@ -82,6 +82,8 @@ class StallWatch:
         timers = {id(operator) for _, _, operator in self._schedule.timers}
         found: dict[OutputPort, list[tuple[Any, str]]] = {}
         for dataflow in inspection.dataflows.running:
+            if dataflow.stopped is not None:
+                continue  # it has failed, and its tokens wait for a worker that takes no step
             manual = {id(handle.token) for handle in dataflow.inputs}
             for token, _, time in tokens_of(dataflow, tokens):
                 port = token._port

@@ -15,7 +15,7 @@ from tokenring.engine.group.linux import allow_tracing, die_with_parent, keep_li
 from tokenring.engine.group.processes import limit_met
 from tokenring.engine.group.traces import trace_of
 from tokenring.engine.group.values import CURE
-from tokenring.engine.install import Installing, Removing
+from tokenring.engine.install import Failing, Installing, Removing
 from tokenring.engine.worker import Config, Worker
 from tokenring.shm.kernels import forbid_compilation
 from tokenring.shm.memory import Segment, text_space
@@ -24,7 +24,7 @@ from tokenring.shm.queues import ParkingLot
 Program = Callable[[Any], Any]
 """Of a worker, of the class that the group was told."""
 
-_REQUESTS: dict[str, Any] = {"hold": KeptHold, "install": Installing, "remove": Removing}
+_REQUESTS: dict[str, Any] = {"fail": Failing, "hold": KeptHold, "install": Installing, "remove": Removing}
 _LONGEST_TEXT = 20_000  # of an error; of more, the middle is left out
 
 

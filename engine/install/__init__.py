@@ -5,7 +5,9 @@ from tokenring.faces import later
 with later(__name__):
     from tokenring.engine.install.asking import install, remove
     from tokenring.engine.install.code import Code, code_of
-    from tokenring.engine.install.installing import Installed, Installing, Removing
+    from tokenring.engine.install.failing import Failing
+    from tokenring.engine.install.installed import Installed
+    from tokenring.engine.install.installing import Installing, Removing
     from tokenring.engine.install.together import Together
 
-__all__ = ["Code", "Installed", "Installing", "Removing", "Together", "code_of", "install", "remove"]
+__all__ = ["Code", "Failing", "Installed", "Installing", "Removing", "Together", "code_of", "install", "remove"]

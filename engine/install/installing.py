@@ -5,22 +5,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from tokenring.engine.declare import Scope
-from tokenring.engine.errors import TokenRingError, UsageError
-from tokenring.engine.explain import Dataflow
+from tokenring.engine.errors import DataflowFailedError, TokenRingError, UsageError
 from tokenring.engine.install.code import Code
+from tokenring.engine.install.failing import Alarm
+from tokenring.engine.install.installed import Installed, fail, forget
 from tokenring.engine.install.together import Together
-
-
-class Installed:
-    """The dataflows that were installed on this worker, by name."""
-
-    def __init__(self) -> None:
-        self.named: dict[str, Dataflow] = {}
-
-    @property
-    def running(self) -> list[str]:
-        """The names of those that are not finished."""
-        return sorted([name for name, dataflow in self.named.items() if not dataflow.done])
 
 
 class _Named(Together):
@@ -29,7 +18,17 @@ class _Named(Together):
     def prepare(self, question: Mapping[str, Any]) -> None:
         """Note the name."""
         self.name = str(question["name"])
-        self.installed = self.worker.kept(Installed).named
+        self.installed = self.worker.kept(Installed)
+
+    def _drop(self) -> None:
+        """Cancel it, as all workers do, and wait until nothing is left of it anywhere."""
+        worker, failed = self.worker, self.worker.dataflows.failed
+        dataflow = self.installed.remove(self.name)
+        dataflow.cancel()
+        ending = [one for name, one in self.installed.named.items() if name in failed]  # who read what it exports
+        worker.step_while(lambda: not all([one.done for one in (dataflow, *ending)]))
+        forget(worker, [self.name])
+        worker.barrier()
 
 
 class Installing(_Named):
@@ -40,12 +39,17 @@ class Installing(_Named):
     def prepare(self, question: Mapping[str, Any]) -> None:
         """Declare it, without building it."""
         super().prepare(question)
-        there = self.installed.get(self.name)
+        failure = self.worker.dataflows.failed.get(self.name)
+        if failure is not None:
+            raise DataflowFailedError(failure.text)
+        there = self.installed.named.get(self.name)
         if there is not None and not there.done:
             raise UsageError(f"a dataflow is installed as {self.name!r} already; remove it, or give another name")
         code = Code(*question["code"])
         function = code.load()
         self._scope = self.worker.new_scope(self.name)
+        self._alarm = Alarm(self.worker, self.name, self.folder, question)
+        self._scope.when_failed = self._alarm.give
         try:
             self.worker.declare(self._scope, function)
         except TokenRingError:
@@ -71,10 +75,19 @@ class Installing(_Named):
         return self._scope.graph.digest()
 
     def act(self) -> None:
-        """Build it."""
-        self.worker.build(self._scope)
-        self.installed[self.name] = self._scope.running
-        self.tell()
+        """Build it; where a constructor raises on some worker, all of them drop it again."""
+        worker = self.worker
+        worker.build(self._scope)
+        dataflow = self._scope.running
+        own = dataflow.instance.failure
+        self._alarm.number = self.installed.add(self.name, dataflow)
+        if not worker.agreement.is_so_for_any(bool(own)):
+            self.tell()
+            return
+        fail(worker, self.name, own or "a constructor raised on another worker")
+        self._drop()
+        if own:
+            self.tell(error=f"{self.name!r} is not installed: {own}")
 
 
 class Removing(_Named):
@@ -83,14 +96,12 @@ class Removing(_Named):
     def prepare(self, question: Mapping[str, Any]) -> None:
         """Find it."""
         super().prepare(question)
-        if self.name not in self.installed:
-            there = ", ".join(map(repr, sorted(self.installed))) or "none"
+        if self.name not in self.installed.named:
+            there = ", ".join(map(repr, sorted(self.installed.named))) or "none"
             raise UsageError(f"no dataflow is installed as {self.name!r}; there are: {there}")
         self.worker.require_removable(self.name)
 
     def act(self) -> None:
-        """Cancel it, and see it go."""
-        dataflow = self.installed.pop(self.name)
-        dataflow.cancel()
-        self.worker.step_while(lambda: not dataflow.done)
+        """Cancel it, and see it go, whether it has failed or not."""
+        self._drop()
         self.tell()

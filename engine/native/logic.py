@@ -274,6 +274,13 @@ def is_ending(world):  # type: ignore[no-untyped-def]
 
 
 @entry
+def leave_waiting(world, me):  # type: ignore[no-untyped-def]
+    """The logic of every compiled operator of a dataflow that has failed, while others may still run: nothing is taken.
+    """
+    return DONE
+
+
+@entry
 def discard(world, me):  # type: ignore[no-untyped-def]
     """The logic of every compiled operator of a dataflow that was cancelled."""
     for port in range(operators_at(world_at(world))[me].inputs):

@@ -161,9 +161,10 @@ class World:
         return slot
 
     def cancel(self, operator: int, logic: int) -> None:
-        """Let an operator run `logic`, at this address, from now on, and only when it is due."""
+        """Let an operator run `logic`, at this address, from now on, and only when it is due; what it did wrong before
+        is forgotten."""
         words = self.operators[operator]
-        words["logic"], words["wake_ns"], words["counts_tokens"] = logic, 0, 0
+        words["logic"], words["wake_ns"], words["counts_tokens"], words["error"] = logic, 0, 0, 0
 
     def cancel_token(self, slot: int) -> None:
         """Take a token from its operator; the caller logs that."""

@@ -240,6 +240,10 @@ class ChangeLog:
         """Of the changes, those that were netted together and are partly on the ring."""
         return self._decoded(int(self.scratch[READY - HEADER_WORDS]))
 
+    def in_hand(self) -> list[tuple[int, tuple[int, ...], int]]:
+        """Of the changes, those that came after the last that were netted to be published: none of them is out."""
+        return self.changes()[len(self.unfinished()) :]
+
     def _decoded(self, end: int) -> list[tuple[int, tuple[int, ...], int]]:
         flat = self.words[self._begin * CHANGE_WORDS : end * CHANGE_WORDS].tolist()
         return [

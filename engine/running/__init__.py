@@ -4,7 +4,7 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.engine.running.context import OperatorContext
-    from tokenring.engine.running.dataflows import Dataflows, RunningDataflow
+    from tokenring.engine.running.dataflows import Dataflows, Failure, RunningDataflow
     from tokenring.engine.running.events import EventLog
     from tokenring.engine.running.garbage import Garbage
     from tokenring.engine.running.input import InputHandle
@@ -21,6 +21,7 @@ with later(__name__):
 __all__ = [
     "Dataflows",
     "EventLog",
+    "Failure",
     "Garbage",
     "InputGroup",
     "InputHandle",

@@ -8,7 +8,7 @@ when the next dataflow is declared, the workers tell each other how far they are
 
 from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 from tokenring.engine.data import DataPlane
 from tokenring.engine.progress import Numbers, Tracker
@@ -25,13 +25,18 @@ class RunningDataflow:
         "_is_complete",
         "channels",
         "done",
+        "failure",
         "graph",
         "inputs",
         "name",
         "number",
         "numbers",
         "operators",
+        "owed",
         "probes",
+        "stopped",
+        "when_failed",
+        "when_forgotten",
     )
 
     def __init__(self, everything: "Dataflows", name: str) -> None:
@@ -45,6 +50,18 @@ class RunningDataflow:
         self.numbers = Numbers(0, 0, 0, 0)  # those of its operators and locations
         self.done = False
         """Whether it is forgotten."""
+        self.when_failed: Callable[[str], None] | None = None
+        """Told what an operator raised, where that ends this dataflow alone; None: it ends the run."""
+        self.failure = ""
+        """What an operator raised, here or on another worker, where that ended this dataflow alone."""
+        self.stopped: Any = None
+        """Once none of its operators runs any more, but others' may: what they kept, and its tokens. See
+        engine/explain/cancel.py."""
+        self.owed: list[tuple[int, tuple[int, ...], int]] = []
+        """What it consumed and gave up here, and nobody is told before all have stopped: location, the coordinates of
+        the time, how often."""
+        self.when_forgotten: Callable[[], None] = _nothing
+        """Called once it is forgotten."""
         self._is_complete = False
         self._all = everything
 
@@ -53,6 +70,18 @@ class RunningDataflow:
         if not self._is_complete:
             self._is_complete = True
             self._all.finished.append(self)
+
+
+def _nothing() -> None:
+    """Nobody is told."""
+
+
+class Failure(NamedTuple):
+    """What is known of an installed dataflow that has failed, until it is removed."""
+
+    text: str
+    operators: frozenset[str]
+    """Their names."""
 
 
 class Watcher(Protocol):
@@ -80,12 +109,22 @@ class Dataflows:
         """None but where somebody checks or notes what the engine does."""
         self.forget_compiled: Callable[[RunningOperator], None] = lambda _: None
         """Whom to tell of compiled operators that go."""
+        self.failed: dict[str, Failure] = {}
+        """By the names of dataflows."""
         self._gone: list[tuple[int, Numbers, int]] = []  # a heap, of what is forgotten: its ending, numbers, graph
 
     @property
     def running(self) -> list[RunningDataflow]:
         """Those that are not forgotten, in the order they were declared."""
         return [found for found in self.by_number.values() if isinstance(found, RunningDataflow)]
+
+    def owner(self, number: int) -> RunningDataflow | None:
+        """The one with this number among those that the tracker gave to its operators and itself."""
+        for dataflow in self.running:
+            first, count, _, _ = dataflow.numbers
+            if first <= number < first + count:
+                return dataflow
+        return None
 
     def add(self, dataflow: RunningDataflow) -> None:
         """Let a dataflow that has been built be found."""
@@ -125,6 +164,7 @@ class Dataflows:
             heappush(self._gone, (tracker.ending(dataflow.graph), dataflow.numbers, dataflow.graph))
             tracker.remove_graph(dataflow.graph)
             dataflow.done = True
+            dataflow.when_forgotten()
         if len(waiting) < len(self.finished):
             self.inputs[:] = [handle for handle in self.inputs if not handle.closed]
         self.finished = waiting

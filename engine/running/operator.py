@@ -77,22 +77,25 @@ class RunningOperator:
         self.is_running = True
         try:
             self.logic(*self.ports)
-        except (GroupStopped, BrokenInvariant, OperatorError, KeyboardInterrupt):
-            raise  # an OperatorError: of a stateless operator, which it names
+        except (GroupStopped, BrokenInvariant, KeyboardInterrupt):
+            raise
+        except OperatorError as error:  # it may be of a stateless operator, which it names
+            error.of(self.number)
+            raise
         except MemoryBudgetError as error:
             raise MemoryBudgetError(f"operator {self.name!r} on worker {self.runtime.index}: {error}") from error
         except TokenRingError as error:
             raise OperatorError(
                 f"operator {self.name!r} on worker {self.runtime.index}: "
                 f"{type(error).__name__}: {error}{raised_at(error)}"
-            ) from error
+            ).of(self.number) from error
         except BaseException as error:  # SystemExit too: an operator does not end its worker without a word
             inputs = ", ".join([f"input {port.index} at {port.frontier}" for port in self.inputs]) + self._at_hand()
             call = f"its logic is called with its {len(self.inputs)} input(s), then its {len(self.outputs)} output(s)"
             raise OperatorError(
                 f"operator {self.name!r} raised on worker {self.runtime.index} ({inputs or 'a source'}): "
                 f"{type(error).__name__}: {error}{raised_at(error, call)}"
-            ) from error
+            ).of(self.number) from error
         finally:
             self.is_running = False
         for port in self.inputs:

@@ -86,12 +86,20 @@ class Agreement:
 
     def barrier(self) -> int:
         """Wait until every worker is here; returns the instant (time.monotonic_ns) at which the last one came."""
+        return self._greatest(time.monotonic_ns())
+
+    def is_so_for_any(self, is_so: bool) -> bool:
+        """A barrier at which each worker says something; whether it is so for any of them."""
+        return self._greatest(int(is_so)) > 0
+
+    def _greatest(self, told: int) -> int:
+        """Wait until every worker is here; the greatest number that one tells."""
         self.settle()
         if self.left:
             raise UsageError(self.left)
         parity = self._barriers % 2
         self._barriers += 1
-        self._line(self._me)[WORKER_INSTANT_EVEN + parity] = time.monotonic_ns()
+        self._line(self._me)[WORKER_INSTANT_EVEN + parity] = told
         self._wait(WORKER_BARRIERS, self._barriers, "reach a barrier")
         return max(int(self._line(peer)[WORKER_INSTANT_EVEN + parity]) for peer in self._everybody)
 

@@ -27,9 +27,9 @@ from tokenring.engine.data import (
     raised_at,
 )
 from tokenring.engine.declare import Scope
-from tokenring.engine.errors import GraphError, OperatorError, TokenRingError
-from tokenring.engine.explain import Dataflow
-from tokenring.engine.graph import Compiled, Notify, Route, Source, shared
+from tokenring.engine.errors import GraphError, GroupStopped, MemoryBudgetError, OperatorError, TokenRingError
+from tokenring.engine.explain import Dataflow, stop
+from tokenring.engine.graph import Compiled, Notify, OperatorSpec, Route, Source, shared
 from tokenring.engine.running import OperatorContext, RunningDataflow, RunningOperator
 from tokenring.engine.times import first_time
 from tokenring.engine.tokens import GRANTED, Token
@@ -60,6 +60,7 @@ def build_dataflow(worker: "Worker", scope: Scope, forgotten: int) -> RunningDat
     """
     graph, tracker = scope.graph, worker.tracker
     dataflow = RunningDataflow(worker.dataflows, graph.name)
+    dataflow.when_failed = scope.when_failed
     worker.dataflows.reuse(tracker, forgotten)
     depths = graph.depths()
     dataflow.numbers = tracker.tables.begin_graph(1 + len(graph.operators) + len(scope.probes), len(depths))
@@ -100,7 +101,7 @@ def build_dataflow(worker: "Worker", scope: Scope, forgotten: int) -> RunningDat
         number = tracker.add_operator(Notify.IF_TOKEN if probe.is_quiet else Notify.ALWAYS)
         probe.attach(tracker, number, tracker.add_location(number, is_input=True))
     first_channel = worker.plane.channels_made
-    _connect_channels(worker, scope, running)
+    _connect_channels(worker, scope, dataflow)
     for operator in running:
         if operator.compiled >= 0:
             worker.compiled.connect(operator)
@@ -120,16 +121,16 @@ def build_dataflow(worker: "Worker", scope: Scope, forgotten: int) -> RunningDat
             for output in operator.outputs:
                 tracker.change(output.location, first_time(spec.depth), worker.peers)
     tracker.propagate()
-    _construct(worker, scope, running)
+    _construct(worker, scope, dataflow)
     worker.dataflows.built(dataflow)
     return dataflow
 
 
-def _connect_channels(worker: "Worker", scope: Scope, running: list[RunningOperator]) -> None:
-    stages = scope.graph.stages
+def _connect_channels(worker: "Worker", scope: Scope, dataflow: RunningDataflow) -> None:
+    stages, running = scope.graph.stages, dataflow.operators
     queued: dict[Source, list[RemoteChannel]] = {}  # by the output that feeds them, whatever stages lie between
     runtime = worker.runtime
-    roots, run_of = compile_stages(stages, worker.index)
+    roots, run_of = compile_stages(stages, worker.index, dataflow.number)
     for source, run in roots:
         running[source.operator].outputs[source.port].channels.append(run)
     for operator, spec in zip(running, scope.graph.operators, strict=True):
@@ -184,8 +185,10 @@ def _compile_paths(worker: "Worker", scope: Scope, dataflow: RunningDataflow, de
     dataflow.graph = worker.tracker.add_graph(first, reachability, depths, dataflow.number)
 
 
-def _construct(worker: "Worker", scope: Scope, running: list[RunningOperator]) -> None:
-    for operator, spec in zip(running, scope.graph.operators, strict=True):
+def _construct(worker: "Worker", scope: Scope, dataflow: RunningDataflow) -> None:
+    """Call the constructors. Where one raises that is to end the dataflow alone, no other is called: the dataflow is
+    there, with `failure` and all its tokens, and does nothing."""
+    for operator, spec in zip(dataflow.operators, scope.graph.operators, strict=True):
         if spec.relay is not None:
             continue
         tokens = []
@@ -200,17 +203,36 @@ def _construct(worker: "Worker", scope: Scope, running: list[RunningOperator]) -
             del token
         if spec.manual is not None:
             spec.manual.attach(operator.outputs[0], tokens[0], worker, worker.room)
-        else:
-            assert spec.constructor is not None
-            if spec.is_compiled:
-                compiled = _logic(worker, operator, spec.constructor, tokens)
-                worker.compiled.add(operator, scope.graph.name, compiled, tokens)
-            else:
-                operator.set_logic(_logic(worker, operator, spec.constructor, tokens))
-            worker.schedule.make_due(operator)
+        elif not dataflow.failure:
+            try:
+                _begin_operator(worker, operator, spec, scope.graph.name, tokens)
+            except TokenRingError as error:
+                if dataflow.when_failed is None or isinstance(error, MemoryBudgetError | GroupStopped):
+                    raise
+                dataflow.failure = f"the constructor of operator {operator.name!r} on worker {worker.index}: {error}"
+                if isinstance(error, OperatorError):  # which says so
+                    dataflow.failure = str(error)
+        if dataflow.failure:
+            for token in tokens:
+                if token.live:
+                    token.drop()
         del tokens
         if operator.counts_tokens:
             worker.tracker.set_holding(operator.number, operator.held)
+    if dataflow.failure:
+        stop(dataflow, worker.runtime, worker.schedule)
+
+
+def _begin_operator(
+    worker: "Worker", operator: RunningOperator, spec: OperatorSpec, dataflow: str, tokens: list[Token]
+) -> None:
+    assert spec.constructor is not None
+    logic = _logic(worker, operator, spec.constructor, tokens)
+    if spec.is_compiled:
+        worker.compiled.add(operator, dataflow, logic, tokens)
+    else:
+        operator.set_logic(logic)
+    worker.schedule.make_due(operator)
 
 
 def _logic(

@@ -159,9 +159,12 @@ class Turns:
     def _send_round(self) -> None:
         """Hand on what was sent around loops; before progress is exchanged, since it is counted only now."""
         while self.going_round:
-            round_trips, self.going_round[:] = self.going_round[:], []
-            for push, at, batch in round_trips:
-                push(at, batch)
+            round_trips, self.going_round[:] = iter(self.going_round[:]), []
+            try:
+                for push, at, batch in round_trips:
+                    push(at, batch)
+            finally:  # a stage that raises is no reason to lose what others sent
+                self.going_round[:0] = round_trips
         self._plane.commit()
 
     def exchange(self, sent: bool) -> int:

@@ -15,9 +15,9 @@ from tokenring.engine import budget
 from tokenring.engine.bridge import CompiledPart
 from tokenring.engine.data import DataPlane, Runtime
 from tokenring.engine.declare import Scope, one_of
-from tokenring.engine.errors import GroupStopped
-from tokenring.engine.explain import Inspection, StallWatch
-from tokenring.engine.native import NOTED, OBSERVED, World
+from tokenring.engine.errors import DataflowFailedError, GroupStopped, OperatorError
+from tokenring.engine.explain import Inspection, StallWatch, stop
+from tokenring.engine.native import NOTED, OBSERVED, UNPUBLISHED, World
 from tokenring.engine.progress import ChangeLog, ProgressChannel, Tracker
 from tokenring.engine.running import Dataflows, Garbage, Publication, Room, Schedule, put_in_place, refuse_step
 from tokenring.engine.worker.agreement import Agreement
@@ -128,6 +128,14 @@ class Worker:
     def require_removable(self, dataflow: str) -> None:
         """Raise UsageError if others need what this dataflow makes."""
 
+    def importers_of(self, dataflow: str) -> list[str]:
+        """The dataflows that import what this one exports."""
+        return []
+
+    def set_failure(self, dataflow: str, failure: str) -> None:
+        """Let nobody read what a dataflow exports, since that has failed; "": it was removed, and others may export
+        what it did."""
+
     def build(self, scope: Scope) -> None:
         """Let what was declared run, once all workers have declared the same."""
         begin(self, scope)
@@ -175,8 +183,10 @@ class Worker:
             if self.dataflows.finished:
                 self.dataflows.forget_finished(self.tracker, self.plane)
         except BaseException as error:
-            self.fail(error)
-            raise
+            if not self._fails_alone(error):
+                self.fail(error)
+                raise
+            active = True
         self.is_stepping = False
         return active or bool(schedule.due) or bool(schedule.next)
 
@@ -188,9 +198,24 @@ class Worker:
         try:
             self.turns.exchange(True)
         except BaseException as error:
-            self.fail(error)
-            raise
+            if not self._fails_alone(error):
+                self.fail(error)
+                raise
         self.is_stepping = False
+
+    def _fails_alone(self, error: BaseException) -> bool:
+        """Whether what was raised ends the dataflow of its operator alone; then that has stopped here."""
+        dataflow = self.dataflows.owner(error.number) if isinstance(error, OperatorError) else None
+        if dataflow is None or dataflow.when_failed is None:
+            return False
+        stop(dataflow, self.runtime, self.schedule)
+        self.world.view[UNPUBLISHED] = True  # what was sent before, and the rows of others
+        try:
+            dataflow.when_failed(str(error))
+        except (OSError, DataflowFailedError) as why:  # the others cannot be told, or the program's own depends on it
+            error.args = (f"{error}; that ends the run: {why}",)
+            return False
+        return True
 
     def fail(self, error: BaseException) -> None:
         """Go on no more: what was in hand is lost, and to publish that it was consumed would pass its time."""

@@ -23,13 +23,19 @@ class RunningGroup(engine.RunningGroup):
         """What its dataflows export (`Arranged.export`), with sizes over all workers, and what is installed."""
         return collections.views_of(self.asked(timeout_s), timeout_s, self.poll)
 
+    def failed(self, timeout_s: float = ANSWER_S) -> dict[str, str]:
+        """The dataflows that were installed and have failed, until they are removed: by name, which operator raised
+        what, and on which worker."""
+        return collections.listing_of(self.asked(timeout_s), timeout_s, self.poll)[1]
+
     def query(self, view: str, time: int | None = None, key: Any = ..., timeout_s: float = ANSWER_S) -> "Answer":
         """(time, rows): an arrangement's rows on all workers as of one time, an Arrow table with how often each is
         there in the column `times`. time: the latest that all can read, if none is said; key: only the rows of this key
         (a tuple for several columns; None is null), all if none is said.
 
-        Raises UsageError if there is no such view or key, ReadTimeError for a time that cannot be read, WorkerError if
-        a worker takes no step in time.
+        Raises UsageError if there is no such view or key, ReadTimeError for a time that cannot be read,
+        DataflowFailedError if an installed dataflow has failed that makes it, WorkerError if a worker takes no step in
+        time.
         """
         return collections.query(self.asked(timeout_s), view, time, _key_of(key), timeout_s, self.poll)
 

@@ -83,9 +83,19 @@ class Worker(engine.Worker):
     def require_removable(self, dataflow: str) -> None:
         """Raise UsageError if others import what this dataflow exports."""
         for view in self.kept(collections.Views):
-            if view.dataflow == dataflow and view.importers:
-                readers = ", ".join([repr(importer.dataflow) for importer in view.importers])
-                raise UsageError(f"{view.name!r} of {dataflow!r} is imported by {readers}; remove that first")
+            readers = [one.dataflow for one in view.importers if one.dataflow not in self.dataflows.failed]
+            if view.dataflow == dataflow and readers:
+                said = ", ".join(map(repr, readers))
+                raise UsageError(f"{view.name!r} of {dataflow!r} is imported by {said}; remove that first")
+
+    def importers_of(self, dataflow: str) -> list[str]:
+        """See engine.Worker."""
+        views = [view for view in self.kept(collections.Views) if view.dataflow == dataflow]
+        return [importer.dataflow for view in views for importer in view.importers]
+
+    def set_failure(self, dataflow: str, failure: str) -> None:
+        """See engine.Worker."""
+        self.kept(collections.Views).set_failure(dataflow, failure)
 
     def view(self, name: str) -> "View":
         """The arrangement that a dataflow of this worker exports by that name, to be read at a time: see

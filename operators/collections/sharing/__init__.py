@@ -4,7 +4,7 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.operators.collections.sharing.answering import Following, Listing, Query
-    from tokenring.operators.collections.sharing.asking import Shared, query, subscribe, views_of
+    from tokenring.operators.collections.sharing.asking import Shared, listing_of, query, subscribe, views_of
     from tokenring.operators.collections.sharing.exporting import exporting
     from tokenring.operators.collections.sharing.reading import Answer
     from tokenring.operators.collections.sharing.rejected import Rejected, complaint
@@ -25,6 +25,7 @@ __all__ = [
     "Views",
     "complaint",
     "exporting",
+    "listing_of",
     "query",
     "subscribe",
     "views_of",

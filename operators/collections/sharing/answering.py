@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from tokenring.engine import COMPLETE, SchemaError, TokenRingError, Worker
-from tokenring.engine.ask import tell_asker
+from tokenring.engine import COMPLETE, DataflowFailedError, SchemaError, TokenRingError, Worker
+from tokenring.engine.ask import tell_asker, tell_error
 from tokenring.engine.install import Installed
 from tokenring.operators.collections.sharing.subscription import Subscription
 from tokenring.operators.collections.sharing.view import View, Views
@@ -30,7 +30,8 @@ class Listing:
     def __init__(self, worker: Worker, folder: Path, question: Mapping[str, Any]) -> None:
         with suppress(OSError):
             views = [view.facts for view in worker.kept(Views)]
-            tell_asker(worker, folder, views=views, installed=worker.kept(Installed).running)
+            failed = {name: failure.text for name, failure in worker.dataflows.failed.items()}
+            tell_asker(worker, folder, views=views, installed=worker.kept(Installed).running, failed=failed)
 
     def look(self) -> int:
         """All is said."""
@@ -50,7 +51,9 @@ class _Choosing:
         self._has_told = False
 
     def chosen(self) -> int | None:
-        """The time, once it is known, and finished here too. OSError if it is not known yet, or the asker is gone."""
+        """The time, once it is known, and finished here too. OSError if it is not known yet, or the asker is gone;
+        DataflowFailedError if there will be none."""
+        self._view.require_sound()
         if not self._has_told:
             self._tell()
             return None
@@ -65,6 +68,12 @@ class _Choosing:
             upper, latest = None if view.upper == COMPLETE else view.upper, view.latest if view.upper else -1
             since = _right_from(self._views, view)
             tell_asker(self._worker, self._folder, since=since, upper=upper, latest=latest)
+
+    def fail(self, error: TokenRingError) -> None:
+        """Say that there is no time, if the asker has not heard of one."""
+        if not self._has_told:
+            self._has_told = True
+            tell_error(self._worker, self._folder, error)
 
     def release(self) -> None:
         """The past may go."""
@@ -85,15 +94,16 @@ class Query:
         if self._is_done:
             return 0
         with suppress(OSError):
-            time = self._choosing.chosen()
-            if time is not None:
+            try:
+                time = self._choosing.chosen()
+                table = None if time is None else self._view.at(time, self._key)
+            except TokenRingError as error:
+                table = _error(error)
+                self._choosing.fail(error)
+            if table is not None:
                 self._is_done = True
-                try:
-                    table = self._view.at(time, self._key)
-                except TokenRingError as error:
-                    table = _error(error)
-                _write_table(self._target, table)
                 self.leave()
+                _write_table(self._target, table)
                 return 0
         return _LOOK_AGAIN_NS
 
@@ -119,9 +129,14 @@ class Following:
             return 0
         if self._subscription is None:
             with suppress(OSError):
-                time = self._choosing.chosen()
-                if time is not None:
-                    self._begin(time)
+                try:
+                    time = self._choosing.chosen()
+                    if time is not None:
+                        self._begin(time)
+                except TokenRingError as error:
+                    self._choosing.fail(error)
+                    self._fail(error)
+                    self._choosing.release()
             return _LOOK_AGAIN_NS
         self._tell()
         return 0 if self._subscription.is_over else _TELL_EVERY_NS
@@ -134,13 +149,13 @@ class Following:
         self._choosing.release()
 
     def _heard(self) -> None:
-        if self._view.upper == COMPLETE:  # the worker may take no step behind this one
+        if self._view.upper == COMPLETE or self._view.failure:  # the worker may take no step behind this one
             self._tell()
 
     def _tell(self) -> None:
         """Write what has finished, unless that is nothing."""
         assert self._subscription is not None, "it is told what was subscribed to"
-        if self._view.upper == self._upper or self._has_failed:
+        if (self._view.upper == self._upper and not self._view.failure) or self._has_failed:
             return
         try:
             told = self._subscription.take()
@@ -173,8 +188,10 @@ class Following:
 
 def _asked(worker: Worker, question: Mapping[str, Any]) -> tuple[Views, View, Any]:
     """All views, the one that is asked for, and the key."""
-    views = worker.kept(Views)
-    view = views[question["view"]]
+    views, name = worker.kept(Views), question["view"]
+    if name in worker.dataflows.failed:
+        raise DataflowFailedError(worker.dataflows.failed[name].text)
+    view = views[name]
     return views, view, ... if question["key"] is None else _key_of(view, question["key"])
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from tokenring.engine import COMPLETE, ReadTimeError, RejectedRowsError, UsageError, WorkerError
-from tokenring.engine.ask import Group, requested, write_whole
+from tokenring.engine import COMPLETE, ReadTimeError, WorkerError
+from tokenring.engine.ask import Group, requested, said, sound, write_whole
 from tokenring.operators.collections.sharing.answering import TIME
 from tokenring.operators.collections.sharing.reading import Answer
 
@@ -30,9 +30,16 @@ class Shared(NamedTuple):
 def views_of(
     group: Group, timeout_s: float = 5.0, meanwhile: Callable[[], None] = lambda: None
 ) -> Shared:
-    """What a group exports, and what is installed in it."""
+    """What a group exports, and what is installed in it and runs."""
+    return listing_of(group, timeout_s, meanwhile)[0]
+
+
+def listing_of(
+    group: Group, timeout_s: float = 5.0, meanwhile: Callable[[], None] = lambda: None
+) -> tuple[Shared, dict[str, str]]:
+    """The same, and the dataflows that were installed and have failed: by name, what there is to know of it."""
     with requested(group, "views", {}, meanwhile) as request:
-        answers = _sound(request.answers(timeout_s))
+        answers = sound(request.answers(timeout_s))
     found: dict[str, dict[str, Any]] = {}
     for view in [view for answer in answers for view in answer["views"]]:
         known = found.setdefault(view["name"], view)
@@ -43,7 +50,8 @@ def views_of(
             known["upper"] = min(uppers) if uppers else None
             known["readers"] = sorted({*known["readers"], *view["readers"]})
     installed = {name for answer in answers for name in answer["installed"]}
-    return Shared([found[name] for name in sorted(found)], sorted(installed))
+    failed = {name: text for answer in answers for name, text in answer["failed"].items()}
+    return Shared([found[name] for name in sorted(found)], sorted(installed)), failed
 
 
 def query(
@@ -53,13 +61,13 @@ def query(
     """The rows of a view on all workers, as of one time: the latest that all can read, if none is said. key: those of
     a key alone, a value for each of its columns.
 
-    Raises UsageError if there is no such view or key, ReadTimeError for a time that cannot be read, WorkerError if a
-    worker takes no step in time.
+    Raises UsageError if there is no such view or key, ReadTimeError for a time that cannot be read, DataflowFailedError
+    if its dataflow has failed, WorkerError if a worker takes no step in time.
     """
     import pyarrow as pa
 
     with requested(group, "query", {"view": view, "key": None if key is None else list(key)}, meanwhile) as request:
-        answers = _sound(request.answers(timeout_s))
+        answers = sound(request.answers(timeout_s))
         chosen = _time_for_all(view, answers, time)
         write_whole(request.folder / TIME, chosen)
         paths = [request.folder / f"{answer['worker']}.arrow" for answer in answers]
@@ -83,7 +91,7 @@ def subscribe(
 
     question = {"view": view, "key": None if key is None else list(key)}
     with requested(group, "follow", question, meanwhile) as request:
-        answers = _sound(request.answers(timeout_s))
+        answers = sound(request.answers(timeout_s))
         write_whole(request.folder / TIME, _time_for_all(view, answers, from_time))
         workers = [_Followed(request.folder, answer["worker"]) for answer in answers]
         parts: dict[int, list[pa.Table]] = {}
@@ -128,10 +136,9 @@ class _Followed:
 
 
 def _require_sound(table: "pa.Table") -> None:
-    """UsageError if a worker could not read the view; RejectedRowsError if it lacks rows."""
+    """The error with which a worker could not read the view, if it is one that is known here; else UsageError."""
     if table.schema.metadata and b"error" in table.schema.metadata:
-        lacks_rows = table.schema.metadata[b"type"].decode() == RejectedRowsError.__name__
-        raise (RejectedRowsError if lacks_rows else UsageError)(table.schema.metadata[b"error"].decode())
+        raise said(table.schema.metadata[b"error"].decode(), table.schema.metadata[b"type"].decode())
 
 
 def _time_for_all(view: str, answers: list[dict[str, Any]], time: int | None) -> int:
@@ -155,11 +162,3 @@ def _time_for_all(view: str, answers: list[dict[str, Any]], time: int | None) ->
     if None not in uppers and time >= max(uppers):
         raise ReadTimeError(f"{view!r} cannot be read at {time}: times are finished up to {max(uppers) - 1}")
     return time
-
-
-def _sound(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The answers, if none is an error; else UsageError with what was said."""
-    said = dict.fromkeys([answer["error"] for answer in answers if "error" in answer])
-    if said:
-        raise UsageError("; ".join(said))
-    return answers

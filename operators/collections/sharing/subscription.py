@@ -34,7 +34,8 @@ class Subscription:
         """What is known since the last call: first the rows as of `time`; then for each time that has finished, and at
         which rows changed, in order of times, how: each row that did once, and in the column `times` how much more
         often it is there, below 0 if less. RejectedRowsError, and nothing is taken, while operators fail at rows that
-        are there at the latest of these times."""
+        are there at the latest of these times; DataflowFailedError once the view's dataflow has failed."""
+        self._view.require_sound()
         lacking = self._view.lacking(self._view.latest)
         if lacking:
             raise complaint(self._view.name, self._view.latest, lacking)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from tokenring.engine import (
     COMPLETE,
     Batch,
+    DataflowFailedError,
     GraphError,
     InputPort,
     OperatorContext,
@@ -79,6 +80,7 @@ class Views:
 
     def __init__(self) -> None:
         self._named: dict[str, View] = {}
+        self._failed: dict[str, tuple[str, str]] = {}  # that are gone: of which dataflow, and what to say
 
     def require_new(self, name: str) -> None:
         """GraphError if there is one of the name."""
@@ -90,12 +92,15 @@ class Views:
         self._named[view.name] = view
 
     def __getitem__(self, name: str) -> "View":
-        """GraphError if there is none of the name."""
+        """GraphError if there is none of the name; DataflowFailedError if its dataflow has failed."""
+        if name in self._failed:
+            raise DataflowFailedError(self._failed[name][1])
         if name not in self._named:
             there = ", ".join(map(repr, sorted(self._named))) or "none"
             raise GraphError(
                 f"no arrangement is exported as {name!r}{did_you_mean(name, sorted(self._named))}; there are: {there}"
             )
+        self._named[name].require_sound()
         return self._named[name]
 
     def __iter__(self) -> Any:
@@ -105,6 +110,19 @@ class Views:
         """It is gone."""
         if self._named.get(view.name) is view:
             del self._named[view.name]
+            if view.failure:
+                self._failed[view.name] = view.dataflow, view.failure
+
+    def set_failure(self, dataflow: str, failure: str) -> None:
+        """Let nobody read what a dataflow exports, since that has failed; "": it was removed."""
+        for view in self:
+            if view.dataflow == dataflow and failure:
+                view.fail(failure)
+        gone = [name for name, (of, _) in self._failed.items() if of == dataflow]
+        for name in gone:
+            del self._failed[name]
+            if failure:
+                self._failed[name] = dataflow, failure
 
 
 class Kept:
@@ -144,6 +162,8 @@ class View:
         """All times before are finished; COMPLETE once nothing changes any more."""
         self.dataflow = ""
         """Of the dataflow that keeps it."""
+        self.failure = ""
+        """Why it cannot be read any more, if its dataflow has failed."""
         self.trace = trace
         self.importers: list[Importer] = []
         self._kept: list[Kept] = []
@@ -189,7 +209,8 @@ class View:
         columns, and in the column `times` how often each row is there. key: only those of this key (a tuple for several
         columns; None is null), all if none is said.
 
-        ReadTimeError for a time that is not finished, or no longer known; RejectedRowsError where operators failed at
+        ReadTimeError for a time that is not finished, or no longer known; DataflowFailedError where its dataflow, which
+        was installed, has failed; RejectedRowsError where operators failed at
         rows that are there at the time: see `errors`; NegativeMultiplicityError where a row was removed more often than
         it was added. Each key is on one worker: to have all of them, ask every worker, at one time.
         """
@@ -217,7 +238,9 @@ class View:
         return self.upper - 1 if self.upper < COMPLETE else max(self.since, latest_of(self.trace.spine))
 
     def readable(self, time: int | None) -> int:
-        """The time, or the latest finished one; ReadTimeError if it cannot be read."""
+        """The time, or the latest finished one; ReadTimeError if it cannot be read, DataflowFailedError if it never
+        can."""
+        self.require_sound()
         if not self.upper:
             raise ReadTimeError(f"{self.name!r} cannot be read yet: no time is finished; advance the inputs")
         if time is None:
@@ -269,6 +292,17 @@ class View:
 
     # Who reads
 
+    def fail(self, failure: str) -> None:
+        """Its dataflow has failed: who subscribed to it hears that."""
+        self.failure = failure
+        for subscription in self._subscriptions:
+            subscription.bring([])
+
+    def require_sound(self) -> None:
+        """DataflowFailedError if its dataflow has failed."""
+        if self.failure:
+            raise DataflowFailedError(self.failure)
+
     def enter(self, importer: Importer) -> None:
         """Another dataflow reads it from now on."""
         self.importers.append(importer)
@@ -281,7 +315,8 @@ class View:
     def end(self) -> None:
         """Its dataflow has ended: it goes once nobody reads it."""
         self._is_over = True
-        self._bring([], COMPLETE)
+        if not self.failure:  # else what it has is not all, and who reads it has ended, too
+            self._bring([], COMPLETE)
         self._go()
 
     def _go(self) -> None:

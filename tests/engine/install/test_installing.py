@@ -14,7 +14,7 @@ import pytest
 
 from tests.errors import raises
 from tests.imports import ROOT
-from tokenring.engine import UsageError, WorkerError
+from tokenring.engine import UsageError
 from tokenring.engine.ask import Group, group_of
 from tokenring.engine.install import code_of, install, remove
 
@@ -57,6 +57,24 @@ def fails(scope):
         raise ValueError("too late")
 
     scope.source("fails", (VALUE,), construct)
+
+
+def fails_later(scope):
+    def construct(context, token):
+        calls = 0
+
+        def logic(output):
+            nonlocal calls
+            calls += 1
+            output.give(token, {"value": [calls]})
+            if calls > 20 and context.worker_index == 1:
+                raise ValueError("enough")
+            context.activate()
+
+        return logic
+
+    (stream,) = scope.source("fails", (VALUE,), construct)
+    stream.sink("sink", lambda context: lambda rows: list(rows))
 
 
 def declares(worker):  # dataflows and barriers without end, at workers' own paces
@@ -141,6 +159,18 @@ def test_all_have_to_declare_the_same(file: Path) -> None:
         install(group, code_of(f"{file}:one"), "one", WATCHDOG_S)
 
 
-def test_what_fails_once_it_is_built_ends_the_group(file: Path) -> None:
-    with running(file, "returns", 2, status=1) as group, raises(WorkerError, f"process {group.launcher}", "ended"):
-        install(group, code_of(f"{file}:fails"), "fails", WATCHDOG_S)
+def test_a_constructor_that_fails_is_an_error_and_the_group_goes_on(file: Path) -> None:
+    with running(file, "returns", 2) as group:
+        for _ in range(2):
+            with raises(UsageError, "constructor", "'fails'", {"worker 0", "worker 1"}, "ValueError"):
+                install(group, code_of(f"{file}:fails"), "fails", WATCHDOG_S)
+        install(group, code_of(f"{file}:one"), "fails", WATCHDOG_S)
+
+
+def test_one_that_fails_later_ends_alone_among_what_programs_declare(file: Path) -> None:
+    with running(file, "declares", 2, status=None) as group:
+        for _ in range(10):
+            install(group, code_of(f"{file}:fails_later"), "one", WATCHDOG_S)
+            remove(group, "one", WATCHDOG_S)  # before it has failed, meanwhile, or behind that
+            install(group, code_of(f"{file}:one"), "one", WATCHDOG_S)
+            remove(group, "one", WATCHDOG_S)

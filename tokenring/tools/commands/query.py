@@ -51,12 +51,12 @@ def views(process: int, timeout: float, json_file: Path | None) -> None:
     read, and who imports it.
     """
     from tokenring.engine.ask import group_of
-    from tokenring.operators.collections import views_of
+    from tokenring.operators.collections import listing_of
 
     with asking():
-        found = views_of(group_of(process), timeout)
+        found, failed = listing_of(group_of(process), timeout)
     if json_file is not None:
-        write_json(json_file, found._asdict())
+        write_json(json_file, found._asdict() | {"failed": failed})
     if json_file == STANDARD_OUTPUT:
         return
     for view in found.views:
@@ -74,6 +74,8 @@ def views(process: int, timeout: float, json_file: Path | None) -> None:
         click.echo("no arrangement is exported")
     if found.installed:
         click.echo(f"installed: {', '.join(found.installed)}")
+    for text in failed.values():
+        click.echo(text)
 
 
 @click.command()

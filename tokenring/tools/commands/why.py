@@ -84,7 +84,7 @@ def _print(answers: Answers, is_named: bool) -> None:
         click.echo(f"\n{explanation}")
     if not answers.explanations:
         click.echo("\nno dataflow that is not complete is running")
-    for problem in answers.problems:
+    for problem in (*answers.problems, *answers.failed):
         click.echo(f"\n{problem}")
 
 
