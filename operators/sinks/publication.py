@@ -68,9 +68,17 @@ def publish(
         keep(path, made=False)
         part = writer(path, schema)
         seen: Time = 0
+        is_whole = False
+
+        def let_go() -> None:
+            if not is_whole:  # the dataflow was cancelled, or has failed; what is whole is the publisher's
+                given(path)
+                path.unlink(missing_ok=True)
+
+        context.when_released(let_go)
 
         def logic(rows: InputPort, parts: OutputPort) -> None:
-            nonlocal seen
+            nonlocal seen, is_whole
             for reference, batch in rows:
                 part.write(reference.time, batch)
             frontier = rows.frontier
@@ -80,6 +88,7 @@ def publish(
             if frontier == COMPLETE and token.live:
                 part.close()
                 sync(path)
+                is_whole = True
                 parts.give(token, {"publisher": [0], "worker": [context.worker_index], "path": [str(path)]})
                 token.drop()
 

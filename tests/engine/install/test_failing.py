@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from tokenring.engine.ask import ask
 WATCHDOG_S = 60
 VALUE = tr.Schema("value")
 A_TIME = 10  # rows
+WRITTEN = "TOKENRING_TEST_WRITTEN"
 
 
 def serve(worker: tr.Worker) -> int:
@@ -167,6 +169,11 @@ def in_a_loop(scope: tr.Scope) -> None:
         loop.leave(both).sink("taking", taking)
 
 
+def a_writer(scope: tr.Scope) -> None:
+    made = ticks(scope).unary("half way", VALUE, half_way, tr.Exchange("value"))
+    made.to_parquet(Path(os.environ[WRITTEN]) / "written")
+
+
 def on_all_workers(scope: tr.Scope) -> None:
     def construct(context: Any) -> Callable[..., None]:
         def logic(rows: tr.InputPort) -> None:
@@ -193,22 +200,24 @@ FAILING = {
 
 @contextmanager
 def running(workers: int) -> Iterator[tr.RunningGroup]:
-    """A group with all checks, in which another dataflow is installed; it ends well, and has nothing left."""
-    config = tr.Config(workers=workers, checks="exhaustive")
+    """A group in which another dataflow is installed; it ends well, and has nothing left."""
+    config = tr.Config(workers=workers, checks="exhaustive" if workers == 2 else "normal")
     with tr.start(serve, config=config) as group:
         group.install(by_value, timeout_s=WATCHDOG_S)
         yield group
         check_others(group)
         group.remove("by_value", WATCHDOG_S)
         assert group.failed(WATCHDOG_S) == {}
-        until(lambda: not os.path.exists(f"/tmp/tokenring-{os.geteuid()}") or not folders(group))
+        until(lambda: not folders())
         group.stop()
         assert group.wait() == [1] * workers  # the program's own dataflow
 
 
-def folders(group: tr.RunningGroup) -> list[str]:
-    launcher = f"-{os.getpid()}-"
-    return [name for name in os.listdir(f"/tmp/tokenring-{os.geteuid()}") if launcher in name]
+def folders() -> list[str]:
+    """Those of requests to groups of this process."""
+    with suppress(FileNotFoundError):
+        return [name for name in os.listdir(f"/tmp/tokenring-{os.geteuid()}") if f"-{os.getpid()}-" in name]
+    return []
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -227,8 +236,9 @@ def check_others(group: tr.RunningGroup) -> None:
 
 
 def failure_of(group: tr.RunningGroup, name: str) -> str:
-    """Why it has failed, once it has."""
+    """Why it has failed, once it has, and has gone by itself."""
     until(lambda: name in group.failed(WATCHDOG_S))
+    until(lambda: name not in group.views(WATCHDOG_S).installed)
     return group.failed(WATCHDOG_S)[name]
 
 
@@ -246,6 +256,7 @@ def test_each_ends_alone_and_can_be_removed_and_mended(workers: int) -> None:
                     asks("it", timeout_s=WATCHDOG_S)
             with pytest.raises(tr.DataflowFailedError, match=re.escape(said)):
                 group.install(by_value, "it", WATCHDOG_S)
+            until(lambda: not folders())
             group.remove("it", WATCHDOG_S)
             group.install(by_value, "it", WATCHDOG_S)
             at, rows = group.query("it", timeout_s=WATCHDOG_S)
@@ -450,7 +461,8 @@ def test_it_fails_while_others_sleep() -> None:
             group.remove("it", WATCHDOG_S)
 
 
-def test_nothing_is_left_of_many() -> None:
+def test_nothing_is_left_of_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(WRITTEN, str(tmp_path))
     with running(2) as group:
         workers = group.asked(WATCHDOG_S).workers
 
@@ -464,6 +476,50 @@ def test_nothing_is_left_of_many() -> None:
 
         once(an_operator)
         before = open_files()
-        for fails in [an_operator, a_compiled_one, a_source] * 3:
+        for fails in [an_operator, a_compiled_one, a_source, a_writer] * 3:
             once(fails)
         until(lambda: open_files() == before)
+        assert not any(tmp_path.iterdir())
+
+
+def napping(worker: tr.Worker) -> Any:
+    """Worker 0 takes no step from when the other has seen the failure until it has made many."""
+    folder = Path(os.environ[WRITTEN])
+    let_go = True
+    while not worker.stopping:
+        if worker.index == 1 and worker.dataflows.failed and not (folder / "enough").exists():
+            for _ in range(300):
+                worker.step()
+            (dataflow,) = worker.dataflows.running
+            let_go = not dataflow.stopped
+            (folder / "enough").touch()
+        while worker.index == 0 and (folder / "failing").exists() and not (folder / "enough").exists():
+            time.sleep(0.001)
+        worker.step_or_park(0.001)
+    return let_go
+
+
+def once_the_other_naps(scope: tr.Scope) -> None:
+    folder = Path(os.environ[WRITTEN])
+
+    def construct(context: Any, token: tr.Token) -> Callable[..., None]:
+        def logic(output: tr.OutputPort) -> None:
+            if is_last(context) and token.live:
+                (folder / "failing").touch()
+                raise ValueError("now")
+
+        return logic
+
+    (stream,) = scope.source("waiting", (VALUE,), construct)
+    stream.sink("taking", taking, tr.Exchange("value"))
+
+
+def test_nobody_lets_go_before_all_have_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even of a dataflow that has nothing to do."""
+    monkeypatch.setenv(WRITTEN, str(tmp_path))
+    with tr.start(napping, config=tr.Config(workers=2, checks="exhaustive")) as group:
+        group.install(once_the_other_naps, "it", WATCHDOG_S)
+        assert "ValueError: now" in failure_of(group, "it")
+        group.remove("it", WATCHDOG_S)
+        group.stop()
+        assert group.wait() == [True, False]
