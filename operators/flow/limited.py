@@ -3,13 +3,14 @@
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from tokenring.engine import Notify, OperatorContext, Schema, Stream, Token, UnderWay, UsageError
+from tokenring.engine import Notify, OperatorContext, Schema, Scope, Stream, Token, UnderWay, UsageError
 from tokenring.engine.compiled import Compiled
 from tokenring.operators.flow.entry import compiled_entry
 from tokenring.operators.flow.gate import BYTES, ROWS, TIMES, Gate, new_gate
 from tokenring.operators.flow.keeper import keeper
 from tokenring.operators.flow.meter import Meter, Nothing
 from tokenring.operators.flow.python_entry import PythonEntry
+from tokenring.operators.migrate import Placement, has_bins
 from tokenring.operators.rows import hand_on
 
 Made = TypeVar("Made")
@@ -54,7 +55,7 @@ def limited(
         entered = [_entry(stream, number, gate, handles) for number, stream in enumerate(given)]
         with scope.part() as part:
             made = _each_stream(region(*entered), _leave)
-        part.require_fed_by([stream.source for stream in entered], f"limited region {name!r}")
+        part.require_fed_by([stream.source for stream in (*entered, *_control(scope))], f"limited region {name!r}")
         if unit != TIMES:
             part.put_before_inputs("meter", lambda schema: Meter(gate, schema))
         if scope.depth == 1 and unit != TIMES:
@@ -75,6 +76,11 @@ def _bound(name: str, streams: Sequence[Any], most: int | None, per: str) -> tup
     for stream in streams:
         streams[0].scope.require_own(stream, f"limited region {name!r}")
     return unit, most
+
+
+def _control(scope: Scope) -> list[Stream]:
+    """What operators of the region read without being given it: where bins go, a few rows for each move."""
+    return [scope.kept(Placement).changes] if has_bins(scope) else []
 
 
 def _entry(stream: Stream, number: int, gate: Gate, handles: list[UnderWay | None]) -> Stream:

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tokenring as tr
 from tests.engine.helpers import build, simulated
 from tests.long_form import examples
 from tokenring import operators
@@ -251,3 +252,21 @@ def test_a_region_that_multiplies_gets_few_rows_at_a_time(
     assert found == [workers * rows * factor]
     peaks = [each.view()["most"] for each in gates]
     assert 0 < max(peaks) < 6 * workers * most < rows * factor * workers
+
+
+def test_state_by_key_within_a_region_lies_in_bins_that_move() -> None:
+    rows = [(at % 5, 0, at) for at in range(40)]
+
+    def program(worker: Worker) -> list[tuple[Any, ...]]:
+        moves = [(20, number, 1) for number in range(4)]
+        with worker.dataflow("moving", bins=4, moves=moves) as scope:
+            handle, stream = scope.new_input(ROW)
+            made = operators.collect(limited(stream, REGIONS["windows"], most=5))
+        for row in rows[worker.index :: worker.peers]:
+            handle.advance_to(row[2])
+            handle.send(dict(zip(ROW.names, [[value] for value in row], strict=True)))
+        worker.run()
+        return list(zip(*[column.tolist() for column in made.columns().values()], strict=True))
+
+    found = [row for part in tr.execute(program, 2) for row in part]
+    assert sorted(found) == sorted(PLAIN["windows"](rows, 2))
