@@ -11,7 +11,7 @@ from scripts.storms.__main__ import storm
 from scripts.storms.setting import Setting
 
 
-@pytest.mark.parametrize(("kind", "cases"), [("files", 8), ("options", 10), ("kills", 2)])
+@pytest.mark.parametrize(("kind", "cases"), [("files", 8), ("options", 10), ("kills", 2), ("migration", 2)])
 def test_a_few_cases_hold(kind: str, cases: int) -> None:
     assert storm([kind], seed=0, cases=cases) == []
 

@@ -10,15 +10,15 @@ import time
 from pathlib import Path
 from random import Random
 
-from scripts.storms import collections, files, kills, migration, options
+from scripts.storms import files, kills, options, programs
 from scripts.storms.setting import Setting
+from tests.random_programs import KINDS as KINDS_OF_PROGRAMS
 
 KINDS = {
     "kills": kills.case,
     "files": files.case,
     "options": options.case,
-    "collections": collections.case,
-    "migration": migration.case,
+    **{kind: programs.cases_of(kind) for kind in KINDS_OF_PROGRAMS},
 }
 
 

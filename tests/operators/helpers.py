@@ -17,10 +17,12 @@ from tokenring.operators.mechanisms.interface import Progress
 @contextmanager
 def no_text_space(is_so: bool = True) -> Iterator[None]:
     """Within the block, if `is_so`, the process has no text space: operators with text are Python's."""
+    if not is_so:
+        yield  # a space that is made meanwhile stays: interned texts lie in it
+        return
     spaces = import_module("tokenring.shm.memory.text_space")._space  # the function of that name hides the module
     before = list(spaces)
-    if is_so:
-        spaces[:] = [None]
+    spaces[:] = [None]
     try:
         yield
     finally:

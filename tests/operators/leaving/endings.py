@@ -1,13 +1,12 @@
-"""Random rows and moves, as in tests/operators/migrate/random_moves, while workers end: for each at its own instant."""
+"""Random programs of a step, as in tests/random_programs, while workers end: for each at its own instant."""
 
 from __future__ import annotations
 
-from collections import Counter
+from dataclasses import replace
 from random import Random
-from typing import Any
 
 from tests.engine.helpers import simulated
-from tests.operators.migrate.random_moves.trial import EPOCHS, Trial
+from tests.random_programs import EPOCHS, INPUTS, Found, drawn, together
 from tokenring.engine import Worker
 from tokenring.operators.leaving.answering import _uses
 from tokenring.operators.migrate import Placement, Placements
@@ -55,47 +54,37 @@ class Ending:
             self._is_drained = self._has_promised = self._is_decided = False
 
 
-class EndingTrial(Trial):
-    """A trial all of whose rows are worker 0's."""
-
-    def __init__(self, name: str, seed: object) -> None:
-        super().__init__(name, seed)
-        self.changes = [(time % 2, number, worker) for time, number, worker in self.changes]  # then endings
-        for sent in self.sent:
-            for others in sent[1:]:
-                for epoch, messages in enumerate(others):
-                    sent[0][epoch] += messages
-                    messages.clear()
-
-    def ended(self, order: object, checks: str) -> tuple[Counter[tuple[Any, ...]], int]:
-        """What comes of it, and how many workers ended meanwhile."""
-        random = Random(f"{self.name} {order}")
-        due = [(epoch, number) for epoch in range(EPOCHS) for number in range(3)]
-        queue_bytes = random.choice([8192, 1 << 16])
-        with simulated(self.workers, queue_bytes=queue_bytes, ring_records=64, checks=checks) as group:
-            parts, placements = [], []
-            for worker in group.workers:
-                with group.building(worker):
-                    parts.append(self._declare(worker, moves=True))
-                placements.append(worker.kept(Placements)[-1])
-            for handles, _ in parts[1:]:
-                for handle in handles:
-                    handle.close()
-            ending = Ending(group.workers, placements, random)
-            shares, steps = [1.0] * self.workers, 0
-            while not all(worker.complete for worker in group.workers):
-                if steps % 50 == 0:
-                    shares = [random.choice([0.02, 1.0]) for _ in range(self.workers)]
-                steps += 1
-                assert steps < _MOST_STEPS, "it does not come to an end"
-                (index,) = random.choices(range(self.workers), shares)
-                if index == 0 and due and random.random() < 0.02:
-                    self._send(parts[0][0], 0, *due.pop(0))
-                else:
-                    group.workers[index].step()
-                    ending.look(index)
-            found: Counter[tuple[Any, ...]] = Counter()
-            for _, made in parts:
-                found.update(zip(*[column.tolist() for column in made.columns().values()], strict=True))
-        return found, ending.ended
-
+def ended_while(does: str, seed: object, checks: str) -> tuple[Found, Found, int]:
+    """What comes of a step of rows that are all worker 0's, what is to come of it, and how many workers ended."""
+    trial = drawn("migration", seed, does, form="", most=1)
+    trial = replace(
+        trial, bins=trial.bins or 8, sent=tuple([replace(one, worker=0) for one in trial.sent]),
+        moves=tuple([(time % 2, number, worker) for time, number, worker in trial.moves]),  # then endings
+        steps=tuple([step._replace(limit=None) for step in trial.steps]),
+    )  # fmt: skip
+    random = Random(f"{does} {seed}")
+    due = [(epoch, number) for epoch in range(EPOCHS) for number in range(INPUTS + 1)]
+    queue_bytes = random.choice([8192, 1 << 16])
+    with trial.as_said(), simulated(trial.workers, queue_bytes=queue_bytes, ring_records=64, checks=checks) as group:
+        parts, placements = [], []
+        for worker in group.workers:
+            with group.building(worker):
+                parts.append(trial.declare(worker))
+            placements.append(worker.kept(Placements)[-1])
+        for handles, _ in parts[1:]:
+            for handle in handles:
+                handle.close()
+        ending = Ending(group.workers, placements, random)
+        shares, steps = [1.0] * trial.workers, 0
+        while not all(worker.complete for worker in group.workers):
+            if steps % 50 == 0:
+                shares = [random.choice([0.02, 1.0]) for _ in range(trial.workers)]
+            steps += 1
+            assert steps < _MOST_STEPS, "it does not come to an end"
+            (index,) = random.choices(range(trial.workers), shares)
+            if index == 0 and due and random.random() < 0.02:
+                trial.send(parts[0][0], 0, *due.pop(0))
+            else:
+                group.workers[index].step()
+                ending.look(index)
+        return together([seen for _, seen in parts]), trial.expected(), ending.ended

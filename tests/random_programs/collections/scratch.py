@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from tests.operators.collections.random_programs.plan import CAP, VALUES, Step, run_plan
+from tests.random_programs.collections.plan import CAP, VALUES, Step, run_plan
 
 Rows = Counter[tuple[int, int]]
 

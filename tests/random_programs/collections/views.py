@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import tokenring as tr
-from tests.operators.collections.random_programs.plan import CAP, VALUES, Plan, Step, run_plan
+from tests.random_programs.collections.plan import CAP, VALUES, Plan, Step, run_plan
 from tokenring import Collection
 from tokenring.operators.collections.words import TIMES
 
@@ -26,9 +26,7 @@ class Views:
                 return rows.concat(rows.filter(_kept(a)).negate())
             case "map":
                 k, v = tr.col("k"), tr.col("v")
-                return rows.select(
-                    k=(a[0] * k + a[1] * v + a[2]) % self.keys, v=(a[3] * k + a[4] * v + a[5]) % VALUES
-                )
+                return rows.select(k=(a[0] * k + a[1] * v + a[2]) % self.keys, v=(a[3] * k + a[4] * v + a[5]) % VALUES)
             case "concat":
                 return rows.concat(of[1])
             case "cancel":

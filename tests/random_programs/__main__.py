@@ -1,0 +1,12 @@
+"""`python -m tests.random_programs KIND SEED [STEP [FORM [STEPS]]]`: plays one program."""
+
+import sys
+
+from tests.random_programs.shrink import complaint
+from tests.random_programs.trial import drawn
+
+kind, seed, does, form, most, *_ = [*sys.argv[1:], *["", "", "drawn", "0"][len(sys.argv[1:]) - 1 :]]
+trial = drawn(kind, seed, does, None if form == "drawn" else form, int(most))
+print(trial.told_with_rows())
+if wrong := complaint(trial):
+    sys.exit(wrong)

@@ -1,0 +1,332 @@
+"""One trial: a program, its rows, moves of bins and limits, drawn of a seed, and what workers in one process make of
+them, stepping in a random order.
+"""
+
+from __future__ import annotations
+
+import shlex
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import Any
+
+from tests.engine.helpers import simulated
+from tests.operators.helpers import no_text_space
+from tests.operators.migrate.two_benches import only_python
+from tests.random_programs.collections import LARGE, SMALL, Size, random_plan
+from tests.random_programs.plain import answer_of
+from tests.random_programs.rows import ROW, Row, Step, Value
+from tests.random_programs.steps import STEPS, TEXTS_INTERNED, declared, numbers_of
+from tokenring.engine import Worker, execute
+from tokenring.operators import Latest, RowwiseWarning, for_each
+from tokenring.operators.migrate import use_bins
+
+EPOCHS = 8
+INPUTS = 2
+KINDS = ("streams", "collections", "migration")
+FORMS = ("", "", "", "only Python", "no text space")
+_MOST_ROWS, _MOST_MESSAGES, _KEYS = 7, 3, 12
+_MOST_MADE, _MOST_MADE_AS_SAID = 500, 4_000
+_MOST_STEPS = 3_000_000
+_NAMES = ["a", "", "ä name that is longer than eight bytes", "b", "c", "dd", "e e", None]
+
+Found = list[Counter[tuple[Any, ...]]]
+"""Of each value that is looked at how often each (time, *row) is there."""
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A row, and who sends it to which input, in which epoch, in which of its messages."""
+
+    worker: int
+    input: int
+    epoch: int
+    message: int
+    row: Row
+
+
+@dataclass(frozen=True)
+class Trial:
+    """All that a trial is; `order` is the seed of who steps when.
+
+    name: the arguments with which `python -m tests.random_programs` plays it again. bins: 0 for none; moves: (time,
+    bin, worker). form: which operators are Python's. ends: in which epoch each input ends. looked_at: the values that
+    are compared, by number, inputs first."""
+
+    name: str
+    steps: tuple[Step, ...]
+    sent: tuple[Sent, ...]
+    workers: int
+    bins: int
+    moves: tuple[tuple[int, int, int], ...]
+    form: str
+    ends: tuple[int, int]
+    order: str
+    looked_at: tuple[int, ...] = field(default=())
+
+    def values(self) -> list[Value]:
+        """What each value is to be."""
+        values = [self._input(number) for number in range(INPUTS)]
+        for number, step in zip(numbers_of(self.steps, INPUTS), self.steps, strict=True):
+            given = [values[one] for one in step.of]
+            values.append(answer_of(step, number or 0, given, STEPS[step.does].settled, self.workers))
+        return values
+
+    def _input(self, number: int) -> Value:
+        messages: dict[tuple[int, int, int], list[Row]] = {}
+        for one in self.sent:
+            if one.input == number:
+                messages.setdefault((one.epoch, one.worker, one.message), []).append(one.row)
+        return [(key[0], rows) for key, rows in sorted(messages.items(), key=lambda one: one[0])]
+
+    def expected(self) -> Found:
+        """What is to be seen."""
+        values = self.values()
+        return [Counter((time, *row) for time, rows in values[number] for row in rows) for number in self.looked_at]
+
+    def found(self) -> Found:
+        """What is seen where workers step in a random order, some of them long after the others."""
+        random = Random(self.order)
+        due = [[(epoch, number) for epoch in range(EPOCHS) for number in range(INPUTS + 1)]] * self.workers
+        due = [list(one) for one in due]
+        checks = "exhaustive" if random.random() < 0.03 else ""  # they take long
+        settings = {"queue_bytes": random.choice([8192, 1 << 16]), "checks": checks}
+        with self.as_said(), simulated(self.workers, **settings) as group:
+            parts = []
+            for worker in group.workers:
+                with group.building(worker):
+                    parts.append(self.declare(worker))
+            shares, steps = [1.0] * self.workers, 0
+            while steps % 8 or not all(worker.complete for worker in group.workers):
+                if steps % 50 == 0:
+                    shares = [random.choice([0.02, 1.0]) for _ in range(self.workers)]
+                steps += 1
+                assert steps < _MOST_STEPS, "it does not come to an end"
+                (index,) = random.choices(range(self.workers), shares)
+                if due[index] and random.random() < 0.3:
+                    self.send(parts[index][0], index, *due[index].pop(0))
+                else:
+                    group.workers[index].step()
+            return together([seen for _, seen in parts])
+
+    def in_processes(self) -> Found:
+        """What is seen of workers that are processes."""
+
+        def program(worker: Worker) -> Any:
+            handles, seen = self.declare(worker)
+            for epoch in range(EPOCHS):
+                for number in range(INPUTS + 1):
+                    self.send(handles, worker.index, epoch, number)
+                worker.step()
+            worker.run()
+            return [list(rows) for rows in _rows_of(seen)]
+
+        with self.as_said():
+            return together(execute(program, self.workers))
+
+    def declare(self, worker: Worker) -> tuple[list[Any], list[Any]]:
+        """The inputs' handles, and what is seen of the values that are looked at, on one worker."""
+        with worker.dataflow("random") as scope:
+            if self.bins:
+                use_bins(scope, worker.index, worker.peers, self.bins, self.moves)
+            inputs = [scope.new_input(ROW, f"input{number}") for number in range(INPUTS)]
+            values: list[Any] = [stream for _, stream in inputs]
+            for number, step in zip(numbers_of(self.steps, INPUTS), self.steps, strict=True):
+                values.append(declared(step, number or 0, [values[one] for one in step.of]))
+            seen: list[Any] = []
+            for number in self.looked_at:
+                value = values[number]
+                seen.append(value if isinstance(value, Latest) else [])
+                if not isinstance(value, Latest):
+                    for_each(value, _noting(seen[-1]), name=f"value{number}")
+        return [handle for handle, _ in inputs], seen
+
+    def send(self, handles: list[Any], worker: int, epoch: int, number: int) -> None:
+        """What a worker does next: the messages of an epoch to one input, or the epoch's end."""
+        if number == INPUTS:
+            for handle, ends in zip(handles, self.ends, strict=True):
+                if epoch == ends - 1:
+                    handle.close()
+                elif epoch < ends:
+                    handle.advance_to(epoch + 1)
+            return
+        messages: dict[int, list[Row]] = {}
+        for one in self.sent:
+            if (one.worker, one.input, one.epoch) == (worker, number, epoch):
+                messages.setdefault(one.message, []).append(one.row)
+        for _, rows in sorted(messages.items()):
+            handles[number].send(dict(zip(ROW.names, map(list, zip(*rows, strict=True)), strict=True)))
+
+    def told(self) -> str:
+        """The trial in words."""
+        bins = f", {self.bins} bins, moves {sorted(self.moves)}" if self.bins else ""
+        lines = [f"{self.name}: {self.workers} workers{bins}, {self.form or 'compiled'}, inputs end at {self.ends}"]
+        lines += [step.told(number) for number, step in enumerate(self.steps, INPUTS)]
+        return "\n".join(lines)
+
+    def told_with_rows(self) -> str:
+        """The trial in words, with its rows."""
+        rows = [
+            f"worker {one.worker}, epoch {one.epoch}, input {one.input}.{one.message}: {tuple(one.row)}"
+            for one in self.sent
+        ]
+        return "\n".join([self.told(), *rows])
+
+    @contextmanager
+    def as_said(self) -> Iterator[None]:
+        """Within the block operators are made as `form` says."""
+        with ExitStack() as stack:
+            stack.enter_context(warnings.catch_warnings())
+            warnings.simplefilter("ignore", RowwiseWarning)
+            stack.enter_context(only_python(self.form == "only Python"))
+            stack.enter_context(no_text_space(self.form == "no text space"))
+            yield
+
+
+def _noting(seen: list[tuple[Any, ...]]) -> Any:
+    def note(time: int, batch: Any) -> None:
+        columns = [batch[name].tolist() for name in batch.schema.names]
+        seen.extend((time, *row) for row in zip(*columns, strict=True))
+
+    return note
+
+
+def _rows_of(seen: list[Any]) -> list[list[tuple[Any, ...]]]:
+    found = []
+    for one in seen:
+        if isinstance(one, Latest):
+            columns = [column.tolist() for column in one.columns().values()]
+            one = [(0, *row) for row in zip(*columns, strict=True)]
+        found.append(one)
+    return found
+
+
+def together(parts: list[list[Any]]) -> Found:
+    """What all workers have seen."""
+    return [Counter([tuple(row) for part in some for row in part]) for some in zip(*map(_rows_of, parts), strict=True)]
+
+
+def wrong_of(trial: Trial, in_processes: bool = False) -> str:
+    """What is wrong about a trial, in words; nothing if all is as it should be."""
+    try:
+        found = trial.in_processes() if in_processes else trial.found()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}\n{trial.told()}"
+    for number, seen, expected in zip(trial.looked_at, found, trial.expected(), strict=True):
+        if seen != expected:
+            return (
+                f"value {number} too often {dict(seen - expected)}, too seldom {dict(expected - seen)}\n{trial.told()}"
+            )
+    return ""
+
+
+# --- how trials are drawn
+
+
+def drawn(kind: str, seed: object, does: str = "", form: str | None = None, most: int = 0) -> Trial:
+    """The trial of a seed. kind: see KINDS. does: a step that is to be in it. form: see Trial, if it is not drawn.
+    most: how many steps there are at most, if not as many as the kind has."""
+    name = shlex.join([kind, f"{seed}", does, "drawn" if form is None else form, f"{most}"])
+    random = Random(name)
+    size = SMALL
+    if kind == "collections":
+        does, size = "collections", LARGE if random.random() < 0.1 else SMALL
+    elif not does and kind == "migration":
+        does = random.choice(sorted(STEPS))
+    operator = STEPS.get(does)
+    workers = random.randint(1 if kind == "collections" else 2, 4)
+    is_late = random.random() < 0.3 and kind != "collections"
+    in_order = (operator is not None and operator.in_order) or random.random() < 0.2
+    feeders = [random.randrange(workers)] if in_order else list(range(workers))
+    bins, moves = 0, list[tuple[int, int, int]]()
+    if workers > 1 and (kind == "migration" or random.random() < 0.5):
+        bins = random.choice([1, 2, 8, 16, 64])
+        moves = [
+            (random.randrange(EPOCHS + 3), random.randrange(bins), random.randrange(workers))
+            for _ in range(random.choice([0, 1, 5, 30]))
+        ]
+    trial = Trial(
+        name=name, steps=(), sent=(), workers=workers, bins=bins, moves=tuple(moves),
+        form=random.choice(FORMS[: -1 if does in TEXTS_INTERNED else None]) if form is None else form,
+        ends=(EPOCHS, random.choice([EPOCHS, EPOCHS, 3])), order=f"{random.random()}",
+    )  # fmt: skip
+    trial = replace(trial, sent=tuple(_rows(random, trial, feeders, size, is_late)))
+    most = most or {"streams": 7, "collections": 1, "migration": 2}[kind]
+    if kind == "collections" and size is SMALL and random.random() < 0.3:
+        most = 3
+    return _with_steps(random, trial, most, does, size, in_order)
+
+
+def _rows(random: Random, trial: Trial, feeders: list[int], size: Size, is_late: bool) -> Iterator[Sent]:
+    ids, keys = 0, size.keys if size is LARGE else _KEYS
+    most = size.rows // (2 * EPOCHS * len(feeders)) if size is LARGE else _MOST_ROWS
+    for number in range(INPUTS):
+        for worker in feeders:
+            for epoch in range(trial.ends[number]):
+                for message in range(random.randrange(_MOST_MESSAGES)):
+                    for _ in range(random.randrange(most)):
+                        ids += 1
+                        at = epoch + random.randrange(4)
+                        if is_late and random.random() < 0.3:
+                            at = max(0, epoch - random.randrange(9))
+                        k = None if random.random() < 0.1 else random.randrange(keys)
+                        w = random.choice([0.0, -0.0, 1.5, -2.25, 1e300])
+                        row = Row(k, random.choice(_NAMES), w, random.randrange(5), at, ids)
+                        yield Sent(worker, number, epoch, message, row)
+
+
+def _with_steps(random: Random, trial: Trial, most: int, does: str, size: Size, in_order: bool) -> Trial:
+    """Steps one by one, as long as what they make stays small; `does` among them."""
+    where = random.randrange(most)
+    ordered = {0, 1} if in_order else set()
+    ended: set[int] = set()
+    names = sorted(STEPS)
+    for at in range(most):
+        number = INPUTS + len(trial.steps)
+        is_said = bool(does) and at == where
+        most_made = _MOST_MADE_AS_SAID if is_said else _MOST_MADE
+        for _ in range(20):
+            step = _step(random, trial, does if is_said else random.choice(names), number, ordered, ended, size)
+            longer = replace(trial, steps=(*trial.steps, step)) if step else trial
+            if step and (size is LARGE or sum([len(rows) for _, rows in longer.values()[-1]]) <= most_made):
+                break
+        else:
+            continue
+        trial = longer
+        operator = STEPS[step.does]
+        if operator.keeps_order and step.limit is None and step.of[0] in ordered:
+            ordered.add(number)
+        if operator.ends:
+            ended.add(number)
+    used = {one for step in trial.steps for one in step.of}
+    values = range(INPUTS, INPUTS + len(trial.steps))
+    return replace(trial, looked_at=tuple(one for one in values if one not in used or random.random() < 0.3))
+
+
+def _step(
+    random: Random, trial: Trial, does: str, number: int, ordered: set[int], ended: set[int], size: Size
+) -> Step | None:
+    """A step of this name, if there may be one."""
+    operator = STEPS[does]
+    given = [one for one in range(number) if one not in ended and (one in ordered or not operator.in_order)]
+    if not given or (does in TEXTS_INTERNED and trial.form == "no text space"):
+        return None
+    of = [random.choice([random.choice(given), given[-1]]) for _ in range(operator.inputs)]
+    if operator.sources and random.random() < 0.8:
+        of = [random.randrange(INPUTS) for _ in of]
+    if operator.sources:
+        of = [random.randrange(INPUTS) if does == "best_offers" else of[0], random.randrange(INPUTS)]
+    constants = tuple(random.randrange(12) for _ in range(4))
+    limit = None
+    # Where state moves regions wait for the clock, some hundredths of a second each time.
+    if random.random() < (0.01 if trial.bins else 0.3) and not operator.in_order:
+        limit = random.choice(["rows", "bytes", "times"]), random.choice([1, 7, 60, 2000])
+    plan = None
+    if does == "collections":
+        constants = (size.keys,)
+        plan = random_plan(random, size if trial.name.startswith("collections") else replace(size, most_steps=4))
+    step = Step(does, tuple(of), constants, limit, plan)
+    return step if numbers_of((*trial.steps, step), INPUTS)[-1] is not None else None
