@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tokenring.engine import Schema
@@ -37,6 +38,8 @@ REFS = 128
 KEYS = ("k", "s", "w", "k s", "k v", "s k", "v")
 NAMED = ("k", "s", "k s", "k v", "s k", "v")
 """Keys that `named` makes an id of."""
+OF_NUMBERS = " of numbers"
+"""How the names of steps end that are given streams without the column of text."""
 LETTERS = "abcd"
 ONS = (("k",), ("s",), ("w",), ("k", "s"), ("w", "k"))
 """Columns that are equal in both rows of a pair."""
@@ -66,19 +69,24 @@ LAST = 2**62 - 1
 """The time at which is sent what is sent once, in the end: behind it there is none."""
 
 
+def _chosen(step: Step, those: Sequence[Any]) -> Any:
+    fitting = [one for one in those if "s" not in one or not step.does.endswith(OF_NUMBERS)]
+    return fitting[step.constants[0] % len(fitting)]
+
+
 def key_of(step: Step) -> str:
     """The key's columns."""
-    return KEYS[step.constants[0] % len(KEYS)]
+    return _chosen(step, KEYS)
 
 
 def named_of(step: Step) -> str:
     """The same of keys that an id is made of."""
-    return NAMED[step.constants[0] % len(NAMED)]
+    return _chosen(step, NAMED)
 
 
 def on_of(step: Step) -> tuple[str, ...]:
     """The columns that a join is on."""
-    return ONS[step.constants[0] % len(ONS)]
+    return _chosen(step, ONS)
 
 
 def span_of(number: int) -> int:

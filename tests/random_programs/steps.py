@@ -13,6 +13,7 @@ from tests.random_programs.rows import (
     LETTERS,
     LOWER,
     NO_ID,
+    OF_NUMBERS,
     PRIME,
     REFS,
     ROW,
@@ -72,6 +73,16 @@ def row(stream: Stream, **columns: Any) -> Stream:
     return select(
         stream, **{name: col(said[name]) if isinstance(said[name], str) else said[name] for name in ROW.names}
     )
+
+
+def bare(stream: Stream) -> Stream:
+    """Without text."""
+    return operators.drop_columns(stream, "s")
+
+
+def whole(stream: Stream) -> Stream:
+    """With a column of text again."""
+    return stream if "s" in stream.schema.names else row(stream, **{name: name for name in stream.schema.names})
 
 
 def digest(*values: Any) -> Any:
@@ -157,7 +168,7 @@ def in_windows(step: Step, number: int, stream: Stream, name: str, key: str, fol
         made = at_own_times(made)
     if late is None:
         return made
-    return operators.union(made, settled(with_columns(late, id=digest(col("id"), 5))))
+    return operators.union(made, settled(whole(with_columns(late, id=digest(col("id"), 5)))))
 
 
 def windows(name: str, folds: str, all_rows: bool = False) -> Callable[..., Stream]:
@@ -204,7 +215,8 @@ MIXED = col("id") * 7919 % PRIME
 
 
 def ranked(stream: Stream) -> Stream:
-    return row(stream, k="k", s="s", w="w", v="rank", at="at", id=digest(col("id"), col("rank")))
+    ranks = with_columns(stream, v=col("rank"), id=digest(col("id"), col("rank")))
+    return row(ranks, **{name: name for name in ROW.names if name in ranks.schema.names})
 
 
 def top(which: str) -> Callable[..., Stream]:
@@ -252,18 +264,27 @@ def scan(step: Step, number: int, a: Stream) -> Stream:
 
 def other(stream: Stream) -> Stream:
     """The right side's columns, by names of their own."""
-    return select(stream, **{f"r{name}": col(name) for name in ROW.names})
+    return select(stream, **{f"r{name}": col(name) for name in stream.schema.names})
 
 
 def paired(stream: Stream, at: Any, *more: Any) -> Stream:
     """Pairs, and rows that match nothing, as rows."""
     at_both = greatest(fill(stream, "at", 0), fill(stream, "rat", 0))
-    s = when(col("id").is_null()).then(col("rs")).otherwise(col("s")) if stream.schema.kind("id").nullable else "s"
+    s: Any = NO_TEXT
+    if "s" in stream.schema.names:
+        is_alone = stream.schema.kind("id").nullable
+        s = when(col("id").is_null()).then(col("rs")).otherwise(col("s")) if is_alone else "s"
     return row(
         stream, k="k", s=s, w=fill(stream, "w", 9.5), v=(3 * fill(stream, "v", 1) + fill(stream, "rv", 2)) % 5,
         at=at_both if at is None else at_both + at if isinstance(at, int) else at,
         id=digest(fill(stream, "id", NO_ID), fill(stream, "rid", NO_ID), *more),
     )  # fmt: skip
+
+
+def pair_of(a: Stream, *but: str) -> list[str]:
+    """The columns of pairs, without text if the left side has none."""
+    text = () if "s" in a.schema.names else ("s", "rs")
+    return [name for name in PAIR if name not in (*text, *but)]
 
 
 PAIR = ["k", "s", "w", "v", "at", "id", "rs", "rv", "rat", "rid"]
@@ -276,7 +297,7 @@ def join(how: str) -> Callable[..., Stream]:
         if how in ("semi", "anti"):
             found = operators.join(a, other(b), on=on, how=how)
             return found if how == "anti" else unknown(found, number)
-        columns = [name for name in PAIR if name not in on.values()]
+        columns = pair_of(a, *on.values())
         found = operators.join(a, other(b), on=on, how=how, columns=columns)
         return paired(_with_text(found, on), None)
 
@@ -305,7 +326,7 @@ def unique(how: str, in_time: bool = False) -> Callable[..., Stream]:
             sides, key, side = sides[::-1], key[::-1], "left"
             times, bounds, said = times[::-1], (-UPPER, -LOWER), MIRRORED.get(how, how)
         more: dict[str, Any] = dict(
-            left_on=key[0], right_on=key[1], how=said, unique=side, columns=[*PAIR[:-1], key[0]], **where
+            left_on=key[0], right_on=key[1], how=said, unique=side, columns=[*pair_of(a, "rid"), key[0]], **where
         )
         if in_time:
             more |= dict(left_time=times[0], right_time=times[1], lower=bounds[0], upper=bounds[1])
@@ -327,11 +348,11 @@ def windowed(how: str) -> Callable[..., Stream]:
         on = {name: f"r{name}" for name in on_of(step)}
         window = (Tumbling("at", 4, **ENDS), Sliding("at", 6, 2, **ENDS))[step.constants[1] % 2]
         once = how in ("semi", "anti")
-        columns = ROW.names if once else [name for name in PAIR if name not in on.values()]
+        columns = a.schema.names if once else pair_of(a, *on.values())
         found = operators.join(a, other(b), on=on, how=how, window=window, right_time="rat", columns=list(columns))
         if once:
             made = with_columns(found, at=col("end"), id=digest(col("id"), col("end")))
-            return at_own_times(select(made, *ROW.names))
+            return at_own_times(select(made, *a.schema.names))
         return at_own_times(paired(_with_text(found, on), col("end"), col("end")))
 
     return build
@@ -341,7 +362,7 @@ def interval(how: str) -> Callable[..., Stream]:
     def build(step: Step, number: int, a: Stream, b: Stream) -> Stream:
         on = {name: f"r{name}" for name in on_of(step)}
         once, until = how in ("semi", "anti"), step.constants[1] % 2 == 1
-        columns = ROW.names if once else [name for name in PAIR if name not in on.values()]
+        columns = a.schema.names if once else pair_of(a, *on.values())
         upper: Any = "until" if until else UPPER
         left = with_columns(a, until=col("at") + col("v") % 5) if until else a
         found = operators.interval_join(
@@ -356,7 +377,7 @@ def interval(how: str) -> Callable[..., Stream]:
             columns=list(columns),
         )
         if once:
-            return at_own_times(select(with_columns(found, at=col("at") + 6), *ROW.names))
+            return at_own_times(select(with_columns(found, at=col("at") + 6), *a.schema.names))
         return at_own_times(paired(_with_text(found, on), 6))
 
     return build
@@ -373,7 +394,7 @@ def with_version(which: str, how: str) -> Callable[..., Stream]:
 
     def build(step: Step, number: int, a: Stream, b: Stream) -> Stream:
         names = on_of(step)
-        on, columns = {name: f"r{name}" for name in names}, [*ROW.names, "rv"]
+        on, columns = {name: f"r{name}" for name in names}, [*a.schema.names, "rv"]
         if which == "table":
             found = operators.enrich(a, {"rk": [0, 1, 2, 3], "rv": [1, 2, 3, 4]}, on={"k": "rk"}, how=how)
         elif which == "enrich":
@@ -385,7 +406,7 @@ def with_version(which: str, how: str) -> Callable[..., Stream]:
                 )
             )
         v = fill(found, "rv", 9)
-        return row(found, k="k", s="s", w="w", v=(3 * col("v") + v) % 5, at="at", id=digest(col("id"), v))
+        return whole(select(with_columns(found, v=(3 * col("v") + v) % 5, id=digest(col("id"), v)), *a.schema.names))
 
     return build
 
@@ -490,7 +511,7 @@ def rounds(step: Step, number: int, a: Stream) -> Stream:
         def body(rows: Stream) -> tuple[Stream, Stream]:
             more = operators.filter(rows, "v", ">", 0)
             again = with_columns(more, k=(col("k") * 3 + col("v")) % 5, v=col("v") - 1)
-            return operators.exchange(operators.map_batches(again, ROW, twice), "k v"), rows
+            return operators.exchange(operators.map_batches(again, rows.schema, twice), "k v"), rows
 
         return operators.iterate(rows, body)
 
@@ -624,6 +645,19 @@ STEPS: dict[str, Operator] = {
 }  # fmt: skip
 
 
+STEPS |= {
+    f"{does}{OF_NUMBERS}": STEPS[does]
+    for does in (
+        *("exchange", "union", "rounds", "own times", "components", "tumbling words", "sliding words", "session words"),
+        *("tumbling of all", "sliding of all", "kinds", "reduce", "final words", "running words"),
+        *("running of all", "batch words", "each words", "distinct", "last_by", "last_by batch", "top final"),
+        *("top window", "top batch", "running_average", "tumbling_average", "average_of_last", "word_count"),
+        *("best_offers", "look_up", "latest of running", "collections"),
+        *(f"{join} {how}" for join in ("join", "windowed", "interval") for how in HOWS),
+        *(f"{join} {how}" for join in ("unique", "interval unique") for how in HOWS[:4]),
+        *("temporal left", "enrich left"),
+    )
+}
 TEXTS_INTERNED = ("collections", "kept by text")
 """Steps that are refused where there is no text space."""
 TIMED = ("best_offers", "average_of_last")
@@ -631,7 +665,7 @@ TIMED = ("best_offers", "average_of_last")
 
 def needs_time(does: str) -> bool:
     """Whether a step goes by its rows' own times: none behind what is sent in the end."""
-    return STEPS[does].times == Times.OWN or does in TIMED
+    return STEPS[does].times == Times.OWN or does.removesuffix(OF_NUMBERS) in TIMED
 
 
 def numbers_of(steps: Sequence[Step], inputs: int) -> list[int | None]:
@@ -654,10 +688,13 @@ def numbers_of(steps: Sequence[Step], inputs: int) -> list[int | None]:
 def declared(step: Step, number: int, given: list[Stream]) -> Stream | Latest:
     """What a step makes of streams, within its limit if it has one."""
     operator = STEPS[step.does]
+    if step.does.endswith(OF_NUMBERS):
+        given = [bare(stream) for stream in given]
 
     def region(*streams: Stream) -> Any:
         calm = [settled(stream) if operator.settled else stream for stream in streams]
-        return operator.build(step, number, *calm)
+        made = operator.build(step, number, *calm)
+        return made if isinstance(made, Latest) else whole(made)
 
     if step.limit is None:
         return region(*given)

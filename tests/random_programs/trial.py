@@ -18,7 +18,7 @@ from tests.operators.helpers import no_text_space
 from tests.operators.migrate.two_benches import only_python
 from tests.random_programs.collections import LARGE, SMALL, Size, random_plan
 from tests.random_programs.plain import answer_of
-from tests.random_programs.rows import ROW, Row, Step, Value
+from tests.random_programs.rows import OF_NUMBERS, ROW, Row, Step, Value
 from tests.random_programs.steps import STEPS, TEXTS_INTERNED, declared, numbers_of
 from tokenring.engine import Worker, execute
 from tokenring.operators import Latest, RowwiseWarning, for_each
@@ -250,7 +250,7 @@ def drawn(kind: str, seed: object, does: str = "", form: str | None = None, most
         ]
     trial = Trial(
         name=name, steps=(), sent=(), workers=workers, bins=bins, moves=tuple(moves),
-        form=random.choice(FORMS[: -1 if does in TEXTS_INTERNED else None]) if form is None else form,
+        form=random.choice(FORMS[: -1 if _is_interned(does) else None]) if form is None else form,
         ends=(EPOCHS, random.choice([EPOCHS, EPOCHS, 3])), order=f"{random.random()}",
     )  # fmt: skip
     trial = replace(trial, sent=tuple(_rows(random, trial, feeders, size, is_late)))
@@ -306,26 +306,30 @@ def _with_steps(random: Random, trial: Trial, most: int, does: str, size: Size, 
     return replace(trial, looked_at=tuple(one for one in values if one not in used or random.random() < 0.3))
 
 
+def _is_interned(does: str) -> bool:
+    return does.removesuffix(OF_NUMBERS) in TEXTS_INTERNED
+
+
 def _step(
     random: Random, trial: Trial, does: str, number: int, ordered: set[int], ended: set[int], size: Size
 ) -> Step | None:
     """A step of this name, if there may be one."""
     operator = STEPS[does]
     given = [one for one in range(number) if one not in ended and (one in ordered or not operator.in_order)]
-    if not given or (does in TEXTS_INTERNED and trial.form == "no text space"):
+    if not given or (_is_interned(does) and trial.form == "no text space"):
         return None
     of = [random.choice([random.choice(given), given[-1]]) for _ in range(operator.inputs)]
     if operator.sources and random.random() < 0.8:
         of = [random.randrange(INPUTS) for _ in of]
     if operator.sources:
-        of = [random.randrange(INPUTS) if does == "best_offers" else of[0], random.randrange(INPUTS)]
+        of = [random.randrange(INPUTS) if does.startswith("best_offers") else of[0], random.randrange(INPUTS)]
     constants = tuple(random.randrange(12) for _ in range(4))
     limit = None
     # Where state moves regions wait for the clock, some hundredths of a second each time.
     if random.random() < (0.01 if trial.bins else 0.3) and not operator.in_order:
         limit = random.choice(["rows", "bytes", "times"]), random.choice([1, 7, 60, 2000])
     plan = None
-    if does == "collections":
+    if does.startswith("collections"):
         constants = (size.keys,)
         plan = random_plan(random, size if trial.name.startswith("collections") else replace(size, most_steps=4))
     step = Step(does, tuple(of), constants, limit, plan)
