@@ -7,6 +7,6 @@ from tests.random_programs.trial import drawn
 
 kind, seed, does, form, most, *_ = [*sys.argv[1:], *["", "", "drawn", "0"][len(sys.argv[1:]) - 1 :]]
 trial = drawn(kind, seed, does, None if form == "drawn" else form, int(most))
-print(trial.told_with_rows())
+print(trial.told(), trial.rows_told(), sep="\n")
 if wrong := complaint(trial):
     sys.exit(wrong)

@@ -36,7 +36,7 @@ def complaint(trial: Trial, in_processes: bool = False) -> str:
     if not wrong:
         return ""
     small, still = shrunk(trial, wrong, in_processes)
-    return f"python -m tests.random_programs {trial.name}\n{wrong}\n\nsmaller: {still}\n{small.told_with_rows()}"
+    return f"python -m tests.random_programs {trial.name}\n{wrong}\n\nsmaller: {still}\n{small.rows_told()}"
 
 
 def _manner(wrong: str) -> str:

@@ -167,13 +167,13 @@ class Trial:
         lines += [step.told(number) for number, step in enumerate(self.steps, INPUTS)]
         return "\n".join(lines)
 
-    def told_with_rows(self) -> str:
-        """The trial in words, with its rows."""
-        rows = [
+    def rows_told(self) -> str:
+        """Its rows, a line each."""
+        lines = [
             f"worker {one.worker}, epoch {one.epoch}, input {one.input}.{one.message}: {tuple(one.row)}"
             for one in self.sent
         ]
-        return "\n".join([self.told(), *rows])
+        return "\n".join(lines)
 
     @contextmanager
     def as_said(self) -> Iterator[None]:
