@@ -389,7 +389,7 @@ def reading_by_itself(worker: tr.Worker) -> None:
 
 
 def test_where_the_programs_own_dataflow_imports_from_it_the_run_ends() -> None:
-    with (  # noqa: PT012
+    with (
         raises(tr.OperatorError, "not so many") as raised,
         tr.start(reading_by_itself, config=tr.Config(workers=1, checks="exhaustive")) as group,
     ):
