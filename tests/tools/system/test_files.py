@@ -165,6 +165,7 @@ BAD: dict[str, Bad] = {
     "root": lambda _: "/",
     "folder": lambda folder: str(folder),
     "NUL": lambda folder: f"{folder}/a\0b.parquet",
+    "half a letter": lambda folder: f"{folder}/a\ud800b.parquet",
     "300 characters": lambda folder: f"{folder}/{'n' * 300}.parquet",
     "300 characters in no folder": lambda folder: f"{folder}/missing/{'n' * 300}.parquet",
 }

@@ -37,7 +37,10 @@ class PathOption(click.ParamType[Path]):
             self.fail("an empty path; name a file or folder", param, ctx)
         if "\0" in text:
             self.fail(f"{text!r} holds a NUL character, as no path can", param, ctx)
-        octets = os.fsencode(text)
+        try:
+            octets = os.fsencode(text)
+        except UnicodeEncodeError:
+            self.fail(f"{text!r} holds what no path can", param, ctx)
         if len(octets) >= _PATH_BYTES or max(map(len, octets.split(b"/"))) > _NAME_BYTES:
             self.fail(f"{text[:40]}… is too long: a name has at most {_NAME_BYTES} bytes", param, ctx)
         return Path(text)
