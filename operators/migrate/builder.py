@@ -96,6 +96,7 @@ class MigratingBuilder(OperatorBuilder[Any]):
             self._scope, f"{self._name}.steer" + (f".{number}" if number else ""), Notify.ALWAYS
         )
         steering.number = builder.number
+        steering.origin = self._scope.watch(stream.source, is_quiet=True)
         builder.input(stream)
         builder.input(self._ready)
         steered: Stream = builder.output(steering.schema)

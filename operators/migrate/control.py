@@ -14,11 +14,11 @@ import numpy as np
 
 from tokenring.engine import COMPLETE, MAX_TIME, Batch, OperatorContext, OutputPort, Time, Token
 from tokenring.operators.migrate.bins import MOST_BINS
-from tokenring.operators.migrate.following import mark_following
+from tokenring.operators.migrate.following import beside_those_that_follow, mark_following
 from tokenring.operators.migrate.mover import CHANGES, Mover
 from tokenring.operators.migrate.plans import Step
 from tokenring.operators.migrate.steer import ASK_KNOWN, ASK_REACHED, KNOWN, NEVER, REACHED
-from tokenring.operators.migrate.steering import come_to, is_over
+from tokenring.operators.migrate.steering import Steering, come_to
 
 _SOON_NS, _LATE_NS = 5_000_000, 40_000_000  # between two moves of the token: then the lead is too short, or too long
 _MOST_GROWTH = 64  # of the lead, at once
@@ -67,8 +67,9 @@ class Control:
 
     def asked(self) -> None:
         """One of F's came to a threshold: it asks no more, the source looks."""
-        for words in self._words():
-            if words[ASK_REACHED] != NEVER and (is_over(words) or come_to(words) >= words[ASK_REACHED]):
+        for steering in self._steerings():
+            words = steering.words
+            if words[ASK_REACHED] != NEVER and (steering.is_over or come_to(words) >= words[ASK_REACHED]):
                 words[ASK_REACHED] = NEVER
             if words[ASK_KNOWN] != NEVER and words[KNOWN] > words[ASK_KNOWN]:
                 words[ASK_KNOWN] = NEVER
@@ -82,15 +83,21 @@ class Control:
             self._end()
             return lambda output: None
         self._source = context
+        unheard = beside_those_that_follow(self._movers)
+        for steering in unheard:
+            steering.is_beside = True
+            steering.origin.on_advance(self.activate)
 
         def logic(output: OutputPort) -> None:
+            while unheard:  # a probe listens once the dataflow is built
+                unheard.pop().origin.listen(True)
             if token.live:
                 self._look(token, output)
 
         return logic
 
-    def _words(self) -> list[np.ndarray]:
-        return [steering.words for mover in self._movers for steering in mover.steerings]
+    def _steerings(self) -> list[Steering]:
+        return [steering for mover in self._movers for steering in mover.steerings]
 
     def _end(self) -> None:
         self.is_over = True
@@ -101,11 +108,12 @@ class Control:
         self.under_way.clear()
 
     def _look(self, token: Token, output: OutputPort) -> None:
-        words = self._words()
+        steerings = self._steerings()
+        words = [steering.words for steering in steerings]
         while self.under_way and all([one[KNOWN] > self.under_way[0][0] for one in words]):
             self.done.append(Done(*self.under_way.popleft(), monotonic_ns()))
             self.begun = self.begun if self.under_way else None
-        if all([is_over(one) for one in words]):
+        if all([steering.is_over for steering in steerings]):
             token.drop()
             self._end()
             return

@@ -4,7 +4,18 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tokenring.engine import COMPLETE, MAX_TIME, Batch, InputPort, OperatorContext, OutputPort, Schema, Token, TokenRef
+from tokenring.engine import (
+    COMPLETE,
+    MAX_TIME,
+    Batch,
+    InputPort,
+    OperatorContext,
+    OutputPort,
+    Probe,
+    Schema,
+    Token,
+    TokenRef,
+)
 from tokenring.engine.columns import Kind
 from tokenring.engine.compiled import Compiled, address_of, heap_of_words
 from tokenring.operators.migrate.bins import is_hashed
@@ -44,6 +55,10 @@ class Steering:
         self.key = tuple(key)
         self.number = -1
         """Of its operator in the graph (set where that is declared)."""
+        self.origin: Probe
+        """Of where its rows come from (set likewise)."""
+        self.is_beside = False
+        """Whether another input of its operator gets rows that others have routed, and this one does not."""
         self.words = np.zeros(WORDS, np.int64)
         kinds: list[Kind] = [schema.kind(name) for name in key]
         positions = [schema.position(name) for name in key]
@@ -63,6 +78,16 @@ class Steering:
         texts = heap_of_words()
         words[TEXTS] = address_of(texts) if len(texts) else 0
         return Compiled(steer, words, (words, versions, texts, self), asked)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it keeps the control stream open no more: no rows come. Beside an input that follows others, also
+        where rows that have come wait for state to arrive: that may wait for the end of those others (behind an outer
+        join, which sends its last rows then), and they for the control stream's."""
+        words = self.words
+        return bool(
+            words[FOLLOWS] or words[REACHED] >= MAX_TIME or (self.is_beside and not self.origin.less_than(MAX_TIME))
+        )
 
     def constructor(self, versions: Versions, asked: Callable[[], None]) -> Callable[..., Callable[..., None]]:
         """The same in Python, where the inner loop cannot have it."""
@@ -111,11 +136,6 @@ def come_to(words: np.ndarray) -> int:
     """How far the rows of an F with these words are, as the control stream is to know it."""
     reached = 0 if words[FOLLOWS] else int(words[REACHED]) % COMPLETE
     return max(reached, int(words[GREATEST]))
-
-
-def is_over(words: np.ndarray) -> bool:
-    """Whether an F with these words keeps the control stream open no more."""
-    return bool(words[FOLLOWS] or words[REACHED] >= MAX_TIME)
 
 
 def _asks(words: np.ndarray) -> bool:

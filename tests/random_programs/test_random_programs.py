@@ -8,6 +8,8 @@ import pytest
 
 from tests.long_form import LONG, examples
 from tests.random_programs import KINDS, STEPS, complaint, drawn
+from tests.random_programs.rows import Row, Step
+from tests.random_programs.trial import EPOCHS, Sent, Trial
 
 CASES = {"streams": 48, "collections": 72, "migration": 12}
 assert CASES.keys() == set(KINDS)
@@ -40,3 +42,21 @@ def test_each_step_does(does: str, form: str | None) -> None:
 def test_workers_that_are_processes_do(kind: str) -> None:
     for seed in seeds(6):
         assert not complaint(drawn(kind, seed), in_processes=True)
+
+
+@pytest.mark.parametrize("form", ["", "only Python"])
+@pytest.mark.parametrize("seed", range(4))
+def test_state_behind_an_outer_join_moves_at_the_end_at_last(form: str, seed: int) -> None:
+    """Rows wait for a move, which waits for rows that the outer join sends last, when all before it has ended: the
+    control stream, too, which is not to wait for the rows that wait."""
+    key, rows = 0, [Sent(0, 0, 3, 0, Row(11, "", 0.0, 3, 3, 24)), Sent(0, 0, 7, 0, Row(10, None, 1.5, 2, 10, 31))]
+    trial = Trial(
+        name="", steps=(
+            Step("reduce of numbers", (0,), (key, 8, 8, 5)),
+            Step("join left of numbers", (2, 2), (3, 11, 5, 8)),
+            Step("join right", (0, 3), (5, 10, 4, 7)),
+        ),
+        sent=tuple(rows), workers=2, bins=2, moves=((5, 0, 0), (6, 1, 0)), form=form, ends=(EPOCHS, EPOCHS),
+        order=f"{seed}", looked_at=(2, 3, 4),
+    )  # fmt: skip
+    assert not complaint(trial)
