@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -177,7 +178,8 @@ def test_a_twin_is_an_orphan_once_its_parent_is_gone() -> None:
         assert launcher.stdout is not None
         twin = psutil.Process(int(launcher.stdout.readline()))
         try:
-            like_it = Path(f"/proc/{twin.pid}/cmdline").read_bytes()
+            while not (like_it := Path(f"/proc/{twin.pid}/cmdline").read_bytes()):
+                time.sleep(0.001)  # now and then it has none yet
             assert not leaks._is_adopted(twin.pid, 0, like_it)
             launcher.kill()
             launcher.wait()

@@ -45,9 +45,11 @@ def cancel(
 
 def stop(dataflow: RunningDataflow, runtime: Runtime, schedule: Schedule) -> None:
     """Let no operator of a dataflow that has failed, here or elsewhere, run any more on this worker, nor say that
-    anything is done with. Once more does no harm.
+    anything is done with. Once more does no harm: a stage may raise at each message that waits for it.
     """
     runtime.lost.release()
+    if dataflow.stopped == ():
+        return  # all have stopped: what is given up now is owed to nobody
     given_up: Counter[tuple[int, tuple[int, ...]]] = Counter()
     _, _, first, count = dataflow.numbers
     for location, time, delta in runtime.log.in_hand():
@@ -81,8 +83,7 @@ def let_go(dataflow: RunningDataflow, runtime: Runtime, schedule: Schedule, flus
     while dataflow.owed:
         location, coordinates, times = dataflow.owed.pop()
         runtime.log.add(location, coordinates, -times)
-    if dataflow.stopped is not None:
-        dataflow.stopped = ()
+    dataflow.stopped = ()
     _make_all_due(dataflow, schedule)  # for what waits at its inputs, and to let go of the right to be told
     flush()
 

@@ -34,15 +34,16 @@ class Alarm:
         self._workers = {process: process_start_ticks(process) for process in question["workers"]}
         self._is_given = False
         self.number = 0
-        """The dataflow's, of `Installed`; 0: it was not built, or a constructor failed, which all workers know."""
+        """The dataflow's, of `Installed`; 0, which is none's: it was not built, or a constructor failed, which all know.
+        """
 
     def give(self, why: str) -> None:
         """An operator raised. OSError if the others cannot be told; DataflowFailedError as `fail` does."""
-        if self._is_given or not self.number:
+        worker, name = self._worker, self._name
+        dataflow = worker.kept(Installed).numbered.get(self.number)
+        if self._is_given or dataflow is None:  # it is being removed
             return
         self._is_given = True
-        worker, name = self._worker, self._name
-        dataflow = worker.kept(Installed).named[name]
         fail(worker, name, why)
         sys.stderr.write(f"tokenring: {worker.dataflows.failed[name].text}\n")
         asking = ExitStack()

@@ -265,6 +265,14 @@ def test_each_ends_alone_and_can_be_removed_and_mended(workers: int) -> None:
             group.remove("it", WATCHDOG_S)
 
 
+def test_a_stage_that_raises_again_when_all_have_stopped_holds_nothing_up() -> None:
+    with running(2) as group:
+        for _ in range(20):
+            group.install(behind_a_compiled_one, "it", WATCHDOG_S)
+            failure_of(group, "it")
+            group.remove("it", WATCHDOG_S)
+
+
 def test_all_fail_at_once_while_others_come_and_go() -> None:
     with running(3) as group:
         for fails in FAILING:
