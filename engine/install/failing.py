@@ -34,8 +34,7 @@ class Alarm:
         self._workers = {process: process_start_ticks(process) for process in question["workers"]}
         self._is_given = False
         self.number = 0
-        """The dataflow's, of `Installed`; 0, which is none's: it was not built, or a constructor failed, which all know.
-        """
+        """The dataflow's, of `Installed`; 0, which is none's: it is not built."""
 
     def give(self, why: str) -> None:
         """An operator raised. OSError if the others cannot be told; DataflowFailedError as `fail` does."""
