@@ -46,21 +46,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 _FAILED = pytest.StashKey[bool]()
 _LIBC = ctypes.CDLL(None)
-_MADV_COLLAPSE = 25
-_HUGE_PAGE = 2 << 20
-
-
-def _lie_in_huge_pages() -> None:
-    """Have what this process has in memory of its own lie in huge pages, where the system can (Linux 6.1): tests fork
-    thousands of workers, and most of what that costs is copying the table of pages."""
-    with open("/proc/self/maps") as maps:
-        lines = [line.split() for line in maps]
-    for addresses, rights, _, _, inode, *_ in lines:
-        if inode == "0" and rights == "rw-p":
-            first, end = [int(address, 16) for address in addresses.split("-")]
-            first = -(-first // _HUGE_PAGE) * _HUGE_PAGE
-            if end - first >= _HUGE_PAGE:
-                _LIBC.madvise(ctypes.c_void_p(first), ctypes.c_size_t(end - first), _MADV_COLLAPSE)
 
 
 @cache
@@ -124,7 +109,6 @@ def warm_numba() -> Iterator[None]:
     gc.freeze()
     pa.set_memory_pool(pa.system_memory_pool())  # its own allocator keeps hundreds of megabytes of what was freed
     _LIBC.malloc_trim(0)
-    _lie_in_huge_pages()
     yield
     gc.unfreeze()  # libraries tell of what is left of them when Python ends
 
@@ -132,8 +116,7 @@ def warm_numba() -> Iterator[None]:
 @pytest.fixture(scope="module", autouse=True)
 def little_to_look_through(warm_numba: None) -> None:
     """What earlier files have left is nothing that a file's tests, or workers that they fork, look through for garbage:
-    they would copy all of it. And a fork takes as long as memory is large and its pages small: what was freed goes
-    back to the system."""
+    they would copy all of it. And a fork takes as long as memory is large: what was freed goes back to the system."""
     gc.collect()
     gc.freeze()
     _LIBC.malloc_trim(0)

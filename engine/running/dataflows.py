@@ -55,8 +55,8 @@ class RunningDataflow:
         self.failure = ""
         """What an operator raised, here or on another worker, where that ended this dataflow alone."""
         self.stopped: Any = None
-        """Once none of its operators runs any more, but others' may: what they kept, and its tokens. See
-        engine/explain/cancel.py."""
+        """Once none of its operators runs any more, but others' may: what they kept, and its tokens; once none runs on
+        any worker: (). See engine/explain/cancel.py."""
         self.owed: list[tuple[int, tuple[int, ...], int]] = []
         """What it consumed and gave up here, and nobody is told before all have stopped: location, the coordinates of
         the time, how often."""
