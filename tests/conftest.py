@@ -1,6 +1,6 @@
 """What every test runs under: a leak check after each, numba warmed up first, no deadlines for hypothesis.
 
-Spread over processes (`-n 2 --dist loadscope`), a file stays in one of them, and so do all that share a Spark.
+With `--lanes N` files run N at a time, each in a process of its own; those that share a Spark, in one.
 """
 
 from __future__ import annotations
@@ -15,18 +15,21 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
+from pathlib import Path
 
 import numba
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
+from hypothesis.strategies import integers
 
 from tests import leaks
 from tests.imports import ROOT
+from tests.lanes import Lanes
 from tests.long_form import LONG, examples
 from tokenring.engine.group.warm_up import warm_up as make_kernels_ready
+from tokenring.engine.kernel_library import import_everything
 from tokenring.shm.memory import text_space
 
 # A deadline would measure this machine's load. On CI the examples are the same each time; those of the long form are
@@ -48,29 +51,27 @@ _FAILED = pytest.StashKey[bool]()
 _LIBC = ctypes.CDLL(None)
 
 
-@cache
-def _shares_spark(file: str) -> bool:
-    """Whether its tests use the Spark that a process keeps for them; a fixture is named where it is asked for."""
-    return re.search(r"\bmark\.spark\b|resident_spark\b|shared_staged\b", (ROOT / file).read_text()) is not None
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add --lanes to what pytest takes."""
+    said = "run N files at a time, each in a process of its own (0: all in this one)"
+    parser.addoption("--lanes", type=int, default=0, metavar="N", help=said)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """In a process of several, files that share a Spark come first, since nothing else takes so long."""
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        items.sort(key=lambda item: not _shares_spark(item.nodeid.partition("::")[0]))
+def pytest_configure(config: pytest.Config) -> None:
+    """Where files have processes of their own, this one has ready what they need, and forks them."""
+    if (count := config.getoption("--lanes")) and not config.option.collectonly:
+        _make_ready()
+        import_everything()
+        given(integers())(lambda _: None)()  # Hypothesis looks through the source of every module of ours, once
+        _keep_what_there_is()
+        config.pluginmanager.register(Lanes(config, count, _process_of, leaks.mark))
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Hand out whole files, which share fixtures, in the order of collection; those that share a Spark as one."""
-    from xdist.scheduler import LoadScopeScheduling
-
-    class ByFile(LoadScopeScheduling):  # type: ignore[misc]
-        def _split_scope(self, nodeid: str) -> str:
-            file = nodeid.partition("::")[0]
-            return "spark" if _shares_spark(file) else file
-
-    return ByFile(config, log)
+def _process_of(file: Path) -> str:
+    """A name that files have in common that are to run in one process: those whose tests use the Spark that is kept for
+    them. A fixture is named where it is asked for."""
+    shares_spark = re.search(r"\bmark\.spark\b|resident_spark\b|shared_staged\b", file.read_text())
+    return "spark" if shares_spark else str(file)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -82,16 +83,15 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     return report
 
 
-@pytest.fixture(scope="session")
-def warm_numba() -> Iterator[None]:
-    """Compile all kernels that are not (no test is to measure that, nor to hear of it), and run one here, so that
-    whatever numba and LLVM open at first use is there before we count, and the file of the text space's constants, too.
-    With TOKENRING_TESTS_LAZY in the environment kernels are compiled where they are needed: of a few tests' most are
-    not.
+@cache
+def _make_ready() -> None:
+    """Compile all kernels of the package that are not (no test is to measure that, nor to hear of it), and run one
+    here, so that whatever numba and LLVM open at first use is there before we count, and the file of the text space's
+    constants, too. With TOKENRING_TESTS_LAZY in the environment kernels are compiled where they are needed: of a few
+    tests' most are not.
     """
     if "TOKENRING_TESTS_LAZY" not in os.environ:
         subprocess.run([sys.executable, "-m", "tokenring", "warm-up"], cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
-        make_kernels_ready()  # those that tests declare
     text_space()
 
     @numba.njit
@@ -102,24 +102,34 @@ def warm_numba() -> Iterator[None]:
         return result
 
     assert total(np.arange(4)) == 6
-
-    # Thousands of tests and kernels have made a million objects that stay: a look at all of them takes as long as
-    # dozens of tests, and each of the workers that are forked would have to copy what it touches.
-    gc.collect()
-    gc.freeze()
     pa.set_memory_pool(pa.system_memory_pool())  # its own allocator keeps hundreds of megabytes of what was freed
-    _LIBC.malloc_trim(0)
+
+
+@pytest.fixture(scope="session")
+def warm_numba() -> Iterator[None]:
+    """Numba is ready, and so are the kernels that tests declare."""
+    _make_ready()
+    if "TOKENRING_TESTS_LAZY" not in os.environ:
+        make_kernels_ready()
+    _keep_what_there_is()
     yield
     gc.unfreeze()  # libraries tell of what is left of them when Python ends
 
 
-@pytest.fixture(scope="module", autouse=True)
-def little_to_look_through(warm_numba: None) -> None:
-    """What earlier files have left is nothing that a file's tests, or workers that they fork, look through for garbage:
-    they would copy all of it. And a fork takes as long as memory is large: what was freed goes back to the system."""
+def _keep_what_there_is() -> None:
+    """What has been made stays: a look for garbage at all of it takes as long as dozens of tests, and each process that
+    is forked would have to copy what it touches. And a fork takes as long as memory is large: what was freed goes back
+    to the system.
+    """
     gc.collect()
     gc.freeze()
     _LIBC.malloc_trim(0)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def little_to_look_through(warm_numba: None) -> None:
+    """What earlier files have left is nothing that a file's tests, or workers that they fork, look through."""
+    _keep_what_there_is()
 
 
 @pytest.fixture(scope="session")

@@ -23,8 +23,17 @@ SEGMENT_PREFIXES = ("tokenring", "sem.tokenring")
 # Every process that descends from this run inherits the mark and keeps it when its parent dies and init adopts it:
 # the process tree alone would lose sight of a killed launcher's workers. A run inside a run carries both marks.
 MARK_NAME = "TOKENRING_TEST_RUN"
-MARK = uuid.uuid4().hex
-os.environ[MARK_NAME] = os.environ.get(MARK_NAME, "") + ":" + MARK
+MARK = ""
+
+
+def mark() -> None:
+    """Mark what this process starts from now on as its own."""
+    global MARK
+    MARK = uuid.uuid4().hex
+    os.environ[MARK_NAME] = os.environ.get(MARK_NAME, "") + ":" + MARK
+
+
+mark()
 
 # What has just been told to stop may need a moment: a worker on its way out, a segment that a launcher unlinks.
 GRACE_S = 10.0
@@ -188,9 +197,9 @@ def _is_adopted(pid: int, started: int, my_command: bytes) -> bool:
     try:
         if os.getsid(pid) != os.getsid(0):
             return False
-        # Where tests are spread over processes, our siblings and what they fork look like us, but are nobody's orphans;
-        # nor are those of another run from the same terminal. Orphans go to init, or to another of our ancestors.
-        while _read_proc(pid, "cmdline") == my_command:
+        # Where files have processes of their own, our siblings and what they fork look like us, but are nobody's
+        # orphans; nor are those of another run from the same terminal. Orphans go to init, or to another ancestor.
+        while pid != os.getppid() and _read_proc(pid, "cmdline") == my_command:
             pid = psutil.Process(pid).ppid()
         return pid != os.getppid() and pid in {1, *(parent.pid for parent in psutil.Process().parents())}
     except (ProcessLookupError, psutil.NoSuchProcess):
