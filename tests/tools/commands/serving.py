@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
+import pytest
+
+from tests.copies import Copy
 from tests.imports import ROOT
+from tokenring.__main__ import main
 from tokenring.engine.ask.places import private_folder
+from tokenring.nexmark.commands import cli
 
 WATCHDOG_S = 60
 KEPT = 50
 _PROGRAM = f"""
 from itertools import count
+from time import monotonic
 
 import tokenring as tr
 
@@ -40,7 +46,9 @@ def program(worker):
         if time == {2 * KEPT}:
             worker.step_while(lambda: view.upper <= {KEPT})
             worker.report("ready")
-        worker.step_or_park(0.001)
+        due = monotonic() + 0.002
+        while (left := due - monotonic()) > 0:  # whatever the other one says meanwhile
+            worker.step_or_park(left)
 
 
 if __name__ == "__main__":
@@ -59,9 +67,27 @@ class Serving:
         return list(private_folder().glob(f"*-{self.launcher}-*"))
 
     def tokenring(self, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """A command of ours about it."""
+        """A command of ours about it, in this process."""
+        line = [command, str(self.launcher), *arguments]
+        out, err = (TextIOWrapper(BytesIO(), write_through=True) for _ in range(2))
+        with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as ended:
+            cli.main(line)
+        assert isinstance(ended.value.code, int)
+        return subprocess.CompletedProcess(line, ended.value.code, *(_written(file) for file in (out, err)))
+
+    def typed(self, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """The same, as it is typed."""
         line = [sys.executable, "-m", "tokenring", command, str(self.launcher), *arguments]
         return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=WATCHDOG_S, check=False)
+
+    def beside(self, command: str, *arguments: str) -> Copy:
+        """The same, in a copy of this process that runs beside the test."""
+        return Copy(main, "tokenring", command, str(self.launcher), *arguments)
+
+
+def _written(file: TextIOWrapper) -> str:
+    file.seek(0)
+    return file.read()
 
 
 @contextmanager
@@ -70,13 +96,8 @@ def serving(folder: Path, program_text: str = _PROGRAM) -> Iterator[Serving]:
     the end of the block."""
     program = folder / "serving.py"
     program.write_text(program_text)
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    with subprocess.Popen([sys.executable, program], env=environment, stdout=subprocess.PIPE) as launcher:
-        try:
-            assert launcher.stdout is not None
-            assert [launcher.stdout.readline() for _ in range(2)] == [b"ready\n"] * 2
-            yield Serving(launcher.pid)
-            launcher.send_signal(signal.SIGINT)
-            assert launcher.wait(WATCHDOG_S) == 0
-        finally:
-            launcher.kill()
+    with Copy.of_program(program) as launcher:
+        assert [launcher.stdout.readline() for _ in range(2)] == ["ready\n"] * 2, launcher.stderr()
+        yield Serving(launcher.pid)
+        launcher.send_signal(signal.SIGINT)
+        assert launcher.wait() == 0

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.copies import Copy
 from tests.errors import raises
-from tests.imports import ROOT
 from tests.tools.commands.serving import KEPT, WATCHDOG_S, Serving, serving
 from tokenring.engine import UsageError
 from tokenring.engine.ask import group_of
@@ -75,7 +72,7 @@ def counts(group: Serving, name: str = "by_name") -> dict[str, int]:
 
 
 def test_what_is_installed_is_right_from_its_first_answer_on(group: Serving, file: Path) -> None:
-    said = group.tokenring("install", f"{file}:by_name")
+    said = group.typed("install", f"{file}:by_name")
     assert said.stdout == "installed by_name\n", said.stderr
     for _ in range(5):
         found = counts(group)
@@ -85,7 +82,7 @@ def test_what_is_installed_is_right_from_its_first_answer_on(group: Serving, fil
     assert group.tokenring("install", f"{file}:of_totals", "--name", "second").returncode == 0
     rows = query(group_of(group.launcher), "second", timeout_s=WATCHDOG_S).rows.to_pylist()
     assert sum(row["rows"] * row["names"] for row in rows) == KEPT + 1
-    said = group.tokenring("remove", "by_name")
+    said = group.typed("remove", "by_name")
     assert said.returncode == 2 and "'by_name' of 'by_name' is imported by 'second'; remove that first" in said.stderr
     for name in ("second", "by_name"):
         assert group.tokenring("remove", name).stdout == f"removed {name}\n"
@@ -134,15 +131,17 @@ def test_names_are_taken_once(group: Serving, file: Path) -> None:
 @pytest.mark.parametrize("after_s", [0.0, 0.3, 0.8, 1.2])
 def test_an_asker_who_is_killed_leaves_all_workers_alike(group: Serving, file: Path, after_s: float) -> None:
     asked = group_of(group.launcher)
-    line = (
-        f"from tokenring.engine.ask import group_of\nfrom tokenring.engine.install import code_of, install\n"
-        f"group = group_of({group.launcher})\nprint('asks', flush=True)\n"
-        f"install(group, code_of('{file}:slow'), 'slow', {WATCHDOG_S})"
-    )
-    with subprocess.Popen([sys.executable, "-c", line], cwd=ROOT, stdout=subprocess.PIPE) as asker:
-        assert asker.stdout is not None and asker.stdout.readline() == b"asks\n"
+    code = code_of(f"{file}:slow")
+
+    def asking() -> None:
+        group_asked = group_of(group.launcher)
+        print("asks", flush=True)
+        install(group_asked, code, "slow", WATCHDOG_S)
+
+    with Copy(asking) as asker:
+        assert asker.stdout.readline() == "asks\n", asker.stderr()
         time.sleep(after_s)
-        asker.send_signal(signal.SIGKILL)
+        asker.kill()
     install(asked, code_of(f"{file}:by_name"), "by_name", WATCHDOG_S)  # workers that waited for one another could not
     assert sum(counts(group).values()) == KEPT + 1
     if "slow" in views_of(asked, WATCHDOG_S).installed:

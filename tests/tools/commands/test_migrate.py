@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from tests.copies import Copy
 from tests.errors import Fact, raises
-from tests.imports import ROOT
 from tests.tools.commands.serving import WATCHDOG_S, Serving, serving
 from tokenring.engine import UsageError, WorkerError
 from tokenring.engine.ask import group_of
@@ -69,7 +67,7 @@ def group(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
 
 
 def test_bins_go_where_they_are_told_and_are_evened_out_again(group: Serving) -> None:
-    told = group.tokenring("migrate", "moving", "--to", "0-7:1,8:1", "--plan", "batched:4", "--wait", "--timeout", "50")
+    told = group.typed("migrate", "moving", "--to", "0-7:1,8:1", "--plan", "batched:4", "--wait", "--timeout", "50")
     assert told.returncode == 0 and told.stderr == "", told.stderr
     first, *lines = told.stdout.splitlines()
     assert first == "3 steps moved" and lines[0] == "moving: 32 bins on 2 workers"
@@ -146,19 +144,17 @@ def test_options_that_say_nothing_are_refused(arguments: tuple[str, ...], cure: 
         migrate.main(["1", *arguments], standalone_mode=False)
 
 
-ASKING = """
-from tokenring.engine.ask import group_of
-from tokenring.operators.migrate import bins_of
-bins_of(group_of({launcher}), "still", {{2: 1, 3: 1, 4: 1}}, wait=True, timeout_s={watchdog},
-        advance=lambda *at: print(at, flush=True))
-"""
-
-
 def test_when_the_asker_is_killed_what_has_not_begun_stays(group: Serving) -> None:
     asked = group_of(group.launcher)
-    code = ASKING.format(launcher=group.launcher, watchdog=WATCHDOG_S)
-    with subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE) as asker:
-        assert asker.stdout is not None and asker.stdout.readline() == b"(0, 3)\n"
+
+    def asking() -> None:
+        def say(*at: int) -> None:
+            print(at, flush=True)
+
+        bins_of(asked, "still", {2: 1, 3: 1, 4: 1}, wait=True, timeout_s=WATCHDOG_S, advance=say)
+
+    with Copy(asking) as asker:
+        assert asker.stdout.readline() == "(0, 3)\n", asker.stderr()
         assert bins_of(asked, "still", timeout_s=WATCHDOG_S)["steps_left"] >= 3
         asker.kill()
     deadline = time.monotonic() + WATCHDOG_S

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
@@ -10,15 +9,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
 
+from tests.copies import Copy
 from tests.errors import raises
 from tests.imports import ROOT
 from tests.tools.commands.serving import KEPT, WATCHDOG_S, Serving, serving
 from tokenring.engine import ReadTimeError, UsageError
-from tokenring.engine.ask import group_of
+from tokenring.engine.ask import group_of, requested
 from tokenring.engine.ask.places import private_folder
 from tokenring.engine.ask.questions import asking_in
 from tokenring.operators.collections import query, views_of
@@ -52,7 +53,7 @@ def test_a_time_of_the_past_is_read_as_it_was(group: Serving) -> None:
 
 
 def test_the_command_prints_rows_of_a_key(group: Serving) -> None:
-    assert group.tokenring("query", "rows", "--key", "-1").stdout == '{"key":-1,"name":"stays","times":1}\n'
+    assert group.typed("query", "rows", "--key", "-1").stdout == '{"key":-1,"name":"stays","times":1}\n'
     said = json.loads(group.tokenring("query", "rows", "--key", "-1", "--json").stdout)
     assert said["view"] == "rows" and said["time"] > KEPT
     assert said["rows"] == [{"key": -1, "name": "stays", "times": 1}]
@@ -74,7 +75,7 @@ def test_what_is_no_question_keeps_no_other_from_being_answered(group: Serving, 
 
 
 def test_the_list_says_what_is_kept(group: Serving) -> None:
-    said = group.tokenring("views").stdout
+    said = group.typed("views").stdout
     assert "rows: key key int64; values name string; of dataflow 'base'" in said
     assert "imported by nobody" in said
     (view,) = json.loads(group.tokenring("views", "--json").stdout)["views"]
@@ -101,21 +102,17 @@ def test_a_process_without_a_group() -> None:
         group_of(1)
 
 
-ASKING = """
-import time
-from tokenring.engine.ask import group_of, requested
-with requested(group_of({launcher}), "query", {{"view": "rows", "key": None}}) as request:
-    request.answers({watchdog})
-    print("asked", flush=True)
-    time.sleep({watchdog})
-"""
+def ask_and_stay(launcher: int) -> None:
+    with requested(group_of(launcher), "query", {"view": "rows", "key": None}) as request:
+        request.answers(WATCHDOG_S)
+        print("asked", flush=True)
+        time.sleep(WATCHDOG_S)
 
 
 def test_an_asker_who_is_killed_holds_nothing(group: Serving) -> None:
     asked = group_of(group.launcher)
-    code = ASKING.format(launcher=group.launcher, watchdog=WATCHDOG_S)
-    with subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE) as asker:
-        assert asker.stdout is not None and asker.stdout.readline() == b"asked\n"
+    with Copy(lambda: ask_and_stay(group.launcher)) as asker:
+        assert asker.stdout.readline() == "asked\n", asker.stderr()
         held = views_of(asked, WATCHDOG_S).views[0]["since"]
         at, _ = query(asked, "rows", timeout_s=WATCHDOG_S)
         assert at > held and group.folders()
@@ -125,15 +122,13 @@ def test_an_asker_who_is_killed_holds_nothing(group: Serving) -> None:
         assert time.monotonic() < deadline
 
 
-def following(group: Serving, *options: str) -> subprocess.Popen[str]:
-    line = [sys.executable, "-m", "tokenring", "query", str(group.launcher), "rows", "--follow", *options]
-    return subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def following(group: Serving, *options: str) -> Copy:
+    return group.beside("query", "rows", "--follow", *options)
 
 
 @pytest.mark.parametrize("options", [(), ("--json",)])
 def test_who_follows_is_told_of_each_change_until_he_has_enough(group: Serving, options: tuple[str, ...]) -> None:
     with following(group, *options) as command:
-        assert command.stdout is not None and command.stderr is not None
         there: dict[int, int] = {}
         first = before = -1
         while before < 0 or before < first + 30:
@@ -148,16 +143,15 @@ def test_who_follows_is_told_of_each_change_until_he_has_enough(group: Serving, 
             assert now >= before
             before = now
         command.send_signal(signal.SIGINT)
-        assert command.wait(WATCHDOG_S) == 130
-        assert command.stderr.read() == ""
+        assert (command.wait(), command.stderr()) == (130, "")
     assert not group.folders()
 
 
 def test_who_follows_into_a_pipe_that_is_closed_ends_quietly(group: Serving) -> None:
-    with following(group, "--key", "-1,") as wrong:
-        assert wrong.wait(WATCHDOG_S) == 2 and wrong.stderr is not None
-        assert "the key of 'rows' is (key)" in wrong.stderr.read()
-    with following(group) as command:
+    wrong = group.tokenring("query", "rows", "--follow", "--key", "-1,")
+    assert wrong.returncode == 2 and "the key of 'rows' is (key)" in wrong.stderr
+    line = [sys.executable, "-m", "tokenring", "query", str(group.launcher), "rows", "--follow"]  # as it is typed
+    with subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as command:
         assert command.stdout is not None and command.stderr is not None
         command.stdout.readline()
         command.stdout.close()
@@ -192,24 +186,22 @@ tr.execute(program, workers=2, on_note=lambda worker, value: print(value, flush=
 
 
 def test_who_follows_ends_with_the_run_and_has_been_told_of_its_last_change(tmp_path: Path) -> None:
-    with serving(tmp_path, ENDING) as group:
-        command = following(group)
-        assert command.stdout is not None and command.stderr is not None
-        lines = [json.loads(command.stdout.readline()) for _ in range(2)]
-    with command:
+    with ExitStack() as commands:
+        with serving(tmp_path, ENDING) as group:
+            command = commands.enter_context(following(group))
+            lines = [json.loads(command.stdout.readline()) for _ in range(2)]
         lines += [json.loads(line) for line in command.stdout]
-        assert (command.wait(WATCHDOG_S), command.stderr.read()) == (0, "")
+        assert (command.wait(), command.stderr()) == (0, "")
     assert [(each["time"], each["times"]) for each in lines] == [(0, 1)] * 2 + [(1, 1)] * 2 + [(2, -1)] * 2
     assert sorted([each["key"] for each in lines]) == [0, 0, 1, 1, 10, 11]
 
 
 def test_who_follows_a_group_that_is_killed_says_so(tmp_path: Path) -> None:
-    with contextlib.suppress(AssertionError), serving(tmp_path, ENDING) as group:
-        command = following(group)
-        assert command.stdout is not None
-        command.stdout.readline()
-        os.kill(group.launcher, signal.SIGKILL)
-    with command:
-        assert command.wait(WATCHDOG_S) == 1 and command.stderr is not None
-        assert f"the group of process {group.launcher} has ended" in command.stderr.read()
+    with ExitStack() as commands:
+        with suppress(AssertionError), serving(tmp_path, ENDING) as group:
+            command = commands.enter_context(following(group))
+            command.stdout.readline()
+            os.kill(group.launcher, signal.SIGKILL)
+        assert command.wait() == 1
+        assert f"the group of process {group.launcher} has ended" in command.stderr()
     assert not group.folders()
