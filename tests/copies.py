@@ -17,8 +17,10 @@ from types import TracebackType
 from typing import IO, Any, NoReturn
 
 from tests.imports import ROOT
+from tokenring.engine.kernel_library import import_everything
 
 WATCHDOG_S = 120
+import_everything(("shm", "engine", "operators"))  # once, and not in each copy
 
 
 def in_a_copy(
