@@ -31,8 +31,8 @@ def busy(worker: Worker, end: str) -> None:
     scope.running.cancel()
 
 
-@pytest.mark.parametrize("start", ["fork", "spawn"])
-def test_operators_are_seen_by_their_names(tmp_path: Path, start: str) -> None:
+@pytest.mark.parametrize(("start", "workers"), [("fork", 2), ("spawn", 1)])
+def test_operators_are_seen_by_their_names(tmp_path: Path, start: str, workers: int) -> None:
     found: list[Counter[Doing | None]] = []
     lookers: list[RunningNow] = []
 
@@ -49,8 +49,8 @@ def test_operators_are_seen_by_their_names(tmp_path: Path, start: str) -> None:
             lookers.append(looker)
         (tmp_path / "end").touch()
 
-    execute(partial(busy, end=str(tmp_path / "end")), workers=2, start=start, on_start=look)
-    assert len(found) == 2
+    execute(partial(busy, end=str(tmp_path / "end")), workers=workers, start=start, on_start=look)
+    assert len(found) == workers
     for seen in found:
         operators = {doing for doing in seen if doing and doing.line}
         assert {doing.what for doing in operators} == {f"operator 'busy {n}' of dataflow 'seen'" for n in range(3)}

@@ -128,9 +128,9 @@ def _pipeline(scope: Scope) -> Any:
     return top.collect()
 
 
-@pytest.mark.parametrize("start", ["fork", "spawn", "forkserver"])
-def test_a_pipeline_is_run_and_gathered(start: str) -> None:
-    found = run(_pipeline, workers=2, start=start).sort_by([("window_start", "ascending"), ("key", "ascending")])
+@pytest.mark.parametrize(("start", "workers"), [("fork", 2), ("spawn", 1), ("forkserver", 2)])
+def test_a_pipeline_is_run_and_gathered(start: str, workers: int) -> None:
+    found = run(_pipeline, workers=workers, start=start).sort_by([("window_start", "ascending"), ("key", "ascending")])
     assert found.to_pylist() == [
         {"window_start": 0, "window_end": 10, "key": 1, "top": 300, "n": 1},
         {"window_start": 0, "window_end": 10, "key": 2, "top": 200, "n": 1},
