@@ -81,12 +81,9 @@ CALLS = ("tr.run(pipeline, workers=2)", "tr.gather(program, workers=2)", "tr.exe
 
 def _run(file: Path) -> None:
     """Run a file, and say an error as Python does at its end."""
-    try:
+    with pytest.raises(tr.TokenRingError) as caught:
         exec(compile(file.read_text(), file, "exec"), {"__name__": "__main__"})
-    except tr.TokenRingError as error:
-        assert error.__traceback__ is not None
-        traceback.print_exception(error.with_traceback(error.__traceback__.tb_next))  # this function's line aside
-        raise SystemExit(1) from None
+    traceback.print_exception(caught.value.with_traceback(caught.tb.tb_next))  # without this function's own line
 
 
 @pytest.mark.parametrize("call", CALLS)

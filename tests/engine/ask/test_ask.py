@@ -8,13 +8,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
 
 from tests.errors import raises
 from tests.imports import ROOT
+from tests.long_form import examples
 from tokenring.engine import UsageError, WorkerError
 from tokenring.engine.ask import asker, questions
 from tokenring.engine.ask.answer import question_folder
@@ -100,12 +101,20 @@ def stuck(folder: Path, doing: str = "asleep", start: str = "fork") -> Iterator[
             launcher.kill()
 
 
+@pytest.fixture(scope="module")
+def asleep(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Group, Path]]:
+    """One for all that leave it as it was."""
+    with stuck(tmp_path_factory.mktemp("stuck")) as found:
+        yield found
+
+
 @pytest.mark.parametrize(
     ("doing", "start"),
     [("asleep", "fork"), ("spinning", "fork"), ("blocked", "fork"), ("asleep", "spawn"), ("asleep", "forkserver")],
 )
-def test_every_worker_names_its_tokens(doing: str, start: str, tmp_path: Path) -> None:
-    with stuck(tmp_path, doing, start) as (group, program):
+def test_every_worker_names_its_tokens(doing: str, start: str, asleep: tuple[Group, Path], tmp_path: Path) -> None:
+    shared = (doing, start) == ("asleep", "fork")
+    with nullcontext(asleep) if shared else stuck(tmp_path, doing, start) as (group, program):
         assert len(group.workers) == 2
         assert group.command.endswith(f"stuck.py {doing} {start}")
         for process in (group.launcher, group.workers[1]):
@@ -123,42 +132,42 @@ def test_every_worker_names_its_tokens(doing: str, start: str, tmp_path: Path) -
         assert not question_folder(private_folder(), group.launcher).exists()
 
 
-def test_one_place_and_time_can_be_asked_about(tmp_path: Path) -> None:
-    with stuck(tmp_path) as (group, _):
-        (explanation,) = ask(group.launcher, "inner/keeper", ("output", 0), 2, WATCHDOG_S).explanations
-        assert explanation.passed
-        (explanation,) = ask(group.launcher, "inner/keeper", ("output", 0), 3, WATCHDOG_S).explanations
-        assert not explanation.passed
-        found = ask(group.launcher, "keeper", timeout_s=WATCHDOG_S)
-        assert found.explanations == ()
-        assert found.problems[1] == "worker 1: no operator 'keeper' is running; there are: input, inner/keeper"
+def test_one_place_and_time_can_be_asked_about(asleep: tuple[Group, Path]) -> None:
+    group, _ = asleep
+    (explanation,) = ask(group.launcher, "inner/keeper", ("output", 0), 2, WATCHDOG_S).explanations
+    assert explanation.passed
+    (explanation,) = ask(group.launcher, "inner/keeper", ("output", 0), 3, WATCHDOG_S).explanations
+    assert not explanation.passed
+    found = ask(group.launcher, "keeper", timeout_s=WATCHDOG_S)
+    assert found.explanations == ()
+    assert found.problems[1] == "worker 1: no operator 'keeper' is running; there are: input, inner/keeper"
 
 
-def test_a_worker_that_does_not_answer_is_named(tmp_path: Path) -> None:
-    with stuck(tmp_path) as (group, _):
-        os.kill(group.workers[0], signal.SIGSTOP)
-        try:
-            with raises(WorkerError, str(group.workers[0]), str(group.launcher), "1.5 s", "--timeout"):
-                ask(group.launcher, timeout_s=1.5)  # the other one must have answered
-        finally:
-            os.kill(group.workers[0], signal.SIGCONT)
-        assert len(ask(group.launcher, timeout_s=WATCHDOG_S).explanations) == 1
+def test_a_worker_that_does_not_answer_is_named(asleep: tuple[Group, Path]) -> None:
+    group, _ = asleep
+    os.kill(group.workers[0], signal.SIGSTOP)
+    try:
+        with raises(WorkerError, str(group.workers[0]), str(group.launcher), "1.5 s", "--timeout"):
+            ask(group.launcher, timeout_s=1.5)  # the other one must have answered
+    finally:
+        os.kill(group.workers[0], signal.SIGCONT)
+    assert len(ask(group.launcher, timeout_s=WATCHDOG_S).explanations) == 1
 
 
-def test_what_a_killed_asker_left_is_cleared_and_a_living_one_waited_for(tmp_path: Path) -> None:
-    with stuck(tmp_path) as (group, _):
-        folder = question_folder(private_folder(), group.launcher)
-        with asking_in(folder, {}), raises(UsageError, f"process {group.launcher}", "try again"):
-            ask(group.launcher)
-        make_folder(folder)
-        for wrong in ({"id": "killed"}, {}, [1], 7):
-            write_whole(folder / "question.json", wrong)
-            assert len(ask(group.launcher, timeout_s=WATCHDOG_S).explanations) == 1
-            assert not folder.exists()
-            make_folder(folder)
-        (folder / "question.json").write_text("{no json")
+def test_what_a_killed_asker_left_is_cleared_and_a_living_one_waited_for(asleep: tuple[Group, Path]) -> None:
+    group, _ = asleep
+    folder = question_folder(private_folder(), group.launcher)
+    with asking_in(folder, {}), raises(UsageError, f"process {group.launcher}", "try again"):
+        ask(group.launcher)
+    make_folder(folder)
+    for wrong in ({"id": "killed"}, {}, [1], 7):
+        write_whole(folder / "question.json", wrong)
         assert len(ask(group.launcher, timeout_s=WATCHDOG_S).explanations) == 1
         assert not folder.exists()
+        make_folder(folder)
+    (folder / "question.json").write_text("{no json")
+    assert len(ask(group.launcher, timeout_s=WATCHDOG_S).explanations) == 1
+    assert not folder.exists()
 
 
 def test_a_process_without_a_group_is_left_alone() -> None:
@@ -169,25 +178,29 @@ def test_a_process_without_a_group_is_left_alone() -> None:
         other.kill()
 
 
-def test_a_worker_that_the_first_look_missed_is_asked_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    with stuck(tmp_path) as (group, _):
-        missed = [group.workers[0]]
-        launcher_of = asker._launcher_of
+def test_a_worker_that_the_first_look_missed_is_asked_too(
+    monkeypatch: pytest.MonkeyPatch, asleep: tuple[Group, Path]
+) -> None:
+    group, _ = asleep
+    missed = [group.workers[0]]
+    launcher_of = asker._launcher_of
 
-        def once_blind(process: int) -> int:
-            return 0 if missed and process == missed[0] and missed.pop() else launcher_of(process)
+    def once_blind(process: int) -> int:
+        return 0 if missed and process == missed[0] and missed.pop() else launcher_of(process)
 
-        monkeypatch.setattr(asker, "_launcher_of", once_blind)
-        assert ask(group.launcher).at.keys() == {0, 1}
-        assert not missed
+    monkeypatch.setattr(asker, "_launcher_of", once_blind)
+    assert ask(group.launcher).at.keys() == {0, 1}
+    assert not missed
 
 
-def test_a_folder_that_others_may_enter_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    with stuck(tmp_path) as (group, _):
-        (tmp_path / "open").mkdir(mode=0o755)
-        monkeypatch.setattr("tokenring.engine.ask.asker.private_folder", lambda process: tmp_path / "open")
-        with raises(UsageError, str(tmp_path / "open"), "0700", "remove"):
-            ask(group.launcher)
+def test_a_folder_that_others_may_enter_is_not_used(
+    monkeypatch: pytest.MonkeyPatch, asleep: tuple[Group, Path], tmp_path: Path
+) -> None:
+    group, _ = asleep
+    (tmp_path / "open").mkdir(mode=0o755)
+    monkeypatch.setattr("tokenring.engine.ask.asker.private_folder", lambda process: tmp_path / "open")
+    with raises(UsageError, str(tmp_path / "open"), "0700", "remove"):
+        ask(group.launcher)
 
 
 def test_the_private_folder_may_go_at_any_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -259,7 +272,7 @@ def test_questions_change_nothing_in_a_busy_run(tmp_path: Path) -> None:
             assert launcher.stdout is not None
             assert launcher.stdin is not None
             assert [launcher.stdout.readline() for _ in range(2)] == [b"ready\n"] * 2
-            for _ in range(60):
+            for _ in range(examples(60)):
                 found = ask(launcher.pid, timeout_s=WATCHDOG_S)
                 assert found.at.keys() == {0, 1}
             launcher.stdin.close()  # its end is what the workers look for

@@ -13,8 +13,10 @@ from time import monotonic as clock
 
 import pytest
 
+from tests.copies import Copy
 from tests.errors import raises
 from tests.imports import ROOT
+from tokenring.__main__ import main
 from tokenring.engine import UsageError
 from tokenring.engine.ask.ask_hold import hold
 from tokenring.engine.ask.asker import ask
@@ -91,24 +93,19 @@ def moving(tmp_path: Path) -> Iterator[Moving]:
     program, goal = tmp_path / "moving.py", tmp_path / "goal"
     program.write_text(MOVING)
     goal.write_text("5")
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    with subprocess.Popen([sys.executable, program, goal], env=environment, stdout=subprocess.PIPE) as launcher:
-        try:
-            assert launcher.stdout is not None
-            assert [launcher.stdout.readline() for _ in range(2)] == [b"ready\n"] * 2
-            group = Moving(launcher.pid, goal)
-            assert group.reaches(5)
-            yield group
-        finally:
-            launcher.kill()
+    with Copy.of_program(program, goal) as launcher:
+        assert [launcher.stdout.readline() for _ in range(2)] == ["ready\n"] * 2, launcher.stderr()
+        group = Moving(launcher.pid, goal)
+        assert group.reaches(5)
+        yield group
 
 
 @contextmanager
-def held(group: Moving, *more: str) -> Iterator[subprocess.Popen[str]]:
-    """`tokenring hold` at 7, which nothing passes."""
-    command = [sys.executable, "-m", "tokenring", "hold", str(group.launcher), "--operator", "same", "--port", "output"]
+def held(group: Moving, *more: str, typed: bool = False) -> Iterator[Copy | subprocess.Popen[str]]:
+    """`tokenring hold` at 7, which nothing passes; in a copy of this process, or as it is typed."""
+    command = ["hold", str(group.launcher), "--operator", "same", "--port", "output"]
     command += ["--time", "7", "--timeout", str(WATCHDOG_S), *more]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with _typed(command) if typed else Copy(main, "tokenring", *command) as process:
         try:
             assert process.stdout is not None
             said = process.stdout.readline()
@@ -116,6 +113,20 @@ def held(group: Moving, *more: str) -> Iterator[subprocess.Popen[str]]:
             yield process
         finally:
             process.kill()
+
+
+def _typed(command: list[str]) -> subprocess.Popen[str]:
+    line = [sys.executable, "-m", "tokenring", *command]
+    return subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def ended(process: Copy | subprocess.Popen[str]) -> tuple[int, str, str]:
+    """Wait for its end: its status, what it has said since, and its errors."""
+    if isinstance(process, Copy):
+        out = process.stdout.read()
+        return process.wait(), out, process.stderr()
+    out, err = process.communicate(timeout=WATCHDOG_S)
+    return process.returncode, out, err
 
 
 def test_no_frontier_passes_it_until_it_is_released(moving: Moving) -> None:
@@ -141,28 +152,26 @@ def test_an_asker_that_is_killed_holds_nothing_up(moving: Moving) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_releases_it(moving: Moving, number: int) -> None:
-    with held(moving) as process:
+    with held(moving, typed=number == signal.SIGINT) as process:
         moving.go_to(9)
         process.send_signal(number)
-        out, err = process.communicate(timeout=WATCHDOG_S)
         expected = (
             (0, "\nreleased\n", "") if number == signal.SIGINT else (143, "", "tokenring: error: ended by SIGTERM\n")
         )
-        assert (process.returncode, out, err) == expected
+        assert ended(process) == expected
     assert moving.reaches(9)
 
 
 def test_it_can_be_kept_for_a_while(moving: Moving) -> None:
     with held(moving, "--for", "300ms") as process:
-        out, err = process.communicate(timeout=WATCHDOG_S)
-        assert (process.returncode, out, err) == (0, "released\n", "")
+        assert ended(process) == (0, "released\n", "")
 
 
 def test_a_group_that_ends_is_told(moving: Moving) -> None:
     with held(moving) as process:
         os.kill(moving.launcher, signal.SIGKILL)
-        _, err = process.communicate(timeout=WATCHDOG_S)
-        assert (process.returncode, err) == (1, f"tokenring: error: the group of process {moving.launcher} has ended\n")
+        status, _, err = ended(process)
+        assert (status, err) == (1, f"tokenring: error: the group of process {moving.launcher} has ended\n")
 
 
 def test_what_cannot_be_held_is_refused(moving: Moving) -> None:
