@@ -83,10 +83,11 @@ def test_files_for_every_worker_and_merged(
     assert {"worker 0", "worker 1"} <= {box.get("data-n") for box in _boxes((out / "merged.svg").read_text())}
 
 
-def test_a_profile_of_an_overload_says_so(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    folder = seal_generated(tmp_path / "events", GeneratorConfig(1_500_000))
-    arguments = ["--rate", "10000000", "--batch", "1", "--workers", "2", "--out", tmp_path / "out", "--seconds", "1"]
-    outcome = tokenring(capsys, "profile", "q7", "--input", folder, *arguments)
+def test_a_profile_of_an_overload_says_so(capsys: pytest.CaptureFixture[str], tmp_path: Path, staged: Path) -> None:
+    """Watermarks by batches of one event cannot keep up."""
+    arguments = ["--rate", "10000000", "--batch", "1", "--mechanism", "watermarks-X", "--workers", "2"]
+    arguments += ["--seconds", "1", "--out", str(tmp_path / "out")]
+    outcome = tokenring(capsys, "profile", "q7", "--input", staged, *arguments)
     assert outcome.status == 1
     assert "DNF" in outcome.err
     assert (tmp_path / "out" / "merged.svg").exists()
