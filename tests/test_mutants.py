@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -91,26 +93,38 @@ def test_a_room_s_own_tests_are_asked_first() -> None:
     assert nearest_of("nexmark/queries/q3.py", ROOT) == (), "a few are asked anyway"
 
 
-@pytest.fixture
-def trials(tmp_path: Path) -> Trials:
-    """A checkout of one module and one test."""
-    root = tmp_path / "checkout"
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a checkout of one module and one test is, and trials of it."""
+    folder = tmp_path_factory.mktemp("mutants")
+    root = folder / "checkout"
     root.mkdir()
-    (root / "some.py").write_text("def grown(a):\n    while a < 10:\n        a += 1\n    return a\n")
+    # It waits at each step, and so does the mutant that goes on for ever.
+    function = "def grown(a):\n    while a < 10:\n        a += 1\n        time.sleep(0.001)\n    return a\n"
+    (root / "some.py").write_text(f"import time\n\n\n{function}")
     (root / "test_some.py").write_text("import some\n\n\ndef test_it():\n    assert some.grown(3) == 10\n")
-    (tmp_path / "trials").mkdir()
-    return Trials(root, tmp_path / "trials", 10.0)
+    (folder / "trials").mkdir()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def trials(folder: Path) -> Iterator[Trials]:
+    """Of pytest with the one plugin that is asked for: others take longer to come than the test."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+        patch.setenv("PYTEST_PLUGINS", "xdist.plugin")
+        yield Trials(folder / "checkout", folder / "trials", 10.0)
 
 
 @pytest.mark.parametrize(
     ("start", "before", "after", "outcome"),
-    [(26, "<", "<=", KILLED), (26, "<", "!=", SURVIVED), (42, "+=", "-=", HUNG)],
+    [(40, "<", "<=", KILLED), (40, "<", "!=", SURVIVED), (56, "+=", "-=", HUNG)],
 )
-def test_a_trial(trials: Trials, tmp_path: Path, start: int, before: str, after: str, outcome: str) -> None:
+def test_a_trial(trials: Trials, folder: Path, start: int, before: str, after: str, outcome: str) -> None:
     tests = ("test_some.py",)
     assert trials.outcome(Mutant("some.py", start, before, after, ""), tests) == outcome
-    assert (tmp_path / "checkout" / "some.py").read_text().startswith("def grown(a):\n    while a < 10:")
-    assert sorted(path.name for path in (tmp_path / "trials").iterdir()) == ["pristine", "said.txt"]
+    assert "def grown(a):\n    while a < 10:\n        a += 1" in (folder / "checkout" / "some.py").read_text()
+    assert sorted(path.name for path in (folder / "trials").iterdir()) == ["pristine", "said.txt"]
 
 
 def test_tests_that_fail_by_themselves_are_no_evidence(trials: Trials) -> None:
@@ -118,8 +132,16 @@ def test_tests_that_fail_by_themselves_are_no_evidence(trials: Trials) -> None:
     assert trials.passes(("test_some.py",))
 
 
-def test_the_command_says_which_there_are() -> None:
+@pytest.mark.parametrize("files", [("--file", "shm/memory"), pytest.param((), marks=pytest.mark.slow)])
+def test_the_command_says_which_there_are(files: tuple[str, ...]) -> None:
+    """The same ones in any process."""
     command = [sys.executable, "-m", "scripts.mutation", "--list", "--seed", "3", "--cases", "4", "--no-careful"]
-    told = [subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout for _ in range(2)]
+    told = [
+        subprocess.run(
+            [*command, *files], cwd=ROOT, env=os.environ | {"PYTHONHASHSEED": seed}, capture_output=True, text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]  # fmt: skip
     assert told[0] == told[1]
     assert sum(not line.startswith(" ") for line in told[0].splitlines()) == 4

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -24,17 +25,25 @@ from tests.imports import ROOT
 STOPPING = "stopping: sources close, and what is under way is finished; again to end at once\n"
 WINDOW = re.compile(r"(\S+) (\w+): (\d+) reading\(s\), (\d+)")
 ROWS = 500_000
-READINGS = pd.DataFrame({"number": range(ROWS)})
-READINGS["at"] = pd.Timestamp("2026-03-01") + pd.to_timedelta(READINGS["number"] * 10, unit="ms")
-READINGS["sensor"] = "s" + (READINGS["number"] % 3).astype(str)
-READINGS["value"] = READINGS["number"] * 7 % 101
+BEGIN = np.datetime64("2026-03-01", "ms")
+
+
+def readings(begin: int, end: int) -> pd.DataFrame:
+    """Those of these numbers."""
+    number = np.arange(begin, end)
+    sensor = np.array(["s0", "s1", "s2"], object)[number % 3]
+    return pd.DataFrame({"at": BEGIN + number * 10, "sensor": sensor, "value": number * 7 % 101})
+
+
+def sent(begin: int, end: int) -> bytes:
+    """The same, a line each."""
+    columns = [column.tolist() for column in readings(begin, end).to_dict("series").values()]
+    return "".join(f"{at.isoformat()},{sensor},{value}\n" for at, sensor, value in zip(*columns, strict=True)).encode()
 
 
 @contextmanager
 def serving() -> Iterator[int]:
     """The port of a server that sends the readings to whoever connects, a few every millisecond, for ever."""
-    times = READINGS["at"].dt.strftime("%Y-%m-%dT%H:%M:%S.%f")
-    lines = (times + "," + READINGS["sensor"] + "," + READINGS["value"].astype(str) + "\n").tolist()
     closed = threading.Event()
     with socket.create_server(("localhost", 0)) as server:
 
@@ -43,7 +52,7 @@ def serving() -> Iterator[int]:
             with connection:
                 try:
                     for at in range(0, ROWS, 37):
-                        text = "".join(lines[at : at + 37]).encode()
+                        text = sent(at, min(at + 37, ROWS))
                         connection.sendall(text[:100])  # lines are cut anywhere
                         closed.wait(0.001)
                         connection.sendall(text[100:])
@@ -90,9 +99,8 @@ def stopped_by_hand(*options: str, windows: int) -> tuple[int, list[tuple[str, s
 
 
 def of_duckdb(query: str, received: int) -> list[tuple[object, ...]]:
-    readings = READINGS.iloc[:received]
-    assert len(readings) == received
-    return answer(query, readings=readings)
+    assert received <= ROWS
+    return answer(query, readings=readings(0, received))
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
