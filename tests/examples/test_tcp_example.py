@@ -12,6 +12,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 
 import numpy as np
 import pandas as pd
@@ -25,25 +26,27 @@ from tests.imports import ROOT
 STOPPING = "stopping: sources close, and what is under way is finished; again to end at once\n"
 WINDOW = re.compile(r"(\S+) (\w+): (\d+) reading\(s\), (\d+)")
 ROWS = 500_000
-BEGIN = np.datetime64("2026-03-01", "ms")
+BEGIN, STEP = datetime(2026, 3, 1), timedelta(milliseconds=10)
 
 
 def readings(begin: int, end: int) -> pd.DataFrame:
     """Those of these numbers."""
     number = np.arange(begin, end)
     sensor = np.array(["s0", "s1", "s2"], object)[number % 3]
-    return pd.DataFrame({"at": BEGIN + number * 10, "sensor": sensor, "value": number * 7 % 101})
+    return pd.DataFrame({"at": np.datetime64(BEGIN, "ms") + number * 10, "sensor": sensor, "value": number * 7 % 101})
 
 
 def sent(begin: int, end: int) -> bytes:
     """The same, a line each."""
-    columns = [column.tolist() for column in readings(begin, end).to_dict("series").values()]
-    return "".join(f"{at.isoformat()},{sensor},{value}\n" for at, sensor, value in zip(*columns, strict=True)).encode()
+    lines = [
+        f"{(BEGIN + number * STEP).isoformat()},s{number % 3},{number * 7 % 101}\n" for number in range(begin, end)
+    ]
+    return "".join(lines).encode()
 
 
 @contextmanager
 def serving() -> Iterator[int]:
-    """The port of a server that sends the readings to whoever connects, a few every millisecond, for ever."""
+    """The port of a server that sends the readings to whoever connects, a few at a time, for ever."""
     closed = threading.Event()
     with socket.create_server(("localhost", 0)) as server:
 
@@ -54,7 +57,7 @@ def serving() -> Iterator[int]:
                     for at in range(0, ROWS, 37):
                         text = sent(at, min(at + 37, ROWS))
                         connection.sendall(text[:100])  # lines are cut anywhere
-                        closed.wait(0.001)
+                        closed.wait(0.004)
                         connection.sendall(text[100:])
                 except OSError:
                     pass  # the program has gone
