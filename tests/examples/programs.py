@@ -7,10 +7,12 @@ import runpy
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 from tests.copies import in_a_copy
 from tests.examples.documents import without_compiling
 from tests.imports import ROOT
+from tests.long_form import LONG
 
 FOLDER = ROOT / "examples"
 WATCHDOG_S = 120
@@ -34,9 +36,18 @@ def run(name: str, *options: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+def main_of(program: Path) -> Callable[[], object]:
+    """What a copy calls to be this program."""
+    return lambda: runpy.run_path(str(program), run_name="__main__")
+
+
 def run_again(name: str, *options: str) -> list[str]:
-    """As `run`, in a copy of this process. Only for an example that some test starts by `run`."""
+    """As `run`, in a copy of this process. Only for an example that some test starts by `run`, or `run_in_short`."""
     program = FOLDER / f"{name}.py"
-    done = in_a_copy(lambda: runpy.run_path(str(program), run_name="__main__"), (program, *options), ROOT, FOLDER)
+    done = in_a_copy(main_of(program), (program, *options), ROOT, FOLDER)
     assert (done.returncode, without_compiling(done.stderr)) == (0, ""), done.stderr
     return done.stdout.splitlines()
+
+
+run_in_short = run if LONG else run_again
+"""For all of a file's examples but one, whose start shows that such a program starts."""

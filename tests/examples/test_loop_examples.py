@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from tests.examples.programs import Run, run, run_again
+from tests.examples.programs import Run, run, run_again, run_in_short
 from tests.operators.graphs import references
 from tests.operators.graphs.references import Edges
 from tokenring.operators.graphs import random_edges
@@ -35,7 +35,7 @@ def test_collatz(workers: str, runs: Run) -> None:
     assert second == f"{max(steps, key=lambda number: steps[number])} took most: {max(steps.values())}"
 
 
-@pytest.mark.parametrize(("workers", "runs"), [("1", run), ("3", run_again)])
+@pytest.mark.parametrize(("workers", "runs"), [("1", run_in_short), ("3", run_again)])
 def test_bfs(workers: str, runs: Run) -> None:
     found = references.distances(graph(4), 7)
     *lines, last = runs("bfs", *SIZE, "--workers", workers, "--seed", "4", "--root", "7")
@@ -44,7 +44,7 @@ def test_bfs(workers: str, runs: Run) -> None:
     assert len(lines) > 5
 
 
-@pytest.mark.parametrize(("workers", "runs"), [("1", run), ("4", run_again)])
+@pytest.mark.parametrize(("workers", "runs"), [("1", run_in_short), ("4", run_again)])
 def test_connected_components(workers: str, runs: Run) -> None:
     *lines, _ = runs("connected_components", *SIZE, "--workers", workers, "--seed", "2")
     expected = []
@@ -58,7 +58,7 @@ def test_connected_components(workers: str, runs: Run) -> None:
     assert lines == expected
 
 
-@pytest.mark.parametrize(("workers", "runs"), [("1", run), ("2", run_again)])
+@pytest.mark.parametrize(("workers", "runs"), [("1", run_in_short), ("2", run_again)])
 def test_strongly_connected_components(workers: str, runs: Run) -> None:
     found = references.strong_components(graph(6))
     sizes = Counter(Counter(found.values()).values())
@@ -67,7 +67,7 @@ def test_strongly_connected_components(workers: str, runs: Run) -> None:
     assert last.startswith(f"{len(found)} nodes on cycles")
 
 
-@pytest.mark.parametrize(("workers", "runs"), [("1", run), ("2", run_again)])
+@pytest.mark.parametrize(("workers", "runs"), [("1", run_in_short), ("2", run_again)])
 def test_pagerank(workers: str, runs: Run) -> None:
     ranks = references.page_ranks(graph(3), NODES, 12)
     best = sorted(ranks.items(), key=lambda item: -item[1])[:3]
@@ -76,7 +76,7 @@ def test_pagerank(workers: str, runs: Run) -> None:
     assert total == f"sum of ranks: {sum(ranks.values()):.9f}"
 
 
-@pytest.mark.parametrize(("workers", "runs"), [(1, run_again), (2, run), (3, run_again)])
+@pytest.mark.parametrize(("workers", "runs"), [(1, run_again), (2, run_in_short), (3, run_again)])
 def test_diagnostics(workers: int, runs: Run) -> None:
     assert runs("diagnostics", "--workers", str(workers)) == [
         line

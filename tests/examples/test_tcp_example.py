@@ -10,21 +10,25 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
+from pathlib import Path
+from typing import IO
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from tests.copies import Copy
 from tests.duck import answer
 from tests.examples.documents import without_compiling
-from tests.examples.programs import FOLDER, WATCHDOG_S
+from tests.examples.programs import FOLDER, WATCHDOG_S, main_of
 from tests.imports import ROOT
 
 STOPPING = "stopping: sources close, and what is under way is finished; again to end at once\n"
 WINDOW = re.compile(r"(\S+) (\w+): (\d+) reading\(s\), (\d+)")
+PROGRAM = FOLDER / "tcp_windows.py"
 ROWS = 500_000
 BEGIN, STEP = datetime(2026, 3, 1), timedelta(milliseconds=10)
 
@@ -45,55 +49,68 @@ def sent(begin: int, end: int) -> bytes:
 
 
 @contextmanager
-def serving() -> Iterator[int]:
-    """The port of a server that sends the readings to whoever connects, a few at a time, for ever."""
+def sending(server: socket.socket) -> Iterator[None]:
+    """A server sends the readings to whoever connects, a few at a time, for ever."""
     closed = threading.Event()
-    with socket.create_server(("localhost", 0)) as server:
 
-        def serve() -> None:
+    def serve() -> None:
+        with suppress(OSError):  # the program has gone
             connection, _ = server.accept()
             with connection:
-                try:
-                    for at in range(0, ROWS, 37):
-                        text = sent(at, min(at + 37, ROWS))
-                        connection.sendall(text[:100])  # lines are cut anywhere
-                        closed.wait(0.004)
-                        connection.sendall(text[100:])
-                except OSError:
-                    pass  # the program has gone
+                for at in range(0, ROWS, 37):
+                    text = sent(at, min(at + 37, ROWS))
+                    connection.sendall(text[:100])  # lines are cut anywhere
+                    closed.wait(0.004)
+                    connection.sendall(text[100:])
 
-        thread = threading.Thread(target=serve)
-        thread.start()
-        try:
-            yield server.getsockname()[1]
-        finally:
-            closed.set()
-            thread.join()
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield
+    finally:
+        closed.set()
+        server.shutdown(socket.SHUT_RDWR)
+        thread.join()
 
 
-def stopped_by_hand(*options: str, windows: int) -> tuple[int, list[tuple[str, str, int, int]]]:
+Start = Callable[[Sequence[str | Path], IO[str], IO[str]], "subprocess.Popen[str] | Copy"]
+
+
+def start(arguments: Sequence[str | Path], out: IO[str], err: IO[str]) -> subprocess.Popen[str] | Copy:
+    """A process of Python."""
+    return subprocess.Popen(
+        [sys.executable, *arguments], env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=out, stderr=err, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )  # fmt: skip
+
+
+def start_again(arguments: Sequence[str | Path], out: IO[str], err: IO[str]) -> subprocess.Popen[str] | Copy:
+    """A copy of this process."""
+    return Copy(main_of(PROGRAM), arguments, ROOT, FOLDER, out, err)
+
+
+def stopped_by_hand(begin: Start, *options: str, windows: int) -> tuple[int, list[tuple[str, str, int, int]]]:
     """Run the example until it has printed some windows, then press Ctrl-C; how many rows it received, its windows."""
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    reading, writing = os.pipe()
     with (
-        serving() as port,
+        os.fdopen(reading) as printed,
         tempfile.TemporaryFile("w+") as errors,
-        subprocess.Popen(
-            [sys.executable, FOLDER / "tcp_windows.py", "localhost", str(port), *options],
-            env=environment, stdout=subprocess.PIPE, stderr=errors, text=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-        ) as program,
-    ):  # fmt: skip
+        socket.create_server(("localhost", 0)) as server,
+    ):
+        with os.fdopen(writing, "w") as out:
+            port = server.getsockname()[1]
+            program = begin([PROGRAM, "localhost", str(port), *options], out, errors)
         watchdog = threading.Timer(WATCHDOG_S, program.kill)
         watchdog.start()
-        assert program.stdout is not None
-        first = [program.stdout.readline() for _ in range(windows)]
-        program.send_signal(signal.SIGINT)
-        rest = program.stdout.read()
-        program.wait()
+        with sending(server):
+            first = [printed.readline() for _ in range(windows)]
+            program.send_signal(signal.SIGINT)
+            rest = printed.read()
+            status = program.wait()
         watchdog.cancel()
         errors.seek(0)
         said = errors.read()
-    assert (program.returncode, without_compiling(said)) == (0, STOPPING)
+    assert (status, without_compiling(said)) == (0, STOPPING)
     *lines, last = ("".join(first) + rest).splitlines()
     found = [WINDOW.fullmatch(line) for line in lines]
     received = re.fullmatch(r"received: (\d+) reading\(s\)", last)
@@ -106,9 +123,9 @@ def of_duckdb(query: str, received: int) -> list[tuple[object, ...]]:
     return answer(query, readings=readings(0, received))
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_windows_of_the_readings_own_times(workers: str) -> None:
-    received, windows = stopped_by_hand("--workers", workers, windows=20)
+@pytest.mark.parametrize(("workers", "begin"), [("1", start), ("2", start_again)])
+def test_windows_of_the_readings_own_times(workers: str, begin: Start) -> None:
+    received, windows = stopped_by_hand(begin, "--workers", workers, windows=20)
     query = """
         select strftime(time_bucket(interval 5 seconds, "at"), '%H:%M:%S') as begin, sensor, count(*), sum(value)::int
         from readings group by all order by all
@@ -119,7 +136,7 @@ def test_windows_of_the_readings_own_times(workers: str) -> None:
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_windows_of_the_times_at_which_they_came(workers: str) -> None:
-    received, windows = stopped_by_hand("--workers", workers, "--arrival", "--every", "1s", windows=7)
+    received, windows = stopped_by_hand(start_again, "--workers", workers, "--arrival", "--every", "1s", windows=7)
     assert len({begin for begin, *_ in windows}) >= 3, "the first were over before Ctrl-C"
     found = pd.DataFrame(windows, columns=["begin", "sensor", "count", "total"])
     by_sensor = found.groupby("sensor")[["count", "total"]].sum()

@@ -13,7 +13,7 @@ from time import monotonic as clock
 
 import pytest
 
-from tests.copies import Copy
+from tests.copies import CopyBeside
 from tests.errors import raises
 from tests.imports import ROOT
 from tokenring.__main__ import main
@@ -93,7 +93,7 @@ def moving(tmp_path: Path) -> Iterator[Moving]:
     program, goal = tmp_path / "moving.py", tmp_path / "goal"
     program.write_text(MOVING)
     goal.write_text("5")
-    with Copy.of_program(program, goal) as launcher:
+    with CopyBeside.of_program(program, goal) as launcher:
         assert [launcher.stdout.readline() for _ in range(2)] == ["ready\n"] * 2, launcher.stderr()
         group = Moving(launcher.pid, goal)
         assert group.reaches(5)
@@ -101,11 +101,11 @@ def moving(tmp_path: Path) -> Iterator[Moving]:
 
 
 @contextmanager
-def held(group: Moving, *more: str, typed: bool = False) -> Iterator[Copy | subprocess.Popen[str]]:
+def held(group: Moving, *more: str, typed: bool = False) -> Iterator[CopyBeside | subprocess.Popen[str]]:
     """`tokenring hold` at 7, which nothing passes; in a copy of this process, or as it is typed."""
     command = ["hold", str(group.launcher), "--operator", "same", "--port", "output"]
     command += ["--time", "7", "--timeout", str(WATCHDOG_S), *more]
-    with _typed(command) if typed else Copy(main, "tokenring", *command) as process:
+    with _typed(command) if typed else CopyBeside(main, "tokenring", *command) as process:
         try:
             assert process.stdout is not None
             said = process.stdout.readline()
@@ -120,9 +120,9 @@ def _typed(command: list[str]) -> subprocess.Popen[str]:
     return subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def ended(process: Copy | subprocess.Popen[str]) -> tuple[int, str, str]:
+def ended(process: CopyBeside | subprocess.Popen[str]) -> tuple[int, str, str]:
     """Wait for its end: its status, what it has said since, and its errors."""
-    if isinstance(process, Copy):
+    if isinstance(process, CopyBeside):
         out = process.stdout.read()
         return process.wait(), out, process.stderr()
     out, err = process.communicate(timeout=WATCHDOG_S)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.copies import Copy
+from tests.copies import CopyBeside
 from tests.imports import ROOT
 from tokenring.__main__ import main
 from tokenring.engine.ask.places import private_folder
@@ -80,9 +80,9 @@ class Serving:
         line = [sys.executable, "-m", "tokenring", command, str(self.launcher), *arguments]
         return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=WATCHDOG_S, check=False)
 
-    def beside(self, command: str, *arguments: str) -> Copy:
+    def beside(self, command: str, *arguments: str) -> CopyBeside:
         """The same, in a copy of this process that runs beside the test."""
-        return Copy(main, "tokenring", command, str(self.launcher), *arguments)
+        return CopyBeside(main, "tokenring", command, str(self.launcher), *arguments)
 
 
 def _written(file: TextIOWrapper) -> str:
@@ -96,7 +96,7 @@ def serving(folder: Path, program_text: str = _PROGRAM) -> Iterator[Serving]:
     the end of the block."""
     program = folder / "serving.py"
     program.write_text(program_text)
-    with Copy.of_program(program) as launcher:
+    with CopyBeside.of_program(program) as launcher:
         assert [launcher.stdout.readline() for _ in range(2)] == ["ready\n"] * 2, launcher.stderr()
         yield Serving(launcher.pid)
         launcher.send_signal(signal.SIGINT)

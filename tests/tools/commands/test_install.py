@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.copies import Copy
+from tests.copies import CopyBeside
 from tests.errors import raises
 from tests.tools.commands.serving import KEPT, WATCHDOG_S, Serving, serving
 from tokenring.engine import UsageError
@@ -138,7 +138,7 @@ def test_an_asker_who_is_killed_leaves_all_workers_alike(group: Serving, file: P
         print("asks", flush=True)
         install(group_asked, code, "slow", WATCHDOG_S)
 
-    with Copy(asking) as asker:
+    with CopyBeside(asking) as asker:
         assert asker.stdout.readline() == "asks\n", asker.stderr()
         time.sleep(after_s)
         asker.kill()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.copies import Copy
+from tests.copies import CopyBeside
 from tests.errors import Fact, raises
 from tests.tools.commands.serving import WATCHDOG_S, Serving, serving
 from tokenring.engine import UsageError, WorkerError
@@ -153,7 +153,7 @@ def test_when_the_asker_is_killed_what_has_not_begun_stays(group: Serving) -> No
 
         bins_of(asked, "still", {2: 1, 3: 1, 4: 1}, wait=True, timeout_s=WATCHDOG_S, advance=say)
 
-    with Copy(asking) as asker:
+    with CopyBeside(asking) as asker:
         assert asker.stdout.readline() == "(0, 3)\n", asker.stderr()
         assert bins_of(asked, "still", timeout_s=WATCHDOG_S)["steps_left"] >= 3
         asker.kill()

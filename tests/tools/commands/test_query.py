@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.copies import Copy
+from tests.copies import CopyBeside
 from tests.errors import raises
 from tests.imports import ROOT
 from tests.tools.commands.serving import KEPT, WATCHDOG_S, Serving, serving
@@ -111,7 +111,7 @@ def ask_and_stay(launcher: int) -> None:
 
 def test_an_asker_who_is_killed_holds_nothing(group: Serving) -> None:
     asked = group_of(group.launcher)
-    with Copy(lambda: ask_and_stay(group.launcher)) as asker:
+    with CopyBeside(lambda: ask_and_stay(group.launcher)) as asker:
         assert asker.stdout.readline() == "asked\n", asker.stderr()
         held = views_of(asked, WATCHDOG_S).views[0]["since"]
         at, _ = query(asked, "rows", timeout_s=WATCHDOG_S)
@@ -122,7 +122,7 @@ def test_an_asker_who_is_killed_holds_nothing(group: Serving) -> None:
         assert time.monotonic() < deadline
 
 
-def following(group: Serving, *options: str) -> Copy:
+def following(group: Serving, *options: str) -> CopyBeside:
     return group.beside("query", "rows", "--follow", *options)
 
 
