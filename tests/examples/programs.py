@@ -9,6 +9,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas  # noqa: F401  # or each copy and each of its workers imports it: pyarrow does, for a list of values
+
 from tests.copies import in_a_copy
 from tests.examples.documents import without_compiling
 from tests.imports import ROOT

@@ -8,6 +8,7 @@ from pathlib import Path
 import networkx
 import numpy as np
 import pandas as pd
+import polars  # noqa: F401  # or each copy imports it
 import pytest
 
 from tests.duck import answer
@@ -43,7 +44,7 @@ def sales(rows: int, seed: int) -> pd.DataFrame:
     return pd.DataFrame({"number": np.arange(rows), "at": at, "shop": shops, "amount": amounts})
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("workers", [pytest.param("1", marks=pytest.mark.slow), "2"])
 def test_hourly_revenue(workers: str, tmp_path: Path) -> None:
     table = sales(20_000, seed=5)
     table.to_csv(tmp_path / "sales.csv", index=False)
@@ -82,7 +83,7 @@ def test_debounce(workers: str, tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("workers", [pytest.param("1", marks=pytest.mark.slow), "2"])
 def test_frames(workers: str) -> None:
     lines = run_again("frames", "--rows", "20000", "--workers", workers)
     assert [line.rsplit(":", 1)[1] for line in lines] == [" True"] * 3
