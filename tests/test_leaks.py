@@ -91,6 +91,7 @@ def segment() -> Iterator[Path]:
 def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, bodies: dict[str, str]) -> pytest.RunResult:
     """Run one test for each body in a pytest of its own, under this suite's leak check."""
     monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # they take longer to come than the tests
     pytester.makeconftest(CONFTEST)
     tests = [f"def test_{name}():\n" + re.sub("^", "    ", body, flags=re.M) + "\n" for name, body in bodies.items()]
     pytester.makepyfile(HEADER + "\n".join(tests))
