@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+from functools import partial
 from pathlib import Path
 
 import orjson
@@ -17,15 +20,18 @@ pytestmark = pytest.mark.usefixtures("no_memory_made_ready")
 
 @pytest.fixture(scope="module")
 def events(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return seal_generated(tmp_path_factory.mktemp("state") / "events", GeneratorConfig(events=200_000, seed=3))
+    return seal_generated(tmp_path_factory.mktemp("state") / "events", GeneratorConfig(events=220_000, seed=3))
 
 
 def test_a_row_for_each_query(
     events: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A run yields to this process, which looks at its memory: it lasts some hundredths of a second, and of one that
+    nobody looked at towards its end three megabytes are not seen, more than q18 keeps of 100,000 events."""
+    monkeypatch.setattr(subprocess, "Popen", partial(subprocess.Popen, preexec_fn=lambda: os.nice(4)))
     monkeypatch.setattr(state, "LONG", ("q18",))
     file = tmp_path / "state.json"
-    sizes = ["--events", "50000", "150000", "--long", "190000", "--rounds", "1", "--keys", "0.3"]
+    sizes = ["--events", "30000", "200000", "--long", "220000", "--rounds", "1", "--keys", "0.3"]
     command = ["state", "--input", str(events), "--query", "q1", *sizes, "--workers", "1", "--json", str(file)]
     assert main(command) == 0
     data = orjson.loads(file.read_bytes())
@@ -47,12 +53,12 @@ def test_what_cannot_be_measured(
     assert said in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("workers", "most"), [(1, 0.01), (2, 0.1)])
-def test_keys_that_never_come_again_leave_nothing(workers: int, most: float) -> None:
-    """A window has 65,536 keys of each worker: a third more memory at the end, if they stay. Two workers may go
-    together better at first, and have a window less open then."""
-    samples = state.never_repeated(lambda number: number < 640, workers)
-    assert [len(worker) for worker in samples] == [80] * workers
+@pytest.mark.parametrize(("workers", "windows", "most"), [(1, 40, 0.01), (2, 80, 0.1)])
+def test_keys_that_never_come_again_leave_nothing(workers: int, windows: int, most: float) -> None:
+    """A window has 48,000 keys of each worker: after 80 a third more memory at the end, if they stay. Two workers may
+    go together better at first, and have a window less open then."""
+    samples = state.never_repeated(lambda number: number < 8 * windows, workers)
+    assert [len(worker) for worker in samples] == [windows] * workers
     assert state.flatness(samples)["grown"] < most
 
 

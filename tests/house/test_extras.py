@@ -87,7 +87,8 @@ def test_what_needs_an_extra_says_so(tmp_path: Path, arguments: str, said: str) 
 
 
 def test_figures_are_written_where_no_plots_can_be_drawn(tmp_path: Path) -> None:
-    arguments = f"bench chain --quick --operators 4 --mechanism tokens --json {tmp_path}/chain.json".split()
+    arguments = "bench chain --quick --operators 4 --mechanism tokens --workers 1 --duration 0.1".split()
+    arguments += ["--json", f"{tmp_path}/chain.json"]
     done = without_extras(f"from tokenring.nexmark.commands import main\nmain({arguments})")
     assert (done.returncode, sorted(path.name for path in tmp_path.iterdir())) == (0, ["chain.json", "chain.md"])
     assert "no plots are drawn: matplotlib is not installed" in done.stderr
