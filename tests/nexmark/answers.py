@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import duckdb
@@ -140,9 +141,15 @@ ANSWERS = {
 
 def write_answer(query: str, folder: Path, to: Path, events: int = 2**62) -> None:
     """Write the right answer over the first events of a staged folder as a Parquet file."""
+    write_answers({query: to}, folder, events)
+
+
+def write_answers(files: Mapping[str, Path], folder: Path, events: int) -> None:
+    """As `write_answer`, for several queries."""
     with duckdb.connect() as database:
         database.execute(DIVIDED)
         for stream in STREAMS:
-            files = folder / f"{stream}.parquet" / "*.parquet"
-            database.execute(f"CREATE VIEW {stream} AS SELECT * FROM '{files}' WHERE event < {events}")
-        database.execute(f"COPY ({ANSWERS[query]}) TO '{to}' (FORMAT parquet)")
+            rows = folder / f"{stream}.parquet" / "*.parquet"
+            database.execute(f"CREATE VIEW {stream} AS SELECT * FROM '{rows}' WHERE event < {events}")
+        for query, to in files.items():
+            database.execute(f"COPY ({ANSWERS[query]}) TO '{to}' (FORMAT parquet)")
