@@ -37,7 +37,7 @@ def in_a_copy(
 
 class Copy:
     """Such a call while it runs, as subprocess.Popen has it; what it writes goes to two files. It begins when nothing
-    but the calling thread runs, and is waited for."""
+    but the calling thread runs, and is waited for. others: files of the test's that it is not to hold open."""
 
     def __init__(
         self,
@@ -49,13 +49,17 @@ class Copy:
         err: IO[str],
         *,
         own_session: bool = False,
+        watchdog_s: int = WATCHDOG_S,
+        others: Sequence[IO[Any]] = (),
     ) -> None:
         self.returncode: int | None = None
         self.pid = os.fork()
         if self.pid == 0:
             if own_session:
                 os.setsid()
-            _be(main, arguments, folder, path, out, err)
+            for file in others:
+                os.close(file.fileno())
+            _be(main, arguments, folder, path, out, err, watchdog_s)
         self._ended = os.pidfd_open(self.pid)
 
     def poll(self) -> int | None:
@@ -91,7 +95,7 @@ class CopyBeside(Copy):
         self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed at the end of the block
         self.stdout = os.fdopen(reading)
         with os.fdopen(writing, "w") as out:
-            super().__init__(main, arguments, folder, folder, out, self._said)
+            super().__init__(main, arguments, folder, folder, out, self._said, watchdog_s=0, others=(self.stdout,))
 
     @classmethod
     def of_program(cls, program: Path, *arguments: str | Path) -> CopyBeside:
@@ -122,7 +126,8 @@ class PipedCopy(Copy):
         (out, out_end), (err, err_end) = os.pipe(), os.pipe()
         self.stdout, self.stderr = os.fdopen(out, "rb"), os.fdopen(err, "rb")
         with os.fdopen(out_end, "w") as out_file, os.fdopen(err_end, "w") as err_file:
-            super().__init__(main, arguments, folder, folder, out_file, err_file, own_session=True)
+            read = (self.stdout, self.stderr)
+            super().__init__(main, arguments, folder, folder, out_file, err_file, own_session=True, others=read)
 
     def communicate(self, timeout: float) -> tuple[bytes, bytes]:
         """What it prints until its end, and says on stderr."""
@@ -155,12 +160,13 @@ def _be(
     path: Path,
     out: IO[str],
     err: IO[str],
+    watchdog_s: int,
 ) -> NoReturn:
     """Call a program in place of what this copy was, and end it."""
     status: Any = 1
     try:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.alarm(WATCHDOG_S)
+        signal.alarm(watchdog_s)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
@@ -168,8 +174,6 @@ def _be(
         sys.argv, sys.path[0:0] = [str(argument) for argument in arguments], [str(path)]
         for number, file in ((1, out), (2, err)):
             os.dup2(file.fileno(), number)
-        for file in (out, err):
-            os.close(file.fileno())
         sys.stdout, sys.stderr = os.fdopen(1, "w", closefd=False), os.fdopen(2, "w", buffering=1, closefd=False)
         for category in (UserWarning, RuntimeWarning):
             warnings.simplefilter("error", category)
