@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 
@@ -38,49 +39,52 @@ def explore(
     `resting(state)` knows: what is left are attempts that lead nowhere. `invariant(state)` and, for ends,
     `at_end(state)` name what is wrong, or return "". Raises Found with the shortest trace.
     """
-    came_from: dict[Hashable, tuple[Hashable, str] | None] = {start: None}
-    before: defaultdict[Hashable, list[Hashable]] = defaultdict(list)
+    numbers: dict[Hashable, int] = {start: 0}
+    came_from: list[tuple[int, str]] = [(0, "")]  # of each state by its number, in the order of discovery
+    before: list[list[int]] = [[]]
     queue = deque([start])
-    ends: list[Hashable] = []
+    ends: list[int] = []
     steps = 0
-    while queue:
+    for number in count():
+        if not queue:
+            break
         state = queue.popleft()
         wrong = invariant(state)
         possible = list(successors(state))
         if not possible or resting(state):
-            ends.append(state)
+            ends.append(number)
             wrong = wrong or at_end(state)
         if wrong:
-            raise Found(f"{wrong}\n" + "\n".join(f"  {label}" for label in _trace(came_from, state)))
+            raise Found(f"{wrong}\n{_trace(came_from, number)}")
         steps += len(possible)
         for label, following in possible:
-            before[following].append(state)
-            if following not in came_from:
-                came_from[following] = (state, label)
+            new = len(before)
+            known = numbers.setdefault(following, new)
+            if known == new:
+                came_from.append((number, label))
+                before.append([number])
                 queue.append(following)
+            else:
+                before[known].append(number)
     _require_ends(came_from, before, ends)
-    return Explored(len(came_from), steps, len(ends))
+    return Explored(len(before), steps, len(ends))
 
 
-def _require_ends(
-    came_from: dict[Hashable, tuple[Hashable, str] | None], before: dict[Hashable, list[Hashable]], ends: list[Hashable]
-) -> None:
+def _require_ends(came_from: list[tuple[int, str]], before: list[list[int]], ends: list[int]) -> None:
     good, worklist = set(ends), list(ends)
     while worklist:
-        for state in before.get(worklist.pop(), ()):
-            if state not in good:
-                good.add(state)
-                worklist.append(state)
-    for state in came_from:  # in the order of discovery: the first has the shortest trace
-        if state not in good:
-            raise Found(
-                "from here no end can be reached\n" + "\n".join(f"  {label}" for label in _trace(came_from, state))
-            )
+        for number in before[worklist.pop()]:
+            if number not in good:
+                good.add(number)
+                worklist.append(number)
+    for number in range(len(before)):  # in the order of discovery: the first has the shortest trace
+        if number not in good:
+            raise Found(f"from here no end can be reached\n{_trace(came_from, number)}")
 
 
-def _trace(came_from: dict[Hashable, tuple[Hashable, str] | None], state: Hashable) -> list[str]:
+def _trace(came_from: list[tuple[int, str]], number: int) -> str:
     labels = []
-    while (step := came_from[state]) is not None:
-        state, label = step
-        labels.append(label)
-    return labels[::-1]
+    while number:
+        number, label = came_from[number]
+        labels.append(f"  {label}")
+    return "\n".join(labels[::-1])
