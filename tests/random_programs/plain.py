@@ -293,9 +293,22 @@ def scan(step: Step, number: int, a: Value) -> Value:
 Pair = tuple[Row | None, Row | None]
 
 
-def met(lefts: Rows, rights: Rows, how: str, matches: Callable[[Row, Row], bool]) -> list[Pair]:
-    """Pairs, and rows that meet none where `how` has them; of semi and anti joins rows of the left side alone."""
-    pairs: list[Pair] = [(left, right) for left in lefts for right in rights if matches(left, right)]
+Key = Callable[[Row], Any]
+
+
+def met(
+    lefts: Rows, rights: Rows, how: str, keys: tuple[Key, Key],
+    matches: Callable[[Row, Row], bool] = lambda left, right: True,
+) -> list[Pair]:  # fmt: skip
+    """Pairs, and rows that meet none where `how` has them; of semi and anti joins rows of the left side alone. keys:
+    what is equal of both sides' rows that meet; None is equal to nothing."""
+    same: dict[Any, Rows] = {}
+    for right in rights:
+        same.setdefault(keys[1](right), []).append(right)
+    same.pop(None, None)
+    pairs: list[Pair] = [
+        (left, right) for left in lefts for right in same.get(keys[0](left), ()) if matches(left, right)
+    ]
     with_left = {id(left) for left, _ in pairs}
     with_right = {id(right) for _, right in pairs}
     if how in ("semi", "anti"):
@@ -326,15 +339,21 @@ def own(rows: Value) -> tuple[Rows, dict[int, int]]:
     return [row for _, row in copies], {id(row): time for time, row in copies}
 
 
-def are_equal(on: tuple[str, ...]) -> Callable[[Row, Row], bool]:
-    return lambda left, right: of_key(left, on) == of_key(right, on) and None not in of_key(left, on)
+def columns(on: tuple[str, ...]) -> tuple[Key, Key]:
+    """Keys of both sides; a row that lacks a column meets none."""
+
+    def key(row: Row) -> Any:
+        found = of_key(row, on)
+        return None if None in found else found
+
+    return key, key
 
 
 def join(how: str) -> Callable[..., Value]:
     def answer(step: Step, number: int, a: Value, b: Value) -> Value:
         on = on_of(step)
         (lefts, times), (rights, others) = own(a), own(b)
-        found = met(lefts, rights, how, are_equal(on))
+        found = met(lefts, rights, how, columns(on))
         if how == "semi":
             return unknown([left for left, _ in found if left], number)
         if how == "anti":
@@ -355,10 +374,10 @@ def unique(how: str, in_time: bool = False) -> Callable[..., Value]:
         where = step.constants[1] % 2 == 1
         rights = [right for right in rights if right.v > 1 or not where]
 
-        def matches(left: Row, right: Row) -> bool:
-            return left.id * 7 % REFS == right.id and (not in_time or within(left, right, UPPER))
-
-        found = met(lefts, rights, how, matches)
+        found = met(
+            lefts, rights, how, (lambda left: left.id * 7 % REFS, lambda right: right.id),
+            lambda left, right: not in_time or within(left, right, UPPER),
+        )  # fmt: skip
         if in_time:
             return each([paired(pair, (), at_of(pair) + 6) for pair in found])
         made = [(pair, paired(pair, (), at_of(pair))) for pair in found]
@@ -378,7 +397,7 @@ def windowed(how: str) -> Callable[..., Value]:
         for _, end, both in windows_of(name, lefts + rights):
             inside = {id(row) for row in both}
             left, right = ([row for row in side if id(row) in inside] for side in (lefts, rights))
-            for pair in met(left, right, how, are_equal(on)):
+            for pair in met(left, right, how, columns(on)):
                 if how in ("semi", "anti"):
                     assert pair[0]
                     found.append(pair[0]._replace(at=end, id=digest(pair[0].id, end)))
@@ -393,10 +412,9 @@ def interval(how: str) -> Callable[..., Value]:
     def answer(step: Step, number: int, a: Value, b: Value) -> Value:
         on, until = on_of(step), step.constants[1] % 2 == 1
         (lefts, _), (rights, _) = own(a), own(b)
-        equal = are_equal(on)
         found = met(
-            lefts, rights, how,
-            lambda left, right: equal(left, right) and within(left, right, left.v % 5 if until else UPPER),
+            lefts, rights, how, columns(on),
+            lambda left, right: within(left, right, left.v % 5 if until else UPPER),
         )  # fmt: skip
         if how in ("semi", "anti"):
             return each([left._replace(at=left.at + 6) for left, _ in found if left])

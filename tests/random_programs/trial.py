@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from random import Random
 from typing import Any
 
@@ -54,7 +55,8 @@ class Trial:
 
     name: the arguments with which `python -m tests.random_programs` plays it again. bins: 0 for none; moves: (time,
     bin, worker). form: which operators are Python's. ends: in which epoch each input ends. looked_at: the values that
-    are compared, by number, inputs first."""
+    are compared, by number, inputs first. doubted: how many of all trials are run under exhaustive checks, which take
+    long."""
 
     name: str
     steps: tuple[Step, ...]
@@ -66,21 +68,32 @@ class Trial:
     ends: tuple[int, int]
     order: str
     looked_at: tuple[int, ...] = field(default=())
+    doubted: float = 0.03
 
     def values(self) -> list[Value]:
         """What each value is to be."""
-        values = [self._input(number) for number in range(INPUTS)]
-        for number, step in zip(numbers_of(self.steps, INPUTS), self.steps, strict=True):
-            given = [values[one] for one in step.of]
-            values.append(answer_of(step, number or 0, given, STEPS[step.does].settled, self.workers))
+        values = self.inputs()
+        for at in range(len(self.steps)):
+            values.append(self.value(at, values))
         return values
 
-    def _input(self, number: int) -> Value:
-        messages: dict[tuple[int, int, int], list[Row]] = {}
+    def inputs(self) -> list[Value]:
+        """What each input is to be."""
+        return [[(epoch, rows) for (to, epoch, *_), rows in self.messages if to == n] for n in range(INPUTS)]
+
+    def value(self, at: int, values: list[Value]) -> Value:
+        """What the step at this place makes of the values before it."""
+        step, number = self.steps[at], numbers_of(self.steps[: at + 1], INPUTS)[-1]
+        given = [values[one] for one in step.of]
+        return answer_of(step, number or 0, given, STEPS[step.does].settled, self.workers)
+
+    @cached_property
+    def messages(self) -> list[tuple[tuple[int, int, int, int], list[Row]]]:
+        """(input, epoch, worker, which) of each message and its rows, in this order."""
+        messages: dict[tuple[int, int, int, int], list[Row]] = {}
         for one in self.sent:
-            if one.input == number:
-                messages.setdefault((one.epoch, one.worker, one.message), []).append(one.row)
-        return [(key[0], rows) for key, rows in sorted(messages.items(), key=lambda one: one[0])]
+            messages.setdefault((one.input, one.epoch, one.worker, one.message), []).append(one.row)
+        return sorted(messages.items(), key=lambda one: one[0])
 
     def expected(self) -> Found:
         """What is to be seen."""
@@ -92,7 +105,7 @@ class Trial:
         random = Random(self.order)
         due = [[(epoch, number) for epoch in range(EPOCHS) for number in range(INPUTS + 1)]] * self.workers
         due = [list(one) for one in due]
-        checks = "exhaustive" if random.random() < 0.03 else ""  # they take long
+        checks = "exhaustive" if random.random() < self.doubted else ""
         settings = {"queue_bytes": random.choice([8192, 1 << 16]), "checks": checks}
         with self.as_said(), simulated(self.workers, **settings) as group:
             parts = []
@@ -153,12 +166,9 @@ class Trial:
                 elif epoch < ends:
                     handle.advance_to(epoch + 1)
             return
-        messages: dict[int, list[Row]] = {}
-        for one in self.sent:
-            if (one.worker, one.input, one.epoch) == (worker, number, epoch):
-                messages.setdefault(one.message, []).append(one.row)
-        for _, rows in sorted(messages.items()):
-            handles[number].send(dict(zip(ROW.names, map(list, zip(*rows, strict=True)), strict=True)))
+        for (*which, _), rows in self.messages:
+            if which == [number, epoch, worker]:
+                handles[number].send(dict(zip(ROW.names, map(list, zip(*rows, strict=True)), strict=True)))
 
     def told(self) -> str:
         """The trial in words."""
@@ -284,26 +294,31 @@ def _with_steps(random: Random, trial: Trial, most: int, does: str, size: Size, 
     ordered = {0, 1} if in_order else set()
     ended: set[int] = set()
     names = sorted(STEPS)
+    values = trial.inputs()
     for at in range(most):
         number = INPUTS + len(trial.steps)
         is_said = bool(does) and at == where
         most_made = _MOST_MADE_AS_SAID if is_said else _MOST_MADE
         for _ in range(20):
             step = _step(random, trial, does if is_said else random.choice(names), number, ordered, ended, size)
-            longer = replace(trial, steps=(*trial.steps, step)) if step else trial
-            if step and (size is LARGE or sum([len(rows) for _, rows in longer.values()[-1]]) <= most_made):
+            if step is None:
+                continue
+            longer = replace(trial, steps=(*trial.steps, step))
+            value = longer.value(len(trial.steps), values)
+            if size is LARGE or sum([len(rows) for _, rows in value]) <= most_made:
                 break
         else:
             continue
         trial = longer
+        values.append(value)
         operator = STEPS[step.does]
         if operator.keeps_order and step.limit is None and step.of[0] in ordered:
             ordered.add(number)
         if operator.ends:
             ended.add(number)
     used = {one for step in trial.steps for one in step.of}
-    values = range(INPUTS, INPUTS + len(trial.steps))
-    return replace(trial, looked_at=tuple(one for one in values if one not in used or random.random() < 0.3))
+    made = range(INPUTS, INPUTS + len(trial.steps))
+    return replace(trial, looked_at=tuple(one for one in made if one not in used or random.random() < 0.3))
 
 
 def _is_interned(does: str) -> bool:
