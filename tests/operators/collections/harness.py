@@ -60,8 +60,32 @@ def run_several(
     schema: tr.Schema = UPDATE,
 ) -> dict[str, list[tuple[Any, ...]]]:
     """The same of several collections that a program makes, of inputs of this schema, which ends in time and times."""
+    (found,) = together([made_of(updates, build, seed, early, schema)], workers)
+    return found
 
-    def program(worker: tr.Worker) -> dict[str, list[tuple[Any, ...]]]:
+
+Found = dict[str, list[tuple[Any, ...]]]
+
+
+def together(programs: Sequence[Callable[[tr.Worker], Found]], workers: int) -> list[Found]:
+    """What programs make that the same workers run one after the other."""
+    parts = tr.execute(lambda worker: [program(worker) for program in programs], workers=workers)
+    return [
+        {name: [row for part in of_one for row in part[name]] for name in of_one[0]}
+        for of_one in zip(*parts, strict=True)
+    ]
+
+
+def made_of(
+    updates: list[list[tuple[Any, ...]]],
+    build: Callable[..., dict[str, Collection]],
+    seed: int,
+    early: int = 2,
+    schema: tr.Schema = UPDATE,
+) -> Callable[[tr.Worker], Found]:
+    """The program of `run_several`."""
+
+    def program(worker: tr.Worker) -> Found:
         random = np.random.default_rng(seed + worker.index)
         with worker.dataflow() as scope:
             inputs = [scope.new_input(schema, f"input{number}") for number in range(len(updates))]
@@ -89,8 +113,7 @@ def run_several(
             for name, rows in made.items()
         }
 
-    found = tr.execute(program, workers=workers)
-    return {name: [row for part in found for row in part[name]] for name in found[0]}
+    return program
 
 
 def column(schema: tr.Schema, name: str, values: Sequence[Any]) -> Any:
@@ -114,8 +137,8 @@ def check(
     build: Callable[..., Collection], expected: Callable[..., Rows], inputs: int, workers: int, seeds: int = 4
 ) -> None:
     """What a program makes of random updates is, at every time, what comes of all rows that are there."""
-    for seed in range(seeds):
-        updates = [made_up(10 * seed + number, 40, 5, 5) for number in range(inputs)]
-        found = run(updates, build, workers, seed)
+    all_updates = [[made_up(10 * seed + number, 40, 5, 5) for number in range(inputs)] for seed in range(seeds)]
+    programs = [made_of(each, lambda *rows: {"made": build(*rows)}, seed) for seed, each in enumerate(all_updates)]
+    for seed, (found, updates) in enumerate(zip(together(programs, workers), all_updates, strict=True)):
         for time in range(TIMES):
-            assert at(found, time) == expected(*[at(each, time) for each in updates]), (seed, time)
+            assert at(found["made"], time) == expected(*[at(each, time) for each in updates]), (seed, time)

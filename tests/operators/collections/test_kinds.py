@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tokenring as tr
-from tests.operators.collections.harness import TIMES, Rows, at, run_several
+from tests.operators.collections.harness import TIMES, Rows, at, made_of, together
 from tokenring import Collection
 
 NAN, INF = math.nan, math.inf
@@ -177,14 +177,14 @@ def programs(kind: str) -> dict[str, tuple[Callable[..., Collection], Callable[[
 def test_columns_of_every_kind_are_kept(kind: str, workers: int) -> None:
     schema = tr.Schema.of({"k": kind, "v": kind, "n": "int64", "time": "int64", "times": "int64"})
     programs_of = programs(kind)
-    for seed in range(2):
-        updates = [made_up_of(kind, 10 * seed + number, 50) for number in range(2)]
+    all_updates = [[made_up_of(kind, 10 * seed + number, 50) for number in range(2)] for seed in range(2)]
+
+    def build(a: Collection, b: Collection) -> dict[str, Collection]:
+        return {name: make(a, b) for name, (make, _) in programs_of.items()}
+
+    made = [made_of(updates, build, seed, schema=schema) for seed, updates in enumerate(all_updates)]
+    for seed, (found, updates) in enumerate(zip(together(made, workers), all_updates, strict=True)):
         known = [canonical_rows(each) for each in updates]
-
-        def build(a: Collection, b: Collection) -> dict[str, Collection]:
-            return {name: make(a, b) for name, (make, _) in programs_of.items()}
-
-        found = run_several(updates, build, workers, seed, schema=schema)
         for name, (_, expected) in programs_of.items():
             changes = canonical_rows(found[name])
             for time in range(TIMES):

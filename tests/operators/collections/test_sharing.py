@@ -41,8 +41,8 @@ IMPORTED: dict[str, tuple[Callable[[tr.Arranged, tr.Collection], tr.Collection],
 
 
 def imported(
-    updates: list[Update], own: list[Update], build: Callable[..., tr.Collection], workers: int, seed: int
-) -> list[Any]:
+    updates: list[Update], own: list[Update], build: Callable[..., tr.Collection], seed: int
+) -> Callable[[tr.Worker], Any]:
     """What a second dataflow, declared at some time, makes of the arrangement of a first, and from which time on."""
 
     def program(worker: tr.Worker) -> Any:
@@ -66,16 +66,17 @@ def imported(
         worker.run()
         return since, rows_of(found)
 
-    return tr.execute(program, workers=workers)
+    return program
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("name", IMPORTED)
 def test_what_is_imported_is_as_if_it_were_made_there(name: str, workers: int) -> None:
     build, expected = IMPORTED[name]
-    for seed in range(6):
-        updates, own = made_up(10 * seed, 40, 5, 5), made_up(10 * seed + 1, 20, 5, 5)
-        parts = imported(updates, own, build, workers, seed)
+    given = [(made_up(10 * seed, 40, 5, 5), made_up(10 * seed + 1, 20, 5, 5)) for seed in range(6)]
+    programs = [imported(*each, build, seed) for seed, each in enumerate(given)]
+    made = tr.execute(lambda worker: [program(worker) for program in programs], workers=workers)
+    for seed, (parts, (updates, own)) in enumerate(zip(zip(*made, strict=True), given, strict=True)):
         since = max(part[0] for part in parts)
         found = [row for part in parts for row in part[1]]
         for time in range(since, TIMES):
