@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.engine.helpers import VALUE, build, nothing_left, simulated
+from tests.long_form import examples
 from tokenring.engine import Broadcast, Exchange, InputPort, Notify, OutputPort, Schema, Scope, Token, Worker
 from tokenring.engine.explain import let_go, stop
 from tokenring.operators import Count, aggregate, col, exchange, filter, map_batches, union, with_columns
@@ -118,7 +119,7 @@ KINDS = {by_hand: 1, in_a_stage: 1, in_a_compiled_stage: 1, behind_a_compiled_on
 def test_nobody_takes_half_for_whole(
     kind: Callable[[Any], Any], workers: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    for seed in range(8):
+    for seed in range(examples(9)):
         run(kind, workers, Random(f"{kind.__name__} {workers} {seed}"))
     assert capfd.readouterr().err == ""  # no token was lost
 
