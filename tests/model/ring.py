@@ -77,6 +77,10 @@ class State(NamedTuple):
     claims: tuple[tuple[int, int], ...] = ()
     wrong: str = ""
 
+    def having(self, writers: tuple[Writer, ...], readers: tuple[Reader, ...]) -> State:
+        """The same with other workers: `_replace` takes thrice as long."""
+        return State(*self[:3], writers, readers, *self[5:])
+
 
 def start(bounds: Bounds) -> State:
     """All at zero."""
@@ -101,7 +105,7 @@ def successors(bounds: Bounds, state: State) -> Iterator[tuple[str, State]]:
     """Every step that somebody can take now."""
     for number, writer in enumerate(state.writers):
         for label, changed, following in _writer_step(bounds, state, number, writer):
-            yield f"writer {number} {label}", changed._replace(writers=_put(changed.writers, number, following))
+            yield f"writer {number} {label}", changed.having(_put(changed.writers, number, following), changed.readers)
     for number, reader in enumerate(state.readers):
         yield from _reader_step(bounds, state, number, reader)
         if _may_leave(bounds, state, number):
@@ -128,7 +132,7 @@ def _death(state: State, number: int) -> State:
     readers = state.readers
     if number < len(readers) and readers[number].pc != LEFT:
         readers = _put(readers, number, readers[number]._replace(pc=DEAD, size=0, part=()))
-    return state._replace(writers=writers, readers=readers)
+    return state.having(writers, readers)
 
 
 def _sequence(bounds: Bounds, position: int) -> int:
@@ -206,7 +210,7 @@ def _fill(bounds: Bounds, state: State, number: int, writer: Writer) -> Iterator
 
 def _reader_step(bounds: Bounds, state: State, number: int, reader: Reader) -> Iterator[tuple[str, State]]:
     def with_reader(following: Reader, changed: State = state) -> State:
-        return changed._replace(readers=_put(changed.readers, number, following))
+        return changed.having(changed.writers, _put(changed.readers, number, following))
 
     if reader.pc == "look":
         sequence, size, _ = state.slots[reader.position % bounds.capacity]

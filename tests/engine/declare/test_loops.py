@@ -41,9 +41,16 @@ def run_in_any_order(group: SimulatedGroup, rng: Random) -> None:
     raise AssertionError("still not complete")
 
 
-@pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("workers", [1, 2, 4])
-@pytest.mark.parametrize("levels", [1, 2, 3])
+def seeds(levels: int, workers: int) -> list[Any]:
+    """Of many rounds between workers one seed is enough in the short form."""
+    marks = [pytest.mark.slow] if levels == 3 and workers > 1 else []
+    return [pytest.param(levels, workers, 0, marks=marks), (levels, workers, 1)]
+
+
+@pytest.mark.parametrize(
+    ("levels", "workers", "seed"),
+    [one for levels in (1, 2, 3) for workers in (1, 2, 4) for one in seeds(levels, workers)],
+)
 def test_rows_go_round_loops_of_every_depth(levels: int, workers: int, seed: int) -> None:
     """Through tiny queues, in random turns, with every check of the progress protocol."""
     rng = Random(f"{levels} {workers} {seed}")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from random import Random
-from typing import Any
 
 import pytest
 
@@ -65,25 +65,44 @@ WINDOWS: dict[str, Make] = {
 }
 
 
+@cache
+def of_running(name: str) -> list[str]:
+    """What is to come, with moves and without, compiled and not."""
+    return without_moves(SCHEMA, RUNNING[name][0], _messages(1))
+
+
 @pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("name", sorted(RUNNING))
 def test_running(name: str, compiled: bool) -> None:
     random, messages = Random(name), _messages(1)
     owners = [[random.random() < 0.5 for _ in range(8)] for _ in messages]
-    make, key = RUNNING[name]
+    (make, key), expected = RUNNING[name], of_running(name)
     with only_python(not compiled):
-        assert with_moves(SCHEMA, make, key, messages, owners) == without_moves(SCHEMA, make, messages)
+        assert with_moves(SCHEMA, make, key, messages, owners) == expected
+
+
+def _in_time() -> list[Rows]:
+    """Messages whose times go as rows' own do."""
+    return [one for rows in _messages(2) for one in (rows, *[[]] * 9)]
+
+
+def _is_together(name: str) -> bool:
+    return not name.startswith("session")  # sessions that end together are sent at the first one's end
+
+
+@cache
+def of_windows(name: str) -> list[str]:
+    """The same."""
+    return runs.run(SCHEMA, WINDOWS[name], _in_time(), 1, with_times=_is_together(name))
 
 
 @pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("name", sorted(WINDOWS))
 def test_windows(name: str, compiled: bool) -> None:
-    random = Random(name)
-    messages: list[Any] = []
-    for rows in _messages(2):
-        messages += [rows, *[[]] * 9]  # times go as rows' own do
+    random, messages, expected = Random(name), _in_time(), of_windows(name)
     changes = [(random.randrange(60), bin_, random.randrange(2)) for bin_ in range(8) for _ in range(6)]
     with only_python(not compiled):
-        together = not name.startswith("session")  # sessions that end together are sent at the first one's end
-        without = runs.run(SCHEMA, WINDOWS[name], messages, 1, with_times=together)
-        assert runs.run(SCHEMA, WINDOWS[name], messages, 2, changes, (0, 1, 1, 0), with_times=together) == without
+        made = runs.run(
+            SCHEMA, WINDOWS[name], messages, 2, changes, (0, 1, 1, 0), with_times=_is_together(name)
+        )
+        assert made == expected
