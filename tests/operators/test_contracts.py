@@ -563,7 +563,7 @@ def check(operators: dict[str, Operator], name: str, by: str | None) -> None:
         for turn, way in enumerate(ways_for(number, which)):
             dice = Random(turn)
             messages = stream(dice)
-            in_text = (turn + which + number) % 2 == 1 and not operator.is_latest
+            in_text = (turn + which // 2 + number) % 2 == 1 and not operator.is_latest
             rows, others = of_inputs(messages)
             if in_text:
                 rows, others = [[one | {"key": one["name"]} for one in some] for some in (rows, others)]
