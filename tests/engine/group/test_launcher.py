@@ -168,7 +168,7 @@ def test_two_dataflows_declared_at_different_moments() -> None:
 
 def test_memory_stays_bounded_behind_a_slow_receiver() -> None:
     """Sources that look at `congested` send far more than memory could hold; little of it is ever waiting."""
-    rows, batches = 4096, 1500
+    rows, batches = 4096, 300
 
     def program(worker: Worker) -> tuple[int, int]:
         def construct(context: OperatorContext, token: Token) -> Callable[..., None]:
@@ -183,10 +183,12 @@ def test_memory_stays_bounded_behind_a_slow_receiver() -> None:
                 if context.worker_index == 1 or sent == batches:
                     token.drop()
                     return
-                if not context.congested:
-                    output.give(token, Batch(batch_schema, {"key": column, "value": column}))
-                    sent += 1
-                    token.downgrade(sent)
+                if context.congested:
+                    context.activate_after(1_000_000)
+                    return
+                output.give(token, Batch(batch_schema, {"key": column, "value": column}))
+                sent += 1
+                token.downgrade(sent)
                 context.activate()
 
             return logic
