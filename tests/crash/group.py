@@ -14,16 +14,29 @@ from types import TracebackType
 
 import psutil
 
+from tests.copies import PipedCopy
+from tests.crash.programs import main
+
 ROOT = Path(__file__).parents[2]
 WATCHDOG_S = 60.0  # against hangs: the machine may be busy with other things
 
 
 class Group:
-    """`python -m tests.crash.programs <program>`, from its start to its end."""
+    """`python -m tests.crash.programs <program>`, from its start to its end; fresh: as a Python of its own, not as a
+    copy of the test's process."""
 
-    def __init__(self, program: str, workers: int = 2) -> None:
+    def __init__(self, program: str, workers: int = 2, *, fresh: bool = False) -> None:
+        self._launcher = self._fresh(program, workers) if fresh else self._copy(program, workers)
+        self.pid = self._launcher.pid
+        self.workers: list[int] = []
+        self.seen = b""
+
+    def _copy(self, program: str, workers: int) -> PipedCopy:
+        return PipedCopy(lambda: sys.exit(main()), ["programs", program, str(workers)], ROOT)
+
+    def _fresh(self, program: str, workers: int) -> subprocess.Popen[bytes]:
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-        self._launcher = subprocess.Popen(
+        return subprocess.Popen(
             [sys.executable, "-m", "tests.crash.programs", program, str(workers)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -31,9 +44,6 @@ class Group:
             env=environment | {"PYTHONPATH": str(ROOT)},
             start_new_session=True,
         )
-        self.pid = self._launcher.pid
-        self.workers: list[int] = []
-        self.seen = b""
 
     def __enter__(self) -> Group:
         return self

@@ -7,31 +7,41 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
 import psutil
 
+from tests.copies import PipedCopy
 from tests.crash.group import ROOT, WATCHDOG_S
+from tokenring.__main__ import main
 
 
 class Command:
-    """The command, from its start to its end."""
+    """The command, from its start to its end; fresh: as a Python of its own, not as a copy of the test's process."""
 
-    def __init__(self, *arguments: str | Path, environment: Mapping[str, str] | None = None) -> None:
-        self._process = subprocess.Popen(
+    def __init__(
+        self, *arguments: str | Path, environment: Mapping[str, str] | None = None, fresh: bool = True
+    ) -> None:
+        self._process = self._fresh(arguments, environment or {}) if fresh else self._copy(arguments)
+        self.pid = self._process.pid
+        self.others: list[psutil.Process] = []
+        """Workers, and what else the command started, as of the last look."""
+
+    def _copy(self, arguments: Sequence[str | Path]) -> PipedCopy:
+        return PipedCopy(main, ["tokenring", *arguments], ROOT)
+
+    def _fresh(self, arguments: Sequence[str | Path], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
             [sys.executable, "-m", "tokenring", *map(str, arguments)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=ROOT,
-            env=os.environ | {"PYTHONPATH": str(ROOT)} | dict(environment or {}),
+            env=os.environ | {"PYTHONPATH": str(ROOT)} | dict(environment),
             start_new_session=True,
             preexec_fn=_hears_of_hangups,
         )
-        self.pid = self._process.pid
-        self.others: list[psutil.Process] = []
-        """Workers, and what else the command started, as of the last look."""
 
     def __enter__(self) -> Command:
         return self
@@ -55,7 +65,7 @@ class Command:
             workers = [child.pid for child in self.others if _is_worker(child, cpu_s)]
             if len(workers) == count and len(self.others) == count + py_spies:
                 return sorted(workers)
-            time.sleep(0.01)
+            time.sleep(0.03)
         raise AssertionError(f"no {count} workers within {WATCHDOG_S} s, but {self.others}")
 
     def kill(self, pid: int, number: int = signal.SIGKILL) -> None:

@@ -35,7 +35,7 @@ def _one_error(group: Group, *texts: str) -> None:
 
 @pytest.mark.parametrize("victim", [0, 1, 2])
 def test_a_worker_killed_while_running(victim: int) -> None:
-    with Group("running", 3) as group:
+    with Group("running", 3, fresh=victim == 0) as group:
         group.wait_for("running", 3)
         group.kill(group.workers[victim])
         _one_error(group, f"WorkerError: worker {victim} was killed by SIGKILL")
@@ -60,7 +60,7 @@ def test_a_worker_killed_during_the_start(victim: int) -> None:
 
 @pytest.mark.parametrize("program", ["running", "parked", "starting"])
 def test_the_launcher_killed(program: str) -> None:
-    with Group(program) as group:
+    with Group(program, fresh=program == "running") as group:
         group.wait_for(program, 2)
         group.kill(group.pid)
         status, _, _ = _ended_in_order(group)
@@ -68,7 +68,7 @@ def test_the_launcher_killed(program: str) -> None:
 
 
 def test_the_launcher_terminated() -> None:
-    with Group("running") as group:
+    with Group("running", fresh=True) as group:
         group.wait_for("running", 2)
         group.kill(group.pid, signal.SIGTERM)
         status, out, _ = _ended_in_order(group)
@@ -78,7 +78,7 @@ def test_the_launcher_terminated() -> None:
 
 @pytest.mark.parametrize("program", ["running", "parked", "starting"])
 def test_the_launcher_interrupted(program: str) -> None:
-    with Group(program) as group:
+    with Group(program, fresh=program == "running") as group:
         group.wait_for(program, 2)
         group.kill(group.pid, signal.SIGINT)
         status, out, err = _ended_in_order(group)
@@ -88,7 +88,7 @@ def test_the_launcher_interrupted(program: str) -> None:
 
 
 def test_ctrl_c_reaches_the_whole_process_group_and_is_said_once() -> None:
-    with Group("running", 3) as group:
+    with Group("running", 3, fresh=True) as group:
         group.wait_for("running", 3)
         for pid in [*group.workers, group.pid]:
             group.kill(pid, signal.SIGINT)
@@ -113,7 +113,7 @@ def test_a_worker_that_does_not_listen_is_ended_too() -> None:
 
 
 def test_what_programs_print_arrives_once_through_a_pipe() -> None:
-    with Group("printing") as group:
+    with Group("printing", fresh=True) as group:
         status, out, err = _ended_in_order(group)
         assert (status, err) == (0, "")
         lines = out.splitlines()

@@ -21,6 +21,7 @@ import tokenring.engine.group.processes
 from tests.crash.group import ROOT, WATCHDOG_S, Group
 from tests.crash.run_process import Command
 from tests.errors import raises
+from tests.long_form import LONG, examples
 from tokenring.engine import Worker, WorkerError, execute
 from tokenring.tools.system.signals import Ended, ending_signals_raise
 
@@ -110,14 +111,14 @@ NO_LIBRARY = {"TOKENRING_KERNELS": "numba", "PYTHONPATH": str(ROOT)}
 
 def test_while_all_kernels_are_compiled(tmp_path: Path) -> None:
     """Nothing is in the cache: it would take half a minute. One line, at once, at whatever instant."""
-    for _ in range(3):
+    for _ in range(3 if LONG else 1):
         environment = os.environ | NO_LIBRARY | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
         command = [sys.executable, "-m", "tokenring", "warm-up"]
         with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment, bufsize=0) as process:
             assert process.stderr is not None
             said = process.stderr.readline()
             assert re.fullmatch(rb"compiling \d+ kernels, once \(the environment asks for numba\)\n", said)
-            time.sleep(random.uniform(0, 1))
+            time.sleep(random.uniform(0, 0.6))
             process.send_signal(signal.SIGINT)
             _, err = process.communicate(timeout=WATCHDOG_S)
         assert (process.returncode, err.decode()) == (130, "tokenring: error: interrupted\n")
@@ -133,7 +134,7 @@ def test_the_second_compiler_ends_with_the_first(number: int, tmp_path: Path) ->
         deadline = time.monotonic() + WATCHDOG_S
         while not (seconds := psutil.Process(process.pid).children()):
             assert time.monotonic() < deadline
-            time.sleep(0.01)
+            time.sleep(0.05)
         time.sleep(random.uniform(0, 0.5))
         process.send_signal(number)
         _, err = process.communicate(timeout=WATCHDOG_S)
@@ -225,7 +226,7 @@ def _has_used(pid: int, cpu_s: float) -> None:
 
 
 def test_interrupted_at_any_instant_a_command_says_one_line() -> None:
-    for _ in range(8):
+    for _ in range(examples(12)):
         with Command("run", "q4", "--input", "/nowhere") as command:
             while b"-m\0tokenring" not in Path(f"/proc/{command.pid}/cmdline").read_bytes():
                 time.sleep(0.001)
@@ -237,8 +238,8 @@ def test_interrupted_at_any_instant_a_command_says_one_line() -> None:
 
 
 def test_interrupted_at_any_instant_of_its_start_a_group_is_gone() -> None:
-    for _ in range(5):
-        with Group("running", 4) as group:
+    for _ in range(examples(9)):
+        with Group("running", 4, fresh=True) as group:
             group.wait_for("before the fork" if random.random() < 0.5 else "pids")
             time.sleep(random.uniform(0, 0.05))
             group.kill(group.pid, signal.SIGINT)

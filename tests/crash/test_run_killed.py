@@ -22,10 +22,12 @@ def staged(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def _running(staged: Path, target: Path, query: str = "q4", workers: int = 2) -> Iterator[Command]:
+def _running(
+    staged: Path, target: Path, query: str = "q4", workers: int = 2, fresh: bool = True
+) -> Iterator[Command]:
     """An open loop that would last for a minute."""
     arguments = ("--workers", str(workers), "--rate", str(EVENTS / 60), "--json", target)
-    with Command("run", query, "--input", staged, *arguments) as command:
+    with Command("run", query, "--input", staged, *arguments, fresh=fresh) as command:
         yield command
     assert not target.exists(), "no partial result is passed for a whole"
     assert list(target.parent.iterdir()) == []
@@ -33,7 +35,7 @@ def _running(staged: Path, target: Path, query: str = "q4", workers: int = 2) ->
 
 @pytest.mark.parametrize(("query", "victim"), [("q4", 0), ("q7", 1)])
 def test_a_worker_killed(staged: Path, tmp_path: Path, query: str, victim: int) -> None:
-    with _running(staged, tmp_path / "outcome.json", query) as command:
+    with _running(staged, tmp_path / "outcome.json", query, fresh=query == "q4") as command:
         workers = command.wait_for_workers(2)
         command.kill(workers[victim])
         status, out, err = command.end()
@@ -54,7 +56,7 @@ def test_the_launcher_killed(staged: Path, tmp_path: Path) -> None:
     ("number", "text"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "SIGTERM"), (signal.SIGHUP, "SIGHUP")]
 )
 def test_the_command_interrupted(staged: Path, tmp_path: Path, number: int, text: str) -> None:
-    with _running(staged, tmp_path / "outcome.json") as command:
+    with _running(staged, tmp_path / "outcome.json", fresh=number == signal.SIGINT) as command:
         workers = command.wait_for_workers(2)
         if number == signal.SIGINT:  # from a terminal, the whole group gets it
             for pid in workers:

@@ -17,7 +17,7 @@ STOPPING = "stopping: sources close, and what is under way is finished; again to
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_the_first_signal_closes_sources_and_all_is_counted(number: int, workers: int) -> None:
-    with Group("live", workers) as group:
+    with Group("live", workers, fresh=workers == 1 and number == signal.SIGINT) as group:
         group.wait_for("live", workers)
         group.kill(group.pid, number)
         status, out, err = group.end()
@@ -54,7 +54,8 @@ def test_what_timeout_sends_twice_is_one_signal() -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("start", ["fork", "spawn"])
 def test_the_command_stops_its_program_in_order(number: int, start: str) -> None:
-    with Command("run", "tests/crash/programs.py:live", "--workers", "2", "--start", start) as command:
+    arguments = ("run", "tests/crash/programs.py:live", "--workers", "2", "--start", start)
+    with Command(*arguments, fresh=number == signal.SIGINT) as command:
         command.wait_for_workers(2, cpu_s=0.2 if start == "fork" else 1)
         os.killpg(command.pid, number)
         status, out, err = command.end()
@@ -64,7 +65,7 @@ def test_the_command_stops_its_program_in_order(number: int, start: str) -> None
 
 @pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM])
 def test_the_second_ends_it_at_once(second: int) -> None:
-    with Group("deaf") as group:
+    with Group("deaf", fresh=second == signal.SIGINT) as group:
         group.wait_for("running", 2)
         group.kill(group.pid, signal.SIGINT)
         group.wait_for_error(STOPPING)
