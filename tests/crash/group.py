@@ -57,6 +57,12 @@ class Group:
         for stream in (self._launcher.stdout, self._launcher.stderr):
             assert stream is not None
             stream.close()
+        try:
+            if kind is None:
+                self.seconds_until_workers_are_gone()
+        finally:  # copies' workers look like nobody's: whoever lives on would not be found
+            for pid in filter(_lives, self.workers):
+                os.kill(pid, signal.SIGKILL)
 
     def wait_for(self, what: str, times: int = 1) -> None:
         """Read the launcher's output until `what` has come so many times."""

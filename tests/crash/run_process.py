@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -55,6 +56,9 @@ class Command:
         for stream in (self._process.stdout, self._process.stderr):
             assert stream is not None
             stream.close()
+        for process in self.others:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
 
     def wait_for_workers(self, count: int, py_spies: int = 0, cpu_s: float = 0.05) -> list[int]:
         """The workers' pids, once all map the segment and have used so much processor time, and py-spies are there."""
