@@ -58,20 +58,30 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Where files have processes of their own, this one has ready what they need, and forks them."""
+    """Where files have processes of their own, this one forks them."""
     if (count := config.getoption("--lanes")) and not config.option.collectonly:
-        _make_ready()
-        import_everything()
-        given(integers())(lambda _: None)()  # Hypothesis looks through the source of every module of ours, once
-        _keep_what_there_is()
-        config.pluginmanager.register(Lanes(config, count, _process_of, leaks.mark))
+        config.pluginmanager.register(Lanes(config, count, _process_of, _make_all_ready, leaks.mark))
 
 
 def _process_of(file: Path) -> str:
-    """A name that files have in common that are to run in one process: those whose tests use the Spark that is kept for
-    them. A fixture is named where it is asked for."""
-    shares_spark = re.search(r"\bmark\.spark\b|resident_spark\b|shared_staged\b", file.read_text())
-    return "spark" if shares_spark else str(file)
+    """A name that files have in common that are to run in one process: those whose tests use the Spark, or the library
+    of kernels, that is made once for them. A fixture is named where it is asked for."""
+    for name, words in _SHARED.items():
+        if re.search(words, file.read_text()):
+            return name
+    return str(file)
+
+
+_SHARED = {"spark": r"\bmark\.spark\b|\bresident_spark\b|\bshared_staged\b", "library": r"\blittle_library\b"}
+
+
+def _make_all_ready() -> None:
+    """Load and look through, once, what files' processes would each."""
+    _make_ready()
+    import_everything()
+    pa.array([0])  # pyarrow loads pandas for it
+    given(integers())(lambda _: None)()  # Hypothesis reads the source of all modules of ours
+    _keep_what_there_is()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -32,16 +32,22 @@ _SAID = 20_000  # characters that are shown of the output of a process that ende
 class Lanes:
     """The session of the process that forks the others. It collects nothing, and reports what they tell.
 
-    together(file): a name that those files have in common that are to share a process. begin(): what a new process does
-    first.
+    together(file): a name that those files have in common that are to share a process. make_ready(): what is done
+    before the first; begin(): what each does first.
     """
 
     def __init__(
-        self, config: pytest.Config, count: int, together: Callable[[Path], str], begin: Callable[[], object]
+        self,
+        config: pytest.Config,
+        count: int,
+        together: Callable[[Path], str],
+        make_ready: Callable[[], object],
+        begin: Callable[[], object],
     ) -> None:
         self._config = config
         self._count = count
         self._together = together
+        self._make_ready = make_ready
         self._begin = begin
         assert config.cache is not None
         self._cache = config.cache
@@ -57,6 +63,7 @@ class Lanes:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Run all files, those first that take longest."""
         given = self._given()
+        self._make_ready()
         tests = {name: sum(map(_size, some)) // _BYTES_A_TEST + 1 for name, some in given.items()}
         waiting = sorted(given, key=lambda name: self._cost(name, given[name]))
         running: list[_Lane] = []

@@ -22,7 +22,7 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     if count := config.getoption("--lanes"):
         together = lambda file: "shared" if "shared" in file.name else str(file)
-        config.pluginmanager.register(Lanes(config, count, together, lambda: None))
+        config.pluginmanager.register(Lanes(config, count, together, lambda: None, lambda: None))
 """
 FILES = {
     "test_good.py": """

@@ -26,7 +26,7 @@ def _check(bounds: Bounds) -> Explored:
 
 
 CAPACITIES = [2, pytest.param(3, marks=pytest.mark.slow), 4]
-"""Among runs in which two may die there are those in which none does, or one; that these come to an end is seen here."""
+"""Among runs in which two may die there are those in which none does, or one; that these end is seen here."""
 
 
 @pytest.mark.parametrize("capacity", CAPACITIES)
