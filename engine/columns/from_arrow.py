@@ -32,16 +32,42 @@ def column_from(kind: Kind, values: Any) -> Column:
     if kind.is_text:
         return _text_column(kind, values)
     values = _converted(kind, values)
-    mask = values.is_null().to_numpy(zero_copy_only=False) if values.null_count else None
     if kind.name == "bool":
-        words = values.fill_null(False).to_numpy(zero_copy_only=False).astype(np.int64)
+        words = _bits(values.buffers()[1], values).astype(np.int64)
     else:
-        values = values.cast(pa.int64()) if kind.name == "timestamp" else values
-        words = values.fill_null(0).to_numpy(zero_copy_only=False).view(kind.dtype)
-    require_no_sentinel(kind, words)
-    if mask is not None:
-        words = np.where(mask, kind.null_word(), words)
-    return np.ascontiguousarray(words), None
+        words = _numbers(values, kind.dtype)
+    nulls = _nulls(values)
+    if nulls is None:
+        require_no_sentinel(kind, words)
+        return np.require(words, requirements=["C", "A"]), None
+    require_no_sentinel(kind, np.where(nulls, 0, words))  # what stands where there is nothing may be anything
+    return np.where(nulls, kind.null_word(), words), None
+
+
+# Not by `to_numpy`, `fill_null` or `is_null`, which load pandas at their first use, where it is installed: a third of a
+# second in each worker.
+
+
+def _numbers(values: Any, dtype: Any) -> np.ndarray:
+    """The numbers of an array, as they lie in its memory; anything where it is null."""
+    data = values.buffers()[1]
+    if data is None:
+        return np.empty(0, dtype)
+    return np.frombuffer(data, dtype, len(values), values.offset * np.dtype(dtype).itemsize)
+
+
+def _nulls(values: Any) -> np.ndarray | None:
+    """Which values are null; None if there are none."""
+    return ~_bits(values.buffers()[0], values) if values.null_count else None
+
+
+def _bits(data: Any, values: Any) -> np.ndarray:
+    """The bits of an array's values in one of its buffers."""
+    if data is None:
+        return np.zeros(len(values), np.bool_)
+    first = values.offset // 8
+    some = np.frombuffer(data, np.uint8)[first : (values.offset + len(values) + 7) // 8]
+    return np.unpackbits(some, bitorder="little")[values.offset - 8 * first :][: len(values)].view(np.bool_)
 
 
 def require_no_sentinel(kind: Kind, words: np.ndarray) -> None:
@@ -84,6 +110,8 @@ def _converted(kind: Kind, values: Any) -> Any:
         fits = fits or is_number or types.is_boolean(given) or types.is_decimal(given)
     if not fits:
         raise SchemaError(f"Arrow's {given} is not {kind}; {_cure(kind, given)}")
+    if given == wanted:
+        return values
     try:
         if kind.name == "timestamp" and is_string(given):
             return instants_of(values)
@@ -137,16 +165,20 @@ def _text_column(kind: Kind, values: Any) -> Column:
     try:
         if pa.types.is_dictionary(given):
             words, heap = _text_column(kind_of(f"{kind.name}?", ""), _one_array(values.dictionary))
-            numbers = values.indices.fill_null(0).to_numpy(zero_copy_only=False)
+            indices, nulls = values.indices, _nulls(values.indices)
+            sign = "u" if pa.types.is_unsigned_integer(indices.type) else "i"
+            numbers = _numbers(indices, f"{sign}{indices.type.bit_width // 8}")
+            if nulls is not None:
+                numbers = np.where(nulls, 0, numbers)
             chosen = words[numbers] if len(words) else np.full(len(numbers), TEXT_NULL)
-            if values.null_count:
-                chosen = np.where(values.is_null().to_numpy(zero_copy_only=False), TEXT_NULL, chosen)
+            if nulls is not None:
+                chosen = np.where(nulls, TEXT_NULL, chosen)
             if not kind.nullable and (chosen < 0).any():
                 raise SchemaError(f"null(s) where the kind is {kind}; make it {kind}? or fill them")
             return np.ascontiguousarray(chosen), heap
         if not (is_string(given) or is_binary(given) or pa.types.is_null(given) or pa.types.is_decimal(given)):
             raise SchemaError(f"Arrow's {given} is not {kind}; cast it first (pyarrow.compute.cast)")
-        values = values.cast(wanted)
+        values = values if given == wanted else values.cast(wanted)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise SchemaError(f"Arrow's {given} is not {kind}: {error}") from None
     _, offsets_bytes, data = values.buffers()
@@ -156,8 +188,8 @@ def _text_column(kind: Kind, values: Any) -> Column:
     if len(lengths) and lengths.max() > LENGTH_MASK:
         raise SchemaError(f"a text of {lengths.max()} bytes; the longest may have {LENGTH_MASK}")
     words = offsets[:-1] << LENGTH_BITS | lengths if len(values) else np.empty(0, np.int64)
-    if values.null_count:
-        words = np.where(values.is_null().to_numpy(zero_copy_only=False), TEXT_NULL, words)
+    if (nulls := _nulls(values)) is not None:
+        words = np.where(nulls, TEXT_NULL, words)
     return np.ascontiguousarray(words), heap
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
+import orjson
 
 from tokenring.engine import AnyStream, Batch, Schema, SchemaError, ScopeOf, Time, UsageError
 from tokenring.operators.durations import Span
@@ -181,11 +182,13 @@ def _least(statistics: Any) -> Time | None:
     """The least time of a row group in ns, or as the integer it is; None if its statistics do not say."""
     if statistics is None or not statistics.has_min_max:
         return None
-    least = statistics.min
-    if isinstance(least, int):
-        return least
-    if hasattr(least, "value"):  # a pandas.Timestamp, in ns
-        return int(least.value)
-    import pyarrow as pa
+    told = orjson.loads(statistics.logical_type.to_json())
+    if told["Type"] in ("Date", "Timestamp"):  # not by `min`, which is a pandas.Timestamp where pandas is installed
+        if not isinstance(statistics.min_raw, int):
+            return None
+        least = statistics.min_raw * _NS[told.get("timeUnit", "days")]
+        return least if np.iinfo(np.int64).min < least <= np.iinfo(np.int64).max else None
+    return statistics.min if isinstance(statistics.min, int) else None
 
-    return int(pa.scalar(least).cast(pa.timestamp("ns")).value)
+
+_NS = {"nanoseconds": 1, "microseconds": 10**3, "milliseconds": 10**6, "days": 86_400 * 10**9}

@@ -7,6 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from tests.house.strangers import README_FIRST
 from tests.house.test_one_name import loaded_by
 from tests.imports import PACKAGES, ROOT, read_tree
@@ -82,6 +85,24 @@ def test_what_it_imports_is_not_dear(tmp_path: Path) -> None:
     launcher, _ = loaded(tmp_path, f"{program}named.import_named(busy_channels)\nif os.fork() == 0: os._exit(0)")
     assert "tokenring.operators.aggregates.aggregate" in launcher
     assert not launcher & DEAR
+
+
+def test_columns_of_arrow_are_taken_without_pandas(tmp_path: Path) -> None:
+    """Which pyarrow loads for its own conversions, where it is installed, in a third of a second: in each worker."""
+    table = pa.table({"at": pa.array(range(9), pa.timestamp("us")), "key": ["a", "b", None] * 3, "value": [1.5] * 9})
+    pq.write_table(table.append_column("known", pa.array([True, None, False] * 3)), tmp_path / "rows.parquet")
+    program = f"""
+import tokenring as tr
+
+def totals(scope):
+    rows = scope.read_parquet({str(tmp_path / "rows.parquet")!r}, time="at")
+    rows = rows.filter(tr.col("value") > 1)
+    return rows.aggregate("key", total=tr.Sum("value"), known=tr.Count(where="known")).collect()
+
+assert tr.run(totals, workers=1).num_rows == 3
+"""
+    for modules in loaded(tmp_path, program):
+        assert "pandas" not in modules
 
 
 def test_commands_load_what_they_do() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -73,3 +74,45 @@ def test_a_decimal_is_asked_for() -> None:
         Batch.from_arrow(Schema("price"), prices)
     with raises(SchemaError, "column 'price'", "row 1", "0.12345678901234567", "string", "pyarrow.compute.cast"):
         Batch(Schema(price="float64"), {"price": pa.array([Decimal(1), Decimal("0.12345678901234567")])})
+
+
+SLICED = {
+    "int64": pa.array([None if row % 3 == 1 else row - 20 for row in range(40)], pa.int64()),
+    "uint64": pa.array([2**63 + row if row % 5 else None for row in range(40)], pa.uint64()),
+    "float64": pa.array([row / 4 if row % 4 else None for row in range(40)], pa.float64()),
+    "bool": pa.array([[True, False, None][row % 3] for row in range(40)], pa.bool_()),
+    "timestamp": pa.array([row * 10**9 if row % 7 else None for row in range(40)], pa.timestamp("ns", "UTC")),
+    "string": pa.array([f"text {row}" if row % 3 else None for row in range(40)], pa.large_string()),
+    "words": pa.array([f"text {row % 4}" if row % 3 else None for row in range(40)]).dictionary_encode(),
+    "8-bit words": pa.array([None, "a", "b", "c"] * 10).cast(pa.dictionary(pa.uint8(), pa.string())),
+}
+
+
+@pytest.mark.parametrize("name", SLICED)
+def test_parts_of_columns_begin_and_end_at_any_bit(name: str) -> None:
+    whole = SLICED[name]
+    kind = f"{name}?" if name in KIND_NAMES else "string?"
+    for first in range(18):
+        for rows in (0, 1, 7, 8, 9, 22):
+            part = whole.slice(first, rows)
+            found = Batch.from_arrow(Schema(x=kind), pa.table({"x": part})).to_arrow()["x"]
+            assert found.to_pylist() == part.to_pylist(), (first, rows)
+
+
+def test_what_lies_behind_a_null_is_nobodys_business() -> None:
+    """Arrow leaves it open; here it is the very word that stands for null where there is one."""
+    words = np.array([5, np.iinfo(np.int64).min, 7])
+    values = pa.Array.from_buffers(pa.int64(), 3, [pa.py_buffer(b"\x05"), pa.py_buffer(words)])
+    assert Batch.from_arrow(Schema(x="int64?"), pa.table({"x": values}))["x"].tolist() == [5, None, 7]
+    full = pa.Array.from_buffers(pa.int64(), 3, [None, pa.py_buffer(words)])
+    with raises(SchemaError, "row 1", "stands for null"):
+        Batch.from_arrow(Schema(x="int64?"), pa.table({"x": full}))
+
+
+def test_a_column_that_lies_at_an_odd_address_is_copied() -> None:
+    memory = np.zeros(8 * 5 + 1, np.uint8)
+    memory[1:].view(np.uint8)[:] = np.arange(5).view(np.uint8)
+    values = pa.Array.from_buffers(pa.int64(), 5, [None, pa.py_buffer(memory).slice(1)])
+    found = Batch.from_arrow(Schema(x="int64"), pa.table({"x": values}))["x"]
+    assert found.tolist() == [0, 1, 2, 3, 4]
+    assert found.flags.aligned
