@@ -132,18 +132,20 @@ class Arranged:
         reads it at a time. The latest finished time can be read, and those up to `history` before it: what was earlier
         is forgotten. GraphError for a name that is taken, and in loops.
         """
-        scope = self.sealed.scope
+        sealed = self.looked_up.sealed
+        scope = sealed.scope
         if scope.depth > 1:
             raise GraphError(f"{name!r} is exported from the root scope; leave() the loop first, and arrange there")
         views = scope.kept_by_worker(Views)
         for declared in (views, scope.kept(Views)):
             declared.require_new(name)
         rejected = scope.kept(Rejected)
-        view = View(views, name, self.schema, self.keys, self.trace, rejected, history)
-        rejected.is_read_by(view, self.sealed)
+        trace, reader = self.trace.shared()
+        view = View(views, name, self.schema, self.keys, trace, reader, rejected, history)
+        rejected.is_read_by(view, sealed)
         view.dataflow = scope.graph.name
         scope.kept(Views).add(view)
-        self.sealed.sink(f"export {name}", exporting(view))
+        sealed.sink(f"export {name}", exporting(view))
         return view
 
     @property

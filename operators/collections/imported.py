@@ -7,6 +7,7 @@ import numpy as np
 
 from tokenring.engine import COMPLETE, Batch, GraphError, OperatorContext, OutputPort, Schema, Scope, Stream, Token
 from tokenring.engine.times import NestedTime
+from tokenring.operators.collections import sharing
 from tokenring.operators.collections.arranged import Arranged
 from tokenring.operators.collections.collection import Collection
 from tokenring.operators.collections.sharing import Rejected, View, Views, complaint
@@ -46,6 +47,7 @@ class ImportedTrace(Trace):
         self.is_taken = self.is_taken_by_key = False
         """Whether somebody takes the batches that are there; or all in pieces, in order of the keys."""
         self._view = view
+        self._views: list[_Reader] = []  # who may outlast the dataflow
         self._by_key: list[tuple[_Reader, int]] = []
 
     def read(self) -> Reader:
@@ -58,6 +60,11 @@ class ImportedTrace(Trace):
         self.readers.append(_Reader(takes_all=False))
         return self.readers[-1]
 
+    def shared(self) -> tuple[sharing.Trace, Reader]:
+        """See Trace: one who reads the trace itself, beside the view that was imported."""
+        self._views.append(_Reader(takes_all=False))
+        return self._view.trace, self._views[-1]
+
     def begin(self) -> list[np.ndarray]:
         """Read from now on; the batches that are there, int64 (columns, rows), if somebody takes them."""
         spine, taken = self._view.trace.spine, self._view.taken
@@ -67,7 +74,8 @@ class ImportedTrace(Trace):
         if self.is_taken_by_key:
             self.readers.append(_Reader(takes_all=False))
             self._by_key = [(self.readers[-1], taken)]
-        for reader in self.readers:  # who take all of them at once, since they come in one step
+        self._view.trace.readers += self._views
+        for reader in [*self.readers, *self._views]:  # who take all of them at once, since they come in one step
             reader.begin(spine, taken - len(there) if reader.takes_all else taken, self.least)
         for words in there:
             np.maximum(words[-2], self.least, out=words[-2])

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 from tempfile import TemporaryFile
 from time import monotonic_ns
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from tokenring.engine import Batch, ConfigError, InputPort, OperatorContext, Sch
 from tokenring.engine.times import COMPLETE, NestedTime
 from tokenring.operators.collections.updates import ALL, READ_SINCE, TAKEN, Sealed, Spine, is_merged, least_of, merge_at
 from tokenring.operators.collections.words import heaps_of, table_of
+
+if TYPE_CHECKING:
+    from tokenring.operators.collections import sharing
 
 _LAG_BATCHES, _LAG_ROWS = 16, 1 << 10
 
@@ -105,6 +108,10 @@ class Trace:
     def read_all(self) -> Reader:
         """Look up what is there, always all of it."""
         return self._reader(ALL)
+
+    def shared(self) -> "tuple[sharing.Trace, Reader]":
+        """To a view of it: what it reads, as who, until it leaves."""
+        return self, self.read()
 
     def hold(self, since: int) -> Reader:
         """Look up what is there, all of it, as of this time of the root scope and later."""

@@ -43,13 +43,11 @@ class Reader(Protocol):
 
 
 class Trace(Protocol):
-    """What a view needs of the trace of an arrangement in the root scope."""
+    """What a view, and who imports it, need of the trace of an arrangement in the root scope."""
 
     keys: int
     spine: Spine
-
-    def read(self) -> Any:
-        """Begin to read."""
+    readers: list[Any]
 
     def hold(self, since: int) -> Any:
         """Begin to read nothing, but be able to ask at this time and later."""
@@ -152,8 +150,8 @@ class View:
     """
 
     def __init__(
-        self, views: Views, name: str, schema: Schema, keys: tuple[str, ...], trace: Trace, rejected: Rejected,
-        history: int,
+        self, views: Views, name: str, schema: Schema, keys: tuple[str, ...], trace: Trace, reader: Reader,
+        rejected: Rejected, history: int,
     ) -> None:  # fmt: skip
         self.name, self.schema, self.keys = name, schema, keys
         self.history = history
@@ -169,7 +167,7 @@ class View:
         self._kept: list[Kept] = []
         self._rejected = rejected
         self._subscriptions: list[Subscription] = []
-        self._reader = trace.read()
+        self._reader = reader
         self._views = views
         self._is_over = False
 

@@ -10,7 +10,7 @@ import pytest
 
 import tokenring as tr
 from tests.errors import Fact, raises
-from tests.operators.collections.feed import Feed, Update, one_view, rows_of
+from tests.operators.collections.feed import Feed, Update, as_rows, one_view, rows_of
 from tests.operators.collections.harness import TIMES, UPDATE, Rows, at, made_up
 from tests.operators.collections.test_collections import joined, total, totals, without_values
 from tokenring.engine import COMPLETE
@@ -109,6 +109,103 @@ def test_what_cannot_be_is_refused(wrong: Callable[..., Any], cure: Fact) -> Non
 
 def again(scope: tr.Scope, name: str) -> None:
     scope.new_input(tr.Schema("k v"), name)[1].collection().arrange("k").export(name)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("name", IMPORTED)
+def test_what_is_imported_and_exported_again_unchanged_is_as_it_was(name: str, workers: int) -> None:
+    build, expected = IMPORTED[name]
+    for seed in range(4):
+        updates, own = made_up(10 * seed, 40, 5, 5), made_up(10 * seed + 1, 20, 5, 5)
+        parts = imported_again(updates, own, build, workers, seed)
+        since = max(part[0] for part in parts)
+        found = [row for part in parts for row in part[1]]
+        for time in range(since, TIMES):
+            assert at(found, time) == expected(at(updates, time), at(own, time)), (seed, time)
+        for time in range(TIMES):
+            reads = [part[2][time] for part in parts if time in part[2]]
+            if len(reads) == workers:
+                assert sum(reads, Rows()) == at(updates, time), (seed, time)
+        assert all([held == read for part in parts for held, read in part[3]])
+
+
+def imported_again(
+    updates: list[Update], own: list[Update], build: Callable[..., tr.Collection], workers: int, seed: int
+) -> list[Any]:
+    """What a third dataflow makes of the arrangement of a first, which a second imports and exports; from which time
+    on; what the second's view has at times; and what was read twice, the second time from a past that was kept."""
+
+    def program(worker: tr.Worker) -> Any:
+        random = np.random.default_rng(seed)
+        second_begins, third_begins = sorted(random.integers(0, TIMES + 1, 2).tolist())
+        paces = random.integers(0, 3, (TIMES + 1, worker.peers))
+        with worker.dataflow("first") as scope:
+            first = Feed(worker, scope, updates)
+            first.collection.arrange("k").export("shared", history=int(random.integers(3)))
+        view = third = since = found = kept = None
+        read, held = dict[int, Rows](), []
+        for time in range(TIMES + 1):
+            if time == second_begins:
+                with worker.dataflow("second") as scope:
+                    view = scope.import_arrangement("shared").export("again", history=int(random.integers(3)))
+            if time == third_begins:
+                with worker.dataflow("third") as scope:
+                    third = Feed(worker, scope, own)
+                    found = build(scope.import_arrangement("again"), third.collection).changes().collect()
+                since = view.since
+            first.go_to(time)
+            if third is not None:
+                third.go_to(time)
+            for _ in range(paces[time, worker.index]):
+                worker.step()
+            if view is not None and view.since < view.upper < COMPLETE:
+                read[view.latest] = as_rows(view.at())
+                kept = kept or (view.latest, view.keep_since(view.latest), as_rows(view.at()))
+        worker.run()
+        if kept is not None:
+            time, keeping, rows = kept
+            held.append((rows, as_rows(view.at(time))))
+            keeping.release()
+        return since, rows_of(found), read, held
+
+    return tr.execute(program, workers=workers)
+
+
+def test_what_was_exported_again_is_read_when_its_dataflow_and_the_first_have_ended() -> None:
+    def program(worker: tr.Worker) -> Any:
+        feed, first = one_view(worker)
+        with worker.dataflow("second") as second:
+            view = second.import_arrangement("rows").export("again")
+        with worker.dataflow("third") as third:
+            seen = third.import_arrangement("again").collection().changes().collect()
+            other, stream = third.new_input(UPDATE)
+            stream.collect()
+        feed.go_to(4)
+        worker.step_while(lambda: view.upper < 4)
+        facts = view.facts
+        subscription = view.subscribe()
+        feed.go_to(9)
+        feed.handle.close()
+        worker.step_while(lambda: not second.running.done)
+        assert view.upper == COMPLETE and worker.view("again") is view
+        with raises(tr.GraphError, "'rows'", "'again'"):
+            worker.view("rows")
+        with worker.dataflow("fourth") as fourth:
+            late = fourth.import_arrangement("again").collection().changes().collect()
+        worker.step_while(lambda: not fourth.running.done)
+        told = [(time, as_rows(rows)) for time, rows in subscription.take()]
+        at_last, readers = as_rows(view.at()), len(first.trace.readers)
+        other.close()
+        worker.run()
+        with raises(tr.GraphError, "'again'", "none"):
+            worker.view("again")
+        return facts, told, at(rows_of(late), 9), at_last, at(rows_of(seen), 9), readers, len(first.trace.readers)
+
+    ((facts, told, late, at_last, seen, readers, left),) = tr.execute(program, workers=1)
+    assert facts["readers"] == ["third"] and (facts["since"], facts["upper"], facts["rows"]) == (3, 4, 2)
+    assert told == [(3, {(1, 5): 1, (2, 6): 1}), (4, {(1, 5): -1})]
+    assert late == at_last == seen == {(2, 6): 1}
+    assert (readers, left) == (1, 0)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
