@@ -19,6 +19,7 @@ from tokenring.engine.ask.questions import question_in, require_private, write_w
 from tokenring.engine.budget import Weight, weights
 from tokenring.engine.errors import TokenRingError
 from tokenring.engine.explain import Explanation, Inspection, Named, Place, explain, live_tokens, of_port, of_probes
+from tokenring.engine.running import Phase
 
 SIGNAL = signal.SIGUSR1
 _PLACES = 20  # that are explained where the question names none
@@ -83,7 +84,7 @@ def _weights(inspection: Inspection, name: str | None) -> list[Weight]:
 
 def _places(inspection: Inspection) -> Iterator[Place]:
     """What a program waits for: its probes; of a dataflow without any, the ends."""
-    for dataflow in [found for found in inspection.dataflows.running if found.stopped is None]:
+    for dataflow in [found for found in inspection.dataflows.running if found.phase is Phase.RUNS]:
         yield from of_probes(dataflow)
         if not dataflow.probes:
             ends = [operator for operator in dataflow.operators if not operator.outputs] or dataflow.operators[-1:]

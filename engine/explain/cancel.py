@@ -13,7 +13,9 @@ the dataflow the log has less than was published, it gets as much as that again,
   published last: whoever runs it still waits;
 - what the call sent is published, as counted, with all that supported it;
 - nothing is published later that gives something up, but where a row that waited for room goes out, since no operator
-  runs and no message is taken; the tokens that the call, or a logic, left somewhere are kept alive.
+  runs and no message is taken; the tokens that the call, or a logic, left somewhere are kept alive, and those of its
+  manual inputs, which are closed to who feeds them. Outputs have no edges any more, so what was on its way through
+  stages, or around a loop, comes nowhere: it was not counted yet, or a token stood for it, which is owed.
 
 Once all workers have stopped nobody looks at frontiers any more, and `let_go` says what is owed, drops the tokens and
 throws away the messages: all counts come to zero, as those of a dataflow that was cancelled.
@@ -25,7 +27,7 @@ from collections.abc import Callable
 from tokenring.engine.data import InputPort, Runtime
 from tokenring.engine.explain.why import live_tokens, tokens_of
 from tokenring.engine.native import discard, leave_waiting
-from tokenring.engine.running import RunningDataflow, Schedule
+from tokenring.engine.running import Phase, RunningDataflow, Schedule
 
 
 def cancel(
@@ -36,7 +38,7 @@ def cancel(
     publishes what changed.
     """
     logics = [operator.logic for operator in dataflow.operators]  # which hold tokens that would else be lost
-    if dataflow.stopped is None and not dataflow.done:
+    if dataflow.phase is Phase.RUNS and not dataflow.done:
         _run_instead(dataflow, runtime, _discard, discard.address)
     barrier()
     let_go(dataflow, runtime, schedule, flush)
@@ -44,12 +46,12 @@ def cancel(
 
 
 def stop(dataflow: RunningDataflow, runtime: Runtime, schedule: Schedule) -> None:
-    """Let no operator of a dataflow that has failed, here or elsewhere, run any more on this worker, nor say that
-    anything is done with. Once more does no harm: a stage may raise at each message that waits for it.
+    """Let no operator of a dataflow that has failed, here or elsewhere, run any more on this worker, no stage, and
+    nobody who feeds an input of it, nor say that anything is done with. Once more does no harm.
     """
     runtime.lost.release()
-    if dataflow.stopped == ():
-        return  # all have stopped: what is given up now is owed to nobody
+    if dataflow.phase is not Phase.RUNS or dataflow.done:
+        return
     given_up: Counter[tuple[int, tuple[int, ...]]] = Counter()
     _, _, first, count = dataflow.numbers
     for location, time, delta in runtime.log.in_hand():
@@ -59,11 +61,16 @@ def stop(dataflow: RunningDataflow, runtime: Runtime, schedule: Schedule) -> Non
         if times > 0:
             runtime.log.add(location, time, times)
             dataflow.owed.append((location, time, times))
-    if dataflow.stopped is None:
-        logics = [operator.logic for operator in dataflow.operators]
-        dataflow.stopped = logics, tokens_of(dataflow, live_tokens())
-        _run_instead(dataflow, runtime, _leave_waiting, leave_waiting.address)
-        _make_all_due(dataflow, schedule)  # a call that did not end is not to leave views into bytes that are reused
+    dataflow.owed += [(location, (time, 0, 0, 0), 1) for location, time in runtime.world.take_back(first, count)]
+    dataflow.phase = Phase.STOPPED
+    logics = [operator.logic for operator in dataflow.operators]
+    fed = [handle.surrender() for handle in dataflow.inputs if not handle.closed]
+    dataflow.kept = logics, fed, tokens_of(dataflow, live_tokens())
+    _run_instead(dataflow, runtime, _leave_waiting, leave_waiting.address)
+    for operator in dataflow.operators:
+        for port in operator.outputs:
+            port.channels.clear()
+    _make_all_due(dataflow, schedule)  # a call that did not end is not to leave views into bytes that are reused
 
 
 def let_go(dataflow: RunningDataflow, runtime: Runtime, schedule: Schedule, flush: Callable[[], None]) -> None:
@@ -83,7 +90,7 @@ def let_go(dataflow: RunningDataflow, runtime: Runtime, schedule: Schedule, flus
     while dataflow.owed:
         location, coordinates, times = dataflow.owed.pop()
         runtime.log.add(location, coordinates, -times)
-    dataflow.stopped = ()
+    dataflow.phase, dataflow.kept = Phase.LET_GO, None
     _make_all_due(dataflow, schedule)  # for what waits at its inputs, and to let go of the right to be told
     flush()
 

@@ -10,7 +10,7 @@ from tokenring.engine.explain.hold import HeldToken, Hold
 from tokenring.engine.explain.place import Named, Place, find, in_words, of_port, operator_called
 from tokenring.engine.explain.standing import describe_frontiers
 from tokenring.engine.explain.why import compiled_tokens, explain, live_tokens, tokens_of
-from tokenring.engine.running import Dataflows, RunningDataflow
+from tokenring.engine.running import Dataflows, Phase, RunningDataflow
 from tokenring.engine.times import as_time, less_equal, representable
 from tokenring.engine.tokens import GRANTED
 
@@ -98,7 +98,7 @@ def take_hold(worker: Inspection, dataflows: Sequence[RunningDataflow], named: N
 def _find(worker: Inspection, dataflows: Sequence[RunningDataflow], named: Named) -> Place | None:
     """See `find`; DataflowFailedError for an operator of an installed dataflow that has failed."""
     try:
-        return find([dataflow for dataflow in dataflows if dataflow.stopped is None], named)
+        return find([dataflow for dataflow in dataflows if dataflow.phase is Phase.RUNS], named)
     except GraphError:
         name = named[0] if isinstance(named, tuple) else named
         for failure in worker.dataflows.failed.values():

@@ -17,7 +17,7 @@ from tokenring.engine.explain.inspection import Inspection
 from tokenring.engine.explain.place import of_port
 from tokenring.engine.explain.why import compiled_tokens, explain, live_tokens, tokens_of
 from tokenring.engine.progress import ProgressChannel
-from tokenring.engine.running import Probe, Schedule
+from tokenring.engine.running import Phase, Probe, Schedule
 from tokenring.engine.times import MAX_TIME, coordinates
 from tokenring.engine.tokens import LostTokens
 
@@ -82,7 +82,7 @@ class StallWatch:
         timers = {id(operator) for _, _, operator in self._schedule.timers}
         found: dict[OutputPort, list[tuple[Any, str]]] = {}
         for dataflow in inspection.dataflows.running:
-            if dataflow.stopped is not None:
+            if dataflow.phase is not Phase.RUNS:
                 continue  # it has failed, and its tokens wait for a worker that takes no step
             manual = {id(handle.token) for handle in dataflow.inputs}
             for token, _, time in tokens_of(dataflow, tokens):

@@ -49,8 +49,7 @@ def fail(worker: Worker, name: str, why: str) -> list[Dataflow]:
         if dataflow in found:
             continue
         found.append(dataflow)
-        if not dataflow.done:
-            stop(dataflow.instance, worker.runtime, worker.schedule)
+        stop(dataflow.instance, worker.runtime, worker.schedule)
         to_do += [(importer, f"it imports from dataflow {one!r}: {said}") for importer in worker.importers_of(one)]
         text = f"dataflow {one!r} has failed, and others go on: {said}; remove it, and install a mended one"
         known = worker.dataflows.failed.get(one)

@@ -133,7 +133,8 @@ def _list_messages(message, skipped, told):  # type: ignore[no-untyped-def]
     return found
 
 
-def _listed(message: int, skipped: int) -> list[tuple[int, int]]:
+def listed(message: int, skipped: int) -> list[tuple[int, int]]:
+    """The (time, rows) of the messages from this one on. skipped: rows of the first that do not count."""
     told = np.zeros(32, np.int64)
     while 2 * (found := _list_messages(message, skipped, told)) > len(told):
         told = np.zeros(2 * found, np.int64)
@@ -142,10 +143,10 @@ def _listed(message: int, skipped: int) -> list[tuple[int, int]]:
 
 def waiting_at(inputs: np.ndarray, port: int) -> list[tuple[int, int]]:
     """The (time, rows) of the messages that wait at a compiled input, of a burst each."""
-    return _listed(int(inputs["first"][port]), 0)
+    return listed(int(inputs["first"][port]), 0)
 
 
 def postponed_at(edges: np.ndarray, edge: int) -> list[tuple[int, int]]:
     """The (time, rows) of the messages that wait in a compiled edge for room; those of a burst count together, at its
     time, where a token stands for them."""
-    return _listed(int(edges["pending"][edge]), int(edges["pending_at"][edge]))
+    return listed(int(edges["pending"][edge]), int(edges["pending_at"][edge]))

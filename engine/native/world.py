@@ -7,7 +7,7 @@ import numpy as np
 from tokenring.engine.errors import TokenError
 from tokenring.engine.native import layout
 from tokenring.engine.native.due import let_run
-from tokenring.engine.native.hand_over import array_at
+from tokenring.engine.native.hand_over import array_at, listed, was_handed_on
 from tokenring.engine.native.layout import EDGE, INPUT, OPERATOR, OUTPUT, TOKEN, WORLD_WORDS
 from tokenring.engine.native.memory import MOST_KEPT_BYTES, free_all
 from tokenring.engine.native.rights import NO_TOKEN, cancel_token, grant
@@ -169,6 +169,27 @@ class World:
     def cancel_token(self, slot: int) -> None:
         """Take a token from its operator; the caller logs that."""
         cancel_token(self.address, slot)
+
+    def take_back(self, first: int, count: int) -> list[tuple[int, int]]:
+        """Let nothing that comes from these locations, so many from the first one on, wait for Python any more:
+        (location, time) of each message. The tokens that stood for them are the caller's."""
+        view, taken, before = self.view, list[tuple[int, int]](), 0
+        message, view[layout.FOR_PYTHON] = view[layout.FOR_PYTHON], 0
+        while message:
+            header = array_at(message, layout.COLUMNS)
+            onward, edge = int(header[layout.NEXT]), int(header[layout.EDGE_NUMBER])
+            header[layout.NEXT] = 0
+            if first <= self.edges["origin"][edge] < first + count:
+                location = was_handed_on(self.address, edge)
+                taken += [(location, time) for time, _ in listed(message, 0)]
+            else:
+                if before:
+                    array_at(before, layout.COLUMNS)[layout.NEXT] = message
+                else:
+                    view[layout.FOR_PYTHON] = message
+                view[layout.LAST_FOR_PYTHON] = before = message
+            message = onward
+        return taken
 
     def output(self, operator: int, index: int) -> int:
         """The row of an operator's output."""

@@ -4,7 +4,7 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.engine.running.context import OperatorContext
-    from tokenring.engine.running.dataflows import Dataflows, Failure, RunningDataflow
+    from tokenring.engine.running.dataflows import Dataflows, Failure, Phase, RunningDataflow
     from tokenring.engine.running.events import EventLog
     from tokenring.engine.running.garbage import Garbage
     from tokenring.engine.running.input import InputHandle
@@ -27,6 +27,7 @@ __all__ = [
     "InputHandle",
     "NOT_DUE",
     "OperatorContext",
+    "Phase",
     "Probe",
     "ProbeGroup",
     "Publication",

@@ -7,6 +7,7 @@ when the next dataflow is declared, the workers tell each other how far they are
 """
 
 from collections.abc import Callable
+from enum import Enum
 from heapq import heappop, heappush
 from typing import Any, NamedTuple, Protocol
 
@@ -15,6 +16,17 @@ from tokenring.engine.progress import Numbers, Tracker
 from tokenring.engine.running.input import InputHandle
 from tokenring.engine.running.operator import RunningOperator
 from tokenring.engine.running.probe import Probe
+
+
+class Phase(Enum):
+    """How far one worker's instance of a dataflow is on its way out (engine/explain/cancel.py)."""
+
+    RUNS = "runs"
+    """Or is finished."""
+    STOPPED = "stopped"
+    """None of its operators runs any more, but others' may."""
+    LET_GO = "let go"
+    """None runs on any worker: its tokens and messages have gone."""
 
 
 class RunningDataflow:
@@ -28,13 +40,14 @@ class RunningDataflow:
         "failure",
         "graph",
         "inputs",
+        "kept",
         "name",
         "number",
         "numbers",
         "operators",
         "owed",
+        "phase",
         "probes",
-        "stopped",
         "when_failed",
         "when_forgotten",
     )
@@ -54,9 +67,10 @@ class RunningDataflow:
         """Told what an operator raised, where that ends this dataflow alone; None: it ends the run."""
         self.failure = ""
         """What an operator raised, here or on another worker, where that ended this dataflow alone."""
-        self.stopped: Any = None
-        """Once none of its operators runs any more, but others' may: what they kept, and its tokens; once none runs on
-        any worker: (). See engine/explain/cancel.py."""
+        self.phase = Phase.RUNS
+        """How far it is on its way out."""
+        self.kept: Any = None
+        """While it is stopped: its tokens, and what keeps them."""
         self.owed: list[tuple[int, tuple[int, ...], int]] = []
         """What it consumed and gave up here, and nobody is told before all have stopped: location, the coordinates of
         the time, how often."""

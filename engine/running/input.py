@@ -186,11 +186,16 @@ class InputHandle:
         """Promise to send nothing more (idempotent)."""
         if self._token is not None:
             self._open_token("close")
-            if self.group is not None:
-                self.group.remove(self)
-            token, self._token = self._token, None
-            token.drop()
+            self.surrender().drop()
             self._stepper.flush()
+
+    def surrender(self) -> Token:
+        """Be closed, of an open one, with nothing said: its token is the caller's."""
+        if self.group is not None:
+            self.group.remove(self)
+        token, self._token = self._token, None
+        assert token is not None, "it is open"
+        return token
 
     def __reduce__(self) -> str:
         raise TokenError(f"the handle of {self.describe()} cannot be copied, nor leave its worker: it holds a token")

@@ -8,10 +8,24 @@ from typing import Any
 
 import pytest
 
-from tests.engine.helpers import VALUE, build, nothing_left, simulated
+from tests.engine.helpers import VALUE, build, nothing_left, settle, simulated
+from tests.errors import raises
 from tests.long_form import examples
-from tokenring.engine import Broadcast, Exchange, InputPort, Notify, OutputPort, Schema, Scope, Token, Worker
+from tokenring.engine import (
+    Broadcast,
+    DroppedTokenError,
+    Exchange,
+    InputGroup,
+    InputPort,
+    Notify,
+    OutputPort,
+    Schema,
+    Scope,
+    Token,
+    Worker,
+)
 from tokenring.engine.explain import let_go, stop
+from tokenring.engine.worker.simulation import SimulatedGroup
 from tokenring.operators import Count, aggregate, col, exchange, filter, map_batches, union, with_columns
 
 TIMES = 12
@@ -174,13 +188,101 @@ def run(kind: Callable[[Any], Any], workers: int, random: Random) -> None:
             for _ in range(random.randrange(10)):
                 random.choice(group.workers).step()
             let_go(instances[worker.index], worker.runtime, worker.schedule, worker.flush)
-        group.run()
-        while any([worker.dataflows.finished or worker.schedule.due for worker in group.workers]):
-            for worker in group.workers:
-                worker.step()
-        nothing_left(group)
+        end(group)
     assert len([found for found in noted if found]) <= 1
     whole = {time: ROWS * workers for time in range(TIMES + 1)}
     for found in noted:
         assert all([rows == KINDS[kind] * whole[time] and time < bad_at for time, rows in found.items()])
     assert others == [whole] * workers
+
+
+def end(group: SimulatedGroup) -> None:
+    """Step until all is forgotten."""
+    group.run()
+    while any([worker.dataflows.finished or worker.schedule.due for worker in group.workers]):
+        for worker in group.workers:
+            worker.step()
+    nothing_left(group)
+
+
+def bursting(context: Any, token: Token) -> Callable[[OutputPort], None]:
+    """Sends several messages at once, and is never done."""
+
+    def logic(output: OutputPort) -> None:
+        for value in range(5):
+            output.give(token, {"value": [value]})
+        context.activate()
+
+    return logic
+
+
+def behind_what_is_compiled(stream: Any, stage: Callable[[Any], Any]) -> Any:
+    return map_batches(aggregate(stream, "value", n=Count(), emit="each"), VALUE, stage)
+
+
+def on_the_way_around(stream: Any, stage: Callable[[Any], Any]) -> Any:
+    with stream.scope.loop("round") as loop:
+        back = loop.feedback(VALUE)
+        head = union(loop.enter(stream), back.stream)
+        back.connect(head)
+        return loop.leave(map_batches(back.stream, VALUE, stage))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("place", [behind_what_is_compiled, on_the_way_around])
+def test_no_stage_runs_once_its_dataflow_has_stopped(place: Callable[..., Any], workers: int) -> None:
+    came: list[int] = []
+    failures: list[str] = []
+
+    def stage(batch: Any) -> Any:
+        came.append(batch.rows)
+        raise ValueError("this one, too")
+
+    def doomed(worker: Worker, scope: Scope) -> Any:
+        scope.when_failed = failures.append
+        (stream,) = scope.source("bursting", (VALUE,), bursting)
+        place(stream, stage).probe()
+        return scope
+
+    with simulated(workers, checks="exhaustive") as group:
+        scopes = build(group, doomed)
+        failing = group.workers[0]
+        while not failures:
+            failing.step()
+        for worker in group.workers[1:]:
+            stop(scopes[worker.index].running.instance, worker.runtime, worker.schedule)
+        for _ in range(20):
+            for worker in group.workers:
+                worker.step()
+        for worker in group.workers:
+            let_go(scopes[worker.index].running.instance, worker.runtime, worker.schedule, worker.flush)
+        end(group)
+    assert len(failures) == len(came) == 1
+
+
+def test_a_manual_input_of_a_dataflow_that_has_stopped_is_closed_and_says_nothing_before_all_have_stopped() -> None:
+    def doomed(worker: Worker, scope: Scope) -> Any:
+        handle, stream = scope.new_input(VALUE)
+        return scope, handle, with_columns(stream, more=col("value")).probe()
+
+    with simulated(2, checks="exhaustive") as group:
+        made = build(group, doomed)
+        worker = group.workers[0]
+        for _, handle, _ in made:
+            handle.advance_to(3)
+        settle(group)
+        group_of_inputs = InputGroup([handle for _, handle, _ in made[:1]])
+        scope, handle, _ = made[0]
+        stop(scope.running.instance, worker.runtime, worker.schedule)
+        group_of_inputs.advance_to(9)
+        assert handle.closed
+        with raises(DroppedTokenError, "operator 'input' output 0", "worker 0", "closed"):
+            handle.send({"value": [1]})
+        made[1][1].close()
+        settle(group)
+        assert [probe.frontier for _, _, probe in made] == [3, 3]
+        scope, _, _ = made[1]
+        stop(scope.running.instance, group.workers[1].runtime, group.workers[1].schedule)
+        for worker, (scope, _, _) in zip(group.workers, made, strict=True):
+            let_go(scope.running.instance, worker.runtime, worker.schedule, worker.flush)
+        end(group)

@@ -19,6 +19,7 @@ from tests.long_form import LONG, examples
 from tests.operators.collections.harness import UPDATE
 from tokenring.engine.ask import ask
 from tokenring.engine.install import Installed
+from tokenring.engine.running import Phase
 
 WATCHDOG_S = 60
 VALUE = tr.Schema("value")
@@ -521,7 +522,7 @@ def napping(worker: tr.Worker) -> Any:
             for _ in range(300):
                 worker.step()
             (dataflow,) = worker.dataflows.running
-            let_go = not dataflow.stopped
+            let_go = dataflow.phase is Phase.LET_GO
             (folder / "enough").touch()
         while worker.index == 0 and (folder / "failing").exists() and not (folder / "enough").exists():
             time.sleep(0.001)
