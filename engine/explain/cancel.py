@@ -1,13 +1,14 @@
 """Dropping a dataflow while others run: first no operator of it runs anywhere, then its tokens and messages go.
 
-In that order, since a token that is dropped says that nothing more comes: an operator that saw the frontier pass would
-take half of the rows for all of them, and a sink would publish it.
+In that order, since a token that is dropped, or a message that is thrown away, says that nothing more comes of it: an
+operator that saw the frontier pass would take half of the rows for all of them, and a sink would publish it.
 
-A dataflow of which an operator raised is dropped in the same two parts. Nobody waits for the others between them, so
-each worker stops at an instant of its own, and one of them has stopped in the middle of a call: that call took messages
-that it did not answer, and dropped tokens with which it did not send all. All of that is in the log and was not
-published, since nothing is within a call. What `stop` does to the log makes good for it: at whatever time and place of
-the dataflow the log has less than was published, it gets as much as that again, which is *owed* from then on. So
+One that is cancelled and one of which an operator raised are dropped alike, but for who waits for the others between
+the two parts. Each worker stops at an instant of its own, and where an operator raised, in the middle of a call: that
+call took messages that it did not answer, and dropped tokens with which it did not send all. All of that is in the log
+and was not published, since nothing is within a call. What `stop` does to the log makes good for it: at whatever time
+and place of the dataflow the log has less than was published, it gets as much as that again, which is *owed* from then
+on. So
 
 - what is published gives up nothing of this dataflow, and no frontier in it moves for what this worker did since it
   published last: whoever runs it still waits;
@@ -18,7 +19,7 @@ the dataflow the log has less than was published, it gets as much as that again,
   stages, or around a loop, comes nowhere: it was not counted yet, or a token stood for it, which is owed.
 
 Once all workers have stopped nobody looks at frontiers any more, and `let_go` says what is owed, drops the tokens and
-throws away the messages: all counts come to zero, as those of a dataflow that was cancelled.
+throws away the messages: all counts come to zero.
 """
 
 from collections import Counter
@@ -37,17 +38,14 @@ def cancel(
     """End a dataflow on this worker and, once they call it too, on all others: `barrier` waits for them, `flush`
     publishes what changed.
     """
-    logics = [operator.logic for operator in dataflow.operators]  # which hold tokens that would else be lost
-    if dataflow.phase is Phase.RUNS and not dataflow.done:
-        _run_instead(dataflow, runtime, _discard, discard.address)
+    stop(dataflow, runtime, schedule)
     barrier()
     let_go(dataflow, runtime, schedule, flush)
-    del logics
 
 
 def stop(dataflow: RunningDataflow, runtime: Runtime, schedule: Schedule) -> None:
-    """Let no operator of a dataflow that has failed, here or elsewhere, run any more on this worker, no stage, and
-    nobody who feeds an input of it, nor say that anything is done with. Once more does no harm.
+    """Let no operator of a dataflow run any more on this worker, no stage, and nobody who feeds an input of it, nor say
+    that anything is done with. Once more does no harm.
     """
     runtime.lost.release()
     if dataflow.phase is not Phase.RUNS or dataflow.done:
@@ -78,8 +76,6 @@ def let_go(dataflow: RunningDataflow, runtime: Runtime, schedule: Schedule, flus
     if dataflow.done:
         return
     _run_instead(dataflow, runtime, _discard, discard.address)
-    for handle in dataflow.inputs:
-        handle.close()
     for token, _, _ in tokens_of(dataflow, live_tokens()):
         token.drop()
     for operator in dataflow.operators:
@@ -114,11 +110,11 @@ def _make_all_due(dataflow: RunningDataflow, schedule: Schedule) -> None:
 
 
 def _leave_waiting(*_: InputPort) -> None:
-    """The logic of every operator of a dataflow that has failed, while others may still run."""
+    """The logic of every operator of a dataflow that has stopped, while others may still run."""
 
 
 def _discard(*inputs: InputPort) -> None:
-    """The logic of every operator of a dataflow that was cancelled."""
+    """The logic of every operator of a dataflow that has stopped on all workers."""
     for port in inputs:
         for _ in port:
             pass

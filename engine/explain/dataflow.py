@@ -59,9 +59,9 @@ class Dataflow:
         return inspect([self.instance], operator)
 
     def cancel(self) -> None:
-        """End the dataflow, unfinished, and leave others running: no operator of it runs again, its tokens are dropped,
-        its rows thrown away, its inputs closed. Probes then say that it is done; its sinks publish nothing. Every
-        worker must call it, and waits here, stepping, until all have.
+        """End the dataflow, unfinished, and leave others running: no operator of it runs again, its inputs are closed;
+        once all workers have called this, its tokens are dropped and its rows thrown away. Probes then say that it is
+        done; its sinks publish nothing. Every worker must call it, and waits here, stepping, until all have.
         """
         cancel(self.instance, self._inspection.runtime, self._schedule, self._barrier, self._inspection.flush)
 

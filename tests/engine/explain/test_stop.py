@@ -24,7 +24,8 @@ from tokenring.engine import (
     Token,
     Worker,
 )
-from tokenring.engine.explain import let_go, stop
+from tokenring.engine.explain import Dataflow, let_go, stop
+from tokenring.engine.running import RunningDataflow
 from tokenring.engine.worker.simulation import SimulatedGroup
 from tokenring.operators import Count, aggregate, col, exchange, filter, map_batches, union, with_columns
 
@@ -134,15 +135,66 @@ def test_nobody_takes_half_for_whole(
     kind: Callable[[Any], Any], workers: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
     for seed in range(examples(9)):
-        run(kind, workers, Random(f"{kind.__name__} {workers} {seed}"))
+        run(kind, workers, Random(f"{kind.__name__} {workers} {seed}"), stop_failed)
     assert capfd.readouterr().err == ""  # no token was lost
 
 
-def run(kind: Callable[[Any], Any], workers: int, random: Random) -> None:
+@pytest.mark.parametrize("workers", [1, 2, 3])
+@pytest.mark.parametrize("kind", KINDS)
+def test_nobody_takes_half_for_whole_of_what_is_cancelled(
+    kind: Callable[[Any], Any], workers: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for seed in range(examples(9)):
+        run(kind, workers, Random(f"{kind.__name__} {workers} {seed}"), cancel_all)
+    assert capfd.readouterr().err == ""
+
+
+def stop_failed(group: SimulatedGroup, instances: list[RunningDataflow], failures: list[int], random: Random) -> None:
+    """Once an operator has raised, let the others stop the dataflow, too, and all let it go."""
+    while not failures:
+        random.choice(group.workers).step()
+    waiting = [worker for worker in group.workers if worker.index != failures[0]]
+    random.shuffle(waiting)
+    while waiting:
+        step_some(group, random)
+        worker = waiting.pop()
+        stop(instances[worker.index], worker.runtime, worker.schedule)
+    for worker in random.sample(group.workers, len(group.workers)):
+        for _ in range(random.randrange(10)):
+            random.choice(group.workers).step()
+        let_go(instances[worker.index], worker.runtime, worker.schedule, worker.flush)
+
+
+def cancel_all(group: SimulatedGroup, instances: list[RunningDataflow], failures: list[int], random: Random) -> None:
+    """At some time let one after the other cancel the dataflow, and wait for those who have not."""
+    waiting = random.sample(group.workers, len(group.workers))
+
+    def others_cancel() -> None:
+        step_some(group, random)
+        if waiting:
+            worker = waiting.pop()
+            Dataflow(instances[worker.index], worker.inspection, worker.schedule, others_cancel).cancel()
+
+    others_cancel()
+    assert not failures
+
+
+def step_some(group: SimulatedGroup, random: Random) -> None:
+    """They go on meanwhile, each for as long as it likes."""
+    for _ in range(random.randrange(60)):
+        random.choice(group.workers).step()
+
+
+Ending = Callable[[SimulatedGroup, list[RunningDataflow], list[int], Random], None]
+
+
+def run(kind: Callable[[Any], Any], workers: int, random: Random, ends: Ending) -> None:
     failures: list[int] = []
     noted: list[dict[int, int]] = [{} for _ in range(workers)]
     others: list[dict[int, int]] = [{} for _ in range(workers)]
     bad_at, key = random.randrange(TIMES), random.randrange(100)
+    if ends is cancel_all:
+        bad_at = TIMES + 1  # none is
 
     def noting(found: list[dict[int, int]]) -> Callable[..., Any]:
         """The rows of each time that is finished."""
@@ -174,20 +226,7 @@ def run(kind: Callable[[Any], Any], workers: int, random: Random) -> None:
     with simulated(workers, checks="exhaustive") as group:
         scopes = build(group, doomed)
         build(group, other, "other")
-        instances = [scope.running.instance for scope in scopes]
-        while not failures:
-            random.choice(group.workers).step()
-        waiting = [worker for worker in group.workers if worker.index != failures[0]]
-        random.shuffle(waiting)
-        while waiting:  # they go on meanwhile, each for as long as it likes
-            for _ in range(random.randrange(60)):
-                random.choice(group.workers).step()
-            worker = waiting.pop()
-            stop(instances[worker.index], worker.runtime, worker.schedule)
-        for worker in random.sample(group.workers, workers):
-            for _ in range(random.randrange(10)):
-                random.choice(group.workers).step()
-            let_go(instances[worker.index], worker.runtime, worker.schedule, worker.flush)
+        ends(group, [scope.running.instance for scope in scopes], failures, random)
         end(group)
     assert len([found for found in noted if found]) <= 1
     whole = {time: ROWS * workers for time in range(TIMES + 1)}
