@@ -3,11 +3,12 @@
 from tokenring.faces import later
 
 with later(__name__):
-    from tokenring.engine.ask.answer import SIGNAL, answer_questions
+    from tokenring.engine.ask.answer import answer_questions
     from tokenring.engine.ask.answer_hold import KeptHold
     from tokenring.engine.ask.ask_hold import hold
     from tokenring.engine.ask.asker import Answers, Group, Weights, ask, group_of, running_groups
-    from tokenring.engine.ask.questions import asking_in, require_private, write_whole
+    from tokenring.engine.ask.calling import call_workers
+    from tokenring.engine.ask.questions import asking_in, made_in, write_whole
     from tokenring.engine.ask.requested import Request, requested, said, sound
     from tokenring.engine.ask.requests import Requests, Session, tell_asker, tell_error
     from tokenring.engine.ask.running_now import EXCHANGE, LOOP, WAIT, Doing, RunningNow
@@ -22,17 +23,17 @@ __all__ = [
     "Request",
     "Requests",
     "RunningNow",
-    "SIGNAL",
     "Session",
     "WAIT",
     "Weights",
     "answer_questions",
     "ask",
     "asking_in",
+    "call_workers",
     "group_of",
     "hold",
+    "made_in",
     "requested",
-    "require_private",
     "running_groups",
     "said",
     "sound",

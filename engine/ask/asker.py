@@ -15,7 +15,8 @@ from typing import Any
 
 import orjson
 
-from tokenring.engine.ask.answer import SIGNAL, question_folder
+from tokenring.engine.ask.answer import question_folder
+from tokenring.engine.ask.calling import call_workers, is_worker
 from tokenring.engine.ask.places import own_number, private_folder
 from tokenring.engine.ask.questions import asking_in, question_in
 from tokenring.engine.errors import DataflowFailedError, UsageError, WorkerError
@@ -82,7 +83,7 @@ def running_groups(among: Iterable[int] | None = None) -> list[Group]:
         if not (launcher := _launcher_of(process)):
             continue
         workers = found.setdefault(launcher, [])
-        if process != launcher and _answers(process, launcher):
+        if process != launcher and is_worker(process, launcher):
             workers.append(process)
     return [Group(launcher, tuple(sorted(found[launcher])), _command(launcher)) for launcher in sorted(found)]
 
@@ -108,9 +109,7 @@ def ask(
         answers: dict[int, dict[str, Any]] = {}
         for _ in range(_LOOKS):
             asked = {worker for worker in group.workers if worker not in answers}
-            for worker in asked:
-                with suppress(ProcessLookupError):
-                    os.kill(worker, SIGNAL)
+            call_workers(asked, group.launcher)
             answers.update(_collect(folder, identity, group.launcher, asked, timeout_s))
             if answers and len(answers) >= max(answer["peers"] for answer in answers.values()):
                 break
@@ -152,26 +151,6 @@ def _launcher_of(process: int) -> int:
         return 0
     others = (one for one in _processes() if own_number(one) == called)  # it is in a PID namespace of its own
     return next((one for one in others if process_start_ticks(one) == since), 0)
-
-
-def _answers(process: int, launcher: int) -> bool:
-    """Whether the process is a worker of the launcher, or of its fork server, and takes the signal (which would else
-    end it)."""
-    parent, takes = _status(process)
-    if not takes or parent == launcher:
-        return takes
-    grandparent, parent_is_worker = _status(parent)
-    return grandparent == launcher and not parent_is_worker
-
-
-def _status(process: int) -> tuple[int, bool]:
-    """A process's parent, and whether it takes the signal; 0 and False if there is no such process."""
-    try:
-        with open(f"/proc/{process}/status", encoding="utf-8", errors="replace") as file:
-            status = dict(line.split(":", 1) for line in file.read().splitlines() if ":" in line)
-    except OSError:
-        return 0, False
-    return int(status["PPid"]), bool(int(status["SigCgt"], 16) >> (SIGNAL - 1) & 1)
 
 
 def _command(process: int) -> str:

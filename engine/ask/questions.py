@@ -5,16 +5,17 @@ questions here.
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 
 from tokenring.engine.errors import UsageError
 from tokenring.shm.memory import hold, is_held
 
+Made = TypeVar("Made")
 _QUESTION = "question.json"
 _REMOVALS = 100  # tried of a folder to which workers write at the same time
 
@@ -65,14 +66,26 @@ def question_in(folder: Path) -> Any:
 
 def make_folder(folder: Path) -> None:
     """Make a folder in the private one, and that if need be; see `asking_in`."""
-    private = folder.parent
+
+    def make() -> Path:
+        folder.mkdir(mode=0o700)
+        return folder
+
+    made_in(folder.parent, make)
+
+
+def made_in(private: Path, make: Callable[[], Made | None]) -> Made:
+    """What `make` makes in a private folder, which is made if it is not there: it is called again where somebody else,
+    who was the last there, has just removed the folder, as FileNotFoundError or None says. UsageError if the folder is
+    not private."""
     while True:
         with suppress(FileExistsError):
             private.mkdir(mode=0o700)
-        with suppress(FileNotFoundError):  # another asker, who is done, has just removed the private one
+        with suppress(FileNotFoundError):
             require_private(private)
-            folder.mkdir(mode=0o700)
-            return
+            made = make()
+            if made is not None:
+                return made
 
 
 def remove_folder(folder: Path) -> None:

@@ -1,18 +1,17 @@
 """The asker's side of requests to a running group: a folder that is there for as long as the request lasts."""
 
-import os
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from tokenring.engine import errors
-from tokenring.engine.ask.answer import SIGNAL
 from tokenring.engine.ask.asker import Group
+from tokenring.engine.ask.calling import call_workers
 from tokenring.engine.ask.places import own_number
 from tokenring.engine.ask.questions import asking_in
 from tokenring.engine.ask.requests import requests_of
@@ -98,7 +97,5 @@ def requested(
     requests_of("*", private)  # removes what is left of others
     folder = private / f"{kind}-{own_number(group.launcher)}-{secrets.token_hex(8)}"
     with asking_in(folder, {**question, "workers": [own_number(worker) for worker in group.workers]}):
-        for worker in group.workers:
-            with suppress(ProcessLookupError):
-                os.kill(worker, SIGNAL)
+        call_workers(group.workers, group.launcher)
         yield Request(group, folder, meanwhile)

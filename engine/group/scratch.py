@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from io import BufferedWriter
 from pathlib import Path
 
-from tokenring.engine.ask import require_private
+from tokenring.engine.ask import made_in
 from tokenring.shm.memory import hold, is_held, process_start_ticks
 
 _OURS = re.compile(r"\.?tokenring-[a-z]+-(\d+)-(\d+)-[0-9a-f]+")
@@ -93,18 +93,19 @@ def new_group_file(path: Path) -> tuple[BufferedWriter, int]:
     being taken for a dead group's as long as it is open. Whoever removes the last file in it removes it. UsageError if
     somebody else has made it."""
     folder = path.parent
-    remove_leftovers(folder.parent)
-    while True:
-        with suppress(FileExistsError):
-            folder.mkdir(mode=0o700)
-        with suppress(FileNotFoundError), ExitStack() as opened:  # another worker has just removed it
-            require_private(folder)
+
+    def make() -> tuple[BufferedWriter, int] | None:
+        with ExitStack() as opened:
             lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             opened.callback(os.close, lock)
-            if _holds(lock):
-                file = path.open("wb")
-                opened.pop_all()
-                return file, lock
+            if not _holds(lock):
+                return None
+            file = path.open("wb")
+            opened.pop_all()
+            return file, lock
+
+    remove_leftovers(folder.parent)
+    return made_in(folder, make)
 
 
 def _holds(lock: int) -> bool:

@@ -7,7 +7,6 @@ workers, who asked removes the folder. If operators of several workers raise, th
 the same; if the worker ends meanwhile, so does the group.
 """
 
-import os
 import secrets
 import sys
 from collections.abc import Mapping
@@ -15,11 +14,10 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from tokenring.engine.ask import SIGNAL, asking_in, tell_asker
+from tokenring.engine.ask import asking_in, call_workers, tell_asker
 from tokenring.engine.explain import Dataflow, let_go
 from tokenring.engine.install.installed import Installed, fail
 from tokenring.engine.worker import Worker
-from tokenring.shm.memory import process_start_ticks
 
 _SOON_NS = 1_000_000
 
@@ -30,8 +28,8 @@ class Alarm:
     def __init__(self, worker: Worker, name: str, folder: Path, question: Mapping[str, Any]) -> None:
         """folder, question: of the request by which it was installed, which says who the workers are."""
         self._worker, self._name = worker, name
-        self._private, self._launcher = folder.parent, folder.name.split("-")[1]
-        self._workers = {process: process_start_ticks(process) for process in question["workers"]}
+        self._private, self._launcher = folder.parent, int(folder.name.split("-")[1])
+        self._workers = list(question["workers"])
         self._is_given = False
         self.number = 0
         """The dataflow's, of `Installed`; 0, which is none's: it is not built."""
@@ -47,14 +45,10 @@ class Alarm:
         sys.stderr.write(f"tokenring: {worker.dataflows.failed[name].text}\n")
         asking = ExitStack()
         folder = self._private / f"fail-{self._launcher}-{secrets.token_hex(8)}"
-        question = {"name": name, "number": self.number, "why": why, "workers": list(self._workers)}
+        question = {"name": name, "number": self.number, "why": why, "workers": self._workers}
         asking.enter_context(asking_in(folder, question))
         dataflow.instance.when_forgotten = asking.close
-        for process, since in self._workers.items():
-            if process != os.getpid() and process_start_ticks(process) == since:
-                with suppress(ProcessLookupError):
-                    os.kill(process, SIGNAL)
-        worker.schedule.look_outside_after(0)
+        call_workers(self._workers, self._launcher)
 
 
 class Failing:

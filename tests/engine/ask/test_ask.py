@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from tokenring.engine.ask.answer import question_folder
 from tokenring.engine.ask.asker import Group, ask, running_groups
 from tokenring.engine.ask.places import private_folder
 from tokenring.engine.ask.questions import asking_in, make_folder, require_private, write_whole
+from tokenring.engine.ask.requested import requested
 
 WATCHDOG_S = 60
 STUCK = """
@@ -176,6 +178,15 @@ def test_a_process_without_a_group_is_left_alone() -> None:
             ask(other.pid)
         assert other.poll() is None
         other.kill()
+
+
+def test_who_took_the_number_of_a_worker_is_left_alone(asleep: tuple[Group, Path]) -> None:
+    group, _ = asleep
+    with subprocess.Popen(["sleep", "1000"]) as other:
+        seen_before = replace(group, workers=(*group.workers, other.pid))
+        with requested(seen_before, "views", {}):
+            other.terminate()
+        assert other.wait() == -signal.SIGTERM  # SIGUSR1 would have come before
 
 
 def test_a_worker_that_the_first_look_missed_is_asked_too(
