@@ -75,7 +75,16 @@ with later(__name__):
     from tokenring.operators.flow import limited
     from tokenring.operators.folds import Count, CountDistinct, First, Last, Max, Mean, Min, Sum
     from tokenring.operators.joins import enrich, interval_join, join, look_up, temporal_join
-    from tokenring.operators.migrate import Leaving, Moves, Rebalance, Staying, Table, offer, state_moves
+    from tokenring.operators.migrate import (
+        HeldBackWarning,
+        Leaving,
+        Moves,
+        Rebalance,
+        Staying,
+        Table,
+        offer,
+        state_moves,
+    )
     from tokenring.operators.paper import (
         Arrangement,
         arrange,
@@ -158,6 +167,7 @@ __all__ = [
     "offer",
     "state_moves",
     "Roll",
+    "HeldBackWarning",
     "RowwiseWarning",
     "ZoneWarning",
     "DAY",

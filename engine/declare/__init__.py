@@ -6,7 +6,7 @@ with later(__name__):
     from tokenring.engine.declare.builder import OperatorBuilder
     from tokenring.engine.declare.feedback import Feedback
     from tokenring.engine.declare.part import Part
-    from tokenring.engine.declare.scope import Loop, Scope, one_of
+    from tokenring.engine.declare.scope import Loop, Scope, frame_in_program, one_of
     from tokenring.engine.declare.scope_of import ScopeOf
     from tokenring.engine.declare.stream import AnyStream, Stream
 
@@ -19,5 +19,6 @@ __all__ = [
     "Scope",
     "ScopeOf",
     "Stream",
+    "frame_in_program",
     "one_of",
 ]

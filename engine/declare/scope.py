@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any, TypeVar
 
 from tokenring.engine.columns import Schema
@@ -212,11 +213,17 @@ class Scope:
             part.close()
 
 
-def _place_in_program() -> str:
-    """The line of the program that declares something: file:line (function)."""
+def frame_in_program() -> FrameType:
+    """Where the program declares something, called while it does."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
         frame = frame.f_back
+    return frame
+
+
+def _place_in_program() -> str:
+    """The same as file:line (function)."""
+    frame = frame_in_program()
     return f"{frame.f_code.co_filename}:{frame.f_lineno} ({frame.f_code.co_name})"
 
 

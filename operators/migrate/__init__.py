@@ -6,6 +6,7 @@ with later(__name__):
     from tokenring.operators.migrate.answering import Migrating
     from tokenring.operators.migrate.asking import bins_of
     from tokenring.operators.migrate.bins import Bins, Leaving, is_hashed, key_words
+    from tokenring.operators.migrate.builder import HeldBackWarning
     from tokenring.operators.migrate.moves import (
         DUE,
         Moves,
@@ -28,6 +29,7 @@ __all__ = [
     "Bins",
     "Change",
     "Finished",
+    "HeldBackWarning",
     "DUE",
     "Leaving",
     "Migrating",

@@ -1,5 +1,6 @@
 """The builder of operators where keyed state moves: an exchange by a key goes by bins, and the key's state with it."""
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -17,12 +18,20 @@ from tokenring.engine import (
     Stream,
 )
 from tokenring.engine.compiled import Compiled
+from tokenring.engine.declare import frame_in_program
 from tokenring.operators.migrate.mover import MOVED, Mover, with_to
 from tokenring.operators.migrate.moves import DUE, Offered, Staying, Table, offers_to
 from tokenring.operators.migrate.placement import Placement
 from tokenring.operators.migrate.steering import TO, Steering
 
 _CURE = "; or declare the dataflow without bins="
+
+
+class HeldBackWarning(UserWarning):
+    """State in bins is behind a join that holds frontiers back until an input ends, so that no bin moves before.
+
+    Silence it with `warnings.filterwarnings("ignore", category=HeldBackWarning)`.
+    """
 
 
 class MigratingBuilder(OperatorBuilder[Any]):
@@ -65,6 +74,7 @@ class MigratingBuilder(OperatorBuilder[Any]):
                 f"operator, before its outputs and before other operators{_CURE}"
             )
         operators.pop()
+        self._say_if_held_back(stream)
         try:
             if self._mover is None:
                 self._begin()
@@ -72,6 +82,27 @@ class MigratingBuilder(OperatorBuilder[Any]):
         finally:
             self.number = len(operators)
             operators.append(self._spec)
+
+    def _say_if_held_back(self, stream: Stream) -> None:
+        """Warn, once of each, where something before this operator waits for the ends of its inputs."""
+        placement, graph = self._scope.kept(Placement), self._scope.graph
+        if placement.index or not placement.until_ends:
+            return
+        before = [graph.operators[number] for number in graph.behind(stream.source, stream.stage)[0]]
+        for spec in [spec for spec in placement.until_ends if any([spec is each for each in before])]:
+            placement.until_ends.remove(spec)
+            frame = frame_in_program()
+            warnings.warn_explicit(
+                f"operator {self._spec.name!r} input {len(self._spec.inputs)} is behind {spec.name!r}, a join that "
+                f"sends rows which match nothing once an input of it has ended, at their own times: no frontier behind "
+                f"it passes them before, so the first move of bins of dataflow {graph.name!r} lasts until then, no "
+                f"other begins, and rows pile up. Give the join a window=, or bounds (interval_join); or declare the "
+                f"dataflow without bins=; where its inputs end soon it is as it should be. To silence this: "
+                f'warnings.filterwarnings("ignore", category=tokenring.HeldBackWarning)',
+                HeldBackWarning,
+                frame.f_code.co_filename,
+                frame.f_lineno,
+            )
 
     def _begin(self) -> None:
         """M and A."""
@@ -126,6 +157,7 @@ class MigratingBuilder(OperatorBuilder[Any]):
     def hears_of_ends(self) -> None:
         """See `hears_of_ends` of moves."""
         self._hears_of_ends = True
+        self._scope.kept(Placement).until_ends.append(self._spec)
 
     def state_moves(self, tables: tuple[Table, ...], pends: bool) -> bool:
         """See `state_moves` of moves."""

@@ -63,8 +63,8 @@ def offers_to(offered: Offered) -> Iterator[None]:
 
 def hears_of_ends(builder: OperatorBuilder[Any]) -> None:
     """Say of an operator, before its inputs, that it goes by frontiers for one thing alone: whether its rows have all
-    come (COMPLETE). Where state moves it is told so of each input by itself, while rows of others still come, and state
-    of bins may yet arrive, of which its `put_in` is called."""
+    come (COMPLETE). Until then it holds back what is behind it. Where state moves it is told so of each input by
+    itself, while rows of others still come, and state of bins may yet arrive, of which its `put_in` is called."""
     if hasattr(builder, "hears_of_ends"):
         builder.hears_of_ends()
 

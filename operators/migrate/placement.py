@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tokenring.engine import MAX_TIME, Stream, Time, UsageError
+from tokenring.engine.graph import OperatorSpec
 from tokenring.operators.migrate.bins import Bins
 from tokenring.operators.migrate.control import Control
 from tokenring.operators.migrate.mover import CHANGES, Mover
@@ -55,6 +56,8 @@ class Placement:
         """Of each operator with an exchange by a key, in the order of their declaration."""
         self.staying: list[str] = []
         """The operators that keep state by key which does not move, in the order of their declaration."""
+        self.until_ends: list[OperatorSpec] = []
+        """The operators that hold frontiers back until an input ends, and behind which nothing keyed was declared."""
         self.changes: Stream
         """The control stream, rows of CHANGES."""
         self.scope: Any = None
@@ -66,7 +69,8 @@ class Placement:
         self.counts = True
         """Whether it is to say what it counts, on this worker."""
         self.woken: Callable[[], None] = lambda: None  # runs it in the next step
-        self._index = 0
+        self.index = 0
+        """This worker's."""
         self._control = Control(self.movers, self._first)
         self._all = Placements()
 
@@ -75,7 +79,7 @@ class Placement:
     ) -> None:
         """Declare the control stream. changes: known beforehand; sharing: how many workers, the first ones, have bins
         at first (0: all). UsageError for a bin, or worker, that is not there."""
-        self.bins, self._index, self.peers, self.scope = Bins(bins), index, peers, scope
+        self.bins, self.index, self.peers, self.scope = Bins(bins), index, peers, scope
         self._first = np.arange(bins, dtype=np.int64) * (sharing or peers) // bins
         self._control = control = Control(self.movers, self._first.copy(), lambda: scope.graph.operators)
         for time, number, worker in sorted(changes, key=lambda change: change[0]):
@@ -93,7 +97,7 @@ class Placement:
         """The state of one more operator (asked by its builder)."""
         made = Mover(name, self.bins, self._first, self.peers)
         if not self.movers:
-            made.moved = lambda: self._all.moved(self._index)
+            made.moved = lambda: self._all.moved(self.index)
         self.movers.append(made)
         return made
 
@@ -108,8 +112,8 @@ class Placement:
         takes, more than one; "all_at_once". Or the steps themselves. UsageError for a bin, a worker or a plan that is
         not there, and on another worker.
         """
-        if self._index != 0:
-            raise UsageError(f"bins are moved from worker 0, and this is worker {self._index}: ask there")
+        if self.index != 0:
+            raise UsageError(f"bins are moved from worker 0, and this is worker {self.index}: ask there")
         if not isinstance(target, Mapping | np.ndarray):
             if plan:
                 raise UsageError(f"plan={plan!r} makes steps of a target, and these are steps; leave it out")
@@ -194,7 +198,7 @@ class Placement:
     @property
     def workers(self) -> np.ndarray:
         """The worker of each bin, int64 (bins,), as they were last decided, on worker 0; elsewhere as they are."""
-        if self._index == 0 or not self.movers:
+        if self.index == 0 or not self.movers:
             return self._control.workers.copy()
         return self.movers[0].versions.now.copy()
 
@@ -238,7 +242,7 @@ class Placement:
     def history(self) -> list[Finished]:
         """The steps that are over, the latest 65,536, in their order."""
         sent = [one for mover in self.movers for one in mover.sent]
-        if self._index == 0:
+        if self.index == 0:
             seen = {done.time: [done.bins, done.began_ns, done.done_ns, 0, 0] for done in self._control.done}
         else:
             seen = {one.time: [one.bins, one.heard_ns, one.sent_ns, 0, 0] for one in sent}
@@ -261,7 +265,7 @@ class Placement:
     @property
     def balance(self) -> Any:
         """How even the load is, a Balance, on worker 0 of a dataflow that was declared with `rebalance=`; else None."""
-        return None if self.balancing is None or self._index != 0 else self.balancing.balance
+        return None if self.balancing is None or self.index != 0 else self.balancing.balance
 
     @property
     def rows_moved(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -221,3 +222,41 @@ def test_a_dataflow_without_bins_has_no_placement() -> None:
 
     with raises(GraphError, "dataflow 'x'", "bins=256"):
         tr.execute(program, 1)
+
+
+KEYED: list[Callable[[Any], Any]] = [
+    lambda rows: rows.aggregate("key", n=tr.Count(), emit="final"),
+    lambda rows: rows.filter(tr.col("key") > 0).aggregate("key", n=tr.Count(), emit="each"),
+    lambda rows: rows.select("key").join(rows.select("key"), on="key"),
+]
+NOT_MOVING: list[Callable[[Any], Any]] = [lambda rows: rows.collect(), lambda rows: rows.collection().count("key")]
+
+
+@pytest.mark.parametrize("how", ["inner", "semi", "left", "right", "full", "anti"])
+def test_what_cannot_move_before_a_join_has_ended_is_told_when_it_is_declared(how: str) -> None:
+    def declared(worker: Any, behind: Callable[[Any], Any], window: Any = None, **bins: Any) -> list[str]:
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            with worker.dataflow("joined", **bins) as scope:
+                left = scope.new_input(Schema("key value"), "left")[1]
+                right = scope.new_input(Schema("key other"), "right")[1]
+                joined = left.join(right, on="key", how=how, window=window, right_time=window and "other", name="outer")
+                behind(joined)
+                behind(joined)
+        found = [each for each in told if each.category is tr.HeldBackWarning]
+        assert all([each.filename == __file__ for each in found])
+        return [str(each.message) for each in found]
+
+    def program(worker: Any) -> Any:
+        return (
+            [declared(worker, behind, bins=BINS) for behind in KEYED],
+            [declared(worker, behind, bins=BINS) for behind in NOT_MOVING],
+            [declared(worker, KEYED[0]), declared(worker, KEYED[0], tr.Tumbling("value", 10), bins=BINS)],
+        )
+
+    (keyed, *others), on_the_other = tr.execute(program, 2)
+    assert not any(others[0] + others[1]) and not any([any(told) for told in on_the_other])
+    for told in keyed:
+        assert len(told) == (how not in ("inner", "semi"))
+        for fact in ("input 0", "'outer'", "'joined'", "window=", "interval_join", "without bins=", "HeldBackWarning"):
+            assert all([fact in each for each in told])
