@@ -19,6 +19,7 @@ import psutil
 from tokenring.nexmark.errors import SparkError
 from tokenring.nexmark.spark.java import find_java_home
 from tokenring.nexmark.spark.limits import low_limits
+from tokenring.tools.blas import environment_of_others
 from tokenring.tools.extras import require_extra
 
 _PLAIN = re.compile(r"[A-Za-z0-9_./+=@~-]+")
@@ -34,7 +35,7 @@ def spark_environment(master: str = "local", of_site: bool = False) -> dict[str,
     """The job's environment: our Java, our Python, our pyspark, loopback only where Spark is local, no settings of
     another installation; those for the machines of a site are kept where the job is `of_site`."""
     foreign = (*_FOREIGN_VARIABLES, *(() if of_site else _SITE_VARIABLES))
-    environment = {k: v for k, v in os.environ.items() if k not in foreign}
+    environment = {k: v for k, v in environment_of_others().items() if k not in foreign}
     if master.startswith("local"):
         environment["SPARK_LOCAL_IP"] = "127.0.0.1"
     root = str(Path(__file__).parents[3])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 import tempfile
@@ -12,6 +11,7 @@ from typing import Any
 
 import click
 
+from tokenring.tools.blas import environment_of_others
 from tokenring.tools.commands.run import program_options
 from tokenring.tools.errors import OptionError, RunError
 from tokenring.tools.profile import (
@@ -70,7 +70,7 @@ def profile_function(
 
 
 def _profile(program: list[str], name: str, out_folder: Path, frequency: int) -> int:
-    environment = dict(os.environ)  # the program's temporary files are its own affair, and not in our folder
+    environment = environment_of_others()  # the program's temporary files are its own affair, and not in our folder
     with at_work(), output_folder(out_folder):
         began_s = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="tokenring-profile-") as scratch:
