@@ -5,6 +5,7 @@ With `--lanes N` files run N at a time, each in a process of its own; those that
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import gc
 import mmap
@@ -42,6 +43,8 @@ settings.register_profile(
     max_examples=examples(100),
 )
 settings.load_profile("tokenring")
+
+atexit.register(gc.unfreeze)  # libraries tell of what is left of them when Python ends
 
 # A shell has what it starts in the background ignore Ctrl-C, children included; tests are about programs that do not.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -116,14 +119,12 @@ def _make_ready() -> None:
 
 
 @pytest.fixture(scope="session")
-def warm_numba() -> Iterator[None]:
+def warm_numba() -> None:
     """Numba is ready, and so are the kernels that tests declare."""
     _make_ready()
     if "TOKENRING_TESTS_LAZY" not in os.environ:
         make_kernels_ready()
     _keep_what_there_is()
-    yield
-    gc.unfreeze()  # libraries tell of what is left of them when Python ends
 
 
 def _keep_what_there_is() -> None:

@@ -116,7 +116,7 @@ def test_a_source_that_outruns_an_operator_stays_within_it(
     """Also where the launcher looks so seldom that 100 MB come between: its thread may get no processor."""
     if is_late:
         monkeypatch.setattr(watching, "_GROWS_BYTES_A_S", 1)
-    batches, seen = 220, _looks(monkeypatch)
+    batches, seen = 440, _looks(monkeypatch)
 
     def program(worker: Worker) -> int:
         taken: list[int] = []
@@ -125,9 +125,9 @@ def test_a_source_that_outruns_an_operator_stays_within_it(
         worker.run()
         return sum(taken)
 
-    config = _config(90 * _MIB)
+    config = _config(180 * _MIB)
     assert sum(execute(program, config=config)) == sum(range(2 * batches * _BATCH_ROWS))
-    assert max(used for used, _ in seen) < config.memory_bytes, "175 MB would have waited"
+    assert max(used for used, _ in seen) < config.memory_bytes, "350 MB would have waited"
     assert Verdict.PAUSE in {verdict for _, verdict in seen}
 
 

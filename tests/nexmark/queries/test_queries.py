@@ -80,7 +80,7 @@ def test_closed_loop(tmp_path: Path, staged: Path, query: str, workers: int) -> 
 
 @pytest.mark.parametrize(("query", "workers"), _with((3, 4, 1, 2)))
 def test_open_loop_of_events_out_of_order(tmp_path: Path, disordered: Path, query: str, workers: int) -> None:
-    _check(tmp_path, disordered, query, workers=workers, rate=100_000)
+    _check(tmp_path, disordered, query, workers=workers, rate=400_000)
 
 
 @pytest.mark.parametrize(("query", "workers"), _with((2, 3)))
@@ -88,9 +88,17 @@ def test_events_from_elsewhere(tmp_path: Path, foreign: Path, query: str, worker
     _check(tmp_path, foreign, query, workers=workers, block=200)
 
 
-# In the order of their times, and in any other, where nothing closes before the end; each with two numbers of workers.
-@pytest.mark.parametrize(("query", "workers"), [*_with((1, 2)), *_with((2, 3))])
-@pytest.mark.parametrize("edges", ["edges_by_time", "edges_in_any_order"])
+# In the order of their times, and in any other, where nothing closes before the end; each with numbers of workers of
+# its own, and in the long form with those of the other as well.
+@pytest.mark.parametrize(
+    ("edges", "query", "workers"),
+    [
+        *[("edges_by_time", *one) for one in _with((1, 2))],
+        *[("edges_in_any_order", *one) for one in _with((2, 3))],
+        *[pytest.param("edges_by_time", *one, marks=pytest.mark.slow) for one in _with((2, 3))],
+        *[pytest.param("edges_in_any_order", *one, marks=pytest.mark.slow) for one in _with((1, 2))],
+    ],
+)
 def test_events_at_the_edges(
     tmp_path: Path, request: pytest.FixtureRequest, edges: str, query: str, workers: int
 ) -> None:
