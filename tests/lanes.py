@@ -6,7 +6,6 @@ that another file has imported or changed; and only its own kernels are compiled
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -173,7 +172,7 @@ class _Lane:
         ended = bool(wait([self.process], timeout=0))
         try:
             while self.told.poll():
-                self.messages.append(json.loads(self.told.recv_bytes()))
+                self.messages.append(self.told.recv())
         except EOFError:
             pass
         if not ended:
@@ -226,7 +225,7 @@ def _live(
         begin()
         status = pytest.main(arguments, plugins=[_Teller(tell)])
         if status in (0, 1, 5):  # all passed, some failed, none there
-            tell.send_bytes(b'{"end": true}')
+            tell.send({"end": True})
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
@@ -240,7 +239,7 @@ class _Teller:
         self._connection = tell
 
     def _tell(self, **message: Any) -> None:
-        self._connection.send_bytes(json.dumps(message, default=str).encode())
+        self._connection.send(message)
 
     @pytest.hookimpl
     def pytest_collection_finish(self, session: pytest.Session) -> None:

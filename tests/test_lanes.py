@@ -82,7 +82,7 @@ FILES = {
 def files(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     """A suite of its own, below the folder where pytest starts."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    pytester.makeini("[pytest]\naddopts = --import-mode=importlib\n")
+    pytester.makeini("[pytest]\naddopts = -ra --import-mode=importlib\n")
     pytester.makeconftest(CONFTEST)
     for name, text in FILES.items():
         pytester.makepyfile(**{name.removesuffix(".py"): text})
@@ -98,7 +98,7 @@ def test_what_is_told_is_what_one_process_tells(files: pytest.Pytester) -> None:
         result.assert_outcomes(**expected | ({} if result is several else {"passed": 4, "failed": 2}))
         assert result.ret == pytest.ExitCode.TESTS_FAILED
         result.stdout.fnmatch_lines(["*test_fails_at_two?2?*", "*words that a failing test prints*"])
-        result.stdout.fnmatch_lines(["*UserWarning: heard of*"])
+        result.stdout.fnmatch_lines(["*UserWarning: heard of*", "SKIPPED ?1? test_good.py:*: no reason"])
         result.stdout.no_fnmatch_line("*words that a passing test prints*")
 
 

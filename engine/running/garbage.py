@@ -4,7 +4,7 @@ garbage as well, as soon as that costs little beside what was made since.
 
 import gc
 from collections.abc import Callable
-from time import monotonic_ns
+from time import monotonic_ns, process_time_ns
 
 _QUIET_LIMIT = 1_000  # objects made at which it is worth a look in a quiet moment
 _BUILT_LIMIT = 10_000  # and before a run begins
@@ -31,7 +31,7 @@ class Garbage:
         self._bytes_then = own_bytes()  # after the last look for its sake
         self._next_ns = 0  # when to ask again
         self._made = 0  # objects, net, since all were looked at
-        self._last_ns = 0  # what that took
+        self._last_ns = 0  # of processor time that took: others may have had the core meanwhile
 
     def when_quiet(self) -> None:
         """There is nothing to do."""
@@ -42,9 +42,9 @@ class Garbage:
         """A dataflow was built: where that made very much, as where a library was loaded for it, what is new is looked
         at now, and not in the run's first quiet moment."""
         if gc.get_count()[0] > _BUILT_LIMIT:
-            begun_ns = monotonic_ns()
+            begun_ns = process_time_ns()
             gc.collect(1)
-            self._made, self._last_ns = 0, monotonic_ns() - begun_ns
+            self._made, self._last_ns = 0, process_time_ns() - begun_ns
 
     def when_busy(self) -> None:
         """There may be much to do."""
@@ -67,6 +67,6 @@ class Garbage:
             self._collect_all()
 
     def _collect_all(self) -> None:
-        begun_ns = monotonic_ns()
+        begun_ns = process_time_ns()
         gc.collect()
-        self._made, self._last_ns = 0, monotonic_ns() - begun_ns
+        self._made, self._last_ns = 0, process_time_ns() - begun_ns
