@@ -109,10 +109,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def trials(folder: Path) -> Iterator[Trials]:
-    """Of pytest with the one plugin that is asked for: others take longer to come than the test."""
+    """Of pytest without plugins, which take longer to come than the test."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-        patch.setenv("PYTEST_PLUGINS", "xdist.plugin")
         yield Trials(folder / "checkout", folder / "trials", 10.0)
 
 

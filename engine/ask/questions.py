@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import orjson
 
 from tokenring.engine.errors import UsageError
-from tokenring.shm.memory import hold, is_held
+from tokenring.shm.memory import alone, hold, is_held
 
 Made = TypeVar("Made")
 _QUESTION = "question.json"
@@ -38,15 +38,33 @@ def write_whole(path: Path, value: Any) -> None:
 def asking_in(folder: Path, question: Any) -> Iterator[None]:
     """A new folder with a question in it, which is removed in the end, in the private one, which is made if it is not
     there. Raises FileExistsError if the folder is, and UsageError if the private one is not private."""
-    make_folder(folder)
-    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    while (lock := _asked_in(folder, question)) is None:
+        pass
     try:
-        hold(lock)
-        write_whole(folder / _QUESTION, question)
         yield
     finally:
         remove_folder(folder)
         os.close(lock)
+
+
+def _asked_in(folder: Path, question: Any) -> int | None:
+    """The lock of such a folder; None where somebody took it, before it was held, for one that was left."""
+    make_folder(folder)
+    lock = -1
+    try:
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        hold(lock)
+        write_whole(folder / _QUESTION, question)
+    except BaseException as error:
+        is_gone = isinstance(error, FileNotFoundError)
+        if not is_gone:
+            remove_folder(folder)
+        if lock >= 0:
+            os.close(lock)
+        if is_gone:
+            return None
+        raise
+    return lock
 
 
 def question_in(folder: Path) -> Any:
@@ -56,10 +74,15 @@ def question_in(folder: Path) -> Any:
         question = orjson.loads((folder / _QUESTION).read_bytes())
         if is_held(folder, unknown=True):
             return question
-    except OSError:  # it is being made, or removed
-        return None
     except ValueError:
         pass
+    except FileNotFoundError:  # it is being made, or removed, or its asker was killed before
+        with suppress(OSError), alone(folder, unknown=False) as is_left:
+            if is_left:
+                remove_folder(folder)
+        return None
+    except OSError:
+        return None
     shutil.rmtree(folder, ignore_errors=True)
     return None
 

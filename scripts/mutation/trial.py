@@ -60,7 +60,7 @@ class Trials:
         temporary = self._folder / "tmp"
         temporary.mkdir()
         environment = os.environ | {"PYTHONPATH": str(tree), "TMPDIR": str(temporary), "TOKENRING_TESTS_LAZY": "1"}
-        command = [sys.executable, "-m", "pytest", "-n", "0", "-q", "-x", "-p", "no:cacheprovider", *tests]
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
         with self.said.open("wb") as said:
             process = subprocess.Popen(command, cwd=tree, env=environment, stdout=said, stderr=subprocess.STDOUT,
                                        start_new_session=True)  # fmt: skip

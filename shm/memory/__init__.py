@@ -57,7 +57,7 @@ with later(__name__):
         Layout,
         fitting_queue_words,
     )
-    from tokenring.shm.memory.locks import hold, is_held
+    from tokenring.shm.memory.locks import alone, hold, is_held
     from tokenring.shm.memory.segment import NAME_PREFIX, SHM_FOLDER, Segment, new_name, process_start_ticks
     from tokenring.shm.memory.text_space import SPACE_BYTES, MappedFile, TextSpace, text_space
     from tokenring.shm.memory.untouched import untouched_zeros
@@ -87,6 +87,7 @@ __all__ = [
     "WORKER_SEEN",
     "WORKER_VOTE",
     "allocate",
+    "alone",
     "call_at",
     "can_pack",
     "compare_exchange",

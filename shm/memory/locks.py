@@ -6,7 +6,8 @@ that share the place (a container's), to whom a pid in a name says nothing, see 
 
 import fcntl
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 
 def hold(descriptor: int) -> None:
@@ -18,13 +19,23 @@ def hold(descriptor: int) -> None:
 def is_held(path: str | os.PathLike[str], unknown: bool = False) -> bool:
     """Whether somebody who lives holds it; `unknown` where its file system knows no locks. Raises OSError if it cannot
     be opened."""
+    with alone(path, not unknown) as is_alone:
+        return not is_alone
+
+
+@contextmanager
+def alone(path: str | os.PathLike[str], unknown: bool) -> Iterator[bool]:
+    """A context in which nobody else comes to hold it; gives whether nobody does, else it is just what it was. unknown,
+    and errors, as of `is_held`."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return unknown
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            is_alone = True
+        except BlockingIOError:
+            is_alone = False
+        except OSError:
+            is_alone = unknown
+        yield is_alone
     finally:
         os.close(descriptor)
-    return False

@@ -22,8 +22,9 @@ from tokenring.engine.ask import asker, questions
 from tokenring.engine.ask.answer import question_folder
 from tokenring.engine.ask.asker import Group, ask, running_groups
 from tokenring.engine.ask.places import private_folder
-from tokenring.engine.ask.questions import asking_in, make_folder, require_private, write_whole
+from tokenring.engine.ask.questions import asking_in, make_folder, question_in, require_private, write_whole
 from tokenring.engine.ask.requested import requested
+from tokenring.shm.memory import hold
 
 WATCHDOG_S = 60
 STUCK = """
@@ -170,6 +171,27 @@ def test_what_a_killed_asker_left_is_cleared_and_a_living_one_waited_for(asleep:
     (folder / "question.json").write_text("{no json")
     assert len(ask(group.launcher, timeout_s=WATCHDOG_S).explanations) == 1
     assert not folder.exists()
+    make_folder(folder)  # whose asker was killed before there was a question in it
+    assert len(ask(group.launcher, timeout_s=WATCHDOG_S).explanations) == 1
+    assert not folder.exists()
+
+
+def test_who_is_just_asking_is_not_taken_for_a_killed_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    folder, question = tmp_path / "private" / "views-1-name", {"workers": [1]}
+    cleared: list[bool] = []
+
+    def hold_late(descriptor: int) -> None:
+        if len(cleared) < 2:
+            assert question_in(folder) is None
+            cleared.append(not folder.exists())
+        hold(descriptor)
+        assert question_in(folder) is None
+
+    monkeypatch.setattr("tokenring.engine.ask.questions.hold", hold_late)
+    with asking_in(folder, question):
+        assert question_in(folder) == question
+    assert cleared == [True, True]
+    assert not folder.parent.exists()
 
 
 def test_a_process_without_a_group_is_left_alone() -> None:
