@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.engine.ask.test_ask import STUCK, WATCHDOG_S
@@ -39,13 +40,13 @@ def contained(options: str) -> Iterator[Group]:
     command = ["unshare", *options.split(), "sh", "-c", script]
     if subprocess.run([*command[:-1], f"{mount}true"], capture_output=True, check=False).returncode:
         pytest.skip("no right to make namespaces")
-    before = running_groups()
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PROGRAM": STUCK}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as launcher:
         try:
             assert launcher.stdout is not None
             assert [launcher.stdout.readline() for _ in range(2)] == [b"ready\n"] * 2
-            (group,) = [one for one in running_groups() if one not in before and "asleep fork" in one.command]
+            below = {launcher.pid, *[child.pid for child in psutil.Process(launcher.pid).children(recursive=True)]}
+            (group,) = [one for one in running_groups() if one.launcher in below]
             yield group
         finally:
             launcher.kill()
@@ -63,4 +64,6 @@ def test_it_can_be_asked_and_held(what: str) -> None:
             assert held.lasts
             (place,) = ask(group.launcher, "inner/keeper", ("input", 0), 70, WATCHDOG_S).explanations
             assert "hold" in str(place)
-        assert not group.folder.exists()
+        number = own_number(group.launcher)
+        assert not [*group.folder.glob(f"*-{number}"), *group.folder.glob(f"*-{number}-*")]
+        assert what != "a /tmp" or not group.folder.exists()  # which nobody else asks in

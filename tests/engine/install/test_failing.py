@@ -514,7 +514,7 @@ def test_nothing_is_left_of_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def napping(worker: tr.Worker) -> Any:
-    """Worker 0 takes no step from when the other has seen the failure until it has made many."""
+    """Worker 0 takes no step from before the failure until the other, which has seen it, has made many."""
     folder = Path(os.environ[WRITTEN])
     let_go = True
     while not worker.stopping:
@@ -525,6 +525,7 @@ def napping(worker: tr.Worker) -> Any:
             let_go = dataflow.phase is Phase.LET_GO
             (folder / "enough").touch()
         while worker.index == 0 and (folder / "failing").exists() and not (folder / "enough").exists():
+            (folder / "napping").touch()
             time.sleep(0.001)
         worker.step_or_park(0.001)
     return let_go
@@ -537,6 +538,7 @@ def once_the_other_naps(scope: tr.Scope) -> None:
         def logic(output: tr.OutputPort) -> None:
             if is_last(context) and token.live:
                 (folder / "failing").touch()
+                until((folder / "napping").exists)
                 raise ValueError("now")
 
         return logic
