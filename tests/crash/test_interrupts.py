@@ -21,7 +21,7 @@ import tokenring.engine.group.processes
 from tests.crash.group import ROOT, WATCHDOG_S, Group
 from tests.crash.run_process import Command
 from tests.errors import raises
-from tests.long_form import LONG, examples
+from tests.long_form import examples
 from tokenring.engine import Worker, WorkerError, execute
 from tokenring.tools.system.signals import Ended, ending_signals_raise
 
@@ -111,14 +111,14 @@ NO_LIBRARY = {"TOKENRING_KERNELS": "numba", "PYTHONPATH": str(ROOT)}
 
 def test_while_all_kernels_are_compiled(tmp_path: Path) -> None:
     """Nothing is in the cache: it would take half a minute. One line, at once, at whatever instant."""
-    for _ in range(3 if LONG else 1):
+    for _ in range(3):
         environment = os.environ | NO_LIBRARY | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
         command = [sys.executable, "-m", "tokenring", "warm-up"]
         with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment, bufsize=0) as process:
             assert process.stderr is not None
             said = process.stderr.readline()
             assert re.fullmatch(rb"compiling \d+ kernels, once \(the environment asks for numba\)\n", said)
-            time.sleep(random.uniform(0, 0.6))
+            time.sleep(random.uniform(0, 1))
             process.send_signal(signal.SIGINT)
             _, err = process.communicate(timeout=WATCHDOG_S)
         assert (process.returncode, err.decode()) == (130, "tokenring: error: interrupted\n")
