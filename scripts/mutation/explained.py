@@ -29,6 +29,14 @@ EQUIVALENT: tuple[tuple[str, str, str, str, str], ...] = (
         "operators/folds/top_state.py", "return orders[i, at] < block[row + at]", "<", "<=",
         "they are looked at where they differ",
     ),
+    (
+        "operators/sources/parquet.py", "chosen = schemas[0]", "0", "-1",
+        "files whose schemas differ have been refused",
+    ),
+    (
+        "operators/sources/parquet.py", ".columns[0][::-1])[::-1]", "0", "-1",
+        "the batch has this one column",
+    ),
 )  # fmt: skip
 
 
