@@ -32,7 +32,7 @@ def in_a_copy(
     looked for. It is not to warn: that is an error."""
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         status = Copy(main, arguments, folder, path, out, err).wait()
-        return subprocess.CompletedProcess(arguments, status, _written(out), _written(err))
+        return subprocess.CompletedProcess(arguments, status, written(out), written(err))
 
 
 class Copy:
@@ -116,7 +116,7 @@ class CopyBeside(Copy):
 
     def stderr(self) -> str:
         """What it has said there."""
-        return _written(self._said)
+        return written(self._said)
 
 
 class PipedCopy(Copy):
@@ -148,7 +148,8 @@ class PipedCopy(Copy):
         return said[self.stdout], said[self.stderr]
 
 
-def _written(file: IO[str]) -> str:
+def written(file: IO[str]) -> str:
+    """All that a file has, from its beginning."""
     file.seek(0)
     return file.read()
 

@@ -160,7 +160,6 @@ class _Lane:
             _live(parent, arguments, begin, tell, self._said)
         tell.close()
         self.process = os.pidfd_open(self._pid)
-        self._status: int | None = None
 
     @property
     def seconds(self) -> float:
@@ -201,7 +200,7 @@ class _Lane:
         said = self._said.read().decode(errors="replace")[-_SAID:]
         text = f"its process ended with status {status}:\n{said}"
         report = pytest.TestReport(nodeid, tuple(location), {}, "failed", text, "call")
-        self.messages.append({"report": report._to_json() | {"$report_type": "TestReport"}})
+        self.messages.append({"report": _sent(report)})
         self.tests = max(self.tests, 1)
 
     def _close(self) -> None:
@@ -252,7 +251,7 @@ class _Teller:
     @pytest.hookimpl
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if not report.passed:
-            self._tell(report=report._to_json() | {"$report_type": "CollectReport"})
+            self._tell(report=_sent(report))
 
     @pytest.hookimpl
     def pytest_runtest_logstart(self, nodeid: str, location: tuple[str, int | None, str]) -> None:
@@ -260,12 +259,17 @@ class _Teller:
 
     @pytest.hookimpl
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self._tell(report=report._to_json() | {"$report_type": "TestReport"})
+        self._tell(report=_sent(report))
 
     @pytest.hookimpl
     def pytest_warning_recorded(self, warning_message: warnings.WarningMessage, when: str, nodeid: str) -> None:
         kind, where = warning_message.category.__name__, (warning_message.filename, warning_message.lineno)
         self._tell(warning=(str(warning_message.message), kind, *where), when=when, nodeid=nodeid)
+
+
+def _sent(report: pytest.TestReport | pytest.CollectReport) -> dict[str, Any]:
+    """A report as `pytest_report_from_serializable` takes it."""
+    return report._to_json() | {"$report_type": type(report).__name__}
 
 
 def _size(one: str) -> int:

@@ -38,33 +38,30 @@ def write_whole(path: Path, value: Any) -> None:
 def asking_in(folder: Path, question: Any) -> Iterator[None]:
     """A new folder with a question in it, which is removed in the end, in the private one, which is made if it is not
     there. Raises FileExistsError if the folder is, and UsageError if the private one is not private."""
-    while (lock := _asked_in(folder, question)) is None:
-        pass
+
+    def make() -> int:
+        folder.mkdir(mode=0o700)
+        try:
+            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                hold(lock)
+                write_whole(folder / _QUESTION, question)
+            except BaseException:
+                os.close(lock)
+                raise
+        except FileNotFoundError:  # somebody took it, before it was held, for one that was left
+            raise
+        except BaseException:
+            remove_folder(folder)
+            raise
+        return lock
+
+    lock = made_in(folder.parent, make)
     try:
         yield
     finally:
         remove_folder(folder)
         os.close(lock)
-
-
-def _asked_in(folder: Path, question: Any) -> int | None:
-    """The lock of such a folder; None where somebody took it, before it was held, for one that was left."""
-    make_folder(folder)
-    lock = -1
-    try:
-        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        hold(lock)
-        write_whole(folder / _QUESTION, question)
-    except BaseException as error:
-        is_gone = isinstance(error, FileNotFoundError)
-        if not is_gone:
-            remove_folder(folder)
-        if lock >= 0:
-            os.close(lock)
-        if is_gone:
-            return None
-        raise
-    return lock
 
 
 def question_in(folder: Path) -> Any:
@@ -87,20 +84,9 @@ def question_in(folder: Path) -> Any:
     return None
 
 
-def make_folder(folder: Path) -> None:
-    """Make a folder in the private one, and that if need be; see `asking_in`."""
-
-    def make() -> Path:
-        folder.mkdir(mode=0o700)
-        return folder
-
-    made_in(folder.parent, make)
-
-
 def made_in(private: Path, make: Callable[[], Made | None]) -> Made:
-    """What `make` makes in a private folder, which is made if it is not there: it is called again where somebody else,
-    who was the last there, has just removed the folder, as FileNotFoundError or None says. UsageError if the folder is
-    not private."""
+    """What `make` makes in a private folder, which is made if it is not there: it is called again where somebody else
+    has just removed what it needs, as FileNotFoundError or None says. UsageError if the folder is not private."""
     while True:
         with suppress(FileExistsError):
             private.mkdir(mode=0o700)

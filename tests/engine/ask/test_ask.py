@@ -22,7 +22,7 @@ from tokenring.engine.ask import asker, questions
 from tokenring.engine.ask.answer import question_folder
 from tokenring.engine.ask.asker import Group, ask, running_groups
 from tokenring.engine.ask.places import private_folder
-from tokenring.engine.ask.questions import asking_in, make_folder, question_in, require_private, write_whole
+from tokenring.engine.ask.questions import asking_in, made_in, question_in, require_private, write_whole
 from tokenring.engine.ask.requested import requested
 from tokenring.shm.memory import hold
 
@@ -155,6 +155,10 @@ def test_a_worker_that_does_not_answer_is_named(asleep: tuple[Group, Path]) -> N
     finally:
         os.kill(group.workers[0], signal.SIGCONT)
     assert len(ask(group.launcher, timeout_s=WATCHDOG_S).explanations) == 1
+
+
+def make_folder(folder: Path) -> None:
+    made_in(folder.parent, lambda: (folder.mkdir(mode=0o700), folder))
 
 
 def test_what_a_killed_asker_left_is_cleared_and_a_living_one_waited_for(asleep: tuple[Group, Path]) -> None:

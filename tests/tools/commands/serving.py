@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.copies import CopyBeside
+from tests.copies import CopyBeside, written
 from tests.imports import ROOT
 from tokenring.__main__ import main
 from tokenring.engine.ask.places import private_folder
@@ -73,7 +73,7 @@ class Serving:
         with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as ended:
             cli.main(line)
         assert isinstance(ended.value.code, int)
-        return subprocess.CompletedProcess(line, ended.value.code, *(_written(file) for file in (out, err)))
+        return subprocess.CompletedProcess(line, ended.value.code, *(written(file) for file in (out, err)))
 
     def typed(self, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         """The same, as it is typed."""
@@ -83,11 +83,6 @@ class Serving:
     def beside(self, command: str, *arguments: str) -> CopyBeside:
         """The same, in a copy of this process that runs beside the test."""
         return CopyBeside(main, "tokenring", command, str(self.launcher), *arguments)
-
-
-def _written(file: TextIOWrapper) -> str:
-    file.seek(0)
-    return file.read()
 
 
 @contextmanager
