@@ -76,7 +76,7 @@ class Strings:
         """The same texts over a heap of their own, that holds nothing else."""
         heap = np.empty(text_bytes(self.words), np.uint8)
         words = np.empty(len(self), np.int64)
-        gather(self.words, heap_address(self.heap), words, heap_address(heap), 0)
+        gather(self.words, heap_address(self.heap), words, heap_address(heap), 0, np.full((1, 2), -1))
         return Strings(words, heap, self.is_text)
 
     def to_arrow(self) -> Any:
@@ -111,6 +111,7 @@ def join_texts(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, 
     joined = np.empty(sum([len(words) for words, _ in parts]), np.int64)
     row = at = 0
     for words, source in parts:
-        at = gather(words, heap_address(source), joined[row : row + len(words)], heap_address(heap), at)
+        seen = np.full((1, 2), -1)
+        at = gather(words, heap_address(source), joined[row : row + len(words)], heap_address(heap), at, seen)
         row += len(words)
     return joined, heap

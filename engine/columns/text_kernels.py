@@ -10,6 +10,7 @@ from tokenring.shm.kernels import (
     COLUMN,
     LENGTH_BITS,
     LENGTH_MASK,
+    TABLE,
     WORDS,
     boolean,
     bytes_at,
@@ -68,7 +69,7 @@ def text_equal(first, first_heap, second, second_heap):  # type: ignore[no-untyp
 
 @kernel(int64(COLUMN))
 def text_bytes(words):  # type: ignore[no-untyped-def]
-    """How many bytes `gather` writes for these words: a text that repeats the one before it is written once."""
+    """How many bytes `gather` writes for these words at most: a text that repeats the one before it is written once."""
     total, before = 0, -1
     for i in range(len(words)):
         if words[i] >= 0 and words[i] != before:
@@ -77,21 +78,25 @@ def text_bytes(words):  # type: ignore[no-untyped-def]
     return total
 
 
-@kernel(int64(COLUMN, int64, WORDS, int64, int64))
-def gather(words, heap, gathered, target, at):  # type: ignore[no-untyped-def]
+@kernel(int64(COLUMN, int64, WORDS, int64, int64, TABLE))
+def gather(words, heap, gathered, target, at, seen):  # type: ignore[no-untyped-def]
     """Copy texts out of the heap at address `heap` to the one at `target`, from its byte `at` on; `gathered` gets their
     words there. Returns the first free byte behind them.
+
+    seen: pairs of a word and what became of it, -1 at first, as many as a power of two: one that is still there is not
+    copied again. With one pair that is a text that repeats the one before it.
     """
-    before, meant = -1, -1
+    mask = len(seen) - 1
     for i in range(len(words)):
         word = words[i]
         if word < 0:
-            meant = word
-        elif word != before:
-            meant = copy_text(word, heap, target, at)
+            gathered[i] = word
+            continue
+        pair = seen[((word >> LENGTH_BITS) ^ (word >> (LENGTH_BITS + 9))) & mask]
+        if pair[0] != word:
+            pair[0], pair[1] = word, copy_text(word, heap, target, at)
             at += word & LENGTH_MASK
-        before = word
-        gathered[i] = meant
+        gathered[i] = pair[1]
     return at
 
 

@@ -11,6 +11,7 @@ from tokenring.engine.native.layout import (
     FOR_PYTHON,
     KEYS,
     NEXT,
+    ROUND_TEXT_AT,
     ROWS,
     TEXT_BASE,
     TIME,
@@ -24,9 +25,11 @@ from tokenring.engine.native.memory import claim, claim_text
 from tokenring.engine.native.messages import bare_message, end_of_message, enqueue
 from tokenring.engine.native.text_crossing import shifted_texts
 from tokenring.engine.texts import heap_of_words
-from tokenring.shm.kernels import LENGTH_BITS, WORDS, int64, kernel, void, words_at
+from tokenring.shm.kernels import LENGTH_BITS, WORDS, int64, kernel, table_at, void, words_at
 from tokenring.shm.memory import SPACE_BYTES
 
+_PAIRS = 512
+"""How many different texts of a column are remembered while it is brought, which is not worth it for fewer rows."""
 HEADER_WORDS = COLUMNS
 """Of what `next_for_python` tells, before the columns' addresses."""
 
@@ -59,8 +62,11 @@ def bring_texts(world, addresses, heaps, rows):  # type: ignore[no-untyped-def]
             addresses[column] = shifted_texts(words, addresses[column], rows, offset << LENGTH_BITS)
             continue
         source, address = words_at(addresses[column], rows), claim(words, 8 * rows)
+        pairs = _PAIRS if rows >= _PAIRS else 1
+        seen = table_at(claim(words, 16 * pairs), pairs, 2)
+        seen[:] = -1
         at = claim_text(words, text_bytes(source))
-        gather(source, heaps[column], words_at(address, rows), words[TEXT_BASE], at)
+        words[ROUND_TEXT_AT] = gather(source, heaps[column], words_at(address, rows), words[TEXT_BASE], at, seen)
         addresses[column] = address
 
 

@@ -20,13 +20,15 @@ if TYPE_CHECKING:
 
 
 class _RowGroup(NamedTuple):
-    """One row group: where it is, its first row's number in its file, and the least time in it, if that is known."""
+    """One row group: where it is, its first row's number in its file, the least time in it, if that is known, and the
+    columns of which each different value is there once."""
 
     file: str
     number: int
     first_row: int
     rows: int
     least: Time | None
+    dictionaries: list[str]
 
 
 @overload
@@ -117,7 +119,10 @@ def _read(group: _RowGroup, schema: Schema, time: str | None, floor: Time | None
     import pyarrow.parquet as pq
 
     # No threads: this worker has one core.
-    with pq.ParquetFile(group.file, memory_map=True, pre_buffer=False, page_checksum_verification=True) as file:
+    with pq.ParquetFile(
+        group.file, memory_map=True, pre_buffer=False, page_checksum_verification=True,
+        read_dictionary=[name for name in group.dictionaries if name in schema.positions and schema.kind(name).is_text],
+    ) as file:  # fmt: skip
         ahead = None
         if time is not None and floor is not None:
             # A column more to read, but the frontier need not stand still for as long as a row group lasts.
@@ -174,8 +179,16 @@ def _row_groups(file: str, footer: "pq.FileMetaData", time: str | None) -> Itera
     for number in range(footer.num_row_groups):
         group = footer.row_group(number)
         least = None if time is None else _least(group.column(paths.index(time)).statistics)
-        yield _RowGroup(file, number, first_row, group.num_rows, least)
+        dictionaries = [path for at, path in enumerate(paths) if _has_dictionary(group.column(at))]
+        yield _RowGroup(file, number, first_row, group.num_rows, least, dictionaries)
         first_row += group.num_rows
+
+
+def _has_dictionary(column: Any) -> bool:
+    """Whether values are numbers of those in a dictionary. A writer whose dictionary got too long writes values after
+    it, of which to make a dictionary would take longer than to read them."""
+    numbers_bytes = 4 * column.num_values + _DICTIONARY_BYTES
+    return column.has_dictionary_page and column.total_uncompressed_size <= numbers_bytes
 
 
 def _least(statistics: Any) -> Time | None:
@@ -191,4 +204,6 @@ def _least(statistics: Any) -> Time | None:
     return statistics.min if isinstance(statistics.min, int) else None
 
 
+_DICTIONARY_BYTES = 1 << 20
+"""So long a dictionary is, at most, before writers give it up."""
 _NS = {"nanoseconds": 1, "microseconds": 10**3, "milliseconds": 10**6, "days": 86_400 * 10**9}

@@ -236,3 +236,19 @@ def test_nulls_in_dictionaries_and_runs_are_seen() -> None:
     coded = pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array([None, "a"]))
     table = pa.table({"coded": coded, "runs": pc.run_end_encode(pa.array([None, 7])), "n": [1, 2]})
     assert run(lambda scope: read_arrow(scope, table)).values == [(None, None, 1), ("a", 7, 2)]
+
+
+GIVEN_UP = {"dictionary_pagesize_limit": 64, "data_page_size": 256}
+
+
+@pytest.mark.parametrize("write", [{}, {"use_dictionary": False}, GIVEN_UP])
+def test_text_as_files_have_it(tmp_path: Path, write: dict[str, Any]) -> None:
+    """By dictionary, without, and by one that was given up in the middle of a row group."""
+    few, many = [f"few {row % 5}" for row in range(ROWS)], [f"many {row * row}" for row in range(ROWS)]
+    columns = {"id": np.arange(ROWS), "name": TABLE["name"], "few": few, "many": many, "raw": pa.array(many, "binary")}
+    table = pa.table(columns)
+    pq.write_table(table, tmp_path / "texts.parquet", row_group_size=300, **write)
+    column = pq.read_metadata(tmp_path / "texts.parquet").row_group(0).column(3)
+    assert column.has_dictionary_page == write.get("use_dictionary", True)
+    sent = run(lambda scope: read_parquet(scope, tmp_path, batch_rows=70))
+    assert sorted(row for _, _, row in sent.rows) == [tuple(row.values()) for row in table.to_pylist()]
