@@ -42,13 +42,22 @@ def warm_up() -> int:
     else:
         changed = found.changed()
         for module in changed:
-            import_module(module)
+            _import_if_there(module)
         why = "changed since the library of kernels was made" if changed else ""
     with _collecting_seldom():
         missing = [waiting for waiting in kernels_to_make_ready() if not waiting.make_ready(only_load=True)]
         if missing:
             _compile(missing, why)
     return len(missing)
+
+
+def _import_if_there(module: str) -> None:
+    """Import a module of the package, if it has not gone since the library was made."""
+    try:
+        import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise
 
 
 @contextmanager
