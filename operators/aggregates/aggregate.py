@@ -1,5 +1,6 @@
 """aggregate: counts, sums and so on by key, running or by window."""
 
+from dataclasses import replace
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -12,11 +13,11 @@ from tokenring.operators.aggregates.moving_windows import window_tables
 from tokenring.operators.aggregates.pane_state import PANE
 from tokenring.operators.aggregates.window_results import Windows
 from tokenring.operators.durations import Span
-from tokenring.operators.expressions import Alias, with_aliased
+from tokenring.operators.expressions import Alias, col, with_aliased
 from tokenring.operators.folds import ALL, Accumulators, Aggregate, Plan, can_fold, to_owners, with_conditions
 from tokenring.operators.folds.moving import fold_kinds
 from tokenring.operators.mechanisms import EACH, FINAL, CompiledLogic, emission, mechanism_of
-from tokenring.operators.rows import Columns, exchanged_by, with_key
+from tokenring.operators.rows import Columns, computed, exchanged_by, with_key
 from tokenring.operators.state import require_rows, updates_by
 from tokenring.operators.time import (
     FOREVER,
@@ -119,7 +120,7 @@ def aggregate(
         if changes:
             return totals_that_change(stream, name, names, aggregates)
         stream, planned = with_conditions(stream, name, aggregates)
-        plan = Plan.of(name, stream.schema, names, planned)
+        stream, plan = _needed(stream, Plan.of(name, stream.schema, names, planned))
         if late or lateness:
             raise SchemaError(f"operator {name!r}: rows are late for windows only; give it a window")
         schema = Schema.of(plan.keys | plan.result_kinds)
@@ -137,6 +138,7 @@ def aggregate(
     stream, planned = with_conditions(stream, name, aggregates)
     plan = Plan.of(name, stream.schema, names, planned).ordered_by(window.time)
     schema = behind_window(name, window, stream.schema, plan.keys | plan.result_kinds)
+    stream, plan = _needed(stream, plan, window.time)
     if isinstance(window, Session):
         results = _by_sessions(stream, plan, window, lateness, schema)
     else:
@@ -144,6 +146,19 @@ def aggregate(
     if changes:
         return collections.collection(results, name=f"{name}.rows")
     return results if late_rows is None else with_late("results, late", results, late_rows)
+
+
+def _needed(stream: AnyStream, plan: Plan, *others: str) -> tuple[AnyStream, Plan]:
+    """The rows with the columns alone that are looked at, and the plan over them; with one, where none are."""
+    names = stream.schema.names
+    needed = {*plan.needs(), *others}
+    if not needed:
+        needed = {next((name for name in names if not stream.schema.kind(name).is_text), names[0])}
+    if len(needed) == len(names):
+        return stream, plan
+    columns = {name: col(name) for name in names if name in needed}
+    stream = computed(stream, f"{plan.operator}.needed", columns)
+    return stream, replace(plan, schema=stream.schema)
 
 
 def _due(times: np.ndarray, panes: Panes) -> np.ndarray:

@@ -30,21 +30,23 @@ from tokenring.operators.state import (
     number_rows,
     pop,
     push,
+    with_key_words,
 )
 from tokenring.operators.time import fill_ends
 
 # Words of its own: where keys, panes and folds are. FIRST, LAST, MEMBERS: by open pane its first and its last slot,
 # each plus one, and how many there are; FOLLOWING: by slot the next one, plus one. HEAP: the open panes' ends. BY: the
 # columns of the key among those that arrive. ROW: the row to go on with after there was no room. RUN_END, RUN_SLOT: the
-# pane of the last run of all, and its slot. PANE_END, PANE_NUMBER: the pane that was looked up last. EVERY: 0 where a
+# pane of the last run of all, and its slot. PANE_END, PANE_NUMBER: the pane that was looked up last. KEY_WORDS: where
+# the key's KeyWords are. COLUMNS: how many columns arrive. EVERY: 0 where a
 # pane is a window; else INSIDE panes are inside the window at hand and not in the heap, FRONT plus one the first of
 # them, and DONE_END is the end of the last window that was sent.
 KEYS = 0
 PANES = KEYS + NUMBERS_WORDS
 FOLDED = PANES + NUMBERS_WORDS
 FIRST, LAST, MEMBERS, FOLLOWING, HEAP, BY, BY_COUNT, SOURCES, SCRATCH, TIME, STEP, OFFSET, LATENESS, CLOSED, ROW, \
-    RUN_END, RUN_SLOT, PANE_END, PANE_NUMBER, WIDTH, WITH_START, WITH_END, WITH_ALL, EVERY, INSIDE, FRONT, DONE_END \
-    = range(FOLDED + FOLDS_WORDS, FOLDED + FOLDS_WORDS + 27)  # fmt: skip
+    RUN_END, RUN_SLOT, PANE_END, PANE_NUMBER, WIDTH, WITH_START, WITH_END, WITH_ALL, KEY_WORDS, COLUMNS, EVERY, \
+    INSIDE, FRONT, DONE_END = range(FOLDED + FOLDS_WORDS, FOLDED + FOLDS_WORDS + 29)  # fmt: skip
 OWN_WORDS = DONE_END + 1
 # Behind them, of sliding windows: where groups and their folds are. GROUP_OF: by slot of a pane that is inside. USES:
 # by group, in how many panes inside it is. BEHIND: by pane that is inside the next one, plus one; BACK: the last one,
@@ -117,8 +119,9 @@ def _open_panes(own, ends, numbers, fresh):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _slots_of(own, message, at, ends, scratch):  # type: ignore[no-untyped-def]
-    """Number the rows' panes and keys, new ones in the order of rows; False if there was no room, then some are."""
+def _slots_of(own, keyed, at, ends, scratch):  # type: ignore[no-untyped-def]
+    """Number the rows' panes and keys, new ones in the order of rows; False if there was no room, then some are. keyed:
+    the message, its key in words."""
     rows = len(ends)
     numbers = scratch[_NUMBERS][:rows]
     if not _open_panes(own, ends, numbers, scratch[_FRESH]):
@@ -129,7 +132,7 @@ def _slots_of(own, message, at, ends, scratch):  # type: ignore[no-untyped-def]
         have_column(sources, 0, ends)
         by = words_at(own[BY], own[BY_COUNT])
         for each in range(len(by)):
-            have_column(sources, each + 1, column_of(message, by[each])[at : at + rows])
+            have_column(sources, each + 1, column_of(keyed, by[each])[at : at + rows])
     fresh, fresh_rows = scratch[_FRESH], scratch[_FRESH_ROWS]
     done, added = number_rows(own, KEYS, sources, wanted, scratch[_SLOTS][:rows], fresh[:rows], fresh_rows[:rows])
     first, last, members = pane_words(own, FIRST), pane_words(own, LAST), pane_words(own, MEMBERS)
@@ -210,6 +213,9 @@ def take_rows(world, me):  # type: ignore[no-untyped-def]
         least = _least_of(own, message)
         if least + own[LATENESS] <= own[CLOSED]:
             return _late(world, me, own, least)
+    keyed = with_key_words(world, own[KEY_WORDS], message, own[COLUMNS], words_at(own[BY], own[BY_COUNT]))
+    if keyed == 0:
+        return NEEDS_ROOM
     while at < rows:
         stop = min(at + BLOCK, rows)
         ends = scratch[_ENDS][: stop - at]
@@ -219,7 +225,7 @@ def take_rows(world, me):  # type: ignore[no-untyped-def]
             ends = column_of(message, own[TIME])[at:stop]
         else:
             fill_ends(column_of(message, own[TIME])[at:stop], own[STEP], own[OFFSET], 0, ends)
-        if not _slots_of(own, message, at, ends, scratch):
+        if not _slots_of(own, keyed, at, ends, scratch):
             own[ROW] = at
             return NEEDS_ROOM
         wrong = fold_block(

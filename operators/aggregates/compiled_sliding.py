@@ -236,7 +236,7 @@ class _Sliding:
 
     def __init__(self, plan: Plan, panes: Panes) -> None:
         self.panes = CompiledPanes(plan, panes, True, SLIDING_WORDS - OWN_WORDS)
-        self.groups = Keys(Schema.of(plan.keys), plan.by) if plan.by else None
+        self.groups = Keys(Schema.of(self.panes.key_words.spec), plan.by) if plan.by else None
         self._state = Accumulators(plan)
         self._tables = FoldTables(plan, self._state)
         self._group_of, self._uses, self._behind = (np.zeros(64, np.int64) for _ in range(3))

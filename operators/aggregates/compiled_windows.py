@@ -10,10 +10,12 @@ from tokenring.operators.aggregates.compiled_panes import (
     BY,
     BY_COUNT,
     CLOSED,
+    COLUMNS,
     FIRST,
     FOLDED,
     FOLLOWING,
     HEAP,
+    KEY_WORDS,
     KEYS,
     LAST,
     LATENESS,
@@ -63,21 +65,27 @@ from tokenring.operators.state import (
     LEAST,
     SOURCE_WORDS,
     Keys,
+    KeyWords,
     forget_slots,
     grown,
     key_column,
     link_numbers,
     live_of,
+    values_of,
 )
-from tokenring.operators.state.moving import MovingKeys
+from tokenring.operators.state.moving import MovingKeyWords
 from tokenring.operators.time import Panes
 
 
 @kernel
 def write_keys(own, at, columns, slots, message, position):  # type: ignore[no-untyped-def]
     """Write the last `columns` of the keys at `at` to a message's columns from `position` on; returns the next one."""
+    before = own[at + KEY_COLUMNS] - own[BY_COUNT]  # the pane's end, where there is one
     for column in range(own[at + KEY_COLUMNS] - columns, own[at + KEY_COLUMNS]):
-        gather(key_column(own, at, column), slots, column_of(message, position))
+        values = column_of(message, position)
+        gather(key_column(own, at, column), slots, values)
+        if column >= before:
+            values_of(own[KEY_WORDS], column - before, values)
         position += 1
     return position
 
@@ -152,7 +160,8 @@ class CompiledPanes:
         """partial: whether rows are states that a first stage sent, stamped with their pane's end. more_words: behind
         those of panes."""
         self._plan, self._panes = plan, panes
-        schema = Schema.of({PANE: "int64"} | plan.keys)
+        self.key_words = KeyWords(plan.schema, plan.by)
+        schema = Schema.of({PANE: "int64"} | self.key_words.spec)
         self.keys, self.open = Keys(schema, schema.names), Keys(schema, (PANE,))
         self.state = Accumulators(plan)
         self._tables = FoldTables(plan, self.state)
@@ -163,6 +172,7 @@ class CompiledPanes:
         self._following, self._heap = np.zeros(64, np.int64), np.zeros((64, 2), np.int64)
         self.words = words = np.zeros(OWN_WORDS + more_words, np.int64)
         words[BY], words[BY_COUNT], words[SOURCES] = address_of(self._by), len(self._by), address_of(self._sources)
+        words[KEY_WORDS], words[COLUMNS] = self.key_words.address, len(plan.schema)
         words[SCRATCH], words[LATENESS] = address_of(self._scratch), panes.lateness
         words[CLOSED], words[RUN_END], words[PANE_END] = BEFORE_ALL, -1, LEAST
         words[TIME], words[STEP], words[OFFSET], words[WIDTH] = -1, panes.step, panes.offset, panes.width
@@ -185,6 +195,7 @@ class CompiledPanes:
 
     def grow(self) -> None:
         """Make room for another pane, and another key."""
+        self.key_words.grow(self.keys, 1)
         self.keys.grow()
         self.open.grow()
         self._tables.make_room(self.keys.capacity)
@@ -206,7 +217,8 @@ class CompiledPanes:
         """Say how this moves: see `Windows`, and MovingPanes."""
         kept = CompiledFolds(self.state, self._tables, self.words, FOLDED, lengthen)
         panes = MovingPanes(self.words, self.keys, self.open, lengthen, sliding)
-        offer(MovingWindows(moves, MovingKeys(self.keys, exchanged, in_kernels=True), kept, panes))
+        keys = Schema.of({PANE: "int64"} | self._plan.keys)
+        offer(MovingWindows(moves, MovingKeyWords(keys, self.keys, self.key_words, exchanged, 1), kept, panes))
 
     def explain(self, error: int, operands: tuple[int, int, int]) -> Exception:
         """What went wrong."""

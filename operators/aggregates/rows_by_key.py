@@ -9,7 +9,7 @@ from tokenring.operators.aggregates.aggregate import aggregate
 from tokenring.operators.aggregates.changing import require_alone
 from tokenring.operators.aggregates.owner_panes import windowed
 from tokenring.operators.aggregates.top import top
-from tokenring.operators.folds import Best, Count, Plan, TopState, best_tables, can_fold, compiled_best
+from tokenring.operators.folds import Best, Count, Plan, TopState, best_tables, compiled_best
 from tokenring.operators.mechanisms import EACH, FINAL, emission, mechanism_of
 from tokenring.operators.migrate import offer
 from tokenring.operators.rows import Column, Columns, exchanged_by, unnamed, with_key, without_unnamed
@@ -42,9 +42,10 @@ def distinct(stream: AnyStream, by: Columns = (), *, name: str = "distinct") -> 
 
     edge = stream, Exchange(exchanged_by(names))
     schema = stream.schema
-    in_kernels = (lambda: running.compiled_firsts(schema, names)) if can_fold(plan, text_keys=True) else None
     moves = running.moved_keys(plan.schema, names)
-    firsts = mechanism_of(stream.scope).respond(name, edge, schema, make, compiled=in_kernels, moves=moves)
+    firsts = mechanism_of(stream.scope).respond(
+        name, edge, schema, make, compiled=lambda: running.compiled_firsts(schema, names), moves=moves
+    )
     return without_unnamed(firsts, name)
 
 
@@ -100,7 +101,7 @@ def last_by(
     newest = way.respond(
         name, edge, schema, lambda: Best(schema, names, last, (), True, True, mode == EACH).winners,
         compiled=(lambda: compiled_best(schema, names, (last,), True, True, mode == EACH, False, len(schema)))
-        if can_fold(plan, beside=True) and not schema.kind(last).is_text else None,
+        if not schema.kind(last).is_text else None,
         moves=best_tables(schema, names, 1),
     )  # fmt: skip
     return without_unnamed(updates_by(newest, name, names), name)

@@ -15,7 +15,6 @@ from tokenring.operators.folds import (
     Plan,
     TopState,
     best_tables,
-    can_fold,
     compiled_best,
     compiled_top,
     to_owners,
@@ -132,7 +131,7 @@ def top(
         stream = way.respond(f"{name}.local", (stream, Pipeline()), rows, lambda: _best(state()))
     edge, plan, names = to_owners(stream, plan, "", whole=True)
     ranked = best, *others
-    passes = can_fold(plan, beside=True) and not any(rows.kind(column).is_text for column in ranked)
+    passes = not any(rows.kind(column).is_text for column in ranked)
     if k == 1:
         one = (plan.schema, names, best, tuple(others), largest, False, mode == EACH)
         firsts = way.respond(
@@ -152,7 +151,7 @@ def top(
     changed = way.respond(
         name, edge, schema, make,
         compiled=(lambda: compiled_top(plan.schema, names, ranked, k, largest, mode == EACH, len(rows)))
-        if can_fold(plan) else None,
+        if not plan.schema.has_text and all(plan.schema.kind(column).name != "float64" for column in names) else None,
         moves=top_tables(plan.schema, names, rows),
     )  # fmt: skip
     return without_unnamed(updates_by(changed, name, (*key, rank)), name)

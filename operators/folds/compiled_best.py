@@ -5,7 +5,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from tokenring.engine import Schema, kernel
-from tokenring.engine.compiled import DONE, NEEDS_ROOM, address_of, column_of, entry, new_message, rows_of, table_at
+from tokenring.engine.compiled import (
+    DONE,
+    NEEDS_ROOM,
+    address_of,
+    column_of,
+    entry,
+    new_message,
+    rows_of,
+    table_at,
+    words_at,
+)
 from tokenring.operators.folds.best import best_tables, end_wins, win
 from tokenring.operators.folds.compiled_folds import gather
 from tokenring.operators.folds.kernels import BLOCK
@@ -18,19 +28,22 @@ from tokenring.operators.state import (
     PLACES,
     SOURCE_WORDS,
     Keys,
+    KeyWords,
     grown,
     link_numbers,
     number_by,
+    with_key_words,
 )
-from tokenring.operators.state.moving import KeptWords, KeyedMoves, MovingKeys
+from tokenring.operators.state.moving import KeptWords, KeyedMoves, MovingKeyWords
 
 # Words of its own: where keys are. BY, ORDERS: the columns of the key, and of the order, among those that arrive. KEPT,
 # EACH: as `win` takes them. ROW: the row to go on with after there was no room; FOUND: winners so far, in the first
-# columns of the messages WINNERS, 0 outside of calls, and WON. WIDTH: the columns that are sent, with a rank if so.
+# columns of the messages WINNERS, 0 outside of calls, and WON. WIDTH: the columns that are sent, with a rank if so, of
+# the COLUMNS that arrive. KEY_WORDS: where the key's KeyWords are.
 _KEYS = 0
 _BY, _BY_COUNT, _SOURCES, _SCRATCH, _WORDS, _ORDERS, _ORDER_COUNT, _KEPT, _EACH, _EQUAL_WINS, _ROW, _FOUND, \
-    _WINNERS, _WON, _WIDTH, _WITH_RANK = range(NUMBERS_WORDS, NUMBERS_WORDS + 16)  # fmt: skip
-_OWN_WORDS = _WITH_RANK + 1
+    _WINNERS, _WON, _WIDTH, _WITH_RANK, _KEY_WORDS, _COLUMNS = range(NUMBERS_WORDS, NUMBERS_WORDS + 18)  # fmt: skip
+_OWN_WORDS = _COLUMNS + 1
 _WANTED, _SLOTS, _FRESH, _FRESH_ROWS, _ROWS = range(5)
 _SCRATCH_ROWS = 5
 _POSITION, _HOW, _LARGEST, _NULLABLE, _NULL = range(5)
@@ -90,11 +103,14 @@ def _answer_best(world, me):  # type: ignore[no-untyped-def]
     words = table_at(own[_WORDS], BLOCK, own[_ORDER_COUNT])
     capacity = own[_KEYS + PLACES]
     kept = table_at(own[_KEPT], capacity, 1 + own[_ORDER_COUNT])
+    keyed = with_key_words(world, own[_KEY_WORDS], message, own[_COLUMNS], words_at(own[_BY], own[_BY_COUNT]))
+    if keyed == 0:
+        return NEEDS_ROOM
     while at < rows:
         some = min(BLOCK, rows - at)
         slots = scratch[_SLOTS][:some]
         done, _ = number_by(
-            own, _KEYS, _BY, message, at, some, scratch[_WANTED], slots, scratch[_FRESH], scratch[_FRESH_ROWS]
+            own, _KEYS, _BY, keyed, at, some, scratch[_WANTED], slots, scratch[_FRESH], scratch[_FRESH_ROWS]
         )
         if done < some:
             own[_ROW] = at
@@ -130,7 +146,8 @@ class _State:
     """One worker's keys, and the orders of their best rows."""
 
     def __init__(self, schema: Schema, by: Sequence[str], orders: Sequence[str], largest: bool) -> None:
-        self._keys = Keys(schema, by)
+        self._key_words = KeyWords(schema, by)
+        self._keys = Keys(Schema.of(self._key_words.spec), by)
         self._kept = np.zeros((64, 1 + len(orders)), np.int64)
         self._by = np.array([schema.position(name) for name in by], np.int64)
         self._sources = np.zeros((len(by), SOURCE_WORDS), np.int64)
@@ -139,10 +156,11 @@ class _State:
         self._orders = order_table(schema, orders, largest)
         self.words = words = np.zeros(_OWN_WORDS, np.int64)
         words[_BY], words[_BY_COUNT], words[_SOURCES] = address_of(self._by), len(by), address_of(self._sources)
+        words[_KEY_WORDS], words[_COLUMNS] = self._key_words.address, len(schema)
         words[_SCRATCH], words[_WORDS] = address_of(self._scratch), address_of(self._ranked)
         words[_ORDERS], words[_ORDER_COUNT] = address_of(self._orders), len(orders)
         self._link()
-        moving = MovingKeys(self._keys, by, in_kernels=True)
+        moving = MovingKeyWords(schema.select(by), self._keys, self._key_words, by)
         offer(KeyedMoves(best_tables(schema, by, len(orders)), moving, KeptWords(self._table), self._link))
 
     def _table(self, limit: int) -> np.ndarray:
@@ -156,6 +174,7 @@ class _State:
 
     def grow(self) -> None:
         """Make room for another key."""
+        self._key_words.grow(self._keys)
         self._keys.grow()
         self._link()
 
@@ -164,7 +183,7 @@ def compiled_best(
     schema: Schema, by: Sequence[str], orders: Sequence[str], largest: bool, equal_wins: bool, each: bool, rank: bool,
     width: int,
 ) -> CompiledLogic:  # fmt: skip
-    """The rows that are `Best`, of keys of words, without float64. orders: the column that counts, then the ties.
+    """The rows that are `Best`. orders: the column that counts, then the ties.
     width: how many of the columns are sent; rank: whether one more is, that is 1."""
     state = _State(schema, by, orders, largest)
     words = state.words

@@ -1,12 +1,13 @@
-"""What aggregates take, and of which rows: expressions become columns, computed before; functions stay."""
+"""What aggregates take, and of which rows: expressions and functions become columns, computed before."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from tokenring.engine import AnyStream, Batch, SchemaError
+from tokenring.engine import AnyStream, Batch, Schema, SchemaError
 from tokenring.operators.expressions import Expression, column_named_by
 from tokenring.operators.rows import all_columns, computed, mask_of
 
@@ -14,11 +15,12 @@ from tokenring.operators.rows import all_columns, computed, mask_of
 def with_conditions(
     stream: AnyStream, operator: str, aggregates: Mapping[str, Any]
 ) -> tuple[AnyStream, dict[str, Any]]:
-    """The stream with a column for each different expression among the aggregates' conditions, and the aggregates with
-    those columns' names in their place; and so for expressions in the place of a column or an order. SchemaError,
-    naming the operator, for a condition that is not bool."""
+    """The stream with a column for each different expression or function among the aggregates' conditions, and the
+    aggregates with those columns' names in their place; and so for expressions in the place of a column or an order.
+    SchemaError, naming the operator, for a condition that is not bool."""
     made: dict[str, Expression] = {}
     conditions: dict[str, Expression] = {}
+    functions: dict[str, Callable[[Batch], Any]] = {}
     after = dict(aggregates)
     for name, aggregate in aggregates.items():
         for field in ("column", "order", "where"):
@@ -32,6 +34,13 @@ def with_conditions(
                 if is_condition:
                     conditions[column] = value
                 after[name] = replace(after[name], **{field: column})
+            elif field == "where" and callable(value):
+                column = next((known for known, each in functions.items() if each is value), f"#where {len(functions)}")
+                functions[column] = value
+                after[name] = replace(after[name], where=column)
+    if functions:
+        schema = Schema.of(stream.schema.spec() | dict.fromkeys(functions, "bool"))
+        stream = stream.apply(f"{operator}.where", schema, partial(_with_masks, schema, [*functions.values()]))
     if made:
         stream = computed(stream, f"{operator}.columns", all_columns(stream.schema) | made)
     for column, where in conditions.items():
@@ -41,9 +50,8 @@ def with_conditions(
     return stream, after
 
 
-def condition_mask(where: Any, batch: Batch) -> np.ndarray:
-    """The rows for which a condition, a column's name or a function, holds (null is no); SchemaError if a function does
-    not give a bool for each row."""
-    if isinstance(where, str):
-        return np.asarray(batch.words(where) == 1)
-    return mask_of(where(batch), batch, "where=")
+def _with_masks(schema: Schema, functions: Sequence[Callable[[Batch], Any]], batch: Batch) -> Batch:
+    """The rows, of `schema`, with a column for each condition; SchemaError if one does not give a bool for each row."""
+    masks = [mask_of(function(batch), batch, "where=").astype(np.int64) for function in functions]
+    heaps = (*batch.heaps, *(None for _ in masks)) if schema.has_text else ()
+    return Batch.wrap(schema, (*batch.columns, *masks), batch.rows, heaps, batch)

@@ -14,7 +14,6 @@ import numpy as np
 
 from tokenring.engine import Batch, Kind, Schema, SchemaError
 from tokenring.operators.expressions import Alias, Expression
-from tokenring.operators.folds.conditions import condition_mask
 from tokenring.operators.folds.kernels import (
     COUNT,
     DISTINCT,
@@ -31,7 +30,7 @@ from tokenring.operators.folds.kernels import (
 from tokenring.operators.state import LEAST, MOST
 
 Condition = Any
-"""An expression or a function of a batch; once planned, a column's name or a function."""
+"""An expression or a function of a batch; once planned, a column's name."""
 _NAN = int(np.array([np.nan]).view(np.int64)[0])
 
 
@@ -42,8 +41,8 @@ class Fold:
     operation: int
     column: str | None = None
     """What is folded, where the operation looks at values."""
-    where: Condition | None = None
-    """Which rows; all if None."""
+    where: str | None = None
+    """Which rows: a column of bool; all if None."""
     order: str | None = None
     """For FIRST and LAST: the column whose least or greatest value chooses the row; None is the order of arrival."""
     flip: bool = False
@@ -72,7 +71,7 @@ class Fold:
 
     def mask(self, batch: Batch, kind: Kind | None) -> np.ndarray | None:
         """The rows to fold, bool (rows,); None for all. kind: that of `column`."""
-        chosen = None if self.where is None else condition_mask(self.where, batch)
+        chosen = None if self.where is None else np.asarray(batch.words(self.where) == 1)  # null is no
         if kind is not None and kind.nullable and self.column is not None:
             present = ~batch.nulls(self.column)
             chosen = present if chosen is None else chosen & present

@@ -98,16 +98,11 @@ class Plan:
                 folds.append(Fold(operation, f"#{at}", stands_for=fold.stands_for or fold.column))
         return replace(self, schema=schema, folds=tuple(folds))
 
-    def needs(self) -> tuple[str, ...] | None:
-        """The columns that it looks at, in order; None if that cannot be known, because a function is among the
-        conditions."""
-        needed = dict.fromkeys(self.by)
+    def needs(self) -> tuple[str, ...]:
+        """The columns that it looks at, in order."""
+        needed = {*self.by}
         for fold in self.folds:
-            needed |= dict.fromkeys(name for name in (fold.column, fold.order) if name is not None)
-            if isinstance(fold.where, str):
-                needed[fold.where] = None
-            elif fold.where is not None:
-                return None
+            needed |= {name for name in (fold.column, fold.order, fold.where) if name is not None}
         return tuple(name for name in self.schema.names if name in needed)
 
 
@@ -121,17 +116,10 @@ def counted_columns(plan: Plan, most: int) -> list[tuple[str, list[int]]]:
     return [(column, found[at : at + most]) for column, found in numbers.items() for at in range(0, len(found), most)]
 
 
-def can_fold(plan: Plan, beside: bool = False, text_keys: bool = False) -> bool:
-    """Whether kernels alone can fold rows so: where keys and values are words, and conditions columns. beside: columns
-    that are none of these may be text; text_keys: so may those of the key."""
-    folded = {name for fold in plan.folds for name in (fold.column, fold.order) if name is not None}
-    needed = {*folded, *(() if text_keys else plan.by)} if beside or text_keys else set(plan.schema.names)
-    return (
-        not any(plan.schema.kind(name).is_text for name in needed)
-        and all(plan.schema.kind(name).name != "float64" for name in plan.by)  # where -0.0 is 0.0
-        and all(
-            (fold.where is None or isinstance(fold.where, str))
-            and not (fold.operation == DISTINCT and plan.schema.kind(str(fold.column)).name == "float64")
-            for fold in plan.folds
-        )
+def can_fold(plan: Plan) -> bool:
+    """Whether kernels alone can fold rows so: where values are words. Of what is counted only nulls are looked at."""
+    folds = [fold for fold in plan.folds if fold.operation != COUNT]
+    folded = {name for fold in folds for name in (fold.column, fold.order) if name is not None}
+    return not any(plan.schema.kind(name).is_text for name in folded) and not any(
+        fold.operation == DISTINCT and plan.schema.kind(str(fold.column)).name == "float64" for fold in folds
     )

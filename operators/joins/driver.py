@@ -99,7 +99,7 @@ def declare(
 
         return logic
 
-    if builder.can_be_compiled_with_texts and not columns.has_text_key:
+    if builder.can_be_compiled_with_texts:
         builder.build_compiled(lambda context: compiled_join(columns, arriving, extents, unique, has_due), texts=True)
     else:
         builder.build(construct)

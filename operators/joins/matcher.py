@@ -38,6 +38,7 @@ from tokenring.operators.joins.kept import (
 )
 from tokenring.operators.joins.sent import Send, Sent
 from tokenring.operators.state import Keys, grown
+from tokenring.operators.state.moving import MovingKeys
 
 _NONE = np.zeros(0, np.int64)
 
@@ -78,8 +79,9 @@ class Matcher:
     @property
     def moves(self) -> MovingSides:
         """What is kept, as bins leave and come."""
+        keys = MovingKeys(self._keys, self._columns.on[LEFT], in_kernels=True)
         return MovingSides(
-            self._columns, self._keys, self.sides, self._extents is not None, changed=self._look_again, seen=self._seen
+            self._columns, keys, self.sides, self._extents is not None, changed=self._look_again, seen=self._seen
         )
 
     def _look_again(self) -> None:  # what came may be of keys that a side which has ended never had

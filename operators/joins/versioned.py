@@ -37,6 +37,7 @@ from tokenring.operators.joins.kept import (
 )
 from tokenring.operators.migrate import Leaving, Table, offer, state_moves
 from tokenring.operators.state import require_newest
+from tokenring.operators.state.moving import MovingKeys
 from tokenring.operators.time import require_total_order
 
 
@@ -64,7 +65,8 @@ def declare_versioned(
         token.drop()
         versions = Versions(columns)
         answers = _Answers(columns, versions, Results(columns, arriving), outer, arriving[LEFT])
-        offer(MovingVersions(columns, arriving[LEFT], versions.keys, versions.side, answers))
+        keys = MovingKeys(versions.keys, versions.keys.schema.names, in_kernels=True)
+        offer(MovingVersions(columns, arriving[LEFT], keys, versions.side, answers))
         context.inspectable(lambda: {"left": answers.waiting_rows, "right": len(versions)})
 
         def logic(rows: InputPort, changes: InputPort, *more: Any) -> None:
@@ -83,7 +85,7 @@ def declare_versioned(
 
         return logic
 
-    if builder.can_be_compiled_with_texts and not columns.has_text_key:
+    if builder.can_be_compiled_with_texts:
         builder.build_compiled(lambda context: compiled_versioned(columns, arriving, times, outer, has_due), texts=True)
     else:
         builder.build(construct)

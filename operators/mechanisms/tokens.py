@@ -141,9 +141,10 @@ class Tokens(Mechanism):
         brings_due = moves is not None and state_moves(builder, moves, pends=True)
         output = builder.output(schema)
         schemas = [schema, *[stream.schema for stream, _ in inputs]]
-        if compiled is not None and self.compiles and can_be_compiled(scope, *schemas):
+        if compiled is not None and self.compiles and can_be_compiled(scope, *schemas, texts=True):
             builder.build_compiled(
-                lambda context: compile_with(timed, compiled(), partial(late_rows, context.name), brings_due)
+                lambda context: compile_with(timed, compiled(), partial(late_rows, context.name), brings_due),
+                texts=True,
             )
         else:
             builder.build(lambda context, token: self._drive(context, token, make(), brings_due))

@@ -37,6 +37,7 @@ from tokenring.operators.running.running_state import (
     CALLS,
     FOLDED,
     FOUND,
+    KEY_WORDS,
     KEYS,
     LISTED,
     OWN_WORDS,
@@ -46,15 +47,13 @@ from tokenring.operators.running.running_state import (
     SCRATCH,
     SCRATCH_ROWS,
     STAMPS,
-    TEXT_KEYS,
     WIDTH,
     RunningState,
     moved_group,
     moved_keys,
     moved_tables,
 )
-from tokenring.operators.running.text_keys import by_numbers, texts_of
-from tokenring.operators.state import PLACES, key_column, number_by
+from tokenring.operators.state import PLACES, key_column, number_by, values_of, with_key_words
 
 _WANTED, _SLOTS, _FRESH, _FRESH_ROWS, _CHOSEN, _PICKED = range(SCRATCH_ROWS)
 
@@ -85,7 +84,7 @@ def _answer_changes(world, me):  # type: ignore[no-untyped-def]
         own[CALLS] += 1
     changed = column_of(own[LISTED], 0)
     stamps = words_at(own[STAMPS], own[KEYS + PLACES])
-    keyed = by_numbers(world, own[TEXT_KEYS], message, own[WIDTH], words_at(own[BY], own[BY_COUNT]))
+    keyed = with_key_words(world, own[KEY_WORDS], message, own[WIDTH], words_at(own[BY], own[BY_COUNT]))
     if keyed == 0:
         return NEEDS_ROOM
     while at < rows:
@@ -111,7 +110,7 @@ def _answer_changes(world, me):  # type: ignore[no-untyped-def]
     reply = new_message(world, me, 0, len(changed))
     for column in range(own[BY_COUNT]):
         gather(key_column(own, KEYS, column), changed, column_of(reply, column))
-        texts_of(own[TEXT_KEYS], column, column_of(reply, column))
+        values_of(own[KEY_WORDS], column, column_of(reply, column))
     write_results(own, FOLDED, changed, reply, own[BY_COUNT])
     state[REPLY] = reply
     return DONE
@@ -127,9 +126,12 @@ def _answer_each(world, me):  # type: ignore[no-untyped-def]
     if own[LISTED] == 0:
         own[LISTED] = new_message(world, me, 0, rows)
     reply, one = own[LISTED], new_message(world, me, 0, 1)
+    keyed = with_key_words(world, own[KEY_WORDS], message, own[WIDTH], words_at(own[BY], own[BY_COUNT]))
+    if keyed == 0:
+        return NEEDS_ROOM
     while at < rows:
         some = min(BLOCK, rows - at)
-        done, added = _number(own, message, at, some, scratch)
+        done, added = _number(own, keyed, at, some, scratch)
         for i in range(added):
             start_slot(own, FOLDED, scratch[_FRESH, i])
         if done < some:
@@ -137,7 +139,9 @@ def _answer_each(world, me):  # type: ignore[no-untyped-def]
             return NEEDS_ROOM
         slots = scratch[_SLOTS][:some]
         for column in range(by):
-            gather(key_column(own, KEYS, column), slots, column_of(reply, column)[at:])
+            values = column_of(reply, column)[at : at + some]
+            gather(key_column(own, KEYS, column), slots, values)
+            values_of(own[KEY_WORDS], column, values)
         for i in range(some):
             slot = slots[i : i + 1]
             wrong = fold_block(own, FOLDED, message, at + i, slot, scratch[_CHOSEN], scratch[_PICKED])
@@ -198,7 +202,7 @@ def _answer_firsts(world, me):  # type: ignore[no-untyped-def]
     if own[LISTED] == 0:
         own[LISTED], own[FOUND] = new_message(world, me, 0, rows), 0
     found = column_of(own[LISTED], 0)
-    keyed = by_numbers(world, own[TEXT_KEYS], message, own[WIDTH], words_at(own[BY], own[BY_COUNT]))
+    keyed = with_key_words(world, own[KEY_WORDS], message, own[WIDTH], words_at(own[BY], own[BY_COUNT]))
     if keyed == 0:
         return NEEDS_ROOM
     while at < rows:

@@ -24,18 +24,18 @@ def running(stream: AnyStream, plan: Plan, schema: Schema, each: bool) -> AnyStr
     each row."""
     name, way = plan.operator, mechanism_of(stream.scope)
     if plan.by:
-        combines = not each and plan.combines and can_fold(plan, beside=True) and way.compiles
+        are_words = all(not kind.is_text and kind.name != "float64" for kind in plan.schema.select(plan.by).kinds)
+        combines = not each and plan.combines and are_words and can_fold(plan) and way.compiles
         if combines and can_be_compiled(stream.scope, stream.schema, schema, texts=True):
             stream, plan = combined_rows(stream, plan)
         pact = Exchange(exchanged_by(plan.by), plan.needs())
-        if pact.columns is not None:
-            plan = replace(plan, schema=stream.schema.select(pact.columns))
+        plan = replace(plan, schema=stream.schema.select(plan.needs()))
 
         def make() -> Answer:
             answer = _changes(plan, schema)
             return answer_each(answer, plan.schema, plan.by) if each else answer
 
-        in_kernels = (lambda: compiled_changes(plan, each)) if can_fold(plan, text_keys=not each) else None
+        in_kernels = (lambda: compiled_changes(plan, each)) if can_fold(plan) else None
         return way.respond(name, (stream, pact), schema, make, compiled=in_kernels, moves=moved_tables(plan))
     if each:
         raise SchemaError(

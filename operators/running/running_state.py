@@ -10,20 +10,18 @@ from tokenring.operators.folds import ALL, BLOCK, FOLDS_WORDS, Accumulators, Fol
 from tokenring.operators.folds.moving import CompiledFolds, fold_kinds
 from tokenring.operators.mechanisms import CompiledLogic
 from tokenring.operators.migrate import Table, offer
-from tokenring.operators.running.moving_texts import MovingTextKeys
-from tokenring.operators.running.text_keys import TextKeys
-from tokenring.operators.state import NUMBERS_WORDS, SOURCE_WORDS, Keys, grown, link_numbers
-from tokenring.operators.state.moving import Kept, KeyedMoves, OneKey, tables_of
+from tokenring.operators.state import NUMBERS_WORDS, SOURCE_WORDS, Keys, KeyWords, grown, link_numbers
+from tokenring.operators.state.moving import Kept, KeyedMoves, MovingKeyWords, OneKey, tables_of
 
 # Words of its own: where keys and folds are. BY: the columns of the key among those that arrive. STAMPS: by slot the
 # call that has listed it. ROW, FOUND, LISTED: the row to go on with after there was no room, what was found before it,
 # and the message in whose first column that is, 0 outside of calls. PARTIAL: whether the words of state are sent, which
-# start anew with each message. QUICK: whether stretches can be folded. TEXT_KEYS: where TextKeys are.
+# start anew with each message. QUICK: whether stretches can be folded. KEY_WORDS: where KeyWords are.
 KEYS = 0
 FOLDED = NUMBERS_WORDS
-BY, BY_COUNT, SOURCES, SCRATCH, STAMPS, CALLS, ROW, FOUND, LISTED, PARTIAL, QUICK, WIDTH, TEXT_KEYS = \
+BY, BY_COUNT, SOURCES, SCRATCH, STAMPS, CALLS, ROW, FOUND, LISTED, PARTIAL, QUICK, WIDTH, KEY_WORDS = \
     range(FOLDED + FOLDS_WORDS, FOLDED + FOLDS_WORDS + 13)  # fmt: skip
-OWN_WORDS = TEXT_KEYS + 1
+OWN_WORDS = KEY_WORDS + 1
 SCRATCH_ROWS = 6
 
 
@@ -47,8 +45,8 @@ class RunningState:
 
     def __init__(self, schema: Schema, by: Sequence[str], plan: Plan | None, moves: Sequence[Table] = ()) -> None:
         """by: the key's columns; none for one group of all rows. moves: the tables that it is as it moves."""
-        self._texts = TextKeys(schema, by)
-        self._keys = Keys(self._texts.schema, by) if by else None
+        self._key_words = KeyWords(schema, by)
+        self._keys = Keys(Schema.of(self._key_words.spec), by) if by else None
         self._state = None if plan is None else Accumulators(plan)
         self._tables = None if plan is None or self._state is None else FoldTables(plan, self._state)
         self._stamps = np.zeros(64, np.int64)
@@ -58,7 +56,7 @@ class RunningState:
         self.words = words = np.zeros(OWN_WORDS, np.int64)
         words[BY], words[BY_COUNT], words[SOURCES] = address_of(self._by), len(by), address_of(self._sources)
         words[SCRATCH], words[WIDTH] = address_of(self._scratch), len(schema)
-        words[TEXT_KEYS] = self._texts.address
+        words[KEY_WORDS] = self._key_words.address
         if self._state is not None and not by:
             words[QUICK] = self._state.quick
             self._start()
@@ -78,7 +76,7 @@ class RunningState:
         if self._keys is None:
             offer(KeyedMoves(moves, OneKey(self._start), kept, self._link))
         else:
-            keys = MovingTextKeys(schema.select(by), self._keys, self._texts, by)
+            keys = MovingKeyWords(schema.select(by), self._keys, self._key_words, by)
             offer(KeyedMoves(moves, keys, kept, self._link))
 
     def _link(self) -> None:
@@ -91,7 +89,7 @@ class RunningState:
 
     def _grow(self) -> None:
         assert self._keys is not None
-        self._texts.grow()
+        self._key_words.grow(self._keys)
         self._keys.grow()
         if self._tables is not None:
             self._tables.make_room(self._keys.capacity)

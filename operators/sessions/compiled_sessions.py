@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tokenring.engine import COMPLETE, Time, kernel
+from tokenring.engine import COMPLETE, Schema, Time, kernel
 from tokenring.engine.compiled import (
     DONE,
     FAILED,
@@ -56,23 +56,27 @@ from tokenring.operators.state import (
     PLACES,
     SOURCE_WORDS,
     Keys,
+    KeyWords,
     forget_slots,
     grown,
     key_column,
     link_numbers,
     number_by,
+    values_of,
+    with_key_words,
 )
+from tokenring.operators.state.moving import KeySlots, MovingKeyWords
 from tokenring.operators.time import Session, named, whole
 
 # Words of its own: where keys and folds are. TABLE to META: as `extend` takes them, CAPACITY sessions. LISTS: room for
-# three words a session. BY: the columns of the key among those that arrive; SENT: how many of them are sent. ROW: the
-# row to go on with after there was no room.
+# three words a session. BY: the columns of the key among the COLUMNS that arrive; SENT: how many of them are sent.
+# KEY_WORDS: where the key's KeyWords are. ROW: the row to go on with after there was no room.
 _KEYS = 0
 _FOLDED = NUMBERS_WORDS
 _TABLE, _HEADS, _FREE_LIST, _TIMERS, _META, _CAPACITY, _LISTS, _BY, _BY_COUNT, _SOURCES, _SENT, _SCRATCH, _TIME, _GAP, \
-    _LATENESS, _CLOSED, _ROW, _WITH_START, _WITH_END \
-    = range(_FOLDED + FOLDS_WORDS, _FOLDED + FOLDS_WORDS + 19)  # fmt: skip
-_OWN_WORDS = _WITH_END + 1
+    _LATENESS, _CLOSED, _ROW, _WITH_START, _WITH_END, _KEY_WORDS, _COLUMNS \
+    = range(_FOLDED + FOLDS_WORDS, _FOLDED + FOLDS_WORDS + 21)  # fmt: skip
+_OWN_WORDS = _COLUMNS + 1
 _WANTED, _SLOTS, _FRESH, _FRESH_ROWS, _SESSIONS, _CHOSEN, _PICKED = range(7)
 _SCRATCH_ROWS = 7
 _TOO_LATE, _OVERFLOW = -1, -2
@@ -109,6 +113,9 @@ def _take(world, me):  # type: ignore[no-untyped-def]
     if at == 0 and first + own[_LATENESS] < own[_CLOSED]:
         fail(world, me, _TOO_LATE, first, own[_CLOSED], 0)
         return FAILED
+    keyed = with_key_words(world, own[_KEY_WORDS], message, own[_COLUMNS], words_at(own[_BY], own[_BY_COUNT]))
+    if keyed == 0:
+        return NEEDS_ROOM
     scratch = table_at(own[_SCRATCH], _SCRATCH_ROWS, BLOCK)
     table, heads, free, timers, meta = _tables(own)
     lists = table_at(own[_LISTS], 3, own[_CAPACITY])
@@ -116,7 +123,7 @@ def _take(world, me):  # type: ignore[no-untyped-def]
     while at < rows:
         some = min(BLOCK, rows - at)
         some_have_keys, _ = number_by(
-            own, _KEYS, _BY, message, at, some, scratch[_WANTED], slots, fresh, scratch[_FRESH_ROWS]
+            own, _KEYS, _BY, keyed, at, some, scratch[_WANTED], slots, fresh, scratch[_FRESH_ROWS]
         )
         meta[FRESH] = meta[MERGED] = 0
         done = extend(
@@ -182,7 +189,9 @@ def _emit(world, me):  # type: ignore[no-untyped-def]
                 ends[i] = table[ended[i], LAST] + own[_GAP]
             position += 1
         for column in range(own[_SENT]):
-            gather(key_column(own, _KEYS, column), keys, column_of(message, position))
+            values = column_of(message, position)
+            gather(key_column(own, _KEYS, column), keys, values)
+            values_of(own[_KEY_WORDS], column, values)
             position += 1
         write_results(own, _FOLDED, ended, message, position)
         give(world, me, table[ended[0], LAST] + own[_GAP] + own[_LATENESS], message)
@@ -198,7 +207,10 @@ class _Sessions:
         self, plan: Plan, by: tuple[str, ...], window: Session, lateness: int, moves: Sequence[Table]
     ) -> None:
         self._plan, self._window = plan, window
-        self._keys = Keys(plan.schema, by)
+        self._key_words = KeyWords(plan.schema, by)
+        self._keys = Keys(Schema.of(self._key_words.spec), by)
+        self.keys: KeySlots = MovingKeyWords(plan.schema.select(by), self._keys, self._key_words, by)
+        """See OpenSessions."""
         self._state = Accumulators(plan)
         self._folds = FoldTables(plan, self._state)
         self._table, self._timers = np.zeros((64, SESSION_WORDS), np.int64), np.zeros((64, 2), np.int64)
@@ -210,12 +222,12 @@ class _Sessions:
         words[_BY], words[_BY_COUNT], words[_SOURCES] = address_of(self._by), len(by), address_of(self._sources)
         words[_SENT], words[_SCRATCH], words[_META] = len(plan.by), address_of(self._scratch), address_of(self._meta)
         words[_TIME], words[_GAP] = plan.schema.position(window.time), whole(window.gap)
-        words[_LATENESS] = lateness
+        words[_LATENESS], words[_KEY_WORDS], words[_COLUMNS] = lateness, self._key_words.address, len(plan.schema)
         words[_WITH_START], words[_WITH_END] = named(window)
         self._link()
 
         kept = CompiledFolds(self._state, self._folds, words, _FOLDED, self._link)
-        offer(MovingSessions(moves, by, self, kept, int(words[_GAP]), lateness))
+        offer(MovingSessions(moves, self, kept, int(words[_GAP]), lateness))
 
     @property
     def closed(self) -> Time:
@@ -225,11 +237,6 @@ class _Sessions:
     @closed.setter
     def closed(self, time: Time) -> None:
         self.words[_CLOSED] = time
-
-    @property
-    def keys(self) -> Keys:
-        """See OpenSessions."""
-        return self._keys
 
     @property
     def tables(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -256,6 +263,7 @@ class _Sessions:
 
     def grow(self) -> None:
         """Make room for another key, and another session."""
+        self._key_words.grow(self._keys)
         self._keys.grow()
         self._heads = grown(self._heads, self._keys.capacity)
         if self._meta[FREE] == 0 and self._meta[LIMIT] == len(self._free):

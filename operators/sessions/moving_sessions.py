@@ -11,7 +11,7 @@ from tokenring.operators.folds.moving import fold_kinds
 from tokenring.operators.migrate import Leaving, Table
 from tokenring.operators.sessions.session_kernels import KEY, LAST, NEXT, ROOT, START, TIMERS
 from tokenring.operators.state import HeapedColumns, Keys, joined, push, take_place
-from tokenring.operators.state.moving import Kept, leaving_slots, rows_out, tables_of
+from tokenring.operators.state.moving import Kept, KeySlots, rows_out, tables_of
 
 _START, _LAST, _CLOSED = "#start", "#last", "#closed"
 _GONE = -1
@@ -57,9 +57,8 @@ class OpenSessions(Protocol):
     closed: Time
     """Sessions that ended by then are sent."""
 
-    @property
-    def keys(self) -> Keys:
-        """By which sessions are chained."""
+    keys: KeySlots
+    """By which sessions are chained."""
 
     def reserve(self, sessions: int) -> int:
         """Have room for what keys there are, and for so many sessions more; returns what all sessions are less than."""
@@ -79,17 +78,15 @@ def session_tables(plan: Plan, by: Sequence[str]) -> list[Table]:
 class MovingSessions:
     """How the sessions of one worker move."""
 
-    def __init__(
-        self, tables: Sequence[Table], by: Sequence[str], here: OpenSessions, kept: Kept, gap: int, lateness: int
-    ) -> None:
+    def __init__(self, tables: Sequence[Table], here: OpenSessions, kept: Kept, gap: int, lateness: int) -> None:
         """kept: what is kept by session."""
         self._schemas = [table.schema for table in tables]
-        self._by, self._here, self._kept, self._gap, self._lateness = tuple(by), here, kept, gap, lateness
+        self._here, self._kept, self._gap, self._lateness = here, kept, gap, lateness
 
     def take_out(self, leaving: Leaving) -> Sequence[Batch]:
         """See Moves."""
         here = self._here
-        slots = leaving_slots(here.keys, leaving, self._by)
+        slots = here.keys.leaving(leaving)
         table, heads, *_ = here.tables
         room = len(slots) + 64
         while True:
@@ -106,14 +103,13 @@ class MovingSessions:
         made = rows_out(self._schemas[:1], here.keys.columns(slots[which]), rows, found)
         keys = joined(here.keys.columns(slots[which]), starts)
         made += rows_out(self._schemas[1:], keys, others, found)
-        here.keys.remove(slots)
+        here.keys.forget(slots)
         return made
 
     def put_in(self, tables: Sequence[Batch]) -> Time:
         """See Moves."""
         here, first = self._here, tables[0]
-        names = first.schema.names[: len(self._by)]
-        slots = here.keys.slots(first, names)
+        slots = here.keys.enter(first)
         limit = here.reserve(first.rows)
         starts, lasts = first.words(_START), first.words(_LAST)
         sessions = np.empty(first.rows, np.int64)
@@ -124,7 +120,7 @@ class MovingSessions:
             known = Keys(schema, schema.names)
             known.slots(Batch.wrap(schema, (slots, starts), first.rows))
             for table in tables[1:]:
-                key = here.keys.find(table, names), table.words(_START)
+                key = here.keys.find(table), table.words(_START)
                 owners.append(sessions[known.find(Batch.wrap(schema, key, table.rows))])
         self._kept.put(limit, owners, tables)
         here.closed = max(here.closed, int(first.words(_CLOSED).max(initial=-1)))

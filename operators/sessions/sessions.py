@@ -24,6 +24,7 @@ from tokenring.operators.sessions.session_kernels import (
     resolve,
 )
 from tokenring.operators.state import FREE, LIMIT, Keys, grown, joined, wrapped
+from tokenring.operators.state.moving import KeySlots, MovingKeys
 from tokenring.operators.time import Session, bounds_of, named, too_early, whole
 
 
@@ -59,6 +60,8 @@ class Sessions:
         self._gap, self._lateness, self._named = whole(window.gap), lateness, named(window)
         self._time = plan.schema.position(window.time)
         self._keys = Keys(plan.schema, by)
+        self.keys: KeySlots = MovingKeys(self._keys, by)
+        """See OpenSessions."""
         self._state = Accumulators(plan)
         self._table = np.zeros((64, SESSION_WORDS), np.int64)
         self._timers = np.zeros((64, 2), np.int64)
@@ -68,7 +71,7 @@ class Sessions:
         self._counts = self._meta.data
         self.closed: Time = 0
         self.takes = (self._take,)
-        offer(MovingSessions(moves, by, self, KeptFolds(plan, self._state), self._gap, lateness))
+        offer(MovingSessions(moves, self, KeptFolds(plan, self._state), self._gap, lateness))
 
     def _take(self, batch: Batch) -> Time:
         times, counts, rows = batch.columns[self._time], self._counts, batch.rows
@@ -106,11 +109,6 @@ class Sessions:
         length = 2 * len(self._free)
         self._table, self._timers = grown(self._table, length, axis=0), grown(self._timers, length, axis=0)
         self._free = grown(self._free, length, None)
-
-    @property
-    def keys(self) -> Keys:
-        """See OpenSessions."""
-        return self._keys
 
     @property
     def tables(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -3,6 +3,7 @@
 keys        any key to a slot, with removal; cells, keys_kernels: its kernels
 row_store   rows by place
 kept_texts  texts that compiled operators keep
+key_words   keys of any kind as words, in compiled operators
 chains      the members of each slot
 free_list   places to be used again
 heap        what is due first
@@ -69,6 +70,7 @@ with later(__name__):
         keep_text_of,
         kept_texts,
     )
+    from tokenring.operators.state.key_words import KeyWords, values_of, with_key_words, word_column
     from tokenring.operators.state.keys import Keys
     from tokenring.operators.state.row_store import RowStore
     from tokenring.operators.state.tables import grown
@@ -91,6 +93,7 @@ __all__ = [
     "KEYS_WORDS",
     "KEY_COLUMNS",
     "KeptTexts",
+    "KeyWords",
     "Keys",
     "LEAST",
     "LIMIT",
@@ -141,5 +144,8 @@ __all__ = [
     "tags_of",
     "take_place",
     "updates_by",
+    "values_of",
+    "with_key_words",
+    "word_column",
     "wrapped",
 ]

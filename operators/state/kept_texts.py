@@ -95,10 +95,12 @@ class KeptTexts:
             self.words[_WANTED] = size_bytes
             self._move(columns, None)
 
-    def make_room(self, columns: Sequence[np.ndarray]) -> None:
-        """Move what these columns have, int64 of any length, which are written to, to where there is room for more.
-        What messages of this round point to stays until the next time that room is made."""
+    def make_room(self, columns: Sequence[np.ndarray], more_bytes: int = 0) -> None:
+        """Move what these columns have, int64 of any length, which are written to, to where there is room for what was
+        lacking, and for so many bytes besides. What messages of this round point to stays until the next time that
+        room is made."""
         now = int(self.words[_ROUND])
+        self.words[_WANTED] += more_bytes
         for before, length, when in self._before:
             if when not in (now, None):
                 self._space.give_back(before, length)

@@ -158,7 +158,7 @@ class _State:
                 )
                 spans[side] = reach.end - reach.start
         self._link()
-        moving = MovingSides(columns, self._keys.keys, self.sides, bounded, self._results.texts, spans, self._link)
+        moving = MovingSides(columns, self._keys.moving, self.sides, bounded, self._results.texts, spans, self._link)
         offer(moving)
 
     def _side(
@@ -187,7 +187,7 @@ class _State:
             if isinstance(side, Side):  # another has room for all keys
                 side.reserve(wanted)
         else:
-            self._keys.keys.grow()
+            self._keys.grow()
         self._link()
 
     def explain(self, error: int, operands: tuple[int, int, int]) -> Exception:
@@ -197,7 +197,7 @@ class _State:
             times = [self._extents.left.time, self._extents.right.time]
             return refused(self._columns.operator, self._arriving, times, operands[0], operands[1])
         side, slot, _ = operands
-        found = self._keys.keys.batch(np.array([slot]))
+        found = self._keys.moving.batch(np.array([slot]))
         values = [found[name].tolist()[0] for name in found.schema.names]
         key = ", ".join([f"{name}={value!r}" for name, value in zip(self._columns.on[side], values, strict=True)])
         return UsageError(f"the {SIDES[side]} side has a second row with {key}; it was declared unique")

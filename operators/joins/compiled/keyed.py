@@ -18,17 +18,27 @@ from tokenring.engine.compiled import (
 from tokenring.operators.folds import gather
 from tokenring.operators.joins.compiled.results import scratch
 from tokenring.operators.joins.kept import LEFT, RIGHT, JoinedColumns
-from tokenring.operators.state import NUMBERS_WORDS, SOURCE_WORDS, Keys, find_by, link_numbers, number_by
+from tokenring.operators.state import (
+    NUMBERS_WORDS,
+    SOURCE_WORDS,
+    Keys,
+    KeyWords,
+    find_by,
+    link_numbers,
+    number_by,
+    word_column,
+)
+from tokenring.operators.state.moving import MovingKeyWords
 
 # Words behind those of the numbering: the key's columns among themselves, how many, and room for their sources, as
 # `number_by` has it; the tables of both sides' columns; by side whether a key may be null.
 _BY, _COUNT, _SOURCES, _COLUMNS = range(NUMBERS_WORDS, NUMBERS_WORDS + 4)
 _NULLABLE = _COLUMNS + 2
 KEYED_WORDS = _NULLABLE + 2
-# Words of a column: its position in messages, whether it may be null and the word that says so, whether it is float64.
-_POSITION, _MAY_BE_NULL, _NULL, _IS_FLOAT = range(4)
+# Words of a column: its position in messages, whether it may be null and the word that says so, and what KeyWords say
+# of it.
+_POSITION, _MAY_BE_NULL, _NULL, _WHAT = range(4)
 _COLUMN_WORDS = 4
-_MINUS_ZERO = np.int64(-(2**63))
 
 
 @kernel
@@ -116,18 +126,17 @@ def chosen_rows(world, message, rows):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _key_message(world, own, at, side, message):  # type: ignore[no-untyped-def]
-    """The columns of the key, in which equal values are equal words."""
+def _key_message(world, own, at, side, message, add):  # type: ignore[no-untyped-def]
+    """The columns of the key, in which equal values are equal words; 0 if there was no room for a text that is new,
+    with `add`."""
     columns = table_at(own[at + _COLUMNS + side], own[at + _COUNT], _COLUMN_WORDS)
     keys = bare_message(world_at(world), len(columns), rows_of(message))
     for number in range(len(columns)):
         words = column_of(message, columns[number, _POSITION])
-        if columns[number, _IS_FLOAT] != 0:
-            same = scratch(world, len(words))
-            for i in range(len(words)):
-                same[i] = 0 if words[i] == _MINUS_ZERO else words[i]
-            words = same
-        point_to(keys, number, words.ctypes.data)
+        address = word_column(world, columns[number, _WHAT], words, add)
+        if address == 0 and len(words) > 0:
+            return 0
+        point_to(keys, number, address)
     return keys
 
 
@@ -135,7 +144,9 @@ def _key_message(world, own, at, side, message):  # type: ignore[no-untyped-def]
 def number_keys(world, own, at, side, message, slots):  # type: ignore[no-untyped-def]
     """Write the slot of each row's key, of which new ones get one; False if there was no room for all."""
     rows = len(slots)
-    keys = _key_message(world, own, at, side, message)
+    keys = _key_message(world, own, at, side, message, True)
+    if keys == 0:
+        return False
     done, _ = number_by(
         own, at, at + _BY, keys, 0, rows, scratch(world, rows), slots, scratch(world, rows), scratch(world, rows)
     )
@@ -145,7 +156,7 @@ def number_keys(world, own, at, side, message, slots):  # type: ignore[no-untype
 @kernel
 def find_keys(world, own, at, side, message, slots):  # type: ignore[no-untyped-def]
     """Write the slot of each row's key, -1 where it is not known or null."""
-    keys = _key_message(world, own, at, side, message)
+    keys = _key_message(world, own, at, side, message, False)
     find_by(own, at, at + _BY, keys, scratch(world, len(slots)), slots)
     for row in rows_without_key(world, own, at, side, message):
         slots[row] = -1
@@ -155,14 +166,22 @@ class LinkedKeys:
     """The keys of both sides, and the words that say where they are. arriving: the schemas of both sides' messages."""
 
     def __init__(self, columns: JoinedColumns, arriving: tuple[Schema, Schema]) -> None:
-        self.keys = Keys(columns.sides[LEFT], columns.on[LEFT])
+        on = columns.on[LEFT]
+        self._key_words = KeyWords(columns.sides[LEFT], on)
+        self.keys = Keys(Schema.of(self._key_words.spec), on)
+        self.moving = MovingKeyWords(columns.sides[LEFT].select(on), self.keys, self._key_words, on)
         self._by = np.arange(len(columns.on[LEFT]))
         self._sources = np.zeros((len(self._by), SOURCE_WORDS), np.int64)
         self._columns = [np.zeros((len(self._by), _COLUMN_WORDS), np.int64) for _ in arriving]
         for table, schema, names in zip(self._columns, arriving, columns.on, strict=True):
-            for row, name in zip(table, names, strict=True):
+            for row, name, what in zip(table, names, self._key_words.kinds.tolist(), strict=True):
                 kind = schema.kind(name)
-                row[:] = schema.position(name), kind.nullable, kind.null, kind.name == "float64"
+                row[:] = schema.position(name), kind.nullable, kind.null, what
+
+    def grow(self) -> None:
+        """Make room for another key."""
+        self._key_words.grow(self.keys)
+        self.keys.grow()
 
     def link(self, words: np.ndarray, at: int) -> None:
         """Write down where the keys are now, in KEYED_WORDS words from `at` on. To be repeated when they have grown."""

@@ -226,7 +226,7 @@ class _State:
         for side, column in enumerate(times):
             words[_TIME + side] = -1 if column is None else arriving[side].position(column)
         self._link()
-        keys, texts = self._keys.keys, self._results.texts[RIGHT]
+        keys, texts = self._keys.moving, self._results.texts[RIGHT]
         offer(MovingVersions(columns, arriving[LEFT], keys, self.versions, self.waiting, texts, self._link))
 
     def _link(self) -> None:
@@ -240,7 +240,7 @@ class _State:
         if wanted := int(self.words[_WANTED]):
             (self.waiting.side if self.words[_WANTED_SIDE] == LEFT else self.versions).reserve(wanted)
         else:
-            self._keys.keys.grow()
+            self._keys.grow()
         self._link()
 
 

@@ -113,11 +113,6 @@ class JoinedColumns:
         """What to exchange one side by."""
         return self.on[side][0] if len(self.on[side]) == 1 else self.on[side]
 
-    @property
-    def has_text_key(self) -> bool:
-        """Whether a column of the key is text."""
-        return any([self.sides[LEFT].kind(name).is_text for name in self.on[LEFT]])
-
     def kept_beside(self, side: int) -> tuple[str, ...]:
         """As `kept`, but for what the other side's row says in every pair, where rows of this side are in pairs only.
         """

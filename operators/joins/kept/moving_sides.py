@@ -20,8 +20,8 @@ from tokenring.operators.joins.kept.side import Side
 from tokenring.operators.joins.kept.unique_kernels import AFTER, HERE, LAST, SINCE
 from tokenring.operators.joins.kept.unique_side import UniqueSide
 from tokenring.operators.migrate import Leaving, Table
-from tokenring.operators.state import KeptTexts, Keys, grown, joined, wrapped
-from tokenring.operators.state.moving import leaving_slots
+from tokenring.operators.state import KeptTexts, grown, joined, wrapped
+from tokenring.operators.state.moving import KeySlots
 
 _BOUNDED = "start", "end", "due", "matched"
 FLAGS = "flags"
@@ -52,7 +52,7 @@ class MovingSides:
     def __init__(
         self,
         columns: JoinedColumns,
-        keys: Keys,
+        keys: KeySlots,
         sides: Sequence[Side | UniqueSide],
         bounded: bool,
         texts: Sequence[KeptTexts | None] = (None, None),
@@ -72,13 +72,13 @@ class MovingSides:
 
     def take_out(self, leaving: Leaving) -> Sequence[Batch]:
         """See Moves."""
-        slots = leaving_slots(self._keys, leaving, self._keys.schema.names)
-        chosen = np.zeros(self._keys.capacity if self._bounded else 0, np.int64)
+        slots = self._keys.leaving(leaving)
+        chosen = np.zeros(self._keys.limit if self._bounded else 0, np.int64)
         if self._bounded:
             chosen[slots] = 1
         flags = [self._take_flags(slots)] if _has_flags(self._columns, self._bounded) else []
         tables = [self._take(side, slots, chosen) for side in (LEFT, RIGHT)]
-        self._keys.remove(slots)
+        self._keys.forget(slots)
         return [*tables, *flags]
 
     def _take_flags(self, slots: np.ndarray) -> Batch:
@@ -88,7 +88,7 @@ class MovingSides:
             assert isinstance(side, Side), "rows stay"
             flags[side.heads[slots] == BARRED] |= _BARRED << number
             if self._seen is not None and len(self._seen[number]):
-                seen = self._seen[number] = grown(self._seen[number], self._keys.capacity)
+                seen = self._seen[number] = grown(self._seen[number], self._keys.limit)
                 flags[seen[slots] != 0] |= _SEEN << number
                 seen[slots] = 0
         told = np.flatnonzero(flags)
@@ -132,14 +132,14 @@ class MovingSides:
             assert isinstance(side, Side), "rows stay"
             side.heads[slots[flags & _BARRED << number != 0]] = BARRED
             if self._seen is not None and self._columns.how.alone[1 - number]:
-                seen = self._seen[number] = grown(self._seen[number], self._keys.capacity)
+                seen = self._seen[number] = grown(self._seen[number], self._keys.limit)
                 seen[slots[flags & _SEEN << number != 0]] = 1
 
     def _slots_of(self, table: Batch) -> np.ndarray:
         """The slots of a table's keys, for which both sides have room then."""
-        slots = self._keys.slots(table, table.schema.names[: len(self._keys.schema)])
+        slots = self._keys.enter(table)
         for side in self._sides:
-            side.have_slots(self._keys.capacity)
+            side.have_slots(self._keys.limit)
         return slots
 
     def _put(self, number: int, table: Batch, slots: np.ndarray) -> None:

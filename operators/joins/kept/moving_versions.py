@@ -12,8 +12,8 @@ from tokenring.operators.joins.kept.moving_kernels import take_kept
 from tokenring.operators.joins.kept.side import Side
 from tokenring.operators.joins.kept.version_kernels import TIME, add_versions
 from tokenring.operators.migrate import Leaving, Table
-from tokenring.operators.state import LEAST, KeptTexts, Keys
-from tokenring.operators.state.moving import leaving_slots
+from tokenring.operators.state import LEAST, KeptTexts
+from tokenring.operators.state.moving import KeySlots
 
 
 def versions_tables(columns: JoinedColumns, rows: Schema) -> list[Table]:
@@ -40,7 +40,7 @@ class MovingVersions:
         self,
         columns: JoinedColumns,
         rows: Schema,
-        keys: Keys,
+        keys: KeySlots,
         side: Side,
         waiting: Waiting,
         texts: KeptTexts | None = None,
@@ -53,21 +53,21 @@ class MovingVersions:
 
     def take_out(self, leaving: Leaving) -> Sequence[Batch]:
         """See Moves."""
-        slots = leaving_slots(self._keys, leaving, self._keys.schema.names)
+        slots = self._keys.leaving(leaving)
         heads, links, free, meta, _ = self._side.tables
         places, owners = np.empty(len(self._side), np.int64), np.empty(len(self._side), np.int64)
         found = take_kept(heads, 1, links, free, meta, slots, places, owners)
         places, owners = places[:found][::-1], owners[:found][::-1]  # of each key the earliest first
         versions = self._moved.taken(self._keys.columns(owners), places, [links[places, TIME]])
-        self._keys.remove(slots)
+        self._keys.forget(slots)
         return [versions, self._waiting.take_out(leaving, self._tables[1])]
 
     def put_in(self, tables: Sequence[Batch]) -> Time:
         """See Moves. Output is pending at the times of rows that wait."""
         versions, rows = tables
         side = self._side
-        slots = self._keys.slots(versions, self._tables[0].key)
-        side.have_slots(self._keys.capacity)
+        slots = self._keys.enter(versions)
+        side.have_slots(self._keys.limit)
         side.reserve(versions.rows)
         heads, links, free, meta, _ = side.tables
         places = np.empty(versions.rows, np.int64)

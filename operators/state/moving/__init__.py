@@ -4,7 +4,14 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.operators.state.moving.kept_words import KeptWords, word_tables
-    from tokenring.operators.state.moving.key_slots import KeySlots, MovingKeys, OneKey, leaving_slots, live_slots
+    from tokenring.operators.state.moving.key_slots import (
+        KeySlots,
+        MovingKeys,
+        MovingKeyWords,
+        OneKey,
+        leaving_slots,
+        live_slots,
+    )
     from tokenring.operators.state.moving.keyed import (
         Kept,
         KeyedMoves,
@@ -25,6 +32,7 @@ __all__ = [
     "Kept",
     "KeySlots",
     "KeyedMoves",
+    "MovingKeyWords",
     "MovingKeys",
     "OneKey",
     "Rows",

@@ -5,9 +5,10 @@ from typing import Protocol
 
 import numpy as np
 
-from tokenring.engine import Batch, Schema
+from tokenring.engine import Batch, Schema, Strings
+from tokenring.engine.compiled import heap_of_words
 from tokenring.operators.migrate import Leaving, is_hashed
-from tokenring.operators.state import FREE, HeapedColumns, Keys
+from tokenring.operators.state import FREE, HeapedColumns, Keys, KeyWords
 
 
 def live_slots(keys: Keys) -> np.ndarray:
@@ -104,6 +105,68 @@ class MovingKeys:
     def limit(self) -> int:
         """See KeySlots."""
         return self._keys.capacity if self._in_kernels else self._keys.limit
+
+
+class MovingKeyWords:
+    """The keys of a compiled operator, which has them as words. See MovingKeys."""
+
+    def __init__(self, schema: Schema, keys: Keys, words: KeyWords, exchanged: Sequence[str], first: int = 0) -> None:
+        """schema: of keys as they are; first: the column of theirs where what has `words` begins."""
+        self._schema, self._keys, self._exchanged = schema, keys, tuple(exchanged)
+        self._texts = {first + at: texts for at, texts in words.texts.items()}
+
+    @property
+    def limit(self) -> int:
+        """Kernels hand out all slots below, before they ask for more."""
+        return self._keys.capacity
+
+    def batch(self, slots: np.ndarray) -> Batch:
+        """The keys of live slots; texts are where the operator has them."""
+        columns = list(self._keys.columns(slots)[0])
+        heaps: list[np.ndarray | None] = [None] * len(columns)
+        for at, texts in self._texts.items():
+            columns[at], heaps[at] = texts.texts_of(columns[at]), heap_of_words()
+        return Batch.wrap(self._schema, tuple(columns), len(slots), tuple(heaps) if self._texts else ())
+
+    def leaving(self, leaving: Leaving) -> np.ndarray:
+        """See KeySlots."""
+        if not self._exchanged:
+            return live_slots(self._keys) if leaving.words(np.zeros(1, np.int64))[0] else np.zeros(0, np.int64)
+        if not self._texts:
+            return leaving_slots(self._keys, leaving, self._exchanged)
+        slots = live_slots(self._keys)
+        chosen: np.ndarray = slots[leaving.rows(self.batch(slots), self._exchanged)]
+        return chosen
+
+    def columns(self, slots: np.ndarray) -> HeapedColumns:
+        """See KeySlots."""
+        batch = self.batch(slots)
+        if batch.heaps:
+            batch = batch.copy()  # what the operator has may move
+        columns, heaps = batch.columns, batch.heaps or (None,) * len(batch.columns)
+        if self._exchanged:
+            return columns, heaps
+        return (*columns, np.zeros(len(slots), np.int64)), (*heaps, None)
+
+    def _as_words(self, batch: Batch) -> Batch:
+        columns = list(batch.columns[: len(self._schema)])
+        for at, texts in self._texts.items():
+            heap = batch.heaps[at]
+            assert heap is not None
+            columns[at] = texts.numbers_of(Strings(np.ascontiguousarray(columns[at]), heap))
+        return Batch.wrap(self._keys.schema, tuple(columns), batch.rows)
+
+    def enter(self, batch: Batch) -> np.ndarray:
+        """See KeySlots."""
+        return self._keys.slots(self._as_words(batch))
+
+    def find(self, batch: Batch) -> np.ndarray:
+        """See KeySlots."""
+        return self._keys.find(self._as_words(batch))
+
+    def forget(self, slots: np.ndarray) -> None:
+        """See KeySlots."""
+        self._keys.remove(slots)
 
 
 class OneKey:

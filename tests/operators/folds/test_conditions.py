@@ -29,4 +29,4 @@ def test_columns_orders_and_conditions_are_computed_together() -> None:
         made.send({"key": [1, 1, 1], "value": [5, 6, 7], "at": [1, 3, 2], "wanted": [True, False, True]})
         made.close()
         assert [row[2:] for row in made.rows] == [(1, 26, 2, 6, 12)]
-    assert computed == ["aggregate.columns"]
+    assert computed == ["aggregate.columns", "aggregate.needed"]

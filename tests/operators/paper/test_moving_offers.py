@@ -169,7 +169,8 @@ def test_in_a_dataflow(
 
     with pytest.MonkeyPatch.context() as patched:
         if in_python:
-            patched.setattr(sys.modules["tokenring.operators.mechanisms.tokens"], "can_be_compiled", lambda *_: False)
+            module = sys.modules["tokenring.operators.mechanisms.tokens"]
+            patched.setattr(module, "can_be_compiled", lambda *_, **__: False)
         schemas = [INTERVALS, OFFERS]
         there = rows_sent(schemas, moving(declare, workers, moves), sent, workers)
         here = rows_sent(schemas, declare, sent, workers)

@@ -186,7 +186,9 @@ def test_a_text_is_no_time_however_it_is_filled() -> None:
 
 
 def test_a_condition_that_is_none() -> None:
-    with bench([Schema("x")], lambda stream: aggregate(stream, n=Max("x", where=lambda batch: batch["x"]))) as made:
+    facts = "operator 'aggregate.where'", "where=", "int64 of shape (1,)", "bool of shape (1,)"
+    with (
+        bench([Schema("x")], lambda stream: aggregate(stream, n=Max("x", where=lambda batch: batch["x"]))) as made,
+        raises(OperatorError, *facts),
+    ):
         made.send({"x": [1]})
-        with raises(OperatorError, "operator 'aggregate.local'", "where=", "int64 of shape (1,)", "bool of shape (1,)"):
-            made.settle()

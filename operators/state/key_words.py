@@ -1,7 +1,9 @@
-"""Texts as keys in compiled operators: each gets a number, by which keys of several columns are found as others are.
+"""Keys of any kind in compiled operators, as words that are equal where the values are: a text is a number, and -0.0
+is 0.0.
 
 Texts are compared byte by byte where their hashes are equal. Of texts that all workers have in common a word says which
-it is: those that came lately are found by it alone.
+it is: those that came lately are found by it alone. A text that is of no key any more keeps its number until there is
+no room for another; then all such numbers are given back at once.
 """
 
 from collections.abc import Sequence
@@ -22,25 +24,34 @@ from tokenring.engine.compiled import (
     world_at,
 )
 from tokenring.engine.raw import LENGTH_BITS, LENGTH_MASK
-from tokenring.operators.state import (
+from tokenring.operators.state.kept_texts import (
     BASE,
     COMMON,
     KeptTexts,
-    grown,
     has_room_for_texts,
     keep_text,
     keep_text_of,
     kept_texts,
 )
+from tokenring.operators.state.keys import Keys
+from tokenring.operators.state.tables import grown
 
 # Words: where KeptTexts has its words; cells with a number + 1 each; by number the text's word and its hash; room for
-# how many, and how many there were; pairs of a word and its number, of those that came lately; numbers that are to be
-# used again, whose text is null.
-_TEXTS, _CELLS, _CELL_COUNT, _STORED, _HASHES, _CAPACITY, _COUNT, _LATELY, _UNUSED, _UNUSED_COUNT = range(10)
-_NUMBERED_WORDS = 10
-_LATELY_PAIRS = 1 << 12
+# how many, and how many there were; words that came lately, each with its number and in which column that was; numbers
+# that are to be used again, whose text is null; how many numbers the last column got that are new, and the bytes of
+# their texts; how many columns there were.
+_TEXTS, _CELLS, _CELL_COUNT, _STORED, _HASHES, _CAPACITY, _COUNT, _LATELY, _UNUSED, _UNUSED_COUNT, _GIVEN, \
+    _GIVEN_BYTES, _COLUMNS = range(13)  # fmt: skip
+_NUMBERED_WORDS = 13
+_LATELY_ROWS = 1 << 11
+_WORD, _ITS_NUMBER, _WHEN, _LATELY_WORDS = range(4)
 _FIRST_TEXTS = 64
 _NO_NUMBER, _NO_WORD, _NULL = -2, -2, -1
+_UNKNOWN = -3
+"""The number of a text that no key has."""
+_MINUS_ZERO = np.int64(-(2**63))
+AS_IT_IS, FLOATS = 0, 1
+"""What stands for a column of a key that is taken as it is, and for one of float64; else the address of its texts."""
 
 
 @kernel
@@ -95,6 +106,8 @@ def _number(world, own, word):  # type: ignore[no-untyped-def]
     size_bytes = word & LENGTH_MASK if word >= texts[COMMON] else 0
     if not _has_number(own) or not has_room_for_texts(world, texts, size_bytes):
         return np.int64(_NO_NUMBER)
+    own[_GIVEN] += 1
+    own[_GIVEN_BYTES] += size_bytes
     return _enter(own, at, mixed, keep_text(texts, word))
 
 
@@ -150,60 +163,94 @@ def _number_texts(world, address, column, numbers):  # type: ignore[no-untyped-d
     """Write the number of each text of a column, -1 of null; whether there was room for all. address: of the words of
     TextNumbers."""
     own = words_at(address, _NUMBERED_WORDS)
+    own[_GIVEN] = own[_GIVEN_BYTES] = 0
     common = kept_texts(own[_TEXTS])[COMMON]
-    lately = table_at(own[_LATELY], _LATELY_PAIRS, 2)
-    before, number = np.int64(-1), np.int64(_NULL)
+    own[_COLUMNS] += 1
+    now = own[_COLUMNS]
+    lately = table_at(own[_LATELY], _LATELY_ROWS, _LATELY_WORDS)
     for row in range(len(column)):
         word = column[row]
-        if word != before:
-            before = word
-            if word < 0:
-                number = np.int64(_NULL)
-            elif word >= common:  # where its bytes are, others are when the round is over
-                number = _number(world, own, word)
-            else:
-                pair = lately[((word >> LENGTH_BITS) ^ (word >> (LENGTH_BITS + 9))) & (_LATELY_PAIRS - 1)]
-                if pair[0] != word:
-                    number = _number(world, own, word)
-                    if number != _NO_NUMBER:
-                        pair[0], pair[1] = word, number
-                else:
-                    number = pair[1]
+        if word < 0:
+            numbers[row] = _NULL
+            continue
+        one = lately[((word >> LENGTH_BITS) ^ (word >> (LENGTH_BITS + 9))) & (_LATELY_ROWS - 1)]
+        # Where a word is not common, other bytes may be when the column is another.
+        if one[_WORD] != word or (word >= common and one[_WHEN] != now):
+            number = _number(world, own, word)
             if number == _NO_NUMBER:
                 return False
-        numbers[row] = number
+            one[_WORD], one[_ITS_NUMBER], one[_WHEN] = word, number, now
+        numbers[row] = one[_ITS_NUMBER]
     return True
 
 
 @kernel
-def by_numbers(world, text_keys, message, width, by):  # type: ignore[no-untyped-def]
-    """A message of so many columns with numbers in the place of the texts of its key, whose columns are `by`; 0 if
-    there was no room for one that is new. text_keys: the address of TextKeys."""
-    if text_keys == 0:
+def _find_texts(address, column, numbers):  # type: ignore[no-untyped-def]
+    """Write the number of each text of a column, -1 of null, _UNKNOWN of one that has none."""
+    own = words_at(address, _NUMBERED_WORDS)
+    base = kept_texts(own[_TEXTS])[BASE]
+    for row in range(len(column)):
+        numbers[row] = _NULL
+        if column[row] >= 0:
+            number, _ = _find_text(own, column[row], base, text_hash(column[row], base))
+            numbers[row] = number if number >= 0 else _UNKNOWN
+
+
+@kernel
+def one_zero(column, words):  # type: ignore[no-untyped-def]
+    """Write floats' words, with 0.0 in the place of -0.0."""
+    for i in range(len(column)):
+        words[i] = 0 if column[i] == _MINUS_ZERO else column[i]
+
+
+@kernel
+def word_column(world, what, column, add):  # type: ignore[no-untyped-def]
+    """A key's column as words, at an address that is good until the round's end; 0 if there was no room for a text that
+    is new. what: AS_IT_IS, FLOATS or where the column's texts are. add: whether new texts get numbers; else they are
+    none that a key has."""
+    if what == AS_IT_IS:
+        return column.ctypes.data
+    target = claim(world_at(world), 8 * len(column))
+    words = words_at(target, len(column))
+    if what == FLOATS:
+        one_zero(column, words)
+    elif not add:
+        _find_texts(what, column, words)
+    elif not _number_texts(world, what, column, words):
+        return 0
+    return target
+
+
+@kernel
+def with_key_words(world, key_words, message, width, by):  # type: ignore[no-untyped-def]
+    """A message of so many columns with words in the place of the columns of its key, which are `by`; 0 if there was no
+    room for a text that is new. key_words: the address of KeyWords, 0 where all are taken as they are."""
+    if key_words == 0:
         return message
-    words, rows = world_at(world), rows_of(message)
-    made = alias_of(words, message, 0, width)
-    numbered = words_at(text_keys, len(by))
+    made = alias_of(world_at(world), message, 0, width)
+    kinds = words_at(key_words, len(by))
     for each in range(len(by)):
-        if numbered[each] != 0:
-            target = claim(words, 8 * rows)
-            if not _number_texts(world, numbered[each], column_of(message, by[each]), words_at(target, rows)):
+        if kinds[each] != AS_IT_IS:
+            target = word_column(world, kinds[each], column_of(message, by[each]), True)
+            if target == 0 and rows_of(message) > 0:
                 return 0
             point_to(made, by[each], target)
     return made
 
 
 @kernel
-def texts_of(text_keys, column, numbers):  # type: ignore[no-untyped-def]
-    """Put the words of texts, good until the round's end, in the place of their numbers, if that column of the key is
-    text."""
-    if text_keys == 0 or words_at(text_keys, column + 1)[column] == 0:
+def values_of(key_words, column, words):  # type: ignore[no-untyped-def]
+    """Put a key's values, texts good until the round's end, in the place of the words of its column number `column`."""
+    if key_words == 0:
         return
-    own = words_at(words_at(text_keys, column + 1)[column], _NUMBERED_WORDS)
+    what = words_at(key_words, column + 1)[column]
+    if what in (AS_IT_IS, FLOATS):
+        return
+    own = words_at(what, _NUMBERED_WORDS)
     stored = words_at(own[_STORED], own[_CAPACITY])
-    for i in range(len(numbers)):
-        if numbers[i] >= 0:
-            numbers[i] = stored[numbers[i]]
+    for i in range(len(words)):
+        if words[i] >= 0:
+            words[i] = stored[words[i]]
 
 
 class TextNumbers:
@@ -213,17 +260,29 @@ class TextNumbers:
     def __init__(self) -> None:
         self._texts = KeptTexts()
         self._stored, self._hashes, self._unused = (np.zeros(0, np.int64) for _ in range(3))
-        self._lately = np.full((_LATELY_PAIRS, 2), _NO_WORD, np.int64)
+        self._lately = np.full((_LATELY_ROWS, _LATELY_WORDS), _NO_WORD, np.int64)
         self.words = np.zeros(_NUMBERED_WORDS, np.int64)
         self.words[_TEXTS], self.words[_LATELY] = address_of(self._texts.words), address_of(self._lately)
         self._lengthen(_FIRST_TEXTS)
 
-    def grow(self) -> None:
-        """Make room for another text, where there is none."""
+    def grow(self, keys: Keys, column: int) -> None:
+        """Make room for another text, where there is none: of those that no key has, in that column, nothing stays."""
+        words, length = self.words, len(self._stored)
+        is_full = words[_UNUSED_COUNT] == 0 and words[_COUNT] == length
+        if not is_full and not self._texts.lacks_room:
+            return
+        self._forget_unused(keys.words(column)[keys.live()])
+        # The column at hand is begun anew, and no key has its texts yet.
         if self._texts.lacks_room:
-            self._texts.make_room([self._kept])
-        if self.words[_UNUSED_COUNT] == 0 and self.words[_COUNT] == len(self._stored):
-            self._lengthen(len(self._stored) + 1)
+            self._texts.make_room([self._kept], int(words[_GIVEN_BYTES]))
+        if is_full and words[_UNUSED_COUNT] < max(2 * words[_GIVEN], length // 4):
+            self._lengthen(length + 1)
+
+    def _forget_unused(self, used: np.ndarray) -> None:
+        """Give back the numbers of texts that are not among the used ones."""
+        gone = self._kept != _NULL
+        gone[used[used >= 0]] = False
+        self.forget(np.flatnonzero(gone))
 
     @property
     def _kept(self) -> np.ndarray:
@@ -262,25 +321,26 @@ class TextNumbers:
         self._lately[:] = _NO_WORD
 
 
-class TextKeys:
-    """The texts of a key's columns. address: of a word for each, where its numbers are, 0 if it is none of text; itself
-    0 if none is. schema: with integers in the place of the key's texts."""
+class KeyWords:
+    """A key's columns as words. kinds: a word for each that says what it is (AS_IT_IS, FLOATS, where its texts are), at
+    `address`, which is 0 if all are taken as they are. spec: the kinds of the words, by name."""
 
     def __init__(self, schema: Schema, by: Sequence[str]) -> None:
-        texts = [name for name in by if schema.kind(name).is_text]
-        self._numbers = {at: TextNumbers() for at, name in enumerate(by) if name in texts}
-        self._addresses = np.zeros(len(by), np.int64)
-        for at, numbers in self._numbers.items():
-            self._addresses[at] = address_of(numbers.words)
-        self.address = address_of(self._addresses) if texts else 0
-        self.schema = Schema.of(schema.spec() | dict.fromkeys(texts, "int64"))
+        kinds = [schema.kind(name) for name in by]
+        self._texts = {at: TextNumbers() for at, kind in enumerate(kinds) if kind.is_text}
+        self.kinds = np.array([FLOATS if kind.name == "float64" else AS_IT_IS for kind in kinds], np.int64)
+        for at, texts in self._texts.items():
+            self.kinds[at] = address_of(texts.words)
+        self.address = address_of(self.kinds) if self.kinds.any() else 0
+        self.spec = {name: "int64" if kind.is_text else str(kind) for name, kind in zip(by, kinds, strict=True)}
 
     @property
-    def numbers(self) -> dict[int, TextNumbers]:
+    def texts(self) -> dict[int, TextNumbers]:
         """By column of the key, of those that are text."""
-        return self._numbers
+        return self._texts
 
-    def grow(self) -> None:
-        """Make room for another text in each column, where there is none."""
-        for numbers in self._numbers.values():
-            numbers.grow()
+    def grow(self, keys: Keys, first: int = 0) -> None:
+        """Make room for another text in each column, where there is none. keys: all that there are, in words; first:
+        their column where the key begins."""
+        for at, texts in self._texts.items():
+            texts.grow(keys, first + at)
