@@ -178,11 +178,15 @@ def _text_column(kind: Kind, values: Any) -> Column:
             return np.ascontiguousarray(chosen), heap
         if not (is_string(given) or is_binary(given) or pa.types.is_null(given) or pa.types.is_decimal(given)):
             raise SchemaError(f"Arrow's {given} is not {kind}; cast it first (pyarrow.compute.cast)")
-        values = values if given == wanted else values.cast(wanted)
+        is_short = given in (pa.string(), pa.binary()) and is_string(given) == is_string(wanted)
+        values = values if given == wanted or is_short else values.cast(wanted)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise SchemaError(f"Arrow's {given} is not {kind}: {error}") from None
     _, offsets_bytes, data = values.buffers()
-    offsets = np.frombuffer(offsets_bytes, np.int64)[values.offset :][: len(values) + 1]
+    if offsets_bytes is None:  # of an empty array
+        return np.empty(0, np.int64), NO_HEAP
+    width = np.int32 if is_short else np.int64
+    offsets = np.frombuffer(offsets_bytes, width)[values.offset :][: len(values) + 1].astype(np.int64)
     heap = NO_HEAP if data is None else np.frombuffer(data, np.uint8)
     lengths = np.diff(offsets)
     if len(lengths) and lengths.max() > LENGTH_MASK:

@@ -1,6 +1,7 @@
 """Sinks that keep rows on the worker: all of them, or the latest of each key."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,10 @@ class RowsKept(list[str]):
     """The names of a dataflow's sinks that keep rows."""
 
 
+_FEW_ROWS = 1 << 13
+"""Fewer are put together before they are handed on."""
+
+
 class Collected:
     """The rows that reached a sink on this worker, in the order of arrival; complete once the dataflow is."""
 
@@ -44,17 +49,48 @@ class Collected:
         self.schema = schema
         self._pieces: list[Batch] = []
         self._read: Callable[[], Batch] | None = None
+        self._write: Callable[[Any], None] | None = None
 
     def follow(self, read: Callable[[], Batch]) -> None:
         """Be the rows that `read` says, instead of those that are added."""
         self._read = read
 
+    @contextmanager
+    def written_by(self, write: Callable[[Any], None]) -> Iterator[None]:
+        """Within the block rows are not kept but handed on as they come, as record batches of Arrow's: `write` is done
+        with one when it returns. All have been when the block is left without an error."""
+        self._write = write
+        yield
+        self._hand_on_pieces()
+        if self._read is not None:
+            self.hand_on(self._read())
+
+    def hand_on(self, rows: Batch) -> bool:
+        """Hand rows on, if they are handed on at all; whether they are."""
+        if self._write is None:
+            return False
+        if rows.rows:
+            self._write(rows.to_arrow())
+        return True
+
+    def _hand_on_pieces(self) -> None:
+        if self._pieces:
+            self.hand_on(Batch.concatenate(self._pieces))
+            self._pieces = []
+
     def __len__(self) -> int:
         return self._read().rows if self._read is not None else sum([piece.rows for piece in self._pieces])
 
     def add(self, batch: Batch) -> None:
-        """Keep a copy of rows."""
-        self._pieces.append(batch.copy())
+        """Keep a copy of rows, or hand them on."""
+        if self._write is None:
+            self._pieces.append(batch.copy())
+        elif not self._pieces and batch.rows >= _FEW_ROWS:
+            self.hand_on(batch)
+        else:
+            self._pieces.append(batch.copy())
+            if len(self) >= _FEW_ROWS:
+                self._hand_on_pieces()
 
     def batch(self) -> Batch:
         """All rows as one batch."""
@@ -99,7 +135,7 @@ def collect(stream: Stream, name: str = "collect") -> Collected:
         def compiled(context: OperatorContext) -> Compiled:
             from tokenring.operators.sinks.compiled_collect import compiled_rows
 
-            made, read = compiled_rows(schema)
+            made, read = compiled_rows(schema, collected.hand_on)
             collected.follow(read)
             return made
 

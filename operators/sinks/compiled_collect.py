@@ -37,6 +37,8 @@ _ADDRESSES, _ROOM, _USED, _WANTED, _WIDTH = range(5)
 # Of the other, behind where its keys are: the table's address, its columns, that of the key, the row to go on with.
 _ROWS, _COLUMNS, _KEY, _START = range(KEYS_WORDS, KEYS_WORDS + 4)
 _FIRST_ROWS = 1024
+_MANY_ROWS = 1 << 15
+"""So many are handed on at once, if they are."""
 
 
 @entry
@@ -80,8 +82,9 @@ def _put(world, me):  # type: ignore[no-untyped-def]
         take(world, me, 0)
 
 
-def compiled_rows(schema: Schema) -> tuple[Compiled, Callable[[], Batch]]:
-    """A sink of all rows; and what reads those that have come, as one batch."""
+def compiled_rows(schema: Schema, hand_on: Callable[[Batch], bool]) -> tuple[Compiled, Callable[[], Batch]]:
+    """A sink of all rows; and what reads those that are here, as one batch. hand_on: asked to take many rows away,
+    which it has done if it says so."""
     columns = [np.empty(_FIRST_ROWS, np.int64) for _ in schema.names]  # by themselves, so that they grow in place
     addresses = np.zeros(len(columns), np.int64)
     words = np.zeros(_WIDTH + 1, np.int64)
@@ -92,6 +95,8 @@ def compiled_rows(schema: Schema) -> tuple[Compiled, Callable[[], Batch]]:
         words[_ROOM] = len(columns[0])
 
     def make_room() -> None:
+        if len(columns[0]) >= _MANY_ROWS and hand_on(read()):
+            words[_USED] = 0
         wanted = int(words[_USED] + words[_WANTED])
         columns[:] = [grown(column, wanted, None) for column in columns]
         link()

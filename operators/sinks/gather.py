@@ -67,7 +67,13 @@ def _keep_rows(program: Callable[[Any], Kept | None], folder: str, worker: Worke
     kept = program(worker)
     if kept is None:
         return
-    worker.run()  # now, and not after the program: the rows are whole only then
+    # It runs now, and not after the program: the rows are whole only then.
+    path = f"{folder}/{worker.index:05d}.arrow"
+    if isinstance(kept, Collected):
+        with pa.ipc.new_file(path, kept.schema.to_arrow()) as file, kept.written_by(file.write_batch):
+            worker.run()
+        return
+    worker.run()
     table = kept.to_arrow()
-    with pa.ipc.new_file(f"{folder}/{worker.index:05d}.arrow", table.schema) as file:
+    with pa.ipc.new_file(path, table.schema) as file:
         file.write_table(table)

@@ -67,7 +67,7 @@ def test_collected_rows_become_tables() -> None:
 def test_what_is_kept_is_not_copied_as_it_grows() -> None:
     """Once a column is large: to copy a table of many is what everything else would wait for."""
     schema = Schema("a b c")
-    compiled, read = compiled_rows(schema)
+    compiled, read = compiled_rows(schema, lambda rows: False)
     places = []
     for _ in range(12):
         compiled.state[2] = compiled.state[1]  # all rows are used
