@@ -82,6 +82,7 @@ def declare(
                 for reference, _ in port:
                     hold(reference)
             ports = ((LEFT, left), (RIGHT, right))
+            matcher.note_ended(left.frontier == COMPLETE, right.frontier == COMPLETE)
             for side, port in ports[::-1] if right_first else ports:  # rows that find their match are not kept
                 for reference, batch in port:
                     matcher.take(side, batch, reference.time, partial(answer, output, reference))

@@ -87,6 +87,12 @@ class Matcher:
     def _look_again(self) -> None:  # what came may be of keys that a side which has ended never had
         self._ended = [False, False]
 
+    def note_ended(self, *ended: bool) -> None:
+        """Which sides have ended: rows of the other one need not be kept any more. Where some of those are sent alone
+        then, `expire` sees to it."""
+        if self._extents is None and not any(self._how.alone):
+            self._ended = list(ended)
+
     def take(self, side: int, batch: Batch, time: Time, send: Send) -> None:
         """Take a message's rows: send the pairs that they complete, and keep them."""
         extents = self._extents

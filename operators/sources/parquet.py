@@ -123,13 +123,15 @@ def _read(group: _RowGroup, schema: Schema, time: str | None, floor: Time | None
         group.file, memory_map=True, pre_buffer=False, page_checksum_verification=True,
         read_dictionary=[name for name in group.dictionaries if name in schema.positions and schema.kind(name).is_text],
     ) as file:  # fmt: skip
-        ahead = None
+        ahead, times, names = None, None, [*schema.names]
         if time is not None and floor is not None:
-            # A column more to read, but the frontier need not stand still for as long as a row group lasts.
-            times = file.read_row_group(group.number, columns=[time], use_threads=False)
-            ahead = np.minimum.accumulate(Batch.from_arrow(schema.select([time]), times).columns[0][::-1])[::-1]
+            # Times are read before all else: the frontier need not stand still for as long as a row group lasts.
+            whole = file.read_row_group(group.number, columns=[time], use_threads=False)
+            times = Batch.from_arrow(schema.select([time]), whole).columns[0]
+            ahead = np.minimum.accumulate(times[::-1])[::-1]
+            names.remove(time)
         start = 0
-        batches = file.iter_batches(rows, row_groups=[group.number], columns=[*schema.names], use_threads=False)
+        batches = file.iter_batches(rows, row_groups=[group.number], columns=names, use_threads=False)
         for arrow in batches:
             stop = start + arrow.num_rows
 
@@ -137,7 +139,10 @@ def _read(group: _RowGroup, schema: Schema, time: str | None, floor: Time | None
                 return f"{group.file} row {group.first_row + start + row}"
 
             try:
-                batch = Batch.from_arrow(schema, arrow)
+                if times is None or time is None:
+                    batch = Batch.from_arrow(schema, arrow)
+                else:
+                    batch = _with_times(schema, names, arrow, time, times[start:stop])
             except SchemaError as error:
                 raise SchemaError(f"{place(0)} and the {arrow.num_rows - 1} after it: {error}") from None
             behind = floor
@@ -149,6 +154,19 @@ def _read(group: _RowGroup, schema: Schema, time: str | None, floor: Time | None
             raise SchemaError(
                 f"{group.file} is damaged in row group {group.number}: {start} rows where {group.rows} are promised"
             )
+
+
+def _with_times(schema: Schema, names: Sequence[str], arrow: Any, time: str, times: np.ndarray) -> Batch:
+    """Rows of `schema`: the columns `names` as Arrow has them, and their times."""
+    at = schema.position(time)
+    columns: list[np.ndarray] = [times]
+    heaps: list[np.ndarray | None] = [None]
+    if names:
+        rest = Batch.from_arrow(schema.select(names), arrow)
+        columns, heaps = list(rest.columns), list(rest.heaps or (None,) * len(names))
+        columns.insert(at, times)
+        heaps.insert(at, None)
+    return Batch.wrap(schema, tuple(columns), len(times), tuple(heaps) if schema.has_text else ())
 
 
 def _footer(name: str, file: str) -> "pq.FileMetaData":

@@ -10,6 +10,7 @@ from tokenring.engine.compiled import (
     Compiled,
     address_of,
     entry,
+    frontier_at,
     is_backed_up,
     monotonic_now_ns,
     peek,
@@ -28,6 +29,7 @@ from tokenring.operators.joins.compiled.words import (
     AT_HAND,
     AT_MOST,
     BOUNDED,
+    ENDED,
     EXACT,
     GO_ON,
     HAS_DUE,
@@ -99,6 +101,9 @@ def joined(world, me):  # type: ignore[no-untyped-def]
     state[SENT] = 0
     if state[HAS_DUE]:
         hold_what_came(world, me, state, least_alone(state))
+    if not state[LISTENS]:
+        for side in range(2):  # rows of the other one need not be kept any more
+            state[ENDED + side] = frontier_at(world, me, side) == COMPLETE
     goes_on = state[AT_HAND] >= 0
     if goes_on and is_backed_up(world):
         wake_at(world, me, monotonic_now_ns() + UNTIL_ROOM_NS)
