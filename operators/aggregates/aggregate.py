@@ -1,13 +1,16 @@
 """aggregate: counts, sums and so on by key, running or by window."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, overload
 
 import numpy as np
 
 from tokenring.engine import AnyStream, Exchange, Notify, Pipeline, Schema, SchemaError
 from tokenring.operators import collections, running, sessions
-from tokenring.operators.aggregates.changing import require_alone, totals_that_change
+from tokenring.operators.aggregates.changing import errors_of_views, require_alone, totals_that_change
+from tokenring.operators.aggregates.exact_sums import with_failed
 from tokenring.operators.aggregates.local_panes import LocalPanes
 from tokenring.operators.aggregates.moving_windows import window_tables
 from tokenring.operators.aggregates.pane_state import PANE
@@ -17,7 +20,7 @@ from tokenring.operators.expressions import Alias, col, with_aliased
 from tokenring.operators.folds import ALL, Accumulators, Aggregate, Plan, can_fold, to_owners, with_conditions
 from tokenring.operators.folds.moving import fold_kinds
 from tokenring.operators.mechanisms import EACH, FINAL, CompiledLogic, emission, mechanism_of
-from tokenring.operators.rows import Columns, computed, exchanged_by, with_key
+from tokenring.operators.rows import Columns, OnError, computed, exchanged_by, gives_failed, with_key
 from tokenring.operators.state import require_rows, updates_by
 from tokenring.operators.time import (
     FOREVER,
@@ -37,24 +40,40 @@ from tokenring.operators.time import (
 @overload
 def aggregate(
     stream: AnyStream, /, by: Columns = ..., *aliased: Alias, window: Window | None = ..., emit: str | None = ...,
-    late: Literal[False] = ..., lateness: Span = ..., changes: Literal[False] = ..., name: str = ...,
-    **aggregates: Aggregate,
+    late: Literal[False] = ..., lateness: Span = ..., changes: Literal[False] = ...,
+    on_error: Literal["fail"] = ..., name: str = ..., **aggregates: Aggregate,
 ) -> AnyStream: ...  # fmt: skip
 
 
 @overload
 def aggregate(
     stream: AnyStream, /, by: Columns = ..., *aliased: Alias, window: Window, emit: str | None = ...,
-    late: Literal[True], lateness: Span = ..., changes: Literal[False] = ..., name: str = ...,
-    **aggregates: Aggregate,
+    late: Literal[True], lateness: Span = ..., changes: Literal[False] = ..., on_error: Literal["fail"] = ...,
+    name: str = ..., **aggregates: Aggregate,
 ) -> tuple[AnyStream, AnyStream]: ...  # fmt: skip
 
 
 @overload
 def aggregate(
+    stream: AnyStream, /, by: Columns = ..., *aliased: Alias, window: Window | None = ..., emit: str | None = ...,
+    late: Literal[False] = ..., lateness: Span = ..., changes: Literal[False] = ..., on_error: Literal["stream"],
+    name: str = ..., **aggregates: Aggregate,
+) -> tuple[AnyStream, AnyStream]: ...  # fmt: skip
+
+
+@overload
+def aggregate(
+    stream: AnyStream, /, by: Columns = ..., *aliased: Alias, window: Window, emit: str | None = ...,
+    late: Literal[True], lateness: Span = ..., changes: Literal[False] = ..., on_error: Literal["stream"],
+    name: str = ..., **aggregates: Aggregate,
+) -> tuple[AnyStream, AnyStream, AnyStream]: ...  # fmt: skip
+
+
+@overload
+def aggregate(
     stream: AnyStream, /, by: Columns = ..., *aliased: Alias, window: Window | None = ..., emit: None = ...,
-    late: Literal[False] = ..., lateness: Span = ..., changes: Literal[True], name: str = ...,
-    **aggregates: Aggregate,
+    late: Literal[False] = ..., lateness: Span = ..., changes: Literal[True], on_error: Literal["fail"] = ...,
+    name: str = ..., **aggregates: Aggregate,
 ) -> "collections.Collection": ...  # fmt: skip
 
 
@@ -68,9 +87,10 @@ def aggregate(
     late: bool = False,
     lateness: Span = 0,
     changes: bool = False,
+    on_error: OnError = "fail",
     name: str = "aggregate",
     **aggregates: Aggregate,
-) -> "AnyStream | tuple[AnyStream, AnyStream] | collections.Collection":
+) -> "AnyStream | tuple[AnyStream, ...] | collections.Collection":
     """Rows (the columns `by`, the aggregates by their names), one for each key; all rows are one key without `by`.
 
     `aggregate(bids, by="auction", bids=Count(), top=Max("price"))`. There are Count, Sum, Mean, Min, Max, First, Last
@@ -98,10 +118,15 @@ def aggregate(
     changes=True gives a collection: at each time the results of all rows up to it, whatever order they came in, those
     before taken away, so that other operators of collections compute with them; of all aggregates but First and Last.
     With a window, whose results do not change, it is these.
+
+    on_error="stream" gives one stream more, the last one: where a Sum or Mean of integers leaves its range, which ends
+    the run otherwise, the result is left out, and `failed` has whose it is (a window's bounds, the columns `by`), and
+    why, in the column `error`. A sum that comes back is a result again. Memory: three words for such a sum. What fails
+    at a row, in an expression or a condition, ends the run: compute it before, by with_columns(on_error="stream").
     Raises SchemaError, naming the operator, for columns that are not there or do not fit.
     """
     options = {"by": by, "window": window, "emit": emit, "late": late, "lateness": lateness}
-    options |= {"changes": changes, "name": name}
+    options |= {"changes": changes, "on_error": on_error, "name": name}
     for parameter, value in options.items():
         if isinstance(value, Aggregate):
             raise SchemaError(
@@ -111,6 +136,12 @@ def aggregate(
     aggregates = with_aliased(name, aliased, aggregates)
     if not aggregates:
         raise SchemaError(f"operator {name!r}: nothing to aggregate; give it n=Count() or the like")
+    if gives_failed(name, on_error):
+        if changes:
+            raise errors_of_views(name)
+        anew: Callable[..., Any] = aggregate  # of its overloads none takes late=late
+        of_parts = partial(anew, stream, by, window=window, emit=emit, late=late, lateness=lateness, name=name)
+        return with_failed(stream, name, by, aggregates, of_parts)
     if changes:
         require_alone(name, emit=emit, late=late)
     mode = emission(name, stream, emit, window is not None)

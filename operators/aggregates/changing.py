@@ -21,6 +21,15 @@ def require_alone(name: str, **others: Any) -> None:
             )
 
 
+def errors_of_views(name: str) -> SchemaError:
+    """What to say of on_error= beside changes=True."""
+    return SchemaError(
+        f"operator {name!r}: changes=True is a collection, which keeps what it fails at itself, and its views say so "
+        f"(view.errors()); leave on_error='stream' out. With a window, leave changes= out, and make the results, of "
+        f"which there are two streams then, a collection by .collection()"
+    )
+
+
 def totals_that_change(
     stream: Stream, name: str, by: Sequence[str], aggregates: Mapping[str, Any]
 ) -> "collections.Collection":

@@ -186,7 +186,7 @@ class CountDistinct(Aggregate):
 
 class Sum(Aggregate):
     """The sum, of the column's kind; of bool, how many are true, int64. An int64 or uint64 sum that leaves its range
-    raises OverflowError (as OperatorError)."""
+    raises OverflowError (as OperatorError), or is in the stream of what failed, by on_error="stream"."""
 
     def plan(self, schema: Schema, name: str, ask: Ask) -> Result:
         """See Aggregate."""

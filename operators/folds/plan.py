@@ -10,7 +10,7 @@ from tokenring.operators.folds.kernels import COUNT, DISTINCT, MAX, MIN, SUM, SU
 ALL = "#all"
 """A column that is 0 in every row: what a group of all rows is exchanged by."""
 
-_OPTIONS = ("by", "window", "emit", "late", "lateness", "name")
+_OPTIONS = ("by", "window", "emit", "late", "lateness", "on_error", "name")
 """What a name that stands where aggregates are named may be meant for."""
 
 

@@ -19,6 +19,7 @@ with later(__name__):
         with_key,
         without_unnamed,
     )
+    from tokenring.operators.rows.on_error import ERROR, OnError, gives_failed
     from tokenring.operators.rows.passed_on import passing_on
     from tokenring.operators.rows.projection import all_columns, computed, drop_columns, rename, select, with_columns
     from tokenring.operators.rows.rowwise import (
@@ -35,6 +36,8 @@ with later(__name__):
 __all__ = [
     "Column",
     "Columns",
+    "ERROR",
+    "OnError",
     "Row",
     "RowwiseWarning",
     "all_columns",
@@ -49,6 +52,7 @@ __all__ = [
     "exchanged_by",
     "filter_batches",
     "filter_rows",
+    "gives_failed",
     "hand_on",
     "flat_map_rows",
     "inspect",

@@ -25,16 +25,21 @@ ERROR = "error"
 """The column that says why, behind the row's own."""
 
 
-def applied(stream: AnyStream, name: str, schema: Schema, function: Any, on_error: str) -> Any:
-    """The stateless operator `stream.apply(name, schema, function)`; or, with on_error="stream", two streams: what it
-    makes, and the rows that it fails at, each with an error. They go through Python then, a batch at a time."""
-    if on_error == "fail":
-        return stream.apply(name, schema, function)
-    if on_error != "stream":
+def gives_failed(name: str, on_error: str) -> bool:
+    """Whether what fails is a stream of its own; SchemaError, naming the operator, for what `on_error` cannot be."""
+    if on_error not in ("fail", "stream"):
         raise SchemaError(
             f"operator {name!r}: on_error is \"fail\", which ends the run, or \"stream\", which gives a second stream, "
             f"not {on_error!r}"
         )
+    return on_error == "stream"
+
+
+def applied(stream: AnyStream, name: str, schema: Schema, function: Any, on_error: str) -> Any:
+    """The stateless operator `stream.apply(name, schema, function)`; or, with on_error="stream", two streams: what it
+    makes, and the rows that it fails at, each with an error. They go through Python then, a batch at a time."""
+    if not gives_failed(name, on_error):
+        return stream.apply(name, schema, function)
     if ERROR in stream.schema.positions:
         raise SchemaError(f"operator {name!r}: rows that fail get a column {ERROR!r}; rename the one that is there")
     require_rows(name, stream)

@@ -55,6 +55,8 @@ def declare(scope: Scope) -> None:
     reveal_type(kept)
     reveal_type(kept.aggregate("key", window=Tumbling("at", 10), top=Max("price")))
     reveal_type(kept.aggregate("key", window=Tumbling("at", 10), late=True, top=Max("price")))
+    reveal_type(kept.aggregate("key", top=Max("price"), on_error="stream"))
+    reveal_type(kept.aggregate("key", window=Tumbling("at", 10), late=True, top=Max("price"), on_error="stream"))
     reveal_type(kept.join(rows, on="key", columns="key at left.price").select("key"))
     reveal_type(kept.count("key"))
     reveal_type(kept.top("key", order="price", k=2))
@@ -96,7 +98,8 @@ def test_types_follow_at_each_step(tmp_path: Path) -> None:
     revealed = [line.split('"')[1] for line in told if "Revealed type" in line]
     assert revealed == [
         *[stream] * 3,
-        f"tuple[{stream}, {stream}]",
+        *[f"tuple[{stream}, {stream}]"] * 2,
+        f"tuple[{stream}, {stream}, {stream}]",
         *[stream] * 5,
         f"tuple[{stream}, {stream}]",
         *["tokenring.operators.collections.collection.Collection"] * 5,
