@@ -10,6 +10,7 @@ with later(__name__):
     from tokenring.engine.columns.schema import Schema, did_you_mean
     from tokenring.engine.columns.strings import Strings, lasts, let_last
     from tokenring.engine.columns.text_kernels import (
+        NO_HEAP,
         gather,
         hash_keys,
         heap_address,
@@ -28,6 +29,7 @@ __all__ = [
     "Strings",
     "columns_of",
     "did_you_mean",
+    "NO_HEAP",
     "gather",
     "hash_keys",
     "heap_address",

@@ -28,6 +28,9 @@ class Fusable(Protocol):
         the same, so it is a static method; each may change the schema.
         """
 
+    def reads(self, wanted: set[str]) -> set[str]:
+        """The columns that it looks at, if of what it sends only those that are wanted are looked at."""
+
 
 class Rejects(Protocol):
     """Who takes the rows that stateless operators fail at, so that the others go on."""

@@ -14,7 +14,7 @@ from tokenring.operators.expressions.batch_runs import Chain, Form, Machine, Pro
 from tokenring.operators.expressions.hoist import MOST_COLUMNS, MakeText, Remember, without_text
 from tokenring.operators.expressions.node import Node
 from tokenring.operators.expressions.program import Program, Step
-from tokenring.operators.expressions.typed import typed
+from tokenring.operators.expressions.typed import columns_of, typed
 
 
 class Part:
@@ -40,6 +40,12 @@ class Part:
     def step(self) -> Step:
         """What it does, in terms."""
         raise NotImplementedError
+
+    def reads(self, wanted: set[str]) -> set[str]:
+        """See Fusable. What is computed is, wanted or not: it may fail."""
+        step = self.step()
+        terms = [term for name, term in step.columns.items() if name in wanted or term.operation != "column"]
+        return {name for term in (*terms, *filter(None, (step.condition,))) for name in columns_of(term)}
 
 
 class Computation(Part):

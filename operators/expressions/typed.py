@@ -57,6 +57,13 @@ def column_term(name: str, kind: Kind) -> Term:
     return Term("column", kind.name, kind.nullable, (), name, name)
 
 
+def columns_of(term: Term) -> set[str]:
+    """The columns that a term looks at."""
+    if term.operation == "column":
+        return {term.value}
+    return {name for argument in term.arguments for name in columns_of(argument)}
+
+
 def typed(expression: Node, schema: Schema, who: str) -> Term:
     """The expression over columns of `schema`; SchemaError naming the operator `who`, what does not fit, and the cure.
     """

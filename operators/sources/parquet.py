@@ -7,10 +7,11 @@ import numpy as np
 import orjson
 
 from tokenring.engine import AnyStream, Batch, Schema, SchemaError, ScopeOf, Time, UsageError
+from tokenring.engine.columns import NO_HEAP
 from tokenring.operators.durations import Span
 from tokenring.operators.sources.arguments import require_positive
 from tokenring.operators.sources.arrow_tables import schema_of
-from tokenring.operators.sources.feeder import Piece, feed
+from tokenring.operators.sources.feeder import Piece, columns_wanted, feed
 from tokenring.operators.sources.files import Paths, files_of
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import Timing, floors_after
@@ -64,7 +65,7 @@ def read_parquet(
 
     The schema is that of the files, of all columns or the named ones, nullable where their statistics say that there
     are nulls or say nothing; or the one given, to which columns are converted. Row groups are dealt to workers in turn
-    and read in batches of `batch_rows`, one message each.
+    and read in batches of `batch_rows`, one message each. Columns at which no operator looks are not read.
 
     time: a column of int64, uint64 or timestamp (ns), or one time for all rows. Rows may be in any order where the
     files' statistics have that column's least values (nearly all files do); else each worker's must be in order, up to
@@ -94,9 +95,13 @@ def read_parquet(
     if timing.disorder is None and any(group.least is None for group in groups):
         timing.disorder = 0
 
+    wanted = columns_wanted(scope)
+
     def pieces(worker: int, peers: int) -> Iterator[Piece]:
         import pyarrow as pa
 
+        looked_at = wanted()
+        read = [name for name in chosen.names if looked_at is None or name in looked_at or name == timing.column]
         mine = groups[worker::peers]
         known = [group.least for group in mine if group.least is not None]
         floors: list[Time | None] = [None] * len(mine)
@@ -104,7 +109,7 @@ def read_parquet(
             floors = [*floors_after(known)]
         for group, floor in zip(mine, floors, strict=True):
             try:
-                yield from _read(group, chosen, timing.column, floor, batch_rows)
+                yield from _read(group, _Columns(chosen, read, timing.column), floor, batch_rows)
             except (pa.ArrowInvalid, OSError) as error:
                 said = " ".join(str(error).split())
                 raise UsageError(
@@ -114,16 +119,46 @@ def read_parquet(
     return feed(scope, chosen, timing, pieces, throttle)
 
 
-def _read(group: _RowGroup, schema: Schema, time: str | None, floor: Time | None, rows: int) -> Iterator[Piece]:
+class _Columns:
+    """Rows of `schema` of which only the columns `read` are: in those at which nobody looks stands anything. time: the
+    column of the rows' own times."""
+
+    def __init__(self, schema: Schema, read: Sequence[str], time: str | None) -> None:
+        self.schema, self.read, self.time = schema, read, time
+        self._nothing = np.zeros(0, np.int64)
+
+    def batch(self, arrow: Any, rows: int, times: np.ndarray | None) -> Batch:
+        """Rows whose columns, but for their times if those are given, Arrow has."""
+        if times is None and len(self.read) == len(self.schema):
+            return Batch.from_arrow(self.schema, arrow)
+        if len(self._nothing) < rows:
+            self._nothing = np.zeros(rows, np.int64)
+        there: dict[str, tuple[np.ndarray, np.ndarray | None]] = {}
+        if times is not None:
+            there[str(self.time)] = times, None
+        names = [name for name in self.read if name not in there]
+        if names:
+            found = Batch.from_arrow(self.schema.select(names), arrow)
+            there |= dict(zip(names, zip(found.columns, found.heaps or [None] * len(names), strict=True), strict=True))
+        columns, heaps = [], []
+        for name, kind in zip(self.schema.names, self.schema.kinds, strict=True):
+            column, heap = there.get(name, (self._nothing[:rows].view(kind.dtype), NO_HEAP if kind.is_text else None))
+            columns.append(column)
+            heaps.append(heap)
+        return Batch.wrap(self.schema, tuple(columns), rows, tuple(heaps) if self.schema.has_text else ())
+
+
+def _read(group: _RowGroup, columns: _Columns, floor: Time | None, rows: int) -> Iterator[Piece]:
     """One row group's pieces; `floor` is the least time behind it."""
     import pyarrow.parquet as pq
 
+    schema, time = columns.schema, columns.time
     # No threads: this worker has one core.
     with pq.ParquetFile(
         group.file, memory_map=True, pre_buffer=False, page_checksum_verification=True,
-        read_dictionary=[name for name in group.dictionaries if name in schema.positions and schema.kind(name).is_text],
+        read_dictionary=[name for name in columns.read if name in group.dictionaries and schema.kind(name).is_text],
     ) as file:  # fmt: skip
-        ahead, times, names = None, None, [*schema.names]
+        ahead, times, names = None, None, [*columns.read]
         if time is not None and floor is not None:
             # Times are read before all else: the frontier need not stand still for as long as a row group lasts.
             whole = file.read_row_group(group.number, columns=[time], use_threads=False)
@@ -139,10 +174,7 @@ def _read(group: _RowGroup, schema: Schema, time: str | None, floor: Time | None
                 return f"{group.file} row {group.first_row + start + row}"
 
             try:
-                if times is None or time is None:
-                    batch = Batch.from_arrow(schema, arrow)
-                else:
-                    batch = _with_times(schema, names, arrow, time, times[start:stop])
+                batch = columns.batch(arrow, arrow.num_rows, None if times is None else times[start:stop])
             except SchemaError as error:
                 raise SchemaError(f"{place(0)} and the {arrow.num_rows - 1} after it: {error}") from None
             behind = floor
@@ -154,19 +186,6 @@ def _read(group: _RowGroup, schema: Schema, time: str | None, floor: Time | None
             raise SchemaError(
                 f"{group.file} is damaged in row group {group.number}: {start} rows where {group.rows} are promised"
             )
-
-
-def _with_times(schema: Schema, names: Sequence[str], arrow: Any, time: str, times: np.ndarray) -> Batch:
-    """Rows of `schema`: the columns `names` as Arrow has them, and their times."""
-    at = schema.position(time)
-    columns: list[np.ndarray] = [times]
-    heaps: list[np.ndarray | None] = [None]
-    if names:
-        rest = Batch.from_arrow(schema.select(names), arrow)
-        columns, heaps = list(rest.columns), list(rest.heaps or (None,) * len(names))
-        columns.insert(at, times)
-        heaps.insert(at, None)
-    return Batch.wrap(schema, tuple(columns), len(times), tuple(heaps) if schema.has_text else ())
 
 
 def _footer(name: str, file: str) -> "pq.FileMetaData":

@@ -1,0 +1,38 @@
+"""Which columns of an output anybody looks at, as far as the graph says: what a source need not read."""
+
+from collections.abc import Collection
+
+from tokenring.engine.graph.graph import Graph
+from tokenring.engine.graph.location import Source
+from tokenring.engine.graph.pact import Exchange
+from tokenring.engine.graph.spec import InputSpec
+
+
+def columns_read(graph: Graph, origins: Collection[Source]) -> set[str] | None:
+    """The columns that are looked at of outputs of one schema, once all is declared; None if that may be all of them.
+    """
+    read: set[str] = set()
+    for spec in graph.operators:
+        for port in spec.inputs:
+            if port.origin in origins:
+                columns = _read_by(port)
+                if columns is None:
+                    return None
+                read |= columns
+    return read
+
+
+def _read_by(port: InputSpec) -> set[str] | None:
+    """What an input, and the stages before it, look at."""
+    stage, pact = port.stage, port.pact
+    columns: set[str] | None = None
+    if isinstance(pact, Exchange) and pact.columns is not None:
+        columns = {*pact.columns, *pact.keys}
+    while stage is not None:
+        if stage.rejects is not None:  # who takes the rows that it fails at shows them whole
+            return None
+        reads = getattr(stage.function, "reads", None)
+        wanted = set(stage.schema.names) if columns is None else columns
+        columns = None if reads is None else reads(wanted)
+        stage = stage.parent
+    return columns
