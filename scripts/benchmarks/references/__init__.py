@@ -1,6 +1,9 @@
 """The engines that the benchmarks measure beside ours, each in a process of its own, over the same staged columns."""
 
-from scripts.benchmarks.references.answers import fingerprint
-from scripts.benchmarks.references.reference import DuckDB, Polars, Reference
+from tokenring.faces import later
 
-__all__ = ["DuckDB", "Polars", "Reference", "fingerprint"]
+with later(__name__):
+    from scripts.benchmarks.references.answers import fingerprint
+    from scripts.benchmarks.references.reference import DuckDB, Polars, Reference, require_installed
+
+__all__ = ["DuckDB", "Polars", "Reference", "fingerprint", "require_installed"]

@@ -29,10 +29,7 @@ class Reference:
 
     def __init__(self, folder: Path, events: int, queries: Sequence[str], threads: int = 0) -> None:
         """threads: how many its process is started with, where they cannot be set later; 0: they can."""
-        if find_spec(self.package) is None:
-            raise OptionError(
-                f"{self.package} is not installed; {how_to_install('bench')}, or run ./scripts/benchmark"
-            )
+        require_installed(self.package)
         module = f"scripts.benchmarks.references.{self.package}_reference"
         self._arguments = [sys.executable, "-m", module, str(folder.resolve()), str(events), *queries]
         self._environment = os.environ | ({"POLARS_MAX_THREADS": str(threads)} if threads else {})
@@ -75,6 +72,12 @@ class Reference:
             )
         answer: dict[str, Any] = orjson.loads(line)
         return answer
+
+
+def require_installed(package: str) -> None:
+    """OptionError for a reference that is not there."""
+    if find_spec(package) is None:
+        raise OptionError(f"{package} is not installed; {how_to_install('bench')}, or run ./scripts/benchmark")
 
 
 class DuckDB(Reference):
