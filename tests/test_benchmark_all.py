@@ -46,6 +46,14 @@ def test_all_ends_with_a_part_that_fails_and_keeps_the_others(
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"all.json", "bench-idle.json"}
 
 
+def test_parts_that_read_whole_folders_get_fewer_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    staged: list[int] = []
+    monkeypatch.setattr(everything, "_staged", staged.append)
+    monkeypatch.setattr(everything, "_measure", lambda *_: 1.0)
+    assert main(["all", "--out", str(tmp_path), "--part", "road", "queries"]) == 0
+    assert staged == [10_000_000, 120_000_000]
+
+
 def test_the_parts_are_all_there_is() -> None:
     assert {*NAMES, "all", "earlier"} == {*RENDERERS, *EXPERIMENTS}
     assert QUICK.keys() == {*NAMES}

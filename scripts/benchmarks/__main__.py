@@ -15,6 +15,7 @@ _VERBS = {
     "all": "Everything, from one commit, and the tables: the figures of the documents.",
     "nexmark": "Q4 and Q7 as fast as they go, against DuckDB over the same columns.",
     "queries": "All queries as fast as they go, against DuckDB and Polars over the same columns.",
+    "road": "All queries as users write them, from Parquet files, whole processes, against DuckDB and Polars.",
     "latency": "Q4 and Q7 in an open loop at several rates, against the floor.",
     "open": "All queries in an open loop at one rate.",
     "step": "The budget of a step: what each part of it costs.",

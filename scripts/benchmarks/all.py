@@ -17,7 +17,7 @@ import click
 import orjson
 
 from scripts.benchmarks.measure import RESULTS, ROOT, write_json
-from scripts.benchmarks.parts import EVENTS, LEFT_OUT, MEASURED, NAMES, QUICK, READ_NO_EVENTS
+from scripts.benchmarks.parts import EVENTS, FEWER, LEFT_OUT, MEASURED, NAMES, QUICK, READ_NO_EVENTS
 from tokenring.nexmark.bench.rendering import machine
 from tokenring.nexmark.bench.sweeps import ListCommand
 from tokenring.nexmark.staging.staged import StagedEvents
@@ -67,7 +67,6 @@ def command(results: Path, names: tuple[str, ...], again: bool, earlier: str | N
         click.echo(f"benchmark: commit {commit}: commit first, or the figures belong to no commit", err=True)
     seconds = {} if again else dict(_measured(results, commit))
     wanted = names or MEASURED
-    folder = _staged(EVENTS[quick])
     parts = [Part(name, (QUICK if quick else MEASURED | LEFT_OUT)[name]) for name in wanted]
     if earlier is not None:
         parts.append(Part("earlier", f"--commit {earlier} --rounds {1 if quick else 5}"))
@@ -75,6 +74,7 @@ def command(results: Path, names: tuple[str, ...], again: bool, earlier: str | N
         if part.name in seconds:
             click.echo(f"{part.name}: measured at this commit already, in {seconds[part.name]:.0f} s")
             continue
+        folder = _staged(min(EVENTS[quick], FEWER.get(part.name, EVENTS[quick])))
         seconds[part.name] = _measure(part, folder, results)
         click.echo(f"{part.name}: {seconds[part.name]:.0f} s")
         shown = {name: seconds[name] for name in (*NAMES, "earlier") if name in seconds}

@@ -12,7 +12,9 @@ from scripts.benchmarks.goals import Figures, goals
 from scripts.benchmarks.hops_tables import render_hops
 from scripts.benchmarks.migration_tables import render_bench_migration, render_migration
 from scripts.benchmarks.open_tables import render_open
+from scripts.benchmarks.parts import LEFT_OUT
 from scripts.benchmarks.queries_tables import ranged, render_queries
+from scripts.benchmarks.road_tables import render_road
 from scripts.benchmarks.roundtrip_tables import render_roundtrip
 from scripts.benchmarks.scale_tables import render_scale
 from scripts.benchmarks.starts_tables import render_starts
@@ -53,12 +55,14 @@ def render_goals(figures: Figures) -> str:
 
 def _commits(figures: Figures) -> str:
     """Whether all figures of the documents are of one commit, and of which each is if not."""
+    apart = (*LEFT_OUT, "earlier")  # measured when named only: their tables say when
     found: dict[str, list[str]] = {}
     for name, data in figures.items():
-        if name not in ("scale", "earlier"):  # measured when named only: their tables say when
+        if name not in apart:
             found.setdefault(str(data["machine"]["commit"]), []).append(name)
     if len(found) == 1:
-        return f"All figures were measured together, at commit {next(iter(found))} (`scale` and `earlier` say theirs)."
+        own = " and ".join(f"`{name}`" for name in apart)
+        return f"All figures were measured together, at commit {next(iter(found))} ({own} say theirs)."
     each = "; ".join(f"{commit}: {', '.join(names)}" for commit, names in found.items())
     return f"**Not measured together.** Commit {each}."
 
@@ -267,6 +271,7 @@ RENDERERS: dict[str, Callable[[dict[str, Any]], list[str]]] = {
     "all": _all,
     "nexmark": _nexmark,
     "queries": render_queries,
+    "road": render_road,
     "open": render_open,
     "latency": _latency,
     "step": _step,

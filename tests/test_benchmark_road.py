@@ -1,0 +1,97 @@
+"""The benchmark of users' programs: their answers are DuckDB's, a wrong one stops it, and a tiny run is told whole."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import orjson
+import pyarrow as pa
+import pytest
+
+from scripts.benchmarks import road, road_programs
+from scripts.benchmarks.__main__ import main
+from scripts.benchmarks.nexmark import Case
+from scripts.benchmarks.references import duckdb_road
+from scripts.benchmarks.road_tables import render_road
+from tests.errors import raises
+from tests.nexmark.foreign_events import seal_edges
+from tokenring.tools.errors import CommandError
+
+OURS = Case("tokenring", "q2", 2)
+
+
+@pytest.fixture(scope="module")
+def staged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Events at the bounds of the queries' conditions, nulls among them, in no order."""
+    return seal_edges(tmp_path_factory.mktemp("road") / "events", by_time=False)
+
+
+@pytest.mark.parametrize("query", road_programs.PROGRAMS)
+def test_our_rows_are_duckdbs(staged: Path, query: str) -> None:
+    wanted = duckdb_road.answer(query, staged, 2)
+    assert wanted.num_rows > 0, "there are rows to compare"
+    road.require_equal(Case("tokenring", query, 2), road_programs.answer(query, staged, 2), wanted)
+
+
+def test_rows_are_compared_as_often_as_they_are_there() -> None:
+    wanted = pa.table({"auction": [1, 2, 2, None], "channel": ["a", "b", "b", None]})
+    differ = partial(road.rows_that_differ, wanted=wanted)
+    mixed = wanted.take([3, 2, 0, 1]).select(["channel", "auction"])
+    assert differ(mixed) == 0, "in any order, columns too"
+    assert differ(mixed.cast(pa.schema({"channel": pa.large_string(), "auction": pa.int32()}))) == 0, "of any types"
+    assert differ(wanted.take([0, 1, 3])) == 1, "one is missing"
+    assert differ(wanted.take([0, 1, 2, 3, 3])) == 1, "one is there twice"
+    assert differ(wanted.take([0, 1, 1, 0])) == 2, "one is another"
+    assert differ(wanted.slice(0, 0)) == 4
+
+
+def test_a_wrong_answer_is_told() -> None:
+    wanted = pa.table({"auction": [1, 2], "price": [5, 6]})
+    with raises(CommandError, "tokenring with 2 worker(s)", "q2", "1 rows", "duckdb with 2", "3 rows differ"):
+        road.require_equal(OURS, pa.table({"auction": [1], "price": [7]}), wanted)
+    with raises(CommandError, "tokenring with 2 worker(s)", "q2", "auction, cost for auction, price"):
+        road.require_equal(OURS, pa.table({"auction": [1, 2], "cost": [5, 6]}), wanted)
+
+
+def test_ratios_are_to_the_better_one_round_by_round() -> None:
+    seconds = {"tokenring": (2.0, 4.0, 4.0), "duckdb": (1.0, 8.0, 8.0), "polars": (4.0, 4.0, 4.0)}
+    outcomes = {
+        Case(system, "q2", 1): [{"rows": 7, "running_s": each, "whole_s": each + 1} for each in of_system]
+        for system, of_system in seconds.items()
+    }
+    (row,) = road.summarise(outcomes)
+    assert (row["query"], row["workers"], row["rows"]) == ("q2", 1, 7)
+    assert row["running_s"]["duckdb"] == {"median": 8, "least": 1, "greatest": 8, "all": [1, 8, 8]}
+    assert row["running_s"]["better"] == "polars"
+    assert row["running_s"]["over_better"] == {"median": 1, "least": 1, "greatest": 2}
+    assert row["whole_s"]["over_better"] == {"median": 1, "least": 1, "greatest": 5 / 3}
+    faster = row | {"query": "q3", "running_s": row["running_s"] | {"over_better": {"median": 4, "least": 4}}}
+    faster["running_s"]["over_better"]["greatest"] = 4
+    rendered = render_road({"parameters": {"events": 9, "rounds": 3}, "rows": [row, faster]})[-1]
+    assert "| Q2 | 1 | 7 | 4.00 | 8.00 | 4.00 | 1.00 (1.00 – 2.00) | 5.00 | 9.00 | 5.00 |" in rendered
+    assert "| median of all | 1 |  |  |  |  | 2.50 |  |  |  | 1.00 |" in rendered
+    assert "| least | 1 |  |  |  |  | 1.00 |  |  |  | 1.00 |" in rendered
+
+
+@pytest.mark.usefixtures("no_memory_made_ready")
+def test_a_row_for_each_query_of_three_processes(
+    staged: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "road.json"
+    options = ["--input", str(staged), "--query", "q2", "--workers", "1", "--rounds", "1", "--json", str(file)]
+    assert main(["road", *options]) == 0
+    data = orjson.loads(file.read_bytes())
+    assert data["verified"] is True
+    (row,) = data["rows"]
+    assert row["rows"] > 0
+    for system in ("tokenring", "duckdb", "polars"):
+        ((running_s,), (whole_s,)) = (row[measure][system]["all"] for measure in ("running_s", "whole_s"))
+        assert 0 < running_s < whole_s
+    assert "| Q2 | 1 |" in capsys.readouterr().out
+
+
+def test_a_process_that_fails_is_told(staged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(road.SYSTEMS, "tokenring", "scripts.benchmarks.no_such_program")
+    with raises(CommandError, "tokenring with 2 worker(s)", "q2", "no_such_program"):
+        road.run_one(OURS, staged)
