@@ -13,6 +13,8 @@ from tokenring.engine.columns.text_kernels import NO_HEAP
 from tokenring.engine.errors import SchemaError
 from tokenring.shm.kernels import LENGTH_BITS, LENGTH_MASK
 
+_SHORT = 1 << 14
+"""Longer lists of text are quicker made by Arrow, once that has loaded pandas."""
 _EXACT_DIGITS = 15  # decimals of so many digits come back from a double as they were
 
 
@@ -24,7 +26,7 @@ def column_from(kind: Kind, values: Any) -> Column:
     while pa.types.is_run_end_encoded(values.type) or (pa.types.is_dictionary(values.type) and not kind.is_text):
         if pa.types.is_dictionary(values.type):
             words = values.dictionary
-            values = (words.cast(pa.large_string()) if is_string(words.type) else words).take(values.indices)
+            values = (cast(words, pa.large_string()) if is_string(words.type) else words).take(values.indices)
         else:
             values = pa.compute.run_end_decode(values)
     if values.null_count and not kind.nullable:
@@ -44,8 +46,15 @@ def column_from(kind: Kind, values: Any) -> Column:
     return np.where(nulls, kind.null_word(), words), None
 
 
-# Not by `to_numpy`, `fill_null` or `is_null`, which load pandas at their first use, where it is installed: a third of a
-# second in each worker.
+# Not by `to_numpy`, `fill_null`, `is_null`, `pa.array` or an array's own `cast`, which load pandas at their first use,
+# where it is installed: a third of a second in each worker.
+
+
+def cast(values: Any, wanted: Any) -> Any:
+    """An Arrow array as another type. Raises what `pyarrow.compute.cast` does."""
+    import pyarrow.compute as compute
+
+    return compute.cast(values, wanted)
 
 
 def _numbers(values: Any, dtype: Any) -> np.ndarray:
@@ -90,9 +99,9 @@ def _one_array(values: Any) -> Any:
     if values.num_chunks == 1:
         return values.chunk(0)
     if pa.types.is_string(values.type):  # of 32-bit offsets, which all chunks together may exceed
-        values = values.cast(pa.large_string())
+        values = cast(values, pa.large_string())
     elif pa.types.is_binary(values.type):
-        values = values.cast(pa.large_binary())
+        values = cast(values, pa.large_binary())
     return values.combine_chunks()
 
 
@@ -116,10 +125,10 @@ def _converted(kind: Kind, values: Any) -> Any:
         if kind.name == "timestamp" and is_string(given):
             return instants_of(values)
         if kind.name == "timestamp" and types.is_unsigned_integer(given):
-            values = values.cast(pa.int64())
+            values = cast(values, pa.int64())
         if kind.name == "float64" and types.is_decimal(given):
             _require_few_digits(values)
-        return values.cast(wanted)
+        return cast(values, wanted)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise SchemaError(f"Arrow's {given} is not {kind}: {error}") from None
 
@@ -145,7 +154,7 @@ def _require_few_digits(values: Any) -> None:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    texts = values.cast(pa.large_string())
+    texts = cast(values, pa.large_string())
     texts = pc.if_else(pc.match_substring(texts, "."), pc.utf8_rtrim(texts, "0"), texts)
     digits = pc.utf8_length(pc.utf8_ltrim(pc.replace_substring(texts, ".", ""), "-0"))
     many = pc.indices_nonzero(pc.greater(digits, _EXACT_DIGITS).fill_null(False))
@@ -179,7 +188,7 @@ def _text_column(kind: Kind, values: Any) -> Column:
         if not (is_string(given) or is_binary(given) or pa.types.is_null(given) or pa.types.is_decimal(given)):
             raise SchemaError(f"Arrow's {given} is not {kind}; cast it first (pyarrow.compute.cast)")
         is_short = given in (pa.string(), pa.binary()) and is_string(given) == is_string(wanted)
-        values = values if given == wanted or is_short else values.cast(wanted)
+        values = values if given == wanted or is_short else cast(values, wanted)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise SchemaError(f"Arrow's {given} is not {kind}: {error}") from None
     _, offsets_bytes, data = values.buffers()
@@ -214,6 +223,8 @@ def text_from(values: Any, is_text: bool) -> tuple[np.ndarray, np.ndarray]:
             if values.dtype.kind not in ("U", "T") if is_text else values.dtype.kind != "S":
                 raise SchemaError(f"numpy's {values.dtype} where {'str' if is_text else 'bytes'} is expected")
             values = values.tolist()
+        if (joined := _joined(values, str if is_text else bytes)) is not None:
+            return joined
         try:
             values = pa.array(values, arrow_type(kind))
         except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, UnicodeError) as error:
@@ -223,3 +234,21 @@ def text_from(values: Any, is_text: bool) -> tuple[np.ndarray, np.ndarray]:
     words, heap = column_from(kind, values)
     assert heap is not None
     return words, heap
+
+
+def _joined(values: Any, wanted: type) -> tuple[np.ndarray, np.ndarray] | None:
+    """Words and heap of a short list of str (or bytes) and None; None if it is anything else, which Arrow is to see."""
+    if not isinstance(values, list | tuple) or len(values) > _SHORT:
+        return None
+    if not all([value is None or type(value) is wanted for value in values]):
+        return None
+    try:
+        parts = [b"" if value is None else value if wanted is bytes else value.encode() for value in values]
+    except UnicodeEncodeError:
+        return None
+    lengths = np.fromiter(map(len, parts), np.int64, len(parts))
+    if len(parts) and lengths.max() > LENGTH_MASK:
+        return None
+    words = np.cumsum(lengths) - lengths << LENGTH_BITS | lengths
+    words[[at for at, value in enumerate(values) if value is None]] = TEXT_NULL
+    return words, np.frombuffer(bytearray().join(parts), np.uint8) if lengths.any() else NO_HEAP

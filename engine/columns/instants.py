@@ -18,13 +18,13 @@ def instants_of(texts: Any) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    texts = texts.cast(pa.large_string())
+    texts = pc.cast(texts, pa.large_string())  # an array's own `cast` loads pandas
     wanted = pa.timestamp("ns", "UTC")
     if pc.all(pc.match_substring(texts, ":")).as_py() is not False:  # a date ends as an offset does
         with suppress(pa.ArrowInvalid):  # all with an offset, as Arrow writes it
-            return texts.cast(wanted)
+            return pc.cast(texts, wanted)
     with suppress(pa.ArrowInvalid):  # all without
-        return texts.cast(pa.timestamp("ns")).cast(wanted)
+        return pc.cast(pc.cast(texts, pa.timestamp("ns")), wanted)
     texts = pc.replace_substring_regex(texts, r"([0-9]) ?[Zz]$", r"\1Z")
     texts = pc.replace_substring_regex(texts, rf"([0-9]) ({_OFFSET})$", r"\1\2")
     zoned = pc.match_substring_regex(texts, rf"[0-9](Z|{_OFFSET})$").fill_null(False)

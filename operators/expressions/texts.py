@@ -69,17 +69,17 @@ def _split_part(batch: Batch, names: list[str], separator: str, index: int) -> S
 
 
 def _concat(batch: Batch, names: list[str]) -> Strings:
-    import pyarrow as pa
     import pyarrow.compute as compute
 
-    between = pa.scalar("", pa.large_string())
+    between = Strings.of([""]).to_arrow()[0]  # not `pa.scalar`, which loads pandas
     return Strings.of(compute.binary_join_element_wise(*[batch.arrow(name) for name in names], between))
 
 
 def _to_text(batch: Batch, names: list[str]) -> Strings:
     import pyarrow as pa
+    import pyarrow.compute as compute
 
-    return Strings.of(batch.arrow(names[0]).cast(pa.large_string()))
+    return Strings.of(compute.cast(batch.arrow(names[0]), pa.large_string()))  # not by a method, which loads pandas
 
 
 def _to_number(batch: Batch, names: list[str], kind: str) -> np.ndarray:
@@ -143,7 +143,6 @@ def function_of(value: tuple[Any, ...]) -> Callable[[Batch, list[str]], Made]:
     function = _FUNCTIONS[name]
     if name in _BY_ARROW:  # while building: it takes a while, and no batch should wait for it
         import_module("pyarrow.compute")
-        import_module("pyarrow").array([])  # the first one brings in pandas
 
     def made(batch: Batch, names: list[str]) -> Made:
         found = function(batch, names, *parameters)
