@@ -98,10 +98,26 @@ def _to_number(batch: Batch, names: list[str], kind: str) -> np.ndarray:
     return np.array([word(text) for text in batch.view(names[0]).tolist()], np.int64).view(kind)
 
 
+_DIRECTIVE = re.compile("%(.)", re.DOTALL)
+_UNITS_NS = dict.fromkeys("YmdyjeFDbBhaAuwGgVUWCxzZ%nt", 86_400 * 10**9)
+"""The directives of strftime of which a text is the same for so long."""
+_UNITS_NS |= dict.fromkeys("HIp", 3_600 * 10**9) | dict.fromkeys("MR", 60 * 10**9)
+
+
 def _format_time(batch: Batch, names: list[str], form: str) -> Strings:
+    """Rows that follow each other within a minute, an hour or a day are formatted once, if the form tells no more."""
     import pyarrow.compute as compute
 
-    return Strings.of(compute.strftime(batch.arrow(names[0]), form))
+    unit_ns = min([_UNITS_NS.get(letter, 1) for letter in _DIRECTIVE.findall(form)], default=1)
+    instants = batch.words(names[0]).view(np.int64)
+    differs = np.flatnonzero(np.diff(instants // unit_ns) != 0) + 1
+    nulls = batch.nulls(names[0])
+    differs = np.union1d(differs, np.flatnonzero(np.diff(nulls)) + 1) if nulls.any() else differs
+    if unit_ns == 1 or not batch.rows or 2 * len(differs) > batch.rows:
+        return Strings.of(compute.strftime(batch.arrow(names[0]), form))
+    starts = np.concatenate(([0], differs))
+    made = Strings.of(compute.strftime(batch.select(batch.schema.select(names[:1])).take(starts).arrow(names[0]), form))
+    return Strings(np.repeat(made.words, np.diff(starts, append=batch.rows)), made.heap)
 
 
 def _choose(batch: Batch, names: list[str]) -> Strings:

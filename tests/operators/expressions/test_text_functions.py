@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -137,3 +139,35 @@ def test_only_rows_that_are_cast_count() -> None:
         return rows.columns()["n"].tolist()
 
     assert execute(program, workers=1) == [[1, 2]]
+
+
+FORMS = ["%Y-%m-%d", "%H:%M", "%d.%m. %H", "%j %p %I", "100%% %a", "no directive", "%M", "%H:%M:%S"]
+STEPS_NS = st.sampled_from([0, 0, 0, 1, 1, 10**9 - 1, 60 * 10**9, 61 * 10**9, 3_600 * 10**9, 86_400 * 10**9, -(10**18)])
+LEAST_NS, MOST_NS = -(2**63) + 1, 2**63 - 1
+
+
+@given(
+    begin=st.sampled_from([0, -1, LEAST_NS, MOST_NS - 10**9, 951_782_399_999_999_999]),
+    steps=st.lists(st.none() | STEPS_NS, max_size=9).map(lambda steps: [0, 0, *steps, 0, 0, 0]),
+    form=st.sampled_from(FORMS),
+)
+def test_instants_that_follow_each_other_are_formatted(begin: int, steps: list[int | None], form: str) -> None:
+    """Of several within a minute, an hour or a day one is, where the form tells no more; nulls among them."""
+    schema = Schema.of({"at": "timestamp?"})
+    at, instants = begin, [begin]
+    for step in steps:
+        at = min(max(at + (step or 0), LEAST_NS), MOST_NS)
+        instants.append(at if step is not None else -(2**63))
+    batch = Batch.wrap(schema, (np.array(instants, "int64").view("datetime64[ns]"),), len(instants))
+    stream = select(Scope("instants").new_input(schema)[1], text=col("at").format_time(form))
+    assert stream.stage is not None
+    made = stream.stage.function.fused([stream.stage.function])(batch)  # type: ignore[union-attr]
+    expected = [None if at == -(2**63) else _formatted(at, form) for at in instants]
+    assert made is not None
+    assert made["text"].tolist() == expected
+
+
+def _formatted(at: int, form: str) -> str:
+    seconds, part_ns = divmod(at, 10**9)
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
+    return moment.strftime(form.replace("%S", f"{moment.second:02}.{part_ns:09}"))
