@@ -1,10 +1,11 @@
 """Which columns of an output anybody looks at, as far as the graph says: what a source need not read."""
 
 from collections.abc import Collection
+from typing import Any
 
 from tokenring.engine.graph.graph import Graph
 from tokenring.engine.graph.location import Source
-from tokenring.engine.graph.pact import Exchange
+from tokenring.engine.graph.pact import Broadcast, Exchange
 from tokenring.engine.graph.spec import InputSpec
 
 
@@ -26,13 +27,13 @@ def _read_by(port: InputSpec) -> set[str] | None:
     """What an input, and the stages before it, look at."""
     stage, pact = port.stage, port.pact
     columns: set[str] | None = None
-    if isinstance(pact, Exchange) and pact.columns is not None:
-        columns = {*pact.columns, *pact.keys}
+    if isinstance(pact, Exchange | Broadcast) and pact.columns is not None:
+        columns = {*pact.columns, *(pact.keys if isinstance(pact, Exchange) else ())}
     while stage is not None:
         if stage.rejects is not None:  # who takes the rows that it fails at shows them whole
             return None
-        reads = getattr(stage.function, "reads", None)
         wanted = set(stage.schema.names) if columns is None else columns
-        columns = None if reads is None else reads(wanted)
+        function: Any = stage.function
+        columns = function.reads(wanted) if hasattr(function, "fused") else None
         stage = stage.parent
     return columns

@@ -38,9 +38,9 @@ from tokenring.operators.time import fill_ends
 # each plus one, and how many there are; FOLLOWING: by slot the next one, plus one. HEAP: the open panes' ends. BY: the
 # columns of the key among those that arrive. ROW: the row to go on with after there was no room. RUN_END, RUN_SLOT: the
 # pane of the last run of all, and its slot. PANE_END, PANE_NUMBER: the pane that was looked up last. KEY_WORDS: where
-# the key's KeyWords are. COLUMNS: how many columns arrive. EVERY: 0 where a
-# pane is a window; else INSIDE panes are inside the window at hand and not in the heap, FRONT plus one the first of
-# them, and DONE_END is the end of the last window that was sent.
+# the key's KeyWords are. COLUMNS: how many columns arrive. EVERY: 0 where a pane is a window; else INSIDE panes are
+# inside the window at hand and not in the heap, FRONT plus one the first of them, and DONE_END is the end of the last
+# window that was sent.
 KEYS = 0
 PANES = KEYS + NUMBERS_WORDS
 FOLDED = PANES + NUMBERS_WORDS

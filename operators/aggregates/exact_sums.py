@@ -35,7 +35,7 @@ def with_failed(
     for split in splits.values():
         fails, why = fails | split.fails, why.when(split.fails).then(split.why)
     failing, rest = branch(sums, fails, name=f"{name}.failed")
-    failed = as_rows(computed(failing, f"{name}.failed", key | {ERROR: why.otherwise("")}))
+    failed = as_rows(computed(failing, f"{name}.errors", key | {ERROR: why.otherwise("")}))
     results = computed(rest, f"{name}.sums", key | {column: split.result for column, split in splits.items()})
     results.updates = sums.updates  # still by the key, though it has no new row while it fails
     return with_late("results, late, failed", results, *late, failed) if late else (results, failed)

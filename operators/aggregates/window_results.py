@@ -147,8 +147,8 @@ class Windows:
         return sorted(found)
 
 
-Window = tuple[Keys, np.ndarray, State]
-"""Of a window: its state, the slots there are in it, int64 (n,), and whose slots they are."""
+_Shown = tuple[Keys, np.ndarray, State]
+"""Of a window: whose slots they are, the slots there are in it, int64 (n,), and its state."""
 
 
 class PutTogether:
@@ -165,7 +165,7 @@ class PutTogether:
         self._inside: SortedDict = SortedDict()  # pane end -> its slots, and their groups
         self._shown = np.zeros(0, np.int64)
 
-    def window(self, end: Time) -> Window:
+    def window(self, end: Time) -> _Shown:
         """The window that ends at `end`; good until the next call."""
         rows, groups, panes, state = self._rows, self._groups, self._panes, self._state
         for pane in rows.open.irange(end - panes.width + panes.step, end):

@@ -69,10 +69,10 @@ def join(
     its messages' times, so that what was sent up to a time is the join of what came up to then. (Differential dataflow,
     CIDR 2013, section 4: join on insertions alone.)
 
-    Without a window both sides are kept for ever, but for rows that come when the other side has ended. Memory: 16
-    bytes and 8 for each column a row, texts, and the keys. A side that has at most one row for each key should be named
-    by `unique`="left" or "right": rows of the other side then go as soon as they have matched, and are not even kept
-    where their match is here. A second row raises UsageError (as OperatorError).
+    Without a window both sides are kept for ever, but for rows, of a side that is not unique, that come when the other
+    side has ended. Memory: 16 bytes and 8 for each column a row, texts, and the keys. A side that has at most one row
+    for each key should be named by `unique`="left" or "right": rows of the other side then go as soon as they have
+    matched, and are not even kept where their match is here. A second row raises UsageError (as OperatorError).
 
     left_where, right_where: the rows of that side for which an expression is true; the result is that of a filter
     before the join. Said here, of a side that is unique, rows of the other side do not wait for those that the filter

@@ -29,8 +29,8 @@ def gives_failed(name: str, on_error: str) -> bool:
     """Whether what fails is a stream of its own; SchemaError, naming the operator, for what `on_error` cannot be."""
     if on_error not in ("fail", "stream"):
         raise SchemaError(
-            f"operator {name!r}: on_error is \"fail\", which ends the run, or \"stream\", which gives a second stream, "
-            f"not {on_error!r}"
+            f"operator {name!r}: on_error is \"fail\", which ends the run, or \"stream\", which gives one stream "
+            f"more, not {on_error!r}"
         )
     return on_error == "stream"
 

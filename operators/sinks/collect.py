@@ -48,6 +48,7 @@ class Collected:
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self._pieces: list[Batch] = []
+        self._rows = 0
         self._read: Callable[[], Batch] | None = None
         self._write: Callable[[Any], None] | None = None
 
@@ -60,10 +61,13 @@ class Collected:
         """Within the block rows are not kept but handed on as they come, as record batches of Arrow's: `write` is done
         with one when it returns. All have been when the block is left without an error."""
         self._write = write
-        yield
-        self._hand_on_pieces()
-        if self._read is not None:
-            self.hand_on(self._read())
+        try:
+            yield
+            self._hand_on_pieces()
+            if self._read is not None:
+                self.hand_on(self._read())
+        finally:
+            self._write = None
 
     def hand_on(self, rows: Batch) -> bool:
         """Hand rows on, if they are handed on at all; whether they are."""
@@ -76,21 +80,20 @@ class Collected:
     def _hand_on_pieces(self) -> None:
         if self._pieces:
             self.hand_on(Batch.concatenate(self._pieces))
-            self._pieces = []
+            self._pieces, self._rows = [], 0
 
     def __len__(self) -> int:
-        return self._read().rows if self._read is not None else sum([piece.rows for piece in self._pieces])
+        return self._read().rows if self._read is not None else self._rows
 
     def add(self, batch: Batch) -> None:
         """Keep a copy of rows, or hand them on."""
-        if self._write is None:
-            self._pieces.append(batch.copy())
-        elif not self._pieces and batch.rows >= _FEW_ROWS:
+        if self._write is not None and not self._pieces and batch.rows >= _FEW_ROWS:
             self.hand_on(batch)
-        else:
-            self._pieces.append(batch.copy())
-            if len(self) >= _FEW_ROWS:
-                self._hand_on_pieces()
+            return
+        self._pieces.append(batch.copy())
+        self._rows += batch.rows
+        if self._write is not None and self._rows >= _FEW_ROWS:
+            self._hand_on_pieces()
 
     def batch(self) -> Batch:
         """All rows as one batch."""
@@ -126,7 +129,8 @@ class Collected:
 
 
 def collect(stream: Stream, name: str = "collect") -> Collected:
-    """Keep every row that arrives on this worker. Memory: all of them; use it for small results and tests."""
+    """Keep every row that arrives on this worker. Memory: all of them, but in what `gather` and `run` gather, which are
+    handed on as they come; use it for small results and tests."""
     schema = stream.schema
     stream.scope.kept(RowsKept).append(repr(name))
     collected = Collected(schema)

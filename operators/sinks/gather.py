@@ -1,5 +1,6 @@
 """gather: what the workers collected, as one Arrow table in the launcher, however large."""
 
+import os
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -27,8 +28,8 @@ def gather(
     worker by worker, as a pyarrow table.
 
     Results of `execute` cross to the launcher through a pipe; these cross as Arrow files in a private folder, which is
-    gone when this returns (the table is mapped from them). Raises what `execute` raises; UsageError if the program
-    returned something else.
+    gone when this returns (the table is mapped from them); `collect`'s are written as they come. Raises what `execute`
+    raises; UsageError if the program returned something else, or there is no room for the rows.
     """
     if max_workers:
         config, workers = Config.with_idle(workers, max_workers, config, start, memory_bytes), 0
@@ -70,10 +71,25 @@ def _keep_rows(program: Callable[[Any], Kept | None], folder: str, worker: Worke
     # It runs now, and not after the program: the rows are whole only then.
     path = f"{folder}/{worker.index:05d}.arrow"
     if isinstance(kept, Collected):
-        with pa.ipc.new_file(path, kept.schema.to_arrow()) as file, kept.written_by(file.write_batch):
+        file = pa.ipc.new_file(path, kept.schema.to_arrow())
+        with kept.written_by(partial(_written, folder, file.write_batch)):
             worker.run()
+        _written(folder, file.close)  # not where the run failed: what is left of it is not asked whether there is room
         return
     worker.run()
     table = kept.to_arrow()
-    with pa.ipc.new_file(path, table.schema) as file:
-        file.write_table(table)
+    file = pa.ipc.new_file(path, table.schema)
+    _written(folder, file.write_table, table)
+    _written(folder, file.close)
+
+
+def _written(folder: str, write: Callable[..., None], *what: Any) -> None:
+    """`write(*what)`; UsageError if there is no room."""
+    try:
+        write(*what)
+    except OSError as error:
+        said = os.strerror(error.errno) if error.errno else str(error)
+        raise UsageError(
+            f"the rows that are gathered cannot be written to {folder} ({said}); make room there, or name another "
+            f"folder for temporary files by TMPDIR"
+        ) from None

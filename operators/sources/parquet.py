@@ -65,7 +65,8 @@ def read_parquet(
 
     The schema is that of the files, of all columns or the named ones, nullable where their statistics say that there
     are nulls or say nothing; or the one given, to which columns are converted. Row groups are dealt to workers in turn
-    and read in batches of `batch_rows`, one message each. Columns at which no operator looks are not read.
+    and read in batches of `batch_rows`, one message each. Columns at which no operator looks are
+    neither read nor checked.
 
     time: a column of int64, uint64 or timestamp (ns), or one time for all rows. Rows may be in any order where the
     files' statistics have that column's least values (nearly all files do); else each worker's must be in order, up to

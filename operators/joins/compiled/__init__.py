@@ -1,4 +1,4 @@
-"""Joins in the worker's inner loop: over the tables and kernels of joins in Python, where no text passes."""
+"""Joins in the worker's inner loop: over the tables and kernels of joins in Python."""
 
 from tokenring.faces import later
 

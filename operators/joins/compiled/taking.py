@@ -14,7 +14,15 @@ from tokenring.operators.joins.compiled.keeping import (
     split_keys,
 )
 from tokenring.operators.joins.compiled.kept_rows import has_room, rows_kept
-from tokenring.operators.joins.compiled.keyed import chosen_rows, number_keys, rows_but, rows_with, rows_without_key
+from tokenring.operators.joins.compiled.keyed import (
+    chosen_rows,
+    find_keys,
+    number_keys,
+    rows_but,
+    rows_with,
+    rows_without,
+    rows_without_key,
+)
 from tokenring.operators.joins.compiled.matching import (
     due_together,
     empty_extents,
@@ -29,6 +37,7 @@ from tokenring.operators.joins.compiled.words import (
     ALONE,
     AT_HAND,
     BOUNDED,
+    ENDED,
     JOINED,
     KEYS,
     ONCE,
@@ -140,12 +149,20 @@ def _take_others(world, me, state, side, message, slots):  # type: ignore[no-unt
 
 
 @kernel
+def _only_match(state, side):  # type: ignore[no-untyped-def]
+    """Whether rows of a side are looked at for their matches alone: the other side has ended, and they are not sent
+    alone, nor told apart from a second row of their key."""
+    at_any_time = not state[BOUNDED] and state[ENDED + 1 - side] != 0
+    return at_any_time and not state[ALONE + side] and state[UNIQUE] != side
+
+
+@kernel
 def take_rows(world, me, state, side, message):  # type: ignore[no-untyped-def]
     """Take the rows of a message of one time: send the pairs that they complete, and keep them. Returns (status, how
     many rows were taken): with AGAIN not all, where there are more pairs than are sent at a time; AT_HAND is `side`
     then. Where there is no room nothing was sent."""
-    rows, goes_on = rows_of(message), state[AT_HAND] == side
-    if not has_room(world, state, side_at(JOINED, side), message, rows):
+    rows, goes_on, only_match = rows_of(message), state[AT_HAND] == side, _only_match(state, side)
+    if not only_match and not has_room(world, state, side_at(JOINED, side), message, rows):
         state[WANTED], state[WANTED_SIDE] = rows, side
         return NEEDS_ROOM, 0
     whole, without = message, rows_without_key(world, state, KEYS, side, message)
@@ -154,7 +171,13 @@ def take_rows(world, me, state, side, message):  # type: ignore[no-untyped-def]
         origin = rows_but(world, rows, without)
         message = chosen_rows(world, whole, origin)
     slots = scratch(world, rows_of(message))
-    if not number_keys(world, state, KEYS, side, message, slots):
+    if only_match:
+        find_keys(world, state, KEYS, side, message, slots)
+        known = rows_without(world, slots, -1)
+        if len(known) < len(slots):
+            origin = origin[known] if len(origin) > 0 else known
+            message, slots = chosen_rows(world, message, known), slots[known]
+    elif not number_keys(world, state, KEYS, side, message, slots):
         state[WANTED] = 0
         return NEEDS_ROOM, 0
     if len(without) > 0 and state[ALONE + side] and not goes_on:

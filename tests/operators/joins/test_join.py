@@ -69,6 +69,8 @@ def test_rows_are_not_kept_where_nobody_comes_any_more(ended: int, in_python: bo
         assert kept(made, "join") == (2, 2)
         made.inputs[0][ended].close()
         made.settle()
+        unknown = [{"k": [9, 8], "a": [1, 1], "name": ["", ""]}, {"k": [9, 8], "b": [1, 1]}]
+        made.send(unknown[1 - ended], to=1 - ended)
         made.send(rows[1 - ended], to=1 - ended)
         made.settle()
         assert kept(made, "join") == (2, 2)

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.operators.sources.helpers import run
-from tokenring.engine import Schema, Scope, Stream
+from tokenring.engine import Batch, Schema, Scope, Stream
 from tokenring.operators import (
     Count,
     Expression,
@@ -147,6 +147,22 @@ EXPRESSIONS: list[Expression] = [
 def test_columns_of_a_term_are_those_of_its_expression(expression: Expression) -> None:
     schema = Schema.of({"a": "int64", "b": "int64", "c": "float64", "at": "int64", "name": "string", "note": "string?"})
     assert columns_of(typed(expression, schema, "test")) == set(expression.columns)
+
+
+class _Given:
+    """A function of a user's that happens to have a method of that name."""
+
+    def __call__(self, batch: Batch) -> Batch:
+        return batch
+
+    def reads(self, wanted: set[str]) -> set[str]:
+        return set()
+
+
+def test_what_a_function_of_a_user_says_is_not_asked(file: Path, asked: set[str]) -> None:
+    made = run(lambda scope: (rows := read_parquet(scope, file)).apply("given", rows.schema, _Given()))
+    assert asked == set(ALL)
+    assert sorted(row for _, _, row in made.rows) == [tuple(row.values()) for row in TABLE.to_pylist()]
 
 
 def test_an_aggregate_of_one_column_leaves_the_others(file: Path, asked: set[str]) -> None:
