@@ -89,9 +89,13 @@ class KeptTexts:
         """Whether `make_room` is to be called."""
         return self.words[_WANTED] > 0
 
+    def has_room(self, size_bytes: int) -> bool:
+        """Whether so many bytes more can be kept where these are."""
+        return bool(self.words[_AT] + size_bytes <= self.words[_END])
+
     def reserve(self, size_bytes: int, columns: Sequence[np.ndarray]) -> None:
         """Between two runs of the operator: have room for so many bytes; columns: as `make_room` has them."""
-        if self.words[_AT] + size_bytes > self.words[_END]:
+        if not self.has_room(size_bytes):
             self.words[_WANTED] = size_bytes
             self._move(columns, None)
 

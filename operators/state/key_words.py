@@ -268,7 +268,7 @@ class TextNumbers:
     def grow(self, keys: Keys, column: int) -> None:
         """Make room for another text, where there is none: of those that no key has, in that column, nothing stays."""
         words, length = self.words, len(self._stored)
-        is_full = words[_UNUSED_COUNT] == 0 and words[_COUNT] == length
+        is_full = self._room == 0
         if not is_full and not self._texts.lacks_room:
             return
         self._forget_unused(keys.words(column)[keys.live()])
@@ -301,15 +301,24 @@ class TextNumbers:
         words[_STORED], words[_HASHES] = address_of(self._stored), address_of(self._hashes)
         words[_UNUSED], words[_CAPACITY] = address_of(self._unused), len(self._stored)
 
-    def numbers_of(self, texts: Strings) -> np.ndarray:
-        """Between two runs: the numbers of texts, new ones where they have none: int64 (texts,)."""
-        room = int(self.words[_UNUSED_COUNT]) + len(self._stored) - int(self.words[_COUNT])
-        if room < len(texts):
-            self._lengthen(len(self._stored) + len(texts) - room)
-        self._texts.reserve(text_bytes(texts.words), [self._kept])
-        numbers = np.empty(len(texts), np.int64)
+    def numbers_of(self, texts: Strings, keys: Keys, column: int) -> np.ndarray:
+        """Before the operator runs in a round: the numbers of texts, new ones where they have none: int64 (texts,).
+        Where there is no room for all, of those that no key has, in that column, nothing stays."""
+        count, size_bytes = len(texts), text_bytes(texts.words)
+        if self._room < count or not self._texts.has_room(size_bytes):
+            self._forget_unused(keys.words(column)[keys.live()])
+            room, length = self._room, len(self._stored)
+            if room < max(count, length // 4):
+                self._lengthen(length + max(count - room, 1))
+            self._texts.reserve(size_bytes, [self._kept])
+        numbers = np.empty(count, np.int64)
         _number_all(self.words, texts.words, heap_address(texts.heap), numbers)
         return numbers
+
+    @property
+    def _room(self) -> int:
+        """How many texts more can get a number."""
+        return int(self.words[_UNUSED_COUNT]) + len(self._stored) - int(self.words[_COUNT])
 
     def texts_of(self, numbers: np.ndarray) -> np.ndarray:
         """The words of texts, as they are until the next call: of int64 (n,), -1 for null, int64 (n,)."""

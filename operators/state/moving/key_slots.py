@@ -153,7 +153,7 @@ class MovingKeyWords:
         for at, texts in self._texts.items():
             heap = batch.heaps[at]
             assert heap is not None
-            columns[at] = texts.numbers_of(Strings(np.ascontiguousarray(columns[at]), heap))
+            columns[at] = texts.numbers_of(Strings(np.ascontiguousarray(columns[at]), heap), self._keys, at)
         return Batch.wrap(self._keys.schema, tuple(columns), batch.rows)
 
     def enter(self, batch: Batch) -> np.ndarray:
