@@ -50,6 +50,10 @@ class EventLog:
     def add_reader(self, operator: RunningOperator) -> None:
         """An operator that takes events: what its dataflow does is no event, or the log would speak of itself alone."""
         self._readers.add(operator)
+        for dataflow in self._dataflows.running:
+            if operator in dataflow.operators:  # which is built just now, and was watched when this log began
+                for each in dataflow.operators:
+                    self._compiled.pop(each.compiled, None)
 
     def watch(self, dataflow: RunningDataflow) -> None:
         """Note the runs of a dataflow's operators from now on."""

@@ -10,7 +10,6 @@ import numpy as np
 from tokenring.engine import AnyStream, Exchange, Notify, Pipeline, Schema, SchemaError
 from tokenring.operators import collections, running, sessions
 from tokenring.operators.aggregates.changing import errors_of_views, require_alone, totals_that_change
-from tokenring.operators.aggregates.exact_sums import with_failed
 from tokenring.operators.aggregates.local_panes import LocalPanes
 from tokenring.operators.aggregates.moving_windows import window_tables
 from tokenring.operators.aggregates.pane_state import PANE
@@ -137,6 +136,8 @@ def aggregate(
     if not aggregates:
         raise SchemaError(f"operator {name!r}: nothing to aggregate; give it n=Count() or the like")
     if gives_failed(name, on_error):
+        from tokenring.operators.aggregates.exact_sums import with_failed
+
         if changes:
             raise errors_of_views(name)
         anew: Callable[..., Any] = aggregate  # of its overloads none takes late=late
