@@ -84,7 +84,12 @@ class MovingKeys:
 
     def columns(self, slots: np.ndarray) -> HeapedColumns:
         """See KeySlots."""
-        columns, heaps = self._keys.columns(slots)
+        return self._with_group(slots, *self._keys.columns(slots))
+
+    def _with_group(
+        self, slots: np.ndarray, columns: tuple[np.ndarray, ...], heaps: tuple[np.ndarray | None, ...]
+    ) -> HeapedColumns:
+        """Columns of keys, with what all rows go by if it is none of them."""
         if self._exchanged:
             return columns, heaps
         return (*columns, np.zeros(len(slots), np.int64)), (*heaps, None)
@@ -107,18 +112,14 @@ class MovingKeys:
         return self._keys.capacity if self._in_kernels else self._keys.limit
 
 
-class MovingKeyWords:
-    """The keys of a compiled operator, which has them as words. See MovingKeys."""
+class MovingKeyWords(MovingKeys):
+    """The keys of a compiled operator, which has them as words."""
 
     def __init__(self, schema: Schema, keys: Keys, words: KeyWords, exchanged: Sequence[str], first: int = 0) -> None:
         """schema: of keys as they are; first: the column of theirs where what has `words` begins."""
-        self._schema, self._keys, self._exchanged = schema, keys, tuple(exchanged)
+        super().__init__(keys, exchanged, in_kernels=True)
+        self._schema = schema
         self._texts = {first + at: texts for at, texts in words.texts.items()}
-
-    @property
-    def limit(self) -> int:
-        """Kernels hand out all slots below, before they ask for more."""
-        return self._keys.capacity
 
     def batch(self, slots: np.ndarray) -> Batch:
         """The keys of live slots; texts are where the operator has them."""
@@ -130,10 +131,8 @@ class MovingKeyWords:
 
     def leaving(self, leaving: Leaving) -> np.ndarray:
         """See KeySlots."""
-        if not self._exchanged:
-            return live_slots(self._keys) if leaving.words(np.zeros(1, np.int64))[0] else np.zeros(0, np.int64)
-        if not self._texts:
-            return leaving_slots(self._keys, leaving, self._exchanged)
+        if not self._texts or not self._exchanged:
+            return super().leaving(leaving)
         slots = live_slots(self._keys)
         chosen: np.ndarray = slots[leaving.rows(self.batch(slots), self._exchanged)]
         return chosen
@@ -143,10 +142,7 @@ class MovingKeyWords:
         batch = self.batch(slots)
         if batch.heaps:
             batch = batch.copy()  # what the operator has may move
-        columns, heaps = batch.columns, batch.heaps or (None,) * len(batch.columns)
-        if self._exchanged:
-            return columns, heaps
-        return (*columns, np.zeros(len(slots), np.int64)), (*heaps, None)
+        return self._with_group(slots, batch.columns, batch.heaps or (None,) * len(batch.columns))
 
     def _as_words(self, batch: Batch) -> Batch:
         columns = list(batch.columns[: len(self._schema)])
@@ -163,10 +159,6 @@ class MovingKeyWords:
     def find(self, batch: Batch) -> np.ndarray:
         """See KeySlots."""
         return self._keys.find(self._as_words(batch))
-
-    def forget(self, slots: np.ndarray) -> None:
-        """See KeySlots."""
-        self._keys.remove(slots)
 
 
 class OneKey:
