@@ -1,7 +1,5 @@
 """Running aggregates: what each message changed, or each row, at the message's time."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Exchange, Notify, Pipeline, Schema, SchemaError
@@ -28,8 +26,7 @@ def running(stream: AnyStream, plan: Plan, schema: Schema, each: bool) -> AnyStr
         combines = not each and plan.combines and are_words and can_fold(plan) and way.compiles
         if combines and can_be_compiled(stream.scope, stream.schema, schema, texts=True):
             stream, plan = combined_rows(stream, plan)
-        pact = Exchange(exchanged_by(plan.by), plan.needs())
-        plan = replace(plan, schema=stream.schema.select(plan.needs()))
+        pact = Exchange(exchanged_by(plan.by))
 
         def make() -> Answer:
             answer = _changes(plan, schema)
