@@ -17,6 +17,7 @@ from tokenring.shm.memory import Layout, Segment
 
 CORES = usable_cores()
 SPIN_US = 20_000
+MANY = 10  # rounds: more than a worker goes that parks at once
 needs_two = pytest.mark.skipif(len(CORES) < 2, reason="two workers that spin need two cores")
 
 
@@ -28,17 +29,24 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def idle(worker: Worker) -> dict[str, Any]:
-    """Where a worker runs, and how many rounds it looks for something to do before it parks."""
+    """Where a worker runs, and how many rounds it looks for something to do before it parks, in each of some tries.
+
+    Whoever shares the core may take it for the whole of a try: one in which a worker spins shows that it does.
+    """
     with worker.dataflow("idle") as scope:
         scope.new_input(Schema("value"))
     worker.barrier()
     for _ in range(20):  # what is left of the beginning
         worker.step()
-    before = worker.world.view[ROUND]
-    found = worker.step_or_park(1.0)
-    rounds = worker.world.view[ROUND] - before
+    tries = []
+    for _ in range(100):
+        before = worker.world.view[ROUND]
+        found = worker.step_or_park(0.05)
+        tries.append(0 if found else worker.world.view[ROUND] - before)
+        if max(tries) > MANY or len(tries) == 5 and not worker.config.spin_us:
+            break
     worker.barrier()
-    return {"cores": sorted(os.sched_getaffinity(0)), "rounds": 0 if found else rounds, "told": worker.config.spin_us}
+    return {"cores": sorted(os.sched_getaffinity(0)), "rounds": max(tries), "told": worker.config.spin_us}
 
 
 @needs_two
@@ -47,15 +55,15 @@ def test_pinned_workers_spin(start: str) -> None:
     first, second = execute(idle, config=Config(workers=2, spin_us=SPIN_US, start=start))
     assert len(first["cores"]) == len(second["cores"]) == 1
     assert first["cores"] != second["cores"]
-    assert first["rounds"] > 10
-    assert second["rounds"] > 10
+    assert first["rounds"] > MANY
+    assert second["rounds"] > MANY
 
 
 @needs_two
 def test_workers_without_a_core_of_their_own_spin_too() -> None:
     for found in execute(idle, config=Config(workers=2, spin_us=SPIN_US, pin=False)):
         assert (found["cores"], found["told"]) == (CORES, SPIN_US)
-        assert found["rounds"] > 10
+        assert found["rounds"] > MANY
 
 
 def test_more_workers_than_cores_park_at_once() -> None:
@@ -78,7 +86,7 @@ def test_another_groups_core_is_left_alone() -> None:
         assert others.claim(CORES[0])
         (found,) = execute(idle, config=Config(workers=1, spin_us=SPIN_US))
     assert found["cores"] == [CORES[1]]
-    assert found["rounds"] > 10
+    assert found["rounds"] > MANY
 
 
 def test_a_groups_cores_are_taken_while_it_lives() -> None:
