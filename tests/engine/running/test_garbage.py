@@ -101,7 +101,7 @@ def test_few_objects_that_hold_much_are_looked_at_as_memory_grows(monkeypatch: p
 
 def test_a_busy_worker_frees_few_cycles_that_hold_much() -> None:
     taken = psutil.Process().memory_info().rss  # a worker's process begins as a copy, and looks as it grows by a part
-    rounds, size_bytes = 1_500, max(1 << 20, taken >> 10)
+    rounds, size_bytes = 4_000, max(1 << 20, taken >> 10)
 
     def program(worker: Worker) -> int:
         with worker.dataflow() as scope:
