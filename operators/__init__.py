@@ -57,7 +57,7 @@ if __name__ != "tokenring.operators":  # a second copy of all its modules, where
 from tokenring.faces import later
 
 with later(__name__):
-    from tokenring.operators.aggregates import aggregate, count, distinct, last_by, reduce, scan, top
+    from tokenring.operators.aggregates import aggregate, count, distinct, reduce, scan
     from tokenring.operators.capture import capture, replay
     from tokenring.operators.collections import (
         Arranged,
@@ -95,6 +95,7 @@ with later(__name__):
         tumbling_average,
         word_count,
     )
+    from tokenring.operators.ranking import last_by, top
     from tokenring.operators.rows import (
         RowwiseWarning,
         branch,

@@ -16,7 +16,7 @@ ROOMS = {
         *("migrate", "leaving", "state.cells", "state", "state.moving", "expressions.machine", "expressions.stages"),
         *("expressions", "rows", "time", "mechanisms", "flow", "folds.sets", "folds", "folds.moving"),
         *("collections.words", "collections.updates", "collections.compiled", "collections.totals"),
-        *("collections.sharing", "collections", "running", "sessions", "aggregates"),
+        *("collections.sharing", "collections", "running", "sessions", "aggregates", "ranking"),
         *("joins.kept", "joins.compiled", "joins", "sources", "sinks", "capture", "graphs", "paper", "fluent"),
     ),
     "tools": ("system", "profile", "programs", "commands"),

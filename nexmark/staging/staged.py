@@ -146,7 +146,7 @@ class StagedEvents:
         ({"bid": ["auction", "price"], ...}) with its checksum. A column that is named but not staged is an error,
         save `floor`, which is there only for times out of order."""
         folder = Path(path)
-        if not folder.is_dir():
+        if not os.path.isdir(folder):  # a name that is too long, which pathlib raises at, is none either
             raise StagedError(f"{folder}: no such folder; make it with `tokenring stage --out {folder} --events N`")
         staged = cls(folder, read_manifest(folder))
         for stream in staged._streams.values():

@@ -3,8 +3,6 @@
 aggregate   counts, sums and so on, of all rows of a key or by window
 count       how many rows there are
 distinct    the first row of each key
-last_by     the last row of each key
-top         the best rows of each key
 reduce      a function of all rows of each key
 scan        a function of each row and its key's state
 """
@@ -13,10 +11,12 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.operators.aggregates.aggregate import aggregate
+    from tokenring.operators.aggregates.changing import as_named, first_that_change, rankable, require_alone
+    from tokenring.operators.aggregates.moving_windows import MovingWindows
+    from tokenring.operators.aggregates.owner_panes import Gathered, windowed
     from tokenring.operators.aggregates.reduce import reduce
-    from tokenring.operators.aggregates.rows_by_key import count, distinct, last_by
+    from tokenring.operators.aggregates.rows_by_key import count, distinct
     from tokenring.operators.aggregates.scan import scan
-    from tokenring.operators.aggregates.top import top
     from tokenring.operators.folds import Aggregate, Count, CountDistinct, First, Last, Max, Mean, Min, Sum
     from tokenring.operators.time import Session, Sliding, Tumbling, Window
 
@@ -25,20 +25,25 @@ __all__ = [
     "Count",
     "CountDistinct",
     "First",
+    "Gathered",
     "Last",
     "Max",
     "Mean",
     "Min",
+    "MovingWindows",
     "Session",
     "Sliding",
     "Sum",
     "Tumbling",
     "Window",
     "aggregate",
+    "as_named",
     "count",
     "distinct",
-    "last_by",
+    "first_that_change",
+    "rankable",
     "reduce",
+    "require_alone",
     "scan",
-    "top",
+    "windowed",
 ]

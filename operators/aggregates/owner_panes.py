@@ -9,7 +9,8 @@ from tokenring.operators.aggregates.moving_windows import window_tables
 from tokenring.operators.aggregates.pane_state import MovingState
 from tokenring.operators.aggregates.window_results import Windows
 from tokenring.operators.folds import Plan, to_owners
-from tokenring.operators.mechanisms import mechanism_of
+from tokenring.operators.mechanisms import CompiledLogic, mechanism_of
+from tokenring.operators.migrate import Table
 from tokenring.operators.state import HeapedColumns, Keys, RowStore, chain, grown, members_of
 from tokenring.operators.state.moving import Rows
 from tokenring.operators.time import FOREVER, Sliding, Tumbling, behind_window, checked_window, panes_of
@@ -30,9 +31,11 @@ def windowed(
     schema: Schema,
     make: Callable[[Plan], MovingState],
     rows: Schema,
+    compiled: Callable[[Plan, tuple[str, ...], list[Table]], CompiledLogic] | None = None,
 ) -> AnyStream:
     """What `make(plan)` outputs for each window, rows of `schema` behind its bounds; for all of time,
-    without these columns, if there is no window. rows: what that keeps of keys.
+    without these columns, if there is no window. rows: what that keeps of keys. compiled: the same in the worker's
+    inner loop, of the plan and the key's columns where rows arrive, and the tables that move.
     SchemaError, naming the operator, where that does not fit."""
     name = plan.operator
     if window is None:
@@ -43,12 +46,12 @@ def windowed(
             raise SchemaError(f"operator {name!r}: its window is Tumbling or Sliding, not {type(window).__name__}")
         panes = panes_of(window, 0)
         schema = behind_window(name, window, stream.schema, schema.spec())
-    edge, plan, _ = to_owners(stream, plan, panes.time, whole=True)
+    edge, plan, names = to_owners(stream, plan, panes.time, whole=True)
     way = mechanism_of(stream.scope)
     moves = window_tables(plan, plan.by, [{}, rows.spec()])
     return way.timed(
         name, [edge], schema, lambda: Windows(plan, panes, schema, False, make, plan.by, moves), Notify.IF_TOKEN,
-        moves=moves,
+        compiled=None if compiled is None else lambda: compiled(plan, names, moves), moves=moves,
     )  # fmt: skip
 
 

@@ -8,7 +8,19 @@ from tokenring.engine.errors import NoSuchMethodError
 from tokenring.faces import later
 
 with later(__name__, keep=True):
-    from tokenring.operators import aggregates, collections, flow, graphs, joins, paper, rows, sinks, state, time
+    from tokenring.operators import (
+        aggregates,
+        collections,
+        flow,
+        graphs,
+        joins,
+        paper,
+        ranking,
+        rows,
+        sinks,
+        state,
+        time,
+    )
     from tokenring.operators.capture import capture as to_capture
 
 _MEANT = {
@@ -69,10 +81,10 @@ class Stream(engine.Stream):
     aggregate = aggregates.aggregate
     count = aggregates.count
     distinct = aggregates.distinct
-    last_by = aggregates.last_by
+    last_by = ranking.last_by
     reduce = aggregates.reduce
     scan = aggregates.scan
-    top = aggregates.top
+    top = ranking.top
     as_rows = state.as_rows
 
     # As rows that come and go

@@ -4,8 +4,6 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.operators.folds.accumulators import Accumulators
-    from tokenring.operators.folds.best import Best, best_tables
-    from tokenring.operators.folds.compiled_best import compiled_best
     from tokenring.operators.folds.compiled_folds import (
         NO_ROOM,
         fold_block,
@@ -29,14 +27,12 @@ with later(__name__):
         folds_of,
         start_slot,
     )
-    from tokenring.operators.folds.compiled_top import compiled_top
     from tokenring.operators.folds.conditions import with_conditions
     from tokenring.operators.folds.functions import Aggregate, Count, CountDistinct, First, Last, Max, Mean, Min, Sum
     from tokenring.operators.folds.groups import Groups, groups_in_use, leave_groups
     from tokenring.operators.folds.kernels import BLOCK, COUNT, bounds, distinct_slots, fold_inside
     from tokenring.operators.folds.owners import to_owners
     from tokenring.operators.folds.plan import ALL, Plan, can_fold, counted_columns
-    from tokenring.operators.folds.top_state import TopState, top_tables
 
 __all__ = [
     "write_partials",
@@ -47,7 +43,6 @@ __all__ = [
     "Accumulators",
     "Aggregate",
     "BLOCK",
-    "Best",
     "COLUMN",
     "COUNT",
     "Count",
@@ -64,13 +59,9 @@ __all__ = [
     "OPERATION",
     "Plan",
     "Sum",
-    "TopState",
     "accumulated",
-    "best_tables",
     "bounds",
     "can_fold",
-    "compiled_best",
-    "compiled_top",
     "counted_columns",
     "distinct_slots",
     "fold_block",
@@ -85,7 +76,6 @@ __all__ = [
     "start_slot",
     "take_away_slots",
     "to_owners",
-    "top_tables",
     "with_conditions",
     "write_results",
     "write_rows",

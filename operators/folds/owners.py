@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 
-import numpy as np
-
-from tokenring.engine import AnyStream, Batch, Exchange, Pipeline, Schema
+from tokenring.engine import AnyStream, Exchange
+from tokenring.operators.expressions import lit
 from tokenring.operators.folds.plan import ALL, Plan
-from tokenring.operators.mechanisms import Edge, mechanism_of
-from tokenring.operators.rows import exchanged_by
+from tokenring.operators.mechanisms import Edge
+from tokenring.operators.rows import exchanged_by, with_columns
 
 
 def to_owners(
@@ -20,22 +19,9 @@ def to_owners(
         needed = tuple(dict.fromkeys((*needed, time)))
     by = plan.by
     if not by:
-        stream = everything_together(stream, plan.operator)
+        stream = with_columns(stream, lit(0).alias(ALL))  # what all rows are exchanged by
         plan, by = replace(plan, schema=stream.schema), (ALL,)
         needed = None if needed is None else (*needed, ALL)
     if needed is not None:
         plan = replace(plan, schema=stream.schema.select(needed))
     return (stream, Exchange(exchanged_by(by), needed)), plan, by
-
-
-def everything_together(stream: AnyStream, name: str) -> AnyStream:
-    """The rows with a column more, to exchange by, that is 0 in all of them."""
-    schema = Schema.of(stream.schema.spec() | {ALL: "int64"})
-
-    def answer(batch: Batch) -> Batch:
-        zeros = np.zeros(batch.rows, np.int64)
-        heaps = (*batch.heaps, None) if schema.has_text else ()
-        return Batch.wrap(schema, (*batch.columns, zeros), batch.rows, heaps, batch)
-
-    way = mechanism_of(stream.scope)
-    return way.respond(f"{name}.together", (stream, Pipeline()), schema, lambda: answer, remembers=False)

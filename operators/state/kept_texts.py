@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tokenring.engine import COLUMN, WORDS, int64, kernel
+from tokenring.engine import COLUMN, WORDS, int64, kernel, void
+from tokenring.engine.columns import heap_address
 from tokenring.engine.compiled import move_private, move_text, private_bytes, round_of, words_at
 from tokenring.engine.raw import LENGTH_MASK, copy_text, text_space
 
@@ -61,6 +62,21 @@ def keep_text_of(texts, word, heap):  # type: ignore[no-untyped-def]
     return made
 
 
+@kernel(int64(COLUMN))
+def bytes_in(words):  # type: ignore[no-untyped-def]
+    """The bytes of a column's texts, each as often as it is there."""
+    total = 0
+    for word in words:
+        total += word & LENGTH_MASK if word >= 0 else 0
+    return total
+
+
+@kernel(void(WORDS, COLUMN, int64, WORDS))
+def _keep_all(texts, words, heap, kept):  # type: ignore[no-untyped-def]
+    for i in range(len(words)):
+        kept[i] = keep_text_of(texts, words[i], heap) if words[i] >= 0 else words[i]
+
+
 @kernel(int64(COLUMN, int64))
 def _bytes_of(column, common):  # type: ignore[no-untyped-def]
     return private_bytes(column, common)
@@ -98,6 +114,14 @@ class KeptTexts:
         if not self.has_room(size_bytes):
             self.words[_WANTED] = size_bytes
             self._move(columns, None)
+
+    def keep(self, words: np.ndarray, heap: np.ndarray, columns: Sequence[np.ndarray]) -> np.ndarray:
+        """Between two runs of the operator: keep a column of texts, int64 (rows,), of a heap; the words to be stored.
+        columns: all that is kept so far, as `make_room` has them."""
+        self.reserve(int(bytes_in(words)), columns)
+        kept = np.empty(len(words), np.int64)
+        _keep_all(self.words, words, heap_address(heap), kept)
+        return kept
 
     def make_room(self, columns: Sequence[np.ndarray], more_bytes: int = 0) -> None:
         """Move what these columns have, int64 of any length, which are written to, to where there is room for what was

@@ -18,7 +18,7 @@ EQUIVALENT: tuple[tuple[str, str, str, str, str], ...] = (
         "the gate is asked for anew a slot earlier, and the second look decides as before",
     ),
     (
-        "operators/folds/best.py", "better = orders[i, at] < best[1 + at]", "<", "<=",
+        "operators/ranking/best.py", "better = orders[i, at] < best[1 + at]", "<", "<=",
         "they are looked at where they differ",
     ),
     (
@@ -26,7 +26,7 @@ EQUIVALENT: tuple[tuple[str, str, str, str, str], ...] = (
         "equal texts are one word, and who asks keeps one of the two",
     ),
     (
-        "operators/folds/top_state.py", "return orders[i, at] < block[row + at]", "<", "<=",
+        "operators/ranking/top_state.py", "return orders[i, at] < block[row + at]", "<", "<=",
         "they are looked at where they differ",
     ),
     (

@@ -49,6 +49,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "operators/folds": ("tests/operators/folds", _CONTRACTS, "tests/operators/aggregates"),
     "operators/running": (_CONTRACTS, "tests/operators/running", "tests/operators/aggregates"),
     "operators/aggregates": (_CONTRACTS, "tests/operators/aggregates", "tests/operators/paper/test_arrange.py"),
+    "operators/ranking": (_CONTRACTS, "tests/operators/ranking", "tests/operators/folds/test_states.py"),
     "operators/sessions": (_CONTRACTS, "tests/operators/aggregates/test_sessions.py"),
     "operators/expressions/stages": ("tests/operators/rows/test_text_stages.py",
         "tests/operators/rows/test_compiled_stages.py"),

@@ -4,13 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tokenring.engine import COLUMN, WORDS, Batch, Schema, int64, kernel, void
-from tokenring.engine.columns import heap_address
+from tokenring.engine import Batch, Schema
 from tokenring.engine.compiled import heap_of_words
-from tokenring.engine.raw import LENGTH_MASK
 from tokenring.operators.joins.kept.joined_columns import LEFT, JoinedColumns
 from tokenring.operators.migrate import Table
-from tokenring.operators.state import HeapedColumns, KeptTexts, RowStore, joined, keep_text_of, wrapped
+from tokenring.operators.state import HeapedColumns, KeptTexts, RowStore, joined, wrapped
 
 
 def keys_table(columns: JoinedColumns) -> Table:
@@ -40,20 +38,6 @@ def pieces_of(table: Batch) -> np.ndarray:
     numbers = table.words("piece")
     begins = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1
     return np.concatenate(([0], begins, [table.rows])) if table.rows else np.zeros(1, np.int64)
-
-
-@kernel(int64(COLUMN))
-def _bytes_in(words):  # type: ignore[no-untyped-def]
-    total = 0
-    for word in words:
-        total += word & LENGTH_MASK if word >= 0 else 0
-    return total
-
-
-@kernel(void(WORDS, COLUMN, int64, WORDS))
-def _keep_all(texts, words, heap, kept):  # type: ignore[no-untyped-def]
-    for i in range(len(words)):
-        kept[i] = keep_text_of(texts, words[i], heap) if words[i] >= 0 else words[i]
 
 
 class MovedColumns:
@@ -111,8 +95,5 @@ class MovedColumns:
         for target, words, heap, kind in zip(stored, columns, heaps, store.schema.kinds, strict=True):
             if kind.is_text:
                 assert heap is not None
-                self._texts.reserve(int(_bytes_in(words)), live)
-                kept = np.empty(len(words), np.int64)
-                _keep_all(self._texts.words, words, heap_address(heap), kept)
-                words = kept
+                words = self._texts.keep(words, heap, live)
             target[places] = words.view(np.int64)

@@ -43,7 +43,7 @@ def idle(worker: Worker) -> dict[str, Any]:
         before = worker.world.view[ROUND]
         found = worker.step_or_park(0.05)
         tries.append(0 if found else worker.world.view[ROUND] - before)
-        if max(tries) > MANY or len(tries) == 5 and not worker.config.spin_us:
+        if max(tries) > MANY or (len(tries) == 5 and not worker.config.spin_us):
             break
     worker.barrier()
     return {"cores": sorted(os.sched_getaffinity(0)), "rounds": max(tries), "told": worker.config.spin_us}

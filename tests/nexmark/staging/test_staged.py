@@ -71,6 +71,13 @@ def test_a_changed_text_is_found_when_it_is_checked(folder: Path, part: str) -> 
         StagedEvents.open(folder)
 
 
+@pytest.mark.parametrize("name", ["nowhere", "x" * 300])
+def test_a_folder_that_is_not_there(name: str, tmp_path: Path) -> None:
+    """However long its name is: an operating system's error says nothing of a cure."""
+    with raises(StagedError, name, "no such folder", "tokenring stage"):
+        StagedEvents.open(tmp_path / name)
+
+
 def test_texts_that_the_events_do_not_have_are_null(tmp_path: Path) -> None:
     tables = {"person": [], "auction": [auction(event=0)], "bid": [bid(event=1), bid(event=2, channel="Apple")]}
     folder = seal(tmp_path / "few", {name: table(name, rows, event=True) for name, rows in tables.items()})

@@ -13,9 +13,9 @@ from tests.long_form import examples
 from tokenring.engine import Batch, Schema
 from tokenring.operators import Max, Min
 from tokenring.operators.folds.accumulators import Accumulators
-from tokenring.operators.folds.best import Best
 from tokenring.operators.folds.plan import Plan
-from tokenring.operators.folds.top_state import TopState
+from tokenring.operators.ranking.best import Best
+from tokenring.operators.ranking.top_state import TopState
 
 ROWS = Schema("key score tie number")
 Row = tuple[int, int, int, int]

@@ -20,7 +20,7 @@ from tokenring.operators import Count, Session, Sliding, aggregate, col, filter,
 from tokenring.operators.state.key_words import TextNumbers
 
 HOWS = ("inner", "left", "right", "full", "semi", "anti")
-OF_ONE = ("tumbling words", "sliding words", "session words", "kinds")
+OF_ONE = ("tumbling words", "sliding words", "session words", "kinds", "last_by", "top final")
 OF_ONE_IN_ORDER = ("last_by batch", "last_by each", "top batch", "top each", "batch words", "each words")
 OF_TWO = (
     *(f"{join} {how}" for join in ("windowed", "interval") for how in HOWS),

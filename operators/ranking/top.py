@@ -7,21 +7,15 @@ import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Pipeline, Schema, SchemaError
 from tokenring.operators import collections
-from tokenring.operators.aggregates.changing import as_named, first_that_change, rankable, require_alone
-from tokenring.operators.aggregates.owner_panes import Gathered, windowed
+from tokenring.operators.aggregates import Gathered, as_named, first_that_change, rankable, require_alone, windowed
 from tokenring.operators.expressions import col, lit
-from tokenring.operators.folds import (
-    Best,
-    Plan,
-    TopState,
-    best_tables,
-    compiled_best,
-    compiled_top,
-    to_owners,
-    top_tables,
-)
+from tokenring.operators.folds import Plan, to_owners
 from tokenring.operators.mechanisms import EACH, FINAL, Answer, answer_each, emission, mechanism_of
 from tokenring.operators.migrate import offer
+from tokenring.operators.ranking.best import Best, best_tables
+from tokenring.operators.ranking.compiled_best import compiled_best
+from tokenring.operators.ranking.compiled_top import compiled_final_top, compiled_top
+from tokenring.operators.ranking.top_state import TopState, top_tables
 from tokenring.operators.rows import Column, Columns, columns_of, unnamed, with_key, without_unnamed
 from tokenring.operators.state import HeapedColumns, Keys, joined, require_rows, updates_by, wrapped
 from tokenring.operators.state.moving import KeyedMoves, MovingKeys
@@ -119,10 +113,16 @@ def top(
     def state() -> TopState:
         return TopState(rows, best, tuple(others), k, largest)
 
+    ranked = best, *others
+    are_words = not any(rows.kind(column).is_text for column in ranked)
     if mode == FINAL:
         made = windowed(
             rankable(stream, best) if all_ties else stream, plan, window, schema,
             lambda _: _tied_rows(rows, best, k, largest) if all_ties else state(), rows,
+            None if all_ties or window is not None or not are_words
+            else lambda plan, by, moves: compiled_final_top(
+                plan.schema, by, ranked, k, largest, False, len(rows), moves
+            ),
         )  # fmt: skip
         ranked_rows: Any = without_unnamed(made, name)
         return collections.collection(ranked_rows, name=f"{name}.rows") if changes else ranked_rows
@@ -130,14 +130,12 @@ def top(
     if not plan.by:
         stream = way.respond(f"{name}.local", (stream, Pipeline()), rows, lambda: _best(state()))
     edge, plan, names = to_owners(stream, plan, "", whole=True)
-    ranked = best, *others
-    passes = not any(rows.kind(column).is_text for column in ranked)
     if k == 1:
         one = (plan.schema, names, best, tuple(others), largest, False, mode == EACH)
         firsts = way.respond(
             name, edge, schema, lambda: _first(Best(*one), rows, schema),
             compiled=(lambda: compiled_best(plan.schema, names, ranked, largest, False, mode == EACH, True, len(rows)))
-            if passes else None,
+            if are_words else None,
             moves=best_tables(plan.schema, names, len(ranked)),
         )  # fmt: skip
         return without_unnamed(updates_by(firsts, name, key), name)
@@ -151,7 +149,7 @@ def top(
     changed = way.respond(
         name, edge, schema, make,
         compiled=(lambda: compiled_top(plan.schema, names, ranked, k, largest, mode == EACH, len(rows)))
-        if not plan.schema.has_text and all(plan.schema.kind(column).name != "float64" for column in names) else None,
+        if are_words else None,
         moves=top_tables(plan.schema, names, rows),
     )  # fmt: skip
     return without_unnamed(updates_by(changed, name, (*key, rank)), name)

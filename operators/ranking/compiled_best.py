@@ -16,11 +16,10 @@ from tokenring.engine.compiled import (
     table_at,
     words_at,
 )
-from tokenring.operators.folds.best import best_tables, end_wins, win
-from tokenring.operators.folds.compiled_folds import gather
-from tokenring.operators.folds.kernels import BLOCK
+from tokenring.operators.folds import BLOCK, gather
 from tokenring.operators.mechanisms import MESSAGE, REPLY, CompiledLogic, driven, own_words
 from tokenring.operators.migrate import offer
+from tokenring.operators.ranking.best import best_tables, end_wins, win
 from tokenring.operators.state import (
     LEAST,
     MOST,

@@ -1,0 +1,444 @@
+"""The best rows of each key in the worker's inner loop, in blocks that hold the rows as well: what changes in them, or
+all of them when the input has ended."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from tokenring.engine import COMPLETE, Batch, Schema, Time, kernel
+from tokenring.engine.compiled import (
+    DONE,
+    NEEDS_ROOM,
+    address_of,
+    column_of,
+    entry,
+    heap_of_words,
+    new_message,
+    rows_of,
+    shorten,
+    table_at,
+    words_at,
+)
+from tokenring.operators.aggregates import MovingWindows
+from tokenring.operators.folds import BLOCK
+from tokenring.operators.mechanisms import MADE, MESSAGE, REPLY, CompiledLogic, driven, give, own_words
+from tokenring.operators.migrate import Table, offer
+from tokenring.operators.ranking.compiled_best import ORDER_WORDS, order_table, rank_rows
+from tokenring.operators.ranking.top_state import CHANGED, COUNT, HEADER, note_change, place_row, top_tables
+from tokenring.operators.state import (
+    LEAST,
+    LIMIT,
+    NUMBERS_WORDS,
+    PLACES,
+    SOURCE_WORDS,
+    HeapedColumns,
+    KeptTexts,
+    Keys,
+    KeyWords,
+    bytes_in,
+    bytes_to_keep,
+    grown,
+    has_room_for_texts,
+    keep_text,
+    kept_texts,
+    link_numbers,
+    live_of,
+    meta_of,
+    number_by,
+    values_of,
+    with_key_words,
+)
+from tokenring.operators.state.moving import KeyedMoves, MovingKeyWords, Rows
+from tokenring.operators.time import FOREVER, order_words
+
+# Words of its own: where keys are. BY, ORDERS: the columns of the key, and of the order, among those that arrive.
+# BLOCKS, of BLOCK_WORDS each: of every slot the words of its key behind HEADER, then MOST rows of ROW_WORDS each: the
+# words of the order, then the columns KEPT, which are in neither; of KEPT_COUNT the first TEXT_COUNT are text, in
+# TEXTS, where KeptTexts has its words. SHOWN: of each of WIDTH columns where in a block it is, from row to row, and
+# what turns it back into a value. KEY_WORDS: where the key's KeyWords are, of COLUMNS that arrive. ROW: the row to go
+# on with after there was no room; FOUND: slots so far that have changed, in the first column of the message LISTED, 0
+# outside of calls; with EACH, rows so far of the answer, which LISTED is. SENT: whether all was, so that nothing is to
+# be kept any more. CLOSED: all was sent up to then.
+_KEYS = 0
+_BY, _BY_COUNT, _SOURCES, _SCRATCH, _WORDS, _ORDERS, _ORDER_COUNT, _MOST, _BLOCKS, _BLOCK_WORDS, _ROW_WORDS, _KEPT, \
+    _KEPT_COUNT, _TEXT_COUNT, _TEXTS, _SHOWN, _WIDTH, _KEY_WORDS, _COLUMNS, _EACH, _EQUAL_WINS, _ROW, _FOUND, _LISTED, \
+    _SENT, _CLOSED = range(NUMBERS_WORDS, NUMBERS_WORDS + 26)  # fmt: skip
+_OWN_WORDS = _CLOSED + 1
+_WANTED, _SLOTS, _FRESH, _FRESH_ROWS, _ROWS = range(5)
+_SCRATCH_ROWS = 5
+_WORD, _STEP, _FLIP, _KEY_COLUMN = range(4)
+_SHOWN_WORDS = 4
+_NO_KEY = -1
+_END = FOREVER.step
+_MESSAGE_ROWS = 1 << 16
+"""About as many rows have the messages of which all rows are sent."""
+
+
+@kernel
+def _write_ranks(own, blocks, slots, message, first):  # type: ignore[no-untyped-def]
+    """Write the rows of slots, from the first changed rank on, to a message from row `first` on; returns the next one.
+    """
+    shown = table_at(own[_SHOWN], own[_WIDTH], _SHOWN_WORDS)
+    for position in range(len(shown)):
+        column, step, flip, at = column_of(message, position), shown[position, _STEP], shown[position, _FLIP], first
+        for slot in slots:
+            block = blocks[slot]
+            for place in range(block[CHANGED] - 1, block[COUNT]):
+                column[at] = block[shown[position, _WORD] + place * step] ^ flip
+                at += 1
+        if shown[position, _KEY_COLUMN] != _NO_KEY:
+            values_of(own[_KEY_WORDS], shown[position, _KEY_COLUMN], column[first:at])
+    ranks, at = column_of(message, len(shown)), first
+    for slot in slots:
+        block = blocks[slot]
+        for place in range(block[CHANGED] - 1, block[COUNT]):
+            ranks[at] = place + 1
+            at += 1
+        block[CHANGED] = 0
+    return at
+
+
+@kernel
+def _has_room_for_kept(world, own, message, at, some):  # type: ignore[no-untyped-def]
+    """Whether there is room for the texts of all these rows."""
+    if own[_TEXT_COUNT] == 0:
+        return True
+    texts, size_bytes = kept_texts(own[_TEXTS]), 0
+    for column in words_at(own[_KEPT], own[_TEXT_COUNT]):
+        size_bytes += bytes_to_keep(texts, column_of(message, column)[at : at + some])
+    return has_room_for_texts(world, texts, size_bytes)
+
+
+@kernel
+def _enter(own, blocks, message, keyed, words, slots, rows, listed):  # type: ignore[no-untyped-def]
+    """Put rows among the best of their slots. keyed: the message with its key in words; words: the rows' orders; rows:
+    which of the message they are. listed: the message of slots that have changed, or of the answer to each row; 0 where
+    nobody hears of changes."""
+    most, width, first = own[_MOST], own[_ROW_WORDS], HEADER + own[_BY_COUNT]
+    by, kept = words_at(own[_BY], own[_BY_COUNT]), words_at(own[_KEPT], own[_KEPT_COUNT])
+    found = own[_FOUND]
+    for i in range(len(slots)):
+        block = blocks[slots[i]]
+        if block[COUNT] == 0:
+            for column in range(len(by)):
+                block[HEADER + column] = column_of(keyed, by[column])[rows[i]]
+        at = place_row(words, i, block, first, width, most, own[_EQUAL_WINS] != 0)
+        if at < 0:
+            continue
+        row = first + at * width + words.shape[1]
+        for column in range(len(kept)):
+            word = column_of(message, kept[column])[rows[i]]
+            if column < own[_TEXT_COUNT]:
+                word = keep_text(kept_texts(own[_TEXTS]), word)
+            block[row + column] = word
+        if listed == 0:
+            continue
+        if own[_EACH]:
+            block[CHANGED] = at + 1
+            found = _write_ranks(own, blocks, slots[i : i + 1], listed, found)
+        else:
+            found = note_change(block, at, slots[i], column_of(listed, 0), found)
+    own[_FOUND] = found
+
+
+@kernel
+def _blocks_of(own):  # type: ignore[no-untyped-def]
+    return table_at(own[_BLOCKS], own[_KEYS + PLACES], own[_BLOCK_WORDS])
+
+
+@kernel
+def _take_rows(world, own, message, listed):  # type: ignore[no-untyped-def]
+    """Put the rows of a message among the best of their keys, from the one on that is to be gone on with; False if
+    there was no room."""
+    rows, at = rows_of(message), own[_ROW]
+    scratch = table_at(own[_SCRATCH], _SCRATCH_ROWS, BLOCK)
+    orders = table_at(own[_ORDERS], own[_ORDER_COUNT], ORDER_WORDS)
+    words = table_at(own[_WORDS], BLOCK, own[_ORDER_COUNT])
+    slots, chosen = scratch[_SLOTS], scratch[_ROWS]
+    keyed = with_key_words(world, own[_KEY_WORDS], message, own[_COLUMNS], words_at(own[_BY], own[_BY_COUNT]))
+    if keyed == 0:
+        return False
+    while at < rows:
+        some = min(BLOCK, rows - at)
+        done, _ = number_by(
+            own, _KEYS, _BY, keyed, at, some, scratch[_WANTED], slots, scratch[_FRESH], scratch[_FRESH_ROWS]
+        )
+        if done < some or not _has_room_for_kept(world, own, message, at, some):
+            own[_ROW] = at
+            return False
+        left = rank_rows(orders, message, at, slots[:some], chosen, words)
+        _enter(own, _blocks_of(own), message, keyed, words, slots[:left], chosen, listed)
+        at += some
+    own[_ROW] = 0
+    return True
+
+
+@entry
+def _answer_changes(world, me):  # type: ignore[no-untyped-def]
+    """Of each key whose best rows a message changes, or of each row that does: the rows from the first rank on that has
+    another, and ranks."""
+    state, own = driven(world, me), own_words(world, me, _OWN_WORDS)
+    message = state[MESSAGE]
+    rows = rows_of(message)
+    if own[_LISTED] == 0:
+        own[_LISTED], own[_FOUND] = new_message(world, me, 0, rows * own[_MOST] if own[_EACH] else rows), 0
+    reply = own[_LISTED]
+    if not _take_rows(world, own, message, reply):
+        return NEEDS_ROOM
+    own[_LISTED] = 0
+    if own[_EACH]:
+        shorten(reply, own[_FOUND])
+    else:
+        touched, blocks = column_of(reply, 0)[: own[_FOUND]], _blocks_of(own)
+        room = 0
+        for slot in touched:
+            room += blocks[slot, COUNT] - blocks[slot, CHANGED] + 1
+        reply = new_message(world, me, 0, room)
+        _write_ranks(own, blocks, touched, reply, 0)
+    state[REPLY] = reply
+    return DONE
+
+
+@kernel
+def _least_due(own):  # type: ignore[no-untyped-def]
+    """When all rows are sent: COMPLETE if there are none."""
+    return _END if live_of(own, _KEYS) > 0 else COMPLETE
+
+
+@entry
+def _take_all(world, me):  # type: ignore[no-untyped-def]
+    """Put the rows of a message among the best of their keys."""
+    state, own = driven(world, me), own_words(world, me, _OWN_WORDS)
+    if not _take_rows(world, own, state[MESSAGE], 0):
+        return NEEDS_ROOM
+    state[MADE] = _least_due(own)
+    return DONE
+
+
+@entry
+def _emit_all(world, me):  # type: ignore[no-untyped-def]
+    """Send all rows, in the order in which their keys came, and forget them."""
+    state, own = driven(world, me), own_words(world, me, _OWN_WORDS)
+    if own[_SENT]:
+        own[_SENT] = 0
+        state[MADE] = COMPLETE
+        return DONE
+    own[_CLOSED] = _END
+    blocks, limit, at = _blocks_of(own), meta_of(own, _KEYS)[LIMIT], 0
+    while at < limit:
+        slots = column_of(new_message(world, me, 0, min(_MESSAGE_ROWS, limit - at)), 0)
+        count = rows = 0
+        while at < limit and count < len(slots) and rows < _MESSAGE_ROWS:
+            if blocks[at, COUNT] > 0:
+                blocks[at, CHANGED] = 1
+                slots[count] = at
+                rows += blocks[at, COUNT]
+                count += 1
+            at += 1
+        if rows > 0:
+            message = new_message(world, me, 0, rows)
+            _write_ranks(own, blocks, slots[:count], message, 0)
+            give(world, me, _END, message)
+    own[_SENT] = 1
+    return NEEDS_ROOM
+
+
+class _State:
+    """One worker's keys and their best rows."""
+
+    def __init__(
+        self, schema: Schema, by: Sequence[str], orders: Sequence[str], most: int, largest: bool, width: int
+    ) -> None:
+        self.key_words = KeyWords(schema, by)
+        self.keys = Keys(Schema.of(self.key_words.spec), by)
+        self._by = np.array([schema.position(name) for name in by], np.int64)
+        self._sources = np.zeros((len(by), SOURCE_WORDS), np.int64)
+        self._scratch = np.zeros((_SCRATCH_ROWS, BLOCK), np.int64)
+        self._ranked = np.zeros((BLOCK, len(orders)), np.int64)
+        self._orders = order_table(schema, orders, largest)
+        self._kept, self._shown = _layout(schema, by, orders, largest, width)
+        text_count = sum([schema.kind(name).is_text for name in self._kept])
+        self._texts = KeptTexts() if text_count else None
+        self._positions = np.array([schema.position(name) for name in self._kept], np.int64)
+        self.words = words = np.zeros(_OWN_WORDS, np.int64)
+        words[_BY], words[_BY_COUNT], words[_SOURCES] = address_of(self._by), len(by), address_of(self._sources)
+        words[_SCRATCH], words[_WORDS] = address_of(self._scratch), address_of(self._ranked)
+        words[_ORDERS], words[_ORDER_COUNT], words[_MOST] = address_of(self._orders), len(orders), most
+        words[_KEPT], words[_KEPT_COUNT] = address_of(self._positions), len(self._kept)
+        words[_TEXT_COUNT], words[_TEXTS] = text_count, 0 if self._texts is None else address_of(self._texts.words)
+        words[_SHOWN], words[_WIDTH] = address_of(self._shown), width
+        words[_KEY_WORDS], words[_COLUMNS], words[_CLOSED] = self.key_words.address, len(schema), -1
+        words[_ROW_WORDS] = row_words = len(orders) + len(self._kept)
+        words[_BLOCK_WORDS] = HEADER + len(by) + most * row_words
+        self._rows_at = HEADER + len(by)
+        self._ordered = orders[0], tuple(orders[1:]), largest
+        self.sent = schema.select(schema.names[:width])
+        self._start()
+
+    def _start(self) -> None:
+        self._blocks = np.zeros((64, int(self.words[_BLOCK_WORDS])), np.int64)
+        self.link()
+
+    def link(self) -> None:
+        """Have a block for each key that there can be, and say where all is."""
+        self._blocks = grown(self._blocks, self.keys.capacity, axis=0)
+        link_numbers(self.words, _KEYS, self.keys)
+        self.words[_BLOCKS] = address_of(self._blocks)
+
+    def grow(self) -> None:
+        """Make room for another key, and for texts; where all was sent, begin anew."""
+        if self.words[_SENT]:
+            self.keys.clear()
+            self._start()
+            return
+        self.key_words.grow(self.keys)
+        self.keys.grow()
+        if self._texts is not None and self._texts.lacks_room:
+            self._move_texts(self._texts.make_room)
+        self.link()
+
+    def _move_texts(self, move: Callable[[Sequence[np.ndarray]], None]) -> None:
+        """Let `move` have all texts that are kept, int64, to write where they are then: 0 where there is no row."""
+        first, row_words = self._rows_at + int(self.words[_ORDER_COUNT]), int(self.words[_ROW_WORDS])
+        starts = np.arange(first, self._blocks.shape[1], row_words)
+        columns = (starts[:, None] + np.arange(self.words[_TEXT_COUNT])).ravel()
+        words = np.ascontiguousarray(self._blocks[:, columns])
+        move([words.reshape(-1)])
+        self._blocks[:, columns] = words
+
+    def out(self, slots: np.ndarray) -> Sequence[Rows]:
+        """See Kept: of each slot its rows, in order."""
+        blocks = self._blocks
+        counts = blocks[slots, COUNT]
+        which = np.repeat(np.arange(len(slots)), counts)
+        places = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
+        columns, heaps = [], []
+        for (word, step, flip, key), kind in zip(self._shown.tolist(), self.sent.kinds, strict=True):
+            values = blocks[slots[which], word + places * step] ^ flip
+            if kind.is_text and key != _NO_KEY:
+                values = self.key_words.texts[key].texts_of(values)
+            columns.append(values.view(kind.dtype))
+            heaps.append(heap_of_words() if kind.is_text else None)
+        blocks[slots] = 0
+        rows = Batch.wrap(self.sent, tuple(columns), len(which), tuple(heaps) if self.sent.has_text else ())
+        if rows.heaps:
+            rows = rows.copy()  # what is kept may move
+        return [(((), ()), None), ((rows.columns, rows.heaps or (None,) * len(rows.columns)), which)]
+
+    def put(self, limit: int, slots: Sequence[np.ndarray], tables: Sequence[Batch]) -> None:
+        """See Kept."""
+        self.link()
+        blocks, owners, rows = self._blocks, slots[1], tables[1].select(self.sent)
+        blocks[slots[0]] = 0
+        for at in range(len(self._by)):
+            blocks[slots[0], HEADER + at] = self.keys.words(at)[slots[0]]
+        first = np.flatnonzero(np.diff(owners, prepend=-1))  # a slot's rows come one after the other
+        places = np.arange(rows.rows) - np.repeat(first, np.diff(first, append=rows.rows))
+        blocks[owners, COUNT] = places + 1  # the last counts
+        starts = self._rows_at + places * int(self.words[_ROW_WORDS])
+        words = [*order_words(rows, *self._ordered).T, *self._kept_words(rows)]
+        for number, column in enumerate(words):
+            blocks[owners, starts + number] = column
+
+    def _kept_words(self, rows: Batch) -> list[np.ndarray]:
+        """The columns of others' rows as blocks have them, between two runs."""
+        columns = [np.ascontiguousarray(rows.words(name)).view(np.int64) for name in self._kept]
+        texts, count = self._texts, int(self.words[_TEXT_COUNT])
+        if texts is not None:
+            size_bytes = sum([int(bytes_in(words)) for words in columns[:count]])
+            if not texts.has_room(size_bytes):
+                self._move_texts(lambda kept: texts.reserve(size_bytes, kept))
+            for at in range(count):
+                heap = rows.heaps[rows.schema.position(self._kept[at])]
+                assert heap is not None
+                columns[at] = texts.keep(columns[at], heap, ())
+        return columns
+
+
+class _KeysOfAllTime(MovingKeyWords):
+    """Keys behind the end of the one window that all rows are in."""
+
+    def columns(self, slots: np.ndarray) -> HeapedColumns:
+        """See KeySlots."""
+        columns, heaps = super().columns(slots)
+        return (np.full(len(slots), _END), *columns), (None, *heaps)
+
+    def _as_words(self, batch: Batch) -> Batch:
+        return super()._as_words(batch.select(batch.schema.select(batch.schema.names[1:])))
+
+
+class _OneWindow:
+    """See OpenPanes: all rows are in one window, which ends when the input has ended."""
+
+    def __init__(self, state: _State) -> None:
+        self._state = state
+
+    @property
+    def closed(self) -> Time:
+        """See OpenPanes."""
+        return int(self._state.words[_CLOSED])
+
+    def leave(self, slots: np.ndarray) -> None:
+        """See OpenPanes."""
+
+    def make_room(self) -> None:
+        """See OpenPanes."""
+        self._state.link()
+
+    def arrive(self, slots: np.ndarray, ends: np.ndarray, closed: np.ndarray) -> None:
+        """See OpenPanes."""
+
+    def least(self) -> Time:
+        """See OpenPanes."""
+        return _END if len(self._state.keys) else COMPLETE
+
+
+def _layout(
+    schema: Schema, by: Sequence[str], orders: Sequence[str], largest: bool, width: int
+) -> tuple[list[str], np.ndarray]:
+    """The columns that blocks hold beside the key's and the order's words, texts first, and where each of the first
+    `width` columns is found again. The words of floats do not tell 0.0 from -0.0: those columns are held as well."""
+    told = [name for name in (*by, *orders) if schema.kind(name).name != "float64"]
+    others = [name for name in schema.names[:width] if name not in told]
+    kept = sorted(others, key=lambda name: not schema.kind(name).is_text)
+    first, row_words = HEADER + len(by), len(orders) + len(kept)
+    shown = np.zeros((width, _SHOWN_WORDS), np.int64)
+    for position, name in enumerate(schema.names[:width]):
+        if name in kept:
+            shown[position] = first + len(orders) + kept.index(name), row_words, 0, _NO_KEY
+        elif name in by:
+            at = list(by).index(name)
+            shown[position] = HEADER + at, 0, 0, at
+        else:
+            at = list(orders).index(name)
+            unsigned = LEAST if schema.kind(name).name == "uint64" else 0
+            shown[position] = first + at, row_words, unsigned ^ (-1 if largest and at == 0 else 0), _NO_KEY
+    return kept, shown
+
+
+def compiled_top(
+    schema: Schema, by: Sequence[str], orders: Sequence[str], most: int, largest: bool, each: bool, width: int
+) -> CompiledLogic:
+    """What changes in the `most` best rows of each key. orders: the column that counts, then the ties, no texts. each:
+    whether it is said of each row, or of each message. width: how many of the columns are sent, before the rank.
+    Memory: for each key, most rows of the columns that are not of the key (8 bytes more for each order of float64), the
+    key and 16 bytes."""
+    state = _State(schema, by, orders, most, largest, width)
+    state.words[_EACH] = each
+    moving = MovingKeyWords(schema.select(by), state.keys, state.key_words, by)
+    offer(KeyedMoves(top_tables(schema, by, state.sent), moving, state, state.link))
+    return CompiledLogic(state.words, _answer_changes, owners=(state,), make_room=state.grow)
+
+
+def compiled_final_top(
+    schema: Schema, by: Sequence[str], orders: Sequence[str], most: int, largest: bool, equal_wins: bool, width: int,
+    moves: Sequence[Table],
+) -> CompiledLogic:  # fmt: skip
+    """The `most` best rows of each key, all when the input has ended; as `compiled_top`. equal_wins: of rows that are
+    equal in all orders, the last to come goes first. moves: the tables of
+    `window_tables`."""
+    state = _State(schema, by, orders, most, largest, width)
+    state.words[_EQUAL_WINS] = equal_wins
+    keys = _KeysOfAllTime(schema.select(by), state.keys, state.key_words, by)
+    offer(MovingWindows(moves, keys, state, _OneWindow(state)))
+    return CompiledLogic(state.words, _emit_all, (_take_all,), owners=(state,), make_room=state.grow)
