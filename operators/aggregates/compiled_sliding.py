@@ -82,6 +82,7 @@ from tokenring.operators.state import (
     live_of,
     number_rows,
     pop,
+    shared_scratch,
 )
 from tokenring.operators.time import Panes
 
@@ -240,7 +241,7 @@ class _Sliding:
         self._state = Accumulators(plan)
         self._tables = FoldTables(plan, self._state)
         self._group_of, self._uses, self._behind = (np.zeros(64, np.int64) for _ in range(3))
-        self._scratch = np.zeros((_SCRATCH_ROWS, BLOCK), np.int64)
+        self._scratch = shared_scratch(__name__, _SCRATCH_ROWS, BLOCK)
         self.words = words = self.panes.words
         self.explain = self.panes.explain
         words[SLIDING_SCRATCH], words[MOVES] = address_of(self._scratch), self._state.reversible

@@ -71,6 +71,7 @@ from tokenring.operators.state import (
     key_column,
     link_numbers,
     live_of,
+    shared_scratch,
     values_of,
 )
 from tokenring.operators.state.moving import MovingKeyWords
@@ -167,7 +168,7 @@ class CompiledPanes:
         self._tables = FoldTables(plan, self.state)
         self._by = np.array([plan.schema.position(name) for name in plan.by], np.int64)
         self._sources = np.zeros((len(schema), SOURCE_WORDS), np.int64)
-        self._scratch = np.zeros((SCRATCH_ROWS, SCRATCH_WORDS), np.int64)
+        self._scratch = shared_scratch(__name__, SCRATCH_ROWS, SCRATCH_WORDS)
         self._first, self._last, self._members = (np.zeros(64, np.int64) for _ in range(3))
         self._following, self._heap = np.zeros(64, np.int64), np.zeros((64, 2), np.int64)
         self.words = words = np.zeros(OWN_WORDS + more_words, np.int64)

@@ -9,7 +9,7 @@ from tokenring.operators.folds.functions import Fold
 from tokenring.operators.folds.kernels import BLOCK, FIRST, LAST, MAX, MAX_FLOAT, MIN, MIN_FLOAT
 from tokenring.operators.folds.plan import Plan, counted_columns
 from tokenring.operators.folds.sets import MOST_FLAGS, SET_WORDS, ValueSets
-from tokenring.operators.state import LEAST, MOST
+from tokenring.operators.state import LEAST, MOST, shared_scratch
 
 # Words of an operator's state. KEPT: by fold the address of the values that it keeps, by slot. ARRIVED: rows so far, by
 # which those are chosen that have no order of their own.
@@ -93,7 +93,7 @@ class FoldTables:
             ValueSets(words, plan.schema.position(column), numbers)
             for words, (column, numbers) in zip(self._sets, pieces, strict=True)
         ]
-        self._scratch = np.zeros((SET_SCRATCH_ROWS if pieces else 0, BLOCK), np.int64)
+        self._scratch = shared_scratch(__name__, SET_SCRATCH_ROWS, BLOCK)
 
     def make_room(self, limit: int) -> None:
         """Room for slots below `limit`, and for one more value in each set."""

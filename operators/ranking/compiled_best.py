@@ -31,6 +31,7 @@ from tokenring.operators.state import (
     grown,
     link_numbers,
     number_by,
+    shared_scratch,
     with_key_words,
 )
 from tokenring.operators.state.moving import KeptWords, KeyedMoves, MovingKeyWords
@@ -150,8 +151,8 @@ class _State:
         self._kept = np.zeros((64, 1 + len(orders)), np.int64)
         self._by = np.array([schema.position(name) for name in by], np.int64)
         self._sources = np.zeros((len(by), SOURCE_WORDS), np.int64)
-        self._scratch = np.zeros((_SCRATCH_ROWS, BLOCK), np.int64)
-        self._ranked = np.zeros((BLOCK, len(orders)), np.int64)
+        self._scratch = shared_scratch(__name__, _SCRATCH_ROWS, BLOCK)
+        self._ranked = shared_scratch(__name__, BLOCK, len(orders))
         self._orders = order_table(schema, orders, largest)
         self.words = words = np.zeros(_OWN_WORDS, np.int64)
         words[_BY], words[_BY_COUNT], words[_SOURCES] = address_of(self._by), len(by), address_of(self._sources)

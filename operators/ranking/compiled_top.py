@@ -45,6 +45,7 @@ from tokenring.operators.state import (
     live_of,
     meta_of,
     number_by,
+    shared_scratch,
     values_of,
     with_key_words,
 )
@@ -253,8 +254,8 @@ class _State:
         self.keys = Keys(Schema.of(self.key_words.spec), by)
         self._by = np.array([schema.position(name) for name in by], np.int64)
         self._sources = np.zeros((len(by), SOURCE_WORDS), np.int64)
-        self._scratch = np.zeros((_SCRATCH_ROWS, BLOCK), np.int64)
-        self._ranked = np.zeros((BLOCK, len(orders)), np.int64)
+        self._scratch = shared_scratch(__name__, _SCRATCH_ROWS, BLOCK)
+        self._ranked = shared_scratch(__name__, BLOCK, len(orders))
         self._orders = order_table(schema, orders, largest)
         self._kept, self._shown = _layout(schema, by, orders, largest, width)
         text_count = sum([schema.kind(name).is_text for name in self._kept])

@@ -38,7 +38,7 @@ from tokenring.operators.folds import (
     write_rows,
 )
 from tokenring.operators.mechanisms import MESSAGE, REPLY, CompiledLogic, driven, own_words
-from tokenring.operators.state import all_equal, grown
+from tokenring.operators.state import all_equal, grown, shared_scratch
 
 # Words of its own. VARYING: of the key's columns those that are not the same in all rows at hand, VARIES of them.
 # CELLS: by hash the row to be sent that may be the key's. ROWS: words by row to be sent, as many as CAPACITY each: its
@@ -228,14 +228,14 @@ class _Combined:
         self._tables = FoldTables(plan, self._state)
         self._by = np.array([plan.schema.position(name) for name in plan.by], np.int64)
         self._varying = np.zeros(len(plan.by), np.int64)
-        self._cells = np.zeros(1 << _CELL_BITS, np.int32)
-        self._scratch = np.zeros((_SCRATCH_ROWS, BLOCK), np.int64)
+        self._cells = shared_scratch(__name__, 1, 1 << (_CELL_BITS - 1))  # any number in them is of a row, or of none
+        self._scratch = shared_scratch(__name__, _SCRATCH_ROWS, BLOCK)
         self.words = words = np.zeros(_OWN_WORDS, np.int64)
         words[_BY], words[_BY_COUNT], words[_VARYING] = address_of(self._by), len(plan.by), address_of(self._varying)
         words[_CELLS], words[_SCRATCH] = address_of(self._cells), address_of(self._scratch)
         folds = [(fold.operation, fold.column, fold.where) for fold in plan.folds]
         words[_ONLY_COUNTS] = folds == [(COUNT, None, None)]
-        self._rows = np.zeros((_ROWS_WORDS, 2 * BLOCK), np.int64)
+        self._rows = np.zeros((_ROWS_WORDS, 0), np.int64)
         self._link()
 
     def _link(self) -> None:
@@ -246,7 +246,7 @@ class _Combined:
         self.words[_ROWS], self.words[_CAPACITY] = address_of(self._rows), capacity
 
     def _grow(self) -> None:
-        self._rows = grown(self._rows, self._rows.shape[1] + 1)
+        self._rows = grown(self._rows, max(2 * BLOCK, self._rows.shape[1] + 1))
         self._link()
 
     def logic(self) -> CompiledLogic:

@@ -168,7 +168,8 @@ def _answer_all(world, me):  # type: ignore[no-untyped-def]
     scratch = table_at(own[SCRATCH], SCRATCH_ROWS, BLOCK)
     if own[PARTIAL]:
         start_slot(own, FOLDED, 0)
-    slots = scratch[_SLOTS]  # which is 0 throughout
+    slots = scratch[_SLOTS]
+    slots[: max(1, min(BLOCK, rows))] = 0
     wrong = -1
     if own[QUICK]:
         bounds = scratch[_WANTED][:2]

@@ -10,7 +10,7 @@ from tokenring.operators.folds import ALL, BLOCK, FOLDS_WORDS, Accumulators, Fol
 from tokenring.operators.folds.moving import CompiledFolds, fold_kinds
 from tokenring.operators.mechanisms import CompiledLogic
 from tokenring.operators.migrate import Table, offer
-from tokenring.operators.state import NUMBERS_WORDS, SOURCE_WORDS, Keys, KeyWords, grown, link_numbers
+from tokenring.operators.state import NUMBERS_WORDS, SOURCE_WORDS, Keys, KeyWords, grown, link_numbers, shared_scratch
 from tokenring.operators.state.moving import Kept, KeyedMoves, MovingKeyWords, OneKey, tables_of
 
 # Words of its own: where keys and folds are. BY: the columns of the key among those that arrive. STAMPS: by slot the
@@ -52,7 +52,7 @@ class RunningState:
         self._stamps = np.zeros(64, np.int64)
         self._by = np.array([schema.position(name) for name in by], np.int64)
         self._sources = np.zeros((len(by), SOURCE_WORDS), np.int64)
-        self._scratch = np.zeros((SCRATCH_ROWS, BLOCK), np.int64)
+        self._scratch = shared_scratch(__name__, SCRATCH_ROWS, BLOCK)
         self.words = words = np.zeros(OWN_WORDS, np.int64)
         words[BY], words[BY_COUNT], words[SOURCES] = address_of(self._by), len(by), address_of(self._sources)
         words[SCRATCH], words[WIDTH] = address_of(self._scratch), len(schema)

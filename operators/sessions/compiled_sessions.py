@@ -62,6 +62,7 @@ from tokenring.operators.state import (
     key_column,
     link_numbers,
     number_by,
+    shared_scratch,
     values_of,
     with_key_words,
 )
@@ -217,7 +218,7 @@ class _Sessions:
         self._free, self._heads, self._meta = np.zeros(64, np.int64), np.zeros(64, np.int64), np.zeros(5, np.int64)
         self._by = np.array([plan.schema.position(name) for name in by], np.int64)
         self._sources = np.zeros((len(by), SOURCE_WORDS), np.int64)
-        self._scratch = np.zeros((_SCRATCH_ROWS, BLOCK), np.int64)
+        self._scratch = shared_scratch(__name__, _SCRATCH_ROWS, BLOCK)
         self.words = words = np.zeros(_OWN_WORDS, np.int64)
         words[_BY], words[_BY_COUNT], words[_SOURCES] = address_of(self._by), len(by), address_of(self._sources)
         words[_SENT], words[_SCRATCH], words[_META] = len(plan.by), address_of(self._scratch), address_of(self._meta)

@@ -74,7 +74,7 @@ with later(__name__):
     from tokenring.operators.state.key_words import KeyWords, values_of, with_key_words, word_column
     from tokenring.operators.state.keys import Keys
     from tokenring.operators.state.row_store import RowStore
-    from tokenring.operators.state.tables import grown
+    from tokenring.operators.state.tables import grown, shared_scratch
     from tokenring.operators.state.updates import as_rows, require_newest, require_rows, updates_by
 
 __all__ = [
@@ -140,6 +140,7 @@ __all__ = [
     "put",
     "require_newest",
     "require_rows",
+    "shared_scratch",
     "settle",
     "settle_all",
     "slot_of",

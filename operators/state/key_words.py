@@ -37,13 +37,13 @@ from tokenring.operators.state.keys import Keys
 from tokenring.operators.state.tables import grown
 
 # Words: where KeptTexts has its words; cells with a number + 1 each; by number the text's word and its hash; room for
-# how many, and how many there were; words that came lately, each with its number and in which column that was; numbers
-# that are to be used again, whose text is null; how many numbers the last column got that are new, and the bytes of
-# their texts; how many columns there were.
-_TEXTS, _CELLS, _CELL_COUNT, _STORED, _HASHES, _CAPACITY, _COUNT, _LATELY, _UNUSED, _UNUSED_COUNT, _GIVEN, \
-    _GIVEN_BYTES, _COLUMNS = range(13)  # fmt: skip
-_NUMBERED_WORDS = 13
-_LATELY_ROWS = 1 << 11
+# how many, and how many there were; words that came lately, each with its number and in which column that was, and how
+# many of them there can be, a power of two; numbers that are to be used again, whose text is null; how many numbers the
+# last column got that are new, and the bytes of their texts; how many columns there were.
+_TEXTS, _CELLS, _CELL_COUNT, _STORED, _HASHES, _CAPACITY, _COUNT, _LATELY, _LATELY_COUNT, _UNUSED, _UNUSED_COUNT, \
+    _GIVEN, _GIVEN_BYTES, _COLUMNS = range(14)  # fmt: skip
+_NUMBERED_WORDS = 14
+_MOST_LATELY = 1 << 11
 _WORD, _ITS_NUMBER, _WHEN, _LATELY_WORDS = range(4)
 _FIRST_TEXTS = 64
 _NO_NUMBER, _NO_WORD, _NULL = -2, -2, -1
@@ -167,13 +167,13 @@ def _number_texts(world, address, column, numbers):  # type: ignore[no-untyped-d
     common = kept_texts(own[_TEXTS])[COMMON]
     own[_COLUMNS] += 1
     now = own[_COLUMNS]
-    lately = table_at(own[_LATELY], _LATELY_ROWS, _LATELY_WORDS)
+    lately = table_at(own[_LATELY], own[_LATELY_COUNT], _LATELY_WORDS)
     for row in range(len(column)):
         word = column[row]
         if word < 0:
             numbers[row] = _NULL
             continue
-        one = lately[((word >> LENGTH_BITS) ^ (word >> (LENGTH_BITS + 9))) & (_LATELY_ROWS - 1)]
+        one = lately[((word >> LENGTH_BITS) ^ (word >> (LENGTH_BITS + 9))) & (len(lately) - 1)]
         # Where a word is not common, other bytes may be when the column is another.
         if one[_WORD] != word or (word >= common and one[_WHEN] != now):
             number = _number(world, own, word)
@@ -260,9 +260,8 @@ class TextNumbers:
     def __init__(self) -> None:
         self._texts = KeptTexts()
         self._stored, self._hashes, self._unused = (np.zeros(0, np.int64) for _ in range(3))
-        self._lately = np.full((_LATELY_ROWS, _LATELY_WORDS), _NO_WORD, np.int64)
         self.words = np.zeros(_NUMBERED_WORDS, np.int64)
-        self.words[_TEXTS], self.words[_LATELY] = address_of(self._texts.words), address_of(self._lately)
+        self.words[_TEXTS] = address_of(self._texts.words)
         self._lengthen(_FIRST_TEXTS)
 
     def grow(self, keys: Keys, column: int) -> None:
@@ -297,7 +296,9 @@ class TextNumbers:
         )
         self._cells = np.zeros(1 << (2 * len(self._stored) - 1).bit_length(), np.int64)
         _fill(self._cells, self._hashes, self._kept)
+        self._lately = np.full((min(len(self._cells), _MOST_LATELY), _LATELY_WORDS), _NO_WORD, np.int64)
         words[_CELLS], words[_CELL_COUNT] = address_of(self._cells), len(self._cells)
+        words[_LATELY], words[_LATELY_COUNT] = address_of(self._lately), len(self._lately)
         words[_STORED], words[_HASHES] = address_of(self._stored), address_of(self._hashes)
         words[_UNUSED], words[_CAPACITY] = address_of(self._unused), len(self._stored)
 

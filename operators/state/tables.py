@@ -1,11 +1,19 @@
 """Tables that become longer: the arrays in which operators keep state by slot, as slots are handed out."""
 
+from functools import cache
 from math import prod
 
 import numpy as np
 
 from tokenring.engine import require_memory
 from tokenring.operators.state.reserved import in_place
+
+
+@cache
+def shared_scratch(user: str, rows: int, words: int) -> np.ndarray:
+    """Room for what a kernel needs until it returns, int64 (rows, words): all operators of a `user`, who is a module,
+    have the same one, for they run one after the other."""
+    return np.zeros((rows, words), np.int64)
 
 
 def grown(array: np.ndarray, length: int, fill: int | None = 0, axis: int = -1) -> np.ndarray:

@@ -69,7 +69,7 @@ from tokenring.operators.joins.kept import (
 )
 from tokenring.operators.mechanisms import drop_first
 from tokenring.operators.migrate import offer
-from tokenring.operators.state import grown
+from tokenring.operators.state import grown, shared_scratch
 
 
 @kernel
@@ -139,7 +139,7 @@ class _State:
         self.sides = self._side(LEFT, kept[LEFT], extents, unique), self._side(RIGHT, kept[RIGHT], extents, unique)
         self._keys = LinkedKeys(columns, arriving)
         self._results = LinkedResults(columns, arriving, self.sides, kept)
-        self._room = np.zeros((ROOM_ROWS, AT_ONCE), np.int64)
+        self._room = shared_scratch(__name__, ROOM_ROWS, AT_ONCE)
         self._seen = [np.zeros(0, np.int64) for _ in SIDES]  # by slot, where the other side's rows are sent alone
         self.words = words = np.zeros(STATE_WORDS, np.int64)
         words[HELD], words[PENDING], words[ROOM] = -1, COMPLETE, address_of(self._room)
