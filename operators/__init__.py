@@ -34,6 +34,7 @@ look_up           each row with the value that a table has for it at the same ti
 map_batches, filter_batches  a Python function of a batch
 map_rows, flat_map_rows, filter_rows  one of a row, for when nothing else is left
 read_columns, read_arrow, read_parquet, read_json_lines, read_csv  sources: streams of files and tables
+read_staged       a source: a table that `tokenring stage` has staged, mapped, in order of time
 engine_events     a source: what the engine does, a row each
 from_generator, from_callback  sources: streams of Python code, and live ones; Throttle bounds how far all of them run
 collect, latest   sinks: all rows, or the latest of each key; gather brings them to the launcher as one table
@@ -143,6 +144,7 @@ with later(__name__):
         read_json_lines,
         read_parquet,
     )
+    from tokenring.operators.staging import read_staged
     from tokenring.operators.state import Keys, as_rows, grown
     from tokenring.operators.time import Notificator, Session, Sliding, Stash, Tumbling, delay
 
@@ -240,6 +242,7 @@ __all__ = [
     "read_csv",
     "read_json_lines",
     "read_parquet",
+    "read_staged",
     "reduce",
     "rename",
     "replay",

@@ -17,7 +17,8 @@ ROOMS = {
         *("expressions", "rows", "time", "mechanisms", "flow", "folds.sets", "folds", "folds.moving"),
         *("collections.words", "collections.updates", "collections.compiled", "collections.totals"),
         *("collections.sharing", "collections", "running", "sessions", "aggregates", "ranking"),
-        *("joins.kept", "joins.compiled", "joins", "sources", "sinks", "capture", "graphs", "paper", "fluent"),
+        *("joins.kept", "joins.compiled", "joins", "sources", "staging", "sinks", "capture", "graphs", "paper"),
+        "fluent",
     ),
     "tools": ("system", "profile", "programs", "commands"),
     "nexmark": (

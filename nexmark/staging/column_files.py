@@ -12,27 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tokenring.nexmark.errors import SparkError
-from tokenring.nexmark.events import EVENT, FLOOR, I64, Stream
-from tokenring.nexmark.staging.text_files import COLUMNS, WORD, RawFile, TextWriter
+from tokenring.nexmark.events import EVENT, FLOOR, Stream
+from tokenring.operators.staging import COLUMNS, WORD, TextWriter, WordWriter
 
 BATCH_ROWS = 1 << 18
-
-
-class ColumnWriter:
-    """One raw column of integers under way."""
-
-    def __init__(self, folder: Path, stream: str, column: str) -> None:
-        self._file = RawFile(folder, f"{stream}.{column}.i64")
-
-    def append(self, values: pa.Array) -> None:
-        """values: Arrow int64; Spark's may have nulls, which would be a fault and must not pass as zeros."""
-        self.append_words(values.to_numpy(zero_copy_only=True))
-
-    def append_words(self, values: I64) -> None:
-        self._file.append(np.ascontiguousarray(values, dtype=WORD).view(np.uint8).data)
-
-    def close(self) -> dict[str, Any]:
-        return {**self._file.close(), "dtype": WORD.str}
 
 
 def name_part_files(parquet: Path) -> list[Path]:
@@ -53,12 +36,12 @@ def write_columns(
     (folder / COLUMNS).mkdir(exist_ok=True)
     parquet = folder / f"{stream.name}.parquet"
     parts = name_part_files(parquet)
-    writers: dict[str, ColumnWriter | TextWriter] = {
-        name: ColumnWriter(folder, stream.name, name) for name in (*stream.integer_columns, EVENT)
+    integers = {
+        name: WordWriter(folder, f"{stream.name}.{name}.i64") for name in (*stream.integer_columns, EVENT)
     }
-    writers |= {name: TextWriter(folder, stream.name, name) for name in stream.string_columns}
+    texts = {name: TextWriter(folder, f"{stream.name}.{name}") for name in stream.string_columns}
     done, last_event, last_time, ordered = 0, -1, -1, True
-    for batch in _batches(parts, list(writers), stream.string_columns):
+    for batch in _batches(parts, [*integers, *texts], stream.string_columns):
         event, time = batch[EVENT].to_numpy(), batch["date_time"].to_numpy()
         if not len(event):
             continue
@@ -68,11 +51,13 @@ def write_columns(
             )
         ordered = ordered and time[0] >= last_time and bool((np.diff(time) >= 0).all())
         last_event, last_time = int(event[-1]), int(time[-1])
-        for name, writer in writers.items():
-            writer.append(batch[name])
+        for name, writer in integers.items():
+            writer.append(batch[name].to_numpy(zero_copy_only=True))  # fails at nulls, which must not pass as zeros
+        for name, text_writer in texts.items():
+            text_writer.append(batch[name])
         done += len(event)
         advanced(len(event))
-    entries = {name: writer.close() for name, writer in writers.items()}
+    entries = {name: writer.close() for name, writer in (integers | texts).items()}
     if done != rows:
         raise SparkError(
             f"{parquet}: Spark wrote {done} rows of {rows}; this is a fault of TokenRing, please report it"
@@ -92,7 +77,7 @@ def _write_floor(folder: Path, stream: str, rows: int) -> dict[str, Any]:
     """floor[i] = min(date_time[i:]): computed from the end, in a second column file that is then read forwards."""
     times = np.memmap(folder / COLUMNS / f"{stream}.date_time.i64", WORD, "r", shape=(rows,))
     floor = np.minimum.accumulate(times[::-1])[::-1]
-    writer = ColumnWriter(folder, stream, FLOOR)
+    writer = WordWriter(folder, f"{stream}.{FLOOR}.i64")
     for start in range(0, rows, BATCH_ROWS):
-        writer.append_words(floor[start : start + BATCH_ROWS])
+        writer.append(floor[start : start + BATCH_ROWS])
     return writer.close()

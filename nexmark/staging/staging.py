@@ -8,12 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tokenring.engine import UsageError
+from tokenring.nexmark.errors import StagingError
 from tokenring.nexmark.events import STREAMS, GeneratorConfig
 from tokenring.nexmark.manifest import write_manifest
 from tokenring.nexmark.spark import plain_path, run_spark_job
 from tokenring.nexmark.staging.column_files import write_columns
 from tokenring.nexmark.staging.foreign import find_source, normalise, write_in_order
-from tokenring.nexmark.staging.staging_folder import staging_folder
+from tokenring.operators.staging import staging_folder
 from tokenring.tools.system import Advance, silent
 
 BYTES_PER_EVENT = 140
@@ -32,6 +34,16 @@ def spark_paths(building: Path) -> Iterator[tuple[Path, Path]]:
             shutil.rmtree(scratch, ignore_errors=True)
 
 
+@contextmanager
+def _drafting(out: Path, force: bool, needed_bytes: int) -> Iterator[Path]:
+    """The folder under way; what is wrong with its place is told as commands tell it."""
+    try:
+        with staging_folder(out, force, needed_bytes) as building:
+            yield building
+    except UsageError as error:
+        raise StagingError(str(error)) from None
+
+
 def stage_generated(
     out: Path,
     config: GeneratorConfig,
@@ -42,7 +54,7 @@ def stage_generated(
     progress: Advance = silent,
 ) -> dict[str, Any]:
     """Generates events with Spark into `out`; returns the manifest."""
-    with staging_folder(out, force, config.events * BYTES_PER_EVENT) as building:
+    with _drafting(out, force, config.events * BYTES_PER_EVENT) as building:
         with spark_paths(building) as (spark_out, scratch):
             arguments = {
                 "app": "tokenring stage",
@@ -79,7 +91,7 @@ def stage_foreign(
     source = find_source(source_path, out)
     amount, needed_bytes = source.size()
 
-    with staging_folder(out, force, needed_bytes) as building:
+    with _drafting(out, force, needed_bytes) as building:
         scratch = building / ".scratch"
         scratch.mkdir()
         streams = normalise(source, time_unit, scratch, _counting(progress, "checking", amount))

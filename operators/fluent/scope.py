@@ -11,7 +11,7 @@ from tokenring.faces import later
 from tokenring.operators.fluent.stream import Stream
 
 with later(__name__, keep=True):
-    from tokenring.operators import collections, sources
+    from tokenring.operators import collections, sources, staging
     from tokenring.operators.capture import replay as from_capture
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ class Scope(engine.Scope):
     read_json_lines = sources.read_json_lines
     read_arrow = sources.read_arrow
     read_columns = sources.read_columns
+    read_staged = staging.read_staged
     from_generator = sources.from_generator
     from_callback = sources.from_callback
     engine_events = sources.engine_events

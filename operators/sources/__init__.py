@@ -14,10 +14,12 @@ Throttle         how much of them may be under way
 from tokenring.faces import later
 
 with later(__name__):
-    from tokenring.operators.sources.arguments import meant_by
-    from tokenring.operators.sources.arrow_tables import ZoneWarning, read_arrow
+    from tokenring.operators.sources.arguments import chosen_columns, meant_by, require_positive
+    from tokenring.operators.sources.arrow_tables import ZoneWarning, has_nulls, read_arrow, schema_of
     from tokenring.operators.sources.csv_files import read_csv
     from tokenring.operators.sources.engine_events import engine_events
+    from tokenring.operators.sources.feeder import Piece, columns_wanted, feed
+    from tokenring.operators.sources.files import Paths, files_of
     from tokenring.operators.sources.generated import from_generator
     from tokenring.operators.sources.json_lines import read_json_lines
     from tokenring.operators.sources.json_rows import JsonRows
@@ -30,15 +32,24 @@ __all__ = [
     "ARRIVAL",
     "END_OF_STREAM",
     "JsonRows",
+    "Paths",
+    "Piece",
     "Throttle",
     "ZoneWarning",
+    "chosen_columns",
+    "columns_wanted",
     "engine_events",
+    "feed",
+    "files_of",
     "from_callback",
     "from_generator",
+    "has_nulls",
     "meant_by",
     "read_arrow",
     "read_columns",
     "read_csv",
     "read_json_lines",
     "read_parquet",
+    "require_positive",
+    "schema_of",
 ]

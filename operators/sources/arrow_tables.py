@@ -42,7 +42,7 @@ def read_arrow(
     """
     require_positive(name, batch_rows=batch_rows)
     whole: Any = _mapped(name, table) if isinstance(table, str | Path | list | tuple) else _offered(name, table)
-    nullable = [column for column, values in zip(whole.schema.names, whole.columns, strict=True) if _has_nulls(values)]
+    nullable = [column for column, values in zip(whole.schema.names, whole.columns, strict=True) if has_nulls(values)]
     chosen = schema_of(name, whole.schema, schema, columns, nullable)
     timing = Timing(name, chosen, time, None)
 
@@ -84,7 +84,7 @@ def _say_what_zones_are_lost(
             )
 
 
-def _has_nulls(values: Any) -> bool:
+def has_nulls(values: Any) -> bool:
     """Arrow counts no nulls in a dictionary's values, nor in runs."""
     for chunk in getattr(values, "chunks", [values]):
         coded = getattr(chunk, "dictionary", getattr(chunk, "values", None))

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from tokenring.engine import Batch, OperatorContext, OutputPort, Schema, Scope, ScopeOf, Time, Token, UnderWay
+from tokenring.engine.graph import Source, columns_read
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import RowOrigin, Timing, require_root, with_late
 
@@ -72,6 +73,14 @@ def behind_source(scope: ScopeOf[Any]) -> UnderWay:
     assert isinstance(scope, Scope), "sources are of the root scope"
     number = len(scope.graph.operators)
     return scope.watch_messages(lambda graph: graph.inputs_behind(number))
+
+
+def columns_wanted(scope: ScopeOf[Any]) -> Callable[[], set[str] | None]:
+    """Tells, once all is declared, which columns are looked at of the source that is declared next; None if that may be
+    all of them."""
+    assert isinstance(scope, Scope), "sources are of the root scope"
+    graph, number = scope.graph, len(scope.graph.operators)
+    return lambda: columns_read(graph, (Source(number, 0), Source(number, 1)))
 
 
 def declare(scope: ScopeOf[Any], name: str, schema: Schema, construct: Callable[..., Any], late: bool) -> Any:

@@ -1,18 +1,17 @@
 """read_parquet: Parquet files, their row groups dealt to the workers and streamed."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
 import orjson
 
-from tokenring.engine import AnyStream, Batch, Schema, SchemaError, Scope, ScopeOf, Time, UsageError
+from tokenring.engine import AnyStream, Batch, Schema, SchemaError, ScopeOf, Time, UsageError
 from tokenring.engine.columns import NO_HEAP
-from tokenring.engine.graph import Source, columns_read
 from tokenring.operators.durations import Span
 from tokenring.operators.sources.arguments import require_positive
 from tokenring.operators.sources.arrow_tables import schema_of
-from tokenring.operators.sources.feeder import Piece, feed
+from tokenring.operators.sources.feeder import Piece, columns_wanted, feed
 from tokenring.operators.sources.files import Paths, files_of
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import Timing, floors_after
@@ -97,7 +96,7 @@ def read_parquet(
     if timing.disorder is None and any(group.least is None for group in groups):
         timing.disorder = 0
 
-    wanted = _columns_wanted(scope)
+    wanted = columns_wanted(scope)
 
     def pieces(worker: int, peers: int) -> Iterator[Piece]:
         import pyarrow as pa
@@ -119,14 +118,6 @@ def read_parquet(
                 ) from None
 
     return feed(scope, chosen, timing, pieces, throttle)
-
-
-def _columns_wanted(scope: ScopeOf[Any]) -> Callable[[], set[str] | None]:
-    """Tells, once all is declared, which columns are looked at of the source that is declared next; None if that may be
-    all of them."""
-    assert isinstance(scope, Scope), "sources are of the root scope"
-    graph, number = scope.graph, len(scope.graph.operators)
-    return lambda: columns_read(graph, (Source(number, 0), Source(number, 1)))
 
 
 class _Columns:

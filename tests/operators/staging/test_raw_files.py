@@ -10,10 +10,9 @@ import pyarrow as pa
 import pytest
 
 from tests.errors import raises
-from tokenring.engine import Strings
-from tokenring.nexmark.errors import StagingError
-from tokenring.nexmark.staging import text_files
-from tokenring.nexmark.staging.text_files import TextWriter
+from tokenring.engine import SchemaError, Strings
+from tokenring.operators.staging import raw_files
+from tokenring.operators.staging.raw_files import TextWriter
 
 TEXTS = ["a", None, "bb", "", "a", "ccc", "dd", "bb", "ä", "dd", None, "ccc", "ee", "a", "ee"]
 
@@ -21,7 +20,7 @@ TEXTS = ["a", None, "bb", "", "a", "ccc", "dd", "bb", "ä", "dd", None, "ccc", "
 def write(folder: Path, cuts: list[int]) -> tuple[dict[str, Any], list[int], bytes]:
     """TEXTS as a raw column, appended in parts."""
     (folder / "columns").mkdir(parents=True)
-    writer = TextWriter(folder, "bid", "url")
+    writer = TextWriter(folder, "bid.url")
     for start, stop in zip([0, *cuts], [*cuts, len(TEXTS)], strict=True):
         writer.append(pa.array(TEXTS[start:stop], pa.string()))
     entry = writer.close()
@@ -33,7 +32,7 @@ def write(folder: Path, cuts: list[int]) -> tuple[dict[str, Any], list[int], byt
 def test_what_is_written_is_read_however_it_comes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared: int, heap: str | None
 ) -> None:
-    monkeypatch.setattr(text_files, "SHARED_TEXTS", shared)
+    monkeypatch.setattr(raw_files, "SHARED_TEXTS", shared)
     written = [write(tmp_path / str(index), cuts) for index, cuts in enumerate([[], [0, 4, 5, 11], [7]])]
     entry, words, octets = written[0]
     assert Strings(np.array(words), np.frombuffer(octets, np.uint8)).tolist() == TEXTS
@@ -50,7 +49,7 @@ def test_equal_texts_have_equal_words(tmp_path: Path) -> None:
 
 def test_a_text_that_no_word_can_hold(tmp_path: Path) -> None:
     (tmp_path / "columns").mkdir()
-    writer = TextWriter(tmp_path, "bid", "extra")
-    with raises(StagingError, "column bid.extra", "16,777,216 bytes", "16,777,215"):
+    writer = TextWriter(tmp_path, "bid.extra")
+    with raises(SchemaError, "column bid.extra", "16,777,216 bytes", "16,777,215"):
         writer.append(pa.array(["x" * (1 << 24)]))
     writer.close()

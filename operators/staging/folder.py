@@ -13,17 +13,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from tokenring.engine import UsageError
 from tokenring.engine.group import owned_folder, owned_name, remove_leftovers
-from tokenring.nexmark.errors import StagingError
 
 _KIND = "staging"
+_ELSEWHERE = "choose another folder (--out)"
+_REPLACE = "replace it with force=True (--force)"
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 
 
 @contextmanager
 def staging_folder(target: Path, force: bool, needed_bytes: int) -> Iterator[Path]:
-    """Yields a new empty folder that becomes `target` when the block ends well, and vanishes when it does not."""
+    """Yields a new empty folder that becomes `target` when the block ends well, and vanishes when it does not.
+    UsageError, with the cure, for a place that cannot be written to, is taken or has too little room.
+    """
     target = Path(os.path.abspath(target))
     _check_target(target, force)
     made_parents = _make_parents(target.parent)
@@ -41,14 +45,14 @@ def staging_folder(target: Path, force: bool, needed_bytes: int) -> Iterator[Pat
                 raise
         done = True
     except PermissionError as error:
-        raise StagingError(f"{target}: cannot write there ({error.strerror}); choose another --out") from None
+        raise UsageError(f"{target}: cannot write there ({error.strerror}); {_ELSEWHERE}") from None
     except OSError as error:
         if error.errno == errno.ENOSPC:
-            raise StagingError(f"{target}: the disk is full; free some space or choose another --out") from None
+            raise UsageError(f"{target}: the disk is full; free some space or {_ELSEWHERE}") from None
         if error.errno == errno.EDQUOT:
-            raise StagingError(f"{target}: the quota of disk space is used up; choose another --out") from None
+            raise UsageError(f"{target}: the quota of disk space is used up; {_ELSEWHERE}") from None
         if error.errno == errno.EFBIG:
-            raise StagingError(f"{target}: files may not be so large: raise `ulimit -f` or change --out") from None
+            raise UsageError(f"{target}: files may not be so large: raise `ulimit -f` or {_ELSEWHERE}") from None
         raise
     finally:
         if not done:
@@ -61,9 +65,9 @@ def check_space(folder: Path, needed_bytes: int) -> None:
     """Refuses to start what the disk cannot hold."""
     free = shutil.disk_usage(folder).free
     if needed_bytes > free:
-        raise StagingError(
+        raise UsageError(
             f"{folder}: staging needs about {needed_bytes / 1e9:.1f} GB and the disk has {free / 1e9:.1f} GB free; "
-            f"take fewer --events, free some space, or choose another --out"
+            f"stage less (--events), free some space, or {_ELSEWHERE}"
         )
 
 
@@ -80,15 +84,15 @@ def sync_tree(root: Path) -> None:
 
 def _check_target(target: Path, force: bool) -> None:
     if target.is_symlink():
-        raise StagingError(f"{target} is a symbolic link; give the folder itself as --out")
+        raise UsageError(f"{target} is a symbolic link; give the folder itself (--out)")
     if target.exists() and not target.is_dir():
-        raise StagingError(f"{target} is not a folder; choose another --out")
+        raise UsageError(f"{target} is not a folder; {_ELSEWHERE}")
     if not target.exists() or not any(target.iterdir()):
         return
     if not force:
-        raise StagingError(f"{target} exists already; add --force to replace it, or choose another --out")
+        raise UsageError(f"{target} exists already; {_REPLACE}, or {_ELSEWHERE}")
     if not (target / "manifest.json").is_file():
-        raise StagingError(f"{target} is not a staged folder, so --force does not replace it; choose another --out")
+        raise UsageError(f"{target} is not a staged folder, which --force does not replace; {_ELSEWHERE}")
 
 
 def _make_parents(parent: Path) -> list[Path]:
@@ -101,7 +105,7 @@ def _make_parents(parent: Path) -> list[Path]:
     try:
         parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise StagingError(f"{parent}: cannot make this folder ({error.strerror}); choose another --out") from None
+        raise UsageError(f"{parent}: cannot make this folder ({error.strerror}); {_ELSEWHERE}") from None
     return made
 
 
@@ -113,7 +117,7 @@ def _put_in_place(building: Path, target: Path, force: bool) -> None:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
             raise
         if not force:
-            raise StagingError(f"{target} appeared while staging; choose another --out, or add --force") from None
+            raise UsageError(f"{target} appeared while staging; {_ELSEWHERE}, or {_REPLACE}") from None
         _exchange(building, target)
         shutil.rmtree(building, ignore_errors=True)
     descriptor = os.open(target.parent, os.O_RDONLY)

@@ -1,7 +1,7 @@
-"""Raw columns of text: one word for each row, and a heap of bytes in which equal texts are the same bytes.
+"""Raw columns under way: a word of 8 bytes for each row, and of text a heap of bytes in which equal texts are the same.
 
-A word is `offset << 24 | length` into the heap, -1 for null. The first SHARED_TEXTS distinct texts of a column are
-stored once each, where they first occur; a text beyond them is stored at every row that has it. So a column of few
+A word of text is `offset << 24 | length` into the heap, -1 for null. The first SHARED_TEXTS distinct texts of a column
+are stored once each, where they first occur; a text beyond them is stored at every row that has it. So a column of few
 distinct texts has a heap that stays in the cache, and the files depend on the rows alone, not on how they came.
 """
 
@@ -16,9 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
+from tokenring.engine import SchemaError
 from tokenring.engine.raw import LENGTH_BITS, LENGTH_MASK
-from tokenring.nexmark.errors import StagingError
-from tokenring.nexmark.events import I64
+
+I64 = npt.NDArray[np.int64]
 
 COLUMNS: Final = "columns"
 WORD: Final = np.dtype("<i8")
@@ -48,20 +49,44 @@ class RawFile:
         return {"file": self.file, "bytes": self.bytes, "checksum": f"xxh3_64:{self._hash.hexdigest()}"}
 
 
-class TextWriter:
-    """One raw column of text under way."""
+class WordWriter:
+    """One raw column of numbers, booleans or times under way. dtype: of its words, of 8 bytes and little-endian."""
 
-    def __init__(self, folder: Path, stream: str, column: str) -> None:
-        self._column = f"{stream}.{column}"
-        self._words = RawFile(folder, f"{stream}.{column}.str")
-        self._heap = RawFile(folder, f"{stream}.{column}.heap")
-        self._shared = pa.array([], pa.large_string())
+    def __init__(self, folder: Path, name: str, dtype: np.dtype[Any] = WORD) -> None:
+        self._file = RawFile(folder, name)
+        self._dtype = dtype.newbyteorder("<")
+
+    def append(self, words: np.ndarray) -> None:
+        """words: 1-D, of the column's dtype."""
+        self._file.append(np.ascontiguousarray(words, self._dtype).view(np.uint8).data)
+
+    def close(self) -> dict[str, Any]:
+        return {**self._file.close(), "dtype": self._dtype.str}
+
+
+class TextWriter:
+    """One raw column of text under way. name: of its files, to which endings are added; column: what messages call it,
+    if not so; is_text: whether it is text, or bytes.
+    """
+
+    def __init__(self, folder: Path, name: str, column: str = "", is_text: bool = True) -> None:
+        self._column = column or name
+        self._type = pa.large_string() if is_text else pa.large_binary()
+        self._words = RawFile(folder, f"{name}.str")
+        self._heap = RawFile(folder, f"{name}.heap")
+        self._shared = pa.array([], self._type)
         self._shared_words = np.empty(0, np.int64)
+        self._is_all_shared = True
+
+    @property
+    def distinct(self) -> int | None:
+        """How many distinct texts there are, null aside; None for more than are told apart."""
+        return len(self._shared) if self._is_all_shared else None
 
     def append(self, texts: pa.Array) -> None:
         """texts: Arrow strings, plain or of a dictionary."""
         encoded = texts if pa.types.is_dictionary(texts.type) else texts.dictionary_encode()
-        words = self._words_of(encoded.indices, encoded.dictionary.cast(pa.large_string()))
+        words = self._words_of(encoded.indices, encoded.dictionary.cast(self._type))
         self._words.append(words.astype(WORD, copy=False).view(np.uint8).data)
 
     def close(self) -> dict[str, Any]:
@@ -83,6 +108,7 @@ class TextWriter:
         shared, single = new[:room], new[room:]
         if len(shared):
             self._shared = pa.concat_arrays([self._shared, dictionary.take(pa.array(shared))])
+        self._is_all_shared = self._is_all_shared and not len(single)
         if not len(single):
             word_of[shared] = self._store(dictionary.take(pa.array(shared)))
             words: I64 = word_of[code]
@@ -104,7 +130,7 @@ class TextWriter:
         offsets: npt.NDArray[np.int64] = np.frombuffer(offset_buffer, np.int64)[texts.offset :][: len(texts) + 1]
         lengths = np.diff(offsets)
         if len(lengths) and lengths.max() > LENGTH_MASK:
-            raise StagingError(
+            raise SchemaError(
                 f"column {self._column}: a text has {int(lengths.max()):,} bytes; at most {LENGTH_MASK:,} can be "
                 "staged, so shorten it in the source"
             )

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from tests.errors import raises
+from tokenring.engine import UsageError
 from tokenring.engine.group import remove_leftovers
-from tokenring.nexmark.errors import StagingError
-from tokenring.nexmark.staging.staging_folder import staging_folder
+from tokenring.operators.staging.folder import staging_folder
 
 BUILDER = """
 import sys, time
 from pathlib import Path
-from tokenring.nexmark.staging.staging_folder import staging_folder
+from tokenring.operators.staging.folder import staging_folder
 with staging_folder(Path(sys.argv[1]), False, 0) as building:
     (building / "half").write_text("done")
     print("ready", flush=True)
@@ -93,7 +93,7 @@ def test_a_builder_whom_no_pid_here_means_keeps_its_folder(tmp_path: Path, monke
 
 def test_an_existing_folder_needs_force(tmp_path: Path) -> None:
     target = old_target(tmp_path / "events")
-    with raises(StagingError, str(target), "--force", "--out"), staging_folder(target, False, 0):
+    with raises(UsageError, str(target), "--force", "--out"), staging_folder(target, False, 0):
         pass
     assert (target / "manifest.json").read_text() == "old"
     with staging_folder(target, True, 0) as building:
@@ -115,7 +115,7 @@ def test_force_does_not_replace_what_is_no_staged_folder(tmp_path: Path) -> None
     target = tmp_path / "thesis"
     target.mkdir()
     (target / "chapter1.txt").write_text("precious")
-    with raises(StagingError, str(target), "--force", "--out"), staging_folder(target, True, 0):
+    with raises(UsageError, str(target), "--force", "--out"), staging_folder(target, True, 0):
         pass
     assert (target / "chapter1.txt").read_text() == "precious"
 
@@ -130,7 +130,7 @@ def test_an_empty_folder_is_filled(tmp_path: Path) -> None:
 
 def test_a_folder_that_appears_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
     target = tmp_path / "events"
-    with raises(StagingError, str(target), "--force", "--out"), staging_folder(target, False, 0):
+    with raises(UsageError, str(target), "--force", "--out"), staging_folder(target, False, 0):
         old_target(target)
     assert (target / "manifest.json").read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]
@@ -139,12 +139,12 @@ def test_a_folder_that_appears_meanwhile_is_not_overwritten(tmp_path: Path) -> N
 def test_a_file_in_the_way(tmp_path: Path) -> None:
     (tmp_path / "events").write_text("")
     with (
-        raises(StagingError, str(tmp_path / "events"), "not a folder", "--out"),
+        raises(UsageError, str(tmp_path / "events"), "not a folder", "--out"),
         staging_folder(tmp_path / "events", True, 0),
     ):
         pass
     with (
-        raises(StagingError, str(tmp_path / "events/x"), os.strerror(20), "--out"),
+        raises(UsageError, str(tmp_path / "events/x"), os.strerror(20), "--out"),
         staging_folder(tmp_path / "events/x/y", True, 0),
     ):
         pass
@@ -154,7 +154,7 @@ def test_a_link_in_the_way(tmp_path: Path) -> None:
     old_target(tmp_path / "real")
     (tmp_path / "events").symlink_to(tmp_path / "real")
     with (
-        raises(StagingError, str(tmp_path / "events"), "symbolic link", "--out"),
+        raises(UsageError, str(tmp_path / "events"), "symbolic link", "--out"),
         staging_folder(tmp_path / "events", True, 0),
     ):
         pass
@@ -163,7 +163,7 @@ def test_a_link_in_the_way(tmp_path: Path) -> None:
 
 def test_too_little_space(tmp_path: Path) -> None:
     needed_bytes = shutil.disk_usage(tmp_path).total * 2
-    told = raises(StagingError, str(tmp_path), "GB", "--events", "--out")
+    told = raises(UsageError, str(tmp_path), "GB", "--events", "--out")
     with told, staging_folder(tmp_path / "new" / "events", False, needed_bytes):
         pytest.fail("it should not have started")
     assert list(tmp_path.iterdir()) == []
@@ -175,6 +175,6 @@ def test_a_full_disk_is_told_in_words(tmp_path: Path) -> None:
         with staging_folder(tmp_path / "events", False, 0), open("/dev/full", "wb", buffering=0) as full:
             full.write(b"x")
 
-    with raises(StagingError, "events", "disk is full", "--out"):
+    with raises(UsageError, "events", "disk is full", "--out"):
         fill_the_disk()
     assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,28 @@
+"""Staged tables: written once into a folder of raw columns, with what is proved of them, and mapped when they are read.
+
+read_staged  a source: a staged table's columns, in order of time
+stage_files  files of Parquet, CSV or JSON lines as a staged table
+"""
+
+from tokenring.faces import later
+
+with later(__name__):
+    from tokenring.operators.staging.folder import staging_folder
+    from tokenring.operators.staging.inputs import Rows
+    from tokenring.operators.staging.raw_files import COLUMNS, WORD, TextWriter, WordWriter
+    from tokenring.operators.staging.read_staged import read_staged
+    from tokenring.operators.staging.stage import stage_files, stage_rows
+    from tokenring.operators.staging.staged_table import StagedTable
+
+__all__ = [
+    "COLUMNS",
+    "Rows",
+    "StagedTable",
+    "TextWriter",
+    "WORD",
+    "WordWriter",
+    "read_staged",
+    "stage_files",
+    "stage_rows",
+    "staging_folder",
+]

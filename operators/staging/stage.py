@@ -1,0 +1,91 @@
+"""stage_files: any table's rows, out of files, into a staged folder that appears whole or not at all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from itertools import chain
+from pathlib import Path
+from typing import Any, Final
+
+from tokenring.engine import Schema, UsageError
+from tokenring.operators.sources import Paths, schema_of
+from tokenring.operators.staging.folder import staging_folder
+from tokenring.operators.staging.inputs import Inputs, Rows
+from tokenring.operators.staging.manifest import NAME
+from tokenring.operators.staging.table_writer import Advance, TableWriter
+
+_TABLE: Final = re.compile(r"[A-Za-z0-9_][\w.-]*")
+
+
+def _silent(_what: str, _done: float, _of: float) -> None:
+    """The progress of who does not look."""
+
+
+def stage_files(
+    paths: Paths,
+    folder: str | Path,
+    *,
+    time: str,
+    table: str | None = None,
+    columns: str | Sequence[str] | None = None,
+    unique: Sequence[str] = (),
+    force: bool = False,
+    progress: Advance = _silent,
+) -> dict[str, Any]:
+    """Stage a table out of files: of Parquet, CSV with a line of names, or JSON lines (a file, a folder, a pattern, a
+    list); returns its manifest. It becomes `folder/table`, whole or not at all.
+
+    time: the column by whose values rows are put in order, of int64, uint64 or timestamp (ns); equal ones stay as they
+    came. table: what it is called, by default as the first file. columns: those that are staged, all unless given.
+    unique: columns of which no two rows have the same value, which is checked. force: whether to replace a table.
+
+    Kinds are those of the first file; what the others have is converted. Memory: a batch; of JSON lines a file; and 24
+    bytes a row while rows that are not in order are sorted. Raises UsageError for files that cannot be read, and a
+    place that cannot be written to; SchemaError, naming file and row, for values that do not fit, rows without a time,
+    and values that are there twice.
+    """
+    inputs = Inputs(paths)
+    if table is None:
+        table = re.sub(r"[^\w.-]", "_", Path(inputs.files[0]).stem) or "table"
+    wanted = columns.split() if isinstance(columns, str) else columns
+    source = {"engine": "pyarrow", "files": [str(Path(file).absolute()) for file in inputs.files]}
+    chosen = None if wanted is None else list(dict.fromkeys([*wanted, time]))
+    return stage_rows(
+        inputs.read(chosen), folder, time=time, table=table, columns=chosen, unique=unique, force=force, source=source,
+        needed_bytes=inputs.needed_bytes(), total=inputs.bytes, progress=progress,
+    )  # fmt: skip
+
+
+def stage_rows(
+    rows: Iterable[Rows],
+    folder: str | Path,
+    *,
+    time: str,
+    table: str,
+    columns: Sequence[str] | None = None,
+    unique: Sequence[str],
+    force: bool,
+    source: dict[str, Any],
+    needed_bytes: int,
+    total: float,
+    progress: Advance,
+) -> dict[str, Any]:
+    """Stage a table out of rows, the first of which say its kinds; total: what `done` of the last is; the rest as in
+    `stage_files`.
+    """
+    if not _TABLE.fullmatch(table):
+        raise UsageError(f"a table is called by letters, digits, _, - and dots, not {table!r}; give another name")
+    folder = Path(folder)
+    if (folder / NAME).is_file():
+        raise UsageError(f"{folder} is a staged folder itself, which holds no tables; choose another folder (--out)")
+    with staging_folder(folder / table, force, needed_bytes) as draft:
+        coming = iter(rows)
+        first = next(coming)
+        schema: Schema = schema_of("stage", first.batch.schema, None, columns, (), first.place(0))
+        with closing(TableWriter(draft, table, schema, time, unique)) as writer:
+            for batch, place, done in chain((first,), coming):
+                writer.append(batch, place)
+                progress("writing columns", done, total)
+            return writer.finish(source, progress)

@@ -1,0 +1,392 @@
+"""Any table, staged and read: DuckDB and pyarrow say what must come out, in which order, and what the manifest says."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from tests.errors import Fact, raises
+from tests.operators.sources.helpers import run
+from tokenring.engine import MAX_TIME, Schema, SchemaError, Stream, UsageError
+from tokenring.operators import Count, aggregate, read_staged, select
+from tokenring.operators.staging import StagedTable, stage_files, table_writer
+from tokenring.operators.staging import raw_files as raw_files_module
+
+ROWS = 3_000
+WATCHDOG_SECONDS = 60
+
+
+def orders(rows: int = ROWS, seed: int = 3) -> pa.Table:
+    """All kinds, with nulls, equal times and no order."""
+    dice = random.Random(seed)
+
+    def some(values: list[Any]) -> list[Any]:
+        return [None if dice.random() < 0.1 else dice.choice(values) for _ in range(rows)]
+
+    return pa.table(
+        {
+            "id": pa.array(dice.sample(range(-(10**9), 10**9), rows), pa.int64()),
+            "at": pa.array([dice.randrange(rows // 4 + 1) for _ in range(rows)], pa.timestamp("ms")),
+            "city": pa.array(some(["Oslo", "Rome", "", "Zürich"])),
+            "note": pa.array([f"note {number % 1000}" for number in range(rows)]),
+            "price": pa.array(some([1.5, -2.25, float("inf"), float("nan")]), pa.float64()),
+            "paid": pa.array(some([True, False])),
+            "huge": pa.array(some([0, 2**64 - 2, 7]), pa.uint64()),
+            "blob": pa.array(some([b"", b"\xff\x00", b"abc"]), pa.binary()),
+            "nothing": pa.array([None] * rows, pa.int32()),
+        }
+    )
+
+
+def in_order(table: pa.Table) -> list[dict[str, Any]]:
+    """The rows as DuckDB sorts them by time, equal ones as they came."""
+    numbered = table.append_column("came", pa.array(range(table.num_rows)))
+    with duckdb.connect() as connection:
+        connection.register("numbered", numbered)
+        rows = connection.sql("select * exclude (came) from numbered order by \"at\", came").to_arrow_table()
+    return rows.to_pylist()
+
+
+def staged(tmp_path: Path, table: pa.Table, **more: Any) -> Path:
+    """A folder with this table staged in it as `orders`."""
+    pq.write_table(table, tmp_path / "orders.parquet", row_group_size=700)
+    stage_files(tmp_path / "orders.parquet", tmp_path / "staged", time="at", **more)
+    return tmp_path / "staged"
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equal; NaN is NaN, which is how a batch shows a null of float64 as well."""
+    return one == other or (one != one and (other is None or other != other))
+
+
+def comes(folder: Path, workers: int = 1, **more: Any) -> list[tuple[int, int, tuple[Any, ...]]]:
+    """What the source sends."""
+    return run(lambda scope: read_staged(scope, folder, "orders", batch_rows=64, **more), workers).rows
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_rows_come_back_in_order_of_time(tmp_path: Path, workers: int) -> None:
+    table = orders()
+    folder = staged(tmp_path, table)
+    expected = in_order(table)
+    sent = run(lambda scope: read_staged(scope, folder, "orders", batch_rows=64), workers)
+    blocks = [expected[start : start + 64] for start in range(0, ROWS, 64)]
+    for worker in range(workers):
+        own = [row for number, _, row in sent.rows if number == worker]
+        wanted = [row for block in blocks[worker::workers] for row in block]
+        assert len(own) == len(wanted)
+        for mine, row in zip(own, wanted, strict=True):
+            told = dict(zip(table.column_names, mine, strict=True))
+            assert told.pop("at") == pa.scalar(row.pop("at"), pa.timestamp("ns")).value
+            assert all(same(value, row[name]) for name, value in told.items()), (told, row)
+    assert sent.frontiers == sorted(sent.frontiers)
+
+
+def test_the_manifest_says_what_is_there(tmp_path: Path) -> None:
+    table = orders()
+    manifest = StagedTable(staged(tmp_path, table, unique=["id"]), "orders").manifest
+    columns = manifest["columns"]
+    assert (manifest["rows"], manifest["unique"], manifest["source"]["was_in_order"]) == (ROWS, ["id"], False)
+    bounds = pc.min_max(table["at"].cast(pa.int64())).as_py()
+    assert manifest["time"] == {
+        "column": "at", "order": "ascending", "min": bounds["min"] * 10**6, "max": bounds["max"] * 10**6
+    }  # fmt: skip
+    assert {name: entry["nulls"] for name, entry in columns.items()} == {
+        name: table[name].null_count for name in table.column_names
+    }
+    for name in ("city", "note", "blob"):
+        assert columns[name]["distinct"] == pc.count_distinct(table[name]).as_py()
+    for name in ("id", "huge"):
+        assert {each: columns[name][each] for each in ("min", "max")} == pc.min_max(table[name]).as_py()
+    assert (columns["price"]["min"], columns["price"]["max"]) == (-2.25, 1.5)
+    assert (columns["nothing"]["min"], columns["nothing"]["kind"]) == (None, "int64?")
+    assert (columns["id"]["kind"], columns["paid"]["kind"], columns["at"]["kind"]) == ("int64", "bool?", "timestamp")
+
+
+def test_equal_texts_are_one_text(tmp_path: Path) -> None:
+    table = orders()
+    found = StagedTable(staged(tmp_path, table))
+    words = found.words("note")
+    assert len(np.unique(words)) == 1000 == found.manifest["columns"]["note"]["distinct"]
+    assert len(found.heap("note")) == sum(len(text) for text in set(table["note"].to_pylist()))
+
+
+def test_more_texts_than_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(raw_files_module, "SHARED_TEXTS", 10)
+    table = orders()
+    folder = staged(tmp_path, table)
+    assert StagedTable(folder).manifest["columns"]["note"]["distinct"] is None
+    assert [row[0] for _, _, row in comes(folder, columns="note")] == [row["note"] for row in in_order(table)]
+    with raises(SchemaError, "'note'", "orders.parquet row 0", "orders.parquet row 1000", "'note 0'"):
+        staged(tmp_path, table, unique=["note"], force=True)
+
+
+def test_rows_in_order_are_written_once(tmp_path: Path) -> None:
+    table = orders().sort_by("at")
+    source = StagedTable(staged(tmp_path, table)).manifest["source"]
+    assert source["was_in_order"] is True
+
+
+def test_several_files_of_several_formats(tmp_path: Path) -> None:
+    table = orders().select(["id", "at", "note"])
+    table = table.set_column(1, "at", table["at"].cast(pa.int64()))
+    pq.write_table(table.slice(0, 1000), tmp_path / "a.parquet")
+    pa.csv.write_csv(table.slice(1000, 1000), tmp_path / "b.csv")
+    lines = [orjson.dumps(row) for row in table.slice(2000).to_pylist()]
+    (tmp_path / "c.jsonl").write_bytes(b"\n".join(lines) + b"\n")
+    manifest = stage_files(str(tmp_path / "[abc].*"), tmp_path / "staged", time="at", table="orders")
+    assert [Path(file).name for file in manifest["source"]["files"]] == ["a.parquet", "b.csv", "c.jsonl"]
+    expected = [tuple(row.values()) for row in in_order(table)]
+    assert [row for _, _, row in comes(tmp_path / "staged")] == expected
+
+
+def test_each_format_alone_gives_the_same_table(tmp_path: Path) -> None:
+    table = orders().select(["id", "at", "note"])
+    table = table.set_column(1, "at", table["at"].cast(pa.int64()))
+    pq.write_table(table, tmp_path / "p.parquet")
+    pa.csv.write_csv(table, tmp_path / "c.csv")
+    (tmp_path / "j.jsonl").write_bytes(b"\n".join([orjson.dumps(row) for row in table.to_pylist()]))
+    made = [
+        stage_files(tmp_path / name, tmp_path / name[0], time="at") for name in ("p.parquet", "c.csv", "j.jsonl")
+    ]
+    columns = [
+        {name: (part["kind"], part["checksum"], part.get("heap", {}).get("checksum")) for name, part in parts.items()}
+        for parts in (each["columns"] for each in made)
+    ]
+    assert columns[0] == columns[1] == columns[2]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_table_without_rows(tmp_path: Path, workers: int) -> None:
+    folder = staged(tmp_path, orders().schema.empty_table(), unique=["id", "note"])
+    found = StagedTable(folder)
+    assert (found.rows, found.manifest["time"]["min"]) == (0, None)
+    assert comes(folder, workers) == []
+
+
+def test_times_at_both_ends_and_all_equal(tmp_path: Path) -> None:
+    table = pa.table({"id": [1, 2, 3], "at": [MAX_TIME, 0, 0]})
+    assert [(when, row) for _, when, row in comes(staged(tmp_path, table))] == [
+        (0, (2, 0)), (0, (3, 0)), (0, (1, MAX_TIME))
+    ]  # fmt: skip
+    equal = pa.table({"id": range(200), "at": [7] * 200})
+    folder = staged(tmp_path, equal, force=True)
+    assert {when for _, when, _ in comes(folder, 2)} == {7}
+    assert sorted(row[0] for _, _, row in comes(folder, 2)) == [*range(200)]
+
+
+def test_columns_that_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Found from the dataflow; each is checked by one worker, once."""
+    table = orders()
+    folder = staged(tmp_path, table)
+    checked: list[str] = []
+    monkeypatch.setattr(StagedTable, "require_content", lambda self, name: checked.append(name))
+    mapped: set[str] = set()
+    whole = StagedTable.words
+    monkeypatch.setattr(StagedTable, "words", lambda self, name: mapped.add(name) or whole(self, name))
+
+    def declare(scope: Any) -> Stream:
+        return aggregate(select(read_staged(scope, folder), "city"), "city", n=Count(), emit="final")
+
+    made = {row[0]: row[1] for _, _, row in run(declare, 2).rows}
+    assert made == {each["values"]: each["counts"] for each in table["city"].value_counts().to_pylist()}
+    assert sorted(checked) == ["at", "city"]
+    assert mapped == {"at", "city"}
+
+
+def test_columns_that_are_named(tmp_path: Path) -> None:
+    table = orders()
+    folder = staged(tmp_path, table)
+    sent = comes(folder, columns="note id")
+    expected = in_order(table)
+    assert [row for _, _, row in sent] == [(row["note"], row["id"]) for row in expected]
+    assert {when for _, when, _ in sent} > {0}, "the time column is not among them and says the times"
+    assert {when for _, when, _ in comes(folder, columns="note", time=5)} == {5}
+    assert run(lambda scope: read_staged(scope, folder, time=0)).rows[0][1] == 0
+
+
+# ---- what is wrong
+
+
+WRONG: dict[str, tuple[pa.Table, dict[str, Any], tuple[Fact, ...]]] = {
+    "a null time": (pa.table({"at": [1, None, 3]}), {}, ("orders.parquet row 1", "column 'at'", "null")),
+    "a negative time": (pa.table({"at": [1, 2, -3]}), {}, ("orders.parquet row 2", "column 'at'", "-3")),
+    "a time before 1970": (
+        pa.table({"at": pa.array([-1], pa.timestamp("s"))}), {},
+        ("orders.parquet row 0", "1969-12-31T23:59:59.000000000"),
+    ),
+    "a time beyond all": (
+        pa.table({"at": pa.array([2**64 - 1], pa.uint64())}), {}, ("orders.parquet row 0", str(2**64 - 1))
+    ),
+    "no time": (pa.table({"when": [1]}), {}, ("'at'", "when")),
+    "times that are text": (pa.table({"at": ["1"]}), {}, ("'at'", "string", "timestamp")),
+    "two of one id": (
+        pa.table({"at": [3, 2, 1, 0], "id": [8, 9, 9, 8]}), {"unique": ["id"]},
+        ("'id'", "orders.parquet row 1", "orders.parquet row 2", "9"),
+    ),
+    "two equal texts": (
+        pa.table({"at": [3, 2, 1], "id": ["a", "b", "a"]}), {"unique": ["id"]},
+        ("'id'", "orders.parquet row 0", "orders.parquet row 2", "'a'"),
+    ),
+    "a null in a key": (
+        pa.table({"at": [3, 2], "id": [1, None]}), {"unique": ["id"]}, ("'id'", "orders.parquet row 1", "null")
+    ),
+    "a key that is not there": (pa.table({"at": [1], "id": [1]}), {"unique": ["it"]}, ("'it'", "at, id")),
+    "a key of floats": (pa.table({"at": [1], "x": [1.5]}), {"unique": ["x"]}, ("'x'", "float64")),
+    "a decimal": (
+        pa.table({"at": [1], "d": pa.array([1], pa.decimal128(9, 2))}), {}, ("column 'd'", "decimal128(9, 2)")
+    ),
+    "null's own number": (
+        pa.table({"at": [1, 2], "n": [-(2**63), None]}), {}, ("'n'", str(-(2**63)), "null")
+    ),
+    "a column that is not there": (
+        pa.table({"at": [1], "id": [1]}), {"columns": "ids at"}, ("'ids'", "did you mean 'id'")
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_cannot_be_staged_is_named_and_leaves_nothing(tmp_path: Path, what: str) -> None:
+    table, more, facts = WRONG[what]
+    with raises(SchemaError, *facts):
+        staged(tmp_path, table, **more)
+    assert [path.name for path in tmp_path.iterdir()] == ["orders.parquet"]
+
+
+def test_files_that_cannot_be_staged(tmp_path: Path) -> None:
+    (tmp_path / "orders.xlsx").write_text("")
+    (tmp_path / "damaged.parquet").write_text("PAR1")
+    (tmp_path / "odd.csv").write_text("at,n\n1,2\n3\n")
+    for name, facts in {
+        "orders.xlsx": ("orders.xlsx", ".parquet"),
+        "damaged.parquet": ("damaged.parquet", "Parquet"),
+        "odd.csv": ("odd.csv",),
+        "none.csv": ("none.csv", "no file"),
+    }.items():
+        with raises(UsageError, *facts):
+            stage_files(tmp_path / name, tmp_path / "staged", time="at")
+    assert not (tmp_path / "staged").exists()
+
+
+def test_a_table_is_replaced_by_force_alone_and_others_stay(tmp_path: Path) -> None:
+    folder = staged(tmp_path, pa.table({"at": [1], "id": [1]}))
+    pq.write_table(pa.table({"at": [5]}), tmp_path / "other.parquet")
+    stage_files(tmp_path / "other.parquet", folder, time="at")
+    with raises(UsageError, "orders", "--force"):
+        staged(tmp_path, pa.table({"at": [2], "id": [2]}))
+    staged(tmp_path, pa.table({"at": [3], "id": [3]}), force=True)
+    assert [row for _, _, row in comes(folder)] == [(3, 3)]
+    with raises(UsageError, "2 tables", "orders, other"):
+        StagedTable(folder)
+    with raises(UsageError, "'order'", "did you mean 'orders'"):
+        StagedTable(folder, "order")
+    with raises(UsageError, "staged folder itself"):
+        stage_files(tmp_path / "other.parquet", folder / "orders", time="at")
+
+
+def refused(folder: Path, *facts: Fact, kind: type[Exception] = UsageError, **more: Any) -> None:
+    with raises(kind, *facts):
+        run(lambda scope: read_staged(scope, folder, "orders", **more))
+
+
+def test_what_cannot_be_read_is_said_in_a_line(tmp_path: Path) -> None:
+    refused(tmp_path / "nowhere", "source 'read_staged'", "nowhere", "no such folder", "tokenring stage")
+    refused(tmp_path, "holds no staged table", "tokenring stage")
+    folder = staged(tmp_path, orders())
+    refused(folder, "'prise'", "did you mean 'price'", kind=SchemaError, columns="prise")
+    refused(folder, "'id'", "'at'", "--time id", time="id")
+    refused(folder, "batch_rows", "not 0", batch_rows=0)
+    refused(folder / "orders", "it is one itself")
+
+    table = folder / "orders"
+    manifest = orjson.loads((table / "manifest.json").read_bytes())
+    file = table / manifest["columns"]["id"]["file"]
+    content = file.read_bytes()
+    file.write_bytes(content[:-8])
+    refused(folder, str(file), "'id'", str(len(content) - 8), str(len(content)), "tokenring stage")
+    file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    with raises(UsageError, str(file), "'id'", "checksum", "tokenring stage"):
+        StagedTable(folder, "orders").require_content("id")
+    os.unlink(file)
+    refused(folder, str(file), "'id'", os.strerror(2))
+    file.write_bytes(content)
+    assert StagedTable(folder, "orders").rows == ROWS
+
+    for changed, facts in (
+        (manifest | {"version": 99}, ("version 99", "1")),
+        (manifest | {"rows": 1}, ("manifest.json", "checksum")),
+        (manifest | {"format": "tokenring-nexmark"}, ("manifest.json", "'tokenring-table'")),
+    ):
+        (table / "manifest.json").write_bytes(orjson.dumps(changed))
+        refused(folder, *facts, "tokenring stage")
+    (table / "manifest.json").write_text("{")
+    refused(folder, "manifest.json", "not JSON")
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_byte_that_changed_after_staging_ends_the_run(tmp_path: Path, workers: int) -> None:
+    folder = staged(tmp_path, orders())
+    heap = folder / "orders" / StagedTable(folder).manifest["columns"]["city"]["heap"]["file"]
+    heap.write_bytes(heap.read_bytes().replace(b"Rome", b"Roma"))
+    with raises(Exception, str(heap), "'city'", "checksum"):
+        comes(folder, workers)
+    assert len(comes(folder, workers, columns="id")) == ROWS, "what nobody looks at is not checked"
+
+
+KILLED = """
+import sys
+from tokenring.operators.staging import stage_files
+def hang(what, done, of):
+    print("ready", flush=True)
+    import time
+    time.sleep(600)
+stage_files(sys.argv[1], sys.argv[2], time="at", progress=hang)
+"""
+
+
+def test_a_kill_in_the_middle_leaves_nothing_half_done(tmp_path: Path) -> None:
+    pq.write_table(orders(), tmp_path / "orders.parquet")
+    folder = tmp_path / "staged"
+    arguments = [sys.executable, "-c", KILLED, tmp_path / "orders.parquet", folder]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as builder:
+        assert builder.stdout is not None
+        assert builder.stdout.readline() == "ready\n"
+        builder.send_signal(signal.SIGKILL)
+        builder.wait(WATCHDOG_SECONDS)
+    (left,) = folder.iterdir()
+    assert left.name.startswith(".tokenring-staging-")
+    refused(folder, "holds no staged table")
+    stage_files(tmp_path / "orders.parquet", folder, time="at")
+    assert [path.name for path in folder.iterdir()] == ["orders"]
+    assert len(comes(folder)) == ROWS
+
+
+def test_sorting_a_part_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_writer, "_REORDERED_ROWS", 7)
+    table = orders(100)
+    told: list[tuple[str, float, float]] = []
+    folder = staged(tmp_path, table, progress=lambda *each: told.append(each))
+    assert [row[0] for _, _, row in comes(folder, columns="id")] == [row["id"] for row in in_order(table)]
+    size = (tmp_path / "orders.parquet").stat().st_size
+    columns = len(table.column_names)
+    assert ("writing columns", size, size) in told
+    assert told[-1] == ("sorting", columns, columns)
+
+
+def test_a_schema_is_that_of_what_is_there(tmp_path: Path) -> None:
+    folder = staged(tmp_path, pa.table({"at": [1, 2], "a": [1, None], "b": ["x", "y"]}))
+    assert StagedTable(folder).schema == Schema.of({"at": "int64", "a": "int64?", "b": "string"})
