@@ -15,7 +15,7 @@ from tokenring.tools.errors import CommandError
 from tokenring.tools.system import Ended, ending_signals_exit, put_back
 
 _SUBCOMMANDS: Final = {
-    "stage": ("nexmark.commands.stage", "stage", "Stage NEXMark events with Spark: generated ones, or your own."),
+    "stage": ("nexmark.commands.stage", "stage", "Stage a table of yours, or NEXMark events: raw columns, mapped."),
     "run": ("nexmark.commands.run", "run", "Answer a NEXMark query on all cores, or run a function of your own."),
     "profile": ("nexmark.commands.profile", "profile", "Run a query or any program under py-spy: flame graphs."),
     "why": ("tools.commands.why", "why", "Say what holds back the frontiers of a run that is under way."),

@@ -91,9 +91,11 @@ def test_rows_come_back_in_order_of_time(tmp_path: Path, workers: int) -> None:
         assert len(own) == len(wanted)
         for mine, row in zip(own, wanted, strict=True):
             told = dict(zip(table.column_names, mine, strict=True))
-            assert told.pop("at") == pa.scalar(row.pop("at"), pa.timestamp("ns")).value
+            assert told.pop("at") == pa.scalar(row["at"], pa.timestamp("ns")).value
             assert all(same(value, row[name]) for name, value in told.items()), (told, row)
     assert sent.frontiers == sorted(sent.frontiers)
+    last_begins = pa.scalar(blocks[-1][0]["at"], pa.timestamp("ns")).value
+    assert max(frontier for frontier in sent.frontiers if frontier < MAX_TIME) == last_begins
 
 
 def test_the_manifest_says_what_is_there(tmp_path: Path) -> None:
@@ -265,6 +267,15 @@ def test_what_cannot_be_staged_is_named_and_leaves_nothing(tmp_path: Path, what:
     with raises(SchemaError, *facts):
         staged(tmp_path, table, **more)
     assert [path.name for path in tmp_path.iterdir()] == ["orders.parquet"]
+
+
+def test_a_number_that_stands_for_null_in_one_file_and_nulls_in_another(tmp_path: Path) -> None:
+    for name, value in (("a", -(2**63)), ("b", None)):
+        pq.write_table(pa.table({"at": [1], "n": pa.array([value], pa.int64())}), tmp_path / f"{name}.parquet")
+    with raises(SchemaError, "'n'", str(-(2**63)), "nulls"):
+        stage_files([tmp_path / "a.parquet", tmp_path / "b.parquet"], tmp_path / "staged", time="at")
+    stage_files(tmp_path / "a.parquet", tmp_path / "staged", time="at", table="orders")
+    assert [row for _, _, row in comes(tmp_path / "staged")] == [(1, -(2**63))]
 
 
 def test_files_that_cannot_be_staged(tmp_path: Path) -> None:
