@@ -20,7 +20,7 @@ from tokenring.operators.joins.kept import (
     require_how,
     require_time,
 )
-from tokenring.operators.joins.narrowed import narrowed, number_of, refuse_once, require_unique
+from tokenring.operators.joins.narrowed import narrowed, number_of, proved_unique, refuse_once, require_unique
 from tokenring.operators.time import split_late, with_late
 
 
@@ -90,6 +90,8 @@ def interval_join(
     require_how(name, how, tuple(HOWS))
     require_unique(name, unique)
     on = joined_on(name, on, left_on, right_on)
+    if unique is None:
+        unique = proved_unique((left, right), on, how)
     require_time(name, left.schema, left_time, "for the left side's time")
     require_time(name, right.schema, right_time, "for the right side's time")
     until = upper if isinstance(upper, str) and (upper in left.schema.positions or not is_span(upper)) else None

@@ -8,7 +8,7 @@ from tokenring.operators.expressions import Expression
 from tokenring.operators.joins.changing import joined_that_change
 from tokenring.operators.joins.driver import declare
 from tokenring.operators.joins.kept import HOWS, Chosen, JoinedColumns, Names, On, joined_on, require_how
-from tokenring.operators.joins.narrowed import narrowed, number_of, refuse_once, require_unique
+from tokenring.operators.joins.narrowed import narrowed, number_of, proved_unique, refuse_once, require_unique
 from tokenring.operators.joins.windowed_join import windowed_join
 from tokenring.operators.time import Sliding, Tumbling
 
@@ -72,7 +72,8 @@ def join(
     Without a window both sides are kept for ever, but for rows, of a side that is not unique, that come when the other
     side has ended. Memory: 16 bytes and 8 for each column a row, texts, and the keys. A side that has at most one row
     for each key should be named by `unique`="left" or "right": rows of the other side then go as soon as they have
-    matched, and are not even kept where their match is here. A second row raises UsageError (as OperatorError).
+    matched, and are not even kept where their match is here. A second row raises UsageError (as OperatorError). A side
+    whose key has a column that was staged as unique (see `read_staged`) is taken for that without being named.
 
     left_where, right_where: the rows of that side for which an expression is true; the result is that of a filter
     before the join. Said here, of a side that is unique, rows of the other side do not wait for those that the filter
@@ -107,6 +108,8 @@ def join(
     require_unique(name, unique)
     if changes and (unique is not None or late):
         raise SchemaError(f"operator {name!r}: changes=True is one collection of all rows; leave unique= and late= out")
+    if unique is None and window is None and not changes:
+        unique = proved_unique((left, right), on, how)
     sides, where = narrowed(name, (left, right), (left_where, right_where), unique)
     if window is not None:
         if unique is not None:

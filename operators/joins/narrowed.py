@@ -2,8 +2,8 @@
 
 from tokenring.engine import SchemaError, Stream
 from tokenring.operators.expressions import Expression
-from tokenring.operators.joins.kept import SIDES, JoinedColumns
-from tokenring.operators.rows import filter, with_columns
+from tokenring.operators.joins.kept import HOWS, LEFT, RIGHT, SIDES, JoinedColumns, On, pairs_of
+from tokenring.operators.rows import filter, unique_columns, with_columns
 
 _CAN_MATCH = "can match"
 
@@ -12,6 +12,16 @@ def require_unique(name: str, unique: str | None) -> None:
     """SchemaError for what is no side."""
     if unique not in (None, *SIDES):
         raise SchemaError(f"operator {name!r}: unique is 'left', 'right' or None, not {unique!r}")
+
+
+def proved_unique(sides: tuple[Stream, Stream], on: On, how: str) -> str | None:
+    """The side that is known to have at most one row for each key, since its source has proved that of a column of the
+    key; None for neither, or where one row a key is looked at anyway."""
+    keys = pairs_of(on)
+    for side, names in ((RIGHT, keys.values()), (LEFT, keys.keys())):
+        if not HOWS[how].once and not unique_columns(sides[side]).isdisjoint(names):
+            return SIDES[side]
+    return None
 
 
 def refuse_once(plan: JoinedColumns, how: str, unique: str | None) -> None:

@@ -32,6 +32,7 @@ with later(__name__):
         rows_of,
     )
     from tokenring.operators.rows.union import union
+    from tokenring.operators.rows.unique_columns import has_unique, unique_columns
 
 __all__ = [
     "Column",
@@ -47,12 +48,14 @@ __all__ = [
     "columns_of",
     "computed",
     "union",
+    "unique_columns",
     "drop_columns",
     "exchange",
     "exchanged_by",
     "filter_batches",
     "filter_rows",
     "gives_failed",
+    "has_unique",
     "hand_on",
     "flat_map_rows",
     "inspect",

@@ -7,7 +7,7 @@ import numpy as np
 
 from tokenring.engine import AnyStream, Batch, ScopeOf, Time, UsageError
 from tokenring.engine.columns import NO_HEAP
-from tokenring.operators.rows import select
+from tokenring.operators.rows import has_unique, select
 from tokenring.operators.sources import Piece, Throttle, chosen_columns, columns_wanted, feed, require_positive
 from tokenring.operators.staging.staged_table import StagedTable
 from tokenring.operators.time import NOTHING, Timing
@@ -86,4 +86,5 @@ def read_staged(
             yield Piece(batch, floor, place)
 
     rows: AnyStream = feed(scope, schema, timing, pieces, throttle)
+    has_unique(rows, staged.unique)
     return select(rows, *chosen) if is_extra else rows

@@ -73,7 +73,7 @@ class JoinedColumns:
         """how: of HOWS. first: columns of both sides that come first in every result. where: columns besides those of
         `left` and `right`. SchemaError, naming the operator and both sides, for names that are not there or clash, and
         for keys that cannot be equal."""
-        pairs = dict(on) if isinstance(on, Mapping) else {name: name for name in names_of(on)}
+        pairs = pairs_of(on)
         if not pairs:
             raise SchemaError(f"operator {operator!r}: nothing to join on; give on='column', of both sides")
         for side, schema, names in ((LEFT, left, pairs.keys()), (RIGHT, right, pairs.values())):
@@ -142,6 +142,11 @@ def names_of(names: str | Sequence[str]) -> tuple[str, ...]:
     if not isinstance(names, str | Sequence):
         raise SchemaError(f"columns are named as 'auction bidder' or ('auction', 'bidder'), not by {names!r}")
     return tuple(names.split()) if isinstance(names, str) else tuple(names)
+
+
+def pairs_of(on: On) -> dict[str, str]:
+    """The left side's columns to join on, each with the right's that it is to be equal to."""
+    return dict(on) if isinstance(on, Mapping) else {name: name for name in names_of(on)}
 
 
 def require(operator: str, schema: Schema, name: str, what: str) -> None:
