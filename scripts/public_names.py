@@ -1,6 +1,6 @@
 """`python -m scripts.public_names`: docs/public_names.txt, all names that a version promises, with what they take.
 
-The names of `tokenring`, of its rooms and of `tokenring.engine.compiled`, methods and attributes of classes among them,
+The names of `tokenring`, of its rooms, of `tokenring.engine.compiled` and `tokenring.spark`, methods and attributes of classes among them,
 and the command's subcommands with their options. Types are left out: Pythons write them differently.
 """
 
@@ -24,7 +24,8 @@ def page() -> str:
     """The whole page, a name a line."""
     house, compiled = import_module(_HOUSE), import_module(f"{_HOUSE}.engine.compiled")
     cli = import_module(f"{_HOUSE}.nexmark.commands.cli")
-    lines = [*_of_module(_HOUSE, house), *_of_module(compiled.__name__, compiled), *_of_command(_HOUSE, cli.cli)]
+    modules = [(_HOUSE, house), *((each.__name__, each) for each in (compiled, import_module(f"{_HOUSE}.spark")))]
+    lines = [*(line for module in modules for line in _of_module(*module)), *_of_command(_HOUSE, cli.cli)]
     return "\n".join(lines) + "\n"
 
 

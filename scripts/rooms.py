@@ -38,12 +38,14 @@ def _package(package: str) -> Iterable[str]:
     yield ""
     yield _purpose(MODULES[f"{HOUSE}.{package}"])
     yield ""
-    yield "| room | what it is for | imports |"
-    yield "| --- | --- | --- |"
+    if ROOMS[package]:
+        yield "| room | what it is for | imports |"
+        yield "| --- | --- | --- |"
     for room in ROOMS[package]:
         face = MODULES[f"{HOUSE}.{package}.{room}"]
         yield f"| [`{room}/`](#{_anchor(package, room)}) | {_purpose(face)} | {', '.join(_imported(package, room))} |"
-    yield ""
+    if ROOMS[package]:
+        yield ""
     yield from _files(package, "")
     for room in ROOMS[package]:
         yield f"### {package}/{room.replace('.', '/')}"

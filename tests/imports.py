@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 HOUSE = "tokenring"
-PACKAGES = ("shm", "engine", "operators", "tools", "nexmark")
+PACKAGES = ("shm", "engine", "operators", "spark", "tools", "nexmark")
 LINKED = ("shm", "engine", "operators", "nexmark")
 """Those that lie at the root, where tokenring/ has links to them; the others lie in it."""
 

@@ -20,6 +20,7 @@ ROOMS = {
         *("joins.kept", "joins.compiled", "joins", "sources", "staging", "sinks", "capture", "graphs", "paper"),
         "fluent",
     ),
+    "spark": (),
     "tools": ("system", "profile", "programs", "commands"),
     "nexmark": (
         *("events", "spark.jobs", "spark", "staging.foreign", "staging", "sql", "queries", "oracle", "measure", "run"),

@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 
 _FACES = ("tokenring.operators.fluent", "tokenring.operators", "tokenring.engine")  # an earlier one goes first
 _ROOMS = {"graphs": "tokenring.operators.graphs", "mechanisms": "tokenring.operators.mechanisms"}
-_PARTS = ("engine", "nexmark", "operators", "shm", "tools")
+_PARTS = ("engine", "nexmark", "operators", "shm", "spark", "tools")
 
 
 def __getattr__(name: str) -> object:

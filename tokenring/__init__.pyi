@@ -4,6 +4,7 @@ from tokenring import engine as engine
 from tokenring import nexmark as nexmark
 from tokenring import operators as operators
 from tokenring import shm as shm
+from tokenring import spark as spark
 from tokenring import tools as tools
 from tokenring.operators.fluent import *
 from tokenring.operators import *

@@ -33,17 +33,21 @@ _MASTER = re.compile(r"local(\[(\*|[1-9]\d{0,3})(,[1-9]\d*)?\])?|spark://\S+")
 )
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
               help="Another generator parameter, e.g. out_of_order_group_size=100; may be repeated.")  # fmt: skip
-@click.option("--from", "sources", multiple=True, metavar="SRC", type=PathOption(),
+@click.option("--from", "sources", multiple=True, metavar="SRC",
               help="With --time a table: files of Parquet, CSV or JSON lines, folders of them, patterns; may be "
               "repeated. Without it NEXMark events: a folder with bid.parquet, auction.parquet and optionally "
               "person.parquet (files or folders of part files), or nexmark JSON lines (*.jsonl).")  # fmt: skip
-@click.argument("more", nargs=-1, metavar="[SRC]...", type=PathOption())
+@click.argument("more", nargs=-1, metavar="[SRC]...")
 @click.option("--time", "time_column", metavar="COLUMN", help="Stage a table, in order of this column of it.")
 @click.option("--table", metavar="NAME", help="What the table is called.  [default: as the first file]")
 @click.option("--unique", multiple=True, metavar="COLUMN",
               help="No two of the table's rows have the same value in it, which is checked, and used by joins; may be "
               "repeated.")  # fmt: skip
 @click.option("--columns", metavar="'A B …'", help="The table's columns that are staged.  [default: all]")
+@click.option("--engine", type=click.Choice(["pyarrow", "spark"]),
+              help="Who reads and sorts the table. With spark, SRC may be any place that Hadoop reads, as "
+              "hdfs://host/orders: folders of Parquet, or files whose names say otherwise.  "
+              "[default: pyarrow]")  # fmt: skip
 @click.option(
     "--edges",
     is_flag=True,
@@ -52,7 +56,9 @@ _MASTER = re.compile(r"local(\[(\*|[1-9]\d{0,3})(,[1-9]\d*)?\])?|spark://\S+")
 @click.option("--time-unit", type=click.Choice(["ns", "us", "ms"]),
               help="Unit of the integer times in SRC; timestamp columns know their own.  [default: ns]")  # fmt: skip
 @click.option(
-    "--master", metavar="local[*]|spark://…", help="Spark master, which generates events.  [default: local[*]]"
+    "--master",
+    metavar="local[*]|spark://…",
+    help="Spark master, which generates events, or sorts a table.  [default: local[*]]",
 )
 @click.option("--partitions", type=click.IntRange(1, MAX_PARTITIONS), metavar="P",
               help="Spark partitions; the events are the same whatever their number.")  # fmt: skip
@@ -64,12 +70,13 @@ def stage(
     rate: int | None,
     seed: int | None,
     settings: tuple[str, ...],
-    sources: tuple[Path, ...],
-    more: tuple[Path, ...],
+    sources: tuple[str, ...],
+    more: tuple[str, ...],
     time_column: str | None,
     table: str | None,
     unique: tuple[str, ...],
     columns: str | None,
+    engine: str | None,
     edges: bool,
     time_unit: str | None,
     master: str | None,
@@ -95,16 +102,24 @@ def stage(
         "--partitions": partitions,
     }  # fmt: skip
     extra = [name for name, value in given.items() if value is not None]
-    of_tables = {"--table": table, "--unique": unique or None, "--columns": columns}
+    of_tables = {"--table": table, "--unique": unique or None, "--columns": columns, "--engine": engine}
     started = time.monotonic()
     if time_column is not None:
         extra += [name for name, value in (("--edges", edges or None), ("--time-unit", time_unit)) if value]
+        if engine == "spark" and "--master" in extra:
+            extra.remove("--master")
         if extra:
-            raise OptionError(f"{', '.join(extra)}: for NEXMark events only, so not together with --time")
+            is_master = extra == ["--master"]
+            why = "for Spark; give --engine spark" if is_master else "for NEXMark events only, so not with --time"
+            raise OptionError(f"{', '.join(extra)}: {why}")
         if not sources:
             raise OptionError("--time says how to stage a table; --from SRC says which")
+        wanted = {"time": time_column, "table": table, "columns": columns, "unique": unique, "force": force}
         with at_work():
-            manifest = _stage_table([*sources, *more], out, time_column, table, columns, unique, force)
+            if engine == "spark":
+                manifest = _stage_on_spark([*sources, *more], out, _checked(master), wanted)
+            else:
+                manifest = _stage_table([*sources, *more], out, wanted)
         rows = f"{manifest['rows']:,} rows of {manifest['table']}"
         _tell(json_file, out, started, manifest, rows, {name: manifest[name] for name in ("table", "rows")})
         return
@@ -115,11 +130,8 @@ def stage(
             f"{(*sources[1:], *more)[0]}: events come from one place, --from SRC; several files are a table, with "
             f"--time COLUMN"
         )
-    source = sources[0] if sources else None
-    master = "local[*]" if master is None else master
-    if not _MASTER.fullmatch(master):
-        raise OptionError(f"--master is {master!r}; it must be local, local[N], local[*] or spark://HOST:PORT")
-    check_reachable(master)
+    source = PathOption()(sources[0]) if sources else None
+    master = _checked(master)
     if edges and (time_unit is not None or source is not None or extra not in ([], ["--seed"])):
         raise OptionError("--edges makes its own events; of the options that say which, only --seed goes with it")
     with at_work():
@@ -154,6 +166,15 @@ def _tell(
         write_json(json_file, {"folder": str(out), **summary, "seconds": seconds, "manifest": manifest})
     if json_file != STANDARD_OUTPUT:
         click.echo(f"staged {staged} in {out} in {seconds:.1f} s")
+
+
+def _checked(master: str | None) -> str:
+    """Spark's master; OptionError for what is none, or does not answer."""
+    master = "local[*]" if master is None else master
+    if not _MASTER.fullmatch(master):
+        raise OptionError(f"--master is {master!r}; it must be local, local[N], local[*] or spark://HOST:PORT")
+    check_reachable(master)
+    return master
 
 
 def check_reachable(master: str) -> None:
@@ -195,27 +216,25 @@ def _parse_settings(settings: tuple[str, ...]) -> dict[str, int]:
     return parsed
 
 
-def _stage_table(
-    sources: list[Path],
-    out: Path,
-    time_column: str,
-    table: str | None,
-    columns: str | None,
-    unique: tuple[str, ...],
-    force: bool,
-) -> dict[str, Any]:
+def _stage_table(sources: list[str], out: Path, chosen: dict[str, Any]) -> dict[str, Any]:
     from tokenring.engine import UsageError
     from tokenring.operators.staging import stage_files
     from tokenring.tools.system import progress_bar
 
     try:
         with progress_bar() as progress:
-            return stage_files(
-                sources, out, time=time_column, table=table, columns=columns, unique=unique, force=force,
-                progress=progress,
-            )  # fmt: skip
+            return stage_files([PathOption()(source) for source in sources], out, progress=progress, **chosen)
     except UsageError as error:
         raise InputError(str(error)) from None
+
+
+def _stage_on_spark(sources: list[str], out: Path, master: str, chosen: dict[str, Any]) -> dict[str, Any]:
+    from tokenring.nexmark.scale_out import stage_on_spark
+    from tokenring.tools.system import progress_bar
+
+    require_spark("--engine spark")
+    with progress_bar() as progress:
+        return stage_on_spark(sources, out, master=master, progress=progress, **chosen)
 
 
 def _stage_generated(

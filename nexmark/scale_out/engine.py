@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tokenring.nexmark.errors import StagedError
 from tokenring.nexmark.queries import QUERIES
-from tokenring.nexmark.spark import plain_path, run_spark_job
+from tokenring.nexmark.scale_out.places import is_of_site, readable, scheme_of
+from tokenring.nexmark.spark import run_spark_job
 from tokenring.nexmark.sql import NOT_STREAMED
 from tokenring.tools.errors import OptionError
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LOCAL: Final = "local[*]"
-_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 # What a run on TokenRing tells, and one on Spark does not, or not always.
 _NONE = (
     *("mechanism", "rate", "latency_ms", "verdict", "slope", "discarded_seconds", "anonymous_mb", "shared_mb"),
@@ -45,8 +45,7 @@ class SparkPlan:
     @property
     def of_site(self) -> bool:
         """Whether other machines have a part in it, and Spark's and Hadoop's settings for them are to hold."""
-        scheme = _URI.match(self.folder)
-        return not self.master.startswith("local") or (scheme is not None and scheme.group() != "file:")
+        return not self.master.startswith("local") or is_of_site(self.folder)
 
     def __post_init__(self) -> None:
         for query in self.queries:
@@ -71,7 +70,7 @@ def run_on_spark(plan: SparkPlan, keep: bool = False) -> Iterator[list[tuple[dic
             "app": f"tokenring run {' '.join(plan.queries)}",
             "master": plan.master,
             "of_site": plan.of_site,
-            "input": stack.enter_context(_readable(plan.folder)),
+            "input": stack.enter_context(readable(plan.folder)),
             "queries": plan.queries,
             "streaming": plan.streaming,
             "events": plan.events,
@@ -127,25 +126,14 @@ def verify_by_tokenring(plan: SparkPlan, outcome: dict[str, Any], rows: pa.Table
 
 def require_local(folder: str) -> str:
     """The folder's path on this machine; OptionError if it is elsewhere."""
-    scheme = _URI.match(folder)
-    if scheme is None:
+    if not scheme_of(folder):
         return folder
-    if scheme.group() != "file:":
+    if is_of_site(folder):
         raise OptionError(
             f"--verify compares Spark's rows with TokenRing's own, which reads {folder} only where it is a folder of "
             "this machine; leave --verify out, or copy the events here"
         )
     return re.sub(r"^/+", "/", folder[len("file:") :])
-
-
-@contextmanager
-def _readable(folder: str) -> Iterator[str]:
-    """The same folder as Spark understands it: a path of this machine by a plain name, whatever Spark's default."""
-    if _URI.match(folder):
-        yield folder
-        return
-    with plain_path(Path(folder).absolute()) as path:
-        yield f"file://{path}"
 
 
 def _rows(folder: Path, query: str) -> pa.Table:

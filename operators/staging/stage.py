@@ -68,9 +68,9 @@ def stage_rows(
     unique: Sequence[str],
     force: bool,
     source: dict[str, Any],
-    needed_bytes: int,
-    total: float,
-    progress: Advance,
+    needed_bytes: int = 0,
+    total: float = 0,
+    progress: Advance = _silent,
 ) -> dict[str, Any]:
     """Stage a table out of rows, the first of which say its kinds; total: what `done` of the last is; the rest as in
     `stage_files`.

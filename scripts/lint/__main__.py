@@ -21,7 +21,7 @@ NAMES_CURE = (
     "was that meant? Then `python -m scripts.public_names` writes them anew, and docs/CHANGELOG.md wants a line under "
     "Unreleased (docs/releases.md says what a version may change, and how a name goes)"
 )
-FOLDERS = ("docs", "examples", "scripts", "tests", "tokenring", *PACKAGES)
+FOLDERS = ("docs", "examples", "scripts", "tests", "tokenring", *LINKED)
 
 
 def findings() -> Iterator[Finding]:

@@ -24,6 +24,7 @@ NEEDS_EXTRA = (
     "tokenring.nexmark.spark.jobs",
     "tokenring.nexmark.oracle.job",
     "tokenring.nexmark.scale_out.job",
+    "tokenring.nexmark.scale_out.stage_job",
     "tokenring.nexmark.bench.rendering.plots",
 )
 WITHOUT = """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import lit
 
@@ -43,7 +42,7 @@ def make_view(stream: Stream, rows: DataFrame, events: int) -> None:
     rows.filter(f"{EVENT} < {int(events)}").createOrReplaceTempView(stream.name)
 
 
-def what_went_wrong(error: PySparkException) -> str:
+def what_went_wrong(error: Exception) -> str:
     """A line that says why a query failed: the innermost cause that Spark tells."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]

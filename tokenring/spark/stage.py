@@ -1,0 +1,82 @@
+"""stage: a DataFrame of Spark's as a staged table: Spark sorts it by time, and its rows come partition after partition.
+
+Executors hand each batch over as the bytes of an Arrow stream, which is as quick as Spark gives rows away; they need
+pyarrow, as any function of Arrow batches does, and nothing of ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from tokenring.engine import SchemaError, did_you_mean
+from tokenring.operators.staging import Rows, stage_rows
+from tokenring.operators.time import RowOrigin
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def stage(
+    dataframe: DataFrame,
+    folder: str | Path,
+    *,
+    time: str,
+    table: str | None = None,
+    unique: Sequence[str] = (),
+    force: bool = False,
+    source: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Stage all rows of a DataFrame into `folder/table`, a folder of this machine, for `scope.read_staged`; returns the
+    table's manifest. It appears whole or not at all.
+
+    time: the column by whose values rows are put in order, a timestamp or an integer; equal ones come in any order.
+    table: by default what the folder is called. unique: columns of which no two rows have the same value, which is
+    checked. force: whether to replace a table. source: what the manifest says besides of where the rows are from.
+
+    Spark evaluates the DataFrame once, as one sort. Memory of this process: a partition of the sorted rows. Raises
+    SchemaError for columns that are not there or that no kind holds, rows without a time, and values that are there
+    twice, naming rows by their number in order of time; UsageError for a place that cannot be written to; whatever
+    Spark raises.
+    """
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    if time not in dataframe.columns:
+        there = ", ".join(dataframe.columns)
+        near = did_you_mean(time, dataframe.columns)
+        raise SchemaError(f"no column {time!r} to take times from; the columns are {there}{near}")
+    schema = to_arrow_schema(dataframe.schema)
+    return stage_rows(
+        _rows(dataframe, time, schema), folder, time=time, table=table or Path(folder).absolute().name, unique=unique,
+        force=force, source={"engine": "spark", **(source or {})},
+    )  # fmt: skip
+
+
+def _rows(dataframe: DataFrame, time: str, schema: pa.Schema) -> Iterator[Rows]:
+    """No rows, for their schema; then all, in order of time."""
+
+    def as_streams(batches: Iterator[Any]) -> Iterator[Any]:  # runs where Spark's Python workers are
+        import pyarrow
+
+        for batch in batches:
+            out = pyarrow.BufferOutputStream()
+            with pyarrow.ipc.new_stream(out, batch.schema) as stream:
+                stream.write_batch(batch)
+            yield pyarrow.record_batch([pyarrow.array([out.getvalue().to_pybytes()], pyarrow.binary())], ["rows"])
+
+    def placed(first: int) -> RowOrigin:
+        return lambda row: f"row {first + row} in order of {time!r}"
+
+    first = 0
+    yield Rows(pa.RecordBatch.from_arrays([pa.array([], field.type) for field in schema], schema=schema), placed(0), 0)
+    column = dataframe[f"`{time.replace('`', '``')}`"]
+    streams = dataframe.sort(column).mapInArrow(as_streams, "rows binary")
+    for (octets,) in streams.toLocalIterator(prefetchPartitions=True):
+        for batch in pa.ipc.open_stream(octets):
+            # Instants come in the session's zone, which is no part of them.
+            columns = [values.cast(field.type) for values, field in zip(batch.columns, schema, strict=True)]
+            yield Rows(pa.RecordBatch.from_arrays(columns, schema=schema), placed(first), 0)
+            first += batch.num_rows
