@@ -1,7 +1,8 @@
 """`python -m scripts.public_names`: docs/public_names.txt, all names that a version promises, with what they take.
 
-The names of `tokenring`, of its rooms, of `tokenring.engine.compiled` and `tokenring.spark`, methods and attributes of classes among them,
-and the command's subcommands with their options. Types are left out: Pythons write them differently.
+The names of `tokenring`, of its rooms, of `tokenring.engine.compiled` and `tokenring.spark`, methods and attributes of
+classes among them, and the command's subcommands with their options. Types are left out: Pythons write them
+differently.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def shown(name: str) -> list[str]:
     return [line for line in lines if not line.startswith("python ")]
 
 
-AS_SHOWN = ("debounce", "frames", "one_large_batch", "orders_and_payments", "keyed_state")
+AS_SHOWN = ("debounce", "frames", "one_large_batch", "orders_and_payments", "keyed_state", "staged_orders")
 
 
 @pytest.mark.parametrize(("name", "runs"), [("hourly_revenue", run), *((name, run_in_short) for name in AS_SHOWN)])

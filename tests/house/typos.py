@@ -178,6 +178,7 @@ TYPOS: dict[str, tuple[Pipeline, Fact]] = {
     "a schema that is none": (lambda s, b, p: s.read_csv("x.csv", {"price": "int64"}), ("Schema('id'", "not dict")),
     "a table that is none": (lambda s, b, p: s.read_arrow([1, 2]), ("path", "not list")),
     "a file that is missing": (lambda s, b, p: s.read_parquet("/nowhere/sold.parquet"), "/nowhere/sold.parquet"),
+    "a staged folder that is missing": (lambda s, b, p: s.read_staged("/nowhere"), ("/nowhere", "tokenring stage")),
     "a pattern without a file": (lambda s, b, p: s.read_csv("/nowhere/*.csv", BID), "/nowhere/*.csv"),
     "a mechanism": (
         lambda s, b, p: tr.run(lambda scope: None, workers=1, mechanism="watermark"),

@@ -44,6 +44,7 @@ from tokenring.operators import (
     with_columns,
 )
 from tokenring.operators.mechanisms import use
+from tokenring.operators.staging import stage_files
 
 ROW = Schema("node left at")
 ROWS = pa.table({name: [1] for name in ROW.names})
@@ -166,6 +167,7 @@ REFUSED: dict[str, Callable[[Stream], Any]] = {
     "read_csv": lambda s: operators.read_csv(s.scope, "rows.csv", ROW, time="at"),
     "read_json_lines": lambda s: operators.read_json_lines(s.scope, "rows.jsonl", ROW, time="at"),
     "read_parquet": lambda s: operators.read_parquet(s.scope, "rows.parquet", time="at"),
+    "read_staged": lambda s: operators.read_staged(s.scope, "staged"),
     "new_collection": lambda s: operators.new_collection(s.scope, ROW),
     "engine_events": lambda s: operators.engine_events(s.scope),
     "from_callback": lambda s: operators.from_callback(s.scope, ROW, lambda: None),
@@ -183,6 +185,7 @@ def test_refused_in_a_loop(name: str, tmp_path: Path, monkeypatch: pytest.Monkey
     Path("rows.csv").write_text("node,left,at\n1,1,1\n")
     np.save("rows.npy", np.zeros(1, np.int64))
     pq.write_table(ROWS, "rows.parquet")
+    stage_files("rows.parquet", "staged", time="at")
     Path("rows.jsonl").write_text('{"node": 1, "left": 1, "at": 1}\n')
     scope = Scope("refusing")
     if name.endswith("under watermarks"):

@@ -52,6 +52,7 @@ from tokenring.operators import (
     read_csv,
     read_json_lines,
     read_parquet,
+    read_staged,
     reduce,
     running_average,
     scan,
@@ -60,6 +61,7 @@ from tokenring.operators import (
     top,
     with_columns,
 )
+from tokenring.operators.staging import stage_files
 
 EACH, WARM, LONG = 40, 20, 60
 """Rows an epoch, of each input, and epochs."""
@@ -288,6 +290,7 @@ def written(file: Path, rows: int) -> None:
     pa.parquet.write_table(table, file.with_suffix(".parquet"), row_group_size=1000)
     lines = [b'{"at": %d, "name": "row %08d"}' % (n, n % 100) for n in range(rows)]
     file.with_suffix(".jsonl").write_bytes(b"\n".join(lines))
+    stage_files(file.with_suffix(".parquet"), file.parent / "staged", time="at", force=True)
 
 
 def made(rows: int) -> Iterator[dict[str, Any]]:
@@ -303,6 +306,7 @@ READERS: dict[str, Reads] = {
         scope, file.with_suffix(".jsonl"), TEXT, block_bytes=1 << 14, time="at"
     ),
     "parquet": lambda scope, file, rows: read_parquet(scope, file.with_suffix(".parquet"), time="at"),
+    "staged": lambda scope, file, rows: read_staged(scope, file.parent / "staged"),
     "generator": lambda scope, file, rows: from_generator(scope, TEXT, lambda *_: made(rows), time="at"),
 }
 

@@ -147,7 +147,7 @@ TAKES_WHAT_COMES: dict[str, Callable[[Stream, Path], Any]] = {
     "to_json_lines": lambda s, folder: operators.to_json_lines(s, folder / "d"),
 }
 
-SOURCES = {"read_csv", "read_arrow", "read_columns", "read_json_lines", "read_parquet"}
+SOURCES = {"read_csv", "read_arrow", "read_columns", "read_json_lines", "read_parquet", "read_staged"}
 SOURCES |= {"replay", "engine_events", "new_collection", "from_callback", "from_generator"}
 
 
