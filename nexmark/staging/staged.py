@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import xxhash
 
-from tokenring.engine.raw import MappedFile, text_space
+from tokenring.engine import UsageError
+from tokenring.engine.raw import MappedFile
 from tokenring.nexmark.errors import StagedError
 from tokenring.nexmark.events import FLOOR, I64
 from tokenring.nexmark.manifest import read_manifest
+from tokenring.operators.staging import ColumnFiles
 
-_DTYPE = np.dtype("<i8")
-_HASH_BYTES = 1 << 24
-_AGAIN = "stage the events again with `tokenring stage`"
+_DTYPE = np.dtype(np.int64)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """What is wrong with a column's files, as commands tell it."""
+    try:
+        yield
+    except UsageError as error:
+        raise StagedError(str(error)) from None
 
 
 class StagedStream:
@@ -29,7 +38,9 @@ class StagedStream:
         self.rows: int = entry["rows"]
         self.parquet = folder / entry["parquet"]
         self._folder = folder
-        self._columns: Mapping[str, Mapping[str, Any]] = entry["columns"]
+        self._columns = {
+            column: ColumnFiles(folder, column, said, self.rows, _DTYPE) for column, said in entry["columns"].items()
+        }
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -42,22 +53,13 @@ class StagedStream:
     def column(self, name: str) -> I64:
         """The whole column as a read-only 1-D int64 map of its file (a plain empty array when there are no rows); of
         text, the words into its heap."""
-        return self._mapped(self.path(name), _DTYPE, self.rows)
+        return self._files(name).words()
 
     def heap(self, name: str) -> npt.NDArray[np.uint8]:
         """The bytes of a text column's heap, likewise."""
-        path, size = self.heap_file(name)
-        return self._mapped(path, np.dtype(np.uint8), size)
+        return self._files(name).heap()
 
-    @staticmethod
-    def _mapped(path: Path, dtype: np.dtype[Any], count: int) -> Any:
-        if count == 0:
-            empty = np.empty(0, dtype)
-            empty.flags.writeable = False
-            return empty
-        return np.memmap(path, dtype, "r", shape=(count,))
-
-    def _entry(self, name: str) -> Mapping[str, Any]:
+    def _files(self, name: str) -> ColumnFiles:
         if name not in self._columns:
             raise StagedError(
                 f"{self._folder}: stream {self.name} has no column {name!r}; it has {', '.join(self._columns)}"
@@ -66,28 +68,20 @@ class StagedStream:
 
     def path(self, name: str) -> Path:
         """The raw file of a column."""
-        return self._folder / str(self._entry(name)["file"])
+        return self._files(name).path
 
     def is_text(self, name: str) -> bool:
         """Whether a column's words point into a heap."""
-        return "heap" in self._entry(name)
+        return self._files(name).is_text
 
     def map_texts(self, name: str) -> MappedFile | None:
         """A text column's heap in the text space: before workers are forked, so that all have it at the same place.
         None if it is empty, or there is no room; errors are for who reads it then."""
-        path, size = self.heap_file(name)
-        space = text_space()
-        if space is None or size == 0:
-            return None
-        try:
-            return space.map_file(path, size)
-        except (OSError, MemoryError):
-            return None
+        return self._files(name).map_texts()
 
     def heap_file(self, name: str) -> tuple[Path, int]:
         """The raw file of a text column's heap, and its bytes."""
-        heap = self._entry(name)["heap"]
-        return self._folder / heap["file"], heap["bytes"]
+        return self._files(name).heap_file
 
     def map_all_texts(self, names: Sequence[str]) -> None:
         """Map the heaps of those of these columns that are text."""
@@ -97,39 +91,13 @@ class StagedStream:
 
     def check_size(self, name: str) -> None:
         """Compares the sizes of a column's files with the manifest."""
-        entry = self._entry(name)
-        if entry["dtype"] != _DTYPE.str or entry["bytes"] != self.rows * _DTYPE.itemsize:
-            raise StagedError(f"{self.path(name)}: column {name} is declared as {entry['dtype']} of {entry['bytes']} "
-                              f"bytes, not {self.rows} int64; {_AGAIN}")  # fmt: skip
-        for path, part in self._files(name):
-            try:
-                size = os.stat(path).st_size
-            except OSError as error:
-                raise StagedError(f"{path}: column {name} cannot be read ({error.strerror}); {_AGAIN}") from None
-            if size != part["bytes"]:
-                raise StagedError(
-                    f"{path}: column {name} has {size} bytes, the manifest says {part['bytes']}; {_AGAIN}"
-                )
+        with _told():
+            self._files(name).require_sizes()
 
     def check_content(self, name: str) -> None:
         """Compares the content of a column's files with its checksums."""
-        for path, part in self._files(name):
-            digest = xxhash.xxh3_64()
-            try:
-                with open(path, "rb", buffering=0) as file:
-                    while piece := file.read(_HASH_BYTES):
-                        digest.update(piece)
-            except OSError as error:
-                raise StagedError(f"{path}: column {name} cannot be read ({error.strerror})") from None
-            if f"xxh3_64:{digest.hexdigest()}" != part["checksum"]:
-                raise StagedError(
-                    f"{path}: column {name} is not what was staged (its checksum does not hold); {_AGAIN}"
-                )
-
-    def _files(self, name: str) -> list[tuple[Path, Mapping[str, Any]]]:
-        """The raw files of a column, and what the manifest says of each."""
-        entry = self._entry(name)
-        return [(self._folder / part["file"], part) for part in (entry, entry.get("heap")) if part is not None]
+        with _told():
+            self._files(name).require_content()
 
 
 class StagedEvents:

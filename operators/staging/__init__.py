@@ -7,6 +7,7 @@ stage_files  files of Parquet, CSV or JSON lines as a staged table
 from tokenring.faces import later
 
 with later(__name__):
+    from tokenring.operators.staging.column_files import ColumnFiles
     from tokenring.operators.staging.folder import staging_folder
     from tokenring.operators.staging.inputs import Rows
     from tokenring.operators.staging.raw_files import COLUMNS, WORD, TextWriter, WordWriter
@@ -16,6 +17,7 @@ with later(__name__):
 
 __all__ = [
     "COLUMNS",
+    "ColumnFiles",
     "Rows",
     "StagedTable",
     "TextWriter",

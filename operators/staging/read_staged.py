@@ -60,13 +60,13 @@ def read_staged(
         looked_at = wanted()
         read = [name for name in schema.names if looked_at is None or name in looked_at or name == timing.column]
         for column in read[worker::peers]:
-            staged.require_content(column)
-        times = staged.words(staged.time) if timing.column is not None else None
+            staged.column(column).require_content()
+        times = staged.column(staged.time).words() if timing.column is not None else None
         nothing = np.zeros(batch_rows, np.int64)  # stands in columns at which nobody looks
-        words = [staged.words(name) if name in read else None for name in schema.names]
+        words = [staged.column(name).words() if name in read else None for name in schema.names]
         heaps = tuple(
             [
-                (staged.heap(name) if name in read else NO_HEAP) if kind.is_text else None
+                (staged.column(name).heap() if name in read else NO_HEAP) if kind.is_text else None
                 for name, kind in zip(schema.names, schema.kinds, strict=True)
             ]
         )

@@ -64,10 +64,10 @@ def test_texts_are_read_and_few_of_them_take_few_bytes(folder: Path) -> None:
 @pytest.mark.parametrize("part", ["str", "heap"])
 def test_a_changed_text_is_found_when_it_is_checked(folder: Path, part: str) -> None:
     flip_last_byte(folder / "columns" / f"bid.channel.{part}")
-    with raises(StagedError, f"bid.channel.{part}", "column channel", "checksum", "tokenring stage"):
+    with raises(StagedError, f"bid.channel.{part}", "column 'channel'", "checksum", "tokenring stage"):
         StagedEvents.open(folder, {"bid": ["channel"]})
     os.truncate(folder / "columns" / f"bid.channel.{part}", 8)
-    with raises(StagedError, f"bid.channel.{part}", "column channel", "8 bytes", "manifest", "tokenring stage"):
+    with raises(StagedError, f"bid.channel.{part}", "column 'channel'", "8 bytes", "manifest", "tokenring stage"):
         StagedEvents.open(folder)
 
 
@@ -128,7 +128,7 @@ def flip_last_byte(path: Path) -> None:
 
 def test_a_changed_column_is_found_when_it_is_checked(folder: Path) -> None:
     flip_last_byte(folder / "columns" / "bid.price.i64")
-    with raises(StagedError, "bid.price.i64", "column price", "checksum", "tokenring stage"):
+    with raises(StagedError, "bid.price.i64", "column 'price'", "checksum", "tokenring stage"):
         StagedEvents.open(folder, CHECK)
     # A column that nobody reads need not be hashed.
     StagedEvents.open(folder, {"bid": ["auction"]})
@@ -138,13 +138,13 @@ def test_a_changed_column_is_found_when_it_is_checked(folder: Path) -> None:
 def test_a_column_of_another_size(folder: Path) -> None:
     path = folder / "columns" / "bid.bidder.i64"
     os.truncate(path, path.stat().st_size - 8)
-    with raises(StagedError, "bid.bidder.i64", "column bidder", "36792 bytes", "36800", "manifest"):
+    with raises(StagedError, "bid.bidder.i64", "column 'bidder'", "36792 bytes", "36800", "manifest"):
         StagedEvents.open(folder)
 
 
 def test_a_column_that_is_gone(folder: Path) -> None:
     (folder / "columns" / "auction.id.i64").unlink()
-    with raises(StagedError, "auction.id.i64", "column id", os.strerror(2), "tokenring stage"):
+    with raises(StagedError, "auction.id.i64", "column 'id'", os.strerror(2), "tokenring stage"):
         StagedEvents.open(folder)
 
 
@@ -185,7 +185,7 @@ def test_a_consistent_manifest_that_lies_about_a_column(folder: Path) -> None:
     manifest["streams"]["bid"]["columns"]["price"]["dtype"] = "<f8"
     manifest["checksum"] = manifest_checksum(manifest)
     path.write_bytes(orjson.dumps(manifest))
-    with raises(StagedError, "bid.price.i64", "column price", "<f8", "int64"):
+    with raises(StagedError, "bid.price.i64", "column 'price'", "<f8", "int64"):
         StagedEvents.open(folder)
 
 

@@ -23,7 +23,7 @@ from tests.errors import Fact, raises
 from tests.operators.sources.helpers import run
 from tokenring.engine import MAX_TIME, Schema, SchemaError, Stream, UsageError
 from tokenring.operators import Count, aggregate, read_staged, select
-from tokenring.operators.staging import StagedTable, stage_files, table_writer
+from tokenring.operators.staging import ColumnFiles, StagedTable, stage_files, table_writer
 from tokenring.operators.staging import raw_files as raw_files_module
 
 ROWS = 3_000
@@ -122,9 +122,9 @@ def test_the_manifest_says_what_is_there(tmp_path: Path) -> None:
 def test_equal_texts_are_one_text(tmp_path: Path) -> None:
     table = orders()
     found = StagedTable(staged(tmp_path, table))
-    words = found.words("note")
+    words = found.column("note").words()
     assert len(np.unique(words)) == 1000 == found.manifest["columns"]["note"]["distinct"]
-    assert len(found.heap("note")) == sum(len(text) for text in set(table["note"].to_pylist()))
+    assert len(found.column("note").heap()) == sum(len(text) for text in set(table["note"].to_pylist()))
 
 
 def test_more_texts_than_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,10 +196,10 @@ def test_columns_that_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     table = orders()
     folder = staged(tmp_path, table)
     checked: list[str] = []
-    monkeypatch.setattr(StagedTable, "require_content", lambda self, name: checked.append(name))
+    monkeypatch.setattr(ColumnFiles, "require_content", lambda self: checked.append(self.name))
     mapped: set[str] = set()
-    whole = StagedTable.words
-    monkeypatch.setattr(StagedTable, "words", lambda self, name: mapped.add(name) or whole(self, name))
+    whole = ColumnFiles.words
+    monkeypatch.setattr(ColumnFiles, "words", lambda self: mapped.add(self.name) or whole(self))
 
     def declare(scope: Any) -> Stream:
         return aggregate(select(read_staged(scope, folder), "city"), "city", n=Count(), emit="final")
@@ -331,7 +331,7 @@ def test_what_cannot_be_read_is_said_in_a_line(tmp_path: Path) -> None:
     refused(folder, str(file), "'id'", str(len(content) - 8), str(len(content)), "tokenring stage")
     file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     with raises(UsageError, str(file), "'id'", "checksum", "tokenring stage"):
-        StagedTable(folder, "orders").require_content("id")
+        StagedTable(folder, "orders").column("id").require_content()
     os.unlink(file)
     refused(folder, str(file), "'id'", os.strerror(2))
     file.write_bytes(content)
