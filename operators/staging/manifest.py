@@ -36,8 +36,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
     except orjson.JSONDecodeError as error:
         raise UsageError(f"{path}: not JSON ({error}); {AGAIN}") from None
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise UsageError(f"{path}: not the manifest of a staged table (its format is not {FORMAT!r}); {AGAIN}")
+    form = manifest.get("format") if isinstance(manifest, dict) else None
+    if form != FORMAT:
+        raise UsageError(f"{path}: not a staged table's manifest (its format is {form!r}, not {FORMAT!r}); {AGAIN}")
     if manifest.get("version") != VERSION:
         raise UsageError(f"{path}: version {manifest.get('version')!r}, this TokenRing reads {VERSION}; {AGAIN}")
     if manifest.get("checksum") != _checksum(manifest):

@@ -42,9 +42,9 @@ def stage_files(
     unique: columns of which no two rows have the same value, which is checked. force: whether to replace a table.
 
     Kinds are those of the first file; what the others have is converted. Memory: a batch; of JSON lines a file; and 24
-    bytes a row while rows that are not in order are sorted. Raises UsageError for files that cannot be read, and a
-    place that cannot be written to; SchemaError, naming file and row, for values that do not fit, rows without a time,
-    and values that are there twice.
+    bytes a row while rows that are not in order are sorted, or a column is proved to be unique. Raises UsageError for
+    files that cannot be read, and a place that cannot be written to; SchemaError, naming file and row, for values that
+    do not fit, rows without a time, and values that are there twice.
     """
     inputs = Inputs(paths)
     if table is None:

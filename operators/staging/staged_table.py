@@ -50,10 +50,11 @@ def _folder_of(folder: Path, table: str | None) -> Path:
         return folder / there[0]
     if table is not None and table in there:
         return folder / table
+    if not there and (folder / NAME).is_file():
+        read_manifest(folder)  # which may be of something else
+        raise UsageError(f"{folder} holds no staged table, it is one itself: name the folder above it")
     if not there:
-        is_one = (folder / NAME).is_file()
-        cure = "it is one itself: name the folder above it" if is_one else "make one with `tokenring stage`"
-        raise UsageError(f"{folder} holds no staged table; {cure}")
+        raise UsageError(f"{folder} holds no staged table; make one with `tokenring stage`")
     if table is None:
         raise UsageError(f"{folder} holds {len(there)} tables: {', '.join(there)}; say which")
     raise UsageError(f"{folder} holds no table {table!r}; it has {', '.join(there)}{did_you_mean(table, there)}")

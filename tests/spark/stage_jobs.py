@@ -47,5 +47,8 @@ _MAKERS = {
     "null times": lambda session: session.sql("select 1 as id, cast(null as timestamp) as at"),
     "early times": lambda session: session.sql("select 1 as id, timestamp '1969-01-01 00:00:00' as at"),
     "equal ids": lambda session: session.range(0, 10).selectExpr("id div 9 as id", "id as at"),
+    "equal ids at the end": lambda session: session.range(0, 30_000, 1, 3).selectExpr(
+        "if(id = 29999, 29998, id) as id", "id as at"
+    ),
     "decimals": lambda session: session.sql("select 1 as at, cast(1.5 as decimal(9, 2)) as price"),
 }

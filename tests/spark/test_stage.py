@@ -73,10 +73,14 @@ def test_a_dataframe_without_rows(resident: ResidentSpark, tmp_path: Path) -> No
         ("null times", {}, ("row 0 in order of 'at'", "column 'at'", "null")),
         ("early times", {}, ("row 0 in order of 'at'", "1969", "1970")),
         ("equal ids", {"unique": ["id"]}, ("'id'", "row 0 in order of 'at' and row 1 in order of 'at'", "0")),
+        (
+            "equal ids at the end", {"unique": ["id"]},
+            ("row 29998 in order of 'at' and row 29999 in order of 'at'", "both have 29998"),
+        ),
         ("decimals", {}, ("'price'", "decimal128(9, 2)")),
         ("equal ids", {"time": "art"}, ("'art'", "did you mean 'at'")),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_staged_is_named_and_leaves_nothing(
     resident: ResidentSpark, tmp_path: Path, make: str, more: dict[str, Any], facts: tuple[str, ...]
 ) -> None:

@@ -23,7 +23,7 @@ from tests.errors import Fact, raises
 from tests.operators.sources.helpers import run
 from tokenring.engine import MAX_TIME, Schema, SchemaError, Stream, UsageError
 from tokenring.operators import Count, aggregate, read_staged, select
-from tokenring.operators.staging import ColumnFiles, StagedTable, stage_files, table_writer
+from tokenring.operators.staging import ColumnFiles, StagedTable, inputs, stage_files, table_writer
 from tokenring.operators.staging import raw_files as raw_files_module
 
 ROWS = 3_000
@@ -269,6 +269,18 @@ def test_what_cannot_be_staged_is_named_and_leaves_nothing(tmp_path: Path, what:
     assert [path.name for path in tmp_path.iterdir()] == ["orders.parquet"]
 
 
+def test_rows_are_counted_within_their_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However they are read."""
+    monkeypatch.setattr(inputs, "_BATCH_ROWS", 7)
+    for name, ids in (("a", range(50)), ("b", [100, *range(60, 90), 31])):
+        pq.write_table(pa.table({"at": [0] * len(ids), "id": ids}), tmp_path / f"{name}.parquet", row_group_size=20)
+    with raises(SchemaError, "'id'", "a.parquet row 31", "b.parquet row 31"):
+        stage_files(str(tmp_path / "*.parquet"), tmp_path / "staged", time="at", unique=["id"])
+    pq.write_table(pa.table({"at": [*range(44), None]}), tmp_path / "c.parquet")
+    with raises(SchemaError, "c.parquet row 44", "null"):
+        stage_files(tmp_path / "c.parquet", tmp_path / "staged", time="at")
+
+
 def test_a_number_that_stands_for_null_in_one_file_and_nulls_in_another(tmp_path: Path) -> None:
     for name, value in (("a", -(2**63)), ("b", None)):
         pq.write_table(pa.table({"at": [1], "n": pa.array([value], pa.int64())}), tmp_path / f"{name}.parquet")
@@ -322,6 +334,9 @@ def test_what_cannot_be_read_is_said_in_a_line(tmp_path: Path) -> None:
     refused(folder, "'id'", "'at'", "--time id", time="id")
     refused(folder, "batch_rows", "not 0", batch_rows=0)
     refused(folder / "orders", "it is one itself")
+    (tmp_path / "events").mkdir()
+    (tmp_path / "events" / "manifest.json").write_text('{"format": "tokenring-nexmark"}')
+    refused(tmp_path / "events", "'tokenring-nexmark'")
 
     table = folder / "orders"
     manifest = orjson.loads((table / "manifest.json").read_bytes())
@@ -340,7 +355,7 @@ def test_what_cannot_be_read_is_said_in_a_line(tmp_path: Path) -> None:
     for changed, facts in (
         (manifest | {"version": 99}, ("version 99", "1")),
         (manifest | {"rows": 1}, ("manifest.json", "checksum")),
-        (manifest | {"format": "tokenring-nexmark"}, ("manifest.json", "'tokenring-table'")),
+        (manifest | {"format": "tokenring-nexmark"}, ("manifest.json", "'tokenring-nexmark'", "'tokenring-table'")),
     ):
         (table / "manifest.json").write_bytes(orjson.dumps(changed))
         refused(folder, *facts, "tokenring stage")
