@@ -39,7 +39,7 @@ _MASTER = re.compile(r"local(\[(\*|[1-9]\d{0,3})(,[1-9]\d*)?\])?|spark://\S+")
               "person.parquet (files or folders of part files), or nexmark JSON lines (*.jsonl).")  # fmt: skip
 @click.argument("more", nargs=-1, metavar="[SRC]...")
 @click.option("--time", "time_column", metavar="COLUMN", help="Stage a table, in order of this column of it.")
-@click.option("--table", metavar="NAME", help="What the table is called.  [default: as the first file]")
+@click.option("--table", metavar="NAME", help="What the table is called.  [default: as the first file or folder]")
 @click.option("--unique", multiple=True, metavar="COLUMN",
               help="No two of the table's rows have the same value in it, which is checked, and used by joins; may be "
               "repeated.")  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -11,6 +10,7 @@ from typing import Any, Final
 
 from tokenring.nexmark.scale_out.places import is_of_site, readable
 from tokenring.nexmark.spark import run_spark_job
+from tokenring.operators.staging import table_named
 from tokenring.tools.errors import InputError, OptionError
 from tokenring.tools.system import Advance
 
@@ -49,7 +49,7 @@ def stage_on_spark(
             "columns": list(dict.fromkeys([*columns.split(), time])) if columns else None,
             "folder": str(out.absolute()),
             "time": time,
-            "table": table or re.sub(r"[^\w.-]", "_", Path(sources[0]).stem),
+            "table": table or table_named(sources[0]),
             "unique": list(unique),
             "force": force,
         }

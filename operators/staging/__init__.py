@@ -9,7 +9,7 @@ from tokenring.faces import later
 with later(__name__):
     from tokenring.operators.staging.column_files import ColumnFiles
     from tokenring.operators.staging.folder import staging_folder
-    from tokenring.operators.staging.inputs import Rows
+    from tokenring.operators.staging.inputs import Rows, table_named
     from tokenring.operators.staging.raw_files import COLUMNS, WORD, TextWriter, WordWriter
     from tokenring.operators.staging.read_staged import read_staged
     from tokenring.operators.staging.stage import stage_files, stage_rows
@@ -27,4 +27,5 @@ __all__ = [
     "stage_files",
     "stage_rows",
     "staging_folder",
+    "table_named",
 ]

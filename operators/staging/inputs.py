@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -30,11 +32,19 @@ class Rows(NamedTuple):
     done: float
 
 
+def table_named(path: str | os.PathLike[str]) -> str:
+    """What a table is called that is staged out of a file, or of a folder of files."""
+    return re.sub(r"[^\w.-]", "_", Path(path).stem) or "table"
+
+
 class Inputs:
     """Files that are there: of each format those with its endings. UsageError for others, and for none."""
 
     def __init__(self, paths: Paths) -> None:
         self.files = files_of("stage", paths, SUFFIXES)
+        first = paths if isinstance(paths, str | Path) else next(iter(paths))
+        self.first = first if os.path.isdir(first) else self.files[0]
+        """The folder that was given first, or the first file."""
         for file in self.files:
             if Path(file).suffix.lower() not in SUFFIXES:
                 raise UsageError(f"{file}: its name ends in none of {', '.join(SUFFIXES)}; stage files of those kinds")

@@ -12,7 +12,7 @@ from typing import Any, Final
 from tokenring.engine import Schema, UsageError
 from tokenring.operators.sources import Paths, schema_of
 from tokenring.operators.staging.folder import staging_folder
-from tokenring.operators.staging.inputs import Inputs, Rows
+from tokenring.operators.staging.inputs import Inputs, Rows, table_named
 from tokenring.operators.staging.manifest import NAME
 from tokenring.operators.staging.table_writer import Advance, TableWriter
 
@@ -38,8 +38,9 @@ def stage_files(
     list); returns its manifest. It becomes `folder/table`, whole or not at all.
 
     time: the column by whose values rows are put in order, of int64, uint64 or timestamp (ns); equal ones stay as they
-    came. table: what it is called, by default as the first file. columns: those that are staged, all unless given.
-    unique: columns of which no two rows have the same value, which is checked. force: whether to replace a table.
+    came. table: what it is called, by default as the first file, or folder. columns: those that are staged, all unless
+    given. unique: columns of which no two rows have the same value, which is checked. force: whether to replace a
+    table.
 
     Kinds are those of the first file; what the others have is converted. Memory: a batch; of JSON lines a file; and 24
     bytes a row while rows that are not in order are sorted, or a column is proved to be unique. Raises UsageError for
@@ -48,7 +49,7 @@ def stage_files(
     """
     inputs = Inputs(paths)
     if table is None:
-        table = re.sub(r"[^\w.-]", "_", Path(inputs.files[0]).stem) or "table"
+        table = table_named(inputs.first)
     wanted = columns.split() if isinstance(columns, str) else columns
     source = {"engine": "pyarrow", "files": [str(Path(file).absolute()) for file in inputs.files]}
     chosen = None if wanted is None else list(dict.fromkeys([*wanted, time]))

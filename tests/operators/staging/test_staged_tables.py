@@ -416,3 +416,11 @@ def test_sorting_a_part_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_schema_is_that_of_what_is_there(tmp_path: Path) -> None:
     folder = staged(tmp_path, pa.table({"at": [1, 2], "a": [1, None], "b": ["x", "y"]}))
     assert StagedTable(folder).schema == Schema.of({"at": "int64", "a": "int64?", "b": "string"})
+
+
+def test_a_folder_of_files_names_its_table(tmp_path: Path) -> None:
+    (tmp_path / "my orders.parquet").mkdir()
+    pq.write_table(orders(10), tmp_path / "my orders.parquet" / "part-00000.parquet")
+    assert stage_files(tmp_path / "my orders.parquet", tmp_path / "staged", time="at")["table"] == "my_orders"
+    files = [tmp_path / "my orders.parquet" / "part-00000.parquet"]
+    assert stage_files(files, tmp_path / "staged", time="at")["table"] == "part-00000"
