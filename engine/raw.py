@@ -8,10 +8,21 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.engine.columns import text_bytes
-    from tokenring.shm.kernels import LENGTH_BITS, LENGTH_MASK, address_of, bytes_at, copy_text, halves_at, words_at
+    from tokenring.shm.kernels import (
+        LENGTH_BITS,
+        LENGTH_MASK,
+        Kernel,
+        address_of,
+        bytes_at,
+        copy_text,
+        halves_at,
+        records_at,
+        words_at,
+    )
     from tokenring.shm.memory import MappedFile, TextSpace, prefetch, text_space
 
 __all__ = [
+    "Kernel",
     "LENGTH_BITS",
     "LENGTH_MASK",
     "MappedFile",
@@ -21,6 +32,7 @@ __all__ = [
     "copy_text",
     "halves_at",
     "prefetch",
+    "records_at",
     "text_bytes",
     "text_space",
     "words_at",

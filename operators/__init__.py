@@ -75,6 +75,7 @@ with later(__name__):
     from tokenring.operators.expressions import Expression, col, greatest, least, lit, when
     from tokenring.operators.flow import limited
     from tokenring.operators.folds import Count, CountDistinct, First, Last, Max, Mean, Min, Sum
+    from tokenring.operators.folds.own import ApproxQuantile, ArgMax, ArgMin, OwnAggregate, StdDev, Variance
     from tokenring.operators.joins import enrich, interval_join, join, look_up, temporal_join
     from tokenring.operators.migrate import (
         HeldBackWarning,
@@ -185,6 +186,9 @@ __all__ = [
     "Collection",
     "CollectionInput",
     "Collected",
+    "ApproxQuantile",
+    "ArgMax",
+    "ArgMin",
     "Count",
     "CountDistinct",
     "Expression",
@@ -195,8 +199,10 @@ __all__ = [
     "Max",
     "Mean",
     "Min",
+    "OwnAggregate",
     "Session",
     "Sliding",
+    "StdDev",
     "Stash",
     "Subscription",
     "Sum",
@@ -204,6 +210,7 @@ __all__ = [
     "Tumbling",
     "UpsertInput",
     "Variable",
+    "Variance",
     "View",
     "aggregate",
     "arrange",

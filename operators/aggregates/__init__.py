@@ -18,10 +18,14 @@ with later(__name__):
     from tokenring.operators.aggregates.rows_by_key import count, distinct
     from tokenring.operators.aggregates.scan import scan
     from tokenring.operators.folds import Aggregate, Count, CountDistinct, First, Last, Max, Mean, Min, Sum
+    from tokenring.operators.folds.own import ApproxQuantile, ArgMax, ArgMin, OwnAggregate, StdDev, Variance
     from tokenring.operators.time import Session, Sliding, Tumbling, Window
 
 __all__ = [
     "Aggregate",
+    "ApproxQuantile",
+    "ArgMax",
+    "ArgMin",
     "Count",
     "CountDistinct",
     "First",
@@ -31,10 +35,13 @@ __all__ = [
     "Mean",
     "Min",
     "MovingWindows",
+    "OwnAggregate",
     "Session",
     "Sliding",
+    "StdDev",
     "Sum",
     "Tumbling",
+    "Variance",
     "Window",
     "aggregate",
     "as_named",

@@ -92,10 +92,10 @@ def aggregate(
 ) -> "AnyStream | tuple[AnyStream, ...] | collections.Collection":
     """Rows (the columns `by`, the aggregates by their names), one for each key; all rows are one key without `by`.
 
-    `aggregate(bids, by="auction", bids=Count(), top=Max("price"))`. There are Count, Sum, Mean, Min, Max, First, Last
-    and CountDistinct. A column may be an expression, `Max(col("price") * 89)`,
-    and so may those of `by`, by a name: `by=(col("at") // 60).alias("minute")`; a name that is a parameter, or no word,
-    is said behind: `Count().alias("late")`.
+    `aggregate(bids, by="auction", bids=Count(), top=Max("price"))`. There are Count, Sum, Mean, Min, Max, First, Last,
+    CountDistinct, Variance, StdDev, ArgMax, ArgMin and ApproxQuantile; OwnAggregate makes others. A column may be an
+    expression, `Max(col("price") * 89)`, and so may those of `by`, by a name: `by=(col("at") // 60).alias("minute")`; a
+    name that is a parameter, or no word, is said behind: `Count().alias("late")`.
 
     Without a window, emit="batch": for each message the values so far of the keys in it, at its time; emit="each": for
     each row those of its key, in the order in which rows come; emit="final": each key once, when the input has ended.

@@ -167,14 +167,17 @@ def _slots_inside(world, own, pane):  # type: ignore[no-untyped-def]
 
 @kernel
 def _leave_panes(world, own, upto):  # type: ignore[no-untyped-def]
-    """The panes that end by `upto` are of no later window, and are open no longer."""
+    """The panes that end by `upto` are of no later window, and are open no longer. Returns the fold whose function
+    raised; -1 if none did."""
     ends, behind = key_column(own, PANES, 0), words_at(own[BEHIND], own[PANES + PLACES])
     uses = words_at(own[USES], own[GROUPS + PLACES])
     while own[INSIDE] > 0 and ends[own[FRONT] - 1] <= upto:
         pane = own[FRONT] - 1
         slots, groups = _slots_inside(world, own, pane)
         if own[MOVES]:
-            take_away_slots(own, FOLDED, MERGED, slots, groups)
+            wrong = take_away_slots(own, FOLDED, MERGED, slots, groups)
+            if wrong >= 0:
+                return wrong
         forget_slots(own, KEYS, slots)
         unused = leave_groups(groups, uses, slots)
         if own[BY_COUNT] > 0:
@@ -182,6 +185,7 @@ def _leave_panes(world, own, upto):  # type: ignore[no-untyped-def]
         own[FRONT] = behind[pane]
         own[INSIDE] -= 1
         forget_pane(own, pane)
+    return -1
 
 
 @kernel
@@ -227,7 +231,9 @@ def _emit_sliding(world, me):  # type: ignore[no-untyped-def]
         give(world, me, time, message)
         rows += len(shown)
         own[DONE_END] = end
-        _leave_panes(world, own, end - own[WIDTH] + own[EVERY])
+        told = _leave_panes(world, own, end - own[WIDTH] + own[EVERY])
+        if told >= 0:
+            return overflow(world, me, told)
     state[MADE] = least_end(own)
     return DONE
 

@@ -225,7 +225,7 @@ class CompiledPanes:
         """What went wrong."""
         if error == TOO_LATE:
             return too_late(self._plan, self._panes, operands[0], operands[1])
-        return self.state.overflow(operands[0])
+        return self.state.wrong(operands[0])
 
 
 def compiled_local(plan: Plan, panes: Panes, schema: Schema) -> CompiledLogic:

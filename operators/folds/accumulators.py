@@ -5,13 +5,17 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine import Batch, Kind, Schema
+from tokenring.engine.compiled import Entry
+from tokenring.operators.folds.called import Job, take_argument, takes_of
 from tokenring.operators.folds.distinct_values import DistinctValues, sets_of
-from tokenring.operators.folds.functions import KEPT, Fold
+from tokenring.operators.folds.functions import FINISHED, KEPT, Fold, Result
 from tokenring.operators.folds.kernels import (
+    CALLED,
     COUNT,
     DISTINCT,
     MAX_FLOAT,
     MIN_FLOAT,
+    PART,
     SUM,
     SUM_FLOAT,
     SUM_UNSIGNED,
@@ -32,7 +36,10 @@ class Accumulators:
     """State int64 (slots, words), a word for each fold: a slot's are 1, 2, 4 or 8 words, or lines of 8. `reset` fresh
     slots, then `take` rows; `results` and `partials` read."""
 
-    __slots__ = ("_arrived", "_held", "_initial", "_kept", "_kinds", "_plan", "_quick", "_sets", "_state")
+    __slots__ = (
+        *("_arrived", "_asked", "_folded", "_held", "_initial", "_kept", "_kinds", "_plan", "_quick", "_sets"),
+        "_state",
+    )
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -43,6 +50,10 @@ class Accumulators:
         self._kinds: list[Kind | None] = [
             None if fold.column is None else plan.schema.kind(fold.column) for fold in folds
         ]
+        self._folded = [(at, fold) for at, fold in enumerate(folds) if fold.operation != PART]
+        self._asked = [
+            (fold.where, *[name for name in fold.columns if plan.schema.kind(name).nullable]) for fold in folds
+        ]
         self._kept: list[RowStore | None] = [
             RowStore(plan.schema.select((fold.column or "",))) if fold.keeps_rows else None for fold in folds
         ]
@@ -52,7 +63,7 @@ class Accumulators:
         self._quick = all(
             fold.where is None
             and (kind is None or not kind.nullable)
-            and fold.operation not in (*_FLOATS, SUM_UNSIGNED, DISTINCT)
+            and fold.operation not in (*_FLOATS, SUM_UNSIGNED, DISTINCT, CALLED, PART)
             and not fold.keeps_rows
             and not fold.flip
             for fold, kind in zip(folds, self._kinds, strict=True)
@@ -90,13 +101,13 @@ class Accumulators:
 
     def take(self, batch: Batch, slots: np.ndarray) -> None:
         """Fold rows into their slots, int64 (rows,). OverflowError if a sum leaves its range."""
-        masks: dict[tuple[Any, str | None], np.ndarray | None] = {}
-        chosen = []
-        for at, (fold, kind) in enumerate(zip(self._plan.folds, self._kinds, strict=True)):
-            asked = fold.where, fold.column if kind is not None and kind.nullable else None
+        masks: dict[tuple[Any, ...], np.ndarray | None] = {}
+        chosen = {}
+        for at, fold in self._folded:
+            asked = self._asked[at]
             if asked not in masks:
-                masks[asked] = fold.mask(batch, kind)
-            chosen.append(masks[asked])
+                masks[asked] = fold.mask(batch)
+            chosen[at] = masks[asked]
             if fold.operation != DISTINCT:
                 self._fold(at, fold, batch, slots, masks[asked])
         for values, column, numbers in self._sets:
@@ -110,6 +121,9 @@ class Accumulators:
         state = self._state
         if fold.keeps_rows:
             self._keep(at, fold, batch, slots, mask)
+            return
+        if fold.functions is not None:
+            self._call(at, fold, batch, slots, mask)
             return
         if mask is not None:
             slots = slots[mask]
@@ -126,7 +140,31 @@ class Accumulators:
         else:
             values = values.view(np.int64)
             if not fold_words(fold.operation, slots, values ^ LEAST if fold.flip else values, state, at):
-                raise self.overflow(at)
+                raise self.wrong(at)
+
+    def _call(self, at: int, fold: Fold, batch: Batch, slots: np.ndarray, mask: np.ndarray | None) -> None:
+        """Fold rows by functions."""
+        functions = fold.functions
+        assert functions is not None
+        if fold.are_states:
+            states = np.stack([batch.words(f"#{at + part}") for part in range(functions.width)], axis=1)
+            job = Job(self._state, at, slots).with_others(states, 0, np.arange(len(slots)))
+            self._run(at, functions.combine, job, len(slots))
+            return
+        slots = slots if mask is None else slots[mask]
+        arguments = []
+        for name, taken in zip(fold.columns, functions.takes, strict=True):
+            words = batch.words(name).view(np.int64)
+            words = words if mask is None else words[mask]
+            arguments.append(np.empty(len(slots), np.int64))
+            take_argument(takes_of(taken, batch.schema.kind(name).name), words, arguments[-1])
+        job = Job(self._state, at, slots).with_arguments(arguments)
+        self._run(at, functions.update, job, len(slots))
+
+    def _run(self, at: int, function: Entry | None, job: Job, rows: int) -> None:
+        assert function is not None
+        if not job.is_done_by(function, rows):
+            raise self.wrong(at)
 
     def _keep(self, at: int, fold: Fold, batch: Batch, slots: np.ndarray, mask: np.ndarray | None) -> None:
         store = self._kept[at]
@@ -155,7 +193,7 @@ class Accumulators:
         for at, fold in enumerate(self._plan.folds):
             values = _NO_WORDS if fold.column is None else columns[positions[fold.column]]
             if not fold_runs(fold.operation, runs, starts, slots, values, self._state, at):
-                raise self.overflow(at)
+                raise self.wrong(at)
 
     def take_inside(self, batch: Batch, times: np.ndarray, start: int, end: int, slot: int) -> int:
         """Fold the first rows into one slot, as far as their times are seen to be in start .. end - 1 (most are in the
@@ -172,14 +210,17 @@ class Accumulators:
             else:
                 ok = fold_runs(fold.operation, 1, np.array([0, folded]), np.array([slot]), values, self._state, at)
             if not ok:
-                raise self.overflow(at)
+                raise self.wrong(at)
         return folded
 
     def merge(self, other: "Accumulators", source: np.ndarray, target: np.ndarray) -> None:
         """Fold slots of another one of the same plan into slots of this one: both int64 (n,)."""
-        for at, fold in enumerate(self._plan.folds):
+        for at, fold in self._folded:
             state, words = self._state, other._state[source, at]
-            if fold.keeps_rows:
+            if fold.functions is not None:
+                job = Job(state, at, target).with_others(other._state, at, source)
+                self._run(at, fold.functions.combine, job, len(source))
+            elif fold.keeps_rows:
                 mine, theirs = self._kept[at], other._kept[at]
                 assert mine is not None
                 assert theirs is not None
@@ -193,18 +234,26 @@ class Accumulators:
             elif fold.operation in _FLOATS:
                 fold_floats(fold.operation, target, words.view(np.float64), state.view(np.float64), at)
             elif not fold_words(SUM if fold.operation == COUNT else fold.operation, target, words, state, at):
-                raise self.overflow(at)
+                raise self.wrong(at)
         for (mine_set, _, numbers), (their_set, _, _) in zip(self._sets, other._sets, strict=True):
             self.count(numbers, mine_set.add_from(their_set, source, target))
 
     @property
     def reversible(self) -> bool:
         """Whether `take_away` undoes `merge`, exactly."""
-        return all(fold.operation in (COUNT, SUM, SUM_UNSIGNED) for fold in self._plan.folds)
+        return all(
+            fold.operation in (COUNT, SUM, SUM_UNSIGNED) or (fold.functions is not None and fold.functions.retract)
+            for fold in self._plan.folds
+        )
 
     def take_away(self, other: "Accumulators", source: np.ndarray, target: np.ndarray) -> None:
         """Undo a merge; all of `target` are different."""
-        self._state[target] -= other._state[source]
+        for at, fold in self._folded:
+            if fold.functions is None:
+                self._state[target, at] -= other._state[source, at]
+            else:
+                job = Job(self._state, at, target).with_others(other._state, at, source)
+                self._run(at, fold.functions.retract, job, len(source))
 
     def results(self, slots: np.ndarray) -> HeapedColumns:
         """The results' columns and heaps for slots, int64 (n,)."""
@@ -214,10 +263,26 @@ class Accumulators:
             return self._state[slots, number]
 
         for result in self._plan.results:
-            column, heap = self._value(result.fold, slots) if result.how == KEPT else (result.words(words), None)
+            heap = None
+            if result.how == KEPT:
+                column, heap = self._value(result.fold, slots)
+            elif result.how == FINISHED:
+                column = self._finished(result, slots)
+            else:
+                column = result.words(words)
             columns.append(column)
             heaps.append(heap)
         return tuple(columns), tuple(heaps)
+
+    def _finished(self, result: Result, slots: np.ndarray) -> np.ndarray:
+        """What a function makes of the state of slots; null where it raised."""
+        assert result.finish is not None
+        made = np.full(len(slots), result.kind.null, np.int64)
+        parameters = np.array(result.parameters, np.float64)
+        job = Job(self._state, result.fold, slots).with_results(made, result.kind.null, parameters)
+        if not job.is_done_by(result.finish.finalize, len(slots)):
+            made[:] = result.kind.null
+        return made.view(result.kind.dtype)
 
     def output(self, keys: Keys, slots: np.ndarray) -> tuple[HeapedColumns, int]:
         """The rows of a result: the keys' last columns, as many as the plan groups by, and the results."""
@@ -283,10 +348,15 @@ class Accumulators:
             words = words.view(kind.dtype)
         return words, heap
 
-    def overflow(self, at: int) -> OverflowError:
-        """The error for a sum, of fold number `at`, that left its range."""
+    def wrong(self, at: int) -> Exception:
+        """The error for fold number `at`: a sum that left its range, or a function that raised."""
         fold = self._plan.folds[at]
         column = fold.stands_for or fold.column
+        if fold.functions is not None:
+            return ValueError(
+                f"operator {self._plan.operator!r}: a function of {fold.functions.name} of {column!r} raised; what a "
+                f"compiled function says is lost: let it keep in its state that it cannot go on"
+            )
         return OverflowError(
             f"operator {self._plan.operator!r}: a sum of {column!r} left the range of 64 bits; "
             f"make the column float64, or divide it first"

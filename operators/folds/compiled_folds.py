@@ -5,22 +5,37 @@ import numpy as np
 from tokenring.engine import kernel
 from tokenring.engine.compiled import claim, column_of, point_to, rows_of, table_at, words_at, world_at
 from tokenring.engine.raw import prefetch
+from tokenring.operators.folds.called import (
+    ARE_STATES,
+    COMBINE,
+    RETRACT,
+    SCRATCH_ROWS,
+    combine_rows,
+    combine_slots,
+    finish_slots,
+    update_rows,
+)
 from tokenring.operators.folds.compiled_sets import fold_sets
 from tokenring.operators.folds.compiled_tables import (
     ARRIVED,
+    CALL_ROOM,
+    CALL_SCRATCH,
     COLUMN,
     COUNTED,
+    FINALIZE,
     FLIP,
     FOLD,
-    FOLD_COUNT,
     HOW,
     INITIAL,
+    JOB,
     KEEPS,
     NEUTRAL,
     NULL,
     NULLABLE,
     OPERATION,
     ORDER,
+    PARAMETER_COUNT,
+    PARAMETERS,
     PRESENT,
     RESULT_COUNT,
     RESULT_NULL,
@@ -32,16 +47,19 @@ from tokenring.operators.folds.compiled_tables import (
     STATE_WIDTH,
     WHERE,
     accumulated,
+    call_of,
     folds_of,
     kept_by,
 )
-from tokenring.operators.folds.functions import AS_IT_IS, FLIPPED, KEPT, MEAN, MEAN_UNSIGNED
+from tokenring.operators.folds.functions import AS_IT_IS, FINISHED, FLIPPED, KEPT, MEAN, MEAN_UNSIGNED
 from tokenring.operators.folds.kernels import (
+    CALLED,
     COUNT,
     DISTINCT,
     FIRST,
     MAX_FLOAT,
     MIN_FLOAT,
+    PART,
     SUM,
     SUM_FLOAT,
     fold_floats,
@@ -88,6 +106,34 @@ def _keep(fold, values, orders, slots, state, number, kept):  # type: ignore[no-
 
 
 @kernel
+def _first_state(own, at, number):  # type: ignore[no-untyped-def]
+    """Where the first slot's state is, from this fold's word on."""
+    return own[at + STATE] + 8 * number
+
+
+@kernel
+def _call(own, at, number, message, start, slots):  # type: ignore[no-untyped-def]
+    """Fold rows by functions; False if one of them raised."""
+    call, states, stride = call_of(own, at, number), _first_state(own, at, number), 8 * own[at + STATE_WIDTH]
+    if call[ARE_STATES]:
+        room = words_at(own[at + CALL_SCRATCH], own[at + CALL_ROOM])
+        return combine_rows(call, own[at + JOB], message, start, slots, states, stride, room)
+    scratch = table_at(own[at + CALL_SCRATCH], SCRATCH_ROWS, own[at + CALL_ROOM])
+    where = folds_of(own, at)[number, WHERE]
+    return update_rows(call, own[at + JOB], where, message, start, slots, states, stride, scratch)
+
+
+@kernel
+def _call_for_slots(own, at, target_at, number, which, source, target):  # type: ignore[no-untyped-def]
+    """`combine` or `retract` for slots of the state at `at` and slots of that at `target_at`; False if it raised."""
+    return combine_slots(
+        call_of(own, at, number)[which], own[at + JOB],
+        _first_state(own, target_at, number), 8 * own[target_at + STATE_WIDTH], target,
+        _first_state(own, at, number), 8 * own[at + STATE_WIDTH], source,
+    )  # fmt: skip
+
+
+@kernel
 def _fold_rows(own, at, message, start, slots, words, picked):  # type: ignore[no-untyped-def]
     """`fold_block` of so few rows that their slots' state stays in the innermost cache."""
     folds, state = folds_of(own, at), accumulated(own, at)
@@ -96,7 +142,11 @@ def _fold_rows(own, at, message, start, slots, words, picked):  # type: ignore[n
     for number in range(len(folds)):
         fold, values = folds[number], slots
         operation = fold[OPERATION]
-        if operation == DISTINCT:
+        if operation in (DISTINCT, PART):
+            continue
+        if operation == CALLED:
+            if not _call(own, at, number, message, start, slots):
+                return number
             continue
         is_chosen = fold[WHERE] >= 0 or fold[NULLABLE]
         if fold[COLUMN] >= 0 and operation != COUNT:
@@ -174,6 +224,12 @@ def merge_slots(own, at, target_at, source, target, words):  # type: ignore[no-u
     words = words[: len(source)]
     for number in range(len(folds)):
         operation = folds[number, OPERATION]
+        if operation == PART:
+            continue
+        if operation == CALLED:
+            if not _call_for_slots(own, at, target_at, number, COMBINE, source, target):
+                return number
+            continue
         if folds[number, KEEPS]:
             kept, others = kept_by(own, target_at, number), kept_by(own, at, number)
             for i in range(len(source)):
@@ -191,11 +247,17 @@ def merge_slots(own, at, target_at, source, target, words):  # type: ignore[no-u
 
 @kernel
 def take_away_slots(own, at, target_at, source, target):  # type: ignore[no-untyped-def]
-    """Undo `merge_slots` of counts and sums of integers; all of `target` are different."""
-    state, merged = accumulated(own, at), accumulated(own, target_at)
-    for i in range(len(source)):
-        for number in range(own[at + FOLD_COUNT]):
-            merged[target[i], number] -= state[source[i], number]
+    """Undo `merge_slots` of counts and sums of integers, and of functions that can; all of `target` are different.
+    Returns the fold whose function raised; -1 if none did."""
+    folds, state, merged = folds_of(own, at), accumulated(own, at), accumulated(own, target_at)
+    for number in range(len(folds)):
+        if folds[number, OPERATION] == CALLED:
+            if not _call_for_slots(own, at, target_at, number, RETRACT, source, target):
+                return number
+        elif folds[number, OPERATION] != PART:
+            for i in range(len(source)):
+                merged[target[i], number] -= state[source[i], number]
+    return -1
 
 
 @kernel
@@ -282,6 +344,11 @@ def _write_some(own, at, slots, message, first, start):  # type: ignore[no-untyp
         words = state[:, result[FOLD]]
         if result[HOW] == KEPT:
             _write_kept(own, at, result[FOLD], slots, column)
+        elif result[HOW] == FINISHED:
+            finish_slots(
+                result[FINALIZE], own[at + JOB], _first_state(own, at, result[FOLD]), 8 * own[at + STATE_WIDTH], slots,
+                result[RESULT_NULL], result[PARAMETERS], result[PARAMETER_COUNT], column,
+            )  # fmt: skip
         elif result[HOW] == AS_IT_IS:
             gather(words, slots, column)
         elif result[HOW] == FLIPPED:

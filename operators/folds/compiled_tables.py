@@ -5,24 +5,26 @@ import numpy as np
 from tokenring.engine import Schema, kernel
 from tokenring.engine.compiled import address_of, table_at, words_at
 from tokenring.operators.folds.accumulators import Accumulators
-from tokenring.operators.folds.functions import Fold
-from tokenring.operators.folds.kernels import BLOCK, FIRST, LAST, MAX, MAX_FLOAT, MIN, MIN_FLOAT
+from tokenring.operators.folds.called import CALL_WORDS, JOB_WORDS, SCRATCH_ROWS, takes_of
+from tokenring.operators.folds.functions import Fold, Result
+from tokenring.operators.folds.kernels import BLOCK, CALLED, FIRST, LAST, MAX, MAX_FLOAT, MIN, MIN_FLOAT
 from tokenring.operators.folds.plan import Plan, counted_columns
 from tokenring.operators.folds.sets import MOST_FLAGS, SET_WORDS, ValueSets
 from tokenring.operators.state import LEAST, MOST, shared_scratch
 
 # Words of an operator's state. KEPT: by fold the address of the values that it keeps, by slot. ARRIVED: rows so far, by
-# which those are chosen that have no order of their own.
+# which those are chosen that have no order of their own. CALLS: whose functions fold. JOB, CALL_SCRATCH, CALL_ROOM:
+# what they are called with, and room, in words, for that.
 FOLDS, FOLD_COUNT, STATE, STATE_SLOTS, STATE_WIDTH, RESULTS, RESULT_COUNT, KEPT, ARRIVED, SETS, SET_COUNT, \
-    SET_SCRATCH = range(12)  # fmt: skip
-FOLDS_WORDS = 12
+    SET_SCRATCH, CALLS, CALL_COUNT, JOB, CALL_SCRATCH, CALL_ROOM = range(17)  # fmt: skip
+FOLDS_WORDS = 17
 # Of a fold. NEUTRAL: what it takes in the place of a row that it is not about. SET, FLAG: where it counts different
-# values, which set it shares with others, and what marks its own.
-OPERATION, COLUMN, WHERE, FLIP, NULLABLE, NULL, INITIAL, NEUTRAL, KEEPS, ORDER, SET, FLAG = range(12)
-FOLD_WORDS = 12
-# Of a result.
-HOW, FOLD, COUNTED, PRESENT, RESULT_NULL = range(5)
-RESULT_WORDS = 5
+# values, which set it shares with others, and what marks its own. CALL: where functions fold, which.
+OPERATION, COLUMN, WHERE, FLIP, NULLABLE, NULL, INITIAL, NEUTRAL, KEEPS, ORDER, SET, FLAG, CALL = range(13)
+FOLD_WORDS = 13
+# Of a result. FINALIZE: the function that makes it, if one does, and what that takes beside a state.
+HOW, FOLD, COUNTED, PRESENT, RESULT_NULL, FINALIZE, PARAMETERS, PARAMETER_COUNT = range(8)
+RESULT_WORDS = 8
 SET_SCRATCH_ROWS = 6
 _NAN = int(np.array([np.nan]).view(np.int64)[0])
 _NEUTRAL = {MIN: MOST, MAX: LEAST, FIRST: MOST, LAST: LEAST, MIN_FLOAT: _NAN, MAX_FLOAT: _NAN}
@@ -53,6 +55,12 @@ def sets_of(own, at):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def call_of(own, at, fold):  # type: ignore[no-untyped-def]
+    """Whose functions a fold is of."""
+    return table_at(own[at + CALLS], own[at + CALL_COUNT], CALL_WORDS)[folds_of(own, at)[fold, CALL]]
+
+
+@kernel
 def start_slot(own, at, slot):  # type: ignore[no-untyped-def]
     """A slot starts anew."""
     folds, state = folds_of(own, at), accumulated(own, at)
@@ -60,7 +68,7 @@ def start_slot(own, at, slot):  # type: ignore[no-untyped-def]
         state[slot, fold] = folds[fold, INITIAL]
 
 
-def _fold_row(fold: Fold, schema: Schema, sets: dict[int, tuple[int, int]], number: int) -> tuple[int, ...]:
+def _fold_row(fold: Fold, schema: Schema, sets: dict[int, tuple[int, int]], number: int, call: int) -> tuple[int, ...]:
     kind = None if fold.column is None else schema.kind(fold.column)
     column = -1 if fold.column is None else schema.position(fold.column)
     where = -1 if fold.where is None else schema.position(fold.where)
@@ -71,6 +79,29 @@ def _fold_row(fold: Fold, schema: Schema, sets: dict[int, tuple[int, int]], numb
         *(fold.operation, column, where, fold.flip, nullable, null, fold.initial),
         *(_NEUTRAL.get(fold.operation, 0), fold.keeps_rows, order),
         *sets.get(number, (-1, 0)),
+        call,
+    )
+
+
+def _call_row(fold: Fold, schema: Schema) -> list[int]:
+    functions = fold.functions
+    assert functions is not None
+    retract = 0 if functions.retract is None else functions.retract.address
+    row = [functions.update.address, functions.combine.address, retract, functions.width, fold.are_states]
+    arguments = []
+    for name, taken in zip(fold.columns, functions.takes, strict=False):  # of states the first column alone
+        kind = schema.kind(name)
+        takes = 0 if fold.are_states else takes_of(taken, kind.name)
+        arguments += [schema.position(name), takes, kind.nullable, kind.null]
+    row += [len(fold.columns), *arguments]
+    return row + [0] * (CALL_WORDS - len(row))
+
+
+def _result_row(result: Result, parameters: np.ndarray) -> tuple[int, ...]:
+    finalize = 0 if result.finish is None else result.finish.finalize.address
+    return (
+        *(result.how, result.fold, result.count, result.present, result.kind.null),
+        *(finalize, parameters.ctypes.data, len(parameters)),
     )
 
 
@@ -83,9 +114,19 @@ class FoldTables:
         flags = {
             number: (at, 1 << flag) for at, (_, numbers) in enumerate(pieces) for flag, number in enumerate(numbers)
         }
-        rows = [_fold_row(fold, plan.schema, flags, number) for number, fold in enumerate(plan.folds)]
+        called = [number for number, fold in enumerate(plan.folds) if fold.operation == CALLED]
+        rows = [
+            _fold_row(fold, plan.schema, flags, number, called.index(number) if number in called else -1)
+            for number, fold in enumerate(plan.folds)
+        ]
+        calls = [_call_row(plan.folds[number], plan.schema) for number in called]
+        self._calls = np.array(calls, np.int64).reshape(len(calls), CALL_WORDS)
+        widest = max([BLOCK, *[2 + fold.functions.width for fold in plan.folds if fold.functions is not None]])
+        self._job = np.zeros(JOB_WORDS, np.int64)
+        self._call_scratch = np.zeros((SCRATCH_ROWS if calls else 0, widest), np.int64)
         self.folds = np.array(rows, np.int64).reshape(len(rows), FOLD_WORDS)
-        results = [(each.how, each.fold, each.count, each.present, each.kind.null) for each in plan.results]
+        self._parameters = [np.array(each.parameters, np.float64) for each in plan.results]
+        results = [_result_row(*each) for each in zip(plan.results, self._parameters, strict=True)]
         self.results = np.array(results, np.int64).reshape(len(results), RESULT_WORDS)
         self._kept = np.zeros(len(rows), np.int64)
         self._sets = np.zeros((len(pieces), SET_WORDS), np.int64)
@@ -116,4 +157,6 @@ class FoldTables:
             *(address_of(self.folds), len(self.folds), address_of(table), *table.shape),
             *(address_of(self.results), len(self.results), address_of(self._kept), arrived),
             *(address_of(self._sets), len(self._sets), address_of(self._scratch)),
+            *(address_of(self._calls), len(self._calls), address_of(self._job), address_of(self._call_scratch)),
+            self._call_scratch.shape[1],
         )

@@ -23,7 +23,7 @@ def with_conditions(
     functions: dict[str, Callable[[Batch], Any]] = {}
     after = dict(aggregates)
     for name, aggregate in aggregates.items():
-        for field in ("column", "order", "where"):
+        for field in ("column", "by", "order", "where"):
             value = getattr(aggregate, field, None)
             if isinstance(value, Expression):
                 is_condition = field == "where"

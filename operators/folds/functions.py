@@ -14,6 +14,7 @@ import numpy as np
 
 from tokenring.engine import Batch, Kind, Schema, SchemaError
 from tokenring.operators.expressions import Alias, Expression
+from tokenring.operators.folds.called import Functions
 from tokenring.operators.folds.kernels import (
     COUNT,
     DISTINCT,
@@ -49,15 +50,26 @@ class Fold:
     """Whether uint64 words are turned into int64 of the same order first."""
     stands_for: str | None = None
     """The column of the first stage, where this merges its words."""
+    functions: Functions | None = None
+    """Of CALLED and PART: whose state it is."""
+    second: str | None = None
+    """What `functions` take beside `column`, if that is two."""
+    part: int = 0
+    """Which word of the state."""
+    are_states: bool = False
+    """Whether `functions` combine states, of which this column has a word, with their own."""
 
     @property
     def key(self) -> tuple[Any, ...]:
         """Equal for folds that do the same."""
-        return self.operation, self.column, self.where, self.order
+        whose = None if self.functions is None else self.functions.update
+        return self.operation, self.column, self.where, self.order, whose, self.second, self.part
 
     @property
     def initial(self) -> int:
         """The word before any row."""
+        if self.functions is not None:
+            return self.functions.initial[self.part]
         if self.operation in (MIN, FIRST):
             return MOST
         if self.operation in (MAX, LAST):
@@ -69,21 +81,27 @@ class Fold:
         """Whether it keeps a value of any kind beside its word."""
         return self.operation in (FIRST, LAST)
 
-    def mask(self, batch: Batch, kind: Kind | None) -> np.ndarray | None:
-        """The rows to fold, bool (rows,); None for all. kind: that of `column`."""
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What is folded."""
+        return tuple([name for name in (self.column, self.second) if name is not None])
+
+    def mask(self, batch: Batch) -> np.ndarray | None:
+        """The rows to fold, bool (rows,); None for all."""
         chosen = None if self.where is None else np.asarray(batch.words(self.where) == 1)  # null is no
-        if kind is not None and kind.nullable and self.column is not None:
-            present = ~batch.nulls(self.column)
-            chosen = present if chosen is None else chosen & present
+        for name in self.columns:
+            if batch.schema.kind(name).nullable:
+                present = ~batch.nulls(name)
+                chosen = present if chosen is None else chosen & present
         return chosen
 
 
 Words = Callable[[int], np.ndarray]
 """The words of fold number n, for the slots at hand."""
 
-KEPT, AS_IT_IS, FLIPPED, MEAN, MEAN_UNSIGNED, MEAN_FLOAT = range(6)
+KEPT, AS_IT_IS, FLIPPED, MEAN, MEAN_UNSIGNED, MEAN_FLOAT, FINISHED = range(7)
 """How a result comes of folds: the value that one keeps; its word; its word as uint64 again; a sum of int64, uint64 or
-float64 by a count."""
+float64 by a count; what a function makes of a state."""
 
 
 @dataclass(frozen=True)
@@ -96,9 +114,11 @@ class Result:
     fold: int
     count: int = -1
     present: int = -1
+    finish: Functions | None = None
+    parameters: tuple[float, ...] = ()
 
     def words(self, word: Words) -> np.ndarray:
-        """The column, where it is not a value that is kept."""
+        """The column, where it is neither a value that is kept nor what a function makes."""
         found = word(self.fold)
         if self.how == FLIPPED:
             found = found ^ LEAST

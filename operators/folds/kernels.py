@@ -5,8 +5,9 @@ import numpy as np
 from tokenring.engine import COLUMN, TABLE, WORDS, boolean, float64, int64, kernel, readonly, void
 from tokenring.operators.state import overflows
 
-COUNT, SUM, SUM_UNSIGNED, SUM_FLOAT, MIN, MAX, MIN_FLOAT, MAX_FLOAT, FIRST, LAST, DISTINCT = range(11)
-"""What a word of state is: see functions.py."""
+COUNT, SUM, SUM_UNSIGNED, SUM_FLOAT, MIN, MAX, MIN_FLOAT, MAX_FLOAT, FIRST, LAST, DISTINCT, \
+    CALLED, PART = range(13)  # fmt: skip
+"""What a word of state is: see functions.py. CALLED: the first word of what functions keep; PART: one behind it."""
 BLOCK = 1024
 """Rows that are looked at together: they stay in the innermost cache meanwhile."""
 _SMALL = 2**52  # sums of a block of numbers below this stay in range

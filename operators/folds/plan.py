@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from tokenring.engine import Schema, SchemaError, did_you_mean
 from tokenring.operators.folds.functions import Aggregate, Fold, Result, maybe_null
-from tokenring.operators.folds.kernels import COUNT, DISTINCT, MAX, MIN, SUM, SUM_UNSIGNED
+from tokenring.operators.folds.kernels import CALLED, COUNT, DISTINCT, MAX, MIN, PART, SUM, SUM_UNSIGNED
 
 ALL = "#all"
 """A column that is 0 in every row: what a group of all rows is exchanged by."""
@@ -94,6 +94,10 @@ class Plan:
             operation = SUM if fold.operation == COUNT else fold.operation
             if fold.keeps_rows:
                 folds.append(Fold(operation, f"#{at}.value", None, f"#{at}"))
+            elif fold.operation in (CALLED, PART):
+                stands_for = fold.stands_for or fold.column
+                state = replace(fold, column=f"#{at}", second=None, where=None, stands_for=stands_for, are_states=True)
+                folds.append(state)
             else:
                 folds.append(Fold(operation, f"#{at}", stands_for=fold.stands_for or fold.column))
         return replace(self, schema=schema, folds=tuple(folds))
@@ -102,7 +106,7 @@ class Plan:
         """The columns that it looks at, in order."""
         needed = {*self.by}
         for fold in self.folds:
-            needed |= {name for name in (fold.column, fold.order, fold.where) if name is not None}
+            needed |= {name for name in (*fold.columns, fold.order, fold.where) if name is not None}
         return tuple(name for name in self.schema.names if name in needed)
 
 
@@ -119,7 +123,7 @@ def counted_columns(plan: Plan, most: int) -> list[tuple[str, list[int]]]:
 def can_fold(plan: Plan) -> bool:
     """Whether kernels alone can fold rows so: where values are words. Of what is counted only nulls are looked at."""
     folds = [fold for fold in plan.folds if fold.operation != COUNT]
-    folded = {name for fold in folds for name in (fold.column, fold.order) if name is not None}
+    folded = {name for fold in folds for name in (*fold.columns, fold.order) if name is not None}
     return not any(plan.schema.kind(name).is_text for name in folded) and not any(
         fold.operation == DISTINCT and plan.schema.kind(str(fold.column)).name == "float64" for fold in folds
     )

@@ -282,7 +282,7 @@ class _Sessions:
         if error == _TOO_LATE:
             lateness = int(self.words[_LATENESS])
             return too_late(self._plan, self._window.time, lateness, operands[0], operands[1])
-        return self._state.overflow(operands[0])
+        return self._state.wrong(operands[0])
 
 
 def compiled_sessions(

@@ -67,6 +67,16 @@ def test_own_operator() -> None:
     ]
 
 
+def test_own_aggregate() -> None:
+    lines = run("own_aggregate")
+    assert lines[:3] == [
+        "an hour, worker 0, time 60:",
+        "  window_start  window_end  shop  mean  dearest",
+        "             0          60     1  10.0      100",
+    ]
+    assert lines[-1] == "           120         240     2   2.0        2"
+
+
 def test_own_source() -> None:
     lines = run("own_source", "--ticks", "7", "--every-ms", "1")
     assert lines == [f"worker {worker}: 7 ticks, in order: True" for worker in range(2)]

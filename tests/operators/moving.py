@@ -41,10 +41,10 @@ def moving(declare: Declare, workers: int, moves: Sequence[Change]) -> Declare:
 
 
 def rows_sent(
-    schemas: Sequence[Schema], declare: Declare, sent: Sent, workers: int, **more: Any
+    schemas: Sequence[Schema], declare: Declare, sent: Sent, workers: int, queue: int = 1 << 16, **more: Any
 ) -> list[tuple[Any, ...]]:
-    """All that an operator sends, sorted: (time, *row)."""
-    with bench(schemas, declare, workers, queue_bytes=1 << 16, **more) as made:
+    """All that an operator sends, sorted: (time, *row). queue: the bytes of each."""
+    with bench(schemas, declare, workers, queue_bytes=queue, **more) as made:
         for time, worker, to, rows in sent:
             for handles in made.inputs:
                 for handle in handles:

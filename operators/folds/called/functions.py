@@ -1,0 +1,191 @@
+"""Functions of an aggregate as entries: blocks of rows, states and results around functions of one state."""
+
+import builtins
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from tokenring.engine import SchemaError
+from tokenring.engine.compiled import Entry, entry
+from tokenring.engine.raw import Kernel, records_at
+from tokenring.operators.folds.called.job import (
+    Job,
+    float_results_of,
+    floats_taken,
+    null_of,
+    other_of,
+    parameters_of,
+    results_of,
+    state_of,
+    words_taken,
+)
+from tokenring.operators.folds.called.takes import TAKES
+
+Function = Callable[..., Any]
+"""What numba can compile: a kernel, or a function without Python objects."""
+
+
+# The bodies of entries. What they name beside arguments is given to each of them (see `_entry`): the function, the
+# state's dtype, and how arguments and results are read and written.
+
+
+def _init(job: int, rows: int) -> int:
+    for i in range(rows):
+        init(records_at(state_of(job, i), 1, STATE)[0])  # type: ignore[name-defined]  # noqa: F821
+    return 0
+
+
+def _update(job: int, rows: int) -> int:
+    first = first_taken(job, 0, rows)  # type: ignore[name-defined]  # noqa: F821
+    for i in range(rows):
+        update(records_at(state_of(job, i), 1, STATE)[0], first[i])  # type: ignore[name-defined]  # noqa: F821
+    return 0
+
+
+def _update_by_two(job: int, rows: int) -> int:
+    first = first_taken(job, 0, rows)  # type: ignore[name-defined]  # noqa: F821
+    second = second_taken(job, 1, rows)  # type: ignore[name-defined]  # noqa: F821
+    for i in range(rows):
+        update(records_at(state_of(job, i), 1, STATE)[0], first[i], second[i])  # type: ignore[name-defined]  # noqa: F821
+    return 0
+
+
+def _combine(job: int, rows: int) -> int:
+    for i in range(rows):
+        state = records_at(state_of(job, i), 1, STATE)  # type: ignore[name-defined]  # noqa: F821
+        other = records_at(other_of(job, i), 1, STATE)  # type: ignore[name-defined]  # noqa: F821
+        combine(state[0], other[0])  # type: ignore[name-defined]  # noqa: F821
+    return 0
+
+
+def _finalize(job: int, rows: int) -> int:
+    results, words, null = made_results(job, rows), results_of(job, rows), null_of(job)  # type: ignore[name-defined]  # noqa: F821
+    for i in range(rows):
+        made = finalize(records_at(state_of(job, i), 1, STATE)[0])  # type: ignore[name-defined]  # noqa: F821
+        if made is None:
+            words[i] = null
+        else:
+            results[i] = made
+    return 0
+
+
+def _finalize_with_parameters(job: int, rows: int) -> int:
+    results, words, null = made_results(job, rows), results_of(job, rows), null_of(job)  # type: ignore[name-defined]  # noqa: F821
+    parameters = parameters_of(job)
+    for i in range(rows):
+        made = finalize(records_at(state_of(job, i), 1, STATE)[0], parameters)  # type: ignore[name-defined]  # noqa: F821
+        if made is None:
+            words[i] = null
+        else:
+            results[i] = made
+    return 0
+
+
+_COMMON = {
+    "records_at": records_at, "state_of": state_of, "other_of": other_of, "results_of": results_of, "null_of": null_of,
+    "parameters_of": parameters_of,
+}  # fmt: skip
+
+
+def _entry(body: Callable[[int, int], int], module: str, name: str, named: dict[str, Any]) -> Entry:
+    """An entry with this body. It bears the name of the aggregate, by which the library of kernels and numba's files
+    tell it from others of the same body."""
+    made = FunctionType(body.__code__, {"__builtins__": builtins, **_COMMON, **named}, body.__name__)
+    made.__module__, made.__qualname__ = module, name
+    return entry(made)
+
+
+def _compiled(function: Function) -> Kernel:
+    return function if isinstance(function, Kernel) else Kernel(function)
+
+
+@dataclass(frozen=True, eq=False)
+class Functions:
+    """An aggregate's functions, by the address of their entries; see `functions_of`."""
+
+    name: str
+    state: np.dtype[Any]
+    takes: tuple[str, ...]
+    gives: str
+    init: Entry
+    update: Entry
+    combine: Entry
+    finalize: Entry
+    retract: Entry | None
+    has_parameters: bool
+
+    @property
+    def width(self) -> int:
+        """How many words a state is."""
+        return self.state.itemsize // 8
+
+    @cached_property
+    def initial(self) -> list[int]:
+        """The words of a state before any row."""
+        words = np.zeros((1, self.width), np.int64)
+        Job(words, 0, np.zeros(1, np.int64)).is_done_by(self.init, 1)
+        return list(map(int, words[0]))
+
+    def finished_by(self, name: str, finalize: Function) -> "Functions":
+        """The same state with another result, of the same kind."""
+        made, has_parameters = _finalizing(name, self.state, self.gives, finalize)
+        return replace(self, name=name, finalize=made, has_parameters=has_parameters)
+
+
+def functions_of(
+    name: str,
+    state: np.dtype[Any],
+    takes: Sequence[str],
+    gives: str,
+    init: Function,
+    update: Function,
+    combine: Function,
+    finalize: Function,
+    retract: Function | None = None,
+) -> Functions:
+    """The functions of an aggregate that is called `name`. state: a dtype of fields of words; takes: for one column or
+    two one of TAKES each; gives: the kind of the result, with ? where it may be null whatever comes in, or "same", that
+    of the first column. SchemaError for what is no such thing.
+
+    A module's aggregates that are in the library of kernels have a dtype that it calls STATE: by that name the library
+    finds where it stands.
+    """
+    said = f"aggregate {name!r}"
+    if len(takes) not in (1, 2) or any(taken not in TAKES for taken in takes):
+        raise SchemaError(f"{said}: takes={takes!r}; say of one column or two which of {', '.join(TAKES)} it takes")
+    names = state.names or ()
+    if not names or any(state[field].base.itemsize != 8 for field in names) or state.itemsize % 8:
+        raise SchemaError(f"{said}: state={state!r}; give a dtype of fields of int64, uint64 or float64")
+    if gives != "same" and gives.removesuffix("?") not in TAKES["word"]:
+        raise SchemaError(f"{said}: gives={gives!r}; give {', '.join(TAKES['word'])}, with ? for null, or 'same'")
+    module = init.py_func.__module__ if isinstance(init, Kernel) else init.__module__
+    read = [floats_taken if taken == "float64" else words_taken for taken in takes]
+    update_body = _update if len(takes) == 1 else _update_by_two
+    named = {"STATE": state, "update": _compiled(update), "first_taken": read[0], "second_taken": read[-1]}
+    made, has_parameters = _finalizing(name, state, gives, finalize)
+    return Functions(
+        name, state, tuple(takes), gives,
+        _entry(_init, module, f"{name}.init", {"STATE": state, "init": _compiled(init)}),
+        _entry(update_body, module, f"{name}.update", named),
+        _entry(_combine, module, f"{name}.combine", {"STATE": state, "combine": _compiled(combine)}),
+        made,
+        None
+        if retract is None
+        else _entry(_combine, module, f"{name}.retract", {"STATE": state, "combine": _compiled(retract)}),
+        has_parameters,
+    )  # fmt: skip
+
+
+def _finalizing(name: str, state: np.dtype[Any], gives: str, finalize: Function) -> tuple[Entry, bool]:
+    """The entry of `finalize`, and whether that takes parameters beside a state."""
+    plain = finalize.py_func if isinstance(finalize, Kernel) else finalize
+    has_parameters = len(inspect.signature(plain).parameters) == 2
+    made_results = float_results_of if gives.removesuffix("?") == "float64" else results_of
+    named = {"STATE": state, "finalize": _compiled(finalize), "made_results": made_results}
+    body = _finalize_with_parameters if has_parameters else _finalize
+    return _entry(body, plain.__module__, f"{name}.finalize", named), has_parameters

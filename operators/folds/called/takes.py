@@ -1,0 +1,61 @@
+"""What an aggregate's function takes of a column: which kinds it may be of, and what becomes of its words."""
+
+import numpy as np
+
+from tokenring.engine import COLUMN, WORDS, int64, kernel, void
+from tokenring.operators.state import LEAST, MOST
+
+AS_IT_IS, FLOAT_OF_SIGNED, FLOAT_OF_UNSIGNED, FLIPPED, ORDER_OF_FLOAT = range(5)
+_REVERSED = 8
+"""Added, where the greatest is to come first."""
+
+TAKES: dict[str, dict[str, int]] = {
+    "float64": {
+        "int64": FLOAT_OF_SIGNED, "uint64": FLOAT_OF_UNSIGNED, "float64": AS_IT_IS, "bool": FLOAT_OF_SIGNED,
+    },
+    "int64": {"int64": AS_IT_IS, "bool": AS_IT_IS, "timestamp": AS_IT_IS},
+    "word": dict.fromkeys(("int64", "uint64", "float64", "bool", "timestamp"), AS_IT_IS),
+    "order": {
+        "int64": AS_IT_IS, "uint64": FLIPPED, "float64": ORDER_OF_FLOAT, "bool": AS_IT_IS, "timestamp": AS_IT_IS,
+    },
+}  # fmt: skip
+"""By what a function takes, the kinds of column that there may be, and what becomes of each: a number as float64; an
+int64, as which a bool is 0 or 1, and a timestamp nanoseconds; a word of whatever kind; an int64 that is in order where
+values are, NaN the least."""
+TAKES["reverse"] = {kind: how + _REVERSED for kind, how in TAKES["order"].items()}
+
+
+def takes_of(taken: str, kind: str) -> int:
+    """What `take_argument` is told for a column of this kind."""
+    return TAKES[taken][kind]
+
+
+@kernel(void(int64, COLUMN, WORDS))
+def take_argument(takes, words, target):  # type: ignore[no-untyped-def]
+    """Write what a function takes of a column's words, which may be the target's own."""
+    floats, how = target.view(np.float64), takes % _REVERSED
+    if how == FLOAT_OF_SIGNED:
+        for i in range(len(words)):
+            floats[i] = np.float64(words[i])
+    elif how == FLOAT_OF_UNSIGNED:
+        for i in range(len(words)):
+            floats[i] = np.float64(np.uint64(words[i]))
+    elif how == FLIPPED:
+        for i in range(len(words)):
+            target[i] = words[i] ^ LEAST
+    elif how == ORDER_OF_FLOAT:
+        values = words.view(np.float64)
+        for i in range(len(words)):
+            value, word = values[i], words[i]
+            if value == 0.0:
+                word = 0  # whatever its sign
+            elif word < 0:
+                word ^= MOST
+            target[i] = LEAST if value != value else ~word if takes >= _REVERSED else word
+        return
+    else:
+        for i in range(len(words)):
+            target[i] = words[i]
+    if takes >= _REVERSED:
+        for i in range(len(words)):
+            target[i] = ~target[i]

@@ -1,0 +1,148 @@
+"""OwnAggregate: an aggregate as five functions of a state, compiled, which everything that aggregates calls."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from tokenring.engine import Schema, SchemaError
+from tokenring.operators.expressions import Expression
+from tokenring.operators.folds.called import TAKES, Function, Functions, functions_of
+from tokenring.operators.folds.functions import FINISHED, Aggregate, Ask, Condition, Fold, Result
+from tokenring.operators.folds.kernels import CALLED, PART
+
+
+@dataclass(frozen=True, eq=False)
+class OfFunctions(Aggregate):
+    """An aggregate of one column or two that functions make."""
+
+    where: Condition | None = field(default=None, kw_only=True)
+
+    @property
+    def second(self) -> str | Expression | None:
+        """The second column, if there is one."""
+        return None
+
+    @property
+    def functions(self) -> Functions:
+        """Whose state it folds rows into, and which of them makes the result."""
+        raise NotImplementedError
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """What `finalize` takes beside the state."""
+        return ()
+
+    def plan(self, schema: Schema, name: str, ask: Ask) -> Result:
+        """See Aggregate."""
+        functions, first, second = self.functions, self._name, self.second
+        assert not isinstance(second, Expression)
+        given = [column for column in (first, second) if column is not None]
+        if len(given) != len(functions.takes):
+            raise SchemaError(
+                f"{name}: {functions.name} takes {len(functions.takes)} column{'s' * (len(functions.takes) > 1)}, and "
+                f"has {', '.join(given) or 'none'}"
+            )
+        kinds = [self._taken(schema, name, *each) for each in zip(given, functions.takes, strict=True)]
+        first_word = Fold(CALLED, first, self.where, functions=functions, second=second)
+        head = ask(first_word)
+        for part in range(1, functions.width):
+            ask(replace(first_word, operation=PART, part=part))
+        gives = kinds[0].name if functions.gives == "same" else functions.gives
+        is_null_somewhere = self.where is not None or any(kind.nullable for kind in kinds)
+        kind = Schema.of({"_": f"{gives.removesuffix('?')}?" if is_null_somewhere else gives}).kind("_")
+        return Result(kind, FINISHED, head, finish=functions, parameters=self.parameters)
+
+    def _taken(self, schema: Schema, name: str, column: str, taken: str) -> Any:
+        if column not in schema.positions:
+            raise SchemaError(f"{name}: {schema.missing(column)}")
+        kind = schema.kind(column)
+        if kind.name not in TAKES[taken]:
+            raise SchemaError(
+                f"{name}: {self.functions.name} of column {column!r}, which is {kind}; it takes "
+                f"{', '.join(TAKES[taken])} there: cast it, or leave it to {self._instead}"
+            )
+        return kind
+
+    @property
+    def _instead(self) -> str:
+        """What may be taken instead."""
+        return "reduce, which takes a Python function"
+
+
+@dataclass(frozen=True, eq=False)
+class ByColumn(OfFunctions):
+    """One that has, or may have, a second column."""
+
+    by: str | Expression | None = None
+
+    @property
+    def second(self) -> str | Expression | None:
+        """See OfFunctions."""
+        return self.by
+
+
+class OwnAggregate:
+    """An aggregate of one's own, as five functions of a state: `mean = OwnAggregate("mean", ...)`, and then
+    `aggregate(rows, "key", m=mean("price"))`, with `where=`, in all windows and modes, and in collections.
+
+    The functions are compiled by numba (the extra `tokenring[kernels]`): plain functions without Python objects, or
+    kernels. `state` is a record, `state.count += 1`, of the fields of the dtype `state`, each int64, uint64 or float64
+    or an array of those.
+
+    init(state)            makes it that of no row
+    update(state, value)   adds a row; `update(state, value, by)` where `takes` says of two columns
+    combine(state, other)  adds all rows of another state, which stays as it is
+    finalize(state)        returns the result, or None for null; it must not change the state
+    retract(state, other)  undoes `combine`, exactly; None where that cannot be
+
+    `takes` says what of a column comes: "float64" (any number), "int64" (of an int64, a bool, a timestamp), "word" (the
+    64 bits of anything but text), "order" or "reverse" (an int64 that rises, or falls, with the value; NaN the least).
+    Rows in which one is null, or `where=` is not true, do not come. `gives` is the kind of the result, with ? where it
+    may be null though no row's value is, or "same", that of the first column.
+
+    Rows come in no order of their own, and workers combine what each has seen: `combine` must not care which is which.
+    A function must not raise: where `update`, `combine` or `retract` does, the run ends with a ValueError that names
+    the aggregate (as OperatorError); where `finalize` does, results are null. Declare it in a module, before `execute`.
+    Raises SchemaError for a state, or for what it takes or gives, that cannot be.
+    """
+
+    __slots__ = ("_functions", "name")
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        state: Any,
+        takes: str | Sequence[str],
+        gives: str,
+        init: Function,
+        update: Function,
+        combine: Function,
+        finalize: Function,
+        retract: Function | None = None,
+    ) -> None:
+        self.name = name
+        taken = (takes,) if isinstance(takes, str) else tuple(takes)
+        self._functions = functions_of(name, np.dtype(state), taken, gives, init, update, combine, finalize, retract)
+
+    def __call__(
+        self, column: str | Expression, by: str | Expression | None = None, *, where: Condition | None = None
+    ) -> Aggregate:
+        """The aggregate of a column, or of two, of the rows where `where` is true."""
+        return _Own(column, by, where=where, of=self._functions)
+
+    def __repr__(self) -> str:
+        return f"OwnAggregate({self.name!r})"
+
+
+@dataclass(frozen=True, eq=False)
+class _Own(ByColumn):
+    of: Functions | None = field(default=None, kw_only=True)
+
+    @property
+    def functions(self) -> Functions:
+        """See OfFunctions."""
+        assert self.of is not None
+        return self.of

@@ -1,0 +1,1 @@
+"""Aggregates of five functions, beside plain Python."""

@@ -1,0 +1,285 @@
+"""Aggregates of one's own: five functions, in all modes, with what they take and give, and what they may not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from operator import xor
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.engine.helpers import simulated
+from tests.errors import raises
+from tests.long_form import examples
+from tests.operators.folds.own.modes import MODES, ROW, ROWS, Row, assert_alike, declared, results
+from tests.operators.helpers import bench
+from tests.operators.moving import changes, moving, rows_sent
+from tokenring.engine import OperatorError, Schema, SchemaError, Stream, kernel
+from tokenring.operators import (
+    ApproxQuantile,
+    ArgMax,
+    ArgMin,
+    Count,
+    First,
+    OwnAggregate,
+    Sliding,
+    StdDev,
+    Sum,
+    Variance,
+    aggregate,
+    col,
+)
+from tokenring.operators.aggregates import Aggregate
+from tokenring.operators.migrate import Change
+
+Made = Callable[..., Aggregate]
+
+
+# The exclusive or of all values and how many there are: what retracts, exactly.
+
+
+def _start_mark(state: Any) -> None:
+    state.mark, state.count = 0, 0
+
+
+def _add_to_mark(state: Any, value: Any) -> None:
+    state.mark ^= value
+    state.count += 1
+
+
+def _combine_marks(state: Any, other: Any) -> None:
+    state.mark ^= other.mark
+    state.count += other.count
+
+
+def _retract_marks(state: Any, other: Any) -> None:
+    state.mark ^= other.mark
+    state.count -= other.count
+
+
+def _mark_of(state: Any) -> Any:
+    return state.mark if state.count > 0 else None
+
+
+MARK = OwnAggregate(
+    "mark", state=[("mark", "int64"), ("count", "int64")], takes="int64", gives="int64?", init=_start_mark,
+    update=_add_to_mark, combine=_combine_marks, finalize=_mark_of, retract=_retract_marks,
+)  # fmt: skip
+
+
+# A mean of one column weighted by another, of kernels.
+
+
+@kernel
+def _start_weights(state: Any) -> None:
+    state.weight, state.total = 0.0, 0.0
+
+
+@kernel
+def _weigh(state: Any, value: Any, weight: Any) -> None:
+    state.weight += weight
+    state.total += weight * value
+
+
+@kernel
+def _combine_weights(state: Any, other: Any) -> None:
+    state.weight += other.weight
+    state.total += other.total
+
+
+@kernel
+def _weighted(state: Any) -> Any:
+    return state.total / state.weight if state.weight != 0 else None
+
+
+WEIGHTED = OwnAggregate(
+    "weighted", state=[("weight", "float64"), ("total", "float64")], takes=("float64", "float64"), gives="float64?",
+    init=_start_weights, update=_weigh, combine=_combine_weights, finalize=_weighted,
+)  # fmt: skip
+
+
+# One that raises where it meets 13, while it adds rows, or while it combines; or in the end.
+
+
+def _refuse(state: Any, value: Any) -> None:
+    if value == 13:
+        raise ValueError("13")
+    state.mark = max(state.mark, value)
+
+
+def _refuse_states(state: Any, other: Any) -> None:
+    if other.mark == 14:
+        raise ValueError("14")
+    state.mark = max(state.mark, other.mark)
+
+
+def _refuse_result(state: Any) -> Any:
+    if state.mark == 15:
+        raise ValueError("15")
+    return state.mark
+
+
+REFUSING = OwnAggregate(
+    "refusing", state=[("mark", "int64"), ("count", "int64")], takes="int64", gives="int64?", init=_start_mark,
+    update=_refuse, combine=_refuse_states, finalize=_refuse_result,
+)  # fmt: skip
+
+AGGREGATES = {
+    "mark": MARK("value"),
+    "sided": MARK("value", where=col("side")),
+    "weighted": WEIGHTED("share", col("value") + 5),
+    "n": Count(),
+    "spread": Variance("value", ddof=0),
+}
+
+
+def marked(rows: list[Row]) -> int | None:
+    values = [row[2] for row in rows if row[2] is not None]
+    return reduce(xor, values) if values else None
+
+
+def weighted(rows: list[Row]) -> float | None:
+    pairs = [(row[3], row[2] + 5) for row in rows if row[2] is not None]
+    weight = sum(weight for _, weight in pairs)
+    return sum(value * weight for value, weight in pairs) / weight if weight else None
+
+
+def spread(rows: list[Row]) -> float | None:
+    values = [row[2] for row in rows if row[2] is not None]
+    return float(np.var(values)) if values else None
+
+
+ORACLES: list[Callable[[list[Row]], Any]] = [
+    marked, lambda rows: marked([row for row in rows if row[5]]), weighted, len, spread,
+]  # fmt: skip
+
+
+@settings(max_examples=examples(12))
+@given(
+    rows=st.lists(ROW, max_size=30), mode=st.sampled_from(sorted(MODES)), workers=st.integers(1, 2),
+    is_python=st.booleans(),
+)  # fmt: skip
+def test_in_all_modes(rows: list[Row], mode: str, workers: int, is_python: bool) -> None:
+    rows.sort(key=lambda row: row[0] // 5)
+    assert_alike(results(mode, AGGREGATES, rows, workers, is_python), ORACLES, MODES[mode][1](rows))
+
+
+@settings(max_examples=examples(8))
+@given(rows=st.lists(ROW, max_size=40), workers=st.integers(1, 2), is_python=st.booleans())
+def test_what_retracts_is_moved_on_from_window_to_window(rows: list[Row], workers: int, is_python: bool) -> None:
+    rows.sort(key=lambda row: row[0] // 5)
+    moved = {"mark": MARK("value"), "n": Count(), "total": Sum("value")}
+    oracles = [
+        marked,
+        len,
+        lambda rows: sum(row[2] for row in rows if row[2] is not None) if marked(rows) is not None else None,
+    ]
+    assert_alike(results("sliding", moved, rows, workers, is_python), oracles, MODES["sliding"][1](rows))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_nothing_is_left_to_python(mode: str) -> None:
+    aggregates = {
+        "mark": MARK("value"), "best": ArgMax("value", "share"), "worst": ArgMin("at", "wide"),
+        "variance": Variance("value"), "deviation": StdDev("share", where=col("side")),
+        "median": ApproxQuantile("wide"),
+    }  # fmt: skip
+    with simulated(1, queue_bytes=1 << 19) as group:
+        (worker,) = group.workers
+        with worker.dataflow() as scope:
+            declared(mode, aggregates)(scope.new_input(ROWS)[1])
+        made = {spec.name: spec.is_compiled for spec in scope.graph.operators}
+    assert made.pop("input") is False
+    assert made
+    assert all(made.values())
+
+
+@settings(max_examples=examples(6))
+@given(
+    rows=st.lists(ROW, min_size=8, max_size=40), mode=st.sampled_from(["batch", "tumbling", "sliding", "sessions"]),
+    moves=changes(2, 12),
+)  # fmt: skip
+def test_where_bins_move(rows: list[Row], mode: str, moves: list[Change]) -> None:
+    schema = Schema.of({name: str(kind) for name, kind in zip(ROWS.names[:4], ROWS.kinds, strict=False)})
+    aggregates = {
+        "mark": MARK("value"), "last": ArgMax("at", "at"), "spread": Variance("value"),
+        "low": ApproxQuantile("at", 0.3),
+    }  # fmt: skip
+    rows.sort(key=lambda row: row[0])
+    sent = [(row[0] // 4, at % 2, 0, [row[:4]]) for at, row in enumerate(rows)]
+    made = declared(mode, aggregates)
+    stayed = rows_sent([schema], made, sent, 2, queue=1 << 19)
+    moved = rows_sent([schema], moving(made, 2, moves), sent, 2, queue=1 << 19)
+    assert [tuple(map(_rounded, row)) for row in moved] == [tuple(map(_rounded, row)) for row in stayed]
+
+
+def _rounded(value: Any) -> Any:
+    return None if value != value else round(value, 6) if isinstance(value, float) else value
+
+
+def test_beside_text_it_is_called_by_python() -> None:
+    schema = Schema.of({"at": "int64", "name": "string", "value": "int64"})
+
+    def named(rows: Stream) -> Stream:
+        window = Sliding("at", 10, 5)
+        return aggregate(rows, window=window, first=First("name"), mark=MARK("value"), spread=Variance("value"))
+
+    with bench([schema], named, 2) as made:
+        made.send({"at": [1, 2, 6], "name": ["a", "b", "c"], "value": [5, 3, 9]})
+        made.send({"at": [3, 7], "name": ["d", "e"], "value": [1, 9]}, worker=1)
+        made.close()
+        found = sorted(row[2:] for row in made.rows)
+    assert [row[:4] for row in found] == [(-5, 5, "a", 5 ^ 3 ^ 1), (0, 10, "a", 5 ^ 3 ^ 9 ^ 1 ^ 9), (5, 15, "c", 0)]
+    assert [row[4] for row in found] == pytest.approx([4.0, np.var([5, 3, 9, 1, 9], ddof=1), 0.0])
+
+
+@pytest.mark.parametrize("value", [13, 14, 15])
+def test_what_raises(value: int) -> None:
+    """Adding and combining end the run; a result is null."""
+    with bench([ROWS], lambda rows: aggregate(rows, "key", emit="final", made=REFUSING("value"))) as made:
+
+        def run() -> None:
+            made.send(
+                {
+                    "at": [1],
+                    "key": [1],
+                    "value": [value],
+                    "share": [0.0],
+                    "wide": np.zeros(1, np.uint64),
+                    "side": [True],
+                }
+            )
+            made.close()
+
+        if value == 15:
+            run()
+            assert [row[2:] for row in made.rows] == [(1, None)]
+        else:
+            operator = "aggregate.local" if value == 13 else "aggregate"
+            with raises(OperatorError, f"operator '{operator}'", "refusing", "'value'", "raised"):
+                run()
+
+
+def test_declared_amiss() -> None:
+    functions = {"init": _start_mark, "update": _add_to_mark, "combine": _combine_marks, "finalize": _mark_of}
+    whole: dict[str, Any] = {"state": [("mark", "int64"), ("count", "int64")], "takes": "int64", "gives": "int64?"}
+    with raises(SchemaError, "aggregate 'odd'", "takes", "string", "float64"):
+        OwnAggregate("odd", **whole | {"takes": "string"}, **functions)
+    with raises(SchemaError, "aggregate 'odd'", "state", "float64"):
+        OwnAggregate("odd", **whole | {"state": [("mark", "int32")]}, **functions)
+    with raises(SchemaError, "aggregate 'odd'", "gives", "int32"):
+        OwnAggregate("odd", **whole | {"gives": "int32"}, **functions)
+    with (
+        raises(SchemaError, "operator 'aggregate'", "mark", "'share'", "float64", "int64"),
+        bench([ROWS], lambda rows: aggregate(rows, m=MARK("share"))),
+    ):
+        pass
+    with raises(SchemaError, "weighted", "2 columns"), bench([ROWS], lambda rows: aggregate(rows, m=WEIGHTED("share"))):
+        pass
+    with raises(SchemaError, "mark", "1 column"), bench([ROWS], lambda rows: aggregate(rows, m=MARK("at", "share"))):
+        pass
+    assert "mark" in repr(MARK)
