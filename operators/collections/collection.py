@@ -149,8 +149,9 @@ class Collection(Rows):
         return self.concat(Meeting(name, self, other, on, left_on, right_on).met().negate())
 
     def aggregate(self, key: str | Sequence[str], name: str = "aggregate", **folds: Any) -> Collection:
-        """For each key that is there, one row of it and of totals: Count(), CountDistinct, Sum, Mean, Min and Max of a
-        column or an expression, of all rows or of some (where=). With "" for a key, of all rows, if there are any."""
+        """For each key that is there, one row of it and of totals: Count(), CountDistinct, Sum, Mean, Min, Max,
+        Variance, StdDev, ArgMax, ArgMin, ApproxQuantile and those of an OwnAggregate, of columns or expressions, of all
+        rows or of some (where=). With "" for a key, of all rows, if there are any."""
         if not names_of(key):
             of_all = self.with_columns(**{_ALL: lit(0)}).aggregate(_ALL, name, **folds)
             return of_all.drop_columns(_ALL)
@@ -163,7 +164,7 @@ class Collection(Rows):
         columns, folds = columns_folded(name, self.schema, keys, folds)
         rows = self.select(**columns)
         totals = totals_of(name, rows.schema, folds)
-        if any(total.is_extreme for total in totals.values()):
+        if any(total.is_of_all_rows for total in totals.values()):
             made = rows._arranged(keys, f"{name}.arrange").aggregate(name, **folds)
         else:
             parts, table = tables_of_parts(rows.schema, totals)

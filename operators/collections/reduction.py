@@ -26,6 +26,7 @@ from tokenring.operators.collections.streams import schema_of_words
 from tokenring.operators.collections.trace import Reader, Trace
 from tokenring.operators.collections.updates import (
     DONE,
+    FUNCTION_RAISED,
     NEGATIVE,
     TOO_MANY,
     TOTAL_WORDS,
@@ -117,6 +118,8 @@ class KeyFaults:
                 f"{at} has rows more often than 2**63 - 1 times; add them fewer times, and where there are so many, "
                 f"let a column say how many each stands for"
             )
+        if status == FUNCTION_RAISED:
+            return ValueError(f"{at} has rows at which a function of an aggregate of its own raised")
         return ValueError(f"{at} has a sum beyond what its kind holds")
 
 

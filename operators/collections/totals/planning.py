@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tokenring.engine import Kind, Schema, SchemaError
 from tokenring.operators.collections.updates import (
+    CALLED,
     COUNT,
     COUNT_PRESENT,
     GREATEST,
     LEAST,
+    MOST_PARAMETERS,
     NO_SUM,
     SUM,
     SUM_FLOAT,
@@ -23,6 +26,8 @@ from tokenring.operators.collections.updates import (
 )
 from tokenring.operators.expressions import Expression, col, lit, when
 from tokenring.operators.folds import Count, Max, Min, Sum
+from tokenring.operators.folds.called import takes_of
+from tokenring.operators.folds.own import OfFunctions
 
 _SUMS = {
     "int64": (SUM, "int64"), "uint64": (SUM_UNSIGNED, "uint64"), "float64": (SUM_FLOAT, "float64"),
@@ -39,11 +44,13 @@ class Total(NamedTuple):
     column: str | None
     may_be_null: bool
     kind: Kind
+    by_functions: OfFunctions | None = None
+    """What makes it of these columns, where functions do."""
 
     @property
-    def is_extreme(self) -> bool:
-        """Whether it is to be looked for among all rows."""
-        return self.how in (LEAST, GREATEST)
+    def is_of_all_rows(self) -> bool:
+        """Whether all rows are to be looked at for it."""
+        return self.how in (LEAST, GREATEST, CALLED)
 
     @property
     def no_value(self) -> int:
@@ -55,14 +62,22 @@ def totals_of(name: str, schema: Schema, folds: Mapping[str, Any]) -> dict[str, 
     """What these folds of columns make; SchemaError for what they cannot."""
     made = {}
     for result, fold in folds.items():
-        if type(fold) not in (Count, Sum, Min, Max):
-            raise SchemaError(f"operator {name!r}: {result} is to be Count(), or Count, Sum, Min or Max of a column")
-        if isinstance(fold.column, Expression) or fold.where is not None:
+        if type(fold) not in (Count, Sum, Min, Max) and not isinstance(fold, OfFunctions):
+            raise SchemaError(
+                f"operator {name!r}: {result} is to be Count(), or Count, Sum, Min or Max of a column, or "
+                f"Variance, StdDev, ArgMax, ArgMin, ApproxQuantile or an OwnAggregate, not {type(fold).__name__}"
+            )
+        columns = fold.column, fold.second if isinstance(fold, OfFunctions) else None
+        if any(isinstance(column, Expression) for column in columns) or fold.where is not None:
             raise SchemaError(
                 f"operator {name!r}: {result} is of an expression, or of some rows; make a column of it with "
                 f"`with_columns` before the rows are arranged"
             )
-        made[result] = _total_of(name, schema, fold)
+        if isinstance(fold, OfFunctions):
+            shape = fold.shape(schema, f"operator {name!r}, {result}")
+            made[result] = Total(CALLED, shape.columns[0], shape.kinds[0].nullable, shape.result, fold)
+        else:
+            made[result] = _total_of(name, schema, fold)
     return made
 
 
@@ -104,21 +119,53 @@ def columns_folded(
             value = lit(1) if column is None else col(column) if isinstance(column, str) else column
             own = f"@{result}"
             columns[own] = value if where is None else when(where).then(value)
-            fold = type(fold)(own)
+            fold = replace(fold, column=own, where=None)
         elif column is not None:
             schema.position(column)
             columns[column] = col(column)
+        second = getattr(fold, "second", None)
+        if isinstance(second, Expression) or second in keys:
+            own = f"@{result} by"
+            columns[own] = col(second) if isinstance(second, str) else second
+            fold = replace(fold, by=own)
+        elif second is not None:
+            schema.position(second)
+            columns[second] = col(second)
         made[result] = fold
     return columns, made
 
 
 def table_of_rows(schema: Schema, keys: int, totals: Mapping[str, Total]) -> np.ndarray:
     """What is made of rows whose first columns are the key, int64 (totals, TOTAL_WORDS)."""
-    table = np.empty((len(totals), TOTAL_WORDS), np.int64)
-    for row, total in zip(table, totals.values(), strict=True):
+    rows: list[tuple[int, ...]] = []
+    for total in totals.values():
         column = 0 if total.column is None else schema.position(total.column) - keys
-        row[:] = total.how, column, 0 if total.may_be_null else -1, total.no_value
+        if total.by_functions is None:
+            rows.append((total.how, column, 0 if total.may_be_null else -1, total.no_value))
+        else:
+            rows.append((total.how, column, -1, total.kind.null, *_words_of(schema, keys, total, total.by_functions)))
+    return _table(rows)
+
+
+def _table(rows: Sequence[tuple[int, ...]]) -> np.ndarray:
+    table = np.zeros((len(rows), TOTAL_WORDS), np.int64)
+    for words, row in zip(table, rows, strict=True):
+        words[: len(row)] = row
     return table
+
+
+def _words_of(schema: Schema, keys: int, total: Total, fold: OfFunctions) -> tuple[int, ...]:
+    """What kernels are told of functions; see `collections.updates.called`."""
+    functions, shape = fold.functions, fold.shape(schema, "a total")
+    takes = [takes_of(*each) for each in zip(functions.takes, [kind.name for kind in shape.kinds], strict=True)]
+    positions = [schema.position(column) - keys for column in shape.columns]
+    parameters = np.zeros(MOST_PARAMETERS)
+    parameters[: len(fold.parameters)] = fold.parameters
+    return (
+        *(functions.init.address, functions.update.address, functions.combine.address, functions.finalize.address),
+        *(functions.width, len(takes), takes[0], positions[-1], takes[-1], total.kind.name == "float64"),
+        *(len(fold.parameters), *parameters.view(np.int64).tolist()),
+    )
 
 
 def tables_of_parts(schema: Schema, totals: Mapping[str, Total]) -> tuple[np.ndarray, np.ndarray]:
@@ -135,7 +182,7 @@ def tables_of_parts(schema: Schema, totals: Mapping[str, Total]) -> tuple[np.nda
         presents[column] = part if schema.kind(column).nullable else -1
         part += presents[column] >= 0
     summed = [(schema.position(each), how, firsts[each], presents[each]) for each, how in how_summed.items()]
-    made = []
+    made: list[tuple[int, ...]] = []
     for total in totals.values():
         if total.how == COUNT or total.column is None:
             made.append((COUNT, 0, -1, 0))
@@ -145,5 +192,5 @@ def tables_of_parts(schema: Schema, totals: Mapping[str, Total]) -> tuple[np.nda
             made.append((total.how, firsts[total.column], presents[total.column], total.no_value))
     return (
         np.array(summed, np.int64).reshape(len(summed), SUMMED_WORDS),
-        np.array(made, np.int64).reshape(len(made), TOTAL_WORDS),
+        _table(made),
     )

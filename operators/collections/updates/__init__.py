@@ -4,7 +4,9 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.operators.collections.updates.blocks import new_block
+    from tokenring.operators.collections.updates.called import MOST_PARAMETERS, TOTAL_WORDS
     from tokenring.operators.collections.updates.exact_sums import (
+        CALLED,
         COUNT,
         COUNT_PRESENT,
         GREATEST,
@@ -20,11 +22,11 @@ with later(__name__):
     from tokenring.operators.collections.updates.finding import distinct_keys, rows_of_keys
     from tokenring.operators.collections.updates.folding import (
         DONE,
+        FUNCTION_RAISED,
         NEGATIVE,
         NO_ROOM,
         OVERFLOW,
         TOO_MANY,
-        TOTAL_WORDS,
         totals_of_sums,
     )
     from tokenring.operators.collections.updates.frontiers import (
@@ -88,6 +90,7 @@ with later(__name__):
 
 __all__ = [
     "ALL",
+    "CALLED",
     "COUNT",
     "COUNT_PRESENT",
     "DATA",
@@ -95,6 +98,7 @@ __all__ = [
     "EACH",
     "FIRST",
     "FIRST_PART",
+    "FUNCTION_RAISED",
     "GREATEST",
     "HOW",
     "KEY",
@@ -102,6 +106,7 @@ __all__ = [
     "LATER",
     "LEAST",
     "MADE",
+    "MOST_PARAMETERS",
     "NEGATIVE",
     "NOT_READING",
     "NO_ROOM",

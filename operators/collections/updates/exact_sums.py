@@ -9,8 +9,8 @@ import numpy as np
 from tokenring.engine import kernel
 
 # What is made of a column: how many rows; the sum, the least, the greatest of its words; how many are not null; sums
-# that are of other kinds than int64.
-COUNT, SUM, LEAST, GREATEST, COUNT_PRESENT, SUM_UNSIGNED, SUM_FLOAT = range(7)
+# that are of other kinds than int64; what an aggregate's functions make of it.
+COUNT, SUM, LEAST, GREATEST, COUNT_PRESENT, SUM_UNSIGNED, SUM_FLOAT, CALLED = range(8)
 
 HALF_BITS = 32
 LOWER_HALF = (1 << HALF_BITS) - 1

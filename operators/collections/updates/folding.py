@@ -3,7 +3,9 @@
 import numpy as np
 
 from tokenring.engine import kernel
+from tokenring.operators.collections.updates.called import OWN, add_called, called_total, room_of_called, start_called
 from tokenring.operators.collections.updates.exact_sums import (
+    CALLED,
     COUNT,
     COUNT_PRESENT,
     FLOAT_PARTS,
@@ -21,11 +23,10 @@ from tokenring.operators.collections.words import comes_before, is_null
 
 # A row for each total: what is made, of which column (or of which part on), the part that counts what is not null (-1:
 # that cannot be; of columns it says only that), and the word that stands for null in the result.
-OPERATION, COLUMN, PRESENT, NO_VALUE = range(4)
-TOTAL_WORDS = 4
+OPERATION, COLUMN, PRESENT, NO_VALUE = range(OWN)
 
 # Why a key is not done: there is no room, or it is not as it may be.
-DONE, NO_ROOM, NEGATIVE, OVERFLOW, TOO_MANY = range(5)
+DONE, NO_ROOM, NEGATIVE, OVERFLOW, TOO_MANY, FUNCTION_RAISED = range(6)
 
 
 @kernel
@@ -39,7 +40,7 @@ def is_before(table, row, first, time):  # type: ignore[no-untyped-def]
 
 @kernel
 def _is_sum(operation):  # type: ignore[no-untyped-def]
-    return operation not in (COUNT, COUNT_PRESENT, LEAST, GREATEST)
+    return operation not in (COUNT, COUNT_PRESENT, LEAST, GREATEST, CALLED)
 
 
 @kernel
@@ -48,7 +49,12 @@ def room_of_totals(totals):  # type: ignore[no-untyped-def]
     most = 0
     for total in range(len(totals)):
         most = max(most, totals[total, COLUMN], totals[total, PRESENT])
-    return max(len(totals) * (1 + _width(totals)), most + _width(totals))
+    return max(_room_of_sums(totals) + room_of_called(totals), most + _width(totals))
+
+
+@kernel
+def _room_of_sums(totals):  # type: ignore[no-untyped-def]
+    return len(totals) * (1 + _width(totals))
 
 
 @kernel
@@ -76,11 +82,13 @@ def totals_of_rows(rows, order, values, time, totals, kinds, target, room):  # t
     """One row of totals over what is there of a key's rows at a time: (how many rows are made, DONE or what is wrong).
     order: the key's rows by their words; room: `room_of_totals` words."""
     last, there, i, width = len(rows) - 1, np.int64(0), 0, _width(totals)
-    present, sums = room[: len(totals)], room[len(totals) :]
-    for at in range(len(totals) * (1 + width)):
+    present, sums, called = room[: len(totals)], room[len(totals) :], room[_room_of_sums(totals) :]
+    for at in range(_room_of_sums(totals)):
         room[at] = 0
     for total in range(len(totals)):
         target[total, 0] = 0
+        if totals[total, OPERATION] == CALLED and not start_called(totals, total, called):
+            return 0, FUNCTION_RAISED
     while i < len(order):
         first, count, carries = order[i], np.int64(0), np.int64(0)
         while i < len(order) and precedes(rows, order[i], rows, first, 0, values) == 0:
@@ -105,7 +113,10 @@ def totals_of_rows(rows, order, values, time, totals, kinds, target, room):  # t
             word = rows[column, first]
             if is_null(kinds, column, word):
                 continue
-            if what == COUNT_PRESENT:
+            if what == CALLED:
+                if not add_called(rows, first, count, totals, total, kinds, called):
+                    return 0, FUNCTION_RAISED
+            elif what == COUNT_PRESENT:
                 target[total, 0] += count
             elif what in (LEAST, GREATEST):
                 if present[total] == 0 or comes_before(kinds, column, word, target[total, 0], what == GREATEST):
@@ -114,7 +125,9 @@ def totals_of_rows(rows, order, values, time, totals, kinds, target, room):  # t
                 return 0, OVERFLOW
             present[total] += count
     for total in range(len(totals)):
-        if _is_sum(totals[total, OPERATION]):
+        if totals[total, OPERATION] == CALLED:
+            target[total, 0] = called_total(totals, total, totals[total, NO_VALUE], called)
+        elif _is_sum(totals[total, OPERATION]):
             target[total, 0], is_in_range = total_of(totals[total, OPERATION], sums, total * width)
             if not is_in_range:
                 return 0, OVERFLOW

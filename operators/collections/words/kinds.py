@@ -73,6 +73,14 @@ def enter_floats(words, kinds, column, target):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def canonical_float(word, null):  # type: ignore[no-untyped-def]
+    """A float's bits as `enter_floats` writes them, of a column with this null."""
+    if word == _SIGN:
+        return np.int64(0)
+    return np.int64(_NAN) if is_nan(word) and word != null else word
+
+
+@kernel
 def compare_texts(one, other, base):  # type: ignore[no-untyped-def]
     """Below 0, 0 or above: how texts compare by their bytes, from words that count from `base`."""
     if one == other:

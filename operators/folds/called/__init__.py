@@ -12,16 +12,18 @@ with later(__name__):
         combine_rows,
         combine_slots,
         finish_slots,
+        is_updated,
         update_rows,
     )
     from tokenring.operators.folds.called.functions import Function, Functions, functions_of
-    from tokenring.operators.folds.called.job import JOB_WORDS, Job
+    from tokenring.operators.folds.called.job import FIRST, JOB_WORDS, Job
     from tokenring.operators.folds.called.takes import TAKES, take_argument, takes_of
 
 __all__ = [
     "ARE_STATES",
     "CALL_WORDS",
     "COMBINE",
+    "FIRST",
     "Function",
     "Functions",
     "JOB_WORDS",
@@ -33,6 +35,7 @@ __all__ = [
     "combine_slots",
     "finish_slots",
     "functions_of",
+    "is_updated",
     "take_argument",
     "takes_of",
     "update_rows",

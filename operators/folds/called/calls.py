@@ -104,6 +104,14 @@ def combine_rows(call, job, message, start, slots, states, stride, scratch):  # 
 
 
 @kernel
+def is_updated(function, job, states, slots):  # type: ignore[no-untyped-def]
+    """Call `init` or `update`, of arguments that the job has, for states that lie at one place; False if it raised."""
+    words = words_at(job, JOB_WORDS)
+    words[STATES], words[STRIDE], words[SLOTS] = states, 0, slots.ctypes.data
+    return call_at(function, job, len(slots)) != RAISED
+
+
+@kernel
 def combine_slots(function, job, states, stride, slots, others, other_stride, other_slots):  # type: ignore[no-untyped-def]
     """Combine states with others, or take those out of them again; False if the function raised."""
     words = words_at(job, JOB_WORDS)

@@ -104,6 +104,14 @@ def _compiled(function: Function) -> Kernel:
     return function if isinstance(function, Kernel) else Kernel(function)
 
 
+def _plain(function: Function) -> Function:
+    return function.py_func if isinstance(function, Kernel) else function
+
+
+def _arguments(function: Function) -> int:
+    return len(inspect.signature(_plain(function)).parameters)
+
+
 @dataclass(frozen=True, eq=False)
 class Functions:
     """An aggregate's functions, by the address of their entries; see `functions_of`."""
@@ -163,7 +171,14 @@ def functions_of(
         raise SchemaError(f"{said}: state={state!r}; give a dtype of fields of int64, uint64 or float64")
     if gives != "same" and gives.removesuffix("?") not in TAKES["word"]:
         raise SchemaError(f"{said}: gives={gives!r}; give {', '.join(TAKES['word'])}, with ? for null, or 'same'")
-    module = init.py_func.__module__ if isinstance(init, Kernel) else init.__module__
+    wanted = [("init", init, 1), ("update", update, 1 + len(takes)), ("combine", combine, 2), ("retract", retract, 2)]
+    for called, function, count in wanted:
+        if function is not None and _arguments(function) != count:
+            raise SchemaError(
+                f"{said}: {called} takes {_arguments(function)} arguments, and is called with {count}: a state, and "
+                f"{'a value of each column' if called == 'update' else 'another state' if count == 2 else 'no more'}"
+            )
+    module = _plain(init).__module__
     read = [floats_taken if taken == "float64" else words_taken for taken in takes]
     update_body = _update if len(takes) == 1 else _update_by_two
     named = {"STATE": state, "update": _compiled(update), "first_taken": read[0], "second_taken": read[-1]}
@@ -183,9 +198,8 @@ def functions_of(
 
 def _finalizing(name: str, state: np.dtype[Any], gives: str, finalize: Function) -> tuple[Entry, bool]:
     """The entry of `finalize`, and whether that takes parameters beside a state."""
-    plain = finalize.py_func if isinstance(finalize, Kernel) else finalize
-    has_parameters = len(inspect.signature(plain).parameters) == 2
+    has_parameters = _arguments(finalize) == 2
     made_results = float_results_of if gives.removesuffix("?") == "float64" else results_of
     named = {"STATE": state, "finalize": _compiled(finalize), "made_results": made_results}
     body = _finalize_with_parameters if has_parameters else _finalize
-    return _entry(body, plain.__module__, f"{name}.finalize", named), has_parameters
+    return _entry(body, _plain(finalize).__module__, f"{name}.finalize", named), has_parameters

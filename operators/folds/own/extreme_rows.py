@@ -50,7 +50,7 @@ class ArgMax(ByColumn):
 
     @property
     def _instead(self) -> str:
-        return "First or Last of the column, by order=, which is int64 or timestamp"
+        return "First or Last by order=, or, in a collection, to top"
 
 
 class ArgMin(ArgMax):

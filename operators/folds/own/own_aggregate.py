@@ -2,15 +2,23 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tokenring.engine import Schema, SchemaError
+from tokenring.engine import Kind, Schema, SchemaError
 from tokenring.operators.expressions import Expression
 from tokenring.operators.folds.called import TAKES, Function, Functions, functions_of
 from tokenring.operators.folds.functions import FINISHED, Aggregate, Ask, Condition, Fold, Result
 from tokenring.operators.folds.kernels import CALLED, PART
+
+
+class Shape(NamedTuple):
+    """The columns that functions take, their kinds, and the kind of the result."""
+
+    columns: list[str]
+    kinds: list[Kind]
+    result: Kind
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +44,17 @@ class OfFunctions(Aggregate):
 
     def plan(self, schema: Schema, name: str, ask: Ask) -> Result:
         """See Aggregate."""
+        functions, shape = self.functions, self.shape(schema, name)
+        second = shape.columns[1] if len(shape.columns) > 1 else None
+        first_word = Fold(CALLED, shape.columns[0], self.where, functions=functions, second=second)
+        head = ask(first_word)
+        for part in range(1, functions.width):
+            ask(replace(first_word, operation=PART, part=part))
+        return Result(shape.result, FINISHED, head, finish=functions, parameters=self.parameters)
+
+    def shape(self, schema: Schema, name: str) -> Shape:
+        """What it takes of rows of `schema`, and gives; SchemaError, with `name`, the operator's and the result's, if
+        it cannot."""
         functions, first, second = self.functions, self._name, self.second
         assert not isinstance(second, Expression)
         given = [column for column in (first, second) if column is not None]
@@ -45,16 +64,12 @@ class OfFunctions(Aggregate):
                 f"has {', '.join(given) or 'none'}"
             )
         kinds = [self._taken(schema, name, *each) for each in zip(given, functions.takes, strict=True)]
-        first_word = Fold(CALLED, first, self.where, functions=functions, second=second)
-        head = ask(first_word)
-        for part in range(1, functions.width):
-            ask(replace(first_word, operation=PART, part=part))
         gives = kinds[0].name if functions.gives == "same" else functions.gives
         is_null_somewhere = self.where is not None or any(kind.nullable for kind in kinds)
         kind = Schema.of({"_": f"{gives.removesuffix('?')}?" if is_null_somewhere else gives}).kind("_")
-        return Result(kind, FINISHED, head, finish=functions, parameters=self.parameters)
+        return Shape(given, kinds, kind)
 
-    def _taken(self, schema: Schema, name: str, column: str, taken: str) -> Any:
+    def _taken(self, schema: Schema, name: str, column: str, taken: str) -> Kind:
         if column not in schema.positions:
             raise SchemaError(f"{name}: {schema.missing(column)}")
         kind = schema.kind(column)
@@ -125,7 +140,10 @@ class OwnAggregate:
     ) -> None:
         self.name = name
         taken = (takes,) if isinstance(takes, str) else tuple(takes)
-        self._functions = functions_of(name, np.dtype(state), taken, gives, init, update, combine, finalize, retract)
+        made = functions_of(name, np.dtype(state), taken, gives, init, update, combine, finalize, retract)
+        if made.has_parameters:
+            raise SchemaError(f"aggregate {name!r}: finalize takes 2 arguments, and is called with a state alone")
+        self._functions = made
 
     def __call__(
         self, column: str | Expression, by: str | Expression | None = None, *, where: Condition | None = None

@@ -273,6 +273,13 @@ def test_declared_amiss() -> None:
         OwnAggregate("odd", **whole | {"state": [("mark", "int32")]}, **functions)
     with raises(SchemaError, "aggregate 'odd'", "gives", "int32"):
         OwnAggregate("odd", **whole | {"gives": "int32"}, **functions)
+    for name, function, facts in (
+        ("update", _combine_weights, ("2", "3")), ("combine", _mark_of, ("1", "2")), ("init", _weigh, ("3", "1")),
+        ("finalize", _retract_marks, ("2", "state")),
+    ):  # fmt: skip
+        with raises(SchemaError, "aggregate 'odd'", name, *facts):
+            takes = ("int64", "int64") if name == "update" else "int64"
+            OwnAggregate("odd", **whole | {"takes": takes}, **functions | {name: function})
     with (
         raises(SchemaError, "operator 'aggregate'", "mark", "'share'", "float64", "int64"),
         bench([ROWS], lambda rows: aggregate(rows, m=MARK("share"))),
