@@ -47,6 +47,9 @@ TOTALS: dict[str, tuple[Any, Callable[[np.ndarray], Any]]] = {
     "most": (tr.ArgMax(tr.col("v") * 10, by="v"), lambda v: max(v) * 10),
     "least": (tr.ArgMin("v", by=tr.col("v") * 2), min),
     "of_key": (tr.ArgMax("v", by="k"), min),  # all are equal: the first in order
+    "above": (
+        tr.ArgMin("v", tr.when(tr.col("v") > 1).then(tr.col("v"))), lambda v: min(v[v > 1]) if (v > 1).any() else None,
+    ),
     "median": (tr.ApproxQuantile("v"), lambda v: np.quantile(v, 0.5, method="lower")),
     "products": (PRODUCTS("v", tr.col("v") + 1), lambda v: sum(v * (v + 1)) if len(v) % 2 == 0 else None),
 }

@@ -41,7 +41,7 @@ def candidates(rows: list[Row], column: int, by: int, sign: int, is_sided: bool)
     return [row[column] for row in (numbers or there) if best is None or sign * row[by] == best] or [None]
 
 
-@settings(max_examples=examples(12))
+@settings(max_examples=examples(30))
 @given(
     rows=st.lists(ROW, max_size=30), mode=st.sampled_from(sorted(MODES)), workers=st.integers(1, 2),
     is_python=st.booleans(),

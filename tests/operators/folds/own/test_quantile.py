@@ -71,7 +71,7 @@ def test_neither_order_nor_workers_matter(name: str) -> None:
     assert sketched(values, workers=2, size=77) == once
 
 
-@settings(max_examples=examples(10))
+@settings(max_examples=examples(30))
 @given(
     rows=st.lists(ROW, max_size=30), mode=st.sampled_from(sorted(MODES)), workers=st.integers(1, 2),
     is_python=st.booleans(),

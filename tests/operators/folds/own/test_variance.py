@@ -53,7 +53,7 @@ ORACLES = [
 ]
 
 
-@settings(max_examples=examples(12))
+@settings(max_examples=examples(30))
 @given(
     rows=st.lists(ROW, max_size=30), mode=st.sampled_from(sorted(MODES)), workers=st.integers(1, 2),
     is_python=st.booleans(),
