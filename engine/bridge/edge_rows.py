@@ -129,7 +129,7 @@ class EdgeRows:
         if carrier.is_hashed:
             kinds = [(schema.position(name), schema.kind(name)) for name in carrier.keys]
             self._hashed[number] = hashed = np.array(
-                [(position, kind.is_text, kind.name == "float64") for position, kind in kinds], np.int64
+                [(position, kind.is_text, kind.is_float) for position, kind in kinds], np.int64
             ).reshape(len(kinds), HASHED_WORDS)
             edge["hashed"], edge["hashed_columns"] = address_of(hashed), len(hashed)
         elif carrier.left_behind:

@@ -3,9 +3,21 @@
 from tokenring.faces import later
 
 with later(__name__):
+    from tokenring.engine.columns.arrow import arrow_type
     from tokenring.engine.columns.batch import Batch, Heaps
+    from tokenring.engine.columns.exact import day_in, day_of, decimal_in, holding, shown, word_of
     from tokenring.engine.columns.instants import instant_of, instants_of
-    from tokenring.engine.columns.kinds import Kind
+    from tokenring.engine.columns.kinds import (
+        FLOAT,
+        MOST_DIGITS,
+        SIGNED,
+        TEXT,
+        UNSIGNED,
+        Kind,
+        decimal_of,
+        kind_of,
+        names_of_kinds,
+    )
     from tokenring.engine.columns.offered import columns_of, table_of
     from tokenring.engine.columns.schema import Schema, did_you_mean
     from tokenring.engine.columns.strings import Strings, lasts, let_last
@@ -23,24 +35,39 @@ with later(__name__):
 
 __all__ = [
     "Batch",
+    "FLOAT",
+    "MOST_DIGITS",
+    "SIGNED",
+    "TEXT",
+    "UNSIGNED",
     "Heaps",
     "Kind",
     "Schema",
     "Strings",
+    "arrow_type",
     "columns_of",
+    "day_in",
+    "day_of",
+    "decimal_in",
+    "decimal_of",
     "did_you_mean",
     "NO_HEAP",
     "gather",
     "hash_keys",
     "heap_address",
+    "holding",
     "instant_of",
     "instants_of",
+    "kind_of",
     "lasts",
     "let_last",
+    "names_of_kinds",
     "shift",
     "shift_below",
     "table_of",
     "text_bytes",
     "text_equal",
     "text_hash",
+    "shown",
+    "word_of",
 ]

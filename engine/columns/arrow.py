@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tokenring.engine.columns.kinds import Kind
+from tokenring.engine.columns.exact import shown
+from tokenring.engine.columns.kinds import MOST_DIGITS, Kind, decimal_of
 from tokenring.engine.columns.offered import table_of
 from tokenring.engine.columns.text_kernels import heap_address, lay_out
 from tokenring.engine.errors import SchemaError
@@ -23,11 +24,13 @@ def arrow_type(kind: Kind) -> "pa.DataType":
     """Arrow's type for a kind."""
     import pyarrow as pa
 
-    if kind.name == "timestamp":
+    if kind.is_decimal:
+        return pa.decimal128(kind.precision, kind.scale)
+    if kind.is_instant:
         return pa.timestamp("ns", "UTC")
     names = {"string": pa.large_string, "bytes": pa.large_binary, "bool": pa.bool_, "float64": pa.float64}
-    names |= {"int64": pa.int64, "uint64": pa.uint64}
-    return names[kind.name]()
+    names |= {"int64": pa.int64, "uint64": pa.uint64, "date": pa.date32}
+    return names[kind.family]()
 
 
 def arrow_schema(names: Sequence[str], kinds: Sequence[Kind]) -> "pa.Schema":
@@ -63,10 +66,13 @@ def _kind_name(field: Any) -> str:
         return "uint64"
     if types.is_integer(found):
         return "int64"
+    if types.is_decimal(found) and found.precision <= MOST_DIGITS and 0 <= found.scale <= found.precision:
+        return decimal_of(found.precision, found.scale)
     for name, is_it in (
         ("float64", types.is_floating),
         ("bool", types.is_boolean),
-        ("timestamp", lambda one: types.is_timestamp(one) or types.is_date(one)),
+        ("timestamp", types.is_timestamp),
+        ("date", types.is_date),
         ("string", is_string),
         ("bytes", is_binary),
     ):
@@ -82,9 +88,10 @@ def _cast(found: Any) -> str:
     import pyarrow.types as types
 
     if types.is_decimal(found):
+        scale = min(max(found.scale, 0), MOST_DIGITS)
         return (
-            "say in the schema what its values are to be: float64 (up to 15 digits), int64 (whole numbers) or string, "
-            "or leave it out"
+            f"say in the schema what its values are to be: {decimal_of(MOST_DIGITS, scale)} (up to {MOST_DIGITS} "
+            f"digits), float64 (up to 15 digits), int64 (whole numbers) or string, or leave it out"
         )
     if types.is_duration(found) or types.is_time(found):
         return "cast it to int64, in the unit you mean, or leave it out"
@@ -113,16 +120,37 @@ def is_binary(found: Any) -> bool:
 
 
 def column_to(kind: Kind, words: np.ndarray, heap: np.ndarray | None) -> Any:
-    """A column as an Arrow array; numbers without nulls are not copied."""
+    """A column as an Arrow array; numbers without nulls are not copied. SchemaError for what its type does not hold."""
     import pyarrow as pa
 
     if heap is not None:
         return text_array(words, heap, kind.name == "string")
-    is_timestamp = kind.name == "timestamp"
-    nulls = kind.nulls(words) if kind.nullable else np.isnat(words.view("datetime64[ns]")) if is_timestamp else None
+    nulls = kind.nulls(words) if kind.nullable else np.isnat(words.view("datetime64[ns]")) if kind.is_instant else None
     validity, count = (None, 0) if nulls is None else _validity(nulls)
-    values = np.packbits(words == 1, bitorder="little") if kind.name == "bool" else np.ascontiguousarray(words)
+    values = _laid_out(kind, words, nulls)
     return pa.Array.from_buffers(arrow_type(kind), len(words), [validity, pa.py_buffer(values)], count)
+
+
+def _laid_out(kind: Kind, words: np.ndarray, nulls: np.ndarray | None) -> np.ndarray:
+    """Words as they lie in Arrow's memory."""
+    if kind.family == "bool":
+        return np.packbits(words == 1, bitorder="little")
+    beyond = kind.beyond(words)
+    if beyond is None:
+        return np.ascontiguousarray(words)
+    if nulls is not None:
+        beyond &= ~nulls
+    if beyond.any():  # a sum, say
+        row = int(np.flatnonzero(beyond)[0])
+        raise SchemaError(
+            f"row {row} holds {shown(kind, int(words[row]))}, which is beyond {kind.name}; sum up "
+            f'.cast("float64") of the column, or fewer rows'
+        )
+    if kind.is_date:
+        return words.astype(np.int32)
+    pairs = np.empty((len(words), 2), np.int64)
+    pairs[:, 0], pairs[:, 1] = words, words >> 63
+    return pairs
 
 
 def _validity(nulls: np.ndarray) -> tuple[Any, int]:

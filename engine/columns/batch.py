@@ -7,6 +7,7 @@ import numpy as np
 
 from tokenring.engine.columns.arrow import column_to
 from tokenring.engine.columns.convert import to_column
+from tokenring.engine.columns.exact import decimals_of
 from tokenring.engine.columns.kinds import Kind
 from tokenring.engine.columns.offered import columns_of, table_of
 from tokenring.engine.columns.schema import Schema
@@ -25,7 +26,8 @@ class Batch:
     """Equal-length columns. `batch["price"]` is what users see of one, of shape (rows,):
 
     int64, uint64, float64: a numpy array; with nulls a masked array (float64?: NaN where null). bool: a numpy bool
-    array. timestamp: datetime64[ns] (NaT where null). string, bytes: engine.Strings.
+    array. timestamp: datetime64[ns], date: datetime64[D] (NaT where null). decimal: an array of decimal.Decimal (None
+    where null). string, bytes: engine.Strings.
 
     Columns are read-only, and an array that was made one is so too. Batches, and what `batch[...]` gives, may be kept:
     they have or get bytes of their own. `words` (8-byte words, see `Kind`) and `view` do not: of a batch
@@ -122,7 +124,7 @@ class Batch:
 
     def words(self, name: str) -> np.ndarray:
         """A column's words: int64, uint64 or float64 of shape (rows,), good until the operator's call ends. Timestamps
-        are ns since 1970.
+        are ns since 1970, dates days; decimals whole numbers of their last digit.
         """
         words = self.columns[self.schema.position(name)]
         if words.flags.writeable:
@@ -160,11 +162,14 @@ class Batch:
         return self.schema.kinds[position].nulls(self.columns[position])
 
     def arrow(self, name: str) -> Any:
-        """A column as a pyarrow array, for pyarrow.compute."""
+        """A column as a pyarrow array, for pyarrow.compute. SchemaError for a sum of more digits than a decimal has."""
         position = self.schema.position(name)
         if self.lent is not None:
             self._own(position)
-        return column_to(self.schema.kinds[position], self.columns[position], self._heap(position))
+        try:
+            return column_to(self.schema.kinds[position], self.columns[position], self._heap(position))
+        except SchemaError as error:
+            raise SchemaError(f"column {name!r}: {error}") from None
 
     def to_arrow(self) -> "pa.RecordBatch":
         """All columns, with the schema's `to_arrow()`."""
@@ -276,9 +281,13 @@ def _seen(kind: Kind, words: np.ndarray, heap: np.ndarray | None) -> Any:
     """What users see of a column."""
     if heap is not None:
         return Strings(words, heap, kind.name == "string")
-    if kind.name == "timestamp":
+    if kind.is_instant:
         return words.view("datetime64[ns]")
-    values: Any = words == 1 if kind.name == "bool" else words
-    if kind.nullable and kind.name != "float64":
+    if kind.is_date:
+        return words.view("datetime64[D]")
+    if kind.is_decimal:
+        return decimals_of(kind, words)
+    values: Any = words == 1 if kind.family == "bool" else words
+    if kind.nullable and not kind.is_float:
         return np.ma.MaskedArray(values, kind.nulls(words))
     return values

@@ -4,19 +4,24 @@ Conversions that lose nothing are made; everything else is a SchemaError that sa
 """
 
 from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
 from tokenring.engine.columns.arrow import Column
-from tokenring.engine.columns.from_arrow import column_from, require_no_sentinel
+from tokenring.engine.columns.exact import day_in, day_of, decimal_in, word_of
+from tokenring.engine.columns.from_arrow import column_from, require_values, scaled
 from tokenring.engine.columns.instants import instants_of
 from tokenring.engine.columns.kinds import Kind, kind_of
 from tokenring.engine.columns.offered import arrow_of, is_missing
 from tokenring.engine.columns.strings import Strings
 from tokenring.engine.errors import SchemaError
 
+_NO_FLOATS = "give decimal.Decimal, integers or text, or declare it float64"
+_WORDS = np.dtype([("word", np.int64)])
+"""Of what is words of the kind already, of dates and decimals."""
 _WHOLE = 2**53  # up to here a double holds every integer
 
 
@@ -87,12 +92,12 @@ def _with_nulls(name: str, kind: Kind, values: Any) -> np.ndarray:
         mask, values = np.ma.getmaskarray(values), np.ma.getdata(values)
     array = np.asarray(values)
     _require_one_dimension(name, array)
-    if array.dtype == object or (kind.name == "timestamp" and array.dtype.kind == "U"):
-        given = array.tolist() if kind.name != "timestamp" else list(array)  # (nanoseconds would become integers)
+    if array.dtype == object or (kind.family in ("timestamp", "date", "decimal") and array.dtype.kind == "U"):
+        given = array.tolist() if not kind.is_instant else list(array)  # (nanoseconds would become integers)
         missing = np.fromiter(map(is_missing, given), np.bool_, len(array))
         mask = missing if mask is None else mask | missing
         array = _objects(name, kind, [None if none else value for value, none in zip(given, mask, strict=True)])
-    elif array.dtype.kind == "f" and isinstance(values, Sequence):
+    elif array.dtype.kind == "f" and isinstance(values, Sequence) and not kind.is_decimal:
         _require_no_integer_lost(name, values)
     if mask is not None and mask.any():
         if not kind.nullable:
@@ -100,15 +105,18 @@ def _with_nulls(name: str, kind: Kind, values: Any) -> np.ndarray:
         array = np.where(mask, np.zeros(1, array.dtype), array)  # what lies below a mask may be anything
     words = _words(name, kind, array)
     if array.dtype.kind != "M":  # whose NaT is a null
-        require_no_sentinel(kind, words)
+        require_values(kind, words)
     return words if mask is None or not mask.any() else np.where(mask, kind.null_word(), words)
 
 
 def _objects(name: str, kind: Kind, values: list[Any]) -> np.ndarray:
     """Python's own values as an array of numpy's, with anything where there is None."""
-    if kind.name == "timestamp":
+    if kind.is_instant:
         return _instants(name, values)
-    filler = False if kind.name == "bool" else 0
+    if kind.is_date or kind.is_decimal:
+        read = _day if kind.is_date else _exact
+        return np.array([0 if value is None else read(kind, value) for value in values], np.int64).view(_WORDS)
+    filler = False if kind.family == "bool" else 0
     array = np.array([filler if value is None else value for value in values])
     if array.dtype.kind == "f":
         _require_no_integer_lost(name, values)
@@ -120,7 +128,7 @@ def _objects(name: str, kind: Kind, values: list[Any]) -> np.ndarray:
         words, _ = column_from(_nullable(kind), pa.array(values))  # Decimals are numbers as well
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
         raise SchemaError(f"column {name!r} holds values that are not all {kind.name}: {error}") from None
-    return words if kind.name != "bool" else words == 1
+    return words if kind.family != "bool" else words == 1
 
 
 def _nullable(kind: Kind) -> Kind:
@@ -172,12 +180,59 @@ def _nanoseconds(name: str, values: np.ndarray) -> np.ndarray:
     return converted
 
 
+def _day(kind: Kind, value: Any) -> int:
+    """The word of what Python, numpy and pandas have for a date, or a text that is one."""
+    day = None
+    if isinstance(value, str):
+        day = day_in(value)
+    elif isinstance(value, np.datetime64) and value == value.astype("datetime64[D]"):
+        day = int(value.astype("datetime64[D]").astype(np.int64))
+    elif isinstance(value, datetime):
+        of_day = value.replace(tzinfo=None) - datetime(value.year, value.month, value.day)
+        if not of_day and value.utcoffset() in (None, timedelta(0)) and not getattr(value, "nanosecond", 0):
+            day = day_of(value)
+    elif isinstance(value, date):
+        day = day_of(value)
+    elif isinstance(value, int | np.integer) and not isinstance(value, bool) and abs(int(value)) < _WHOLE:
+        day = int(value)
+    if day is None:
+        raise SchemaError(f"{value!r:.40} is no {kind.name}; give datetime.date, text such as '2024-02-29', or a day")
+    return day
+
+
+def _exact(kind: Kind, value: Any) -> int:
+    """The word of a number, of whatever holds it to its last digit, in a column of decimals."""
+    if isinstance(value, str):
+        word = decimal_in(kind, value)
+        if word is None:
+            raise SchemaError(f"{value!r:.40} is no {kind.name}")
+        return word
+    if isinstance(value, bool) or not isinstance(value, int | Decimal | np.integer):
+        raise SchemaError(f"{value!r:.40} is no {kind.name}; {_NO_FLOATS}")
+    return word_of(kind, Decimal(int(value)) if isinstance(value, np.integer) else value)
+
+
 def _words(name: str, kind: Kind, values: np.ndarray) -> np.ndarray:
-    if kind.name == "bool":
+    if values.dtype == _WORDS:
+        return values.view(np.int64)
+    if kind.is_decimal:
+        if values.dtype.kind not in "iu" and values.size:
+            raise SchemaError(f"column {name!r} has dtype {values.dtype}, expected {kind.name}; {_NO_FLOATS}")
+        return scaled(kind, values)
+    if kind.is_date and values.dtype.kind == "M":
+        days = values.astype("datetime64[D]")
+        if (days.astype(values.dtype) != values)[~np.isnat(values)].any():
+            raise SchemaError(f"column {name!r} has times within a day; declare it timestamp, or truncate them to days")
+        if not kind.nullable and np.isnat(days).any():
+            raise SchemaError(f"column {name!r} holds NaT, but its kind is {kind}; make it {kind}? or fill it")
+        words = days.view(np.int64)
+        require_values(kind, np.where(np.isnat(days), 0, words))
+        return words
+    if kind.family == "bool":
         if values.size and values.dtype != np.bool_:
             raise SchemaError(f"column {name!r} has dtype {values.dtype}, expected bool; compare it with something")
         return values.astype(np.int64)
-    if kind.name == "timestamp" and values.dtype.kind == "M":
+    if kind.is_instant and values.dtype.kind == "M":
         converted = _nanoseconds(name, values)
         if not kind.nullable and np.isnat(converted).any():
             raise SchemaError(f"column {name!r} holds NaT, but its kind is {kind}; make it {kind}? or fill it")

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine.columns.arrow import Column, arrow_type, is_binary, is_string
+from tokenring.engine.columns.exact import shown
 from tokenring.engine.columns.instants import instants_of
 from tokenring.engine.columns.kinds import TEXT_NULL, Kind, kind_of
 from tokenring.engine.columns.offered import arrow_of
@@ -15,6 +16,8 @@ from tokenring.shm.kernels import LENGTH_BITS, LENGTH_MASK
 
 _SHORT = 1 << 14
 """Longer lists of text are quicker made by Arrow, once that has loaded pandas."""
+_PAIR = np.dtype([("low", np.int64), ("high", np.int64)])
+"""A decimal as Arrow has it: where it has up to 18 digits, the lower half says all."""
 _EXACT_DIGITS = 15  # decimals of so many digits come back from a double as they were
 
 
@@ -34,15 +37,11 @@ def column_from(kind: Kind, values: Any) -> Column:
     if kind.is_text:
         return _text_column(kind, values)
     values = _converted(kind, values)
-    if kind.name == "bool":
-        words = _bits(values.buffers()[1], values).astype(np.int64)
-    else:
-        words = _numbers(values, kind.dtype)
-    nulls = _nulls(values)
+    words, nulls = _words(kind, values), _nulls(values)
     if nulls is None:
-        require_no_sentinel(kind, words)
+        require_values(kind, words)
         return np.require(words, requirements=["C", "A"]), None
-    require_no_sentinel(kind, np.where(nulls, 0, words))  # what stands where there is nothing may be anything
+    require_values(kind, np.where(nulls, 0, words))  # what stands where there is nothing may be anything
     return np.where(nulls, kind.null_word(), words), None
 
 
@@ -55,6 +54,34 @@ def cast(values: Any, wanted: Any) -> Any:
     import pyarrow.compute as compute
 
     return compute.cast(values, wanted)
+
+
+def _words(kind: Kind, values: Any) -> np.ndarray:
+    """The words of an array of Arrow's type for the kind, or of whole numbers in place of decimals and dates; anything
+    where it is null."""
+    import pyarrow.types as types
+
+    if types.is_boolean(values.type):
+        return _bits(values.buffers()[1], values).astype(np.int64)
+    if types.is_date32(values.type):
+        return _numbers(values, np.int32).astype(np.int64)
+    if types.is_decimal(values.type):
+        return np.ascontiguousarray(_numbers(values, _PAIR)["low"])
+    words = _numbers(values, kind.dtype)
+    if not kind.is_decimal:
+        return words
+    nulls = _nulls(values)
+    return scaled(kind, words if nulls is None else np.where(nulls, 0, words))
+
+
+def scaled(kind: Kind, numbers: np.ndarray) -> np.ndarray:
+    """Whole numbers as words of a kind of decimals; SchemaError, naming the row, for one that has too many digits."""
+    most = (10**kind.precision - 1) // kind.unit
+    beyond = (numbers > most) | (numbers < -most)
+    if beyond.any():
+        row = int(np.flatnonzero(beyond)[0])
+        raise SchemaError(f"row {row} holds {numbers[row]}, which is beyond {kind.name}; give a kind with more digits")
+    return numbers.astype(np.int64) * kind.unit
 
 
 def _numbers(values: Any, dtype: Any) -> np.ndarray:
@@ -79,16 +106,21 @@ def _bits(data: Any, values: Any) -> np.ndarray:
     return np.unpackbits(some, bitorder="little")[values.offset - 8 * first :][: len(values)].view(np.bool_)
 
 
-def require_no_sentinel(kind: Kind, words: np.ndarray) -> None:
+def require_values(kind: Kind, words: np.ndarray) -> None:
     """SchemaError where a number that is given is the one that stands for null (int64: the least; uint64: the greatest;
-    timestamp: the least).
+    timestamp: the least), or out of the kind's range.
     """
-    if kind.name == "timestamp" or (kind.nullable and kind.name in ("int64", "uint64")):
+    if kind.is_instant or (kind.nullable and kind.family in ("int64", "uint64")):
         found = words.view(np.int64) == kind.null
         if found.any():
             row = int(np.flatnonzero(found)[0])
-            cure = f"give {kind.name} without ?, or fill it" if kind.name != "timestamp" else "leave the row out"
+            cure = "leave the row out" if kind.is_instant else f"give {kind.name} without ?, or fill it"
             raise SchemaError(f"row {row} holds {words[row]}, the word that stands for null in {kind}; {cure}")
+    beyond = kind.beyond(words)
+    if beyond is not None and beyond.any():
+        row = int(np.flatnonzero(beyond)[0])
+        cure = "dates are of the years 1 to 9999" if kind.is_date else "give a kind with more digits"
+        raise SchemaError(f"row {row} holds {shown(kind, int(words[row]))}, which is beyond {kind.name}; {cure}")
 
 
 def _one_array(values: Any) -> Any:
@@ -113,24 +145,44 @@ def _converted(kind: Kind, values: Any) -> Any:
     given, wanted = values.type, arrow_type(kind)
     is_number = types.is_integer(given) or types.is_floating(given)
     fits = types.is_null(given) or given == wanted
-    if kind.name == "timestamp":
+    if kind.is_instant or kind.is_date:
         fits = fits or types.is_timestamp(given) or types.is_date(given) or types.is_integer(given) or is_string(given)
-    elif kind.name != "bool":
+    elif kind.is_decimal:
+        fits = fits or types.is_decimal(given) or types.is_integer(given) or is_string(given)
+    elif kind.family != "bool":
         fits = fits or is_number or types.is_boolean(given) or types.is_decimal(given)
     if not fits:
         raise SchemaError(f"Arrow's {given} is not {kind}; {_cure(kind, given)}")
     if given == wanted:
         return values
     try:
-        if kind.name == "timestamp" and is_string(given):
+        if kind.is_instant and is_string(given):
             return instants_of(values)
-        if kind.name == "timestamp" and types.is_unsigned_integer(given):
+        if types.is_integer(given) and (kind.is_date or kind.is_decimal):
+            return cast(values, pa.int64())
+        if kind.is_date and types.is_timestamp(given):
+            return _days(values)
+        if kind.is_instant and types.is_unsigned_integer(given):
             values = cast(values, pa.int64())
-        if kind.name == "float64" and types.is_decimal(given):
+        if kind.is_float and types.is_decimal(given):
             _require_few_digits(values)
         return cast(values, wanted)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise SchemaError(f"Arrow's {given} is not {kind}: {error}") from None
+
+
+def _days(instants: Any) -> Any:
+    """Timestamps that are the beginnings of days, in UTC, as days; ArrowInvalid for others."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    seconds = cast(cast(instants, pa.timestamp("s", "UTC")), pa.int64())
+    numbers, nulls = _numbers(seconds, np.int64), _nulls(seconds)
+    of_day = (numbers % 86_400 != 0) & (True if nulls is None else ~nulls)
+    if of_day.any():
+        row = int(np.flatnonzero(of_day)[0])
+        raise pa.ArrowInvalid(f"row {row} holds a time within a day; declare it timestamp, or truncate it to days")
+    return pc.divide(seconds, 86_400)
 
 
 def _cure(kind: Kind, given: Any) -> str:
@@ -140,11 +192,14 @@ def _cure(kind: Kind, given: Any) -> str:
         return "give its .storage, cast to what is meant"
     if is_string(given) or is_binary(given):
         return "convert the text first (pyarrow.compute.cast), or declare it string"
+    if kind.is_decimal:
+        return "cast it first to the decimal that is meant, which rounds it, or declare it float64"
     if types.is_timestamp(given) or types.is_date(given):
-        return "declare it timestamp, or cast it first to int64 in the unit you mean"
+        what = "date" if types.is_date(given) else "timestamp"
+        return f"declare it {what}, or cast it first to int64 in the unit you mean"
     if types.is_time(given) or types.is_duration(given):
         return "cast it first to int64 in the unit you mean"
-    if kind.name == "bool":
+    if kind.family == "bool":
         return "compare it with something"
     return "cast it first (pyarrow.compute.cast)"
 

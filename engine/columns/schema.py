@@ -18,8 +18,8 @@ _NO_NAMES = ("int", "float", "str", "int64", "uint64", "float64", "string")
 
 
 class Schema:
-    """Ordered column names with kinds (see `Kind`): int64, uint64, float64, bool, timestamp, string or
-    bytes, with a ? behind it where a value may be null.
+    """Ordered column names with kinds (see `Kind`): int64, uint64, float64, bool, timestamp, date, decimal(p, s),
+    string or bytes, with a ? behind it where a value may be null.
 
     `Schema("auction price")` names int64 columns; `Schema("id", price="float64", channel="string?")` gives kinds.
     """
@@ -71,14 +71,15 @@ class Schema:
         """The schema that holds the columns of Arrow, or of a table that offers them (pandas, Polars). nullable: those
         that may have nulls (default: as Arrow's fields say, which is all of them unless somebody said otherwise).
 
-        Integers of any width, floats, booleans, timestamps and dates, strings, binaries, and dictionaries of them have
-        kinds here; SchemaError for others, naming the column and the cure. Decimals have none of their own: a schema
-        says whether they are to be float64, int64 or string.
+        Integers of any width, floats, booleans, timestamps, dates, decimals of up to 18 digits, strings, binaries, and
+        dictionaries of them have kinds here; SchemaError for others, naming the column and the cure. Of wider decimals
+        a schema says whether they are to be decimal(18, s), float64, int64 or string.
         """
         return cls.of(kinds_of_arrow(source, nullable))
 
     def to_arrow(self) -> "pa.Schema":
-        """Arrow's schema of the same columns: timestamps are in ns, UTC; text is large_string or large_binary."""
+        """Arrow's schema of the same columns: timestamps are in ns, UTC; dates date32, decimals decimal128; text is
+        large_string or large_binary."""
         return arrow_schema(self.names, self.kinds)
 
     def position(self, name: str) -> int:

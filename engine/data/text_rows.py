@@ -33,7 +33,7 @@ def needs_text_rows(schema: Schema, pact: Pact) -> bool:
 
 def _is_hashed(keys: Sequence[Kind]) -> bool:
     """Whether equal keys may be of different words: texts, floats' two zeros, several columns."""
-    return len(keys) > 1 or any([kind.is_text or kind.name == "float64" for kind in keys])
+    return len(keys) > 1 or any([kind.is_text or kind.is_float for kind in keys])
 
 
 class _Rows:
@@ -86,7 +86,7 @@ class TextRows:
         """The column that rows go by, if it does not cross."""
         self._keys = [] if self.left_behind else [schema.position(key) for key in self.keys]
         kinds = [schema.kinds[position] for position in self._keys]
-        self._floats = np.array([kind.name == "float64" for kind in kinds], np.int64)
+        self._floats = np.array([kind.is_float for kind in kinds], np.int64)
         self.is_hashed = _is_hashed(kinds)
         self.is_broadcast = isinstance(pact, Broadcast)
         self._route = pact if isinstance(pact, Route) else None

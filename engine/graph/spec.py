@@ -134,7 +134,7 @@ def arriving_schema(schema: Schema, pact: Pact, name: str) -> Schema:
 def _without_key(arriving: Schema, schema: Schema, pact: Exchange, name: str) -> Schema:
     """What arrives where the key is left behind; GraphError for a key that would have to be hashed."""
     kinds = [schema.kind(key) for key in pact.keys]
-    if len(kinds) != 1 or kinds[0].is_text or kinds[0].name == "float64":
+    if len(kinds) != 1 or kinds[0].is_text or kinds[0].is_float:
         raise GraphError(
             f"operator {name!r}: the key of an exchange that leaves it behind is one column of integers, booleans or "
             f"timestamps, not {pact.key!r}"

@@ -57,7 +57,7 @@ def rankable(stream: Stream, order: str) -> Stream:
     kind = stream.schema.kind(order)
     if kind.nullable:
         stream = filter(stream, col(order).is_not_null())
-    if kind.name == "float64":
+    if kind.is_float:
         stream = filter(stream, col(order) == col(order))
     return stream
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tokenring.engine import AnyStream, Schema, SchemaError
-from tokenring.operators.expressions import Alias, Expression, Term, col, column_named_by, lit, typed, when
+from tokenring.operators.expressions import Alias, Expression, Term, col, column_named_by, lit, typed, when, words_as
 from tokenring.operators.folds import Aggregate, Count, Mean, Plan, Sum
 from tokenring.operators.rows import ERROR, Columns, branch, columns_of, computed, unnamed
 from tokenring.operators.state import as_rows
@@ -15,7 +15,8 @@ _PART = 2**21
 """A number is low + middle * _PART + high * _PART**2. Each part's sum has room for 2**42 rows of a group; in halves it
 would be 2**31 rows, be they all -1."""
 _RANGES = {"int64": (-(2**21), 2**21 - 1, -(2**63)), "uint64": (0, 2**22 - 1, 2**64 - 1)}
-"""The least and the greatest high part of a number, by its kind, and the number that is null where there are nulls."""
+"""The least and the greatest high part of a number, by its kind, and the number that is null where there are nulls. A
+decimal is the int64 that is its word."""
 
 
 def with_failed(
@@ -56,31 +57,37 @@ def _split(name: str, aggregate: Any, schema: Schema, operator: str) -> _Split:
     """A sum or mean of integers in parts; all else is its only part, and refused later if it is wrong. The first part
     is called as the aggregate is, so that names that are taken are refused as ever."""
     term = _term(aggregate.column, schema, operator) if isinstance(aggregate, Sum | Mean) else None
-    if term is None or term.kind not in _RANGES:
+    kind = None if term is None else Schema.of({name: term.spelled}).kind(name)
+    if term is None or kind is None or (kind.name not in _RANGES and not kind.is_decimal):
         return _Split({name: aggregate}, col(name), lit(False), "")
     number, where = _expression(aggregate.column), aggregate.where
+    summed, words = kind.total, "int64" if kind.is_decimal else kind.name
+    if kind.is_decimal:
+        number = words_as(number, words)
     lowest = number % _PART  # null where the number is; the others are 0 there, so that nobody counts theirs, too
     others = (number // _PART % _PART).fill_null(0), (number // _PART**2).fill_null(0)
     names = name, unnamed(f"{name} middle"), unnamed(f"{name} high")
     parts: dict[str, Aggregate] = {each: Sum(of, where) for each, of in zip(names, (lowest, *others), strict=True)}
 
-    least, most, null = _RANGES[term.kind]
+    least, most, null = _RANGES[words]
     low, middle, high = (col(each).fill_null(0) for each in names)
     middle += low // _PART
     high += middle // _PART
     rest = middle % _PART * _PART + low % _PART
-    result, fails, kind = high * _PART**2 + rest, ~high.between(least, most), term.kind
-    can_be_null = term.nullable or where is not None
+    result, fails = high * _PART**2 + rest, ~high.between(least, most)
+    can_be_null = kind.nullable or where is not None
     if isinstance(aggregate, Mean):
         count = unnamed(f"{name} count")
         parts[count] = Count(lowest, where)
-        result = result / col(count)
+        result = result / kind.unit / col(count) if kind.is_decimal else result / col(count)
     elif can_be_null:
-        fails, kind = fails | (high == null // _PART**2) & (rest == null % _PART**2), f"{kind}?"
+        fails, summed = fails | (high == null // _PART**2) & (rest == null % _PART**2), f"{summed}?"
     if can_be_null:
         result = when(col(name).is_not_null()).then(result)
+    if kind.is_decimal and isinstance(aggregate, Sum):
+        result = words_as(result, kind.total)
     said = f"{name}={type(aggregate).__name__}({aggregate.column!r})"
-    return _Split(parts, result, fails, f"{said}: the sum left the range of {kind}")
+    return _Split(parts, result, fails, f"{said}: the sum left the range of {summed}")
 
 
 def _expression(column: str | Expression) -> Expression:

@@ -1,6 +1,8 @@
 """scan: a Python function of each row and its key's state, which gives the next state and rows."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -114,6 +116,8 @@ def _packed(value: Any) -> Any:
         return value
     if kind in (int, float, bytes):
         return {kind.__name__: str(value) if kind is int else value.hex()}
+    if kind in (date, Decimal):
+        return {kind.__name__: str(value)}
     if kind is list:
         return [_packed(each) for each in value]
     if kind in (tuple, set, frozenset):
@@ -127,6 +131,8 @@ _UNPACKED: dict[str, Callable[[Any], Any]] = {
     "int": int,
     "float": float.fromhex,
     "bytes": bytes.fromhex,
+    "date": date.fromisoformat,
+    "Decimal": Decimal,
     "tuple": lambda found: tuple([_unpacked(each) for each in found]),
     "set": lambda found: {_unpacked(each) for each in found},
     "frozenset": lambda found: frozenset([_unpacked(each) for each in found]),

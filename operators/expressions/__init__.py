@@ -1,7 +1,7 @@
 """Expressions over columns: what users write, its kinds, and the machine that computes it a block of rows at a time.
 
 tree          what `col`, `lit` and `when` make
-typed         the same with kinds, over a schema; the mistakes
+typed         the same with kinds, over a schema: terms; the mistakes; decimals: what is special to these
 program       values and instructions of adjacent steps
 machine/      the kernel that runs them, and its operations
 stages/       the same in the inner loop, over all messages
@@ -17,8 +17,19 @@ with later(__name__):
     from tokenring.operators.expressions.fuse import Computation, Part
     from tokenring.operators.expressions.node import Alias, column_named_by, with_aliased
     from tokenring.operators.expressions.program import Step
-    from tokenring.operators.expressions.tree import Condition, Expression, When, col, greatest, least, lit, when
-    from tokenring.operators.expressions.typed import Term, column_term, typed
+    from tokenring.operators.expressions.terms import Term, column_term
+    from tokenring.operators.expressions.tree import (
+        Condition,
+        Expression,
+        When,
+        col,
+        greatest,
+        least,
+        lit,
+        when,
+        words_as,
+    )
+    from tokenring.operators.expressions.typed import typed
 
 __all__ = [
     "Alias",
@@ -39,4 +50,5 @@ __all__ = [
     "typed",
     "when",
     "with_aliased",
+    "words_as",
 ]

@@ -10,7 +10,7 @@ import numpy as np
 from tokenring.engine import Batch, BatchFunction, Schema, UsageError
 from tokenring.engine.compiled import CompiledStage
 from tokenring.engine.raw import address_of
-from tokenring.operators.expressions.machine import BLOCK, OPERATIONS, REAL_TO_INT, run, words_address
+from tokenring.operators.expressions.machine import BLOCK, FITS, OPERATIONS, REAL_TO_INT, run, words_address
 from tokenring.operators.expressions.program import Compiled, Program
 
 Form = Callable[[], CompiledStage | None]
@@ -138,6 +138,8 @@ def fault_of(compiled: Compiled, line: int, row: int) -> UsageError:
         why = "text that is no such number; say .try_cast for null there, or when(…).then(…) around the cast"
     elif operation in _DIVISIONS:
         why = "a division by zero, or beyond 64 bits; say when(… != 0).then(…) around it"
+    elif operation == FITS:
+        why = "the result is beyond its kind; say when(…).then(…) around it"
     elif operation >= REAL_TO_INT:
         why = "a value that does not fit the kind; say when(…).then(…) around the cast"
     else:

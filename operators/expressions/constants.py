@@ -1,14 +1,17 @@
 """Constants of expressions: their kinds and words."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from struct import pack, unpack
 from typing import Any
 
 import numpy as np
 
 from tokenring.engine import Kind, Schema, SchemaError
-from tokenring.engine.columns import instant_of
+from tokenring.engine.columns import day_in, day_of, holding, instant_of, word_of
+from tokenring.operators.durations import DAY
 
+DAY_NS = int(DAY)
 _KINDS: dict[str, Kind] = {}
 
 
@@ -32,14 +35,19 @@ def bits(value: float) -> int:
 
 def constant(value: Any, beside: str | None) -> tuple[str, Any]:
     """The kind of a constant and its word (of text, its bytes), where `beside` is the kind of what it is used with: a
-    whole number fits all kinds of numbers, text that reads so a timestamp. SchemaError if it fits none.
+    whole number fits all kinds of numbers, text that reads so a timestamp or a date, a date a timestamp; a timedelta of
+    whole days is days beside a date. SchemaError if it fits none.
     """
+    if isinstance(value, np.datetime64) and value.dtype == np.dtype("datetime64[D]") and not np.isnat(value):
+        value = value.item()
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return ("timestamp", _instant(value)) if beside == "timestamp" else ("date", day_of(value))
     if isinstance(value, np.datetime64 | datetime):
         return "timestamp", _instant(value)
-    if isinstance(value, np.timedelta64):
-        return "int64", int(value.astype("timedelta64[ns]").astype(np.int64))
-    if isinstance(value, timedelta):
-        return "int64", (value.days * 86_400_000_000 + value.seconds * 1_000_000 + value.microseconds) * 1_000
+    if isinstance(value, np.timedelta64 | timedelta):
+        return "int64", _span(value, beside)
+    if isinstance(value, Decimal):
+        return _exact(value)
     if isinstance(value, np.generic):
         value = value.item()
     if value is None:
@@ -55,13 +63,22 @@ def constant(value: Any, beside: str | None) -> tuple[str, Any]:
     if isinstance(value, str):
         if beside == "timestamp":
             return "timestamp", _instant(value)
+        if beside == "date":
+            return "date", _day(value)
         return "string", value.encode()
     if isinstance(value, bytes):
         return "bytes", value
     raise SchemaError(f"{value!r} is no constant that a column could hold")
 
 
+def _exact(value: Decimal) -> tuple[str, int]:
+    kind = holding([value])
+    return kind, word_of(kind_named(kind), value)
+
+
 def _whole(value: int, beside: str | None) -> tuple[str, int]:
+    if beside is not None and kind_named(beside).is_decimal:
+        return _exact(Decimal(value))
     if beside == "float64":
         if abs(value) > 2**53:
             raise SchemaError(f"{value} is no float without loss; write {float(value)!r}")
@@ -73,6 +90,26 @@ def _whole(value: int, beside: str | None) -> tuple[str, int]:
     if not -(2**63) <= value < 2**63:
         raise SchemaError(f"{value} does not fit int64")
     return "int64", value
+
+
+def _span(value: np.timedelta64 | timedelta, beside: str | None) -> int:
+    """The ns of a difference of times; beside a date, its days."""
+    if isinstance(value, timedelta):
+        span = (value.days * 86_400_000_000 + value.seconds * 1_000_000 + value.microseconds) * 1_000
+    else:
+        span = int(value.astype("timedelta64[ns]").astype(np.int64))
+    if beside != "date":
+        return span
+    if span % DAY_NS:
+        raise SchemaError(f'{value!r} is no number of days; say .cast("timestamp") of the date')
+    return span // DAY_NS
+
+
+def _day(text: str) -> int:
+    day = day_in(text)
+    if day is None:
+        raise SchemaError(f"{text!r:.40} is no date, such as '2024-02-29'")
+    return day
 
 
 def _instant(value: Any) -> int:

@@ -14,7 +14,8 @@ from tokenring.operators.expressions.batch_runs import Chain, Form, Machine, Pro
 from tokenring.operators.expressions.hoist import MOST_COLUMNS, MakeText, Remember, without_text
 from tokenring.operators.expressions.node import Node
 from tokenring.operators.expressions.program import Program, Step
-from tokenring.operators.expressions.typed import columns_of, typed
+from tokenring.operators.expressions.terms import columns_of
+from tokenring.operators.expressions.typed import typed
 
 
 class Part:

@@ -10,7 +10,7 @@ from tokenring.engine import Batch, Schema
 from tokenring.operators.expressions.constants import kind_named
 from tokenring.operators.expressions.machine import CHECKED, OPERATIONS
 from tokenring.operators.expressions.program import Step
-from tokenring.operators.expressions.typed import CHOOSE, TEXTS, Term, column_term
+from tokenring.operators.expressions.terms import CHOOSE, TEXTS, Term, column_term
 
 MOST_COLUMNS = 2
 """Of which words are remembered together."""

@@ -22,13 +22,14 @@ from tokenring.operators.expressions.machine import (
     OPERATIONS,
     OR,
     OR_NULL,
+    RANGED,
     SELECT,
     TEXT_LENGTH,
     WIDTH,
     magic_for,
 )
 from tokenring.operators.expressions.registers import CONSTANT, NOBODY, Registers, Value
-from tokenring.operators.expressions.typed import CHOOSE, TEXTS, Term
+from tokenring.operators.expressions.terms import CHOOSE, TEXTS, Term
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +128,8 @@ class Program:
             c, d = self._heap(values[0]), term.value
         elif term.operation in ("text==", "starts_with", "ends_with", "contains", "count_of"):
             c, d = self._heap(values[0]), self._heap(values[1])
-        elif term.operation == "calendar":
-            c = term.value
+        elif term.operation in RANGED:
+            c, d = term.value
         elif term.operation == "known":
             c = null_word(term.kind)
         elif len(values) == 2 and self._values[values[1]].operation == CONSTANT:

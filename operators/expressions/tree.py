@@ -143,23 +143,31 @@ class Expression(Node):
         return Expression("is_in", (self, *[lit(value) for value in values]))
 
     def cast(self, kind: str) -> "Expression":
-        """Another kind: "int64", "uint64", "float64", "bool" (not 0), "timestamp" (of ns since 1970), "string".
-        Fractions are cut off towards zero; a number that does not fit is an error. So is text that is no number: for
-        whole numbers a sign or none and the digits 0 to 9, for float64 also a point, an exponent, inf and nan, and
-        nothing else, no blanks either.
+        """Another kind: "int64", "uint64", "float64", "bool" (not 0), "timestamp" (of ns since 1970, of a date its
+        beginning in UTC), "date" (of days since 1970, of a timestamp, of text such as 2024-02-29), "decimal(p, s)",
+        "string". Fractions are cut off towards zero in whole numbers, and rounded in a decimal, halves away from zero;
+        a number that does not fit is an error. So is text that is no number: for whole numbers a sign or none and the
+        digits 0 to 9, for decimals also a point and an exponent, but no more digits than the kind has, for float64 inf
+        and nan too, and nothing else, no blanks either.
         """
         return Expression("cast", (self,), kind)
 
     def try_cast(self, kind: str) -> "Expression":
-        """Text as a number, as `cast` has it, but null where it is none or does not fit."""
+        """Text as a number or a date, as `cast` has it, but null where it is none or does not fit."""
         return Expression("try_cast", (self,), kind)
+
+    def round(self, digits: int = 0) -> "Expression":
+        """A decimal with so many digits behind the point, or as it is if it has no more; halves go away from zero."""
+        if isinstance(digits, bool) or not isinstance(digits, int) or digits < 0:
+            raise SchemaError(f"round is to a number of digits behind the point, 0 or more, not {digits!r}")
+        return Expression("round", (self,), digits)
 
     def truncate(self, width: int | str | timedelta) -> "Expression":
         """The greatest multiple of `width` ("1h", a timedelta, or ns, for timestamps) up to this; the kind stays."""
         return self - self % (nanoseconds_of(width, "truncate") if isinstance(width, str) else width)
 
     def year(self) -> "Expression":
-        """Of a timestamp, in UTC, as int64; so are the others."""
+        """Of a timestamp, in UTC, or a date, as int64; so are the others."""
         return Expression("calendar", (self,), "year")
 
     def month(self) -> "Expression":
@@ -187,7 +195,7 @@ class Expression(Node):
         return Expression("calendar", (self,), "weekday")
 
     def format_time(self, form: str) -> "Expression":
-        """A timestamp as text, as strftime has it: "%Y-%m-%d %H:%M" (%S with fractions of a second)."""
+        """A timestamp or a date as text, as strftime has it: "%Y-%m-%d %H:%M" (%S with fractions of a second)."""
         return _text("format_time", self, form)
 
     def starts_with(self, text: str | bytes) -> "Expression":
@@ -274,8 +282,9 @@ def col(name: str) -> Expression:
 
 
 def lit(value: Any) -> Expression:
-    """A constant: int, float, bool, str, bytes, None (null), a datetime, a timedelta (as ns). Expressions stay as they
-    are. Needed only where Python sees no expression beside it, as in `select(stream, one=lit(1))`.
+    """A constant: int, float, bool, str, bytes, None (null), a datetime, a date, a decimal.Decimal, a timedelta (as ns,
+    beside a date as days). Expressions stay as they are. Needed only where Python sees no expression beside it, as in
+    `select(stream, one=lit(1))`.
     """
     return value if isinstance(value, Expression) else Expression("constant", (), value)
 
@@ -293,6 +302,11 @@ def least(first: Any, second: Any) -> Expression:
 def greatest(first: Any, second: Any) -> Expression:
     """The greater of two, the first of equal ones; NaN if one is."""
     return _two("greatest", first, second)
+
+
+def words_as(expression: Expression, kind: str) -> Expression:
+    """The words of an expression as ones of another kind, whose words mean something else; for operators."""
+    return Expression("words", (expression,), kind)
 
 
 def _two(operation: str, first: Any, second: Any) -> Expression:

@@ -1,21 +1,23 @@
 """Expressions with kinds: a tree of terms over one schema, or the SchemaError that says what does not fit."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar
 
-from tokenring.engine import Kind, Schema, SchemaError
-from tokenring.operators.expressions.constants import constant
+from tokenring.engine import Schema, SchemaError
+from tokenring.engine.columns import FLOAT, SIGNED, UNSIGNED
+from tokenring.operators.expressions import decimals
+from tokenring.operators.expressions.constants import DAY_NS, constant, kind_named
 from tokenring.operators.expressions.node import Node
 from tokenring.operators.expressions.patterns import fault_of
+from tokenring.operators.expressions.terms import CHOOSE, TEXTS, Term, column_term
 
-CLASSES = {"int64": "int", "uint64": "uint", "float64": "float", "timestamp": "int", "bool": "int"}
-"""Which operations of the machine are for words of a kind; text has its own."""
+_CLASSES = {SIGNED: "int", UNSIGNED: "uint", FLOAT: "float"}
+"""Which operations of the machine are for words of an order; text has its own."""
 NUMBERS = ("int64", "uint64", "float64")
-TEXTS = ("string", "bytes")
 FIELDS = ("year", "month", "day", "hour", "minute", "second", "weekday")
-CHOOSE = ("choose",)
-"""The function of text that chooses as a case does, among texts of several heaps."""
+_DATE_FIELDS = ("year", "month", "day", "weekday")
 _SWAPPED = {">": "<", ">=": "<="}
 _CASTS = {
     ("int64", "float64"): "int>float",
@@ -29,39 +31,19 @@ _CASTS = {
     ("bool", "uint64"): "copy",
     ("timestamp", "int64"): "copy",
     ("int64", "timestamp"): "copy",
+    ("date", "timestamp"): "int*",
+    ("timestamp", "date"): "int//",
+    ("date", "int64"): "copy",
+    ("int64", "date"): "fits",
+    **dict.fromkeys([(number, "decimal") for number in (*NUMBERS, "bool", "decimal")], ""),
+    **dict.fromkeys([("decimal", number) for number in NUMBERS], ""),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """An expression of known kind. `operation`: "column" (value: its name), "constant" (value: its word, or bytes),
-    "case", "text" (value: a function of operators/expressions/texts.py and its parameters), or one of the machine's.
-    """
-
-    operation: str
-    kind: str
-    nullable: bool
-    arguments: tuple["Term", ...] = ()
-    value: Any = None
-    text: str = ""
-    """How the user wrote it, for messages."""
-
-    @property
-    def spelled(self) -> str:
-        """The kind as schemas spell it."""
-        return f"{self.kind}?" if self.nullable else self.kind
-
-
-def column_term(name: str, kind: Kind) -> Term:
-    """A column as it is."""
-    return Term("column", kind.name, kind.nullable, (), name, name)
-
-
-def columns_of(term: Term) -> set[str]:
-    """The columns that a term looks at."""
-    if term.operation == "column":
-        return {term.value}
-    return {name for argument in term.arguments for name in columns_of(argument)}
+"""How kinds are made of others; those of decimals stand in decimals.py."""
+_Made = TypeVar("_Made")
+_DAYS_OF_TIMES = (-(2**63) // DAY_NS + 1, 2**63 // DAY_NS)
+"""The days that 64 bits of ns reach."""
+_READ = (*NUMBERS, "date", "decimal")
+"""What is made of text."""
 
 
 def typed(expression: Node, schema: Schema, who: str) -> Term:
@@ -80,6 +62,17 @@ class _Typing:
 
     def _refuse(self, fault: str) -> SchemaError:
         return SchemaError(f"operator {self._who!r}, in {self._at!r}: {fault}")
+
+    def _told(self, made: Callable[[], _Made]) -> _Made:
+        """What `made` gives; what it refuses is said of where we are."""
+        try:
+            return made()
+        except SchemaError as error:
+            raise self._refuse(str(error)) from None
+
+    def _alike(self, terms: Sequence[Term]) -> list[Term]:
+        """Decimals of several kinds as ones of one kind."""
+        return self._told(partial(decimals.alike, terms))
 
     def term(self, tree: Node, beside: str | None = None) -> Term:
         """The tree's term; a constant takes the kind of what stands `beside` it where that loses nothing."""
@@ -103,7 +96,7 @@ class _Typing:
             return self._fill_null(tree)
         arguments = self._together(tree)
         self._at = tree
-        if operation in ("calendar", "cast", "is_null", "length", "text", "try_cast", "~"):
+        if operation in ("calendar", "cast", "is_null", "length", "round", "text", "try_cast", "words", "~"):
             return self._one(tree, arguments[0])
         first, second = arguments
         if operation in ("starts_with", "ends_with", "contains"):
@@ -152,12 +145,21 @@ class _Typing:
                 raise self._refuse(f"length is for text, not {kind}")
             return self._make(tree, "length", "int64", (argument,), int(kind == "string"))
         if operation == "calendar":
+            field = FIELDS.index(tree.value)
+            if kind == "date" and tree.value in _DATE_FIELDS:
+                return self._make(tree, "calendar", "int64", (argument,), (field, 1))
             if kind != "timestamp":
                 raise self._refuse(f'{tree.value} is for timestamp, not {kind}; say .cast("timestamp") of ns')
-            return self._make(tree, "calendar", "int64", (argument,), FIELDS.index(tree.value))
+            return self._make(tree, "calendar", "int64", (argument,), (field, 0))
+        if operation == "words":
+            return self._make(tree, "copy", tree.value, (argument,))
+        if operation == "round":
+            if not decimals.is_decimal(argument):
+                raise self._refuse(f"round is for decimals, not {kind}; cast it to the decimal that is meant")
+            return decimals.rounded(argument, tree.value, repr(tree))
         name = tree.value[0]
         wanted = "timestamp" if name == "format_time" else "string"
-        if kind != wanted:
+        if kind != wanted and not (name == "format_time" and kind == "date"):
             raise self._refuse(f'{name} is for {wanted}, not {kind}; say .cast("{wanted}")')
         if name in ("matches", "extract") and (fault := fault_of(*tree.value[1:])):
             raise self._refuse(fault)
@@ -168,26 +170,52 @@ class _Typing:
         return made if name not in ("extract", "split_part") else replace(made, nullable=True)
 
     def _cast(self, tree: Node, argument: Term) -> Term:
-        before, after = argument.kind, tree.value
-        if before == after:
+        try:
+            kinds = kind_named(argument.kind), kind_named(tree.value)
+        except (SchemaError, TypeError) as error:
+            is_near = isinstance(tree.value, str) and tree.value.startswith("decimal(")
+            fault = str(error).partition(": ")[2] if is_near else self._ways(argument, tree.value)
+            raise self._refuse(fault) from None
+        before, after = (kind.family for kind in kinds)
+        if kinds[0].name == kinds[1].name:
             return argument
+        if "decimal" in (before, after) and not {"string", "bytes"} & {before, after}:
+            made = decimals.cast(argument, kinds[1], repr(tree)) if tree.operation == "cast" else None
+            if made is None:
+                raise self._refuse(self._ways(argument, tree.value))
+            return made
         if after == "bool" and before in NUMBERS:
             zero = Term("constant", before, False, (), 0, "0")
             operation = "int!=" if before != "float64" else "float!="
             return self._make(tree, operation, "bool", (argument, zero))
         if after == "string" and before != "bytes":
             return self._make(tree, "text", "string", (argument,), ("to_text",))
-        if before == "string" and after in NUMBERS:
-            number = Term("text", after, False, (argument,), ("to_number", after), repr(tree))
+        if before == "string" and after in _READ:
+            number = Term("text", kinds[1].name, False, (argument,), ("to_number", kinds[1].name), repr(tree))
             return replace(number, nullable=True) if tree.operation == "try_cast" else self._make(
-                tree, "known", after, (number, argument)
+                tree, "known", kinds[1].name, (number, argument)
             )
         if tree.operation == "try_cast":
-            raise self._refuse(f"try_cast is for string to numbers, not {before} to {after!r}; say .cast({after!r})")
+            raise self._refuse(
+                f"try_cast is for string to numbers and dates, not {before} to {after!r}; say .cast({after!r})"
+            )
         if (before, after) not in _CASTS:
-            ways = [there for here, there in _CASTS if here == before] + ["string"] * (before != "bytes")
-            raise self._refuse(f"a cast leads from {before} to {', '.join(ways) or 'nothing else'}, not to {after!r}")
+            raise self._refuse(self._ways(argument, tree.value))
+        if after == "date" and before == "int64":
+            return decimals.fitting(argument, kinds[1], repr(tree))
+        if "date" in (before, after) and "timestamp" in (before, after):
+            day = Term("constant", "int64", False, (), DAY_NS, "a day")
+            if before == "date":
+                argument = replace(self._make(tree, "fits", before, (argument,)), value=_DAYS_OF_TIMES)
+            return self._make(tree, _CASTS[before, after], after, (argument, day))
         return self._make(tree, _CASTS[before, after], after, (argument,))
+
+    def _ways(self, argument: Term, after: Any) -> str:
+        """What casts there are, and that this is none."""
+        before = kind_named(argument.kind).family
+        ways = [there for here, there in _CASTS if here == before] + ["string"] * (before != "bytes")
+        said = ", ".join(ways).replace("decimal", "decimal(p, s)") or "nothing else"
+        return f"a cast leads from {before} to {said}, not to {after!r}"
 
     def _logical(self, tree: Node, operation: str, first: Term, second: Term) -> Term:
         for term in (first, second):
@@ -201,6 +229,7 @@ class _Typing:
     def _comparison(self, tree: Node, operation: str, first: Term, second: Term) -> Term:
         if operation in _SWAPPED:
             operation, first, second = _SWAPPED[operation], second, first
+        first, second = self._alike((first, second))
         kind = first.kind
         if kind != second.kind:
             raise self._refuse(f"{first.text} is {first.kind} and {second.text} is {second.kind}{_cure(first, second)}")
@@ -210,17 +239,21 @@ class _Typing:
             if kind in TEXTS:
                 same = self._make(tree, "text==", "bool", (first, second))
                 return same if operation == "==" else self._make(tree, "not", "bool", (same,))
-        family = CLASSES[kind]
+        family = _CLASSES[kind_named(kind).order]
         if family == "uint" and operation in ("==", "!="):
             family = "int"
         return self._make(tree, family + operation, "bool", (first, second))
 
     def _arithmetic(self, tree: Node, operation: str, first: Term, second: Term) -> Term:
         kinds = first.kind, second.kind
-        if operation == "/" and kinds[0] in NUMBERS and kinds[1] in NUMBERS:
+        if operation == "/" and all([kind_named(kind).family in (*NUMBERS, "decimal") for kind in kinds]):
             return self._make(tree, "float/", "float64", (self._real(first), self._real(second)))
         if kinds == ("string", "string") and operation == "+":
             return self._make(tree, "text", "string", (first, second), ("concat",))
+        if all(map(decimals.is_decimal, (first, second))):
+            made = self._told(partial(decimals.calculated, operation, first, second, repr(tree)))
+            if made is not None:
+                return made
         result = None
         if kinds[0] == kinds[1] and kinds[0] in NUMBERS and operation != "/":
             result = kinds[0]
@@ -230,16 +263,23 @@ class _Typing:
             result = {"+": "timestamp", "-": "timestamp", "//": "int64", "%": "int64"}.get(operation)
         elif kinds == ("int64", "timestamp") and operation == "+":
             result = "timestamp"
+        elif kinds == ("date", "date"):
+            result = {"-": "int64", "least": "date", "greatest": "date"}.get(operation)
+        elif (kinds == ("date", "int64") and operation in ("+", "-")) or (kinds, operation) == (("int64", "date"), "+"):
+            day = self._make(tree, f"int{operation}", "int64", (first, second))
+            return decimals.fitting(day, kind_named("date"), repr(tree))
         if result is None:
             raise self._refuse(
                 f"{first.text} is {first.kind} and {second.text} is {second.kind}, of which there is no "
                 f"{operation}{_cure(first, second)}"
             )
-        return self._make(tree, CLASSES[kinds[0]] + operation, result, (first, second))
+        return self._make(tree, _CLASSES[kind_named(kinds[0]).order] + operation, result, (first, second))
 
     def _real(self, term: Term) -> Term:
         if term.kind == "float64":
             return term
+        if decimals.is_decimal(term):
+            return decimals.cast(term, kind_named("float64"), term.text) or term
         return Term(_CASTS[term.kind, "float64"], "float64", term.nullable, (term,), None, term.text)
 
     def _case(self, tree: Node) -> Term:
@@ -248,7 +288,7 @@ class _Typing:
         for term in conditions:
             if term.kind != "bool":
                 raise self._refuse(f"{term.text} is {term.kind}; a condition must be bool: compare it with something")
-        values = self._together(Node("case", (*tree.arguments[1::2], tree.arguments[-1])))
+        values = self._alike(self._together(Node("case", (*tree.arguments[1::2], tree.arguments[-1]))))
         self._at = tree
         kind = values[0].kind
         for term in values[1:]:
@@ -268,6 +308,8 @@ class _Typing:
     def _fill_null(self, tree: Node) -> Term:
         value, fill = self._together(tree)
         self._at = tree
+        if value.nullable:
+            value, fill = self._alike((value, fill))
         if value.kind != fill.kind:
             raise self._refuse(f"{value.text} is {value.kind} and {fill.text} is {fill.kind}{_cure(value, fill)}")
         if not value.nullable:
@@ -279,6 +321,7 @@ class _Typing:
     def _is_in(self, tree: Node) -> Term:
         value, *constants = self._together(tree)
         self._at = tree
+        value, *constants = self._alike((value, *constants))
         for term in constants:
             if term.operation != "constant" or term.kind != value.kind or term.nullable:
                 raise self._refuse(f"{term.text} is no constant of kind {value.kind}, which {value.text} is")
@@ -293,12 +336,23 @@ class _Typing:
 def _cure(first: Term, second: Term) -> str:
     """What to do about two kinds that do not meet."""
     kinds = {first.kind, second.kind}
+    if all(map(decimals.is_decimal, (first, second))):
+        return '; say .cast("float64") or .cast("int64") of both'
     if "float64" in kinds and kinds <= set(NUMBERS):
         return '; say .cast("float64") of the whole number, or use whole numbers only'
     if kinds == {"int64", "uint64"}:
         return '; say .cast("int64") of the uint64'
     if "bool" in kinds and kinds & set(NUMBERS):
         return f'; say .cast("{(kinds - {"bool"}).pop()}") of the bool'
+    if any(map(decimals.is_decimal, (first, second))) and kinds & {*NUMBERS, "bool"}:
+        return (
+            '; say .cast("decimal(18, 0)") of the whole number, with as many digits as it has; .cast("float64") of the '
+            'decimal beside fractions, and write constants as decimal.Decimal("1.25")'
+        )
+    if {"date", "timestamp"} == kinds:
+        return '; say .cast("timestamp") of the date, or .cast("date") of the timestamp'
+    if "date" in kinds and kinds & {"int64", "string"}:
+        return "; dates go with dates and, in + and -, with whole numbers of days; write datetime.date, or cast"
     if "timestamp" in kinds and kinds & {"int64", "string"}:
         return "; timestamps go with timestamps and, in +, -, // and %, with whole numbers of ns; write datetimes"
     if kinds & {"string"} and kinds & set(NUMBERS):

@@ -45,6 +45,7 @@ from tokenring.operators.folds.compiled_tables import (
     STATE,
     STATE_SLOTS,
     STATE_WIDTH,
+    UNIT,
     WHERE,
     accumulated,
     call_of,
@@ -311,7 +312,7 @@ def write_rows(world, own, at, message, reply, position):  # type: ignore[no-unt
 
 
 @kernel
-def _divide(how, state, fold, counted, slots, column):  # type: ignore[no-untyped-def]
+def _divide(how, state, fold, counted, unit, slots, column):  # type: ignore[no-untyped-def]
     means, floats = column.view(np.float64), state.view(np.float64)
     for i in range(len(slots)):
         slot = slots[i]
@@ -322,7 +323,7 @@ def _divide(how, state, fold, counted, slots, column):  # type: ignore[no-untype
             total = np.float64(np.uint64(state[slot, fold]))
         else:
             total = floats[slot, fold]
-        means[i] = total / count if count > 0 else np.nan
+        means[i] = total / np.float64(unit) / count if count > 0 else np.nan
 
 
 @kernel
@@ -355,7 +356,7 @@ def _write_some(own, at, slots, message, first, start):  # type: ignore[no-untyp
             for i in range(len(slots)):
                 column[i] = words[slots[i]] ^ LEAST
         else:
-            _divide(result[HOW], state, result[FOLD], result[COUNTED], slots, column)
+            _divide(result[HOW], state, result[FOLD], result[COUNTED], result[UNIT], slots, column)
         if result[PRESENT] >= 0:
             for i in range(len(slots)):
                 if state[slots[i], result[PRESENT]] == 0:

@@ -23,8 +23,8 @@ FOLDS_WORDS = 17
 OPERATION, COLUMN, WHERE, FLIP, NULLABLE, NULL, INITIAL, NEUTRAL, KEEPS, ORDER, SET, FLAG, CALL = range(13)
 FOLD_WORDS = 13
 # Of a result. FINALIZE: the function that makes it, if one does, and what that takes beside a state.
-HOW, FOLD, COUNTED, PRESENT, RESULT_NULL, FINALIZE, PARAMETERS, PARAMETER_COUNT = range(8)
-RESULT_WORDS = 8
+HOW, FOLD, COUNTED, PRESENT, RESULT_NULL, UNIT, FINALIZE, PARAMETERS, PARAMETER_COUNT = range(9)
+RESULT_WORDS = 9
 SET_SCRATCH_ROWS = 6
 _NAN = int(np.array([np.nan]).view(np.int64)[0])
 _NEUTRAL = {MIN: MOST, MAX: LEAST, FIRST: MOST, LAST: LEAST, MIN_FLOAT: _NAN, MAX_FLOAT: _NAN}
@@ -100,7 +100,7 @@ def _call_row(fold: Fold, schema: Schema) -> list[int]:
 def _result_row(result: Result, parameters: np.ndarray) -> tuple[int, ...]:
     finalize = 0 if result.finish is None else result.finish.finalize.address
     return (
-        *(result.how, result.fold, result.count, result.present, result.kind.null),
+        *(result.how, result.fold, result.count, result.present, result.kind.null, result.unit),
         *(finalize, parameters.ctypes.data, len(parameters)),
     )
 

@@ -45,7 +45,7 @@ def with_conditions(
         stream = computed(stream, f"{operator}.columns", all_columns(stream.schema) | made)
     for column, where in conditions.items():
         kind = stream.schema.kind(column)
-        if kind.name != "bool":
+        if kind.family != "bool":
             raise SchemaError(f"operator {operator!r}: where={where!r} is {kind}; a condition is bool")
     return stream, after
 

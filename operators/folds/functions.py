@@ -7,12 +7,13 @@ or a `filter`, its result is null then (a count is 0).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from tokenring.engine import Batch, Kind, Schema, SchemaError
+from tokenring.engine.columns import FLOAT, SIGNED, UNSIGNED, names_of_kinds
 from tokenring.operators.expressions import Alias, Expression
 from tokenring.operators.folds.called import Functions
 from tokenring.operators.folds.kernels import (
@@ -101,19 +102,20 @@ Words = Callable[[int], np.ndarray]
 
 KEPT, AS_IT_IS, FLIPPED, MEAN, MEAN_UNSIGNED, MEAN_FLOAT, FINISHED = range(7)
 """How a result comes of folds: the value that one keeps; its word; its word as uint64 again; a sum of int64, uint64 or
-float64 by a count; what a function makes of a state."""
+float64 by a count, and by how many of its units make 1; what a function makes of a state."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """A column of the result: of this kind, made of fold number `fold`, divided by fold number `count` if it is a mean;
-    null where fold number `present`, if there is one, counts nothing."""
+    """A column of the result: of this kind, made of fold number `fold`, divided by fold number `count` if it is a mean,
+    and by `unit`; null where fold number `present`, if there is one, counts nothing."""
 
     kind: Kind
     how: int
     fold: int
     count: int = -1
     present: int = -1
+    unit: int = 1
     finish: Functions | None = None
     parameters: tuple[float, ...] = ()
 
@@ -124,13 +126,16 @@ class Result:
             found = found ^ LEAST
         elif self.how != AS_IT_IS:
             with np.errstate(divide="ignore", invalid="ignore"):
-                found = np.asarray(found.view(_SUMMED[self.how]) / word(self.count))
+                found = np.asarray(found.view(_SUMMED[self.how]) / np.float64(self.unit) / word(self.count))
         if self.present >= 0:
             found = found.view(np.int64).copy()
             found[word(self.present) == 0] = self.kind.null
         return np.ascontiguousarray(found.view(self.kind.dtype))
 
 
+_SUMS = {SIGNED: SUM, UNSIGNED: SUM_UNSIGNED, FLOAT: SUM_FLOAT}
+_MEANS = {SIGNED: MEAN, UNSIGNED: MEAN_UNSIGNED, FLOAT: MEAN_FLOAT}
+"""How sums and means are made of words of an order."""
 _SUMMED = {MEAN: np.int64, MEAN_UNSIGNED: np.uint64, MEAN_FLOAT: np.float64}
 
 Ask = Callable[[Fold], int]
@@ -159,15 +164,16 @@ class Aggregate:
         """What to fold of rows of `schema`; SchemaError, with `name`, the operator's and the result's, if it cannot."""
         raise NotImplementedError
 
-    def _kind(self, schema: Schema, name: str, allowed: str) -> Kind:
+    def _kind(self, schema: Schema, name: str, *, totals: bool = False, texts: bool = True) -> Kind:
+        """The column's kind; SchemaError if it has no sums (totals), or is text (not texts)."""
         assert self._name is not None
         if self._name not in schema.positions:
             raise SchemaError(f"{name}: {schema.missing(self._name)}")
         kind = schema.kind(self._name)
-        if kind.name not in allowed.split():
+        if (totals and not kind.total) or (kind.is_text and not texts):
             raise SchemaError(
                 f"{name}: {type(self).__name__} of column {self._name!r}, which is {kind}; it takes "
-                f"{', '.join(allowed.split())}"
+                f"{names_of_kinds(totals=totals, texts=texts)}"
             )
         return kind
 
@@ -188,7 +194,7 @@ class Count(Aggregate):
 
     def plan(self, schema: Schema, name: str, ask: Ask) -> Result:
         """See Aggregate."""
-        kind = self._kind(schema, name, _ALL) if self._name is not None else None
+        kind = self._kind(schema, name) if self._name is not None else None
         nullable = kind is not None and kind.nullable
         count = ask(Fold(COUNT, self._name if nullable else None, self.where))
         return Result(_kind("int64"), AS_IT_IS, count)
@@ -199,34 +205,32 @@ class CountDistinct(Aggregate):
 
     def plan(self, schema: Schema, name: str, ask: Ask) -> Result:
         """See Aggregate."""
-        self._kind(schema, name, _ALL)
+        self._kind(schema, name)
         count = ask(Fold(DISTINCT, self._name, self.where))
         return Result(_kind("int64"), AS_IT_IS, count)
 
 
 class Sum(Aggregate):
-    """The sum, of the column's kind; of bool, how many are true, int64. An int64 or uint64 sum that leaves its range
-    raises OverflowError (as OperatorError), or is in the stream of what failed, by on_error="stream"."""
+    """The sum, of the column's kind; of bool, how many are true, int64; of decimal(p, s), decimal(18, s), exact. An
+    int64 or uint64 sum that leaves its range, and so the whole number that is a decimal's word, raises OverflowError
+    (as OperatorError), or is in the stream of what failed, by on_error="stream"."""
 
     def plan(self, schema: Schema, name: str, ask: Ask) -> Result:
         """See Aggregate."""
-        kind = self._kind(schema, name, "int64 uint64 float64 bool")
-        operation = {"float64": SUM_FLOAT, "uint64": SUM_UNSIGNED}.get(kind.name, SUM)
-        total = ask(Fold(operation, self._name, self.where))
-        return self._result("int64" if kind.name == "bool" else kind.name, AS_IT_IS, total, ask, kind)
+        kind = self._kind(schema, name, totals=True, texts=False)
+        total = ask(Fold(_SUMS[kind.order], self._name, self.where))
+        return self._result(kind.total, AS_IT_IS, total, ask, kind)
 
 
 class Mean(Aggregate):
-    """The sum divided by the count, float64. Sums of integers are exact until then."""
+    """The sum divided by the count, float64. Sums of integers and decimals are exact until then."""
 
     def plan(self, schema: Schema, name: str, ask: Ask) -> Result:
         """See Aggregate."""
-        kind = self._kind(schema, name, "int64 uint64 float64 bool")
-        operation = {"float64": SUM_FLOAT, "uint64": SUM_UNSIGNED}.get(kind.name, SUM)
-        total = ask(Fold(operation, self._name, self.where))
+        kind = self._kind(schema, name, totals=True, texts=False)
+        total = ask(Fold(_SUMS[kind.order], self._name, self.where))
         count = ask(Fold(COUNT, self._name if kind.nullable else None, self.where))
-        how = {"float64": MEAN_FLOAT, "uint64": MEAN_UNSIGNED}.get(kind.name, MEAN)
-        return self._result("float64", how, total, ask, kind, count)
+        return replace(self._result("float64", _MEANS[kind.order], total, ask, kind, count), unit=kind.unit)
 
 
 class _Extreme(Aggregate):
@@ -234,9 +238,9 @@ class _Extreme(Aggregate):
 
     def plan(self, schema: Schema, name: str, ask: Ask) -> Result:
         """See Aggregate."""
-        kind = self._kind(schema, name, "int64 uint64 float64 bool timestamp")
-        flip = kind.name == "uint64"
-        best = ask(Fold(self._operations[kind.name == "float64"], self._name, self.where, flip=flip))
+        kind = self._kind(schema, name, texts=False)
+        flip = kind.is_unsigned
+        best = ask(Fold(self._operations[kind.is_float], self._name, self.where, flip=flip))
         return self._result(kind.name, FLIPPED if flip else AS_IT_IS, best, ask, kind)
 
 
@@ -260,14 +264,14 @@ class _Chosen(Aggregate):
 
     def plan(self, schema: Schema, name: str, ask: Ask) -> Result:
         """See Aggregate."""
-        kind = self._kind(schema, name, _ALL)
+        kind = self._kind(schema, name)
         assert not isinstance(self.order, Expression)
         if self.order is not None and (
-            self.order not in schema.positions or str(schema.kind(self.order)) not in ("int64", "timestamp")
+            self.order not in schema.positions or not _orders(schema.kind(self.order))
         ):
             raise SchemaError(
-                f"{name}: order={self.order!r} must be a column of int64 or timestamp, without nulls, which "
-                ".fill_null(...) replaces"
+                f"{name}: order={self.order!r} must be a column of int64, timestamp, date or decimal, without nulls, "
+                "which .fill_null(...) replaces"
             )
         kept = ask(Fold(self._operation, self._name, self.where, self.order))
         return Result(_kind(maybe_null(kind, self.where)), KEPT, kept)
@@ -284,7 +288,9 @@ class Last(_Chosen):
     _operation = LAST
 
 
-_ALL = "int64 uint64 float64 bool timestamp string bytes"
+def _orders(kind: Kind) -> bool:
+    """Whether rows may be chosen by a column of this kind."""
+    return kind.order == SIGNED and not kind.nullable and kind.family != "bool"
 
 
 def maybe_null(kind: Kind, where: Condition | None) -> str:

@@ -125,5 +125,5 @@ def can_fold(plan: Plan) -> bool:
     folds = [fold for fold in plan.folds if fold.operation != COUNT]
     folded = {name for fold in folds for name in (*fold.columns, fold.order) if name is not None}
     return not any(plan.schema.kind(name).is_text for name in folded) and not any(
-        fold.operation == DISTINCT and plan.schema.kind(str(fold.column)).name == "float64" for fold in folds
+        fold.operation == DISTINCT and plan.schema.kind(str(fold.column)).is_float for fold in folds
     )

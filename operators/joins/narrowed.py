@@ -56,7 +56,7 @@ def narrowed(
             while column in stream.schema.positions:
                 column += "_"
             stream = with_columns(stream, **{column: condition})
-            if stream.schema.kind(column).name != "bool":
+            if stream.schema.kind(column).family != "bool":
                 raise SchemaError(
                     f"operator {name!r}: {side}_where={condition!r} is {stream.schema.kind(column)}, not bool; "
                     f"compare it with something"

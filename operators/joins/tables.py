@@ -1,14 +1,18 @@
 """Tables that are given whole, as batches: Arrow's, batches, or columns whose kinds their values tell."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
 from tokenring.engine import Batch, Schema, SchemaError, table_of
+from tokenring.engine.columns import holding
 
-_BY_TYPE = {bool: "bool", int: "int64", float: "float64", str: "string", bytes: "bytes", datetime: "timestamp"}
+_BY_TYPE = {
+    bool: "bool", int: "int64", float: "float64", str: "string", bytes: "bytes", datetime: "timestamp", date: "date",
+}  # fmt: skip
 _BY_DTYPE = {"b": "bool", "i": "int64", "u": "uint64", "f": "float64", "U": "string", "S": "bytes", "M": "timestamp"}
 
 
@@ -37,9 +41,13 @@ def batch_of(operator: str, table: Any) -> Batch:
 def _kind_of(name: str, values: Any) -> str:
     """The kind of a column of numpy's, or of a sequence of Python's values and None."""
     dtype = getattr(values, "dtype", None)
+    if dtype == np.dtype("datetime64[D]"):
+        return "date"
     if isinstance(dtype, np.dtype) and dtype.kind in _BY_DTYPE:
         return _BY_DTYPE[dtype.kind]
     types = {type(value) for value in values}
+    if types - {type(None)} == {Decimal}:
+        return holding(value for value in values if value is not None) + ("?" if type(None) in types else "")
     kinds = {_BY_TYPE.get(each, each.__name__) for each in types - {type(None)}}
     kind = "float64" if kinds == {"int64", "float64"} else kinds.pop() if len(kinds) == 1 else None
     if kind not in _BY_TYPE.values():

@@ -58,7 +58,7 @@ class Bins:
 
 def is_hashed(kinds: Sequence[Kind]) -> bool:
     """Whether rows whose key is columns of these kinds go by a hash of it, rather than by the key itself."""
-    return len(kinds) > 1 or kinds[0].is_text or kinds[0].name == "float64"
+    return len(kinds) > 1 or kinds[0].is_text or kinds[0].is_float
 
 
 def key_words(batch: Batch, key: Sequence[str]) -> np.ndarray:
@@ -73,7 +73,7 @@ def key_words(batch: Batch, key: Sequence[str]) -> np.ndarray:
         heap = batch.heaps[position] if batch.schema.has_text else None
         if heap is not None and kinds[place].is_text:
             heaps[place] = heap_address(heap)
-    floats = [int(kind.name == "float64") for kind in kinds]
+    floats = [int(kind.is_float) for kind in kinds]
     addresses = np.array([address_of(column) for column in columns], np.int64)
     hashes = np.empty(batch.rows, np.int64)
     hash_keys(addresses, np.array(heaps, np.int64), np.array(floats, np.int64), hashes)

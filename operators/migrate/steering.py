@@ -62,7 +62,7 @@ class Steering:
         self.words = np.zeros(WORDS, np.int64)
         kinds: list[Kind] = [schema.kind(name) for name in key]
         positions = [schema.position(name) for name in key]
-        told = [(at, kind.is_text, kind.name == "float64") for at, kind in zip(positions, kinds, strict=True)]
+        told = [(at, kind.is_text, kind.is_float) for at, kind in zip(positions, kinds, strict=True)]
         self._positions = np.array([*range(len(schema)), 0], np.int64)
         self._told = np.array(told, np.int64).reshape(-1, TOLD_WORDS)
         words = self.words

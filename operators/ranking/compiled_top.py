@@ -399,7 +399,7 @@ def _layout(
 ) -> tuple[list[str], np.ndarray]:
     """The columns that blocks hold beside the key's and the order's words, texts first, and where each of the first
     `width` columns is found again. The words of floats do not tell 0.0 from -0.0: those columns are held as well."""
-    told = [name for name in (*by, *orders) if schema.kind(name).name != "float64"]
+    told = [name for name in (*by, *orders) if not schema.kind(name).is_float]
     others = [name for name in schema.names[:width] if name not in told]
     kept = sorted(others, key=lambda name: not schema.kind(name).is_text)
     first, row_words = HEADER + len(by), len(orders) + len(kept)
@@ -412,7 +412,7 @@ def _layout(
             shown[position] = HEADER + at, 0, 0, at
         else:
             at = list(orders).index(name)
-            unsigned = LEAST if schema.kind(name).name == "uint64" else 0
+            unsigned = LEAST if schema.kind(name).is_unsigned else 0
             shown[position] = first + at, row_words, unsigned ^ (-1 if largest and at == 0 else 0), _NO_KEY
     return kept, shown
 

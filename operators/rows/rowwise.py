@@ -68,9 +68,10 @@ def batch_of(schema: Schema, rows: Sequence[Mapping[str, Any]]) -> Batch:
 
 
 def _values(batch: Batch, name: str) -> list[Any]:
-    """A column as a list of Python's own values, None where null; timestamps as int ns."""
+    """A column as a list of Python's own values, None where null; timestamps as int ns, dates and decimals as datetime
+    and decimal have them."""
     kind = batch.schema.kind(name)
-    values: list[Any] = (batch.words(name) if kind.name == "timestamp" else batch.view(name)).tolist()
+    values: list[Any] = (batch.words(name) if kind.is_instant else batch.view(name)).tolist()
     if kind.nullable and not kind.is_text:
         return [None if null else value for value, null in zip(values, batch.nulls(name).tolist(), strict=True)]
     return values

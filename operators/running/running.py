@@ -22,7 +22,7 @@ def running(stream: AnyStream, plan: Plan, schema: Schema, each: bool) -> AnyStr
     each row."""
     name, way = plan.operator, mechanism_of(stream.scope)
     if plan.by:
-        are_words = all(not kind.is_text and kind.name != "float64" for kind in plan.schema.select(plan.by).kinds)
+        are_words = all(not kind.is_text and not kind.is_float for kind in plan.schema.select(plan.by).kinds)
         combines = not each and plan.combines and are_words and can_fold(plan) and way.compiles
         if combines and can_be_compiled(stream.scope, stream.schema, schema, texts=True):
             stream, plan = combined_rows(stream, plan)

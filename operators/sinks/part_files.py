@@ -8,6 +8,7 @@ import numpy as np
 import orjson
 
 from tokenring.engine import Batch, Probe, Schema, SchemaError, Stream, Time
+from tokenring.engine.columns import shown
 from tokenring.operators.sinks.publication import PartWriter, publish
 from tokenring.operators.sinks.rolling import Roll, roll_files
 
@@ -88,11 +89,15 @@ class _JsonPart(_Gathering):
 
 
 def _json_values(batch: Batch, name: str) -> list[Any]:
-    """A column's values as JSON has them: times as ISO 8601 strings in UTC, None where null."""
+    """A column's values as JSON has them: times as ISO 8601 strings in UTC, dates and decimals as strings too, None
+    where null."""
     kind = batch.schema.kind(name)
-    if kind.name == "timestamp":
+    if kind.is_instant:
         texts = np.datetime_as_string(batch[name], timezone="UTC").tolist()
         return [None if text.startswith("NaT") else text for text in texts]
+    if kind.is_date or kind.is_decimal:
+        null = kind.null if kind.nullable else None
+        return [None if word == null else shown(kind, word) for word in batch.words(name).tolist()]
     return batch.arrow(name).to_pylist() if kind.is_text else batch[name].tolist()
 
 

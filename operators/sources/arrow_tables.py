@@ -74,7 +74,7 @@ def _say_what_zones_are_lost(
 ) -> None:
     for column in columns:
         zone = getattr(arrow.field(column).type, "tz", None)
-        if zone not in (None, *_UTC) and (schema is None or schema.kind(column).name == "timestamp"):
+        if zone not in (None, *_UTC) and (schema is None or schema.kind(column).is_instant):
             warnings.warn(
                 f"source {name!r}: the times of {where} column {column!r} are in {zone}; as timestamps they are the "
                 f"same instants in UTC, without the zone. Keep its name in a column if it matters. To silence this: "

@@ -9,11 +9,13 @@ from typing import Any, Final, NoReturn
 import numpy as np
 
 from tokenring.engine import Batch, Kind, Schema, SchemaError
+from tokenring.engine.columns import arrow_type
 from tokenring.operators.sources.lines import lines_before
 from tokenring.operators.time import RowOrigin
 
 _BOM: Final = b"\xef\xbb\xbf"
 _ROW: Final = re.compile(r"Row #(\d+): ")
+_BEYOND: Final = re.compile(r"Error converting '(.*)' to decimal", re.DOTALL)
 _VALUE: Final = re.compile(r"invalid value '(.*)'", re.DOTALL)
 
 
@@ -54,7 +56,7 @@ class CsvRows:
         start = re.escape(delimiter.encode())
         self._quoted = re.compile(rb'(?:\A|[\n\r]|' + start + rb')"((?:[^"]|"")*)("|\Z)')
         types = {
-            column: pa.timestamp("ns") if kind.name == "timestamp" and time_formats else _type_of(kind)
+            column: pa.timestamp("ns") if kind.is_instant and time_formats else _type_of(kind)
             for column, kind in zip(schema.names, schema.kinds, strict=True)
         }
         self._parsing = ParseOptions(delimiter=delimiter, newlines_in_values=quoted_newlines)
@@ -149,9 +151,12 @@ class CsvRows:
             raise SchemaError(f"{where}: {said[row.end():] if row else said}")
         name = columns[int(column[1])]
         value, kind = _VALUE.search(said), self._schema.kind(name)
+        beyond = _BEYOND.search(said)
+        if beyond is not None:
+            raise SchemaError(f"{where}, column {name!r}: {beyond[1]!r:.40} is no {kind}; give a kind with more digits")
         if value is None:
             raise SchemaError(f"{where}, column {name!r}: {said[row.end():] if row else said}")
-        cures = ["say in time_formats= how it is written"] * (kind.name == "timestamp")
+        cures = ["say in time_formats= how it is written"] * kind.is_instant
         cures += [f"give the nulls= that it is one of, and make it {kind}?"] * (not kind.nullable)
         cure = ", or ".join(cures)
         raise SchemaError(f"{where}, column {name!r}: {value[1]!r:.40} is no {kind}{cure and '; '}{cure}")
@@ -161,5 +166,4 @@ def _type_of(kind: Kind) -> Any:
     """What Arrow's reader makes of a column's text; times are converted behind it, with or without an offset."""
     import pyarrow as pa
 
-    types = {"int64": pa.int64(), "uint64": pa.uint64(), "float64": pa.float64(), "bool": pa.bool_()}
-    return types.get(kind.name, pa.string())
+    return pa.string() if kind.is_text or kind.is_instant else arrow_type(kind)

@@ -2,15 +2,17 @@
 line and a column are to be named.
 """
 
+import json
 import re
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import Any, Final, NoReturn
 
 import numpy as np
 import orjson
 
 from tokenring.engine import Batch, Kind, Schema, SchemaError
-from tokenring.engine.columns import instant_of, instants_of
+from tokenring.engine.columns import arrow_type, instant_of, instants_of
 
 _NAT: Final = int(np.datetime64("NaT").astype(np.int64))
 _NOTHING: Final = type(None)
@@ -20,6 +22,8 @@ _ACCEPTED: Final[dict[str, tuple[set[type], str]]] = {
     "float64": ({int, float}, "a number"),
     "bool": ({bool}, "true or false"),
     "timestamp": ({int, str}, "an ISO 8601 string, or an integer of ns"),
+    "date": ({str}, "an ISO 8601 date, YYYY-MM-DD"),
+    "decimal": ({int, float, str, Decimal}, "a number, or a string that is one"),
     "string": ({str}, "a string"),
 }
 _NAMES: Final = {str: "a string", int: "an integer", float: "a fraction", bool: "a boolean", list: "a list"}
@@ -43,10 +47,10 @@ class JsonRows:
     def __init__(self, name: str, schema: Schema) -> None:
         self._schema = schema
         self._kinds = tuple(zip(schema.names, schema.kinds, strict=True))
-        self._times = [column for column, kind in self._kinds if kind.name == "timestamp"]
+        self._times = [column for column, kind in self._kinds if kind.is_instant]
         self._failed = 0
         for column, kind in self._kinds:
-            if kind.name not in _ACCEPTED:
+            if kind.family not in _ACCEPTED:
                 raise SchemaError(f"{name!r}: column {column!r} is {kind}, which JSON cannot hold; make it string")
 
     def batch(self, data: bytes, where: Callable[[int], str]) -> tuple[Batch, Sequence[int] | np.ndarray]:
@@ -88,12 +92,12 @@ class JsonRows:
         import pyarrow as pa
         from pyarrow import json
 
-        plain = {"int64": pa.int64(), "uint64": pa.uint64(), "float64": pa.float64(), "bool": pa.bool_()}
         first = orjson.loads(data.split(b"\n", 1)[0] or b"{}") if self._times else {}
         fields = []
         for name, kind in self._kinds:
-            is_number = kind.name == "timestamp" and first.get(name).__class__ is int
-            fields.append((name, pa.int64() if is_number else plain.get(kind.name, pa.string())))
+            is_number = kind.is_instant and first.get(name).__class__ is int
+            is_text = kind.is_text or kind.is_instant or kind.is_date
+            fields.append((name, pa.int64() if is_number else pa.string() if is_text else arrow_type(kind)))
         return json.read_json(
             pa.BufferReader(data),
             json.ReadOptions(use_threads=False, block_size=len(data) + 1),
@@ -114,13 +118,15 @@ class JsonRows:
         for number, found in zip(numbers, objects, strict=True):
             if found.__class__ is not dict:
                 raise SchemaError(f"{where(number)}: not a JSON object but {_describe(found)}")
+        if any([kind.is_decimal for _, kind in self._kinds]):
+            objects = [_with_exact_numbers(found, lines[at]) for at, found in zip(numbers, objects, strict=True)]
         columns: dict[str, Any] = {name: [found.get(name) for found in objects] for name in self._schema.names}
         for name, kind in self._kinds:
-            accepted = _ACCEPTED[kind.name][0] | ({_NOTHING} if kind.nullable else set())
+            accepted = _ACCEPTED[kind.family][0] | ({_NOTHING} if kind.nullable else set())
             if not set(map(type, columns[name])) <= accepted:
                 at = next(at for at, value in enumerate(columns[name]) if type(value) not in accepted)
                 _refuse(name, kind, columns[name][at], name in objects[at], where(numbers[at]))
-            if kind.name == "timestamp":
+            if kind.is_instant:
                 columns[name] = _instants(name, columns[name], lambda at: where(numbers[at]))
         try:
             return Batch(self._schema, columns), numbers
@@ -138,10 +144,18 @@ class JsonRows:
                 raise SchemaError(f"{where}, column {name!r}: {value!r:.40} is out of range ({error})") from None
 
 
+def _with_exact_numbers(found: dict[str, Any], line: bytes) -> dict[str, Any]:
+    """The object of a line, of which fractions have become floats, with numbers as they are written."""
+    if float not in map(type, found.values()):
+        return found
+    numbers = json.loads(line, parse_float=Decimal)
+    return {name: numbers[name] if type(value) is float else value for name, value in found.items()}
+
+
 def _refuse(column: str, kind: Kind, value: Any, is_there: bool, where: str) -> NoReturn:
     fault = _describe(value) if is_there else "missing"
     cure = f"; make it {kind}? in the schema, or fill it" if value is None else ""
-    raise SchemaError(f"{where}, column {column!r}: must be {_ACCEPTED[kind.name][1]}, but is {fault}{cure}")
+    raise SchemaError(f"{where}, column {column!r}: must be {_ACCEPTED[kind.family][1]}, but is {fault}{cure}")
 
 
 def _describe(value: Any) -> str:
@@ -216,10 +230,10 @@ def _values(kind: Kind, values: Any) -> Any:
 
     if values.null_count and not kind.nullable:
         raise SchemaError("a value is missing")
-    if kind.name == "timestamp":
+    if kind.is_instant:
         instants = values if pa.types.is_integer(values.type) else instants_of(values)
         return instants.cast(pa.int64()).fill_null(_NAT).to_numpy().view("datetime64[ns]")
-    if kind.name == "float64":
+    if kind.is_float:
         numbers = values.fill_null(0.0).to_numpy()
         if ((numbers == 0) & np.signbit(numbers)).any() or (np.abs(numbers) >= _WHOLE).any():
             raise SchemaError("a number may be a whole one")

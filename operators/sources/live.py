@@ -24,7 +24,7 @@ from tokenring.operators.durations import Span
 from tokenring.operators.sources.arguments import asked_on, require_schema
 from tokenring.operators.sources.feeder import behind_source, declare
 from tokenring.operators.sources.throttle import Throttle
-from tokenring.operators.time import TIME_KINDS, Timing, position_of, require_root
+from tokenring.operators.time import Timing, position_of, require_root
 
 
 class _Word(Enum):
@@ -168,6 +168,6 @@ def _batch(name: str, schema: Schema, rows: Any, stamp: str | None, arrived_ns: 
         return Batch(schema, rows)
     count = len(next(iter(rows.values()), ()))
     arrived = np.full(count, arrived_ns, schema.kind(stamp).dtype)
-    if schema.kind(stamp).name == TIME_KINDS[2]:
+    if schema.kind(stamp).is_instant:
         arrived = arrived.view("datetime64[ns]")
     return Batch(schema, {**rows, stamp: arrived})

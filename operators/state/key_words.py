@@ -338,7 +338,7 @@ class KeyWords:
     def __init__(self, schema: Schema, by: Sequence[str]) -> None:
         kinds = [schema.kind(name) for name in by]
         self._texts = {at: TextNumbers() for at, kind in enumerate(kinds) if kind.is_text}
-        self.kinds = np.array([FLOATS if kind.name == "float64" else AS_IT_IS for kind in kinds], np.int64)
+        self.kinds = np.array([FLOATS if kind.is_float else AS_IT_IS for kind in kinds], np.int64)
         for at, texts in self._texts.items():
             self.kinds[at] = address_of(texts.words)
         self.address = address_of(self.kinds) if self.kinds.any() else 0

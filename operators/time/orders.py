@@ -3,8 +3,8 @@
 import numpy as np
 
 from tokenring.engine import Batch, Kind, Schema, SchemaError
+from tokenring.engine.columns import names_of_kinds
 
-_ORDERED = ("int64", "uint64", "float64", "bool", "timestamp")
 _LEAST = -(2**63)
 
 
@@ -13,18 +13,18 @@ def check_order(operator: str, schema: Schema, names: tuple[str, ...]) -> None:
     for name in names:
         if name not in schema.positions:
             raise SchemaError(f"operator {operator!r}: {schema.missing(name, 'to order by')}")
-        if schema.kind(name).name not in _ORDERED:
+        if schema.kind(name).is_text:
             raise SchemaError(
                 f"operator {operator!r}: column {name!r} to order by is {schema.kind(name)}; it must be one of "
-                f"{', '.join(_ORDERED)}"
+                f"{names_of_kinds()}"
             )
 
 
 def ascending(kind: Kind, words: np.ndarray) -> np.ndarray:
     """Words of a kind as int64 words in the order of their values (of NaN, that of its bits)."""
-    if kind.name == "uint64":
+    if kind.is_unsigned:
         return words.view(np.int64) ^ _LEAST
-    if kind.name == "float64":
+    if kind.is_float:
         bits = (words + 0.0).view(np.int64)  # makes -0.0 the same as 0.0
         return np.where(bits < 0, bits ^ (2**63 - 1), bits)
     return words
@@ -43,6 +43,6 @@ def order_words(batch: Batch, name: str, ties: tuple[str, ...], largest: bool) -
 def ranked(batch: Batch, name: str) -> np.ndarray | None:
     """The rows whose value can be ranked, bool (rows,); None for all: nulls and NaN cannot."""
     kind = batch.schema.kind(name)
-    if kind.name == "float64":
+    if kind.is_float:
         return ~np.isnan(batch.words(name))
     return ~batch.nulls(name) if kind.nullable else None

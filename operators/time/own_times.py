@@ -12,9 +12,11 @@ _TIMES = ("int64", "timestamp")
 def require_own_time(what: str, schema: Schema, column: str) -> None:
     """SchemaError, saying `what` the column is for, if it holds no times, or may be null; the column is there."""
     kind = schema.kind(column)
-    if kind.nullable or kind.name not in _TIMES:
-        may_be_one = kind.name in _TIMES
+    if kind.nullable or kind.family not in _TIMES:
+        may_be_one = kind.family in _TIMES
         cure = f"; say with_columns({column}=col({column!r}).fill_null(...)) before" if may_be_one else ""
+        if kind.is_date:
+            cure = f'; say with_columns({column}=col({column!r}).cast("timestamp")) before'
         raise SchemaError(f"{what} is {kind}; it must be int64 or timestamp, without nulls{cure}")
 
 
@@ -29,6 +31,6 @@ def too_early(
 ) -> TimeRegressionError:
     """The same of a row in an operator. columns: where its time may stand; what: "a row is of", say."""
     column = columns[0]
-    is_instant = column in schema.positions and schema.kind(column).name == "timestamp"
+    is_instant = column in schema.positions and schema.kind(column).is_instant
     where = " or ".join(dict.fromkeys(map(repr, columns)))
     return TimeRegressionError(before_times(f"operator {operator!r}: column {where}: {what}", is_instant, time, cure))

@@ -75,6 +75,7 @@ def position_of(what: str, schema: Schema, column: str) -> int:
     if kind.name not in TIME_KINDS:
         raise SchemaError(
             f"{what}: times are taken from a column of {', '.join(TIME_KINDS)}; {column!r} is {kind}"
+            f"{'; give schema= in which it is a timestamp' if kind.is_date else ''}"
         )
     return schema.position(column)
 
@@ -146,7 +147,7 @@ class Clock:
         where = f"source {timing.name!r}: {place(row)}, column {timing.column!r}"
         if batch.nulls(timing.column)[row]:
             raise SchemaError(f"{where}: the time is null; leave such rows out, or fill them")
-        is_instant = batch.schema.kind(timing.column).name == "timestamp"
+        is_instant = batch.schema.kind(timing.column).is_instant
         if time < 0:
             raise SchemaError(before_times(f"{where}: the time is", is_instant, time))
         if time > MAX_TIME:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +39,7 @@ def names(scope: tr.Scope, folder: Path) -> dict[str, Any]:
     return {
         "tr": tr, "scope": scope, "path": path, "folder": folder / "captured", "schema": SCHEMA, "table": TABLE,
         "frame": pd.DataFrame({"price": [1]}), "poll": lambda: tr.END_OF_STREAM, "construct": construct,
-        "widest": lambda rows, starts: {"widest": rows["price"][starts]},
+        "Decimal": Decimal, "date": date, "widest": lambda rows, starts: {"widest": rows["price"][starts]},
         "pipeline": lambda scope: scope.read_arrow(TABLE).collect(), "program": lambda worker: worker.index,
         **{name: stream for name, (_, stream) in streams.items()},
     }  # fmt: skip

@@ -231,14 +231,14 @@ def _key_of(view: View, told: list[Any]) -> tuple[Any, ...]:
 
 
 def _value_of(view: View, name: str, value: Any) -> Any:
-    kind = view.schema.kind(name).name
-    if not isinstance(value, str) or kind == "string":
+    kind = view.schema.kind(name)
+    if not isinstance(value, str) or kind.family in ("string", "date", "decimal"):  # columns take dates as text
         return value
     try:
-        if kind == "bytes":
+        if kind.family == "bytes":
             return value.encode()
-        if kind == "bool":
+        if kind.family == "bool":
             return {"true": True, "false": False}[value.lower()]
-        return float(value) if kind == "float64" else int(value)
+        return float(value) if kind.is_float else int(value)
     except (ValueError, KeyError):
         raise SchemaError(f"{value!r} is no {kind}, as column {name!r} of the key of {view.name!r} has them") from None

@@ -3,6 +3,7 @@ it on.
 """
 
 from collections.abc import Callable, Generator, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -66,7 +67,7 @@ def query(
     """
     import pyarrow as pa
 
-    with requested(group, "query", {"view": view, "key": None if key is None else list(key)}, meanwhile) as request:
+    with requested(group, "query", {"view": view, "key": _told(key)}, meanwhile) as request:
         answers = sound(request.answers(timeout_s))
         chosen = _time_for_all(view, answers, time)
         write_whole(request.folder / TIME, chosen)
@@ -89,7 +90,7 @@ def subscribe(
     """
     import pyarrow as pa
 
-    question = {"view": view, "key": None if key is None else list(key)}
+    question = {"view": view, "key": _told(key)}
     with requested(group, "follow", question, meanwhile) as request:
         answers = sound(request.answers(timeout_s))
         write_whole(request.folder / TIME, _time_for_all(view, answers, from_time))
@@ -162,3 +163,8 @@ def _time_for_all(view: str, answers: list[dict[str, Any]], time: int | None) ->
     if None not in uppers and time >= max(uppers):
         raise ReadTimeError(f"{view!r} cannot be read at {time}: times are finished up to {max(uppers) - 1}")
     return time
+
+
+def _told(key: Sequence[Any] | None) -> list[Any] | None:
+    """A key as JSON has it, decimals as text, which the view's kinds say how to read."""
+    return None if key is None else [str(value) if isinstance(value, Decimal) else value for value in key]

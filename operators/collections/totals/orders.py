@@ -23,7 +23,7 @@ def in_order(
         if way == ways[0]:
             columns[column] = col(column)
         else:
-            columns[f"@turned {column}"] = _turned(name, column, schema.kind(column).name)
+            columns[f"@turned {column}"] = _turned(name, column, schema.kind(column).family)
     return columns, ways[0]
 
 
@@ -32,11 +32,11 @@ def _turned(name: str, column: str, kind: str) -> Expression:
     match kind:
         case "int64":
             return lit(-1) - col(column)
-        case "timestamp":
+        case "timestamp" | "date":
             return lit(-1) - col(column).cast("int64")
         case "uint64":
             return lit(int(np.iinfo(np.uint64).max)) - col(column)
-        case "float64":
+        case "float64" | "decimal":
             return -col(column)
         case "bool":
             return ~col(column)

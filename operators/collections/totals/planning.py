@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tokenring.engine import Kind, Schema, SchemaError
+from tokenring.engine.columns import FLOAT, SIGNED, UNSIGNED, names_of_kinds
 from tokenring.operators.collections.updates import (
     CALLED,
     COUNT,
@@ -29,10 +30,8 @@ from tokenring.operators.folds import Count, Max, Min, Sum
 from tokenring.operators.folds.called import takes_of
 from tokenring.operators.folds.own import OfFunctions
 
-_SUMS = {
-    "int64": (SUM, "int64"), "uint64": (SUM_UNSIGNED, "uint64"), "float64": (SUM_FLOAT, "float64"),
-    "bool": (SUM, "int64"),
-}  # fmt: skip
+_SUMS = {SIGNED: SUM, UNSIGNED: SUM_UNSIGNED, FLOAT: SUM_FLOAT}
+"""How words of an order are summed."""
 _EXTREMES = {Min: LEAST, Max: GREATEST}
 
 
@@ -91,13 +90,13 @@ def _total_of(name: str, schema: Schema, fold: Any) -> Total:
         return Total(COUNT_PRESENT if kind.nullable else COUNT, fold.column, kind.nullable, _kind("int64"))
     if type(fold) in _EXTREMES:
         return Total(_EXTREMES[type(fold)], fold.column, kind.nullable, kind)
-    if kind.name not in _SUMS:
+    if not kind.total:
         raise SchemaError(
-            f"operator {name!r}: Sum of column {fold.column!r}, which is {kind}; it takes {', '.join(_SUMS)}: "
-            f"cast it, or take Min, Max or Count of it"
+            f"operator {name!r}: Sum of column {fold.column!r}, which is {kind}; it takes "
+            f"{names_of_kinds(totals=True)}: cast it, or take Min, Max or Count of it"
         )
-    how, made = _SUMS[kind.name]
-    return Total(how, fold.column, kind.nullable, _kind(f"{made}?" if kind.nullable else made))
+    made = _kind(f"{kind.total}?" if kind.nullable else kind.total)
+    return Total(_SUMS[kind.order], fold.column, kind.nullable, made)
 
 
 def _kind(spelt: str) -> Kind:

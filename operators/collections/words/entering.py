@@ -3,9 +3,10 @@
 import numpy as np
 
 from tokenring.engine import TABLE, WORDS, Batch, Schema, SchemaError, boolean, int64, kernel
+from tokenring.engine.columns import FLOAT, TEXT
 from tokenring.engine.compiled import address_of, words_at
 from tokenring.operators.collections.words.interning import INTERNED_WORDS, are_known, intern_texts, interned_texts
-from tokenring.operators.collections.words.kinds import FLOAT, NULL, ORDER, TEXT, enter_floats, kinds_table
+from tokenring.operators.collections.words.kinds import NULL, ORDER, enter_floats, kinds_table
 
 
 @kernel(boolean(int64, WORDS, WORDS, TABLE, int64, TABLE, int64))

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine import Batch, Kind, Schema, kernel
+from tokenring.engine.columns import FLOAT, UNSIGNED
 from tokenring.engine.raw import LENGTH_BITS, LENGTH_MASK, bytes_at, text_space
 
 Heaps = tuple[np.ndarray | None, ...]
@@ -13,8 +14,6 @@ Heaps = tuple[np.ndarray | None, ...]
 # A row: how words are in order, whether a word may be null, that word, where texts' words count from.
 ORDER, NULLABLE, NULL, BASE = range(4)
 KIND_WORDS = 4
-SIGNED, UNSIGNED, FLOAT, TEXT = range(4)
-_ORDERS = {"uint64": UNSIGNED, "float64": FLOAT, "string": TEXT, "bytes": TEXT}
 _SIGN, _MOST = -(1 << 63), (1 << 63) - 1
 _INFINITY, _NAN = 0x7FF << 52, 0xFFF << 51
 
@@ -23,7 +22,7 @@ def kinds_table(kinds: Sequence[Kind]) -> np.ndarray:
     """Columns of these kinds, int64 (columns, KIND_WORDS)."""
     space = text_space() if any([kind.is_text for kind in kinds]) else None
     base = 0 if space is None else space.address
-    rows = [(_ORDERS.get(kind.name, SIGNED), int(kind.nullable), kind.null, base) for kind in kinds]
+    rows = [(kind.order, int(kind.nullable), kind.null, base) for kind in kinds]
     return np.array(rows, np.int64).reshape(len(rows), KIND_WORDS)
 
 
@@ -43,7 +42,7 @@ def key_in_words(schema: Schema, words: np.ndarray) -> str:
     said = []
     for name, kind in zip(schema.names, schema.kinds, strict=True):
         seen: Any = row[name]
-        said.append(f"{name}={seen[0] if kind.name == 'timestamp' else repr(seen.tolist()[0])}")
+        said.append(f"{name}={seen[0] if kind.family in ('timestamp', 'date', 'decimal') else repr(seen.tolist()[0])}")
     return f"key {', '.join(said)}"
 
 

@@ -3,16 +3,8 @@
 import numpy as np
 
 from tokenring.engine import kernel
-from tokenring.operators.collections.words.kinds import (
-    BASE,
-    NULLABLE,
-    ORDER,
-    SIGNED,
-    TEXT,
-    compare_texts,
-    is_null,
-    ordinal,
-)
+from tokenring.engine.columns import SIGNED, TEXT
+from tokenring.operators.collections.words.kinds import BASE, NULLABLE, ORDER, compare_texts, is_null, ordinal
 
 _FEW = 16  # texts that are sorted by inserting each
 

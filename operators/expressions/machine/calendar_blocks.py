@@ -8,17 +8,12 @@ DAY_NS = 86_400_000_000_000
 
 
 @kernel
-def calendar_field(field, instant):  # type: ignore[no-untyped-def]
-    """Year, month, day, hour, minute, second, weekday (fields 0 to 6) of ns since 1970, in UTC, as the Gregorian
-    calendar has them (Howard Hinnant, "chrono-compatible low-level date algorithms", civil_from_days).
+def date_field(field, day):  # type: ignore[no-untyped-def]
+    """Year, month, day, weekday (fields 0 to 2 and 6) of days since 1970, as the Gregorian calendar has them (Howard
+    Hinnant, "chrono-compatible low-level date algorithms", civil_from_days).
     """
-    day = instant // DAY_NS
-    rest = instant - day * DAY_NS
     if field == 6:
         return (day + 3) % 7
-    if field >= 3:
-        seconds = rest // 1_000_000_000
-        return seconds // 3600 if field == 3 else (seconds // 60 % 60 if field == 4 else seconds % 60)
     shifted = day + 719_468
     era = shifted // 146_097
     of_era = shifted - era * 146_097
@@ -31,3 +26,14 @@ def calendar_field(field, instant):  # type: ignore[no-untyped-def]
     if field == 1:
         return month
     return np.int64(year_of_era + era * 400 + (1 if month <= 2 else 0))
+
+
+@kernel
+def calendar_field(field, instant):  # type: ignore[no-untyped-def]
+    """Year, month, day, hour, minute, second, weekday (fields 0 to 6) of ns since 1970, in UTC."""
+    day = instant // DAY_NS
+    rest = instant - day * DAY_NS
+    if field >= 3 and field < 6:
+        seconds = rest // 1_000_000_000
+        return seconds // 3600 if field == 3 else (seconds // 60 % 60 if field == 4 else seconds % 60)
+    return date_field(field, day)

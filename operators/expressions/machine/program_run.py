@@ -28,7 +28,8 @@ from tokenring.operators.expressions.machine.blocks import (
     unsigned,
     whole,
 )
-from tokenring.operators.expressions.machine.calendar_blocks import calendar_field
+from tokenring.operators.expressions.machine.calendar_blocks import calendar_field, date_field
+from tokenring.operators.expressions.machine.exact_blocks import FIRST_EXACT, exact, first_inexact
 from tokenring.operators.expressions.machine.text_blocks import (
     first_unknown,
     known,
@@ -43,6 +44,7 @@ WIDTH = 8
 LOAD, FILTER, COMPACT, COPY, AND, OR, NOT, AND_NULL, OR_NULL, NOT_NULL, NULLIFY, SELECT = range(38, 50)
 IS_NULL, IN, CALENDAR, KEY_RANGE = range(50, 54)
 TEXT_EQ, TEXT_STARTS, TEXT_ENDS, TEXT_CONTAINS, TEXT_COUNT, TEXT_LENGTH, KNOWN = range(54, 61)
+FITS, ROUND, CUT, DECIMAL_TO_REAL, REAL_TO_DECIMAL = range(FIRST_EXACT, FIRST_EXACT + 5)
 _SIGN = -(2**63)
 _REST = 2**63 - 1
 
@@ -68,6 +70,11 @@ OPERATIONS = {
     "count_of": TEXT_COUNT,
     "length": TEXT_LENGTH,
     "known": KNOWN,
+    "fits": FITS,
+    "decimal round": ROUND,
+    "decimal cut": CUT,
+    "decimal>float": DECIMAL_TO_REAL,
+    "float>decimal": REAL_TO_DECIMAL,
 }
 """Of terms that are one instruction."""
 CHECKED = {
@@ -75,8 +82,12 @@ CHECKED = {
     *(OPERATIONS[f"uint{sign}"] for sign in ("+", "-", "*", "//", "%")),
     *range(INT_TO_REAL + 2, UINT_TO_INT + 1),
     KNOWN,
+    FITS,
+    REAL_TO_DECIMAL,
 }
 """Instructions that may raise."""
+RANGED = {"calendar", "fits", "decimal round", "decimal cut", "decimal>float", "float>decimal"}
+"""Operations with two parameters, which their terms have as values."""
 
 
 @kernel
@@ -131,8 +142,12 @@ def _choose(op, target, first, second, third, c, d, pool, count):  # type: ignor
                     high = middle
             t[i] = np.int64(low < c + d and pool[low] == a[i])
     elif op == CALENDAR:
-        for i in range(count):
-            t[i] = calendar_field(c, a[i])
+        if d == 1:
+            for i in range(count):
+                t[i] = date_field(c, a[i])
+        else:
+            for i in range(count):
+                t[i] = calendar_field(c, a[i])
     else:  # KEY_RANGE
         kind, inside = pool[c], pool[c + 3] != 0
         for i in range(count):
@@ -217,6 +232,8 @@ def run(program, columns, heaps, outputs, registers, scratch, pool, chosen, faul
                 bad = convert(op, own_address, first, count)
             elif op <= NOT_NULL and op >= AND:
                 _logic(op, own_address, first, second, count)
+            elif op >= FIRST_EXACT:
+                bad = exact(op, own_address, first, c, d, count)
             elif op == KNOWN:
                 bad = known(own_address, first, c, count)
             elif op == TEXT_LENGTH:
@@ -230,9 +247,12 @@ def run(program, columns, heaps, outputs, registers, scratch, pool, chosen, faul
                 _choose(op, own_address, first, second, third, c, d, pool, count)
             if bad:
                 guard = addresses[program[line, 7]] if program[line, 7] >= 0 else 0
-                wrong = first_unknown(first, c, guard, count) if op == KNOWN else first_fault(
-                    op, first, second, guard, count
-                )
+                if op == KNOWN:
+                    wrong = first_unknown(first, c, guard, count)
+                elif op >= FIRST_EXACT:
+                    wrong = first_inexact(op, first, c, d, guard, count)
+                else:
+                    wrong = first_fault(op, first, second, guard, count)
                 if wrong >= 0:
                     fault[0] = start + wrong if dense else numbers[wrong]
                     return -1 - line

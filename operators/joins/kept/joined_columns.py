@@ -127,7 +127,7 @@ class JoinedColumns:
 
     def twin(self, side: int, name: str) -> str | None:
         """The other side's column that has the same word wherever the keys are equal; None if there is none."""
-        if name not in self.on[side] or self.sides[side].kind(name).name == "float64":  # 0.0 is equal to -0.0
+        if name not in self.on[side] or self.sides[side].kind(name).is_float:  # 0.0 is equal to -0.0
             return None
         return self.on[1 - side][self.on[side].index(name)]
 

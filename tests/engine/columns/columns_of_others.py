@@ -21,6 +21,8 @@ from tokenring.engine import Batch, Schema, SchemaError
 from tokenring.engine.columns.kinds import KIND_NAMES
 
 NAN: Final = math.nan
+_MONEY, _WHOLE = "decimal(18, 2)", "decimal(18, 0)"
+KINDS = [*[name for name in KIND_NAMES if name != "decimal(p, s)"], _MONEY, _WHOLE]
 NOON, ZONED = datetime(2026, 6, 1, 12), datetime(2026, 6, 1, 12, tzinfo=UTC)
 TIMES: Final = ["2026-06-01T14:00+02:00", "2026-06-01 12:00", None]
 BIG: Final = 2**53 + 1
@@ -85,6 +87,36 @@ OFFERED: Final[dict[str, Offered]] = {
     "list of Decimals": (lambda: [Decimal("1.5"), None], [Decimal("1.5"), None], "float64"),
     "list of whole Decimals": (lambda: [Decimal(7), None], [7, None], "int64"),
     "list of dates": (lambda: [date(2026, 6, 1), None], [datetime(2026, 6, 1, tzinfo=UTC), None], "timestamp"),
+    "dates": (lambda: [date(1, 1, 1), None, date(2024, 2, 29)], [date(1, 1, 1), None, date(2024, 2, 29)], "date"),
+    "pandas dates": (lambda: pd.Series([date(1969, 7, 20), None]), [date(1969, 7, 20), None], "date"),
+    "pandas days": (lambda: pd.Series(pd.to_datetime(["2024-02-29", None])), [date(2024, 2, 29), None], "date"),
+    "numpy dates": (lambda: np.array(["9999-12-31", "NaT"], "datetime64[D]"), [date.max, None], "date"),
+    "Arrow dates": (lambda: pa.array([date.min, None, date.max]), [date.min, None, date.max], "date"),
+    "Arrow dates in ms": (lambda: pa.array([date(1900, 2, 28), None], pa.date64()), [date(1900, 2, 28), None], "date"),
+    "Arrow texts of dates": (lambda: pa.array(["2024-02-29", None]), ["2024-02-29", None], "date"),
+    "list of texts of dates": (lambda: ["2024-02-29", None], ["2024-02-29", None], "date"),
+    "Arrow days": (
+        lambda: pa.array([datetime(1969, 12, 31), None], pa.timestamp("ms")),
+        [datetime(1969, 12, 31, tzinfo=UTC), None], "date",
+    ),
+    "list of no dates": (lambda: ["2023-02-29"], ["2023-02-29"], "string"),
+    "list of far days": (lambda: [2932897], [2932897], "int64"),
+    "decimals": (lambda: [Decimal("-1.5"), None, 7, "0.25"], [Decimal("-1.5"), None, 7, Decimal("0.25")], _MONEY),
+    "most decimal": (lambda: [Decimal("9999999999999999.99")], [Decimal("9999999999999999.99")], _MONEY),
+    "pandas decimals": (lambda: pd.Series([Decimal("1.5"), None]), [Decimal("1.5"), None], _MONEY),
+    "Arrow decimals": (lambda: pa.array([Decimal("1.50"), None]), [Decimal("1.50"), None], _MONEY),
+    "Arrow wide decimals": (
+        lambda: pa.array([Decimal("1.50"), None], pa.decimal256(60, 4)), [Decimal("1.50"), None], _MONEY
+    ),
+    "Arrow narrow decimals": (
+        lambda: pa.array([Decimal("-1.50"), None], pa.decimal64(12, 2)), [Decimal("-1.50"), None], _MONEY
+    ),
+    "Arrow decimals beyond": (lambda: pa.array([Decimal(10) ** 16]), [Decimal(10) ** 16], _WHOLE),
+    "list of decimals beyond": (lambda: [Decimal(10) ** 18], [Decimal(10) ** 18], ""),
+    "list of long decimals": (lambda: [Decimal("0.005")], [Decimal("0.005")], "float64"),
+    "Arrow texts of decimals": (lambda: pa.array(["-0.05", None]), ["-0.05", None], _MONEY),
+    "numpy numbers": (lambda: np.array([-7, 10**15]), [-7, 10**15], _MONEY),
+    "list of no number": (lambda: [Decimal("NaN")], [NAN], ""),
     "list of far times": (lambda: [datetime(3000, 6, 1)], [datetime(3000, 6, 1, tzinfo=UTC)], ""),
     "list of far dates": (lambda: [date(3000, 6, 1)], [datetime(3000, 6, 1, tzinfo=UTC)], ""),
     "list of pandas times": (lambda: [pd.Timestamp(1), pd.NaT], [1, None], "timestamp"),
@@ -148,6 +180,10 @@ def of_polars() -> dict[str, Offered]:
         "far Date": (lambda: pl.Series([date(3000, 6, 1)]), [datetime(3000, 6, 1, tzinfo=UTC)], ""),
         "Time": (lambda: pl.Series([time(1), None]), [time(1), None], ""),
         "Duration": (lambda: pl.Series([timedelta(1), None]), [timedelta(1), None], ""),
+        "short Decimal": (
+            lambda: pl.Series([Decimal("1.50"), None], dtype=pl.Decimal(5, 2)), [Decimal("1.50"), None], _MONEY
+        ),
+        "Dates": (lambda: pl.Series([date(1, 1, 1), None]), [date(1, 1, 1), None], "date"),
         "Decimal": (lambda: pl.Series([Decimal("1.50"), None]), [Decimal("1.50"), None], "float64"),
         "Int128": (lambda: pl.Series([1, None], dtype=pl.Int128), [1, None], ""),
         "Null": (lambda: pl.Series([None, None]), [None, None], "int64"),
@@ -179,15 +215,26 @@ def _same(kind: str, expected: Any, found: Any) -> bool:
         if isinstance(expected, str):
             expected = datetime.fromisoformat(expected)
             expected = expected if expected.tzinfo else expected.replace(tzinfo=UTC)
+        if isinstance(expected, date) and not isinstance(expected, datetime):
+            expected = datetime(expected.year, expected.month, expected.day, tzinfo=UTC)
         if isinstance(expected, datetime):
             expected = int((expected - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds()) * 10**9
         return bool(found == expected)
+    if kind == "date":
+        expected = date.fromisoformat(expected) if isinstance(expected, str) else expected
+        if isinstance(expected, datetime):
+            return bool(expected == datetime(found.year, found.month, found.day, tzinfo=UTC))
+        return bool(found == (date(1970, 1, 1) + timedelta(expected) if isinstance(expected, int) else expected))
+    if kind in (_MONEY, _WHOLE):
+        return bool(found == Decimal(expected))
+    if kind in ("string", "bytes") and isinstance(expected, date):
+        return False
     if isinstance(expected, Decimal):
         return found == float(expected) if isinstance(found, float) else Decimal(found) == expected
     if kind in ("string", "bytes"):
         expected = expected.decode(errors="replace") if isinstance(expected, bytes) else str(expected)
         return bool(found == (expected if kind == "string" else expected.encode()))
-    return bool(found == expected) and not isinstance(expected, str | bytes | list | timedelta | time | datetime)
+    return bool(found == expected) and not isinstance(expected, str | bytes | list | timedelta | time | date)
 
 
 def _values(batch: Batch, kind: str) -> list[Any]:
@@ -197,7 +244,7 @@ def _values(batch: Batch, kind: str) -> list[Any]:
 
 if __name__ == "__main__":
     for name, column in of_polars().items():
-        for each in KIND_NAMES:
+        for each in KINDS:
             for may_be_null in (False, True):
                 if fault := check(column, each, may_be_null):
                     print(f"polars {name} as {each}{'?' if may_be_null else ''}: {fault}")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,39 @@ def test_what_users_see() -> None:
     plain = Batch(Schema(b="bool", t="timestamp"), {"b": np.array([True, False]), "t": [5, 6]})
     assert plain["b"].dtype == np.bool_
     assert plain["t"].astype(int).tolist() == plain.words("t").tolist() == [5, 6]
+
+
+def test_dates_and_decimals_are_as_python_has_them() -> None:
+    days = [date(1, 1, 1), None, date(1900, 2, 28), date(2024, 2, 29), date(9999, 12, 31)]
+    prices = [Decimal("-9999999999.99"), Decimal("0.01"), None, Decimal("-0.05"), Decimal("9999999999.99")]
+    small = [Decimal("0.999999999999999999"), Decimal(0), Decimal("-1E-18"), Decimal("1E-18"), Decimal("0.5")]
+    schema = Schema(d="date?", p="decimal(12,2)?", w="decimal(18)", s="decimal(18, 18)")
+    assert schema.spec() == {"d": "date?", "p": "decimal(12, 2)?", "w": "decimal(18, 0)", "s": "decimal(18, 18)"}
+    whole = [10**18 - 1, 1 - 10**18, 0, 1, -1]
+    batch = Batch(schema, {"d": days, "p": prices, "w": whole, "s": small})
+    assert batch["d"].dtype == "datetime64[D]"
+    assert batch["d"].tolist() == days
+    assert batch["p"].tolist() == prices
+    assert [str(price) for price in batch["p"][:2]] == ["-9999999999.99", "0.01"]
+    assert batch["w"].tolist() == whole
+    assert batch["s"].tolist() == small
+    assert batch.words("p")[:2].tolist() == [-999999999999, 1]
+    assert batch.words("d").tolist()[3] == (date(2024, 2, 29) - date(1970, 1, 1)).days
+    assert batch.nulls("p").tolist() == [False, False, True, False, False]
+    arrow = batch.to_arrow()
+    assert arrow.schema.types == [pa.date32(), pa.decimal128(12, 2), pa.decimal128(18, 0), pa.decimal128(18, 18)]
+    assert arrow.to_pydict() == {"d": days, "p": prices, "w": whole, "s": small}
+    arrow.validate(full=True)
+    assert Schema.from_arrow(arrow) == schema
+    assert Batch.from_arrow(schema, arrow.slice(1, 3)).to_arrow().equals(arrow.slice(1, 3))
+
+
+def test_a_sum_of_more_digits_does_not_leave_to_arrow() -> None:
+    schema = Schema(a="decimal(18, 2)")
+    batch = Batch.wrap(schema, (np.array([1, 10**18]),), 2)
+    assert batch["a"].tolist() == [Decimal("0.01"), Decimal(10) ** 16]
+    with raises(SchemaError, "column 'a'", "row 1", "10000000000000000.00", "decimal(18, 2)", '.cast("float64")'):
+        batch.to_arrow()
 
 
 def test_a_nan_is_no_null() -> None:
@@ -116,6 +150,24 @@ def test_arrow_there_and_back() -> None:
         ("timestamp", ["soon"], ("column 'c'", "'soon'", "1677", "2262")),
         ("timestamp", np.array(["1000-01-01"], "datetime64[D]"), ("column 'c'", "1677", "2262")),
         ("uint64", [-1], ("column 'c'", "int64", "uint64", ".astype")),
+        ("date", [None], ("column 'c'", "nulls", "date?")),
+        ("date", np.array(["NaT"], "datetime64[D]"), ("column 'c'", "NaT", "date?")),
+        ("date", ["2023-02-29"], ("column 'c'", "'2023-02-29'", "datetime.date")),
+        ("date", [datetime(2024, 1, 1, 5)], ("column 'c'", "5, 0", "datetime.date")),
+        ("date", np.array(["2024-01-01T05"], "datetime64[h]"), ("column 'c'", "timestamp", "truncate")),
+        ("date", pa.array([datetime(2024, 1, 1, 5)]), ("column 'c'", "timestamp", "truncate")),
+        ("date", [2932897], ("column 'c'", "row 0", "10000-01-01", "9999")),
+        ("date?", [None, -719163], ("column 'c'", "row 1", "0000-12-31", "9999")),
+        ("decimal(4, 2)", [None], ("column 'c'", "nulls", "decimal(4, 2)?")),
+        ("decimal(4, 2)", [Decimal("1.005")], ("column 'c'", "1.005", "2 digits behind", "round")),
+        ("decimal(4, 2)", [Decimal("100")], ("column 'c'", "100", "4 digits")),
+        ("decimal(4, 2)", [1, 100], ("column 'c'", "row 1", "100", "more digits")),
+        ("decimal(4, 2)", [1.5], ("column 'c'", "float64", "decimal.Decimal")),
+        ("decimal(4, 2)", [Decimal(1), 1.5], ("column 'c'", "1.5", "decimal.Decimal")),
+        ("decimal(4, 2)", [Decimal("NaN")], ("column 'c'", "NaN")),
+        ("decimal(4, 2)", ["1,5"], ("column 'c'", "'1,5'")),
+        ("decimal(4, 2)", pa.array([1.5]), ("column 'c'", "double", "cast")),
+        ("decimal(4, 2)", pa.array([Decimal("1.005")]), ("column 'c'", "decimal128(4, 3)", "Rescaling")),
         ("int64?", [1.5, None], ("column 'c'", "float64", "int64", ".astype")),
     ],
 )
@@ -143,6 +195,10 @@ def test_arrow_types_without_a_kind_are_named() -> None:
         (lambda: Schema("a, b"), ("column 'a,'", "Schema(column='string')")),
         (lambda: Schema("a", "b"), ("Schema('id', name='string')", "one string")),
         (lambda: Schema(a="str"), ("column 'a'", "'str'", "'string' holds")),
+        (lambda: Schema(a="decimal(19, 2)"), ("column 'a'", "decimal(19, 2)", "1 to 18", "decimal(18, 2)", "float64")),
+        (lambda: Schema(a="decimal(4, 5)"), ("column 'a'", "decimal(4, 5)", "behind the point")),
+        (lambda: Schema(a="decimal(0, 0)"), ("column 'a'", "decimal(0, 0)", "1 to 18")),
+        (lambda: Schema(a="decimal"), ("column 'a'", "'decimal'", "'decimal(18, 2)' holds")),
         (lambda: Schema(a="datetime?"), ("column 'a'", "'datetime?'", "'timestamp' holds")),
     ],
 )

@@ -13,13 +13,12 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from tests.engine.columns.columns_of_others import OFFERED, check
+from tests.engine.columns.columns_of_others import KINDS, OFFERED, check
 from tests.errors import raises
 from tokenring.engine import Batch, Schema, SchemaError
-from tokenring.engine.columns.kinds import KIND_NAMES
 
 
-@pytest.mark.parametrize("kind", KIND_NAMES)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("label", OFFERED)
 def test_a_column_is_what_was_offered_or_refused(label: str, kind: str) -> None:
     assert check(OFFERED[label], kind, nullable=False) == ""
@@ -64,10 +63,12 @@ def test_what_is_no_table_is_named() -> None:
         Batch(Schema("a"), pa.chunked_array([[1]]))
 
 
-def test_a_decimal_is_asked_for() -> None:
+def test_a_decimal_of_many_digits_is_asked_for() -> None:
     prices = pa.table({"price": pa.array([Decimal("1.25")])})
-    with raises(SchemaError, "column 'price'", "decimal128(3, 2)", "float64", "int64", "string", "leave it out"):
-        Schema.from_arrow(prices)
+    assert str(Schema.from_arrow(prices).kind("price")) == "decimal(3, 2)?"
+    for wide in (pa.decimal128(19, 2), pa.decimal128(38, 2), pa.decimal256(60, 2)):
+        with raises(SchemaError, "column 'price'", str(wide), "decimal(18, 2)", "float64", "string", "leave it out"):
+            Schema.from_arrow(pa.schema([("price", wide)]))
     assert Batch.from_arrow(Schema(price="float64"), prices)["price"].tolist() == [1.25]
     assert Batch.from_arrow(Schema(price="string"), prices)["price"].tolist() == ["1.25"]
     with raises(SchemaError, "column 'price'", "decimal128(3, 2)", "int64", "Rescaling"):
@@ -77,6 +78,10 @@ def test_a_decimal_is_asked_for() -> None:
 
 
 SLICED = {
+    "date": pa.array([None if row % 3 == 1 else row - 20 for row in range(40)], pa.int32()).cast(pa.date32()),
+    "decimal(18, 2)": pa.array(
+        [None if row % 3 == 1 else Decimal(row - 20) / 4 for row in range(40)], pa.decimal128(18, 2)
+    ),
     "int64": pa.array([None if row % 3 == 1 else row - 20 for row in range(40)], pa.int64()),
     "uint64": pa.array([2**63 + row if row % 5 else None for row in range(40)], pa.uint64()),
     "float64": pa.array([row / 4 if row % 4 else None for row in range(40)], pa.float64()),
@@ -91,7 +96,7 @@ SLICED = {
 @pytest.mark.parametrize("name", SLICED)
 def test_parts_of_columns_begin_and_end_at_any_bit(name: str) -> None:
     whole = SLICED[name]
-    kind = f"{name}?" if name in KIND_NAMES else "string?"
+    kind = f"{name}?" if name in KINDS else "string?"
     for first in range(18):
         for rows in (0, 1, 7, 8, 9, 22):
             part = whole.slice(first, rows)

@@ -151,7 +151,7 @@ def test_updates_know_their_key() -> None:
         (lambda s: top(s, order=UP, k=2), ("operator 'top'", "name.upper()", "string?", "int64", "timestamp")),
         (
             lambda s: aggregate(s, "k", x=First("v", order=UP)),
-            ("operator 'aggregate', x", "name.upper()", "int64 or timestamp", ".fill_null(...)"),
+            ("operator 'aggregate', x", "name.upper()", "int64, timestamp", ".fill_null(...)"),
         ),
     ],
 )

@@ -3,6 +3,8 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from datetime import date
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -20,11 +22,13 @@ VALUES: dict[str, list[Any]] = {
     "float64": [NAN, -0.0, 0.0, INF, -INF, 1.5, -2.25, 0.1, 1e300, -1e300, 5e-324],
     "bool": [False, True],
     "timestamp": [0, -1, 1 << 40, (1 << 63) - 1],
+    "date": [date.min, date(1969, 12, 31), date(1970, 1, 1), date(2024, 2, 29), date.max],
+    "decimal(18, 2)": [Decimal(text) for text in ("0.00", "-0.01", "12345678901234.56", "-99999999999999.99", "0.05")],
     "string": ["", "a", "ab", "b", "é", "e\u0301", "日本", "x" * 300, "x" * 299 + "y"],
     "bytes": [b"", b"\x00", b"\x00\x00", b"\xff", b"a", b"ab"],
 }
 KINDS = [*VALUES, *[f"{kind}?" for kind in VALUES]]
-SUMMED = ("int64", "uint64", "float64", "bool")
+SUMMED = ("int64", "uint64", "float64", "bool", "decimal(18, 2)")
 
 
 def values_of(kind: str) -> list[Any]:

@@ -130,7 +130,7 @@ WRONG: list[tuple[dict[str, Any], Fact]] = [
     ({"n": First("at")}, ("operator 'aggregate'", "First and Last", "order='column'")),
     (
         {"n": First("at", order="share")},
-        ("operator 'aggregate', n", "order='share'", "int64 or timestamp", ".fill_null(...)"),
+        ("operator 'aggregate', n", "order='share'", "int64, timestamp", ".fill_null(...)"),
     ),
     (
         {"n": Count(), "window": Tumbling("name", 5)},
@@ -163,7 +163,7 @@ def test_a_time_that_may_be_null_is_cured_as_the_message_says(kind: str) -> None
     def declare(stream: Stream) -> Stream:
         with raises(SchemaError, said):
             aggregate(stream, n=Count(), window=window)
-        with raises(SchemaError, "operator 'aggregate', last", "order='at'", "int64 or timestamp", ".fill_null(...)"):
+        with raises(SchemaError, "operator 'aggregate', last", "order='at'", "int64, timestamp", ".fill_null(...)"):
             aggregate(stream, last=Last("x", order="at"))
         filled = with_columns(stream, at=col("at").fill_null(np.datetime64(0, "ns") if kind == "timestamp" else 0))
         return aggregate(filled, n=Count(), last=Last("x", order="at"), window=window)

@@ -32,7 +32,8 @@ from tokenring.operators import (
     when,
     with_columns,
 )
-from tokenring.operators.expressions.typed import columns_of, typed
+from tokenring.operators.expressions.terms import columns_of
+from tokenring.operators.expressions.typed import typed
 
 ROWS = 300
 TABLE = pa.table(

@@ -91,8 +91,12 @@ def test_timestamps_of_any_unit_are_times_in_ns(tmp_path: Path) -> None:
     for unit, factor in (units | {pa.timestamp("us", "UTC"): 10**3, pa.timestamp("ns", "UTC"): 1}).items():
         at = pa.array([30, 10, 20], unit)
         pq.write_table(pa.table({"at": at}), tmp_path / "t.parquet", row_group_size=1)
-        sent = run(lambda scope: read_parquet(scope, tmp_path, time="at"))
+        schema = Schema(at="timestamp") if unit == pa.date32() else None
+        sent = run(lambda scope, schema=schema: read_parquet(scope, tmp_path, time="at", schema=schema))
         assert [time for _, time, _ in sent.rows] == [10 * factor, 10 * factor, 20 * factor]
+    pq.write_table(pa.table({"at": pa.array([30], pa.date32())}), tmp_path / "t.parquet")
+    with raises(SchemaError, "'at' is date", "timestamp", "schema="):
+        run(lambda scope: read_parquet(scope, tmp_path, time="at"))
 
 
 def test_without_statistics_order_is_asked_for(tmp_path: Path) -> None:

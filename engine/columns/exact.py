@@ -1,0 +1,90 @@
+"""Dates and decimals as Python has them, and as text; their words are exact, and so is what is made of them here."""
+
+import re
+from collections.abc import Iterable
+from datetime import date
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
+from typing import Final
+
+import numpy as np
+
+from tokenring.engine.columns.kinds import MOST_DIGITS, Kind, decimal_of
+from tokenring.engine.errors import SchemaError
+
+_EXACT: Final = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
+_NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
+_DATE: Final = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_1970: Final = date(1970, 1, 1).toordinal()
+
+
+def decimals_of(kind: Kind, words: np.ndarray) -> np.ndarray:
+    """The values of a column of decimals: decimal.Decimal, None where null; object of shape (rows,)."""
+    values = np.empty(len(words), object)
+    null = kind.null if kind.nullable else None
+    values[:] = [None if word == null else _decimal(kind, word) for word in words.tolist()]
+    return values
+
+
+def _decimal(kind: Kind, word: int) -> Decimal:
+    return Decimal(word).scaleb(-kind.scale, _EXACT)
+
+
+def shown(kind: Kind, word: int) -> str:
+    """The value of a word of a date or a decimal as text: "2024-02-29", "-12.50"."""
+    return str(np.datetime64(word, "D")) if kind.is_date else format(_decimal(kind, word), "f")
+
+
+def word_of(kind: Kind, value: Decimal | int) -> int:
+    """The word of a number in a column of decimals; SchemaError if the kind does not hold all its digits."""
+    number = Decimal(value)
+    if not number.is_finite():
+        raise SchemaError(f"{value} is no {kind.name}, which holds numbers alone")
+    scaled = number.scaleb(kind.scale, _EXACT)
+    if scaled != scaled.to_integral_value():
+        raise SchemaError(
+            f"{value} is no {kind.name}, which has {kind.scale} digits behind the point; round it, or give a kind with "
+            f"more of them"
+        )
+    if abs(scaled) >= 10**kind.precision:
+        raise SchemaError(f"{value} is no {kind.name}, which has {kind.precision} digits; give a kind with more")
+    return int(scaled)
+
+
+def holding(values: Iterable[Decimal]) -> str:
+    """The decimal that holds all these numbers, as a schema spells it; SchemaError if there is none."""
+    whole = scale = 0
+    for value in values:
+        _, digits, exponent = value.as_tuple()
+        if not isinstance(exponent, int):
+            raise SchemaError(f"{value} is no number that a decimal holds")
+        scale = max(scale, -exponent)
+        whole = max(whole, len(digits) + exponent if any(digits) else 0)
+    if whole + scale > MOST_DIGITS:
+        raise SchemaError(
+            f"{whole + scale} digits, {scale} of them behind the point, are more than the {MOST_DIGITS} of a decimal; "
+            f"round the values, or make them float64 or string"
+        )
+    return decimal_of(max(whole + scale, 1), scale)
+
+
+def decimal_in(kind: Kind, text: str) -> int | None:
+    """The word of a number that is written so; None if it is none of this kind."""
+    if not _NUMBER.fullmatch(text):
+        return None
+    try:
+        return word_of(kind, Decimal(text))
+    except SchemaError:
+        return None
+
+
+def day_of(value: date) -> int:
+    """The word of a date: days since 1970."""
+    return value.toordinal() - _1970
+
+
+def day_in(text: str) -> int | None:
+    """The word of a date that is written so, YYYY-MM-DD; None if it is none."""
+    try:
+        return day_of(date.fromisoformat(text)) if _DATE.fullmatch(text) else None
+    except ValueError:
+        return None
