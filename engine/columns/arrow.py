@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tokenring.engine.columns.exact import shown
 from tokenring.engine.columns.kinds import MOST_DIGITS, Kind, decimal_of
 from tokenring.engine.columns.offered import table_of
 from tokenring.engine.columns.text_kernels import heap_address, lay_out
@@ -141,6 +140,8 @@ def _laid_out(kind: Kind, words: np.ndarray, nulls: np.ndarray | None) -> np.nda
     if nulls is not None:
         beyond &= ~nulls
     if beyond.any():  # a sum, say
+        from tokenring.engine.columns.exact import shown
+
         row = int(np.flatnonzero(beyond)[0])
         raise SchemaError(
             f"row {row} holds {shown(kind, int(words[row]))}, which is beyond {kind.name}; sum up "

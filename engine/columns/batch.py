@@ -7,7 +7,6 @@ import numpy as np
 
 from tokenring.engine.columns.arrow import column_to
 from tokenring.engine.columns.convert import to_column
-from tokenring.engine.columns.exact import decimals_of
 from tokenring.engine.columns.kinds import Kind
 from tokenring.engine.columns.offered import columns_of, table_of
 from tokenring.engine.columns.schema import Schema
@@ -286,6 +285,8 @@ def _seen(kind: Kind, words: np.ndarray, heap: np.ndarray | None) -> Any:
     if kind.is_date:
         return words.view("datetime64[D]")
     if kind.is_decimal:
+        from tokenring.engine.columns.exact import decimals_of
+
         return decimals_of(kind, words)
     values: Any = words == 1 if kind.family == "bool" else words
     if kind.nullable and not kind.is_float:

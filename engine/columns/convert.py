@@ -4,22 +4,19 @@ Conversions that lose nothing are made; everything else is a SchemaError that sa
 """
 
 from collections.abc import Sequence
-from datetime import date, datetime, timedelta
-from decimal import Decimal
+from datetime import date, datetime
 from typing import Any
 
 import numpy as np
 
 from tokenring.engine.columns.arrow import Column
-from tokenring.engine.columns.exact import day_in, day_of, decimal_in, word_of
 from tokenring.engine.columns.from_arrow import column_from, require_values, scaled
 from tokenring.engine.columns.instants import instants_of
-from tokenring.engine.columns.kinds import Kind, kind_of
+from tokenring.engine.columns.kinds import NO_FLOATS, Kind, kind_of
 from tokenring.engine.columns.offered import arrow_of, is_missing
 from tokenring.engine.columns.strings import Strings
 from tokenring.engine.errors import SchemaError
 
-_NO_FLOATS = "give decimal.Decimal, integers or text, or declare it float64"
 _WORDS = np.dtype([("word", np.int64)])
 """Of what is words of the kind already, of dates and decimals."""
 _WHOLE = 2**53  # up to here a double holds every integer
@@ -114,7 +111,9 @@ def _objects(name: str, kind: Kind, values: list[Any]) -> np.ndarray:
     if kind.is_instant:
         return _instants(name, values)
     if kind.is_date or kind.is_decimal:
-        read = _day if kind.is_date else _exact
+        from tokenring.engine.columns.exact import date_word, decimal_word
+
+        read = date_word if kind.is_date else decimal_word
         return np.array([0 if value is None else read(kind, value) for value in values], np.int64).view(_WORDS)
     filler = False if kind.family == "bool" else 0
     array = np.array([filler if value is None else value for value in values])
@@ -180,44 +179,12 @@ def _nanoseconds(name: str, values: np.ndarray) -> np.ndarray:
     return converted
 
 
-def _day(kind: Kind, value: Any) -> int:
-    """The word of what Python, numpy and pandas have for a date, or a text that is one."""
-    day = None
-    if isinstance(value, str):
-        day = day_in(value)
-    elif isinstance(value, np.datetime64) and value == value.astype("datetime64[D]"):
-        day = int(value.astype("datetime64[D]").astype(np.int64))
-    elif isinstance(value, datetime):
-        of_day = value.replace(tzinfo=None) - datetime(value.year, value.month, value.day)
-        if not of_day and value.utcoffset() in (None, timedelta(0)) and not getattr(value, "nanosecond", 0):
-            day = day_of(value)
-    elif isinstance(value, date):
-        day = day_of(value)
-    elif isinstance(value, int | np.integer) and not isinstance(value, bool) and abs(int(value)) < _WHOLE:
-        day = int(value)
-    if day is None:
-        raise SchemaError(f"{value!r:.40} is no {kind.name}; give datetime.date, text such as '2024-02-29', or a day")
-    return day
-
-
-def _exact(kind: Kind, value: Any) -> int:
-    """The word of a number, of whatever holds it to its last digit, in a column of decimals."""
-    if isinstance(value, str):
-        word = decimal_in(kind, value)
-        if word is None:
-            raise SchemaError(f"{value!r:.40} is no {kind.name}")
-        return word
-    if isinstance(value, bool) or not isinstance(value, int | Decimal | np.integer):
-        raise SchemaError(f"{value!r:.40} is no {kind.name}; {_NO_FLOATS}")
-    return word_of(kind, Decimal(int(value)) if isinstance(value, np.integer) else value)
-
-
 def _words(name: str, kind: Kind, values: np.ndarray) -> np.ndarray:
     if values.dtype == _WORDS:
         return values.view(np.int64)
     if kind.is_decimal:
         if values.dtype.kind not in "iu" and values.size:
-            raise SchemaError(f"column {name!r} has dtype {values.dtype}, expected {kind.name}; {_NO_FLOATS}")
+            raise SchemaError(f"column {name!r} has dtype {values.dtype}, expected {kind.name}; {NO_FLOATS}")
         return scaled(kind, values)
     if kind.is_date and values.dtype.kind == "M":
         days = values.astype("datetime64[D]")

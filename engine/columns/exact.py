@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Iterable
-from datetime import date
+from datetime import date, datetime, timedelta
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
-from tokenring.engine.columns.kinds import MOST_DIGITS, Kind, decimal_of
+from tokenring.engine.columns.kinds import MOST_DIGITS, NO_FLOATS, Kind, decimal_of
 from tokenring.engine.errors import SchemaError
 
 _EXACT: Final = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
@@ -88,3 +88,35 @@ def day_in(text: str) -> int | None:
         return day_of(date.fromisoformat(text)) if _DATE.fullmatch(text) else None
     except ValueError:
         return None
+
+
+def date_word(kind: Kind, value: Any) -> int:
+    """The word of what Python, numpy and pandas have for a date, or a text that is one."""
+    day = None
+    if isinstance(value, str):
+        day = day_in(value)
+    elif isinstance(value, np.datetime64) and value == value.astype("datetime64[D]"):
+        day = int(value.astype("datetime64[D]").astype(np.int64))
+    elif isinstance(value, datetime):
+        of_day = value.replace(tzinfo=None) - datetime(value.year, value.month, value.day)
+        if not of_day and value.utcoffset() in (None, timedelta(0)) and not getattr(value, "nanosecond", 0):
+            day = day_of(value)
+    elif isinstance(value, date):
+        day = day_of(value)
+    elif isinstance(value, int | np.integer) and not isinstance(value, bool) and abs(int(value)) < 2**53:
+        day = int(value)
+    if day is None:
+        raise SchemaError(f"{value!r:.40} is no {kind.name}; give datetime.date, text such as '2024-02-29', or a day")
+    return day
+
+
+def decimal_word(kind: Kind, value: Any) -> int:
+    """The word of a number, of whatever holds it to its last digit, in a column of decimals."""
+    if isinstance(value, str):
+        word = decimal_in(kind, value)
+        if word is None:
+            raise SchemaError(f"{value!r:.40} is no {kind.name}")
+        return word
+    if isinstance(value, bool) or not isinstance(value, int | Decimal | np.integer):
+        raise SchemaError(f"{value!r:.40} is no {kind.name}; {NO_FLOATS}")
+    return word_of(kind, Decimal(int(value)) if isinstance(value, np.integer) else value)

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine.columns.arrow import Column, arrow_type, is_binary, is_string
-from tokenring.engine.columns.exact import shown
 from tokenring.engine.columns.instants import instants_of
 from tokenring.engine.columns.kinds import TEXT_NULL, Kind, kind_of
 from tokenring.engine.columns.offered import arrow_of
@@ -118,6 +117,8 @@ def require_values(kind: Kind, words: np.ndarray) -> None:
             raise SchemaError(f"row {row} holds {words[row]}, the word that stands for null in {kind}; {cure}")
     beyond = kind.beyond(words)
     if beyond is not None and beyond.any():
+        from tokenring.engine.columns.exact import shown
+
         row = int(np.flatnonzero(beyond)[0])
         cure = "dates are of the years 1 to 9999" if kind.is_date else "give a kind with more digits"
         raise SchemaError(f"row {row} holds {shown(kind, int(words[row]))}, which is beyond {kind.name}; {cure}")

@@ -22,6 +22,8 @@ MOST_DIGITS: Final = 18
 SIGNED, UNSIGNED, FLOAT, TEXT = range(4)
 """How words are in order: as int64, as uint64, as floats (of which 0.0 and -0.0 are equal), or as the texts they are
 of (equal where those are)."""
+NO_FLOATS: Final = "give decimal.Decimal, integers or text, or declare it float64"
+"""What to do about floats in a column of decimals."""
 _LEAST: Final = -(2**63)
 _NAN: Final = 0x7FF80000000007A2
 _1970: Final = date(1970, 1, 1).toordinal()

@@ -118,6 +118,8 @@ class _Packer:
     def _array(self, kind: type, value: Any) -> Any:
         if kind is np.ma.MaskedArray:
             return self._mark("masked", self.tree(value.data), self.tree(np.ma.getmaskarray(value)))
+        if value.dtype == object and value.ndim == 1 and {*map(type, value)} <= {Decimal, type(None)}:
+            return self._mark("decimals", self.tree(value.tolist()))
         if value.dtype.hasobject:
             raise TypeError("a numpy array of Python objects; return .tolist() of it")
         described = np.lib.format.dtype_to_descr(value.dtype)
@@ -227,6 +229,7 @@ _MADE: dict[str, Callable[..., Any]] = {
     "defaultdict": lambda parts, made_by, items: defaultdict(_FACTORIES.get(made_by), _unmark(items, parts)),
     "scalar": _scalar,
     "array": _array,
+    "decimals": lambda parts, values: np.array([*_unmark(values, parts), None], object)[:-1],
     "masked": lambda parts, data, mask: np.ma.MaskedArray(_unmark(data, parts), _unmark(mask, parts)),
     "Strings": lambda parts, words, heap, is_text: Strings(_unmark(words, parts), _unmark(heap, parts), is_text),
     "Batch": _batch,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine import Kind, Schema, SchemaError
-from tokenring.engine.columns import day_in, day_of, holding, instant_of, word_of
+from tokenring.engine.columns import instant_of
 from tokenring.operators.durations import DAY
 
 DAY_NS = int(DAY)
@@ -41,7 +41,7 @@ def constant(value: Any, beside: str | None) -> tuple[str, Any]:
     if isinstance(value, np.datetime64) and value.dtype == np.dtype("datetime64[D]") and not np.isnat(value):
         value = value.item()
     if isinstance(value, date) and not isinstance(value, datetime):
-        return ("timestamp", _instant(value)) if beside == "timestamp" else ("date", day_of(value))
+        return ("timestamp", _instant(value)) if beside == "timestamp" else ("date", _day(value))
     if isinstance(value, np.datetime64 | datetime):
         return "timestamp", _instant(value)
     if isinstance(value, np.timedelta64 | timedelta):
@@ -72,6 +72,8 @@ def constant(value: Any, beside: str | None) -> tuple[str, Any]:
 
 
 def _exact(value: Decimal) -> tuple[str, int]:
+    from tokenring.engine.columns import holding, word_of
+
     kind = holding([value])
     return kind, word_of(kind_named(kind), value)
 
@@ -105,10 +107,12 @@ def _span(value: np.timedelta64 | timedelta, beside: str | None) -> int:
     return span // DAY_NS
 
 
-def _day(text: str) -> int:
-    day = day_in(text)
+def _day(given: date | str) -> int:
+    from tokenring.engine.columns import day_in, day_of
+
+    day = day_in(given) if isinstance(given, str) else day_of(given)
     if day is None:
-        raise SchemaError(f"{text!r:.40} is no date, such as '2024-02-29'")
+        raise SchemaError(f"{given!r:.40} is no date, such as '2024-02-29'")
     return day
 
 

@@ -1,9 +1,9 @@
 """Decimals in expressions: whole numbers of 10**-scale, so brought to one scale before they meet, as SQL has it.
 
 a + b, a - b: the larger scale, a digit more before the point. a * b: both scales and both numbers of digits together.
-A kind has no more than 18 digits: a value that would have more is an error at its row. What
-would have more than 18 digits behind the point, or at a common scale, is a SchemaError that says what is wrong and the
-cure, without where; `typed` says that.
+A kind has no more than 18 digits: a value that would have more is an error at its row. What would have more than 18
+digits behind the point, or at a common scale, is a SchemaError that says what is wrong and the cure, without where;
+`typed` says that.
 """
 
 from collections.abc import Sequence
@@ -11,18 +11,11 @@ from collections.abc import Sequence
 from tokenring.engine import Kind, SchemaError
 from tokenring.engine.columns import MOST_DIGITS, decimal_of
 from tokenring.operators.expressions.constants import kind_named
-from tokenring.operators.expressions.terms import Term
-
-
-def is_decimal(term: Term) -> bool:
-    """Whether a term is of decimals."""
-    return kind_named(term.kind).is_decimal
+from tokenring.operators.expressions.terms import Term, fitting
 
 
 def alike(terms: Sequence[Term]) -> list[Term]:
-    """Terms of decimals as ones of one kind, which holds all their values; others as they are."""
-    if len({term.kind for term in terms}) < 2 or not all(map(is_decimal, terms)):
-        return list(terms)
+    """Terms of decimals as ones of one kind, which holds all their values."""
     kinds = [kind_named(term.kind) for term in terms]
     scale = max(kind.scale for kind in kinds)
     whole = max(kind.precision - kind.scale for kind in kinds)
@@ -40,8 +33,9 @@ def alike(terms: Sequence[Term]) -> list[Term]:
 def _at_scale(term: Term, scale: int, kind: str) -> Term:
     """With so many digits behind the point, which are no fewer than before, as this kind, which holds it."""
     factor = 10 ** (scale - kind_named(term.kind).scale)
-    if term.operation == "constant" and not term.nullable:
-        return Term("constant", kind, False, (), term.value * factor, term.text)
+    if term.operation == "constant":
+        word = term.value if term.nullable else term.value * factor
+        return Term("constant", kind, term.nullable, (), word, term.text)
     return _times(term, factor, kind, term.text)
 
 
@@ -78,11 +72,6 @@ def calculated(operation: str, first: Term, second: Term, text: str) -> Term | N
         return None
     made = Term(f"int{operation}", decimal_of(min(digits, MOST_DIGITS), scale), nullable, (first, second), None, text)
     return made if digits <= MOST_DIGITS else fitting(made, kind_named(made.kind), text)
-
-
-def fitting(term: Term, kind: Kind, text: str) -> Term:
-    """The same words as ones of a kind that has a range: one that is out of it is an error at its row."""
-    return Term("fits", kind.name, term.nullable, (term,), kind.range, text)
 
 
 def rounded(term: Term, digits: int, text: str) -> Term:

@@ -35,6 +35,11 @@ def column_term(name: str, kind: Kind) -> Term:
     return Term("column", kind.name, kind.nullable, (), name, name)
 
 
+def fitting(term: Term, kind: Kind, text: str) -> Term:
+    """The same words as ones of a kind that has a range: one that is out of it is an error at its row."""
+    return Term("fits", kind.name, term.nullable, (term,), kind.range, text)
+
+
 def columns_of(term: Term) -> set[str]:
     """The columns that a term looks at."""
     if term.operation == "column":

@@ -7,11 +7,10 @@ from typing import Any, TypeVar
 
 from tokenring.engine import Schema, SchemaError
 from tokenring.engine.columns import FLOAT, SIGNED, UNSIGNED
-from tokenring.operators.expressions import decimals
 from tokenring.operators.expressions.constants import DAY_NS, constant, kind_named
 from tokenring.operators.expressions.node import Node
 from tokenring.operators.expressions.patterns import fault_of
-from tokenring.operators.expressions.terms import CHOOSE, TEXTS, Term, column_term
+from tokenring.operators.expressions.terms import CHOOSE, TEXTS, Term, column_term, fitting
 
 _CLASSES = {SIGNED: "int", UNSIGNED: "uint", FLOAT: "float"}
 """Which operations of the machine are for words of an order; text has its own."""
@@ -46,6 +45,17 @@ _READ = (*NUMBERS, "date", "decimal")
 """What is made of text."""
 
 
+def _is_decimal(term: Term) -> bool:
+    return kind_named(term.kind).is_decimal
+
+
+def _decimals() -> Any:
+    """What is special to decimals, which few programs need."""
+    from tokenring.operators.expressions import decimals
+
+    return decimals
+
+
 def typed(expression: Node, schema: Schema, who: str) -> Term:
     """The expression over columns of `schema`; SchemaError naming the operator `who`, what does not fit, and the cure.
     """
@@ -71,8 +81,10 @@ class _Typing:
             raise self._refuse(str(error)) from None
 
     def _alike(self, terms: Sequence[Term]) -> list[Term]:
-        """Decimals of several kinds as ones of one kind."""
-        return self._told(partial(decimals.alike, terms))
+        """Decimals of several kinds as ones of one kind; others as they are."""
+        if len({term.kind for term in terms}) < 2 or not all(map(_is_decimal, terms)):
+            return list(terms)
+        return self._told(partial(_decimals().alike, terms))
 
     def term(self, tree: Node, beside: str | None = None) -> Term:
         """The tree's term; a constant takes the kind of what stands `beside` it where that loses nothing."""
@@ -154,9 +166,9 @@ class _Typing:
         if operation == "words":
             return self._make(tree, "copy", tree.value, (argument,))
         if operation == "round":
-            if not decimals.is_decimal(argument):
+            if not _is_decimal(argument):
                 raise self._refuse(f"round is for decimals, not {kind}; cast it to the decimal that is meant")
-            return decimals.rounded(argument, tree.value, repr(tree))
+            return _decimals().rounded(argument, tree.value, repr(tree))
         name = tree.value[0]
         wanted = "timestamp" if name == "format_time" else "string"
         if kind != wanted and not (name == "format_time" and kind == "date"):
@@ -176,11 +188,13 @@ class _Typing:
             is_near = isinstance(tree.value, str) and tree.value.startswith("decimal(")
             fault = str(error).partition(": ")[2] if is_near else self._ways(argument, tree.value)
             raise self._refuse(fault) from None
+        if kinds[1].nullable:
+            raise self._refuse(self._ways(argument, tree.value))
         before, after = (kind.family for kind in kinds)
         if kinds[0].name == kinds[1].name:
             return argument
         if "decimal" in (before, after) and not {"string", "bytes"} & {before, after}:
-            made = decimals.cast(argument, kinds[1], repr(tree)) if tree.operation == "cast" else None
+            made = _decimals().cast(argument, kinds[1], repr(tree)) if tree.operation == "cast" else None
             if made is None:
                 raise self._refuse(self._ways(argument, tree.value))
             return made
@@ -202,7 +216,7 @@ class _Typing:
         if (before, after) not in _CASTS:
             raise self._refuse(self._ways(argument, tree.value))
         if after == "date" and before == "int64":
-            return decimals.fitting(argument, kinds[1], repr(tree))
+            return fitting(argument, kinds[1], repr(tree))
         if "date" in (before, after) and "timestamp" in (before, after):
             day = Term("constant", "int64", False, (), DAY_NS, "a day")
             if before == "date":
@@ -250,8 +264,8 @@ class _Typing:
             return self._make(tree, "float/", "float64", (self._real(first), self._real(second)))
         if kinds == ("string", "string") and operation == "+":
             return self._make(tree, "text", "string", (first, second), ("concat",))
-        if all(map(decimals.is_decimal, (first, second))):
-            made = self._told(partial(decimals.calculated, operation, first, second, repr(tree)))
+        if all(map(_is_decimal, (first, second))):
+            made = self._told(partial(_decimals().calculated, operation, first, second, repr(tree)))
             if made is not None:
                 return made
         result = None
@@ -267,7 +281,7 @@ class _Typing:
             result = {"-": "int64", "least": "date", "greatest": "date"}.get(operation)
         elif (kinds == ("date", "int64") and operation in ("+", "-")) or (kinds, operation) == (("int64", "date"), "+"):
             day = self._make(tree, f"int{operation}", "int64", (first, second))
-            return decimals.fitting(day, kind_named("date"), repr(tree))
+            return fitting(day, kind_named("date"), repr(tree))
         if result is None:
             raise self._refuse(
                 f"{first.text} is {first.kind} and {second.text} is {second.kind}, of which there is no "
@@ -278,8 +292,8 @@ class _Typing:
     def _real(self, term: Term) -> Term:
         if term.kind == "float64":
             return term
-        if decimals.is_decimal(term):
-            return decimals.cast(term, kind_named("float64"), term.text) or term
+        if _is_decimal(term):
+            return _decimals().cast(term, kind_named("float64"), term.text) or term
         return Term(_CASTS[term.kind, "float64"], "float64", term.nullable, (term,), None, term.text)
 
     def _case(self, tree: Node) -> Term:
@@ -336,7 +350,7 @@ class _Typing:
 def _cure(first: Term, second: Term) -> str:
     """What to do about two kinds that do not meet."""
     kinds = {first.kind, second.kind}
-    if all(map(decimals.is_decimal, (first, second))):
+    if all(map(_is_decimal, (first, second))):
         return '; say .cast("float64") or .cast("int64") of both'
     if "float64" in kinds and kinds <= set(NUMBERS):
         return '; say .cast("float64") of the whole number, or use whole numbers only'
@@ -344,7 +358,7 @@ def _cure(first: Term, second: Term) -> str:
         return '; say .cast("int64") of the uint64'
     if "bool" in kinds and kinds & set(NUMBERS):
         return f'; say .cast("{(kinds - {"bool"}).pop()}") of the bool'
-    if any(map(decimals.is_decimal, (first, second))) and kinds & {*NUMBERS, "bool"}:
+    if any(map(_is_decimal, (first, second))) and kinds & {*NUMBERS, "bool"}:
         return (
             '; say .cast("decimal(18, 0)") of the whole number, with as many digits as it has; .cast("float64") of the '
             'decimal beside fractions, and write constants as decimal.Decimal("1.25")'

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine import Batch, Schema, SchemaError, table_of
-from tokenring.engine.columns import holding
 
 _BY_TYPE = {
     bool: "bool", int: "int64", float: "float64", str: "string", bytes: "bytes", datetime: "timestamp", date: "date",
@@ -47,6 +46,8 @@ def _kind_of(name: str, values: Any) -> str:
         return _BY_DTYPE[dtype.kind]
     types = {type(value) for value in values}
     if types - {type(None)} == {Decimal}:
+        from tokenring.engine.columns import holding
+
         return holding(value for value in values if value is not None) + ("?" if type(None) in types else "")
     kinds = {_BY_TYPE.get(each, each.__name__) for each in types - {type(None)}}
     kind = "float64" if kinds == {"int64", "float64"} else kinds.pop() if len(kinds) == 1 else None

@@ -8,7 +8,6 @@ import numpy as np
 import orjson
 
 from tokenring.engine import Batch, Probe, Schema, SchemaError, Stream, Time
-from tokenring.engine.columns import shown
 from tokenring.operators.sinks.publication import PartWriter, publish
 from tokenring.operators.sinks.rolling import Roll, roll_files
 
@@ -96,6 +95,8 @@ def _json_values(batch: Batch, name: str) -> list[Any]:
         texts = np.datetime_as_string(batch[name], timezone="UTC").tolist()
         return [None if text.startswith("NaT") else text for text in texts]
     if kind.is_date or kind.is_decimal:
+        from tokenring.engine.columns import shown
+
         null = kind.null if kind.nullable else None
         return [None if word == null else shown(kind, word) for word in batch.words(name).tolist()]
     return batch.arrow(name).to_pylist() if kind.is_text else batch[name].tolist()

@@ -23,10 +23,13 @@ from tokenring.engine.group.frames import MessageReader, write_message
 from tokenring.engine.group.values import pack, unpack
 
 Point = namedtuple("Point", "x y")
-SCHEMA = Schema("a", n="int64?", s="string?", f="float64?", b="bool", t="timestamp?", raw="bytes")
+SCHEMA = Schema(
+    "a", n="int64?", s="string?", f="float64?", b="bool", t="timestamp?", raw="bytes", d="date?", p="decimal(5, 2)?"
+)
 ROWS = {
     "a": [1, 2], "n": [None, 5], "s": ["x\0é", None], "f": [None, 0.5], "b": [True, False],
     "t": np.array(["2026-01-01", "NaT"], "datetime64[ns]"), "raw": [b"", b"\xff"],
+    "d": [date(2024, 2, 29), None], "p": [None, Decimal("-1.50")],
 }  # fmt: skip
 
 
@@ -46,6 +49,8 @@ def same(one: Any, other: Any) -> bool:
         return same(list(one), list(other)) and same(list(one.values()), list(other.values()))
     if isinstance(one, np.ma.MaskedArray):
         return same(one.data, other.data) and same(one.mask, other.mask)
+    if isinstance(one, np.ndarray) and one.dtype == object:
+        return one.dtype == other.dtype and same(one.tolist(), other.tolist())
     if isinstance(one, np.ndarray | np.generic):
         return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
     if isinstance(one, Strings):
@@ -72,7 +77,7 @@ ARRAYS = [
     np.array(["a", "bcd"]), np.array([b"x", b""]), np.ma.MaskedArray([1, 2], [True, False]),
     {np.int64(3): [np.arange(2)]}, Strings.of(["a", None, "é"]), Strings.of([b"\xff", b""], is_text=False)[1:],
     Batch(SCHEMA, ROWS),
-    [Batch(SCHEMA, ROWS)],
+    [Batch(SCHEMA, ROWS)], Batch(SCHEMA, ROWS)["p"], Batch(SCHEMA, ROWS)["p"][:0],
 ]  # fmt: skip
 TABLES = [
     pa.table({"a": [1, None], "b": ["x", "y"]}), pa.table({"a": pa.array([], pa.int32())}), pa.array([[1], None]),

@@ -177,6 +177,10 @@ def test_constants_and_branches_of_decimals() -> None:
     )  # fmt: skip
     chosen = when(col("a") > 0).then(col("a")).otherwise(Decimal("0.0005"))
     assert made(chosen, {"a": prices}) == ("decimal(8, 4)?", [Decimal("1.25"), Decimal("0.0005"), Decimal("0.0005")])
+    nothing = when(col("a") > 0).then(col("a")).when(col("a") < -1).then(Decimal("0.001")).otherwise(None)
+    assert made(nothing, {"a": prices}) == ("decimal(7, 3)?", [Decimal("1.25"), None, Decimal("0.001")])
+    with raises(SchemaError, "leads from decimal", "'int64?'"):
+        values_of(col("a").cast("int64?"), a=prices)
     with raises(UsageError, "row 2", "(a * 10000000000000)"):
         values_of(col("a") * 10**13, a=prices)
     for wrong in (col("a") * 1.5, col("a") > 1.5, col("a") + col("n"), col("a").fill_null(0.5)):
