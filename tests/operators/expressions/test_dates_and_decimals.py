@@ -83,6 +83,17 @@ def test_arithmetic_is_exact_or_refused(one: Any, other: Any, sign: str) -> None
     assert made(expression, given) == (f"decimal({min(precision, 18)}, {scale})?", expected)
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_nineteenth_digit_is_an_error_of_its_row_though_64_bits_hold_it(sign: int) -> None:
+    most = sign * (10**18 - 1)
+    given = ("decimal(18, 2)", [Decimal(sign), Decimal(most).scaleb(-2, EXACT)])
+    for beyond in (col("a") * 2, col("a") + col("a"), col("a") - -col("a"), col("a") + sign * Decimal("0.01")):
+        with raises(UsageError, "row 1", "beyond its kind"):
+            values_of(beyond, a=given)
+    assert values_of(col("a") - sign * Decimal("0.01"), a=given)[1] == Decimal(most - sign).scaleb(-2, EXACT)
+    assert values_of(-col("a"), a=given)[1] == Decimal(-most).scaleb(-2, EXACT)
+
+
 @pytest.mark.parametrize("sign", [*SIGNS])
 def test_kinds_of_results_are_those_of_duckdb(sign: str) -> None:
     random = np.random.default_rng(3)
