@@ -157,7 +157,7 @@ class Accumulators:
             words = batch.words(name).view(np.int64)
             words = words if mask is None else words[mask]
             arguments.append(np.empty(len(slots), np.int64))
-            take_argument(takes_of(taken, batch.schema.kind(name).name), words, arguments[-1])
+            take_argument(takes_of(taken, batch.schema.kind(name)), words, arguments[-1])
         job = Job(self._state, at, slots).with_arguments(arguments)
         self._run(at, functions.update, job, len(slots))
 

@@ -91,7 +91,7 @@ def _call_row(fold: Fold, schema: Schema) -> list[int]:
     arguments = []
     for name, taken in zip(fold.columns, functions.takes, strict=False):  # of states the first column alone
         kind = schema.kind(name)
-        takes = 0 if fold.are_states else takes_of(taken, kind.name)
+        takes = 0 if fold.are_states else takes_of(taken, kind)
         arguments += [schema.position(name), takes, kind.nullable, kind.null]
     row += [len(fold.columns), *arguments]
     return row + [0] * (CALL_WORDS - len(row))

@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import orjson
 import pandas as pd
@@ -18,7 +19,7 @@ import pytest
 import tokenring as tr
 from tests.duck import answer
 from tests.errors import raises
-from tokenring.engine import OperatorError, Schema, SchemaError
+from tokenring.engine import OperatorError, Schema, SchemaError, UsageError
 
 COLUMNS = pa.schema(
     [
@@ -374,3 +375,27 @@ def test_tables_that_tell_their_kinds_themselves() -> None:
     assert str(found.schema.field(found.schema.names[-1]).type) == "decimal128(6, 2)"
     days = pd.DataFrame({"day": [date(2024, 2, 29)], "n": [1]})
     assert tr.run(lambda scope: scope.read_arrow(days).collect()).schema.field("day").type == pa.date32()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_row_of_a_greatest_date_or_decimal(workers: int) -> None:
+    """As DuckDB's arg_max and arg_min have it."""
+    rows = [(number % 7, date(2000, 1, 1) + timedelta(days=number * 37 % 501), Decimal(number * 91 % 997) / 100)
+            for number in range(400)]  # fmt: skip
+    columns = zip(*rows, strict=True)
+    arrays = pa.array(next(columns)), pa.array(next(columns), pa.date32()), pa.array(next(columns), pa.decimal128(9, 2))
+    table = pa.table(dict(zip(("key", "day", "price"), arrays, strict=True)))
+    totals = {"dearest": tr.ArgMax("day", by="price"), "last": tr.ArgMax("price", by="day"),
+              "first": tr.ArgMin("price", by="day")}  # fmt: skip
+    found = tr.run(lambda scope: scope.read_arrow(table).aggregate("key", emit="final", **totals).collect(), workers)
+    with duckdb.connect() as database:
+        database.register("rows", table)
+        asked = "arg_max(day, price) dearest, arg_max(price, day) as last, arg_min(price, day) as first"
+        expected = database.sql(f"select key, {asked} from rows group by key").to_arrow_table()
+    assert sorted(found.to_pylist(), key=str) == sorted(expected.to_pylist(), key=str)
+
+
+def test_a_variance_of_decimals_says_to_cast() -> None:
+    table = pa.table({"price": pa.array([Decimal("1.10")], pa.decimal128(9, 2))})
+    with raises(UsageError, "Variance", "'price'", "decimal(9, 2)", "cast"):
+        tr.run(lambda scope: scope.read_arrow(table).aggregate(spread=tr.Variance("price"), emit="final").collect())

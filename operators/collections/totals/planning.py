@@ -156,7 +156,7 @@ def _table(rows: Sequence[tuple[int, ...]]) -> np.ndarray:
 def _words_of(schema: Schema, keys: int, total: Total, fold: OfFunctions) -> tuple[int, ...]:
     """What kernels are told of functions; see `collections.updates.called`."""
     functions, shape = fold.functions, fold.shape(schema, "a total")
-    takes = [takes_of(*each) for each in zip(functions.takes, [kind.name for kind in shape.kinds], strict=True)]
+    takes = [takes_of(*each) for each in zip(functions.takes, shape.kinds, strict=True)]
     positions = [schema.position(column) - keys for column in shape.columns]
     parameters = np.zeros(MOST_PARAMETERS)
     parameters[: len(fold.parameters)] = fold.parameters

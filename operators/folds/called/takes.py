@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tokenring.engine import COLUMN, WORDS, int64, kernel, void
+from tokenring.engine import COLUMN, WORDS, Kind, int64, kernel, void
 from tokenring.operators.state import LEAST, MOST
 
 AS_IT_IS, FLOAT_OF_SIGNED, FLOAT_OF_UNSIGNED, FLIPPED, ORDER_OF_FLOAT = range(5)
@@ -13,21 +13,22 @@ TAKES: dict[str, dict[str, int]] = {
     "float64": {
         "int64": FLOAT_OF_SIGNED, "uint64": FLOAT_OF_UNSIGNED, "float64": AS_IT_IS, "bool": FLOAT_OF_SIGNED,
     },
-    "int64": {"int64": AS_IT_IS, "bool": AS_IT_IS, "timestamp": AS_IT_IS},
-    "word": dict.fromkeys(("int64", "uint64", "float64", "bool", "timestamp"), AS_IT_IS),
+    "int64": dict.fromkeys(("int64", "bool", "timestamp", "date"), AS_IT_IS),
+    "word": dict.fromkeys(("int64", "uint64", "float64", "bool", "timestamp", "date", "decimal"), AS_IT_IS),
     "order": {
-        "int64": AS_IT_IS, "uint64": FLIPPED, "float64": ORDER_OF_FLOAT, "bool": AS_IT_IS, "timestamp": AS_IT_IS,
+        **dict.fromkeys(("int64", "bool", "timestamp", "date", "decimal"), AS_IT_IS),
+        "uint64": FLIPPED, "float64": ORDER_OF_FLOAT,
     },
 }  # fmt: skip
-"""By what a function takes, the kinds of column that there may be, and what becomes of each: a number as float64; an
-int64, as which a bool is 0 or 1, and a timestamp nanoseconds; a word of whatever kind; an int64 that is in order where
-values are, NaN the least."""
+"""By what a function takes, the families of kinds that a column may be of, and what becomes of each: a number as
+float64; an int64, as which a bool is 0 or 1, a timestamp nanoseconds and a date days; a word of whatever kind; an int64
+that is in order where values are, NaN the least."""
 TAKES["reverse"] = {kind: how + _REVERSED for kind, how in TAKES["order"].items()}
 
 
-def takes_of(taken: str, kind: str) -> int:
+def takes_of(taken: str, kind: Kind) -> int:
     """What `take_argument` is told for a column of this kind."""
-    return TAKES[taken][kind]
+    return TAKES[taken][kind.family]
 
 
 @kernel(void(int64, COLUMN, WORDS))

@@ -73,7 +73,7 @@ class OfFunctions(Aggregate):
         if column not in schema.positions:
             raise SchemaError(f"{name}: {schema.missing(column)}")
         kind = schema.kind(column)
-        if kind.name not in TAKES[taken]:
+        if kind.family not in TAKES[taken]:
             raise SchemaError(
                 f"{name}: {self.functions.name} of column {column!r}, which is {kind}; it takes "
                 f"{', '.join(TAKES[taken])} there: cast it, or leave it to {self._instead}"
