@@ -25,7 +25,11 @@ from tokenring.operators.time import RowOrigin, before_times, position_of
 Advance = Callable[[str, float, float], None]
 """Told what is done, how much of it is, and how much there is."""
 _REORDERED_ROWS: Final = 1 << 18
-_ENDINGS: Final = {"int64": "i64", "uint64": "u64", "float64": "f64", "bool": "bool", "timestamp": "ns"}
+_ENDINGS: Final = {
+    "int64": "i64", "uint64": "u64", "float64": "f64", "bool": "bool", "timestamp": "ns",
+    "date": "days", "decimal": "i64",
+}  # fmt: skip
+"""Of files, by the family of their column's kind."""
 
 
 class TableWriter:
@@ -41,7 +45,7 @@ class TableWriter:
         for column in unique:
             if column not in schema.positions:
                 raise SchemaError(f"{what}: {schema.missing(column, 'to be unique')}")
-            if schema.kind(column).name == "float64":
+            if schema.kind(column).is_float:
                 raise SchemaError(f"{what}: a column of float64 is no key, so {column!r} cannot be said to be unique")
         (folder / COLUMNS).mkdir()
         self._folder, self._table, self._unique = folder, table, tuple(dict.fromkeys(unique))
@@ -80,7 +84,7 @@ class TableWriter:
             if column.null_mask(words)[row]:
                 raise SchemaError(f"{where}: the time is null; leave such rows out, or fill them")
             if time < 0:
-                raise SchemaError(before_times(f"{where}: the time is", column.kind.name == "timestamp", time))
+                raise SchemaError(before_times(f"{where}: the time is", column.kind.is_instant, time))
             raise SchemaError(f"{where}: the time is {time}; times go from 0 to {MAX_TIME}")
         ordered = words[0] >= self._latest and bool((words[1:] >= words[:-1]).all())
         self._is_ordered = self._is_ordered and ordered
@@ -158,7 +162,7 @@ class _Column:
         if kind.is_text:
             self.writer = TextWriter(folder, self._file, name, kind.name == "string")
         else:
-            self.writer = WordWriter(folder, f"{self._file}.{_ENDINGS[kind.name]}", kind.dtype)
+            self.writer = WordWriter(folder, f"{self._file}.{_ENDINGS[kind.family]}", kind.dtype)
 
     def append(self, values: pa.Array) -> np.ndarray:
         """Returns the words of numbers; none of text."""
@@ -173,7 +177,7 @@ class _Column:
         self.writer.append(words)
         there = words[~kind.nulls(words)]
         self._nulls += len(words) - len(there)
-        if self.kind.name == "float64":
+        if self.kind.is_float:
             there = there[np.isfinite(there)]
         if len(there):
             least, most = there.min().item(), there.max().item()

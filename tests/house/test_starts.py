@@ -15,7 +15,7 @@ from tests.house.test_one_name import loaded_by
 from tests.imports import PACKAGES, ROOT, read_tree
 
 ROOMS = [name for name, module in read_tree(PACKAGES).items() if module.path.name == "__init__.py"]
-OURS = 331
+OURS = 337
 """Modules of ours that README's first program loads in all, a third of them faces and kernels. When the faces were
 imported whole, it was 536."""
 IN_WORKERS = 20

@@ -38,7 +38,7 @@ OPERATORS: dict[str, Callable[[Stream], object]] = {
     "joined": lambda rows: join(rows, rename(rows, value="other", at="then", word="said"), on="key"),
 }
 DATAFLOWS, EACH = 8, 10
-LIMIT_BYTES = dict.fromkeys(OPERATORS, 48 << 10) | {"sliding": 72 << 10, "joined": 96 << 10}
+LIMIT_BYTES = dict.fromkeys(OPERATORS, 52 << 10) | {"sliding": 72 << 10, "joined": 96 << 10}
 
 
 @pytest.mark.parametrize("name", OPERATORS)

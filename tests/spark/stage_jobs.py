@@ -50,5 +50,5 @@ _MAKERS = {
     "equal ids at the end": lambda session: session.range(0, 30_000, 1, 3).selectExpr(
         "if(id = 29999, 29998, id) as id", "id as at"
     ),
-    "decimals": lambda session: session.sql("select 1 as at, cast(1.5 as decimal(9, 2)) as price"),
+    "decimals": lambda session: session.sql("select 1 as at, cast(1.5 as decimal(30, 2)) as price"),
 }

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tokenring.engine import SchemaError
+from tokenring.engine import SchemaError, kernel
 from tokenring.engine.compiled import Entry, entry
 from tokenring.engine.raw import Kernel, records_at
 from tokenring.operators.folds.called.job import (
@@ -34,12 +34,14 @@ Function = Callable[..., Any]
 # state's dtype, and how arguments and results are read and written.
 
 
+@kernel
 def _init(job: int, rows: int) -> int:
     for i in range(rows):
         init(records_at(state_of(job, i), 1, STATE)[0])  # type: ignore[name-defined]  # noqa: F821
     return 0
 
 
+@kernel
 def _update(job: int, rows: int) -> int:
     first = first_taken(job, 0, rows)  # type: ignore[name-defined]  # noqa: F821
     for i in range(rows):
@@ -47,6 +49,7 @@ def _update(job: int, rows: int) -> int:
     return 0
 
 
+@kernel
 def _update_by_two(job: int, rows: int) -> int:
     first = first_taken(job, 0, rows)  # type: ignore[name-defined]  # noqa: F821
     second = second_taken(job, 1, rows)  # type: ignore[name-defined]  # noqa: F821
@@ -55,6 +58,7 @@ def _update_by_two(job: int, rows: int) -> int:
     return 0
 
 
+@kernel
 def _combine(job: int, rows: int) -> int:
     for i in range(rows):
         state = records_at(state_of(job, i), 1, STATE)  # type: ignore[name-defined]  # noqa: F821
@@ -63,6 +67,7 @@ def _combine(job: int, rows: int) -> int:
     return 0
 
 
+@kernel
 def _finalize(job: int, rows: int) -> int:
     results, words, null = made_results(job, rows), results_of(job, rows), null_of(job)  # type: ignore[name-defined]  # noqa: F821
     for i in range(rows):
@@ -74,6 +79,7 @@ def _finalize(job: int, rows: int) -> int:
     return 0
 
 
+@kernel
 def _finalize_with_parameters(job: int, rows: int) -> int:
     results, words, null = made_results(job, rows), results_of(job, rows), null_of(job)  # type: ignore[name-defined]  # noqa: F821
     parameters = parameters_of(job)
@@ -86,16 +92,23 @@ def _finalize_with_parameters(job: int, rows: int) -> int:
     return 0
 
 
+# By what is asked, not by name: Python code calls none of these.
+_UPDATES = {1: _update, 2: _update_by_two}
+_FINALIZES = {False: _finalize, True: _finalize_with_parameters}
+_READS = {False: words_taken, True: floats_taken}
+_WRITES = {False: results_of, True: float_results_of}
+_BODIES = {"init": _init, "combine": _combine}
+_GIVEN = [kind for kind in TAKES["word"] if kind != "decimal"]
 _COMMON = {
     "records_at": records_at, "state_of": state_of, "other_of": other_of, "results_of": results_of, "null_of": null_of,
     "parameters_of": parameters_of,
 }  # fmt: skip
 
 
-def _entry(body: Callable[[int, int], int], module: str, name: str, named: dict[str, Any]) -> Entry:
+def _entry(body: Kernel, module: str, name: str, named: dict[str, Any]) -> Entry:
     """An entry with this body. It bears the name of the aggregate, by which the library of kernels and numba's files
     tell it from others of the same body."""
-    made = FunctionType(body.__code__, {"__builtins__": builtins, **_COMMON, **named}, body.__name__)
+    made = FunctionType(body.py_func.__code__, {"__builtins__": builtins, **_COMMON, **named}, body.py_func.__name__)
     made.__module__, made.__qualname__ = module, name
     return entry(made)
 
@@ -169,8 +182,8 @@ def functions_of(
     names = state.names or ()
     if not names or any(state[field].base.itemsize != 8 for field in names) or state.itemsize % 8:
         raise SchemaError(f"{said}: state={state!r}; give a dtype of fields of int64, uint64 or float64")
-    if gives != "same" and gives.removesuffix("?") not in TAKES["word"]:
-        raise SchemaError(f"{said}: gives={gives!r}; give {', '.join(TAKES['word'])}, with ? for null, or 'same'")
+    if gives != "same" and gives.removesuffix("?") not in _GIVEN:
+        raise SchemaError(f"{said}: gives={gives!r}; give {', '.join(_GIVEN)}, with ? for null, or 'same'")
     wanted = [("init", init, 1), ("update", update, 1 + len(takes)), ("combine", combine, 2), ("retract", retract, 2)]
     for called, function, count in wanted:
         if function is not None and _arguments(function) != count:
@@ -179,19 +192,18 @@ def functions_of(
                 f"{'a value of each column' if called == 'update' else 'another state' if count == 2 else 'no more'}"
             )
     module = _plain(init).__module__
-    read = [floats_taken if taken == "float64" else words_taken for taken in takes]
-    update_body = _update if len(takes) == 1 else _update_by_two
+    read = [_READS[taken == "float64"] for taken in takes]
     named = {"STATE": state, "update": _compiled(update), "first_taken": read[0], "second_taken": read[-1]}
     made, has_parameters = _finalizing(name, state, gives, finalize)
     return Functions(
         name, state, tuple(takes), gives,
-        _entry(_init, module, f"{name}.init", {"STATE": state, "init": _compiled(init)}),
-        _entry(update_body, module, f"{name}.update", named),
-        _entry(_combine, module, f"{name}.combine", {"STATE": state, "combine": _compiled(combine)}),
+        _entry(_BODIES["init"], module, f"{name}.init", {"STATE": state, "init": _compiled(init)}),
+        _entry(_UPDATES[len(takes)], module, f"{name}.update", named),
+        _entry(_BODIES["combine"], module, f"{name}.combine", {"STATE": state, "combine": _compiled(combine)}),
         made,
         None
         if retract is None
-        else _entry(_combine, module, f"{name}.retract", {"STATE": state, "combine": _compiled(retract)}),
+        else _entry(_BODIES["combine"], module, f"{name}.retract", {"STATE": state, "combine": _compiled(retract)}),
         has_parameters,
     )  # fmt: skip
 
@@ -199,7 +211,6 @@ def functions_of(
 def _finalizing(name: str, state: np.dtype[Any], gives: str, finalize: Function) -> tuple[Entry, bool]:
     """The entry of `finalize`, and whether that takes parameters beside a state."""
     has_parameters = _arguments(finalize) == 2
-    made_results = float_results_of if gives.removesuffix("?") == "float64" else results_of
+    made_results = _WRITES[gives.removesuffix("?") == "float64"]
     named = {"STATE": state, "finalize": _compiled(finalize), "made_results": made_results}
-    body = _finalize_with_parameters if has_parameters else _finalize
-    return _entry(body, _plain(finalize).__module__, f"{name}.finalize", named), has_parameters
+    return _entry(_FINALIZES[has_parameters], _plain(finalize).__module__, f"{name}.finalize", named), has_parameters

@@ -7,6 +7,8 @@ import random
 import signal
 import subprocess
 import sys
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +49,8 @@ def orders(rows: int = ROWS, seed: int = 3) -> pa.Table:
             "paid": pa.array(some([True, False])),
             "huge": pa.array(some([0, 2**64 - 2, 7]), pa.uint64()),
             "blob": pa.array(some([b"", b"\xff\x00", b"abc"]), pa.binary()),
+            "day": pa.array(some([date(1, 1, 1), date(2024, 2, 29), date(1969, 12, 31)]), pa.date32()),
+            "fee": pa.array(some([Decimal("-0.05"), Decimal("9999999.99")]), pa.decimal128(9, 2)),
             "nothing": pa.array([None] * rows, pa.int32()),
         }
     )
@@ -249,8 +253,8 @@ WRONG: dict[str, tuple[pa.Table, dict[str, Any], tuple[Fact, ...]]] = {
     ),
     "a key that is not there": (pa.table({"at": [1], "id": [1]}), {"unique": ["it"]}, ("'it'", "at, id")),
     "a key of floats": (pa.table({"at": [1], "x": [1.5]}), {"unique": ["x"]}, ("'x'", "float64")),
-    "a decimal": (
-        pa.table({"at": [1], "d": pa.array([1], pa.decimal128(9, 2))}), {}, ("column 'd'", "decimal128(9, 2)")
+    "a decimal of many digits": (
+        pa.table({"at": [1], "d": pa.array([1], pa.decimal128(30, 2))}), {}, ("column 'd'", "decimal128(30, 2)")
     ),
     "null's own number": (
         pa.table({"at": [1, 2], "n": [-(2**63), None]}), {}, ("'n'", str(-(2**63)), "null")
