@@ -212,7 +212,8 @@ def test_where_bins_move(rows: list[Row], mode: str, moves: list[Change]) -> Non
     made = declared(mode, aggregates)
     stayed = rows_sent([schema], made, sent, 2, queue=1 << 19)
     moved = rows_sent([schema], moving(made, 2, moves), sent, 2, queue=1 << 19)
-    found, expected = (sorted([repr(tuple(map(_rounded, row))) for row in rows]) for rows in (moved, stayed))
+    # Without times: windows that are over together are one message, of one worker.
+    found, expected = (sorted([repr(tuple(map(_rounded, row[1:]))) for row in sent]) for sent in (moved, stayed))
     assert found == expected
 
 
