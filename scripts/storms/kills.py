@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 from random import Random
 
 import psutil
@@ -39,6 +40,31 @@ def case(setting: Setting, random: Random) -> tuple[str, str]:
         start_new_session=True,
     )
     family = {process.pid: psutil.Process(process.pid)}
+    try:
+        told, wrong = _ill_treat(process, family, random, told, temporary)
+    finally:  # somebody may have seen enough
+        for one in family.values():
+            with suppress(psutil.Error):
+                one.kill()
+    process.wait()
+    files[1].seek(0)
+    err = files[1].read().decode(errors="replace")
+    for file in files:
+        file.close()
+    if not wrong and kind != "library" and _has_raised(err):
+        wrong = f"a traceback: {err[-400:]!r}"
+    status = process.returncode
+    if not wrong and kind != "library" and status > 0 and err.count("tokenring: error: ") != 1:
+        wrong = f"status {status}, and no one line that says why: {err[-400:]!r}"
+    if not wrong and "double free" in err:
+        wrong = err[-300:]
+    return told, wrong
+
+
+def _ill_treat(
+    process: subprocess.Popen[bytes], family: dict[int, psutil.Process], random: Random, told: str, temporary: Path
+) -> tuple[str, str]:
+    """Signals to some of a family, and the end: what was done, in words, and what was wrong."""
     for _ in range(random.randint(1, 3)):
         _watch(process, family, random.choice((0.2, 1.0, 3.0, 6.0)) * random.random())
         victim = random.choice(sorted(family))
@@ -62,22 +88,7 @@ def case(setting: Setting, random: Random) -> tuple[str, str]:
         wrong = ""
     except subprocess.TimeoutExpired:
         wrong, status = "it hangs", 0
-    wrong = wrong or _left(process.pid, family, temporary, status)
-    for one in family.values():
-        with suppress(psutil.Error):
-            one.kill()
-    process.wait()
-    files[1].seek(0)
-    err = files[1].read().decode(errors="replace")
-    for file in files:
-        file.close()
-    if not wrong and kind != "library" and _has_raised(err):
-        wrong = f"a traceback: {err[-400:]!r}"
-    if not wrong and kind != "library" and status > 0 and err.count("tokenring: error: ") != 1:
-        wrong = f"status {status}, and no one line that says why: {err[-400:]!r}"
-    if not wrong and "double free" in err:
-        wrong = err[-300:]
-    return told, wrong
+    return told, wrong or _left(process.pid, family, temporary, status)
 
 
 def _has_raised(err: str) -> bool:
