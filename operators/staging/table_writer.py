@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from tokenring.engine import MAX_TIME, Batch, Kind, Schema, SchemaError
+from tokenring.engine.columns import shown
 from tokenring.operators.sources import has_nulls
 from tokenring.operators.staging.manifest import write_manifest
 from tokenring.operators.staging.raw_files import COLUMNS, I64, TextWriter, WordWriter
@@ -226,7 +227,9 @@ class _Column:
         words = self.words()[row : row + 1]
         if self.kind.is_text:
             return self._texts_as_arrow(words)[0].as_py()
-        return str(words.view("datetime64[ns]")[0]) if self.kind.name == "timestamp" else words[0].item()
+        if self.kind.is_date or self.kind.is_decimal:
+            return shown(self.kind, words[0].item())
+        return str(words.view("datetime64[ns]")[0]) if self.kind.is_instant else words[0].item()
 
     def _texts_as_arrow(self, words: np.ndarray | None = None) -> pa.Array:
         """The texts of these words, or all."""

@@ -248,6 +248,14 @@ WRONG: dict[str, tuple[pa.Table, dict[str, Any], tuple[Fact, ...]]] = {
         pa.table({"at": [3, 2, 1], "id": ["a", "b", "a"]}), {"unique": ["id"]},
         ("'id'", "orders.parquet row 0", "orders.parquet row 2", "'a'"),
     ),
+    "two of one day": (
+        pa.table({"at": [2, 1], "day": pa.array([date(2024, 2, 29)] * 2)}), {"unique": ["day"]},
+        ("'day'", "orders.parquet row 0", "orders.parquet row 1", "2024-02-29"),
+    ),
+    "two of one price": (
+        pa.table({"at": [2, 1], "price": pa.array([Decimal("-0.05")] * 2, pa.decimal128(9, 2))}),
+        {"unique": ["price"]}, ("'price'", "orders.parquet row 0", "orders.parquet row 1", "-0.05"),
+    ),
     "a null in a key": (
         pa.table({"at": [3, 2], "id": [1, None]}), {"unique": ["id"]}, ("'id'", "orders.parquet row 1", "null")
     ),
